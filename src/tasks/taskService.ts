@@ -1,0 +1,52 @@
+import type { AnswerMeta } from '../domain/answerMeta.ts'
+import type { Caller } from '../domain/caller.ts'
+import type { ImageRequest, JsonObject } from '../domain/imageRequest.ts'
+import type { RequestFailure } from '../domain/requestFailure.ts'
+import type { Result } from '../domain/result.ts'
+import type { LiveStatus, TaskView } from '../domain/taskState.ts'
+
+export type AcceptInput = {
+  readonly caller: Caller
+  readonly request: ImageRequest
+  /** The upload that holds the request's inputs, from `openUpload`; absent without images. */
+  readonly uploadId?: string
+  /** The Idempotency-Key as sent: 1 to 255 bytes. */
+  readonly idempotencyKey?: Uint8Array
+}
+
+export type Accepted = {
+  readonly taskId: string
+  readonly createdAtMs: number
+  /** The key named an existing task with the same request. */
+  readonly replayed: boolean
+}
+
+/**
+ * What Darkroom does for its HTTP callers. One implementation of each, whoever calls: five routes share
+ * `accept`, both lookup paths share `read`.
+ */
+export type TaskService = {
+  /** The caller of a bearer secret; `undefined` for unknown, malformed, expired and revoked keys alike. */
+  readonly authenticate: (secret: string) => Promise<Caller | undefined>
+  /** Records a place for inputs before the first byte is written; the id is the blob key prefix. */
+  readonly openUpload: () => Promise<string>
+  /** Gives a staged upload up: swept within seconds. A no-op once a task has taken it. */
+  readonly discardUpload: (uploadId: string) => Promise<void>
+  /** Replay and conflict are decided before access, capabilities and balance (design section 4). */
+  readonly accept: (input: AcceptInput) => Promise<Result<Accepted, RequestFailure>>
+  /** The caller's own task; a stranger's and an unknown one are the same `task_not_found`. */
+  readonly read: (caller: Caller, taskId: string) => Promise<Result<TaskView, RequestFailure>>
+  /** What the workflow adds to a task in flight; `undefined` whenever Temporal cannot tell in 250 ms. */
+  readonly live: (taskId: string) => Promise<LiveStatus | undefined>
+  /**
+   * Waits for the end of a task, at most until `signal` aborts: then the view as it stands, not ended.
+   * Woken by PostgreSQL's NOTIFY, with a slow poll behind it.
+   */
+  readonly awaitEnd: (taskId: string, signal: AbortSignal) => Promise<TaskView>
+  /** One compare-and-set: false when a call is under way or may have done work (design 1.11). */
+  readonly cancel: (taskId: string) => Promise<boolean>
+  /** The stored answer of a succeeded task, while it is kept. */
+  readonly answer: (task: TaskView) => Promise<AnswerMeta | undefined>
+  /** Family A: the model's own refusal (a native 200), for synchronous v1beta callers. */
+  readonly nativeRefusal: (taskId: string) => Promise<JsonObject | undefined>
+}

@@ -1,0 +1,74 @@
+import type { AnswerMeta } from '../domain/answerMeta.ts'
+import type { Channel } from '../domain/channel.ts'
+import type { ImageRequest, JsonObject } from '../domain/imageRequest.ts'
+import type { TaskFailure } from '../domain/taskFailure.ts'
+import type { OutcomeClass, OutcomeEvidence } from '../domain/upstreamOutcome.ts'
+
+/** Why a task waits: small enumerations for the Temporal UI and `task show`. */
+export type WaitReason = 'cooldown' | 'slow_start' | 'channel_full' | 'channel_paused' | 'backoff'
+
+export type OpenedAttempt = {
+  readonly n: number
+  readonly channel: Channel
+  readonly answerId: string
+  readonly upstreamKey: string
+  /** Time left for the call: the channel's timeout, or what remains until the hard end. */
+  readonly timeoutMs: number
+  /** Milliseconds until the task's hard end: storing is retried that long. */
+  readonly hardEndMs: number
+  readonly request: ImageRequest
+}
+
+export type BeginResult =
+  | { readonly kind: 'opened'; readonly attempt: OpenedAttempt }
+  /** An attempt is open from an earlier life: look for its answer, then begin again naming it. */
+  | { readonly kind: 'unchecked'; readonly n: number; readonly answerId: string }
+  | {
+      readonly kind: 'wait'
+      readonly delayMs: number
+      readonly reason: WaitReason
+      readonly channel?: string
+    }
+  | { readonly kind: 'end'; readonly failure: TaskFailure }
+  /** Terminal or gone: nothing to do, whoever asks. */
+  | { readonly kind: 'over' }
+
+/** How one attempt closed; `succeeded` is closed by `settleTask` in its own transaction. */
+export type AttemptClose = {
+  readonly taskId: string
+  readonly n: number
+  readonly class: Exclude<OutcomeClass, 'succeeded'>
+  readonly evidence: OutcomeEvidence
+  readonly retryAfterMs?: number
+  readonly rejectedCode?:
+    | 'content_policy_violation'
+    | 'no_image_generated'
+    | 'upstream_invalid_request'
+  readonly nativeRefusal?: JsonObject
+}
+
+/** The transactions of execution, over PostgreSQL; each safe to repeat. Implemented in `src/store/`. */
+export type AttemptStore = {
+  /** The gate of design 1.6. `checked`: the open attempt whose answer was looked for in vain. */
+  readonly beginAttempt: (input: {
+    readonly taskId: string
+    readonly checked?: number
+  }) => Promise<BeginResult>
+  /** Closes the attempt if it is still open, and tells channel and cooldown what happened. */
+  readonly closeAttempt: (close: AttemptClose) => Promise<void>
+  /** Answer ids of all attempts that may have stored one, newest first. */
+  readonly answersOf: (taskId: string) => Promise<readonly string[]>
+  /**
+   * Publishes a stored answer and charges for it, once: compare-and-set on a non-terminal task. False:
+   * the task had ended otherwise, nothing was published or charged.
+   */
+  readonly settleTask: (input: {
+    readonly meta: AnswerMeta
+    readonly answerId: string
+    readonly evidence?: OutcomeEvidence
+  }) => Promise<boolean>
+  /** Ends a task without an image and releases its hold: compare-and-set, false when already ended. */
+  readonly failTask: (taskId: string, failure: TaskFailure) => Promise<boolean>
+  /** Design 1.11: `cancelled` and released, unless an attempt is open or may have done work. */
+  readonly cancelTask: (taskId: string) => Promise<boolean>
+}

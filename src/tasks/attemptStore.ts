@@ -40,7 +40,6 @@ export type AttemptClose = {
   readonly class: Exclude<OutcomeClass, 'succeeded'>
   readonly evidence: OutcomeEvidence
   readonly retryAfterMs?: number
-  readonly rejectedCode?:
     | 'content_policy_violation'
     | 'no_image_generated'
     | 'upstream_invalid_request'

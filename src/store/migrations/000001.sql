@@ -183,6 +183,7 @@ create table cooldown (
   granted integer not null default 0,
   parallel integer not null default 1,
   learned integer not null default 1,
+  refusals integer not null default 0,
   slot_at timestamptz not null,
   slot_ms double precision not null default 0,
   primary key (channel, model)

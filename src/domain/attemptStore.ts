@@ -1,11 +1,9 @@
-import type { AnswerMeta } from '../domain/answerMeta.ts'
-import type { Channel } from '../domain/channel.ts'
-import type { ImageRequest, JsonObject } from '../domain/imageRequest.ts'
-import type { TaskFailure } from '../domain/taskFailure.ts'
-import type { OutcomeClass, OutcomeEvidence } from '../domain/upstreamOutcome.ts'
-
-/** Why a task waits: small enumerations for the Temporal UI and `task show`. */
-export type WaitReason = 'cooldown' | 'slow_start' | 'channel_full' | 'channel_paused' | 'backoff'
+import type { AnswerMeta } from './answerMeta.ts'
+import type { Channel } from './channel.ts'
+import type { ImageRequest, JsonObject } from './imageRequest.ts'
+import type { WaitReason } from './nextStep.ts'
+import type { TaskFailure } from './taskFailure.ts'
+import type { OutcomeClass, OutcomeEvidence } from './upstreamOutcome.ts'
 
 export type OpenedAttempt = {
   readonly n: number
@@ -40,9 +38,6 @@ export type AttemptClose = {
   readonly class: Exclude<OutcomeClass, 'succeeded'>
   readonly evidence: OutcomeEvidence
   readonly retryAfterMs?: number
-    | 'content_policy_violation'
-    | 'no_image_generated'
-    | 'upstream_invalid_request'
   readonly nativeRefusal?: JsonObject
 }
 

@@ -1,0 +1,215 @@
+import type { Channel } from './channel.ts'
+import type { Cooldown } from './cooldown.ts'
+import { admit } from './cooldown.ts'
+import { refusalsMax, syncCooldownWaitMsMax } from './limits.ts'
+import type { TaskFailure } from './taskFailure.ts'
+import type { OutcomeClass, OutcomeReason } from './upstreamOutcome.ts'
+
+/** One earlier attempt of the task, closed. Times: epoch milliseconds of the database's clock. */
+export type PastAttempt = {
+  readonly channel: string
+  readonly class: OutcomeClass
+  readonly reason: OutcomeReason
+  readonly closedAtMs: number
+  readonly retryAfterMs?: number
+}
+
+/** A configured channel that serves the task's family, with what all workers know of it. */
+export type ChannelState = {
+  readonly channel: Channel
+  readonly paused: boolean
+  /** Open attempts with a live lease: on the channel, and on the task's model there. */
+  readonly inFlight: number
+  readonly inFlightOfModel: number
+  readonly cooldown?: Cooldown
+}
+
+export type TaskFacts = {
+  readonly nowMs: number
+  readonly deadlineMs: number
+  /** Somebody holds a connection open: refusals are passed on instead of waited out (design 1.13). */
+  readonly sync: boolean
+  readonly past: readonly PastAttempt[]
+  /** In the operator's order. */
+  readonly channels: readonly ChannelState[]
+  /** UPSTREAM_CALLS_MAX. */
+  readonly callsMax: number
+  /** In [0, 1). */
+  readonly jitter: number
+}
+
+export type WaitReason = 'cooldown' | 'slow_start' | 'channel_full' | 'channel_paused' | 'backoff'
+
+export type NextStep =
+  | { readonly kind: 'call'; readonly channel: Channel; readonly cooldown?: Cooldown }
+  | {
+      readonly kind: 'wait'
+      readonly delayMs: number
+      readonly reason: WaitReason
+      readonly channel?: string
+      /** The channel's cooldown with this task's slot taken. */
+      readonly cooldown?: Cooldown
+    }
+  | { readonly kind: 'end'; readonly failure: TaskFailure }
+
+type Wait = Extract<NextStep, { kind: 'wait' }>
+
+const pausedCheckMs = 15_000
+const fullCheckMs = 750
+const backoffMsFirst = 1_000
+const backoffMsMax = 30_000
+
+/** What a task does next, from all that is known: the gate's decision (design 1.6 to 1.8, 1.10, 1.13). */
+export function nextStep(facts: TaskFacts): NextStep {
+  const last = facts.past.at(-1)
+  if (last?.class === 'rejected') return { kind: 'end', failure: rejection(last, facts) }
+  if (facts.nowMs >= facts.deadlineMs) return { kind: 'end', failure: deadlineFailure(facts) }
+  if (count(facts, 'unknown') >= facts.callsMax) {
+    return {
+      kind: 'end',
+      failure: { code: 'upstream_error', cause: 'unknown', workPossible: true },
+    }
+  }
+  if (count(facts, 'refused') >= refusalsMax) return { kind: 'end', failure: refusalFailure(facts) }
+  const channels = candidates(facts)
+  if (channels.length === 0) return { kind: 'end', failure: outOfChannels(facts) }
+  const backoff = last?.class === 'unknown' ? backoffAfterUnknown(facts, last) : undefined
+  return backoff ?? firstOpen(facts, channels)
+}
+
+/**
+ * Channels this task may still use. An unknown outcome never moves on: the work may exist over there.
+ * A channel that is out of quota or not ours is skipped; a synchronous task asks each channel once.
+ */
+function candidates(facts: TaskFacts): readonly ChannelState[] {
+  const last = facts.past.at(-1)
+  if (last?.class === 'unknown') {
+    return facts.channels.filter((state) => state.channel.name === last.channel)
+  }
+  const skipped = new Set(
+    facts.past
+      .filter(
+        (attempt) =>
+          attempt.class === 'exhausted' ||
+          attempt.class === 'operator_fault' ||
+          (facts.sync && attempt.class === 'refused'),
+      )
+      .map((attempt) => attempt.channel),
+  )
+  return facts.channels.filter((state) => !skipped.has(state.channel.name))
+}
+
+/** The first channel that is neither paused, full nor cooling down; else the shortest wait. */
+function firstOpen(facts: TaskFacts, channels: readonly ChannelState[]): NextStep {
+  const waits: Wait[] = []
+  for (const state of channels) {
+    const step = tryChannel(facts, state)
+    if (step.kind === 'call') return step
+    waits.push(step)
+  }
+  const wait = waits.reduce((least, other) => (other.delayMs < least.delayMs ? other : least))
+  return boundedWait(facts, wait)
+}
+
+function tryChannel(
+  facts: TaskFacts,
+  state: ChannelState,
+): Wait | Extract<NextStep, { kind: 'call' }> {
+  const { channel, cooldown } = state
+  const jitterMs = (mostMs: number) => Math.ceil(facts.jitter * mostMs)
+  if (state.paused) {
+    const delayMs = pausedCheckMs + jitterMs(1_000)
+    return { kind: 'wait', delayMs, reason: 'channel_paused', channel: channel.name }
+  }
+  if (state.inFlight >= channel.concurrencyMax) {
+    const delayMs = fullCheckMs + jitterMs(500)
+    return { kind: 'wait', delayMs, reason: 'channel_full', channel: channel.name }
+  }
+  if (cooldown === undefined) return { kind: 'call', channel }
+  const { nowMs, jitter } = facts
+  const admission = admit(cooldown, { nowMs, inFlight: state.inFlightOfModel, jitter })
+  if (admission.kind === 'admitted') return { kind: 'call', channel, cooldown: admission.next }
+  const { delayMs, reason, next } = admission
+  return { kind: 'wait', delayMs, reason, channel: channel.name, cooldown: next }
+}
+
+/** A wait that passes the deadline is the end now; a synchronous caller does not wait long at all. */
+function boundedWait(facts: TaskFacts, wait: Wait): NextStep {
+  const leftMs = facts.deadlineMs - facts.nowMs
+  const cooldownLeftMs = (wait.cooldown?.untilMs ?? facts.nowMs) - facts.nowMs
+  if (facts.sync && wait.delayMs > syncCooldownWaitMsMax) {
+    if (wait.reason === 'channel_paused') return { kind: 'end', failure: outOfChannels(facts) }
+    return { kind: 'end', failure: refusalFailure(facts, wait.delayMs) }
+  }
+  if (cooldownLeftMs >= leftMs) {
+    return { kind: 'end', failure: refusalFailure(facts, cooldownLeftMs) }
+  }
+  return { ...wait, delayMs: Math.min(wait.delayMs, leftMs) }
+}
+
+function backoffAfterUnknown(facts: TaskFacts, last: PastAttempt): NextStep | undefined {
+  const exponent = count(facts, 'unknown') - 1
+  const backoffMs = Math.min(backoffMsFirst * 4 ** exponent, backoffMsMax) * (1 + facts.jitter / 4)
+  const delayMs = Math.ceil(last.closedAtMs + backoffMs - facts.nowMs)
+  if (delayMs <= 0) return undefined
+  const leftMs = facts.deadlineMs - facts.nowMs
+  return {
+    kind: 'wait',
+    delayMs: Math.min(delayMs, leftMs),
+    reason: 'backoff',
+    channel: last.channel,
+  }
+}
+
+function count(facts: TaskFacts, outcome: OutcomeClass): number {
+  return facts.past.filter((attempt) => attempt.class === outcome).length
+}
+
+function mayHaveWorked(facts: TaskFacts): boolean {
+  return count(facts, 'unknown') > 0
+}
+
+function rejection(last: PastAttempt, facts: TaskFacts): TaskFailure {
+  const code =
+    last.reason === 'content_policy'
+      ? 'content_policy_violation'
+      : last.reason === 'no_image'
+        ? 'no_image_generated'
+        : 'upstream_invalid_request'
+  return { code, cause: 'rejected', workPossible: mayHaveWorked(facts) }
+}
+
+/** Design section 4, Ends of a task: a task whose last answer was a refusal was not slow, it was refused. */
+function deadlineFailure(facts: TaskFacts): TaskFailure {
+  if (facts.past.at(-1)?.class === 'refused') return refusalFailure(facts)
+  return { code: 'generation_timeout', cause: 'deadline', workPossible: mayHaveWorked(facts) }
+}
+
+function refusalFailure(facts: TaskFacts, waitMs?: number): TaskFailure {
+  const last = facts.past.at(-1)
+  const saidMs =
+    last?.retryAfterMs === undefined ? undefined : last.closedAtMs + last.retryAfterMs - facts.nowMs
+  const retryAfterMs = Math.max(waitMs ?? 0, saidMs ?? 0)
+  return {
+    code: 'rate_limit_exceeded',
+    cause: 'refused',
+    workPossible: mayHaveWorked(facts),
+    ...(retryAfterMs > 0 ? { retryAfterMs } : {}),
+  }
+}
+
+/** No channel is left for this task: why, is what the last one said. */
+function outOfChannels(facts: TaskFacts): TaskFailure {
+  const last = facts.past.at(-1)
+  if (last?.class === 'refused') return refusalFailure(facts)
+  if (last?.class === 'exhausted') {
+    const { retryAfterMs } = refusalFailure(facts)
+    return {
+      code: 'rate_limit_exceeded',
+      cause: 'exhausted',
+      workPossible: mayHaveWorked(facts),
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    }
+  }
+  return { code: 'upstream_error', cause: 'operator_fault', workPossible: mayHaveWorked(facts) }
+}

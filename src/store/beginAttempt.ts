@@ -1,0 +1,158 @@
+import type { Pool, PoolClient } from 'pg'
+import type { Channel } from '../domain/channel.ts'
+import type { RandomBytes } from '../domain/ids.ts'
+import { newUploadId } from '../domain/ids.ts'
+import { isSyncRoute } from '../domain/imageRequest.ts'
+import type { ImageRequest } from '../domain/imageRequest.ts'
+import type { Family } from '../domain/models.ts'
+import type { NextStep } from '../domain/nextStep.ts'
+import { nextStep } from '../domain/nextStep.ts'
+import { outcomeClasses, outcomeReasons } from '../domain/upstreamOutcome.ts'
+import type { BeginResult, OpenedAttempt } from '../domain/attemptStore.ts'
+import { lockChannelStates } from './channelStates.ts'
+import { closeOpenAttempt } from './closeOpenAttempt.ts'
+import type { LockedAttempt, LockedTask } from './lockTask.ts'
+import { lockTask } from './lockTask.ts'
+import { saveCooldown } from './saveCooldown.ts'
+import { withTransaction } from './transaction.ts'
+
+export type BeginAttemptDeps = {
+  readonly pool: Pool
+  readonly randomBytes: RandomBytes
+  /** In [0, 1). */
+  readonly random: () => number
+  readonly channelsOf: (family: Family) => readonly Channel[]
+  readonly callsMax: number
+}
+
+/** What the reconciler adds to a lease or a wait before it finds the row overdue. */
+const overdueMs = 30_000
+
+/**
+ * The gate (design 1.6), one transaction: no call starts unless the task is live, before its deadline and
+ * within its bounds, whoever asks and from whatever zombie. `checked` names an open attempt whose answer
+ * the caller looked for and did not find; it is closed as unknown.
+ */
+export function createBeginAttempt(deps: BeginAttemptDeps) {
+  return async (input: { taskId: string; checked?: number }): Promise<BeginResult> =>
+    withTransaction(deps.pool, async (client) => {
+      const task = await lockTask(client, input.taskId)
+      if (task === undefined || task.status === 'succeeded' || task.status === 'failed') {
+        return { kind: 'over' }
+      }
+      const open = task.attempts.find((attempt) => attempt.closedAtMs === null)
+      if (open !== undefined && open.n !== input.checked) {
+        return { kind: 'unchecked', n: open.n, answerId: open.answerId }
+      }
+      const attempts = open === undefined ? task.attempts : closedAsLost(task, open)
+      if (open !== undefined) {
+        await closeOpenAttempt(client, task.taskId, open.n, 'unknown', { reason: 'worker_lost' })
+      }
+      return decide(deps, client, { ...task, attempts })
+    })
+}
+
+async function decide(
+  deps: BeginAttemptDeps,
+  client: PoolClient,
+  task: LockedTask,
+): Promise<BeginResult> {
+  const channels = await lockChannelStates(client, deps.channelsOf(task.family), task.model)
+  const step = nextStep({
+    nowMs: task.nowMs,
+    deadlineMs: task.deadlineMs,
+    sync: isSyncRoute(task.route),
+    past: task.attempts.map(pastAttempt),
+    channels,
+    callsMax: deps.callsMax,
+    jitter: deps.random(),
+  })
+  switch (step.kind) {
+    case 'end':
+      return step
+    case 'wait':
+      return postpone(client, task, step)
+    case 'call':
+      return { kind: 'opened', attempt: await openAttempt(deps, client, task, step) }
+    default:
+      return step satisfies never
+  }
+}
+
+async function postpone(
+  client: PoolClient,
+  task: LockedTask,
+  step: Extract<NextStep, { kind: 'wait' }>,
+): Promise<BeginResult> {
+  const { delayMs, reason, channel, cooldown } = step
+  if (channel !== undefined && cooldown !== undefined) {
+    await saveCooldown(client, { channel, model: task.model }, cooldown)
+  }
+  await client.query({
+    name: 'postpone-task',
+    text: `update task set checks = 0, next_check_at = least(deadline_at,
+        now() + $2 * interval '1 millisecond')
+      where task_id = $1`,
+    values: [task.taskId, delayMs + overdueMs],
+  })
+  return { kind: 'wait', delayMs, reason, ...(channel === undefined ? {} : { channel }) }
+}
+
+async function openAttempt(
+  deps: BeginAttemptDeps,
+  client: PoolClient,
+  task: LockedTask,
+  step: Extract<NextStep, { kind: 'call' }>,
+): Promise<OpenedAttempt> {
+  if (task.request === null) throw new Error(`Bug: ${task.taskId} is live without its request`)
+  const { channel, cooldown } = step
+  const last = task.attempts.at(-1)
+  const n = (last?.n ?? 0) + 1
+  const upstreamKey = last?.class === 'unknown' ? last.upstreamKey : `${task.taskId}-${n}`
+  const answerId = newUploadId(deps.randomBytes, 'answer')
+  const hardEndMs = task.hardEndMs - task.nowMs
+  const timeoutMs = Math.min(channel.timeoutMs, hardEndMs)
+  const leaseMs = timeoutMs + overdueMs
+  if (cooldown !== undefined) {
+    await saveCooldown(client, { channel: channel.name, model: task.model }, cooldown)
+  }
+  await client.query({
+    name: 'open-attempt',
+    text: openSql,
+    values: [task.taskId, n, channel.name, task.model, answerId, upstreamKey, leaseMs],
+  })
+  const request = JSON.parse(task.request) as ImageRequest
+  return { n, channel, answerId, upstreamKey, timeoutMs, hardEndMs, request }
+}
+
+function closedAsLost(task: LockedTask, open: LockedAttempt): readonly LockedAttempt[] {
+  const lost = { ...open, closedAtMs: task.nowMs, class: 'unknown', reason: 'worker_lost' }
+  return task.attempts.map((attempt) => (attempt.n === open.n ? lost : attempt))
+}
+
+function pastAttempt(attempt: LockedAttempt) {
+  const found = outcomeClasses.find((name) => name === attempt.class)
+  const reason = outcomeReasons.find((name) => name === attempt.reason)
+  if (found === undefined || reason === undefined || attempt.closedAtMs === null) {
+    throw new Error(`Bug: attempt ${attempt.n} is not closed with a known class and reason`)
+  }
+  return {
+    channel: attempt.channel,
+    class: found,
+    reason,
+    closedAtMs: attempt.closedAtMs,
+    ...(attempt.retryAfterMs === null ? {} : { retryAfterMs: attempt.retryAfterMs }),
+  }
+}
+
+const openSql = `
+  with opened as (
+    insert into attempt (task_id, n, channel, model, answer_id, upstream_key, lease_until)
+    values ($1, $2, $3, $4, $5, $6, clock_timestamp() + $7 * interval '1 millisecond')
+  ), place as (
+    insert into upload (upload_id, kind, task_id, sweep_after) values ($5, 'answer', $1, 'infinity')
+  )
+  update task set status = 'processing', processing_at = coalesce(processing_at, clock_timestamp()),
+    checks = 0,
+    next_check_at = least(hard_end_at, clock_timestamp() + $7 * interval '1 millisecond')
+  where task_id = $1`

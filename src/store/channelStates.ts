@@ -1,0 +1,84 @@
+import type { PoolClient } from 'pg'
+import type { Channel } from '../domain/channel.ts'
+import type { Cooldown } from '../domain/cooldown.ts'
+import type { ModelId } from '../domain/models.ts'
+import type { ChannelState } from '../domain/nextStep.ts'
+
+type StateRow = {
+  readonly name: string
+  readonly paused: boolean
+  readonly inFlight: number
+  readonly inFlightOfModel: number
+  readonly untilMs: number | null
+  readonly windowMs: number | null
+  readonly granted: number | null
+  readonly parallel: number | null
+  readonly learned: number | null
+  readonly refusals: number | null
+  readonly slotAtMs: number | null
+  readonly slotMs: number | null
+}
+
+/**
+ * Locks the channels' rows (in name order, so that two takers cannot deadlock), then reads what all
+ * workers know of them. The lock makes counting open attempts and opening one more a single step.
+ */
+export async function lockChannelStates(
+  client: PoolClient,
+  channels: readonly Channel[],
+  model: ModelId,
+): Promise<readonly ChannelState[]> {
+  const names = channels.map((channel) => channel.name)
+  await client.query({ name: 'lock-channels', text: lockSql, values: [names] })
+  const { rows } = await client.query<StateRow>({
+    name: 'channel-states',
+    text: statesSql,
+    values: [names, model],
+  })
+  const byName = new Map(rows.map((row) => [row.name, row]))
+  return channels.map((channel) => stateOf(channel, byName.get(channel.name)))
+}
+
+function stateOf(channel: Channel, row: StateRow | undefined): ChannelState {
+  const cooldown = row === undefined ? undefined : cooldownOf(row)
+  return {
+    channel,
+    paused: row?.paused ?? false,
+    inFlight: row?.inFlight ?? 0,
+    inFlightOfModel: row?.inFlightOfModel ?? 0,
+    ...(cooldown === undefined ? {} : { cooldown }),
+  }
+}
+
+function cooldownOf(row: StateRow): Cooldown | undefined {
+  if (row.untilMs === null) return undefined
+  return {
+    untilMs: row.untilMs,
+    ...(row.windowMs === null ? {} : { windowMs: row.windowMs }),
+    granted: row.granted ?? 0,
+    parallel: row.parallel ?? 1,
+    learned: row.learned ?? 1,
+    refusals: row.refusals ?? 0,
+    slotAtMs: row.slotAtMs ?? row.untilMs,
+    slotMs: row.slotMs ?? 0,
+  }
+}
+
+const lockSql = `select 1 from channel where name = any($1) order by name for update`
+
+const statesSql = `
+  select c.name, c.paused_at is not null as paused,
+    (select count(*) from attempt a
+      where a.channel = c.name and a.closed_at is null and a.lease_until > clock_timestamp()
+    )::int as "inFlight",
+    (select count(*) from attempt a
+      where a.channel = c.name and a.model = $2 and a.closed_at is null
+        and a.lease_until > clock_timestamp()
+    )::int as "inFlightOfModel",
+    (extract(epoch from d.until_at) * 1000)::float8 as "untilMs",
+    (extract(epoch from d.window_at) * 1000)::float8 as "windowMs",
+    d.granted, d.parallel, d.learned, d.refusals,
+    (extract(epoch from d.slot_at) * 1000)::float8 as "slotAtMs",
+    d.slot_ms as "slotMs"
+  from channel c left join cooldown d on d.channel = c.name and d.model = $2
+  where c.name = any($1)`

@@ -1,0 +1,37 @@
+import type { PoolClient } from 'pg'
+import type { OutcomeClass, OutcomeEvidence } from '../domain/upstreamOutcome.ts'
+
+/**
+ * Closes one attempt if it is still open; `undefined` when it is not (somebody gave it up for lost). The
+ * task's row is locked by the caller. Answers when and where the attempt began (epoch milliseconds).
+ */
+export async function closeOpenAttempt(
+  client: PoolClient,
+  taskId: string,
+  n: number,
+  outcome: OutcomeClass,
+  evidence: OutcomeEvidence,
+  retryAfterMs?: number,
+): Promise<{ readonly channel: string; readonly openedAtMs: number } | undefined> {
+  const closed = await client.query<{ channel: string; openedAtMs: number }>({
+    name: 'close-attempt',
+    text: closeSql,
+    values: [
+      taskId,
+      n,
+      outcome,
+      evidence.reason,
+      evidence.httpStatus ?? null,
+      evidence.upstreamRequestId ?? null,
+      evidence.latencyMs === undefined ? null : Math.round(evidence.latencyMs),
+      retryAfterMs === undefined ? null : Math.round(retryAfterMs),
+    ],
+  })
+  return closed.rows[0]
+}
+
+const closeSql = `
+  update attempt set closed_at = clock_timestamp(), class = $3, reason = $4, http_status = $5,
+    upstream_request_id = $6, latency_ms = $7, retry_after_ms = $8
+  where task_id = $1 and n = $2 and closed_at is null
+  returning channel, (extract(epoch from opened_at) * 1000)::float8 as "openedAtMs"`

@@ -1,0 +1,75 @@
+import type { PoolClient } from 'pg'
+import type { Route } from '../domain/imageRequest.ts'
+import type { Family, ModelId } from '../domain/models.ts'
+import type { TaskStatus } from '../domain/taskState.ts'
+
+/** The locked task with its attempts, read at one moment of the database's clock (epoch milliseconds). */
+export type LockedTask = {
+  readonly taskId: string
+  readonly accountId: string
+  readonly route: Route
+  readonly family: Family
+  readonly model: ModelId
+  readonly status: TaskStatus
+  readonly request: string | null
+  readonly credits: number
+  readonly nowMs: number
+  readonly deadlineMs: number
+  readonly hardEndMs: number
+  readonly attempts: readonly LockedAttempt[]
+}
+
+export type LockedAttempt = {
+  readonly n: number
+  readonly channel: string
+  readonly answerId: string
+  readonly upstreamKey: string
+  readonly openedAtMs: number
+  readonly leaseUntilMs: number
+  readonly closedAtMs: number | null
+  readonly class: string | null
+  readonly reason: string | null
+  readonly retryAfterMs: number | null
+}
+
+/**
+ * Locks the task row: first in the lock order task → channel → cooldown → balance. The attempts are
+ * read by a statement of their own, after the lock is had, so that they are as the last holder left them.
+ */
+export async function lockTask(
+  client: PoolClient,
+  taskId: string,
+): Promise<LockedTask | undefined> {
+  const locked = await client.query<LockedTask>({
+    name: 'lock-task',
+    text: lockSql,
+    values: [taskId],
+  })
+  const task = locked.rows[0]
+  if (task === undefined) return undefined
+  if (task.status === 'queued') return { ...task, attempts: [] }
+  const attempts = await client.query<LockedAttempt>({
+    name: 'lock-task-attempts',
+    text: attemptsSql,
+    values: [taskId],
+  })
+  return { ...task, attempts: attempts.rows }
+}
+
+const lockSql = `
+  select task_id as "taskId", account_id as "accountId", route, family, model, status, request,
+    credits::float8 as credits,
+    (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs",
+    (extract(epoch from deadline_at) * 1000)::float8 as "deadlineMs",
+    (extract(epoch from hard_end_at) * 1000)::float8 as "hardEndMs"
+  from task where task_id = $1
+  for update`
+
+const attemptsSql = `
+  select n, channel, answer_id as "answerId", upstream_key as "upstreamKey",
+    (extract(epoch from opened_at) * 1000)::float8 as "openedAtMs",
+    (extract(epoch from lease_until) * 1000)::float8 as "leaseUntilMs",
+    (extract(epoch from closed_at) * 1000)::float8 as "closedAtMs",
+    class, reason, retry_after_ms::float8 as "retryAfterMs"
+  from attempt where task_id = $1
+  order by n`

@@ -1,0 +1,134 @@
+import type { AnswerMeta } from '../domain/answerMeta.ts'
+import { assertNever } from '../domain/assertNever.ts'
+import type { AttemptStore, OpenedAttempt } from '../domain/attemptStore.ts'
+import type { BlobStore } from '../domain/blobStore.ts'
+import type { UpstreamCaller } from '../domain/upstreamCaller.ts'
+import type { UpstreamOutcome } from '../domain/upstreamOutcome.ts'
+import type { ProduceResult, Stage } from './produceResult.ts'
+import { readAnswerMeta } from './readAnswerMeta.ts'
+import { retryUntil } from './retryUntil.ts'
+import { storeAnswer } from './storeAnswer.ts'
+
+export type ProduceImageDeps = {
+  readonly attempts: AttemptStore
+  readonly blobs: BlobStore
+  readonly callUpstream: UpstreamCaller
+  /** Told of every closed attempt: for metrics and the log. Never throws. */
+  readonly onOutcome?: (seen: SeenOutcome) => void
+}
+
+const closeRetryMs = 30_000
+
+export type SeenOutcome = {
+  readonly taskId: string
+  readonly attempt: number
+  readonly channel: string
+  readonly outcome: Pick<UpstreamOutcome, 'class' | 'evidence'>
+}
+
+export type ProduceInput = {
+  readonly taskId: string
+  /** The caller no longer wants a new call begun. A call under way is finished: it is paid for. */
+  readonly signal?: AbortSignal
+  readonly onStage?: (stage: Stage) => void
+}
+
+/**
+ * Brings one task as far as it can be brought now: begin → call → store → settle, and again after an
+ * outcome that lets it go on at once. Safe to run at any time, twice at once, and after any crash: the
+ * gate in `beginAttempt` decides, stored answers are settled instead of called for again.
+ */
+export function createProduceImage(deps: ProduceImageDeps) {
+  return async (input: ProduceInput): Promise<ProduceResult> => {
+    let checked: number | undefined
+    for (;;) {
+      if (input.signal?.aborted === true) return { kind: 'wait', delayMs: 0, reason: 'backoff' }
+      const begun = await deps.attempts.beginAttempt({
+        taskId: input.taskId,
+        ...(checked === undefined ? {} : { checked }),
+      })
+      switch (begun.kind) {
+        case 'opened': {
+          const settled = await runAttempt(deps, input, begun.attempt)
+          if (settled !== undefined) return settled
+          break
+        }
+        case 'unchecked':
+          if (await settleStored(deps, begun.answerId)) return { kind: 'succeeded' }
+          checked = begun.n
+          break
+        case 'end':
+          // An answer may have come in late, from a worker given up for lost.
+          if (begun.failure.workPossible && (await settleAnyStored(deps, input.taskId))) {
+            return { kind: 'succeeded' }
+          }
+          return begun
+        case 'wait':
+        case 'over':
+          return begun
+        default:
+          return assertNever(begun)
+      }
+    }
+  }
+}
+
+/** `undefined`: the attempt is closed without an image, ask the gate what is next. */
+async function runAttempt(
+  deps: ProduceImageDeps,
+  input: ProduceInput,
+  attempt: OpenedAttempt,
+): Promise<ProduceResult | undefined> {
+  const { taskId } = input
+  const { n, channel, request, upstreamKey, timeoutMs } = attempt
+  input.onStage?.({ stage: 'calling', attempt: n, channel: channel.name })
+  const outcome = await deps.callUpstream({
+    channel,
+    request,
+    idempotencyKey: upstreamKey,
+    timeoutMs,
+  })
+  const seen = { class: outcome.class, evidence: outcome.evidence }
+  deps.onOutcome?.({ taskId, attempt: n, channel: channel.name, outcome: seen })
+  if (outcome.class !== 'succeeded') {
+    const { evidence } = outcome
+    const close = {
+      taskId,
+      n,
+      class: outcome.class,
+      evidence,
+      ...('retryAfterMs' in outcome ? { retryAfterMs: outcome.retryAfterMs } : {}),
+      ...('nativeRefusal' in outcome ? { nativeRefusal: outcome.nativeRefusal } : {}),
+    }
+    // An outcome that is not written down counts as unknown: it is worth some patience.
+    await retryUntil(() => deps.attempts.closeAttempt(close), { limitMs: closeRetryMs })
+    return undefined
+  }
+  input.onStage?.({ stage: 'storing', attempt: n, channel: channel.name })
+  const { answerId, hardEndMs } = attempt
+  const meta = await storeAnswer(deps.blobs, { taskId, attempt: n, answerId, hardEndMs, outcome })
+  return settle(deps, meta, answerId, outcome)
+}
+
+async function settle(
+  deps: ProduceImageDeps,
+  meta: AnswerMeta,
+  answerId: string,
+  outcome: Extract<UpstreamOutcome, { class: 'succeeded' }>,
+): Promise<ProduceResult> {
+  const { evidence } = outcome
+  const settled = await deps.attempts.settleTask({ meta, answerId, evidence })
+  return settled ? { kind: 'succeeded' } : { kind: 'over' }
+}
+
+async function settleStored(deps: ProduceImageDeps, answerId: string): Promise<boolean> {
+  const meta = await readAnswerMeta(deps.blobs, answerId)
+  return meta !== undefined && (await deps.attempts.settleTask({ meta, answerId }))
+}
+
+async function settleAnyStored(deps: ProduceImageDeps, taskId: string): Promise<boolean> {
+  for (const answerId of await deps.attempts.answersOf(taskId)) {
+    if (await settleStored(deps, answerId)) return true
+  }
+  return false
+}

@@ -1,0 +1,26 @@
+import type { AnswerMeta } from '../domain/answerMeta.ts'
+import { answerMetaKey } from '../domain/answerMeta.ts'
+import type { BlobStore } from '../domain/blobStore.ts'
+import { upstreamAnswerTextBytesMax } from '../domain/limits.ts'
+
+/** Twice what an answer's text may take: JSON escapes, and the fields of our own. */
+const metaBytesMax = 2 * upstreamAnswerTextBytesMax + 65_536
+
+/**
+ * The commit mark of a stored answer; `undefined` when nothing was stored. We wrote it ourselves and
+ * create-only, so its shape is trusted once its version is known. Throws when the store cannot answer.
+ */
+export async function readAnswerMeta(
+  blobs: BlobStore,
+  answerId: string,
+): Promise<AnswerMeta | undefined> {
+  const blob = await blobs.read(answerMetaKey(answerId))
+  if (blob === undefined) return undefined
+  if (blob.bytes > metaBytesMax)
+    throw new Error(`Bug: meta.json of ${answerId} is ${blob.bytes} bytes`)
+  const chunks: Uint8Array[] = []
+  for await (const chunk of blob.content) chunks.push(chunk)
+  const meta = JSON.parse(Buffer.concat(chunks).toString('utf8')) as AnswerMeta
+  if (meta.version !== 1) throw new Error(`meta.json of ${answerId} has an unknown version`)
+  return meta
+}

@@ -5,11 +5,11 @@ const delayMsMax = 5_000
 
 /**
  * Repeats `effect` while it throws, with doubling pauses, for at most `limitMs`; then throws its last
- * error. For effects that are safe to repeat and dear to lose. `isFinal` names errors that no repetition mends.
+ * error. For effects that are safe to repeat and dear to lose.
  */
 export async function retryUntil<Value>(
   effect: () => Promise<Value>,
-  options: { readonly limitMs: number; readonly isFinal?: (error: unknown) => boolean },
+  options: { readonly limitMs: number },
 ): Promise<Value> {
   const endsAt = performance.now() + options.limitMs
   let delayMs = firstDelayMs
@@ -17,7 +17,7 @@ export async function retryUntil<Value>(
     try {
       return await effect()
     } catch (error) {
-      if (options.isFinal?.(error) === true || performance.now() + delayMs > endsAt) throw error
+      if (performance.now() + delayMs > endsAt) throw error
     }
     await sleep(delayMs)
     delayMs = Math.min(delayMs * 2, delayMsMax)

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { AnswerMeta } from '../domain/answerMeta.ts'
 import { answerImageKey, answerMetaKey } from '../domain/answerMeta.ts'
 import type { BlobStore } from '../domain/blobStore.ts'
@@ -21,32 +22,44 @@ export type AnswerToStore = {
  */
 export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Promise<AnswerMeta> {
   const { image, native } = answer.outcome
+  const limitMs = answer.hardEndMs
+  const imageKey = answerImageKey(answer.answerId)
+  const metaKey = answerMetaKey(answer.answerId)
   try {
-    const { sha256 } = await retryUntil(
-      () => blobs.put(answerImageKey(answer.answerId), image.open(), {}),
-      { limitMs: answer.hardEndMs, isFinal: isTaken },
-    )
+    const sha256 = await digest(image.open())
+    await retryUntil(() => putOnce(blobs, imageKey, image.open()), { limitMs })
     const { mimeType, bytes, width, height } = image
-    const meta: AnswerMeta = {
-      version: 1,
-      taskId: answer.taskId,
-      attempt: answer.attempt,
-      image: { mimeType, bytes, sha256, width, height },
-      native,
-    }
+    const { taskId, attempt } = answer
+    const stored = { mimeType, bytes, sha256, width, height }
+    const meta: AnswerMeta = { version: 1, taskId, attempt, image: stored, native }
     const text = Buffer.from(JSON.stringify(meta))
-    await retryUntil(() => blobs.put(answerMetaKey(answer.answerId), once(text), {}), {
-      limitMs: answer.hardEndMs,
-      isFinal: isTaken,
-    })
+    await retryUntil(() => putOnce(blobs, metaKey, once(text)), { limitMs })
     return meta
   } finally {
     await image.discard()
   }
 }
 
-function isTaken(error: unknown): boolean {
-  return error instanceof BlobExistsError
+/**
+ * The key belongs to this one attempt: finding it taken means that an earlier put came through although
+ * its answer did not.
+ */
+async function putOnce(
+  blobs: BlobStore,
+  key: string,
+  content: AsyncIterable<Uint8Array>,
+): Promise<void> {
+  try {
+    await blobs.put(key, content, {})
+  } catch (error) {
+    if (!(error instanceof BlobExistsError)) throw error
+  }
+}
+
+async function digest(content: AsyncIterable<Uint8Array>): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const chunk of content) hash.update(chunk)
+  return hash.digest('hex')
 }
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {

@@ -1,0 +1,61 @@
+import { z } from 'zod'
+import { aspectRatios, actions, imageSizes, modelIds, qualities } from '../domain/models.ts'
+
+/** The operator's file (design section 3): channels, prices, capabilities. Unknown fields are refused. */
+
+const name = z
+  .string()
+  .regex(/^[0-9A-Za-z][0-9A-Za-z._-]{0,63}$/, 'letters, digits, . _ - (64 at most)')
+
+const baseUrl = z
+  .url({ protocol: /^https?$/ })
+  .refine((text) => new URL(text).username === '', 'must not carry credentials')
+  .transform((text) => text.replace(/\/+$/, ''))
+
+const channel = z.strictObject({
+  name,
+  family: z.enum(['A', 'B']),
+  baseUrl,
+  /** Name of the variable that holds the channel's credential. */
+  apiKeyEnv: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of an environment variable'),
+  models: z.partialRecord(z.enum(modelIds), z.string().min(1).max(200)).default({}),
+  timeoutSeconds: z.number().min(1).max(3600).default(300),
+  concurrencyMax: z.int().min(1).max(10_000).default(50),
+})
+
+const credits = z.int().min(0).max(1_000_000_000)
+
+const price = z.strictObject({
+  model: z.enum(modelIds),
+  size: z.enum(imageSizes).optional(),
+  quality: z.enum(qualities).optional(),
+  action: z.enum(actions).optional(),
+  credits,
+  creditsPerInputImage: credits.default(0),
+})
+
+const capabilities = z.strictObject({
+  sizes: z.array(z.enum(imageSizes)).optional(),
+  sizeIsSent: z.boolean().optional(),
+  aspectRatios: z.array(z.enum(aspectRatios)).optional(),
+  usualDurationMs: z.int().min(1).max(3_600_000).optional(),
+})
+
+export const operatorFile = z
+  .strictObject({
+    channels: z.array(channel).min(1).max(100),
+    prices: z.array(price).max(1000).default([]),
+    capabilities: z.partialRecord(z.enum(modelIds), capabilities).default({}),
+  })
+  .superRefine((file, context) => {
+    const seen = new Set<string>()
+    for (const [index, { name }] of file.channels.entries()) {
+      if (seen.has(name)) {
+        const path = ['channels', index, 'name']
+        context.addIssue({ code: 'custom', path, message: 'is used twice' })
+      }
+      seen.add(name)
+    }
+  })
+
+export type OperatorFile = z.infer<typeof operatorFile>

@@ -1,0 +1,24 @@
+// node tools/bootstrap.mjs SCRIPT [args…]
+//
+// Makes a fresh clone runnable with nothing but Node 20 or later and npm: installs what the lock
+// file names when it is missing or stale, then runs SCRIPT under Node 24.
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { ensureInstalled } from './install.mjs'
+import { runUnderNode24 } from './runUnderNode24.mjs'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const [script, ...args] = process.argv.slice(2)
+
+if (script === undefined) {
+  process.stderr.write('usage: node tools/bootstrap.mjs SCRIPT [args…]\n')
+  process.exit(2)
+}
+
+try {
+  await ensureInstalled(root)
+} catch (error) {
+  process.stderr.write(`${error.message}\n`)
+  process.exit(1)
+}
+runUnderNode24(root, resolve(root, script), args)

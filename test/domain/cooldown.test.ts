@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest'
+import type { Cooldown } from '../../src/domain/cooldown.ts'
+import { admit, grant, refuse, windowQuietMs } from '../../src/domain/cooldown.ts'
+import { cooldownMsMax } from '../../src/domain/limits.ts'
+
+const cooling: Cooldown = {
+  untilMs: 10_000,
+  granted: 0,
+  parallel: 1,
+  learned: 8,
+  refusals: 1,
+  slotAtMs: 10_000,
+  slotMs: 100,
+}
+const ramping: Cooldown = { ...cooling, windowMs: 10_000 }
+
+describe('a cooldown', () => {
+  it('admits nothing before its end and hands out slots one after the other', () => {
+    const first = admit(cooling, { nowMs: 7_000, inFlight: 0, jitter: 0 })
+    expect(first).toMatchObject({ kind: 'wait', reason: 'cooldown', delayMs: 3_100 })
+    const second = admit(first.next, { nowMs: 7_000, inFlight: 0, jitter: 0 })
+    expect(second).toMatchObject({ kind: 'wait', delayMs: 3_200 })
+  })
+
+  it('lets one probe go when it ends, and no second beside it', () => {
+    const probe = admit(cooling, { nowMs: 10_001, inFlight: 0, jitter: 0 })
+    expect(probe.kind).toBe('admitted')
+    const second = admit(probe.next, { nowMs: 10_002, inFlight: 1, jitter: 0 })
+    expect(second).toMatchObject({ kind: 'wait', reason: 'slow_start' })
+  })
+
+  it('doubles the calls in flight with each grant, never beyond what the last window gave', () => {
+    const parallel: number[] = []
+    let state: Cooldown | undefined = ramping
+    for (let calls = 0; calls < 8 && state !== undefined; calls += 1) {
+      state = grant(state, { nowMs: 10_500, openedAtMs: 10_001, concurrencyMax: 50 })
+      if (state !== undefined) parallel.push(state.parallel)
+    }
+    expect(parallel).toEqual([2, 4, 5, 4, 3, 2, 1, 1])
+  })
+
+  it('asks for one call more at a time beyond the known limit', () => {
+    const known = { ...ramping, granted: 8, parallel: 1 }
+    const input = { nowMs: 10_500, openedAtMs: 10_001, concurrencyMax: 50 }
+    expect(grant(known, input)).toMatchObject({ granted: 9, parallel: 2, slotMs: 80 })
+  })
+
+  it('is forgotten when its limit was not felt for a while', () => {
+    const input = { nowMs: 10_001 + windowQuietMs, openedAtMs: 10_001, concurrencyMax: 50 }
+    expect(grant(ramping, input)).toBeUndefined()
+  })
+
+  it('learns from a refusal how many calls the window gave and how far apart to ask', () => {
+    const granted = { ...ramping, granted: 10 }
+    const next = refuse(granted, {
+      nowMs: 12_000,
+      openedAtMs: 11_900,
+      inFlight: 1,
+      retryAfterMs: 3_000,
+    })
+    expect(next).toMatchObject({ untilMs: 15_000, learned: 10, slotMs: 250, granted: 0 })
+    expect(next.windowMs).toBeUndefined()
+  })
+
+  it('takes a late refusal of an earlier window as a longer wait and no lesson', () => {
+    const late = { nowMs: 12_000, openedAtMs: 9_000, inFlight: 1, retryAfterMs: 9_000 }
+    expect(refuse(ramping, late)).toEqual({ ...ramping, untilMs: 21_000 })
+    expect(refuse(ramping, { ...late, nowMs: 9_500, retryAfterMs: 100 })).toBe(ramping)
+  })
+
+  it('doubles from refusal to refusal where the upstream names no time, up to 30 seconds', () => {
+    const lengths: number[] = []
+    let state: Cooldown | undefined
+    let nowMs = 0
+    for (let refusals = 0; refusals < 7; refusals += 1) {
+      state = refuse(state, { nowMs, openedAtMs: nowMs, inFlight: 1 })
+      lengths.push(state.untilMs - nowMs)
+      nowMs = state.untilMs + 1
+      const probe = admit(state, { nowMs, inFlight: 0, jitter: 0 })
+      state = probe.next
+    }
+    expect(lengths).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000])
+  })
+
+  it('believes no Retry-After beyond fifteen minutes', () => {
+    const year = { nowMs: 0, openedAtMs: 0, inFlight: 1, retryAfterMs: 365 * 86_400_000 }
+    expect(refuse(undefined, year).untilMs).toBe(cooldownMsMax)
+  })
+
+  it('folds a queue of slots that lies too far ahead back to now', () => {
+    const far = { ...cooling, slotAtMs: 400_000 }
+    const admission = admit(far, { nowMs: 9_000, inFlight: 0, jitter: 0 })
+    expect(admission).toMatchObject({ kind: 'wait', delayMs: 1_100 })
+  })
+})

@@ -1,0 +1,176 @@
+import { describe, expect, it } from 'vitest'
+import type { Channel } from '../../src/domain/channel.ts'
+import type { ChannelState, PastAttempt, TaskFacts } from '../../src/domain/nextStep.ts'
+import { nextStep } from '../../src/domain/nextStep.ts'
+
+const nowMs = 1_000_000
+
+function channel(name: string): Channel {
+  const baseUrl = 'http://127.0.0.1:1'
+  return {
+    name,
+    family: 'B',
+    baseUrl,
+    apiKey: 'k',
+    models: {},
+    timeoutMs: 1_000,
+    concurrencyMax: 4,
+  }
+}
+
+function state(name: string, known: Partial<ChannelState> = {}): ChannelState {
+  return { channel: channel(name), paused: false, inFlight: 0, inFlightOfModel: 0, ...known }
+}
+
+function past(attempt: Partial<PastAttempt> & Pick<PastAttempt, 'class'>): PastAttempt {
+  return { channel: 'one', reason: 'server_error', closedAtMs: nowMs - 60_000, ...attempt }
+}
+
+function facts(known: Partial<TaskFacts> = {}): TaskFacts {
+  return {
+    nowMs,
+    deadlineMs: nowMs + 600_000,
+    sync: false,
+    past: [],
+    channels: [state('one'), state('two')],
+    callsMax: 3,
+    jitter: 0,
+    ...known,
+  }
+}
+
+const cooldown = {
+  untilMs: nowMs + 20_000,
+  granted: 0,
+  parallel: 1,
+  learned: 1,
+  refusals: 1,
+  slotAtMs: nowMs + 20_000,
+  slotMs: 10,
+}
+
+describe('the next step of a task', () => {
+  it('is a call on the first channel in the order of the file', () => {
+    expect(nextStep(facts())).toMatchObject({ kind: 'call', channel: { name: 'one' } })
+  })
+
+  it.each([
+    ['paused', { paused: true }],
+    ['full', { inFlight: 4 }],
+    ['cooling down', { cooldown }],
+  ])('passes over a channel that is %s', (_, known) => {
+    const step = nextStep(facts({ channels: [state('one', known), state('two')] }))
+    expect(step).toMatchObject({ kind: 'call', channel: { name: 'two' } })
+  })
+
+  it('never moves to another channel after an unknown outcome', () => {
+    const channels = [state('one'), state('two', { paused: true })]
+    const step = nextStep(facts({ channels, past: [past({ class: 'unknown', channel: 'two' })] }))
+    expect(step).toMatchObject({ kind: 'wait', reason: 'channel_paused', channel: 'two' })
+  })
+
+  it('backs off after an unknown outcome, longer after the second', () => {
+    const once = past({ class: 'unknown', closedAtMs: nowMs })
+    expect(nextStep(facts({ past: [once] }))).toMatchObject({ reason: 'backoff', delayMs: 1_000 })
+    expect(nextStep(facts({ past: [once, once] }))).toMatchObject({ delayMs: 4_000 })
+  })
+
+  it('ends when as many calls as allowed may have done work', () => {
+    const unknown = past({ class: 'unknown' })
+    expect(nextStep(facts({ past: [unknown, unknown, unknown] }))).toEqual({
+      kind: 'end',
+      failure: { code: 'upstream_error', cause: 'unknown', workPossible: true },
+    })
+  })
+
+  it('ends after one hundred refusals', () => {
+    const refusals = Array.from({ length: 100 }, () => past({ class: 'refused' }))
+    expect(nextStep(facts({ past: refusals.slice(1) }))).toMatchObject({ kind: 'call' })
+    expect(nextStep(facts({ past: refusals }))).toMatchObject({
+      kind: 'end',
+      failure: { code: 'rate_limit_exceeded', cause: 'refused', workPossible: false },
+    })
+  })
+
+  it.each([
+    ['content_policy', 'content_policy_violation'],
+    ['no_image', 'no_image_generated'],
+    ['invalid_request', 'upstream_invalid_request'],
+  ] as const)('ends at once when the upstream rejects: %s', (reason, code) => {
+    expect(nextStep(facts({ past: [past({ class: 'rejected', reason })] }))).toEqual({
+      kind: 'end',
+      failure: { code, cause: 'rejected', workPossible: false },
+    })
+  })
+
+  it('skips a channel that is out of quota, and ends when none is left', () => {
+    const first = past({ class: 'exhausted', reason: 'quota_exhausted' })
+    expect(nextStep(facts({ past: [first] }))).toMatchObject({ channel: { name: 'two' } })
+    expect(nextStep(facts({ past: [first, { ...first, channel: 'two' }] }))).toMatchObject({
+      kind: 'end',
+      failure: { code: 'rate_limit_exceeded', cause: 'exhausted' },
+    })
+  })
+
+  it("ends with our own fault when every channel refuses the operator's credential", () => {
+    const fault = past({ class: 'operator_fault', reason: 'credential' })
+    expect(nextStep(facts({ past: [fault, { ...fault, channel: 'two' }] }))).toMatchObject({
+      kind: 'end',
+      failure: { code: 'upstream_error', cause: 'operator_fault', workPossible: false },
+    })
+  })
+
+  it('ends at the deadline with a timeout, or with the refusal that came last', () => {
+    const late = { deadlineMs: nowMs }
+    expect(nextStep(facts(late))).toMatchObject({ failure: { code: 'generation_timeout' } })
+    const refused = [past({ class: 'refused' })]
+    expect(nextStep(facts({ ...late, past: refused }))).toMatchObject({
+      failure: { code: 'rate_limit_exceeded' },
+    })
+  })
+
+  it('ends at once when a cooldown passes the deadline', () => {
+    const channels = [state('one', { cooldown })]
+    expect(nextStep(facts({ channels, deadlineMs: nowMs + 19_000 }))).toMatchObject({
+      kind: 'end',
+      failure: { code: 'rate_limit_exceeded', retryAfterMs: 20_000 },
+    })
+    expect(nextStep(facts({ channels, deadlineMs: nowMs + 21_000 }))).toMatchObject({
+      kind: 'wait',
+      reason: 'cooldown',
+      delayMs: 20_010,
+    })
+  })
+
+  it('passes a refusal on to a synchronous caller once every channel has refused', () => {
+    const refused = past({ class: 'refused', closedAtMs: nowMs, retryAfterMs: 7_000 })
+    const first = nextStep(facts({ sync: true, past: [refused] }))
+    expect(first).toMatchObject({ kind: 'call', channel: { name: 'two' } })
+    const second = { ...refused, channel: 'two' }
+    expect(nextStep(facts({ sync: true, past: [refused, second] }))).toEqual({
+      kind: 'end',
+      failure: {
+        code: 'rate_limit_exceeded',
+        cause: 'refused',
+        workPossible: false,
+        retryAfterMs: 7_000,
+      },
+    })
+  })
+
+  it('lets a synchronous caller wait out a short cooldown, and tells it of a long one', () => {
+    const short = { ...cooldown, untilMs: nowMs + 2_000, slotAtMs: nowMs + 2_000 }
+    const soon = nextStep(facts({ sync: true, channels: [state('one', { cooldown: short })] }))
+    expect(soon).toMatchObject({ kind: 'wait', delayMs: 2_010 })
+    const long = nextStep(facts({ sync: true, channels: [state('one', { cooldown })] }))
+    expect(long).toMatchObject({ kind: 'end', failure: { retryAfterMs: 20_010 } })
+  })
+
+  it('remembers that work may exist, whatever ends the task', () => {
+    const unknown = past({ class: 'unknown' })
+    const rejected = past({ class: 'rejected', reason: 'invalid_request' })
+    expect(nextStep(facts({ past: [unknown, rejected] }))).toMatchObject({
+      failure: { code: 'upstream_invalid_request', workPossible: true },
+    })
+  })
+})

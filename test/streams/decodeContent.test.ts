@@ -1,0 +1,128 @@
+import * as zlib from 'node:zlib'
+import { describe, expect, it } from 'vitest'
+import { BodyError } from '../../src/streams/bodyError.ts'
+import type { ContentCoding } from '../../src/streams/contentCoding.ts'
+import { parseContentEncoding } from '../../src/streams/contentCoding.ts'
+import { decodeContent } from '../../src/streams/decodeContent.ts'
+import { collect, cutAt, streamOf } from '../support/byteStreams.ts'
+
+const mebibyte = 1024 * 1024
+const text = Buffer.from('{"prompt":"a lighthouse"}'.repeat(100))
+
+async function decode(bytes: Uint8Array, codings: readonly ContentCoding[], bytesMax = mebibyte) {
+  return collect(decodeContent(streamOf(cutAt(bytes, [1, 2, 30])), codings, bytesMax))
+}
+
+async function failureOf(bytes: Uint8Array, codings: readonly ContentCoding[], bytesMax?: number) {
+  const error: unknown = await decode(bytes, codings, bytesMax).catch((error: unknown) => error)
+  if (!(error instanceof BodyError)) throw new Error('no body error', { cause: error })
+  return error.failure
+}
+
+describe('content decoding', () => {
+  it.each([
+    ['nothing', [], text],
+    ['gzip', ['gzip'], zlib.gzipSync(text)],
+    ['deflate in the zlib format', ['deflate'], zlib.deflateSync(text)],
+    ['bare deflate', ['deflate'], zlib.deflateRawSync(text)],
+    ['brotli', ['br'], zlib.brotliCompressSync(text)],
+    ['zstd', ['zstd'], zlib.zstdCompressSync(text)],
+    ['two codings, the last first', ['br', 'gzip'], zlib.gzipSync(zlib.brotliCompressSync(text))],
+  ] as const)('undoes %s', async (_what, codings, bytes) => {
+    expect((await decode(bytes, codings)).equals(text)).toBe(true)
+  })
+
+  it('allows exactly the limit, decoded and as sent', async () => {
+    expect(await decode(zlib.gzipSync(text), ['gzip'], text.length)).toHaveLength(text.length)
+    const tooLarge = { tag: 'too_large', limitBytes: text.length - 1 }
+    expect(await failureOf(zlib.gzipSync(text), ['gzip'], text.length - 1)).toEqual(tooLarge)
+    expect(await failureOf(text, [], text.length - 1)).toEqual(tooLarge)
+    const junk = Buffer.concat([zlib.gzipSync(text), Buffer.alloc(9000)])
+    expect(await failureOf(junk, ['gzip'], 8000)).toEqual({ tag: 'too_large', limitBytes: 8000 })
+  })
+
+  it.each(['gzip', 'br', 'zstd', 'deflate'] as const)(
+    'stops a bomb of 150 MiB in %s at the limit, in little memory',
+    async (coding) => {
+      const zeros = Buffer.alloc(150 * mebibyte)
+      const bomb = {
+        gzip: () => zlib.gzipSync(zeros, { level: 1 }),
+        br: () =>
+          zlib.brotliCompressSync(zeros, { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 1 } }),
+        zstd: () => zlib.zstdCompressSync(zeros),
+        deflate: () => zlib.deflateSync(zeros, { level: 1 }),
+      }[coding]()
+      const before = process.memoryUsage()
+      let bytes = 0
+      let peak = 0
+      const error: unknown = await (async () => {
+        for await (const chunk of decodeContent(streamOf([bomb]), [coding], 128 * mebibyte)) {
+          bytes += chunk.length
+          peak = Math.max(peak, process.memoryUsage.rss())
+        }
+      })().catch((error: unknown) => error)
+      expect(error).toBeInstanceOf(BodyError)
+      expect(bytes).toBeGreaterThan(127 * mebibyte)
+      expect(peak - before.rss).toBeLessThan(100 * mebibyte)
+    },
+  )
+
+  it('stops a bomb within a bomb in its middle', async () => {
+    const inner = zlib.gzipSync(Buffer.alloc(150 * mebibyte), { level: 1 })
+    const bomb = zlib.gzipSync(inner)
+    expect(await failureOf(bomb, ['gzip', 'gzip'], mebibyte)).toMatchObject({ tag: 'too_large' })
+  })
+
+  it.each([
+    ['text that was never encoded', ['gzip'], text],
+    ['the end missing', ['gzip'], zlib.gzipSync(text).subarray(0, -9)],
+    ['a flipped byte', ['br'], Buffer.concat([Buffer.from([0xff]), zlib.brotliCompressSync(text)])],
+    ['the end of zstd missing', ['zstd'], zlib.zstdCompressSync(text).subarray(0, -3)],
+    ['no bytes at all', ['gzip'], Buffer.alloc(0)],
+  ] as const)('names a broken coding: %s', async (_what, codings, bytes) => {
+    expect(await failureOf(bytes, codings)).toEqual({ tag: 'corrupt_coding' })
+  })
+
+  it('passes on the failure of its source', async () => {
+    async function* cut(): AsyncGenerator<Uint8Array> {
+      yield zlib.gzipSync(text).subarray(0, 20)
+      await Promise.resolve()
+      throw new BodyError({ tag: 'interrupted' })
+    }
+    const reading = collect(decodeContent(cut(), ['gzip'], mebibyte))
+    await expect(reading).rejects.toMatchObject({ failure: { tag: 'interrupted' } })
+  })
+
+  it('closes its source when the reader leaves early', async () => {
+    let closed = false
+    async function* source(): AsyncGenerator<Uint8Array> {
+      try {
+        for (;;) yield zlib.gzipSync(text)
+      } finally {
+        closed = true
+      }
+    }
+    for await (const chunk of decodeContent(source(), ['gzip'], 1e12)) {
+      expect(chunk.length).toBeGreaterThan(0)
+      break
+    }
+    await expect.poll(() => closed).toBe(true)
+  })
+})
+
+describe('the Content-Encoding header', () => {
+  it.each([
+    [undefined, []],
+    ['', []],
+    ['identity', []],
+    ['GZIP', ['gzip']],
+    ['x-gzip', ['gzip']],
+    [' br , identity,, zstd ', ['br', 'zstd']],
+  ])('reads %j', (header, codings) => {
+    expect(parseContentEncoding(header)).toEqual({ ok: true, value: codings })
+  })
+
+  it.each(['compress', 'gzip;q=1', 'gzip, lz4', 'gzip,gzip,gzip,gzip'])('refuses %j', (header) => {
+    expect(parseContentEncoding(header).ok).toBe(false)
+  })
+})

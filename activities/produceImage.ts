@@ -1,0 +1,58 @@
+import { Context } from '@temporalio/activity'
+import { assertNever } from '../src/domain/assertNever.ts'
+import type { ProduceResult, Stage } from '../src/tasks/produceResult.ts'
+import { endFailure, unexpectedFailure, waitFailure } from './applicationFailure.ts'
+import { beatWhile } from './heartbeats.ts'
+import type { ReportUnexpected } from './reportUnexpected.ts'
+import { stopSignal } from './stopSignal.ts'
+
+export type ProduceImageDeps = {
+  /** `src/tasks/produceImage.ts`: safe to repeat, twice at once, and after any crash. */
+  readonly produceImage: (input: {
+    readonly taskId: string
+    readonly signal?: AbortSignal
+    readonly onStage?: (stage: Stage) => void
+  }) => Promise<ProduceResult>
+  readonly onUnexpected: ReportUnexpected
+}
+
+/** What the workflow learns of a good end; a bad one arrives as an `ApplicationFailure`. */
+export type Produced = { readonly outcome: 'succeeded' | 'over' }
+
+/**
+ * Brings a task as far as it goes now. Heartbeats tell the server that this worker lives, and the lookup
+ * which stage the attempt is in. A wait is thrown as a failure with its delay: the server keeps the timer,
+ * so no slot is held and no history is written.
+ */
+export function createProduceImageActivity(deps: ProduceImageDeps) {
+  return async ({ taskId }: { readonly taskId: string }): Promise<Produced> => {
+    const context = Context.current()
+    let at: Stage | undefined
+    const result = await beatWhile(
+      context,
+      () => at,
+      () =>
+        deps.produceImage({
+          taskId,
+          signal: stopSignal(context),
+          onStage: (stage) => {
+            at = stage
+          },
+        }),
+    ).catch((error: unknown) => {
+      deps.onUnexpected({ activity: 'produceImage', taskId, error })
+      throw unexpectedFailure(error)
+    })
+    switch (result.kind) {
+      case 'succeeded':
+      case 'over':
+        return { outcome: result.kind }
+      case 'wait':
+        throw waitFailure(result)
+      case 'end':
+        throw endFailure(result.failure, at?.channel)
+      default:
+        return assertNever(result)
+    }
+  }
+}

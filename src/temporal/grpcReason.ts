@@ -1,0 +1,36 @@
+import { isGrpcServiceError } from '@temporalio/client'
+import { TemporalTimeout } from './connect.ts'
+
+/** The names of gRPC's status codes, in their order. */
+const statusNames = [
+  'OK',
+  'CANCELLED',
+  'UNKNOWN',
+  'INVALID_ARGUMENT',
+  'DEADLINE_EXCEEDED',
+  'NOT_FOUND',
+  'ALREADY_EXISTS',
+  'PERMISSION_DENIED',
+  'RESOURCE_EXHAUSTED',
+  'FAILED_PRECONDITION',
+  'ABORTED',
+  'OUT_OF_RANGE',
+  'UNIMPLEMENTED',
+  'INTERNAL',
+  'UNAVAILABLE',
+  'DATA_LOSS',
+  'UNAUTHENTICATED',
+] as const
+export type GrpcReason = (typeof statusNames)[number]
+
+/** Why a call to Temporal failed, as a word fit for logs and metrics. Anything else is a bug: rethrown. */
+export function grpcReason(error: unknown): GrpcReason {
+  if (error instanceof TemporalTimeout) return 'DEADLINE_EXCEEDED'
+  const status = isGrpcServiceError(error) ? error : causeOf(error)
+  if (!isGrpcServiceError(status)) throw error
+  return statusNames[status.code] ?? 'UNKNOWN'
+}
+
+function causeOf(error: unknown): unknown {
+  return error instanceof Error ? error.cause : undefined
+}

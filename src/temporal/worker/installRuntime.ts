@@ -1,0 +1,54 @@
+import type { LogLevel, LogMetadata, Logger, TelemetryOptions } from '@temporalio/worker'
+import { Runtime } from '@temporalio/worker'
+
+export type WorkerLog = (level: 'debug' | 'info' | 'warn' | 'error', event: string) => void
+
+/**
+ * Configures the SDK's native part, once per process and before the first worker. It takes no signals:
+ * the process decides when to stop, and calls in flight finish first. `metrics` exports the SDK's own
+ * numbers (slots, polls, latencies).
+ */
+export function installRuntime(options: {
+  readonly log: WorkerLog
+  readonly metrics?: NonNullable<TelemetryOptions['metrics']>
+}): void {
+  const { metrics } = options
+  Runtime.install({
+    logger: loggerOf(options.log),
+    shutdownSignals: [],
+    telemetryOptions: {
+      logging: { filter: { core: 'WARN', other: 'ERROR' }, forward: {} },
+      ...(metrics === undefined ? {} : { metrics }),
+    },
+  })
+}
+
+/** The SDK's events by name. Its metadata holds errors and payloads, so it is left out of our log. */
+export function loggerOf(log: WorkerLog): Logger {
+  const at = (level: 'debug' | 'info' | 'warn' | 'error') => (event: string, _meta?: LogMetadata) =>
+    log(level, event)
+  return {
+    log: (level: LogLevel, event: string) => log(ourLevel(level), event),
+    trace: at('debug'),
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+  }
+}
+
+function ourLevel(level: LogLevel): 'debug' | 'info' | 'warn' | 'error' {
+  switch (level) {
+    case 'TRACE':
+    case 'DEBUG':
+      return 'debug'
+    case 'INFO':
+      return 'info'
+    case 'WARN':
+      return 'warn'
+    case 'ERROR':
+      return 'error'
+    default:
+      return level satisfies never
+  }
+}

@@ -1,0 +1,87 @@
+import {
+  ApplicationFailure,
+  CancellationScope,
+  CancelledFailure,
+  defineQuery,
+  setHandler,
+  upsertSearchAttributes,
+} from '@temporalio/workflow'
+import type { TaskFailure } from '../src/domain/taskFailure.ts'
+import { taskFailureMessages } from '../src/domain/taskFailure.ts'
+import type { ImageTaskActivities } from './imageTaskActivities.ts'
+import { activitiesFor } from './imageTaskActivities.ts'
+import type { ImageTaskInput, ImageTaskResult, ImageTaskStatus } from './contract.ts'
+import { searchAttributes, statusQueryName } from './contract.ts'
+import { producedFailure } from './producedFailure.ts'
+
+const statusQuery = defineQuery<ImageTaskStatus>(statusQueryName)
+
+/**
+ * The story of one task (design 1.5, 1.11). One activity brings it to its end, waiting out refusals by
+ * its own durable retries. A task that fails is recorded and ends as a Failed workflow with its code. A
+ * cancel counts while no call has been made; after that the call is paid for, so the task goes on.
+ */
+export async function imageTask(input: ImageTaskInput): Promise<ImageTaskResult> {
+  let status: ImageTaskStatus = { stage: 'producing' }
+  setHandler(statusQuery, () => status)
+  const tell = (next: Partial<ImageTaskStatus>) => {
+    status = { ...status, ...next }
+  }
+  const { taskId } = input
+  const activities = activitiesFor(input)
+
+  const work = CancellationScope.nonCancellable(() => produce(taskId, activities, tell))
+  try {
+    return await Promise.race([work, CancellationScope.current().cancelRequested])
+  } catch (error) {
+    if (!(error instanceof CancelledFailure)) throw error
+    tell({ cancel: 'asking' })
+    const cancelled = await CancellationScope.nonCancellable(() =>
+      activities.cancelTask({ taskId }),
+    )
+    if (cancelled) {
+      tell({ stage: 'cancelled' })
+      throw error
+    }
+    tell({ cancel: 'kept' })
+    return await work
+  }
+}
+
+async function produce(
+  taskId: string,
+  activities: ImageTaskActivities,
+  tell: (next: Partial<ImageTaskStatus>) => void,
+): Promise<ImageTaskResult> {
+  try {
+    const { outcome } = await activities.produceImage({ taskId })
+    tell({ stage: outcome })
+    return { outcome }
+  } catch (error) {
+    const { failure, channel } = producedFailure(error)
+    tell({ stage: 'recording_failure', failureCode: failure.code })
+    const recorded = await activities.recordFailure({ taskId, failure })
+    if (recorded === 'succeeded') {
+      tell({ stage: 'succeeded' })
+      return { outcome: 'succeeded' }
+    }
+    tell({ stage: 'failed' })
+    throw failedTask(failure, channel)
+  }
+}
+
+/** The operator finds failed runs by code and channel; both upserts ride on the closing workflow task. */
+function failedTask(failure: TaskFailure, channel: string | undefined): ApplicationFailure {
+  const { code } = failure
+  upsertSearchAttributes([
+    { key: searchAttributes.failureCode, value: code },
+    ...(channel === undefined ? [] : [{ key: searchAttributes.channel, value: channel }]),
+  ])
+  return ApplicationFailure.create({
+    type: code,
+    message: taskFailureMessages[code],
+    nonRetryable: true,
+    details: [failure],
+    category: 'BENIGN',
+  })
+}

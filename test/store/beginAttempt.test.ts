@@ -1,0 +1,152 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { AttemptStore, OpenedAttempt } from '../../src/domain/attemptStore.ts'
+import { createTestAttempts, testChannel } from '../support/attemptStore.ts'
+import { insertTask } from '../support/insertTask.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { createTestDatabase } from '../support/database.ts'
+
+let database: TestDatabase
+let attempts: AttemptStore
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  attempts = await createTestAttempts(database.pool)
+  return () => database.drop()
+})
+
+async function open(store: AttemptStore, taskId: string): Promise<OpenedAttempt> {
+  const begun = await store.beginAttempt({ taskId })
+  if (begun.kind !== 'opened') throw new Error(`not opened: ${begun.kind}`)
+  return begun.attempt
+}
+
+const unknown = { class: 'unknown', evidence: { reason: 'server_error', httpStatus: 500 } } as const
+
+describe('beginAttempt', () => {
+  it('opens the first attempt and sets the task processing', async () => {
+    const { taskId } = await insertTask(database.pool)
+    const attempt = await open(attempts, taskId)
+    expect(attempt).toMatchObject({ n: 1, upstreamKey: `${taskId}-1`, timeoutMs: 5_000 })
+    const { rows } = await database.pool.query('select status from task where task_id = $1', [
+      taskId,
+    ])
+    expect(rows).toEqual([{ status: 'processing' }])
+  })
+
+  it('opens one attempt when two workers begin at once', async () => {
+    const { taskId } = await insertTask(database.pool)
+    const begun = await Promise.all([1, 2, 3].map(() => attempts.beginAttempt({ taskId })))
+    expect(begun.map(({ kind }) => kind).toSorted()).toEqual(['opened', 'unchecked', 'unchecked'])
+  })
+
+  it('asks for the answer of an open attempt before it gives it up for lost', async () => {
+    const { taskId } = await insertTask(database.pool)
+    const first = await open(attempts, taskId)
+    const again = await attempts.beginAttempt({ taskId })
+    expect(again).toEqual({ kind: 'unchecked', n: 1, answerId: first.answerId })
+    expect(await attempts.beginAttempt({ taskId, checked: 1 })).toMatchObject({
+      kind: 'wait',
+      reason: 'backoff',
+    })
+    const { rows } = await database.pool.query(
+      'select class, reason from attempt where task_id = $1',
+      [taskId],
+    )
+    expect(rows).toEqual([{ class: 'unknown', reason: 'worker_lost' }])
+  })
+
+  it('keeps the upstream key through unknown outcomes and takes a new one after a refusal', async () => {
+    const { taskId } = await insertTask(database.pool)
+    const first = await open(attempts, taskId)
+    await attempts.closeAttempt({ taskId, n: 1, ...unknown })
+    await database.pool.query(`update attempt set closed_at = closed_at - interval '1 minute'`)
+    const second = await open(attempts, taskId)
+    expect(second).toMatchObject({ n: 2, upstreamKey: first.upstreamKey })
+    const other = await insertTask(database.pool)
+    await open(attempts, other.taskId)
+    const refused = { class: 'refused', evidence: { reason: 'rate_limited' } } as const
+    await attempts.closeAttempt({ taskId: other.taskId, n: 1, ...refused, retryAfterMs: 0 })
+    await database.pool.query('delete from cooldown')
+    expect(await open(attempts, other.taskId)).toMatchObject({ upstreamKey: `${other.taskId}-2` })
+  })
+
+  it('refuses a task that has ended, however it ended', async () => {
+    const { taskId } = await insertTask(database.pool)
+    expect(await attempts.cancelTask(taskId)).toBe(true)
+    expect(await attempts.beginAttempt({ taskId })).toEqual({ kind: 'over' })
+    const absent = 'task_00000000000000000000000000000000'
+    expect(await attempts.beginAttempt({ taskId: absent })).toEqual({ kind: 'over' })
+  })
+
+  it('opens nothing after the deadline', async () => {
+    const { taskId } = await insertTask(database.pool, { deadlineSeconds: -1 })
+    expect(await attempts.beginAttempt({ taskId })).toMatchObject({
+      kind: 'end',
+      failure: { code: 'generation_timeout', workPossible: false },
+    })
+  })
+
+  it('never has more calls open on a channel than it allows, whoever begins at once', async () => {
+    const narrow = testChannel({ name: 'narrow', concurrencyMax: 3 })
+    const store = await createTestAttempts(database.pool, [narrow])
+    const tasks = await Promise.all(Array.from({ length: 12 }, () => insertTask(database.pool)))
+    const begun = await Promise.all(tasks.map(({ taskId }) => store.beginAttempt({ taskId })))
+    const kinds = begun.map((result) => (result.kind === 'wait' ? result.reason : result.kind))
+    expect(kinds.filter((kind) => kind === 'opened')).toHaveLength(3)
+    expect(kinds.filter((kind) => kind === 'channel_full')).toHaveLength(9)
+  })
+
+  it('frees the place of a call whose lease has run out', async () => {
+    const single = testChannel({ name: 'single', concurrencyMax: 1 })
+    const store = await createTestAttempts(database.pool, [single])
+    const [first, second] = [await insertTask(database.pool), await insertTask(database.pool)]
+    await open(store, first.taskId)
+    expect(await store.beginAttempt({ taskId: second.taskId })).toMatchObject({ kind: 'wait' })
+    await database.pool.query(
+      `update attempt set lease_until = now() - interval '1 second' where channel = 'single'`,
+    )
+    await open(store, second.taskId)
+  })
+
+  it('lets nothing through while a model cools down, and one probe when the time is over', async () => {
+    const store = await createTestAttempts(database.pool, [testChannel({ name: 'cooling' })])
+    const tasks = await Promise.all(Array.from({ length: 4 }, () => insertTask(database.pool)))
+    const [first, ...others] = tasks.map(({ taskId }) => taskId)
+    if (first === undefined) throw new Error('no task')
+    await open(store, first)
+    const evidence = { reason: 'rate_limited', httpStatus: 429 } as const
+    await store.closeAttempt({
+      taskId: first,
+      n: 1,
+      class: 'refused',
+      evidence,
+      retryAfterMs: 3_000,
+    })
+    for (const taskId of others) {
+      const wait = await store.beginAttempt({ taskId })
+      expect(wait).toMatchObject({ kind: 'wait', reason: 'cooldown', channel: 'cooling' })
+      if (wait.kind === 'wait') expect(wait.delayMs).toBeGreaterThan(2_900)
+    }
+    await database.pool.query(
+      `update cooldown set until_at = now() - interval '1 ms' where channel = 'cooling'`,
+    )
+    const begun = await Promise.all(others.map((taskId) => store.beginAttempt({ taskId })))
+    expect(begun.filter(({ kind }) => kind === 'opened')).toHaveLength(1)
+  })
+
+  it("pauses a channel when two tasks in a row meet the operator's fault", async () => {
+    const store = await createTestAttempts(database.pool, [testChannel({ name: 'faulty' })])
+    const evidence = { reason: 'credential', httpStatus: 401 } as const
+    for (const expected of [null, 'upstream refuses our access: credential (HTTP 401)']) {
+      const { taskId } = await insertTask(database.pool)
+      await open(store, taskId)
+      await store.closeAttempt({ taskId, n: 1, class: 'operator_fault', evidence })
+      const { rows } = await database.pool.query(
+        `select pause_reason from channel where name = 'faulty'`,
+      )
+      expect(rows).toEqual([{ pause_reason: expected }])
+    }
+    const { taskId } = await insertTask(database.pool)
+    expect(await store.beginAttempt({ taskId })).toMatchObject({ reason: 'channel_paused' })
+  })
+})

@@ -1,0 +1,182 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { AnswerMeta } from '../../src/domain/answerMeta.ts'
+import type { AttemptStore } from '../../src/domain/attemptStore.ts'
+import type { TaskFailure } from '../../src/domain/taskFailure.ts'
+import { createTestAttempts } from '../support/attemptStore.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { createTestDatabase } from '../support/database.ts'
+import { balanceOf, insertTask } from '../support/insertTask.ts'
+
+let database: TestDatabase
+let attempts: AttemptStore
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  attempts = await createTestAttempts(database.pool)
+  return () => database.drop()
+})
+
+const failure: TaskFailure = { code: 'upstream_error', cause: 'unknown', workPossible: true }
+
+function metaOf(taskId: string, attempt = 1): AnswerMeta {
+  const image = { mimeType: 'image/png', bytes: 3, sha256: 'ab', width: 1, height: 1 } as const
+  return { version: 1, taskId, attempt, image, native: { response: {}, imagePath: [] } }
+}
+
+async function opened(taskId: string): Promise<string> {
+  const begun = await attempts.beginAttempt({ taskId })
+  if (begun.kind !== 'opened') throw new Error(`not opened: ${begun.kind}`)
+  return begun.attempt.answerId
+}
+
+async function ends(taskId: string): Promise<string[]> {
+  const { rows } = await database.pool.query<{ kind: string }>(
+    `select kind from ledger where task_id = $1 and kind <> 'hold'`,
+    [taskId],
+  )
+  return rows.map(({ kind }) => kind)
+}
+
+describe('the end of a task', () => {
+  it('is charged once however often its answer is settled', async () => {
+    const { taskId, accountId } = await insertTask(database.pool)
+    const answerId = await opened(taskId)
+    const input = { meta: metaOf(taskId), answerId }
+    const settled = await Promise.all([1, 2, 3, 4].map(() => attempts.settleTask(input)))
+    expect(settled.filter(Boolean)).toHaveLength(1)
+    expect(await ends(taskId)).toEqual(['settle'])
+    expect(await balanceOf(database.pool, accountId)).toEqual({
+      available: 990,
+      held: 0,
+      spent: 10,
+    })
+  })
+
+  it('is one of settle and release when both come at once', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const { taskId } = await insertTask(database.pool)
+      const answerId = await opened(taskId)
+      const both = await Promise.all([
+        attempts.settleTask({ meta: metaOf(taskId), answerId }),
+        attempts.failTask(taskId, failure),
+      ])
+      expect(both.filter(Boolean)).toHaveLength(1)
+      expect(await ends(taskId)).toHaveLength(1)
+    }
+  })
+
+  it('neither publishes nor charges a success that comes after the release', async () => {
+    const { taskId, accountId } = await insertTask(database.pool)
+    const answerId = await opened(taskId)
+    expect(await attempts.failTask(taskId, failure)).toBe(true)
+    expect(await attempts.settleTask({ meta: metaOf(taskId), answerId })).toBe(false)
+    expect(await ends(taskId)).toEqual(['release'])
+    expect(await balanceOf(database.pool, accountId)).toEqual({
+      available: 1000,
+      held: 0,
+      spent: 0,
+    })
+    const { rows } = await database.pool.query(
+      'select status, answer_id from task where task_id = $1',
+      [taskId],
+    )
+    expect(rows).toEqual([{ status: 'failed', answer_id: null }])
+  })
+
+  it('settles the answer of an attempt that was given up for lost', async () => {
+    const { taskId } = await insertTask(database.pool)
+    const answerId = await opened(taskId)
+    await attempts.beginAttempt({ taskId, checked: 1 })
+    expect(await attempts.answersOf(taskId)).toEqual([answerId])
+    expect(await attempts.settleTask({ meta: metaOf(taskId), answerId })).toBe(true)
+    expect(await ends(taskId)).toEqual(['settle'])
+  })
+
+  it('drops prompt and inputs on success and keeps the answer for its retention', async () => {
+    const { taskId } = await insertTask(database.pool)
+    await database.pool.query(
+      `insert into upload (upload_id, kind, task_id, sweep_after) values ($1, 'input', $2, 'infinity')`,
+      [`in-${taskId}`, taskId],
+    )
+    const answerId = await opened(taskId)
+    await attempts.settleTask({ meta: metaOf(taskId), answerId })
+    const { rows } = await database.pool.query(
+      `select u.kind, u.sweep_after <= now() as swept, u.sweep_after = t.expires_at as kept, t.request
+       from upload u join task t using (task_id) where task_id = $1 order by kind`,
+      [taskId],
+    )
+    expect(rows).toEqual([
+      { kind: 'answer', swept: false, kept: true, request: null },
+      { kind: 'input', swept: true, kept: false, request: null },
+    ])
+  })
+
+  it('is a cancellation while no call is under way', async () => {
+    const { taskId, accountId } = await insertTask(database.pool)
+    expect(await attempts.cancelTask(taskId)).toBe(true)
+    expect(await attempts.cancelTask(taskId)).toBe(false)
+    expect(await balanceOf(database.pool, accountId)).toEqual({
+      available: 1000,
+      held: 0,
+      spent: 0,
+    })
+  })
+
+  it.each(['open', 'unknown'])('is no cancellation when an attempt is %s', async (stage) => {
+    const { taskId, accountId } = await insertTask(database.pool)
+    await opened(taskId)
+    if (stage === 'unknown') await attempts.beginAttempt({ taskId, checked: 1 })
+    expect(await attempts.cancelTask(taskId)).toBe(false)
+    expect(await balanceOf(database.pool, accountId)).toMatchObject({ held: 10 })
+  })
+
+  it('remembers possible work of an open attempt, whoever fails the task', async () => {
+    const { taskId } = await insertTask(database.pool)
+    await opened(taskId)
+    const timeout = { code: 'generation_timeout', cause: 'deadline', workPossible: false } as const
+    await attempts.failTask(taskId, timeout)
+    const { rows } = await database.pool.query(
+      'select failure_work_possible from task where task_id = $1',
+      [taskId],
+    )
+    expect(rows).toEqual([{ failure_work_possible: true }])
+  })
+
+  it.each([
+    ['images.generations', false, 0],
+    ['images.generations', true, 1],
+    ['images.tasks', false, 1],
+  ] as const)('of %s with work possible %s leaves %i keys', async (route, workPossible, keys) => {
+    const { taskId, accountId } = await insertTask(database.pool, { route })
+    await database.pool.query(`insert into idempotency_key values ($1, '\\x01', $2)`, [
+      accountId,
+      taskId,
+    ])
+    await attempts.failTask(taskId, { ...failure, workPossible })
+    const { rowCount } = await database.pool.query(
+      'select 1 from idempotency_key where task_id = $1',
+      [taskId],
+    )
+    expect(rowCount).toBe(keys)
+  })
+
+  it('of a free task moves no credits', async () => {
+    const { taskId } = await insertTask(database.pool, { credits: 1 })
+    await database.pool.query('update task set credits = 0 where task_id = $1', [taskId])
+    const answerId = await opened(taskId)
+    expect(await attempts.settleTask({ meta: metaOf(taskId), answerId })).toBe(true)
+    expect(await ends(taskId)).toEqual([])
+  })
+
+  it('wakes those who listen', async () => {
+    const { taskId } = await insertTask(database.pool)
+    const client = await database.pool.connect()
+    const heard = new Promise<string | undefined>((resolve) => {
+      client.on('notification', ({ payload }) => resolve(payload))
+    })
+    await client.query('listen task_end')
+    await attempts.failTask(taskId, failure)
+    expect(await heard).toBe(taskId)
+    client.release(true)
+  })
+})

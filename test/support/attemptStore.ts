@@ -1,0 +1,37 @@
+import { randomBytes } from 'node:crypto'
+import type { Pool } from 'pg'
+import type { AttemptStore } from '../../src/domain/attemptStore.ts'
+import type { Channel } from '../../src/domain/channel.ts'
+import { createAttemptStore } from '../../src/store/attemptStore.ts'
+
+export function testChannel(given: Partial<Channel> = {}): Channel {
+  return {
+    name: 'b-main',
+    family: 'B',
+    baseUrl: 'http://127.0.0.1:9/v1',
+    apiKey: 'upstream-credential',
+    models: {},
+    timeoutMs: 5_000,
+    concurrencyMax: 50,
+    ...given,
+  }
+}
+
+/** The transactions of execution as a worker has them, without jitter, over channels of the test's own. */
+export async function createTestAttempts(
+  pool: Pool,
+  channels: readonly Channel[] = [testChannel()],
+): Promise<AttemptStore> {
+  for (const { name } of channels) {
+    await pool.query('insert into channel (name) values ($1) on conflict do nothing', [name])
+  }
+  return createAttemptStore({
+    pool,
+    randomBytes,
+    random: () => 0,
+    channelsOf: (family) => channels.filter((channel) => channel.family === family),
+    callsMax: 3,
+    retentionSeconds: 86_400,
+    tombstoneSeconds: 604_800,
+  })
+}

@@ -1,0 +1,39 @@
+import type { Pool } from 'pg'
+
+type Sample = {
+  readonly tasks: readonly { status: string; count: number; oldestSeconds: number }[]
+  readonly creditsHeld: number
+  readonly holdsOpen: number
+  readonly blobBytes: number
+  readonly channels: readonly { channel: string; paused: boolean; open: number }[]
+  readonly cooldowns: readonly { channel: string; model: string; seconds: number }[]
+}
+
+/** The state of the installation for one scrape of the metrics, in one statement. */
+export async function sampleState(pool: Pool): Promise<Sample> {
+  const { rows } = await pool.query<{ sample: Sample }>({ name: 'sample-state', text: sampleSql })
+  const sample = rows[0]?.sample
+  if (sample === undefined) throw new Error('Bug: a select of constants answered no row')
+  return sample
+}
+
+const sampleSql = `
+  select json_build_object(
+    'tasks', (select coalesce(json_agg(t), '[]') from (
+      select status, count(*) as count,
+        case when status in ('queued', 'processing')
+          then extract(epoch from now() - min(created_at)) else 0 end as "oldestSeconds"
+      from task group by status) t),
+    'creditsHeld', (select coalesce(sum(held), 0) from balance),
+    'holdsOpen', (select count(*) from task where status in ('queued', 'processing') and credits > 0),
+    'blobBytes', (select coalesce(sum(asset_bytes), 0) from task
+      where status = 'succeeded' and expires_at > now()),
+    'channels', (select coalesce(json_agg(c), '[]') from (
+      select name as channel, paused_at is not null as paused,
+        (select count(*) from attempt a where a.channel = name and closed_at is null
+          and lease_until > now()) as open
+      from channel) c),
+    'cooldowns', (select coalesce(json_agg(d), '[]') from (
+      select channel, model, extract(epoch from until_at - now()) as seconds
+      from cooldown where until_at > now()) d)
+  ) as sample`

@@ -101,9 +101,12 @@ export function createMetrics(sources: MetricsSources = {}): Metrics {
     registers,
   })
   addPoolGauge(registry, sources)
-  addStateGauges(registry, sources)
+  const refresh = addStateGauges(registry, sources.state)
   return {
-    expose: () => registry.metrics(),
+    expose: async () => {
+      await refresh()
+      return registry.metrics()
+    },
     contentType: registry.contentType,
     request: ({ route, method, status, durationMs }) => {
       requests.inc({ route, method, status })
@@ -132,63 +135,56 @@ function addPoolGauge(registry: Registry, sources: MetricsSources): void {
     })
   }
   if (startQueueDepth !== undefined) {
-    const gauge = new Gauge({
+    const gauge: Gauge = new Gauge({
       name: 'darkroom_start_queue_depth',
       help: 'Accepted tasks whose workflow start waits or is under way.',
       registers: [registry],
-      collect: () => gauge.set(startQueueDepth()),
+      collect: (): void => gauge.set(startQueueDepth()),
     })
   }
 }
 
-function addStateGauges(registry: Registry, sources: MetricsSources): void {
-  const { state } = sources
-  if (state === undefined) return
-  const registers = [registry]
+/** Answers what brings the gauges up to date: every gauge of one scrape shows the same moment. */
+function addStateGauges(registry: Registry, state: MetricsSources['state']): () => Promise<void> {
+  if (state === undefined) return async () => {}
   const gauge = (name: string, help: string, labelNames: readonly string[] = []) =>
-    new Gauge({ name, help, labelNames: [...labelNames], registers })
-  const tasks = gauge('darkroom_tasks', 'Tasks by status.', ['status'])
+    new Gauge({ name, help, labelNames: [...labelNames], registers: [registry] })
+  const status = ['status']
+  const tasks = gauge('darkroom_tasks', 'Tasks by status.', status)
   const oldest = gauge(
     'darkroom_oldest_task_age_seconds',
-    'Age of the oldest unfinished task by status.',
-    ['status'],
+    'Age of the oldest unfinished task.',
+    status,
   )
   const held = gauge('darkroom_credits_held', 'Credits held for unfinished tasks.')
   const holds = gauge('darkroom_holds_open', 'Holds neither settled nor released.')
   const bytes = gauge('darkroom_blob_bytes', 'Bytes of finished images that are kept.')
   const paused = gauge('darkroom_channel_paused', '1 while a channel is paused.', ['channel'])
   const open = gauge('darkroom_channel_open_attempts', 'Upstream calls under way.', ['channel'])
-  const cooldowns = gauge(
+  const cooldown = gauge(
     'darkroom_cooldown_seconds',
     'Time left until a refused model is asked again.',
     ['channel', 'model'],
   )
-  const up = new Gauge({
-    name: 'darkroom_state_sample_up',
-    help: '1 when PostgreSQL could be asked for the state at this scrape.',
-    registers,
-    collect: async () => {
-      for (const each of [tasks, oldest, paused, open, cooldowns]) each.reset()
-      try {
-        const sample = await state()
-        for (const row of sample.tasks) {
-          tasks.set({ status: row.status }, row.count)
-          if (row.oldestSeconds > 0) oldest.set({ status: row.status }, row.oldestSeconds)
-        }
-        held.set(sample.creditsHeld)
-        holds.set(sample.holdsOpen)
-        bytes.set(sample.blobBytes)
-        for (const row of sample.channels) {
-          paused.set({ channel: row.channel }, row.paused ? 1 : 0)
-          open.set({ channel: row.channel }, row.open)
-        }
-        for (const { channel, model, seconds } of sample.cooldowns) {
-          cooldowns.set({ channel, model }, seconds)
-        }
-        up.set(1)
-      } catch {
-        up.set(0)
-      }
-    },
-  })
+  const up = gauge('darkroom_state_sample_up', '1 when PostgreSQL answered for this scrape.')
+  return async () => {
+    for (const each of [tasks, oldest, paused, open, cooldown]) each.reset()
+    const sample = await state().catch(() => undefined)
+    up.set(sample === undefined ? 0 : 1)
+    if (sample === undefined) return
+    held.set(sample.creditsHeld)
+    holds.set(sample.holdsOpen)
+    bytes.set(sample.blobBytes)
+    for (const row of sample.tasks) {
+      tasks.set({ status: row.status }, row.count)
+      if (row.oldestSeconds > 0) oldest.set({ status: row.status }, row.oldestSeconds)
+    }
+    for (const row of sample.channels) {
+      paused.set({ channel: row.channel }, row.paused ? 1 : 0)
+      open.set({ channel: row.channel }, row.open)
+    }
+    for (const { channel, model, seconds } of sample.cooldowns) {
+      cooldown.set({ channel, model }, seconds)
+    }
+  }
 }

@@ -5,6 +5,9 @@ import type { RequestFailure } from '../domain/requestFailure.ts'
 import type { Result } from '../domain/result.ts'
 import type { LiveStatus, TaskView } from '../domain/taskState.ts'
 
+/** What this request's client calls the two fields that a model's capabilities may forbid. */
+export type ParamNames = { readonly size: string; readonly aspectRatio: string }
+
 export type AcceptInput = {
   readonly caller: Caller
   readonly request: ImageRequest
@@ -12,6 +15,8 @@ export type AcceptInput = {
   readonly uploadId?: string
   /** The Idempotency-Key as sent: 1 to 255 bytes. */
   readonly idempotencyKey?: Uint8Array
+  /** Default `size` and `aspect_ratio`; v1beta names its own paths, in the client's casing. */
+  readonly paramNames?: ParamNames
 }
 
 export type Accepted = {

@@ -1,0 +1,103 @@
+import type { CapabilityTable } from './capabilities.ts'
+import type { ImageRequest } from './imageRequest.ts'
+import type { Action, ImageSize, ModelId, Quality } from './models.ts'
+import { actions, familyOf, modelIds, qualities } from './models.ts'
+
+/**
+ * One line of a price list: applies to a request of its model whose size, quality and action are the
+ * named ones; what it does not name it does not ask. Credits are whole, zero is allowed.
+ */
+export type Price = {
+  readonly model: ModelId
+  readonly size?: ImageSize | undefined
+  readonly quality?: Quality | undefined
+  readonly action?: Action | undefined
+  readonly credits: number
+  readonly creditsPerInputImage: number
+}
+
+/** What a price depends on. */
+export type PricedRequest = Pick<ImageRequest, 'model' | 'size' | 'quality' | 'action'> & {
+  readonly inputImages: number
+}
+
+/**
+ * Credits of a request: the first match of the operator's list, then of the built-in one. `undefined`:
+ * unpriced, which `unpricedCombinations` rules out at the start. Family A without a size makes 1K, and
+ * costs it.
+ */
+export function creditsOf(prices: readonly Price[], request: PricedRequest): number | undefined {
+  const size = request.size ?? (familyOf(request.model) === 'A' ? '1K' : undefined)
+  const price = prices.find(
+    (line) =>
+      line.model === request.model &&
+      (line.size === undefined || line.size === size) &&
+      (line.quality === undefined || line.quality === request.quality) &&
+      (line.action === undefined || line.action === request.action),
+  )
+  return price && price.credits + price.creditsPerInputImage * request.inputImages
+}
+
+/** The operator's lines in front of the built-in ones (design section 3). */
+export function priceList(operatorPrices: readonly Price[]): readonly Price[] {
+  return [...operatorPrices, ...builtInPrices]
+}
+
+/** Requests that the capabilities allow and no line prices, as text for the operator; none is the goal. */
+export function unpricedCombinations(
+  prices: readonly Price[],
+  capabilities: CapabilityTable,
+): readonly string[] {
+  return modelIds.flatMap((model) =>
+    [undefined, ...capabilities[model].sizes].flatMap((size) =>
+      [undefined, ...qualities].flatMap((quality) =>
+        actions
+          .filter((action) => {
+            const request = { model, size, quality, action, inputImages: 0 }
+            return creditsOf(prices, definedOnly(request)) === undefined
+          })
+          .map((action) => [model, size, quality, action].filter(Boolean).join(' ')),
+      ),
+    ),
+  )
+}
+
+function definedOnly(request: {
+  model: ModelId
+  size: ImageSize | undefined
+  quality: Quality | undefined
+  action: Action
+  inputImages: number
+}): PricedRequest {
+  const { size, quality, ...rest } = request
+  return {
+    ...rest,
+    ...(size === undefined ? {} : { size }),
+    ...(quality === undefined ? {} : { quality }),
+  }
+}
+
+/** In thousandths of a US dollar, near the vendors' list prices; `auto` may cost what `high` does. */
+const vip = 'familyb-image-2-vip'
+const web = 'familyb-image-2-web'
+export const builtInPrices: readonly Price[] = [
+  { model: 'familya-2.5-flash-image', credits: 39, creditsPerInputImage: 1 },
+  { model: 'familya-3.1-flash-lite-image', credits: 20, creditsPerInputImage: 1 },
+  { model: 'familya-3.1-flash-image', size: '4K', credits: 151, creditsPerInputImage: 1 },
+  { model: 'familya-3.1-flash-image', size: '2K', credits: 101, creditsPerInputImage: 1 },
+  { model: 'familya-3.1-flash-image', credits: 67, creditsPerInputImage: 1 },
+  { model: 'familya-3-pro-image', size: '4K', credits: 240, creditsPerInputImage: 1 },
+  { model: 'familya-3-pro-image', credits: 134, creditsPerInputImage: 1 },
+  { model: web, size: '3840x2160', credits: 90, creditsPerInputImage: 4 },
+  { model: web, size: '2048x2048', credits: 60, creditsPerInputImage: 4 },
+  { model: web, credits: 40, creditsPerInputImage: 4 },
+  { model: vip, size: '3840x2160', quality: 'low', credits: 12, creditsPerInputImage: 8 },
+  { model: vip, size: '3840x2160', quality: 'medium', credits: 101, creditsPerInputImage: 8 },
+  { model: vip, size: '3840x2160', credits: 401, creditsPerInputImage: 8 },
+  { model: vip, size: '2048x2048', quality: 'low', credits: 12, creditsPerInputImage: 8 },
+  { model: vip, size: '2048x2048', quality: 'medium', credits: 108, creditsPerInputImage: 8 },
+  { model: vip, size: '2048x2048', credits: 429, creditsPerInputImage: 8 },
+  { model: vip, quality: 'low', credits: 6, creditsPerInputImage: 8 },
+  { model: vip, quality: 'medium', credits: 53, creditsPerInputImage: 8 },
+  { model: vip, credits: 211, creditsPerInputImage: 8 },
+]

@@ -1,0 +1,83 @@
+import type { Pool } from 'pg'
+import type { InsertTaskResult, NewTask } from '../domain/taskStore.ts'
+import { rollback, withTransaction } from './transaction.ts'
+
+type InsertedRow = {
+  readonly createdAtMs: number | null
+  readonly placed: boolean
+  readonly paid: boolean
+}
+
+/**
+ * Design 1.2, one READ COMMITTED transaction of one statement: the claim of the key, the task with its
+ * inputs, the hold, and the conditional update of the balance last. Who loses the claim waits for the
+ * winner's end and writes nothing; who cannot pay leaves no trace.
+ */
+export async function insertTask(pool: Pool, task: NewTask): Promise<InsertTaskResult> {
+  const query = { name: 'insert-task', text: insertSql, values: valuesOf(task) }
+  return withTransaction<InsertTaskResult>(pool, async (client) => {
+    const { rows } = await client.query<InsertedRow>(query)
+    const row = rows[0]
+    if (row === undefined || row.createdAtMs === null) return rollback({ kind: 'key_taken' })
+    if (!row.placed) throw new Error('Bug: the upload of a new task is unknown or has been taken')
+    if (!row.paid) return rollback({ kind: 'insufficient' })
+    return { kind: 'inserted', createdAtMs: row.createdAtMs }
+  })
+}
+
+function valuesOf(task: NewTask): readonly unknown[] {
+  const { request, caller } = task
+  return [
+    task.taskId,
+    caller.accountId,
+    caller.keyId,
+    request.route,
+    request.family,
+    request.model,
+    request.action,
+    request.size ?? null,
+    request.quality ?? null,
+    JSON.stringify(request),
+    Buffer.from(task.fingerprint),
+    task.keyDigest === undefined ? null : Buffer.from(task.keyDigest),
+    task.credits,
+    task.deadlineMs,
+    task.hardEndMs,
+    task.uploadId ?? null,
+  ]
+}
+
+/**
+ * Each step reads from the one before it, so that claim, task and balance are locked in that order. The
+ * balance joins the task row instead of asking `exists`: after a wait for the balance's lock PostgreSQL
+ * evaluates the condition again, and cannot run an insert a second time for it.
+ */
+const insertSql = `
+  with claim as (
+    insert into idempotency_key (account_id, key_digest, task_id)
+    select $2, $12, $1 where $12::bytea is not null
+    on conflict do nothing
+    returning 1
+  ), accepted as (
+    insert into task (task_id, account_id, key_id, route, family, model, action, size, quality,
+      request, fingerprint, key_digest, credits, deadline_at, hard_end_at)
+    select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
+      now() + $14::float8 * interval '1 millisecond', now() + $15::float8 * interval '1 millisecond'
+    where $12::bytea is null or exists (select from claim)
+    returning account_id, created_at
+  ), placed as (
+    update upload set task_id = $1, sweep_after = 'infinity' from accepted
+    where upload_id = $16 and task_id is null
+    returning 1
+  ), hold as (
+    insert into ledger (account_id, task_id, kind, debit, credit, credits)
+    select account_id, $1, 'hold', 'available', 'held', $13 from accepted where $13::bigint > 0
+  ), paid as (
+    update balance set available = available - $13, held = held + $13 from accepted
+    where balance.account_id = accepted.account_id and available >= $13::bigint
+    returning 1
+  )
+  select
+    (select (floor(extract(epoch from created_at)) * 1000)::float8 from accepted) as "createdAtMs",
+    $16::text is null or exists (select from placed) as placed,
+    exists (select from paid) as paid`

@@ -1,0 +1,110 @@
+import type { Json, JsonObject } from '../domain/imageRequest.ts'
+import type { HeldImage } from '../domain/upstreamOutcome.ts'
+import type { JsonPath } from '../streams/jsonIntakeFailure.ts'
+import { camelCased } from './camelCased.ts'
+import { itemsOf, objectOf, textOf } from './jsonMember.ts'
+import type { ModelAnswer } from './readModelAnswer.ts'
+
+/** Names under which the answer goes on: the public model, and an id of ours. */
+export type NativeNames = { readonly modelVersion: string; readonly responseId: string }
+
+export type FamilyAReading =
+  | {
+      readonly kind: 'image'
+      readonly image: HeldImage
+      readonly response: JsonObject
+      readonly imagePath: readonly (string | number)[]
+    }
+  | {
+      readonly kind: 'refusal'
+      readonly reason: 'content_policy' | 'no_image'
+      readonly response: JsonObject
+    }
+  /** No answer of a `generateContent`, or one whose image lies elsewhere: links are not followed. */
+  | { readonly kind: 'broken' }
+
+/** Where `generateContent` answers carry image bytes, in either casing. */
+export function isFamilyAImage(path: JsonPath): boolean {
+  const parent = path.at(-2)
+  return path.at(-1) === 'data' && (parent === 'inlineData' || parent === 'inline_data')
+}
+
+/**
+ * What a 200 of family A means (research wire.md section 1). Thinking models show drafts before the
+ * image: the last image that is no thought is the one. The response that goes on has the first
+ * candidate alone, in camelCase, with that image's place left empty and no other image.
+ */
+export function readFamilyA(answer: ModelAnswer, names: NativeNames): FamilyAReading {
+  const document = camelCased(answer.document)
+  const candidate = objectOf(itemsOf(document['candidates'])[0])
+  const parts = candidate === undefined ? [] : partsOf(candidate)
+  const chosenAt = parts.findLastIndex((part) => 'inlineData' in part && part['thought'] !== true)
+  const chosen = answer.images.find(({ path }) => isPart(path, chosenAt))
+  const mimeType = chosen?.image?.mimeType
+  const kept = parts.flatMap((part, at) => {
+    if (!('inlineData' in part)) return 'fileData' in part ? [] : [part]
+    return at === chosenAt && mimeType !== undefined
+      ? [{ ...part, inlineData: { mimeType, data: '' } }]
+      : []
+  })
+  const response: JsonObject = {
+    ...(candidate === undefined ? {} : { candidates: [withParts(candidate, kept)] }),
+    ...picked(document, ['promptFeedback', 'usageMetadata']),
+    ...names,
+  }
+  if (chosenAt === -1) {
+    const reason = whyNoImage(document, candidate, parts)
+    return reason === 'broken' ? { kind: reason } : { kind: 'refusal', reason, response }
+  }
+  const index = kept.findIndex((part) => 'inlineData' in part)
+  const imagePath = ['candidates', 0, 'content', 'parts', index, 'inlineData', 'data']
+  return chosen?.image === undefined
+    ? { kind: 'broken' }
+    : { kind: 'image', image: chosen.image, response, imagePath }
+}
+
+function whyNoImage(
+  document: JsonObject,
+  candidate: JsonObject | undefined,
+  parts: readonly JsonObject[],
+): 'content_policy' | 'no_image' | 'broken' {
+  const blocked = textOf(objectOf(document['promptFeedback'])?.['blockReason']) !== undefined
+  if (candidate === undefined && !blocked) return 'broken'
+  if (parts.some((part) => 'fileData' in part)) return 'broken'
+  const refused = blocked || policyReasons.includes(textOf(candidate?.['finishReason']) ?? '')
+  return refused ? 'content_policy' : 'no_image'
+}
+
+/** The others (STOP, MAX_TOKENS, NO_IMAGE, OTHER, IMAGE_OTHER, …) say only that no image came. */
+const policyReasons: readonly string[] = [
+  'SAFETY',
+  'RECITATION',
+  'BLOCKLIST',
+  'PROHIBITED_CONTENT',
+  'SPII',
+  'IMAGE_SAFETY',
+  'IMAGE_PROHIBITED_CONTENT',
+  'IMAGE_RECITATION',
+]
+
+/** By their index in the answer: what is no object stays as an empty one. */
+function partsOf(candidate: JsonObject): readonly JsonObject[] {
+  return itemsOf(objectOf(candidate['content'])?.['parts']).map((part) => objectOf(part) ?? {})
+}
+
+function isPart(path: JsonPath, part: number): boolean {
+  return path.length === 7 && path[0] === 'candidates' && path[1] === 0 && path[4] === part
+}
+
+function withParts(candidate: JsonObject, parts: readonly JsonObject[]): JsonObject {
+  const content = objectOf(candidate['content'])
+  return content === undefined ? candidate : { ...candidate, content: { ...content, parts } }
+}
+
+function picked(object: JsonObject, keys: readonly string[]): JsonObject {
+  const entries = keys.flatMap((key): [string, Json][] => {
+    const value = object[key]
+    return value === undefined ? [] : [[key, value]]
+  })
+  return Object.fromEntries(entries)
+}

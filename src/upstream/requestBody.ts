@@ -1,0 +1,48 @@
+import type { BlobStore } from '../domain/blobStore.ts'
+import type { InputImage } from '../domain/imageRequest.ts'
+import { base64Length, encodeBase64 } from '../streams/encodeBase64.ts'
+
+/** A request body in order: text, and images that are read from the blob store only while sending. */
+export type BodyPiece =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'base64'; readonly input: InputImage }
+  | { readonly kind: 'raw'; readonly input: InputImage }
+
+export type RequestBody = {
+  readonly contentType: string
+  /** The exact Content-Length, known before a byte is read. */
+  readonly bytes: number
+  /** Yields the body once. Throws when an input cannot be read whole. */
+  readonly open: () => AsyncGenerator<Uint8Array>
+}
+
+/** Memory stays flat whatever the inputs weigh: one chunk of one image at a time. */
+export function requestBody(
+  contentType: string,
+  pieces: readonly BodyPiece[],
+  blobs: BlobStore,
+): RequestBody {
+  const parts = pieces.map((piece) =>
+    piece.kind === 'text' ? { kind: piece.kind, bytes: Buffer.from(piece.text) } : piece,
+  )
+  let bytes = 0
+  for (const part of parts) {
+    if (part.kind === 'text') bytes += part.bytes.length
+    else bytes += part.kind === 'raw' ? part.input.bytes : base64Length(part.input.bytes)
+  }
+  const open = async function* (): AsyncGenerator<Uint8Array> {
+    for (const part of parts) {
+      if (part.kind === 'text') yield part.bytes
+      else if (part.kind === 'raw') yield* inputBytes(part.input, blobs)
+      else yield* encodeBase64(inputBytes(part.input, blobs))
+    }
+  }
+  return { contentType, bytes, open }
+}
+
+async function* inputBytes(input: InputImage, blobs: BlobStore): AsyncGenerator<Uint8Array> {
+  const blob = await blobs.read(input.blobKey)
+  // Another length would break the announced Content-Length in the middle of the request.
+  if (blob?.bytes !== input.bytes) throw new Error('An input image is not in the blob store')
+  yield* blob.content
+}

@@ -1,0 +1,136 @@
+import type { Dispatcher } from 'undici'
+import { errors } from 'undici'
+import { AnswerLostError, readAnswer } from './answerBody.ts'
+import type { RequestBody } from './requestBody.ts'
+import type { WatchedBody } from './watchedBody.ts'
+import { watchBody } from './watchedBody.ts'
+
+export type SendRequest = {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: RequestBody
+  /** From now, waiting for a connection included, to the last byte of the answer. */
+  readonly timeoutMs: number
+  readonly signal?: AbortSignal
+}
+
+export type Answer = {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  /** From the first byte sent to the headers received. */
+  readonly elapsedMs: number
+  /** At most so many bytes; throws `AnswerLostError` when it ends otherwise than whole. */
+  readonly body: (bytesMax: number) => AsyncIterable<Uint8Array>
+}
+
+export type LostReason = 'timeout' | 'connection_lost' | 'answer_too_large'
+
+export type SendResult<Value> =
+  /** Nothing reached the upstream that it could act on. */
+  | { readonly kind: 'not_sent' }
+  | {
+      readonly kind: 'lost'
+      readonly reason: LostReason
+      readonly latencyMs: number
+      /** Present when the headers had arrived before it broke off. */
+      readonly answer?: Answer
+    }
+  | {
+      readonly kind: 'answered'
+      readonly value: Value
+      readonly latencyMs: number
+      readonly answer: Answer
+    }
+
+export type SendDeps = {
+  readonly dispatcher: Dispatcher
+  /** A clock that only goes forward, in milliseconds. */
+  readonly monotonicMs: () => number
+}
+
+/**
+ * One POST, never repeated and never redirected (design 1.7). Tells what may have been worked on from
+ * what cannot have been: `not_sent` covers a failure before the first byte was handed to a connection
+ * (refused, name not found, TLS, connect timeout, deadline in the queue), and a body that we ourselves
+ * could not finish, which no upstream acts on since its announced length never arrived. A reset of a
+ * reused connection is `lost`: the bytes may have been read. `read` runs inside the deadline; an error of
+ * its own is thrown on.
+ */
+export async function send<Value>(
+  deps: SendDeps,
+  request: SendRequest,
+  read: (answer: Answer) => Promise<Value>,
+): Promise<SendResult<Value>> {
+  const deadline = AbortSignal.timeout(request.timeoutMs)
+  const signal =
+    request.signal === undefined ? deadline : AbortSignal.any([deadline, request.signal])
+  const body = watchBody(request.body.open(), deps.monotonicMs)
+  const sinceStart = (): number => deps.monotonicMs() - (body.startedAtMs() ?? deps.monotonicMs())
+  let answer: Answer | undefined
+  try {
+    const response = await startRequest(deps.dispatcher, request, body, signal)
+    const { statusCode: status, headers } = response
+    const readBody = (bytesMax: number) => readAnswer(response.body, bytesMax)
+    answer = { status, headers, elapsedMs: sinceStart(), body: readBody }
+    const value = await read(answer).finally(() => response.body.destroy())
+    return { kind: 'answered', value, answer, latencyMs: Math.round(sinceStart()) }
+  } catch (error) {
+    if (answer !== undefined && !(error instanceof AnswerLostError)) throw error
+    if (answer === undefined && (body.startedAtMs() === undefined || body.failed())) {
+      return { kind: 'not_sent' }
+    }
+    const reason = deadline.aborted ? 'timeout' : lostReason(error)
+    const latencyMs = Math.round(sinceStart())
+    return { kind: 'lost', reason, latencyMs, ...(answer === undefined ? {} : { answer }) }
+  } finally {
+    body.stream.destroy()
+  }
+}
+
+/**
+ * The client library looks at the signal only once a connection is free; until then the wait here ends
+ * on its own, and the library drops the request unsent when its turn comes.
+ */
+async function startRequest(
+  dispatcher: Dispatcher,
+  request: SendRequest,
+  body: WatchedBody,
+  signal: AbortSignal,
+): Promise<Dispatcher.ResponseData> {
+  const { origin, pathname, search } = new URL(request.url)
+  const responding = dispatcher.request({
+    origin,
+    path: pathname + search,
+    method: 'POST',
+    headers: {
+      ...request.headers,
+      'content-type': request.body.contentType,
+      'content-length': String(request.body.bytes),
+      'accept-encoding': 'identity',
+    },
+    body: body.stream,
+    signal,
+    headersTimeout: request.timeoutMs,
+    bodyTimeout: request.timeoutMs,
+  })
+  return await Promise.race([responding, abortedBeforeStart(signal, body)])
+}
+
+function abortedBeforeStart(signal: AbortSignal, body: WatchedBody): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    const check = (): void => {
+      if (body.startedAtMs() === undefined)
+        reject(new Error('The deadline came before a connection'))
+    }
+    if (signal.aborted) check()
+    else signal.addEventListener('abort', check, { once: true })
+  })
+}
+
+function lostReason(error: unknown): LostReason {
+  const cause = error instanceof AnswerLostError ? error.cause : error
+  if (error instanceof AnswerLostError && error.tooLarge) return 'answer_too_large'
+  const timedOut =
+    cause instanceof errors.HeadersTimeoutError || cause instanceof errors.BodyTimeoutError
+  return timedOut ? 'timeout' : 'connection_lost'
+}

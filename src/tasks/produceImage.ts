@@ -7,6 +7,7 @@ import type { UpstreamOutcome } from '../domain/upstreamOutcome.ts'
 import type { ProduceResult, Stage } from './produceResult.ts'
 import { readAnswerMeta } from './readAnswerMeta.ts'
 import { retryUntil } from './retryUntil.ts'
+import { createSettleStored } from './settleOrFail.ts'
 import { storeAnswer } from './storeAnswer.ts'
 
 export type ProduceImageDeps = {
@@ -39,6 +40,7 @@ export type ProduceInput = {
  * gate in `beginAttempt` decides, stored answers are settled instead of called for again.
  */
 export function createProduceImage(deps: ProduceImageDeps) {
+  const settleStoredOf = createSettleStored(deps)
   return async (input: ProduceInput): Promise<ProduceResult> => {
     let checked: number | undefined
     for (;;) {
@@ -59,7 +61,7 @@ export function createProduceImage(deps: ProduceImageDeps) {
           break
         case 'end':
           // An answer may have come in late, from a worker given up for lost.
-          if (begun.failure.workPossible && (await settleAnyStored(deps, input.taskId))) {
+          if (begun.failure.workPossible && (await settleStoredOf(input.taskId))) {
             return { kind: 'succeeded' }
           }
           return begun
@@ -124,11 +126,4 @@ async function settle(
 async function settleStored(deps: ProduceImageDeps, answerId: string): Promise<boolean> {
   const meta = await readAnswerMeta(deps.blobs, answerId)
   return meta !== undefined && (await deps.attempts.settleTask({ meta, answerId }))
-}
-
-async function settleAnyStored(deps: ProduceImageDeps, taskId: string): Promise<boolean> {
-  for (const answerId of await deps.attempts.answersOf(taskId)) {
-    if (await settleStored(deps, answerId)) return true
-  }
-  return false
 }

@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import type { Pool } from 'pg'
+import type { OpenBlobStore } from '../blobs/openBlobStore.ts'
+import { openBlobStore } from '../blobs/openBlobStore.ts'
+import type { Config, Operation } from '../config.ts'
+import { ConfigError, readOperation, required } from '../config.ts'
+import { priceList, unpricedCombinations } from '../domain/prices.ts'
+import type { Price } from '../domain/prices.ts'
+import { createPool } from '../store/createPool.ts'
+import { claimStoreId } from '../store/claimStoreId.ts'
+import { requireSchema } from '../store/requireSchema.ts'
+import type { Logger } from '../telemetry/logger.ts'
+
+/** What API and worker share: the operator's file, the database, the blob store, checked together. */
+export type Installation = {
+  readonly operation: Operation & { readonly priceList: readonly Price[] }
+  readonly databaseUrl: string
+  readonly pool: Pool
+  readonly blobs: OpenBlobStore['store']
+  readonly close: () => Promise<void>
+}
+
+export type InstallationOptions = {
+  readonly process: 'api' | 'worker'
+  readonly connectionsMax: number
+  /** Only the worker holds the upstreams' credentials. */
+  readonly withKeys: boolean
+}
+
+/**
+ * Opens the parts of one process. Refuses to start on a missing variable, an unpriced combination, an
+ * older schema, or a blob store that belongs to another database: two nodes on different stores would
+ * lose each other's images.
+ */
+export async function openInstallation(
+  config: Config,
+  log: Logger,
+  options: InstallationOptions,
+): Promise<Installation> {
+  const operation = pricedOperation(config, options)
+  const databaseUrl = required(config.databaseUrl, 'DATABASE_URL')
+  const opened = await openBlobStore(config.blobStoreUrl, {
+    randomBytes,
+    nowMs: Date.now,
+    tempDir: tmpdir(),
+  })
+  const pool = createPool({
+    databaseUrl,
+    applicationName: `darkroom-${options.process}`,
+    connectionsMax: options.connectionsMax,
+    onConnectionError: (error) => log.warn('database connection lost', { error }),
+  })
+  const close = async () => {
+    await pool.end()
+    await opened.close()
+  }
+  try {
+    await requireSchema(pool)
+    await claimStoreId(pool, await opened.store.storeId())
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return { operation, databaseUrl, pool, blobs: opened.store, close }
+}
+
+function pricedOperation(config: Config, options: InstallationOptions): Installation['operation'] {
+  const path = required(config.operatorFilePath, 'DARKROOM_CONFIG')
+  const operation = readOperation(path, options)
+  const prices = priceList(operation.prices)
+  const unpriced = unpricedCombinations(prices, operation.capabilities)
+  if (unpriced.length > 0) {
+    throw new ConfigError(
+      `DARKROOM_CONFIG: ${path}: prices: none for ${unpriced.slice(0, 5).join('; ')}`,
+    )
+  }
+  return { ...operation, priceList: prices }
+}

@@ -27,3 +27,6 @@ export type StartTask = (start: TaskStart) => Promise<StartResult>
 /** What Temporal says of a task's run. `unreachable`: nothing, so nothing may be concluded. */
 export type RunState = 'running' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'missing'
 export type RunReport = RunState | 'unreachable'
+
+/** A run that somebody terminated. */
+export type KilledRun = { readonly taskId: string; readonly runId: string }

@@ -1,3 +1,5 @@
+import type { KilledRun } from '../domain/execution.ts'
+import { workflowIdOf } from '../domain/ids.ts'
 import { imageTaskWorkflow } from '../../workflows/contract.ts'
 import type { Temporal } from './connect.ts'
 import { grpcReason } from './grpcReason.ts'
@@ -6,8 +8,6 @@ const timeoutMs = 2_000
 /** Longer than a reconciler is ever away between two leaders; Temporal's clock may differ from ours. */
 const windowMs = 10 * 60_000
 const runsMax = 500
-
-export type KilledRun = { readonly workflowId: string; readonly runId: string }
 
 /**
  * Runs that somebody terminated lately: they recorded nothing, and nothing in PostgreSQL tells of it. One
@@ -32,7 +32,7 @@ export function createKilledRuns(temporal: Temporal) {
 async function list(temporal: Temporal, query: string): Promise<readonly KilledRun[]> {
   const runs: KilledRun[] = []
   for await (const { workflowId, runId } of temporal.client.workflow.list({ query })) {
-    runs.push({ workflowId, runId })
+    runs.push({ taskId: workflowId.slice(workflowIdOf('').length), runId })
     if (runs.length >= runsMax) break
   }
   return runs

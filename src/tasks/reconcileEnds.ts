@@ -1,0 +1,42 @@
+import type { AttemptStore } from '../domain/attemptStore.ts'
+import type { ReconcileStore } from '../domain/reconcileStore.ts'
+import { inParallel } from './inParallel.ts'
+import type { ProduceResult } from './produceResult.ts'
+import type { ReconcileStep } from './reconcileStep.ts'
+
+const batchMax = 50
+const parallel = 4
+const backoff = { firstMs: 2_000, mostMs: 60_000 } as const
+
+/**
+ * Ends tasks whose time is over, with PostgreSQL and the blob store alone: Temporal may be gone. Past the
+ * deadline the gate opens no call, so `produceImage` only settles a stored answer or says which end it
+ * is (design 1.10).
+ */
+export function createEndStep(deps: {
+  readonly store: Pick<ReconcileStore, 'pastEndTasks' | 'postponeChecks'>
+  readonly produceImage: (input: { readonly taskId: string }) => Promise<ProduceResult>
+  readonly failTask: AttemptStore['failTask']
+  readonly onError: (taskId: string, error: unknown) => void
+}): ReconcileStep {
+  return {
+    name: 'end',
+    everyMs: 1_000,
+    run: async (signal, tell) => {
+      const due = await deps.store.pastEndTasks(batchMax)
+      await inParallel(due, { parallel, signal }, async (taskId) => {
+        try {
+          const result = await deps.produceImage({ taskId })
+          if (result.kind === 'succeeded') tell({ found: 'settled', count: 1, taskId })
+          else if (result.kind === 'end' && (await deps.failTask(taskId, result.failure))) {
+            tell({ found: 'failed', count: 1, taskId })
+          }
+        } catch (error) {
+          // One that cannot be ended now must not stand before the others.
+          deps.onError(taskId, error)
+          await deps.store.postponeChecks([taskId], backoff)
+        }
+      })
+    },
+  }
+}

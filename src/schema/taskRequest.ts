@@ -1,0 +1,99 @@
+import { z } from 'zod'
+import type { ImageRequest } from '../domain/imageRequest.ts'
+import { inputImagesMax, inputImagesMin } from '../domain/limits.ts'
+import type { Family } from '../domain/models.ts'
+import {
+  actions,
+  aspectRatios,
+  familyOf,
+  imageSizes,
+  inputMimeTypes,
+  modelIds,
+  pixelSizes,
+  qualities,
+  tierSizes,
+} from '../domain/models.ts'
+import type { ReceivedImage } from '../domain/receivedImage.ts'
+import type { RequestFailure } from '../domain/requestFailure.ts'
+import type { Result } from '../domain/result.ts'
+import { fail, succeed } from '../domain/result.ts'
+import { firstFailure } from './firstFailure.ts'
+import { matchImages } from './matchImages.ts'
+
+const inputImage = z.strictObject({
+  mime_type: z.enum(inputMimeTypes),
+  /** Base64; already taken out of the document when this is checked. */
+  data: z.string(),
+})
+
+const fields = z.strictObject({
+  model: z.enum(modelIds),
+  action: z.enum(actions),
+  prompt: z.string().min(1),
+  input_images: z.array(inputImage).min(inputImagesMin).max(inputImagesMax).optional(),
+  size: z.enum(imageSizes).optional(),
+  aspect_ratio: z.enum(aspectRatios).optional(),
+  quality: z.enum(qualities).optional(),
+  n: z.literal(1).optional(),
+})
+
+/** Spec, Image task request: the body of `POST /v1/images/tasks`. */
+export const taskRequest = fields.superRefine((request, context) => {
+  for (const [path, message] of crossRules(request)) {
+    context.addIssue({ code: 'custom', path: [path], message })
+  }
+})
+
+const sizesOf: Readonly<Record<Family, readonly string[]>> = { A: tierSizes, B: pixelSizes }
+
+/** What the spec's table says across fields; what one model can do is decided at acceptance. */
+function* crossRules(request: z.infer<typeof fields>): Generator<readonly [string, string]> {
+  const family = familyOf(request.model)
+  const withImages = request.input_images !== undefined
+  if (request.action === 'edit' && !withImages) yield ['input_images', 'required by this action']
+  if (request.action === 'generate' && withImages) {
+    yield ['input_images', 'must be omitted when action is generate']
+  }
+  if (request.size !== undefined && !sizesOf[family].includes(request.size)) {
+    yield ['size', `models of this family take ${sizesOf[family].join(', ')}`]
+  }
+  if (family === 'B' && request.aspect_ratio !== undefined) {
+    yield ['aspect_ratio', 'must be omitted with models of this family']
+  }
+}
+
+/** Paths of image data inside the document, taken out while it is read. */
+export function isTaskImagePath(path: readonly (string | number)[]): boolean {
+  return path.length === 3 && path[0] === 'input_images' && path[2] === 'data'
+}
+
+/**
+ * A document of the submit route as a request. `quality` with family A is accepted and goes no further:
+ * nothing reads it there, so it makes no request a different one (design section 4).
+ */
+export function parseTaskRequest(
+  document: unknown,
+  images: readonly ReceivedImage[],
+): Result<ImageRequest, RequestFailure> {
+  const parsed = taskRequest.safeParse(document)
+  if (!parsed.success) return fail(firstFailure(parsed.error, document))
+  const { model, action, prompt, input_images, size, aspect_ratio, quality } = parsed.data
+  const declared = (input_images ?? []).map((image, i) => ({
+    path: ['input_images', i, 'data'],
+    mimeType: image.mime_type,
+  }))
+  const inputs = matchImages(declared, images)
+  if (!inputs.ok) return inputs
+  const family = familyOf(model)
+  return succeed({
+    route: 'images.tasks',
+    family,
+    model,
+    action,
+    ...(size === undefined ? {} : { size }),
+    ...(aspect_ratio === undefined ? {} : { aspectRatio: aspect_ratio }),
+    ...(quality === undefined || family === 'A' ? {} : { quality }),
+    body: { kind: 'prompt', prompt },
+    inputs: inputs.value,
+  })
+}

@@ -1,0 +1,62 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { createPool } from '../../src/store/createPool.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { createTestDatabase } from '../support/database.ts'
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  return () => database.drop()
+})
+
+function openPool(given: { statementTimeoutMs?: number; databaseUrl?: string } = {}) {
+  const lost: Error[] = []
+  const pool = createPool({
+    databaseUrl: database.databaseUrl,
+    applicationName: 'darkroom-test',
+    connectionsMax: 2,
+    onConnectionError: (error) => lost.push(error),
+    connectTimeoutMs: 500,
+    ...given,
+  })
+  return { pool, lost }
+}
+
+describe('createPool', () => {
+  it('reads bigint as a number and refuses one beyond the safe range', async () => {
+    const { pool } = openPool()
+    const { rows } = await pool.query('select 9007199254740991::bigint as credits')
+    expect(rows).toEqual([{ credits: Number.MAX_SAFE_INTEGER }])
+    await expect(pool.query('select 9007199254740993::bigint')).rejects.toThrow(/safe range/)
+    await pool.end()
+  })
+
+  it('ends a statement that takes too long', async () => {
+    const { pool } = openPool({ statementTimeoutMs: 100 })
+    await expect(pool.query('select pg_sleep(5)')).rejects.toThrow(/statement timeout/)
+    await pool.end()
+  })
+
+  it('goes on after the server closes connections, idle and in a transaction', async () => {
+    const { pool, lost } = openPool()
+    const busy = await pool.connect()
+    await busy.query('begin')
+    await pool.query('select 1')
+    await database.pool.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where application_name = 'darkroom-test' and datname = current_database()`,
+    )
+    await expect(busy.query('select 1')).rejects.toThrow(/terminat|closed|not queryable/i)
+    busy.release(true)
+    await expect.poll(() => lost.length).toBeGreaterThan(0)
+    expect((await pool.query('select 2 as two')).rows).toEqual([{ two: 2 }])
+    await pool.end()
+  })
+
+  it('gives up on an address where nobody answers', async () => {
+    const { pool } = openPool({ databaseUrl: 'postgres://postgres@127.0.0.1:1/none' })
+    await expect(pool.query('select 1')).rejects.toThrow(/ECONNREFUSED/)
+    await pool.end()
+  })
+})

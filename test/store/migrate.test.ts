@@ -1,0 +1,54 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { migrate } from '../../src/store/migrate.ts'
+import { requireSchema } from '../../src/store/requireSchema.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { createTestDatabase } from '../support/database.ts'
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  return () => database.drop()
+})
+
+/** An empty schema instead of the migrated one. */
+async function startOver(): Promise<void> {
+  await database.pool.query('drop schema public cascade; create schema public')
+}
+
+describe('migrate', () => {
+  it('applies each migration once when many processes migrate at once', async () => {
+    await startOver()
+    const { databaseUrl } = database
+    const all = await Promise.all([1, 2, 3, 4, 5, 6].map(() => migrate({ databaseUrl })))
+    const applied = all.flatMap((one) => one.applied)
+    expect(applied.length).toBeGreaterThan(0)
+    expect(new Set(applied).size).toBe(applied.length)
+    expect(await migrate({ databaseUrl })).toEqual({ applied: [] })
+  })
+
+  it('refuses to go on when an applied migration was changed afterwards', async () => {
+    await startOver()
+    const { databaseUrl } = database
+    await migrate({ databaseUrl })
+    await database.pool.query(`update schema_migration set checksum = 'other' where version = 1`)
+    await expect(migrate({ databaseUrl })).rejects.toThrow(/000001\.sql was changed/)
+  })
+})
+
+describe('requireSchema', () => {
+  it('lets a process start on the schema it needs and on a newer one', async () => {
+    await startOver()
+    await migrate({ databaseUrl: database.databaseUrl })
+    await expect(requireSchema(database.pool)).resolves.toBeUndefined()
+    await database.pool.query(
+      `insert into schema_migration (version, name, checksum) values (999999, 'later', '')`,
+    )
+    await expect(requireSchema(database.pool)).resolves.toBeUndefined()
+  })
+
+  it('tells what to do about an empty database', async () => {
+    await startOver()
+    await expect(requireSchema(database.pool)).rejects.toThrow(/darkroom migrate/)
+  })
+})

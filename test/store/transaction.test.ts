@@ -1,0 +1,58 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { rollback, withTransaction } from '../../src/store/transaction.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { createTestDatabase } from '../support/database.ts'
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  await database.pool.query('create table box (name text primary key, content integer)')
+  await database.pool.query(`insert into box values ('a', 0), ('b', 0)`)
+  return () => database.drop()
+})
+
+async function contentOf(name: string): Promise<number | undefined> {
+  const { rows } = await database.pool.query<{ content: number }>(
+    'select content from box where name = $1',
+    [name],
+  )
+  return rows[0]?.content
+}
+
+describe('withTransaction', () => {
+  it('leaves no trace of work that answers a rollback', async () => {
+    const answer = await withTransaction(database.pool, async (client) => {
+      await client.query(`insert into box values ('trace', 1)`)
+      return rollback('taken back')
+    })
+    expect(answer).toBe('taken back')
+    expect(await contentOf('trace')).toBeUndefined()
+  })
+
+  it('leaves no trace of work that throws, and passes the error on', async () => {
+    const work = withTransaction(database.pool, async (client) => {
+      await client.query(`insert into box values ('trace', 1)`)
+      throw new Error('no more')
+    })
+    await expect(work).rejects.toThrow('no more')
+    expect(await contentOf('trace')).toBeUndefined()
+  })
+
+  it('runs both sides of a deadlock to their end', async () => {
+    const both = ['a', 'b']
+    let holding = 0
+    const eachHoldsOne = Promise.withResolvers<void>()
+    const add = (order: readonly string[]) =>
+      withTransaction(database.pool, async (client) => {
+        for (const name of order) {
+          await client.query('update box set content = content + 1 where name = $1', [name])
+          holding += 1
+          if (holding === 2) eachHoldsOne.resolve()
+          await eachHoldsOne.promise
+        }
+      })
+    await Promise.all([add(both), add(both.toReversed())])
+    expect([await contentOf('a'), await contentOf('b')]).toEqual([2, 2])
+  })
+})

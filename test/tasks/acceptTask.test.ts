@@ -1,0 +1,298 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { newUploadId } from '../../src/domain/ids.ts'
+import type { ImageRequest } from '../../src/domain/imageRequest.ts'
+import type { RequestFailure } from '../../src/domain/requestFailure.ts'
+import type { Result } from '../../src/domain/result.ts'
+import { createTaskStore } from '../../src/store/taskStore.ts'
+import { discardUpload, openUpload } from '../../src/store/uploads.ts'
+import type { Accepted } from '../../src/tasks/taskService.ts'
+import {
+  createTestAccept,
+  createTestCaller,
+  generateRequest,
+  keyBytes,
+  testCredits,
+} from '../support/acceptance.ts'
+import { balanceOf } from '../support/insertTask.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { createTestDatabase } from '../support/database.ts'
+import { randomBytes } from 'node:crypto'
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  return () => database.drop()
+})
+
+function accepted(answer: Result<Accepted, RequestFailure>): Accepted {
+  if (!answer.ok) throw new Error(`refused: ${answer.failure.tag}`)
+  return answer.value
+}
+
+function refusal(answer: Result<Accepted, RequestFailure>): string {
+  return answer.ok ? 'accepted' : answer.failure.tag
+}
+
+async function countOf(table: 'task' | 'ledger' | 'idempotency_key', accountId: string) {
+  const { rows } = await database.pool.query<{ count: number }>(
+    `select count(*)::int as count from ${table} where account_id = $1
+       ${table === 'ledger' ? `and kind = 'hold'` : ''}`,
+    [accountId],
+  )
+  return rows[0]?.count
+}
+
+const many = Array.from({ length: 64 }, (_, index) => index)
+
+describe('accept: one key', () => {
+  it('makes one task and one hold of 64 submits at once with the same key', async () => {
+    const caller = await createTestCaller(database.pool, 1_000)
+    const { accept, started } = createTestAccept(database.pool)
+    const input = { caller, request: generateRequest(), idempotencyKey: keyBytes('once') }
+    const answers = (await Promise.all(many.map(() => accept(input)))).map(accepted)
+    expect(new Set(answers.map(({ taskId }) => taskId)).size).toBe(1)
+    expect(new Set(answers.map(({ createdAtMs }) => createdAtMs)).size).toBe(1)
+    expect(answers.filter(({ replayed }) => !replayed)).toHaveLength(1)
+    expect(await countOf('task', caller.accountId)).toBe(1)
+    expect(await countOf('ledger', caller.accountId)).toBe(1)
+    expect(await balanceOf(database.pool, caller.accountId)).toEqual({
+      available: 1_000 - testCredits,
+      held: testCredits,
+      spent: 0,
+    })
+    expect(started.map(({ taskId }) => taskId)).toEqual([answers[0]?.taskId])
+  })
+
+  it('replays with nothing left, no access and no such capability any more', async () => {
+    const caller = await createTestCaller(database.pool, testCredits)
+    const { accept } = createTestAccept(database.pool)
+    const input = { caller, request: generateRequest(), idempotencyKey: keyBytes('again') }
+    const first = accepted(await accept(input))
+    expect(await balanceOf(database.pool, caller.accountId)).toMatchObject({ available: 0 })
+    const barred = { ...input, caller: { ...caller, models: [] } }
+    expect(accepted(await accept(barred))).toEqual({ ...first, replayed: true })
+  })
+
+  it('is a conflict for a changed request, without a new ledger row', async () => {
+    const caller = await createTestCaller(database.pool, 1_000)
+    const { accept } = createTestAccept(database.pool)
+    const idempotencyKey = keyBytes('changed')
+    await accept({ caller, request: generateRequest(), idempotencyKey })
+    const changed: Partial<ImageRequest>[] = [
+      { body: { kind: 'prompt', prompt: 'a lighthouse.' } },
+      { quality: 'high' },
+      { route: 'images.generations' },
+    ]
+    for (const change of changed) {
+      const answer = await accept({ caller, request: generateRequest(change), idempotencyKey })
+      expect(refusal(answer)).toBe('idempotency_key_reused')
+    }
+    expect(await countOf('ledger', caller.accountId)).toBe(1)
+    expect(await countOf('task', caller.accountId)).toBe(1)
+  })
+
+  it('accepts one of several changed requests that race for a key', async () => {
+    const caller = await createTestCaller(database.pool, 1_000)
+    const { accept } = createTestAccept(database.pool)
+    const answers = await Promise.all(
+      many.slice(0, 16).map((index) => {
+        const body = { kind: 'prompt', prompt: `lighthouse ${index}` } as const
+        const request = generateRequest({ body })
+        return accept({ caller, request, idempotencyKey: keyBytes('race') })
+      }),
+    )
+    expect(answers.filter(({ ok }) => ok)).toHaveLength(1)
+    expect(new Set(answers.filter(({ ok }) => !ok).map(refusal))).toEqual(
+      new Set(['idempotency_key_reused']),
+    )
+  })
+
+  it('belongs to its account: the same key of two accounts makes two tasks', async () => {
+    const { accept } = createTestAccept(database.pool)
+    const callers = await Promise.all([1, 2].map(() => createTestCaller(database.pool, 100)))
+    const answers = await Promise.all(
+      callers.map((caller) =>
+        accept({ caller, request: generateRequest(), idempotencyKey: keyBytes('shared') }),
+      ),
+    )
+    expect(new Set(answers.map((answer) => accepted(answer).taskId)).size).toBe(2)
+  })
+
+  it('is free after a submit that could not be paid', async () => {
+    const caller = await createTestCaller(database.pool, testCredits - 1)
+    const { accept } = createTestAccept(database.pool)
+    const input = { caller, request: generateRequest(), idempotencyKey: keyBytes('poor') }
+    expect(refusal(await accept(input))).toBe('insufficient_quota')
+    expect(await countOf('idempotency_key', caller.accountId)).toBe(0)
+    await database.pool.query('update balance set available = 100 where account_id = $1', [
+      caller.accountId,
+    ])
+    expect(accepted(await accept(input)).replayed).toBe(false)
+  })
+
+  it('is free again once the record of its task is past its life, swept or not', async () => {
+    const caller = await createTestCaller(database.pool, 100)
+    const { accept } = createTestAccept(database.pool)
+    const input = { caller, request: generateRequest(), idempotencyKey: keyBytes('later') }
+    const first = accepted(await accept(input))
+    await database.pool.query('update task set purge_at = now() where task_id = $1', [first.taskId])
+    const second = accepted(await accept(input))
+    expect(second).toMatchObject({ replayed: false })
+    expect(second.taskId).not.toBe(first.taskId)
+  })
+})
+
+describe('accept: money', () => {
+  it('accepts ten of 64 submits at once when the credits are for ten', async () => {
+    const caller = await createTestCaller(database.pool, 10 * testCredits + testCredits - 1)
+    const { accept } = createTestAccept(database.pool)
+    const answers = await Promise.all(
+      many.map((index) =>
+        accept({ caller, request: generateRequest(), idempotencyKey: keyBytes(`key ${index}`) }),
+      ),
+    )
+    expect(answers.filter(({ ok }) => ok)).toHaveLength(10)
+    expect(answers.map(refusal).filter((tag) => tag === 'insufficient_quota')).toHaveLength(54)
+    expect(await countOf('task', caller.accountId)).toBe(10)
+    expect(await countOf('ledger', caller.accountId)).toBe(10)
+    expect(await countOf('idempotency_key', caller.accountId)).toBe(10)
+    expect(await balanceOf(database.pool, caller.accountId)).toEqual({
+      available: testCredits - 1,
+      held: 10 * testCredits,
+      spent: 0,
+    })
+  })
+
+  it('says how many credits the refused request needs, source images included', async () => {
+    const caller = await createTestCaller(database.pool, 13)
+    const { accept } = createTestAccept(database.pool)
+    const input = { blobKey: 'x/0', mimeType: 'image/png', bytes: 1, sha256: '00' } as const
+    const request = generateRequest({ action: 'edit', inputs: [input, input] })
+    const answer = await accept({ caller, request })
+    expect(answer).toEqual({
+      ok: false,
+      failure: { tag: 'insufficient_quota', requiredCredits: 14 },
+    })
+  })
+
+  it('takes a free request without a ledger row, at a balance of nothing', async () => {
+    const caller = await createTestCaller(database.pool, 0)
+    const free = { model: 'familyb-image-2-vip', credits: 0, creditsPerInputImage: 0 } as const
+    const { accept } = createTestAccept(database.pool, { prices: [free] })
+    accepted(await accept({ caller, request: generateRequest() }))
+    expect(await countOf('ledger', caller.accountId)).toBe(0)
+    expect(await countOf('task', caller.accountId)).toBe(1)
+  })
+})
+
+describe('accept: admission', () => {
+  it('refuses a model that the account may not use', async () => {
+    const caller = await createTestCaller(database.pool, 100, ['familya-3-pro-image'])
+    const { accept } = createTestAccept(database.pool)
+    expect(refusal(await accept({ caller, request: generateRequest() }))).toBe('access_denied')
+  })
+
+  it('names the field as the client wrote it when the model is not able', async () => {
+    const caller = await createTestCaller(database.pool, 100)
+    const { accept } = createTestAccept(database.pool)
+    const wide = generateRequest({ family: 'A', model: 'familya-3-pro-image', aspectRatio: '8:1' })
+    expect(await accept({ caller, request: wide })).toMatchObject({
+      failure: { code: 'invalid_value', param: 'aspect_ratio' },
+    })
+    const pixels = generateRequest({
+      family: 'A',
+      model: 'familya-3-pro-image',
+      size: '1024x1024',
+    })
+    const size = 'generationConfig.imageConfig.imageSize'
+    const paramNames = { size, aspectRatio: 'generationConfig.imageConfig.aspectRatio' }
+    expect(await accept({ caller, request: pixels, paramNames })).toMatchObject({
+      failure: { code: 'invalid_value', param: size },
+    })
+    expect(await countOf('task', caller.accountId)).toBe(0)
+  })
+})
+
+describe('accept: what is written', () => {
+  it('writes deadline, hard end, digest and request, and hands the start over', async () => {
+    const caller = await createTestCaller(database.pool, 100)
+    const { accept, started } = createTestAccept(database.pool)
+    const request = generateRequest({ size: '1024x1024', route: 'images.generations' })
+    const { taskId } = accepted(
+      await accept({ caller, request, idempotencyKey: keyBytes('written') }),
+    )
+    const { rows } = await database.pool.query(
+      `select extract(epoch from deadline_at - created_at)::int as deadline,
+         extract(epoch from hard_end_at - created_at)::int as "hardEnd",
+         request, status, key_id as "keyId", encode(key_digest, 'hex') as digest
+       from task where task_id = $1`,
+      [taskId],
+    )
+    const digest = started[0]?.keyDigest
+    expect(digest).toMatch(/^[0-9a-f]{64}$/)
+    expect(rows).toEqual([
+      {
+        deadline: 600,
+        hardEnd: 960,
+        request: JSON.stringify(request),
+        status: 'queued',
+        keyId: 'key_test',
+        digest,
+      },
+    ])
+    expect(started).toEqual([
+      {
+        taskId,
+        accountId: caller.accountId,
+        family: 'B',
+        model: 'familyb-image-2-vip',
+        action: 'generate',
+        size: '1024x1024',
+        sync: true,
+        keyDigest: digest,
+      },
+    ])
+  })
+
+  it('keeps the creation in whole seconds, the same in answer and record', async () => {
+    const caller = await createTestCaller(database.pool, 100)
+    const { accept } = createTestAccept(database.pool)
+    const { taskId, createdAtMs } = accepted(await accept({ caller, request: generateRequest() }))
+    expect(createdAtMs % 1000).toBe(0)
+    const view = await createTaskStore(database.pool).readTask(taskId, caller.accountId)
+    expect(view?.createdAtMs).toBe(createdAtMs)
+  })
+
+  it('takes the upload over, once, and leaves it alone when it is discarded later', async () => {
+    const caller = await createTestCaller(database.pool, 100)
+    const { accept } = createTestAccept(database.pool)
+    const uploadId = newUploadId(randomBytes, 'input')
+    await openUpload(database.pool, uploadId, 60_000)
+    const input = { caller, request: generateRequest({ action: 'edit' }), uploadId }
+    const { taskId } = accepted(await accept(input))
+    await discardUpload(database.pool, uploadId)
+    const { rows } = await database.pool.query(
+      `select task_id as "taskId", sweep_after = 'infinity' as kept from upload
+       where upload_id = $1`,
+      [uploadId],
+    )
+    expect(rows).toEqual([{ taskId, kept: true }])
+    await expect(accept(input)).rejects.toThrow(/Bug/)
+    expect(await countOf('task', caller.accountId)).toBe(1)
+  })
+
+  it('leaves the upload staged when the request cannot be paid', async () => {
+    const caller = await createTestCaller(database.pool, 1)
+    const { accept } = createTestAccept(database.pool)
+    const uploadId = newUploadId(randomBytes, 'input')
+    await openUpload(database.pool, uploadId, 60_000)
+    const request = generateRequest({ action: 'edit' })
+    expect(refusal(await accept({ caller, request, uploadId }))).toBe('insufficient_quota')
+    const { rows } = await database.pool.query(
+      'select task_id as "taskId" from upload where upload_id = $1',
+      [uploadId],
+    )
+    expect(rows).toEqual([{ taskId: null }])
+  })
+})

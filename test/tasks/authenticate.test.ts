@@ -1,0 +1,96 @@
+import { randomBytes } from 'node:crypto'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { newApiKeySecret } from '../../src/domain/apiKey.ts'
+import { createAccountStore } from '../../src/store/accountStore.ts'
+import { createTaskStore } from '../../src/store/taskStore.ts'
+import { createAuthenticate } from '../../src/tasks/authenticate.ts'
+import { createIssueKey } from '../../src/tasks/issueKey.ts'
+import { createTestCaller } from '../support/acceptance.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { createTestDatabase } from '../support/database.ts'
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  return () => database.drop()
+})
+
+const pepper = { id: 'p1', secret: 'a pepper of sixteen or more' }
+const newer = { id: 'p2', secret: 'another pepper, made later on' }
+
+function authenticateWith(peppers = [pepper]) {
+  return createAuthenticate({ store: createTaskStore(database.pool), peppers })
+}
+
+async function issue(
+  given: { expiresInMs?: number; models?: readonly ['familya-3-pro-image'] } = {},
+) {
+  const accounts = createAccountStore(database.pool)
+  const caller = await createTestCaller(database.pool, 0, given.models)
+  const issued = await createIssueKey({ accounts, pepper, randomBytes })(
+    caller.name,
+    given.expiresInMs,
+  )
+  if (issued === undefined) throw new Error('no such account')
+  return { ...issued, caller, accounts }
+}
+
+describe('authenticate', () => {
+  it('finds the account behind a key, with the models it may use', async () => {
+    const { key, secret, caller } = await issue({ models: ['familya-3-pro-image'] })
+    expect(await authenticateWith()(secret)).toEqual({
+      accountId: caller.accountId,
+      keyId: key.keyId,
+      models: ['familya-3-pro-image'],
+    })
+  })
+
+  it('refuses a well-formed secret that was never issued', async () => {
+    expect(await authenticateWith()(newApiKeySecret(randomBytes))).toBeUndefined()
+  })
+
+  it('asks the database nothing about a malformed secret', async () => {
+    const authenticate = createAuthenticate({
+      store: { findCaller: () => Promise.reject(new Error('asked')) },
+      peppers: [pepper],
+    })
+    const { secret } = await issue()
+    const checksumBroken = secret.slice(0, -1) + (secret.endsWith('0') ? '1' : '0')
+    for (const wrong of ['', 'sk-', checksumBroken, secret.toUpperCase(), `${secret} `]) {
+      expect(await authenticate(wrong)).toBeUndefined()
+    }
+  })
+
+  it('refuses a key from the moment it is revoked', async () => {
+    const { key, secret, accounts } = await issue()
+    const authenticate = authenticateWith()
+    expect(await authenticate(secret)).toBeDefined()
+    await accounts.revokeKey(key.keyId)
+    expect(await authenticate(secret)).toBeUndefined()
+  })
+
+  it('refuses a key from the moment it expires', async () => {
+    const { secret } = await issue({ expiresInMs: 400 })
+    const authenticate = authenticateWith()
+    expect(await authenticate(secret)).toBeDefined()
+    await expect.poll(() => authenticate(secret), { timeout: 2_000 }).toBeUndefined()
+  })
+
+  it('verifies under every pepper in use, and under no other', async () => {
+    const { secret } = await issue()
+    expect(await authenticateWith([newer, pepper])(secret)).toBeDefined()
+    expect(await authenticateWith([newer])(secret)).toBeUndefined()
+  })
+
+  it('keeps nothing in the database that is or contains the secret', async () => {
+    const { key, secret } = await issue()
+    const { rows } = await database.pool.query<{ row: string }>(
+      'select k::text as row from api_key k where key_id = $1',
+      [key.keyId],
+    )
+    expect(rows[0]?.row).toContain(key.prefix)
+    expect(rows[0]?.row).not.toContain(secret.slice(0, 12))
+    expect(rows[0]?.row).not.toContain(Buffer.from(secret).toString('hex'))
+  })
+})

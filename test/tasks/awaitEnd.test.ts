@@ -1,0 +1,104 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { createTaskEnds } from '../../src/store/taskEnds.ts'
+import { createTaskStore } from '../../src/store/taskStore.ts'
+import { createAwaitEnd } from '../../src/tasks/awaitEnd.ts'
+import { createTestAttempts } from '../support/attemptStore.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { createTestDatabase } from '../support/database.ts'
+import { insertTask } from '../support/insertTask.ts'
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  return () => database.drop()
+})
+
+const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
+
+/** `pollMs` beyond the test's patience leaves the notifications alone at work. */
+function createWaiting(pollMs: number) {
+  const { databaseUrl, pool } = database
+  const ends = createTaskEnds({ databaseUrl, pool, pollMs, onConnectionError: () => {} })
+  return { ends, awaitEnd: createAwaitEnd({ store: createTaskStore(pool), ends }) }
+}
+
+async function listenersGone(): Promise<void> {
+  await database.pool.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where application_name = 'darkroom-listen' and datname = current_database()`,
+  )
+}
+
+async function listening(): Promise<number | undefined> {
+  const { rows } = await database.pool.query<{ count: number }>(
+    `select count(*)::int as count from pg_stat_activity
+     where application_name = 'darkroom-listen' and datname = current_database()
+       and query = 'listen task_end' and state = 'idle'`,
+  )
+  return rows[0]?.count
+}
+
+describe('awaitEnd', () => {
+  it('wakes all waiters of a task by its notification, and only the view decides', async () => {
+    const attempts = await createTestAttempts(database.pool)
+    const { ends, awaitEnd } = createWaiting(600_000)
+    const { taskId } = await insertTask(database.pool)
+    const other = await insertTask(database.pool)
+    const patience = AbortSignal.timeout(20_000)
+    const waiting = [1, 2, 3].map(() => awaitEnd(taskId, patience))
+    await expect.poll(listening).toBe(1)
+    await database.pool.query(`select pg_notify('task_end', $1)`, [taskId])
+    await attempts.failTask(other.taskId, failure)
+    await attempts.failTask(taskId, failure)
+    const views = await Promise.all(waiting)
+    expect(views.map(({ status }) => status)).toEqual(['failed', 'failed', 'failed'])
+    await ends.close()
+  })
+
+  it('learns of an end without notifications by its slow poll', async () => {
+    const { ends, awaitEnd } = createWaiting(50)
+    const { taskId } = await insertTask(database.pool)
+    const waiting = awaitEnd(taskId, AbortSignal.timeout(20_000))
+    await expect.poll(listening).toBe(1)
+    await database.pool.query(
+      `update task set status = 'failed', failure_code = 'upstream_error',
+         failure_cause = 'unknown', completed_at = now() where task_id = $1`,
+      [taskId],
+    )
+    expect((await waiting).failure).toMatchObject({ code: 'upstream_error' })
+    await ends.close()
+  })
+
+  it('answers at once for a task that has ended before', async () => {
+    const attempts = await createTestAttempts(database.pool)
+    const { ends, awaitEnd } = createWaiting(600_000)
+    const { taskId } = await insertTask(database.pool)
+    await attempts.cancelTask(taskId)
+    const view = await awaitEnd(taskId, AbortSignal.timeout(20_000))
+    expect(view.failure).toEqual({ code: 'cancelled', cause: 'cancelled', workPossible: false })
+    await ends.close()
+  })
+
+  it('gives the unfinished view when its caller has waited long enough', async () => {
+    const { ends, awaitEnd } = createWaiting(600_000)
+    const { taskId } = await insertTask(database.pool)
+    const view = await awaitEnd(taskId, AbortSignal.timeout(100))
+    expect(view).toMatchObject({ taskId, status: 'queued' })
+    expect(await awaitEnd(taskId, AbortSignal.abort())).toMatchObject({ status: 'queued' })
+    await ends.close()
+  })
+
+  it('listens again after its connection was lost', async () => {
+    const attempts = await createTestAttempts(database.pool)
+    const { ends, awaitEnd } = createWaiting(600_000)
+    const { taskId } = await insertTask(database.pool)
+    const waiting = awaitEnd(taskId, AbortSignal.timeout(20_000))
+    await expect.poll(listening).toBe(1)
+    await listenersGone()
+    await expect.poll(listening, { timeout: 5_000 }).toBe(1)
+    await attempts.failTask(taskId, failure)
+    expect((await waiting).status).toBe('failed')
+    await ends.close()
+  })
+})

@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest'
+import { nativeByUrl, splitAtImage } from '../../src/domain/nativeResult.ts'
+import type { NativeResponse } from '../../src/domain/upstreamOutcome.ts'
+
+const image = { url: 'https://example.test/i.png', mimeType: 'image/png' } as const
+
+const familyA: NativeResponse = {
+  response: {
+    candidates: [
+      {
+        content: {
+          role: 'model',
+          parts: [
+            { text: 'here' },
+            { inlineData: { mimeType: 'image/png', data: '' }, thoughtSignature: 'x' },
+          ],
+        },
+        finishReason: 'STOP',
+      },
+    ],
+    modelVersion: 'familya-3-pro-image',
+  },
+  imagePath: ['candidates', 0, 'content', 'parts', 1, 'inlineData', 'data'],
+}
+const familyB: NativeResponse = {
+  response: { created: 5, data: [{ b64_json: '' }], size: '1024x1024' },
+  imagePath: ['data', 0, 'b64_json'],
+}
+
+describe('the native response by URL', () => {
+  it('has a fileData part in family A, beside what else the part holds', () => {
+    expect(nativeByUrl(familyA, image)).toEqual({
+      candidates: [
+        {
+          content: {
+            role: 'model',
+            parts: [
+              { text: 'here' },
+              {
+                fileData: { mimeType: 'image/png', fileUri: image.url },
+                thoughtSignature: 'x',
+              },
+            ],
+          },
+          finishReason: 'STOP',
+        },
+      ],
+      modelVersion: 'familya-3-pro-image',
+    })
+  })
+
+  it('has url for b64_json in family B', () => {
+    expect(nativeByUrl(familyB, image)).toEqual({
+      created: 5,
+      data: [{ url: image.url }],
+      size: '1024x1024',
+    })
+  })
+})
+
+describe('the native response around its image', () => {
+  it.each([
+    ['A', familyA],
+    ['B', familyB],
+  ])('is the same JSON with the image between its two parts, family %s', (_family, native) => {
+    const { before, after } = splitAtImage(native)
+    expect(`${before}${after}`).toBe(JSON.stringify(native.response))
+    const whole: unknown = JSON.parse(`${before}QUJD${after}`)
+    const found = native.imagePath.reduce<unknown>(
+      (value, step) => Reflect.get(Object(value), step),
+      whole,
+    )
+    expect(found).toBe('QUJD')
+  })
+
+  it('is not mistaken by text that looks like the place', () => {
+    const tricky = { ...familyB, response: { prompt: '"b64_json":""', data: [{ b64_json: '' }] } }
+    const { before, after } = splitAtImage(tricky)
+    expect(JSON.parse(`${before}QUJD${after}`)).toEqual({
+      prompt: '"b64_json":""',
+      data: [{ b64_json: 'QUJD' }],
+    })
+  })
+})

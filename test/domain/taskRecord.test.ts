@@ -1,0 +1,115 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { pollAfterSeconds } from '../../src/domain/pollAfter.ts'
+import { progressOf } from '../../src/domain/progress.ts'
+import { taskRecord } from '../../src/domain/taskRecord.ts'
+import type { TaskView } from '../../src/domain/taskState.ts'
+
+const createdAtMs = Date.UTC(2026, 10, 21, 10, 32, 7, 999)
+
+const queued: TaskView = {
+  taskId: `task_${'a'.repeat(32)}`,
+  accountId: 'acct',
+  route: 'images.tasks',
+  model: 'familyb-image-2-vip',
+  status: 'queued',
+  createdAtMs,
+  nowMs: createdAtMs + 500,
+}
+const processing: TaskView = { ...queued, status: 'processing', processingAtMs: createdAtMs + 900 }
+const succeeded: TaskView = {
+  ...processing,
+  status: 'succeeded',
+  completedAtMs: createdAtMs + 60_000,
+  expiresAtMs: createdAtMs + 60_000 + 86_400_000,
+  nowMs: createdAtMs + 61_000,
+  asset: { answerId: 'an1', mimeType: 'image/png', bytes: 5, sha256: 'ab' },
+}
+const published = { url: 'https://example.test/image.png', native: { created: 1 } }
+
+describe('a task record', () => {
+  it('has no more than the five fields while the task is under way', () => {
+    expect(taskRecord(queued, 60_000, published)).toEqual({
+      task_id: queued.taskId,
+      model: 'familyb-image-2-vip',
+      status: 'queued',
+      created_at: '2026-11-21T10:32:07Z',
+      progress: 0,
+    })
+  })
+
+  it('names the same instant as the accepted integer', () => {
+    const { created_at } = taskRecord(queued, 60_000)
+    expect(Date.parse(created_at) / 1000).toBe(Math.floor(createdAtMs / 1000))
+  })
+
+  it('shows asset and native result on success', () => {
+    expect(taskRecord(succeeded, 60_000, published)).toEqual({
+      task_id: queued.taskId,
+      model: 'familyb-image-2-vip',
+      status: 'succeeded',
+      created_at: '2026-11-21T10:32:07Z',
+      progress: 100,
+      completed_at: '2026-11-21T10:33:07Z',
+      output: { assets: [{ type: 'image', url: published.url, mime_type: 'image/png' }] },
+      result: { created: 1 },
+    })
+  })
+
+  it('reads expired, without output, from the very end of its retention', () => {
+    const endMs = createdAtMs + 60_000 + 86_400_000
+    expect(taskRecord({ ...succeeded, nowMs: endMs - 1 }, 1, published).status).toBe('succeeded')
+    const expired = taskRecord({ ...succeeded, nowMs: endMs }, 1, published)
+    expect(expired).toMatchObject({ status: 'expired', progress: 100 })
+    expect(expired).not.toHaveProperty('output')
+    expect(expired).not.toHaveProperty('result')
+  })
+
+  it('says in fixed words why a task failed', () => {
+    const failed: TaskView = {
+      ...processing,
+      status: 'failed',
+      completedAtMs: createdAtMs + 2_000,
+      failure: { code: 'upstream_error', cause: 'unknown', workPossible: true },
+    }
+    expect(taskRecord(failed, 60_000)).toMatchObject({
+      status: 'failed',
+      error: { code: 'upstream_error', message: expect.stringMatching(/^The upstream model/) },
+    })
+  })
+})
+
+describe('progress', () => {
+  it('never falls while a task goes on, nor when it fails or succeeds', () => {
+    const times = fc.array(fc.nat(10_000_000), { minLength: 2 })
+    fc.assert(
+      fc.property(times, fc.integer({ min: 1, max: 600_000 }), (times, usualMs) => {
+        const sorted = times.toSorted((a, b) => a - b)
+        const at = (ms: number) => ({ ...processing, nowMs: createdAtMs + 900 + ms })
+        const seen = sorted.map((ms) => progressOf(at(ms), usualMs))
+        const endMs = createdAtMs + 900 + (sorted.at(-1) ?? 0)
+        const failed = { ...at(0), status: 'failed' as const, completedAtMs: endMs }
+        const all = [progressOf(queued, usualMs), ...seen, progressOf(failed, usualMs)]
+        expect(all).toEqual(all.toSorted((a, b) => a - b))
+        expect(Math.max(...all)).toBeLessThanOrEqual(95)
+      }),
+    )
+  })
+
+  it('is well on its way at the usual duration', () => {
+    const nowMs = createdAtMs + 900 + 60_000
+    expect(progressOf({ ...processing, nowMs }, 60_000)).toBe(76)
+  })
+})
+
+describe('the time of the next poll', () => {
+  it('stays within two and five seconds, whatever the workflow waits for', () => {
+    expect(pollAfterSeconds(undefined, 0)).toBe(3)
+    expect(pollAfterSeconds({ stage: 'calling' }, 0)).toBe(3)
+    expect(pollAfterSeconds({ stage: 'storing' }, 0)).toBe(2)
+    expect(pollAfterSeconds({ stage: 'waiting', untilMs: 100 }, 0)).toBe(3)
+    expect(pollAfterSeconds({ stage: 'waiting', untilMs: 3_100 }, 0)).toBe(4)
+    expect(pollAfterSeconds({ stage: 'waiting', untilMs: 900_000 }, 0)).toBe(5)
+    expect(pollAfterSeconds({ stage: 'waiting' }, 0)).toBe(3)
+  })
+})

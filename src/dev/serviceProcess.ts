@@ -1,0 +1,59 @@
+import type { ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+
+export type ServiceProcess = {
+  /** SIGTERM, then waits for the end: calls in flight finish. `now` kills at once. */
+  readonly stop: () => Promise<void>
+  readonly kill: () => void
+  readonly pid: () => number | undefined
+}
+
+export type ServiceProcessOptions = {
+  readonly name: 'api' | 'worker'
+  readonly environment: Readonly<Record<string, string>>
+  readonly say: (line: string) => void
+}
+
+const restartDelayMs = 1_000
+
+/**
+ * Runs `src/api.ts` or `src/worker.ts` as a process of its own, as production does, and starts it again
+ * should it die. It reads from a pipe that closes with us, so that a kill -9 of ours leaves no orphan.
+ */
+export function startServiceProcess(options: ServiceProcessOptions): ServiceProcess {
+  const { name, environment, say } = options
+  const script = fileURLToPath(new URL(`../${name}.ts`, import.meta.url))
+  let child: ChildProcess | undefined
+  let stopping = false
+
+  const run = async (): Promise<void> => {
+    while (!stopping) {
+      child = spawn(process.execPath, [script, '--exit-with-parent'], {
+        env: { ...environment },
+        stdio: ['pipe', 'inherit', 'inherit'],
+      })
+      // A group of its own would outlive a kill of ours; in ours, Ctrl-C reaches it too and is ignored there.
+      const [code, signal] = (await once(child, 'exit')) as [number | null, string | null]
+      if (stopping) return
+      say(`The ${name} ended (${signal ?? `exit ${String(code)}`}); it is started again.`)
+      await sleep(restartDelayMs)
+    }
+  }
+  const running = run()
+
+  return {
+    stop: async () => {
+      stopping = true
+      child?.kill('SIGTERM')
+      await running
+    },
+    kill: () => {
+      stopping = true
+      child?.kill('SIGKILL')
+    },
+    pid: () => child?.pid,
+  }
+}

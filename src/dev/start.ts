@@ -1,0 +1,190 @@
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Config } from '../config.ts'
+import { ConfigError, readConfig, required, runtimeFileName } from '../config.ts'
+import { createPool } from '../store/createPool.ts'
+import { migrate } from '../store/migrate.ts'
+import { connectTemporal } from '../temporal/connect.ts'
+import { ensureNamespace } from '../temporal/ensureNamespace.ts'
+import { registerSearchAttributes } from '../temporal/searchAttributes.ts'
+import { temporalSettings } from '../temporal/settings.ts'
+import { demoKey } from './demoAccount.ts'
+import type { OwnPorts } from './ownPorts.ts'
+import { ownPorts } from './ownPorts.ts'
+import { serviceEnvironment } from './serviceEnvironment.ts'
+import type { ServiceProcess } from './serviceProcess.ts'
+import { startServiceProcess } from './serviceProcess.ts'
+import type { Simulator } from './simulator/startSimulator.ts'
+import { startSimulator } from './simulator/startSimulator.ts'
+import type { Say } from './stack/say.ts'
+import type { Stack } from './stack/stack.ts'
+import { startStack } from './stack/stack.ts'
+import { startFailure } from './stack/startFailure.ts'
+
+export type Service = {
+  readonly apiUrl: string
+  readonly temporalUiUrl: string | undefined
+  /** The demo account's key; absent where the demo is off. */
+  readonly key: string | undefined
+  readonly keyPath: string
+  readonly stop: () => Promise<void>
+  readonly kill: () => void
+}
+
+const loopback = new Set(['127.0.0.1', '::1', 'localhost'])
+const readyTimeoutMs = 60_000
+
+/** What has been started, to be stopped in the reverse order whatever happens in between. */
+type Started = {
+  stack?: Stack
+  simulator?: Simulator
+  readonly services: ServiceProcess[]
+}
+
+/** The whole service on one machine (design section 3): resolves when `GET /readyz` is 200. */
+export async function startService(say: Say): Promise<Service> {
+  const config = readConfig()
+  const demo = loopback.has(config.host)
+  const withSimulator = config.operatorFilePath === undefined
+  if (withSimulator && !demo) {
+    throw new ConfigError(
+      'DARKROOM_CONFIG is not set, and the simulator serves only while HOST is a loopback address.',
+    )
+  }
+  const started: Started = { services: [] }
+  const stop = () => stopAll(started, config)
+  try {
+    const ports = await ownPorts(config, withSimulator)
+    const stack = await startEmbedded(config, started, say)
+    await prepare(config, stack, say)
+    if (withSimulator) started.simulator = await startSimulator({ port: ports.simulator })
+    const environment = await serviceEnvironment(config, stack, ports, started.simulator?.url)
+    await writeRuntimeFile(config, environment)
+    startProcesses(started, environment, say)
+    await untilReady(config, ports)
+    const key = demo ? await makeDemoKey(config, environment) : undefined
+    return {
+      apiUrl: `http://${config.host}:${ports.api}`,
+      temporalUiUrl: stack.temporalUiUrl,
+      key,
+      keyPath: join(config.dataDir, 'demo-key'),
+      stop,
+      kill: () => {
+        for (const service of started.services) service.kill()
+        stack.kill()
+      },
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+async function startEmbedded(config: Config, started: Started, say: Say): Promise<Stack> {
+  const { postgresPort, temporalPort, temporalUiPort } = config
+  const stack = await startStack({
+    dataDir: config.dataDir,
+    ports: { postgres: postgresPort, temporal: temporalPort, temporalUi: temporalUiPort },
+    databaseUrl: config.databaseUrl,
+    temporalAddress: config.temporalAddress,
+    env: process.env,
+    say,
+    withUi: true,
+    durable: true,
+  })
+  started.stack = stack
+  return stack
+}
+
+async function prepare(config: Config, stack: Stack, say: Say): Promise<void> {
+  const { applied } = await migrate({ databaseUrl: stack.databaseUrl })
+  if (applied.length > 0) say(`Database migrated: ${applied.join(', ')}.`)
+  const { temporalAddress: address } = stack
+  const temporal = connectTemporal(
+    temporalSettings({ address, namespace: config.temporalNamespace }),
+  )
+  try {
+    const retentionSeconds = config.retentionSeconds + config.tombstoneSeconds
+    await ensureNamespace(temporal, { retentionSeconds })
+    await registerSearchAttributes(temporal)
+  } finally {
+    await temporal.close()
+  }
+}
+
+function startProcesses(
+  started: Started,
+  environment: Readonly<Record<string, string>>,
+  say: Say,
+): void {
+  const inherited = Object.fromEntries(
+    Object.entries(process.env).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, value]],
+    ),
+  )
+  for (const name of ['worker', 'api'] as const) {
+    const all = { ...inherited, ...environment }
+    started.services.push(startServiceProcess({ name, environment: all, say }))
+  }
+}
+
+/** For the CLI and for tests of a running stack; holds secrets, so it is the owner's alone. */
+async function writeRuntimeFile(
+  config: Config,
+  environment: Readonly<Record<string, string>>,
+): Promise<void> {
+  const path = join(config.dataDir, runtimeFileName)
+  const content = { pid: process.pid, environment }
+  await rm(path, { force: true })
+  await writeFile(path, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
+}
+
+/** Both processes answer: the API serves, and the worker polls. */
+async function untilReady(config: Config, ports: OwnPorts): Promise<void> {
+  const endsAt = performance.now() + readyTimeoutMs
+  const api = `http://${config.host}:${ports.api}/readyz`
+  const worker = `http://${config.internalHost}:${ports.workerInternal}/readyz`
+  while (!(await answersOk(api)) || !(await answersOk(worker))) {
+    if (performance.now() > endsAt) {
+      throw startFailure(`Darkroom was not ready within ${readyTimeoutMs / 1000} s.`)
+    }
+    await sleep(100)
+  }
+}
+
+async function answersOk(url: string): Promise<boolean> {
+  return fetch(url, { signal: AbortSignal.timeout(2_000) }).then(
+    async (answer) => {
+      await answer.body?.cancel()
+      return answer.ok
+    },
+    () => false,
+  )
+}
+
+async function makeDemoKey(
+  config: Config,
+  environment: Readonly<Record<string, string>>,
+): Promise<string> {
+  const { databaseUrl, keyPeppers } = readConfig(environment)
+  const pool = createPool({
+    databaseUrl: required(databaseUrl, 'DATABASE_URL'),
+    applicationName: 'darkroom-dev',
+    connectionsMax: 1,
+    onConnectionError: () => {},
+  })
+  try {
+    const pepper = required(keyPeppers?.[0], 'KEY_PEPPER')
+    return await demoKey(pool, config.dataDir, pepper)
+  } finally {
+    await pool.end()
+  }
+}
+
+async function stopAll(started: Started, config: Config): Promise<void> {
+  await rm(join(config.dataDir, runtimeFileName), { force: true })
+  await Promise.all(started.services.map((service) => service.stop()))
+  await started.simulator?.close()
+  await started.stack?.stop()
+}

@@ -1,0 +1,73 @@
+import type { Pool } from 'pg'
+import type { AttemptStore } from '../domain/attemptStore.ts'
+import type { BlobStore } from '../domain/blobStore.ts'
+import { createReconcileStore } from '../store/reconcileStore.ts'
+import { createReconcilerLock } from '../store/reconcilerLock.ts'
+import type { ProduceResult } from '../tasks/produceResult.ts'
+import type { Reconciler } from '../tasks/reconcile.ts'
+import { createReconciler } from '../tasks/reconcile.ts'
+import { createCheckStep } from '../tasks/reconcileChecks.ts'
+import { createEndStep } from '../tasks/reconcileEnds.ts'
+import { createKilledStep } from '../tasks/reconcileKilled.ts'
+import { createPurgeStep } from '../tasks/reconcilePurge.ts'
+import { createStartStep } from '../tasks/reconcileStarts.ts'
+import { createSweepStep } from '../tasks/reconcileSweep.ts'
+import { createSettleStored } from '../tasks/settleOrFail.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import type { Temporal } from '../temporal/connect.ts'
+import { createKilledRuns } from '../temporal/killedRuns.ts'
+import { createReportRun } from '../temporal/reportRun.ts'
+import { createStartTask } from '../temporal/startTask.ts'
+
+const startTimeoutMs = 5_000
+
+/** The reconciler as a worker runs it: all its steps over the worker's own parts (design 1.12). */
+export function createWorkerReconciler(deps: {
+  readonly databaseUrl: string
+  readonly pool: Pool
+  readonly blobs: BlobStore
+  readonly attempts: AttemptStore
+  readonly produceImage: (input: { readonly taskId: string }) => Promise<ProduceResult>
+  readonly temporal: Temporal
+  readonly produceTimeoutMs: number
+  readonly log: Logger
+  readonly onFinding: (found: string, count: number) => void
+}): Reconciler {
+  const { pool, blobs, attempts, temporal, produceTimeoutMs, log } = deps
+  const store = createReconcileStore({ pool })
+  const startTask = createStartTask({ temporal, startTimeoutMs, produceTimeoutMs })
+  const { cancelTask, failTask } = attempts
+  const lock = createReconcilerLock({
+    databaseUrl: deps.databaseUrl,
+    applicationName: 'darkroom-reconciler',
+  })
+  return createReconciler({
+    hold: lock.hold,
+    release: lock.release,
+    steps: [
+      createStartStep({ store, startTask }),
+      createCheckStep({
+        store,
+        startTask,
+        reportRun: createReportRun(temporal),
+        cancelTask,
+        failTask,
+        settleStored: createSettleStored({ attempts, blobs }),
+      }),
+      createKilledStep({ store, killedRuns: createKilledRuns(temporal) }),
+      createEndStep({
+        store,
+        produceImage: deps.produceImage,
+        failTask,
+        onError: (taskId, error) => log.error('end not recorded', { taskId, error }),
+      }),
+      createSweepStep({ store, blobs }),
+      createPurgeStep({ store }),
+    ],
+    onFinding: ({ step, found, count, taskId }) => {
+      deps.onFinding(found, count)
+      log.info(`reconciler: ${found}`, { step, count, ...(taskId === undefined ? {} : { taskId }) })
+    },
+    onStepError: (step, error) => log.warn('reconciler step failed', { step, error }),
+  })
+}

@@ -1,0 +1,4 @@
+import { runProcess } from './wiring/runProcess.ts'
+import { startWorker } from './wiring/worker.ts'
+
+await runProcess('worker', startWorker)

@@ -1,0 +1,49 @@
+import { parseArgs } from 'node:util'
+import type { SimulatorCall } from './callLog.ts'
+import type { Latency } from './latency.ts'
+import { startSimulator } from './startSimulator.ts'
+
+const usage =
+  'node src/dev/simulator/main.ts [--host 127.0.0.1] [--port 8090] [--latency 3000-6000] [--tiny]'
+
+const { values } = parseArgs({
+  options: {
+    host: { type: 'string', default: '127.0.0.1' },
+    port: { type: 'string', default: '8090' },
+    latency: { type: 'string', default: '3000-6000' },
+    tiny: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+})
+
+if (values.help) {
+  console.log(usage)
+} else {
+  const simulator = await startSimulator({
+    host: values.host,
+    port: Number(values.port),
+    latency: readLatency(values.latency),
+    image: values.tiny ? 'tiny' : 'drawn',
+    log: printCall,
+  })
+  console.log(`Upstream simulator at ${simulator.url}`)
+  const stop = (): void => void simulator.close()
+  process.once('SIGINT', stop)
+  process.once('SIGTERM', stop)
+}
+
+function readLatency(text: string): Latency {
+  const [minMs, maxMs] = text.split('-').map(Number)
+  if (minMs === undefined || Number.isNaN(minMs)) throw new TypeError(usage)
+  return { minMs, maxMs: maxMs ?? minMs }
+}
+
+/** One line per call; never the prompt. */
+function printCall(call: SimulatorCall): void {
+  const milliseconds = (call.finishedAt ?? call.at) - call.at
+  const fault = call.fault ?? 'ok'
+  const end = call.clientAborted ? 'client left' : `${call.status ?? 'no answer'}`
+  console.log(
+    `${new Date(call.at).toISOString()} ${call.id} ${call.model ?? '-'} ${call.action ?? '-'} ${fault} ${end} ${milliseconds} ms`,
+  )
+}

@@ -1,0 +1,132 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type CallLog, type CallMatcher, createCallLog, type SimulatorCall } from './callLog.ts'
+import { controlPrefix, serveControl } from './control.ts'
+import { createDrawImage } from './drawImage.ts'
+import { createFaultPlan } from './faultPlan.ts'
+import { createHoldGate } from './holdGate.ts'
+import { defaultLatency } from './latency.ts'
+import { createRateLimiter } from './rateLimiter.ts'
+import { jsonReply } from './reply.ts'
+import { serveCall, type ServeDependencies } from './serveCall.ts'
+import type { Simulator, SimulatorControls, SimulatorOptions } from './simulator.ts'
+import type { Operation } from './vendor.ts'
+
+export type { Simulator, SimulatorOptions } from './simulator.ts'
+
+/** Long beyond any client's pause, so that no kept connection dies under a request. */
+const keepAliveTimeoutMs = 75_000
+const requestTimeoutMs = 600_000
+const waitPollMs = 5
+const waitTimeoutMs = 10_000
+const strayPath = '/elsewhere/image.png'
+
+/** A real HTTP server that speaks both vendors' wire formats: README.md beside this file. */
+export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
+  const log = createCallLog()
+  const plan = createFaultPlan()
+  const limiter = createRateLimiter()
+  const gate = createHoldGate()
+  const host = options.host ?? '127.0.0.1'
+  let closing = false
+  let strayRequests = 0
+  const controls: SimulatorControls = {
+    calls: log.list,
+    clearCalls: log.clear,
+    script: plan.script,
+    clearFaults: plan.clear,
+    limit: limiter.limit,
+    clearLimits: limiter.clear,
+    release: (matcher = {}) => gate.release(matcher),
+  }
+  const deps: ServeDependencies = {
+    log,
+    plan,
+    limiter,
+    gate,
+    draw: createDrawImage(options.image ?? 'drawn'),
+    latency: options.latency ?? defaultLatency,
+    vendorLimits: options.vendorLimits ?? false,
+    keys: options.keys ?? {},
+    elsewhere: (request) => `http://${request.headers.host ?? host}${strayPath}`,
+    closing: () => closing,
+    ended: options.log ?? (() => undefined),
+  }
+  const prefixB = options.prefixB ?? '/v1'
+  const server = createServer((request, response) => {
+    route(request, response).catch(() => response.destroy())
+  })
+
+  async function route(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? '/', 'http://simulator')
+    const operation = operationOf(request.method ?? '', url.pathname, prefixB)
+    if (operation !== null) return serveCall(operation, request, response, deps)
+    if (url.pathname.startsWith(controlPrefix)) {
+      return serveControl(request, response, url, controls)
+    }
+    if (url.pathname === strayPath) strayRequests += 1
+    const { status, headers, body } = jsonReply(404, {
+      error: { message: `Invalid URL (${request.method} ${url.pathname})` },
+    })
+    response.writeHead(status, headers).end(body)
+  }
+
+  const port = await listen(server, host, options.port)
+  return {
+    ...controls,
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
+    port,
+    waitForCalls: (count, matcher, timeoutMs) => waitForCalls(log, count, matcher, timeoutMs),
+    strayRequests: () => strayRequests,
+    reset() {
+      log.clear()
+      plan.clear()
+      limiter.clear()
+      strayRequests = 0
+    },
+    async close() {
+      closing = true
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+async function listen(server: Server, host: string, port: number): Promise<number> {
+  server.keepAliveTimeout = keepAliveTimeoutMs
+  server.headersTimeout = requestTimeoutMs
+  server.requestTimeout = requestTimeoutMs
+  server.listen(port, host)
+  await once(server, 'listening')
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('Bug: not a TCP listener')
+  return address.port
+}
+
+function operationOf(method: string, path: string, prefixB: string): Operation | null {
+  if (method !== 'POST') return null
+  if (path === `${prefixB}/images/generations`) return { family: 'B', action: 'generate' }
+  if (path === `${prefixB}/images/edits`) return { family: 'B', action: 'edit' }
+  const model = /^\/v1beta\/models\/([^/:]+):generateContent$/.exec(path)?.[1]
+  return model === undefined ? null : { family: 'A', model: decodeURIComponent(model) }
+}
+
+async function waitForCalls(
+  log: CallLog,
+  count: number,
+  matcher: CallMatcher = {},
+  timeoutMs: number = waitTimeoutMs,
+): Promise<SimulatorCall[]> {
+  const until = Date.now() + timeoutMs
+  for (;;) {
+    const calls = log.list(matcher)
+    if (calls.length >= count) return calls
+    if (Date.now() > until) {
+      throw new Error(`The simulator saw ${calls.length} of ${count} calls within ${timeoutMs} ms`)
+    }
+    await sleep(waitPollMs)
+  }
+}

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
-import { createWriteStream } from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { pipeline } from 'node:stream/promises'
+import { open, rm } from 'node:fs/promises'
+import { abortable } from './abortable.ts'
 
 export type WrittenFile = { readonly bytes: number; readonly sha256: string }
 
@@ -16,23 +15,19 @@ export async function writeTempFile(
 ): Promise<WrittenFile> {
   const hash = createHash('sha256')
   let bytes = 0
-  const measure = async function* (source: AsyncIterable<Uint8Array>) {
-    for await (const chunk of source) {
+  const file = await open(path, 'wx', 0o600)
+  try {
+    for await (const chunk of signal === undefined ? content : abortable(content, signal)) {
       hash.update(chunk)
       bytes += chunk.byteLength
-      yield chunk
+      await file.appendFile(chunk)
     }
-  }
-  try {
-    await pipeline(
-      content,
-      measure,
-      createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true }),
-      signal === undefined ? {} : { signal },
-    )
+    await file.sync()
   } catch (error) {
     await rm(path, { force: true })
     throw error
+  } finally {
+    await file.close()
   }
   return { bytes, sha256: hash.digest('hex') }
 }

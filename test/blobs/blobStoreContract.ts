@@ -1,0 +1,268 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { readdirSync } from 'node:fs'
+import { array, assert, asyncProperty, constantFrom, nat, record, string } from 'fast-check'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { openBlobStore } from '../../src/blobs/openBlobStore.ts'
+import type { BlobStore } from '../../src/domain/blobStore.ts'
+import { BlobExistsError } from '../../src/domain/blobStore.ts'
+import { newUploadId } from '../../src/domain/ids.ts'
+import { collect, streamOf } from '../support/byteStreams.ts'
+import { tempFolder } from '../support/tempFolder.ts'
+
+const sizes = [0, 1, 65_536, 3 * 1024 * 1024 + 7]
+const malformedKeys = [
+  '',
+  '/an1',
+  'an1/',
+  'an1//image',
+  '../an1',
+  'an1/..',
+  'an1/../an2',
+  'an1/.',
+  '.temp/x',
+  'an1/im age',
+  'an1/\0',
+  'an1/ü',
+  `an1/${'x'.repeat(300)}`,
+]
+
+/** What every blob store must do, whatever it is made of. `place`: an address of the test's own. */
+export function blobStoreContract(name: string, place: (folder: string) => string): void {
+  async function open(at = place(tempFolder())): Promise<BlobStore> {
+    const tempDir = tempFolder()
+    const { store, close } = await openBlobStore(at, { randomBytes, nowMs: Date.now, tempDir })
+    onTestFinished(close)
+    return store
+  }
+  const newId = (): string => newUploadId(randomBytes, 'answer')
+
+  describe(`blob store in ${name}`, () => {
+    it.each(sizes)('gives back %i bytes as they were, with size and SHA-256', async (size) => {
+      const store = await open()
+      const bytes = randomBytes(size)
+      const key = `${newId()}/image`
+      const stored = await store.put(key, streamOf(chunked(bytes)), {})
+      const sha256 = createHash('sha256').update(bytes).digest('hex')
+      expect(stored).toEqual({ bytes: size, sha256 })
+      const found = await store.read(key)
+      expect(found?.bytes).toBe(size)
+      expect((await contentOf(found)).equals(bytes)).toBe(true)
+    })
+
+    it('refuses a key that exists and keeps the first content', async () => {
+      const store = await open()
+      const key = `${newId()}/image`
+      await store.put(key, text('first'), {})
+      await expect(store.put(key, text('second'), {})).rejects.toThrow(BlobExistsError)
+      expect(await readText(store, key)).toBe('first')
+    })
+
+    it('lets exactly one of many puts under one key through', async () => {
+      const store = await open()
+      const key = `${newId()}/image`
+      const contents = Array.from({ length: 12 }, (_, at) => `content ${at}`)
+      const puts = await Promise.allSettled(
+        contents.map((content) => store.put(key, text(content), {})),
+      )
+      const won = puts.flatMap((put, at) => (put.status === 'fulfilled' ? [contents[at]] : []))
+      const reasons = puts.flatMap((put) => (put.status === 'rejected' ? [put.reason] : []))
+      expect(won).toEqual([await readText(store, key)])
+      for (const reason of reasons) expect(reason).toBeInstanceOf(BlobExistsError)
+    })
+
+    it('shows nothing under a key until its content is whole', async () => {
+      const store = await open()
+      const key = `${newId()}/image`
+      const gate = Promise.withResolvers<void>()
+      const put = store.put(
+        key,
+        halves(() => gate.promise),
+        {},
+      )
+      expect(await store.read(key)).toBeUndefined()
+      gate.resolve()
+      await put
+      expect(await readText(store, key)).toBe('first half, second half')
+    })
+
+    it('leaves nothing under the key when the content fails, and throws its error', async () => {
+      const store = await open()
+      const key = `${newId()}/image`
+      const failure = new Error('the client left')
+      await expect(
+        store.put(
+          key,
+          halves(() => Promise.reject(failure)),
+          {},
+        ),
+      ).rejects.toBe(failure)
+      expect(await store.read(key)).toBeUndefined()
+      await store.put(key, text('another try'), {})
+      expect(await readText(store, key)).toBe('another try')
+    })
+
+    it('leaves nothing under the key when the put is aborted', async () => {
+      const store = await open()
+      const key = `${newId()}/image`
+      const controller = new AbortController()
+      const never = new Promise<void>(() => {})
+      const put = store.put(
+        key,
+        halves(() => never),
+        { signal: controller.signal },
+      )
+      setTimeout(() => controller.abort(), 30)
+      await expect(put).rejects.toThrow('aborted')
+      expect(await store.read(key)).toBeUndefined()
+    })
+
+    it('reads a range with both ends, cut where the content ends', async () => {
+      const store = await open()
+      const key = `${newId()}/image`
+      await store.put(key, text('0123456789'), {})
+      const range = async (first: number, last: number) => {
+        const found = await store.read(key, { first, last })
+        return [found?.bytes, (await contentOf(found)).toString()]
+      }
+      expect(await range(0, 0)).toEqual([1, '0'])
+      expect(await range(3, 5)).toEqual([3, '345'])
+      expect(await range(8, 99)).toEqual([2, '89'])
+      expect(await range(10, 12)).toEqual([0, ''])
+    })
+
+    it('finds nothing under a key never written', async () => {
+      const store = await open()
+      const id = newId()
+      await store.put(`${id}/image`, text('x'), {})
+      expect(await store.read(`${id}/meta.json`)).toBeUndefined()
+      expect(await store.read(`${newId()}/image`)).toBeUndefined()
+      expect(await store.read(id)).toBeUndefined()
+    })
+
+    it('deletes what lies under a prefix and nothing beside it', async () => {
+      const store = await open()
+      await Promise.all(
+        ['an1/image', 'an1/meta.json', 'an10/image'].map((key) => store.put(key, text(key), {})),
+      )
+      await store.deletePrefix('an1')
+      await store.deletePrefix('an1')
+      await store.deletePrefix('absent')
+      expect(await store.read('an1/image')).toBeUndefined()
+      expect(await store.read('an1/meta.json')).toBeUndefined()
+      expect(await readText(store, 'an10/image')).toBe('an10/image')
+    })
+
+    it.each(malformedKeys)('refuses the malformed key %j before any use of it', async (key) => {
+      const store = await open()
+      await expect(store.put(key, text('x'), {})).rejects.toThrow('malformed blob key')
+      await expect(store.read(key)).rejects.toThrow('malformed blob key')
+      await expect(store.deletePrefix(key)).rejects.toThrow('malformed blob prefix')
+    })
+
+    it('keeps one id for ever, agreed on by all who open it, and another elsewhere', async () => {
+      const at = place(tempFolder())
+      const stores = await Promise.all([open(at), open(at), open(at)])
+      const ids = await Promise.all(stores.map((store) => store.storeId()))
+      const again = await open(at)
+      expect(new Set([...ids, await again.storeId()]).size).toBe(1)
+      const elsewhere = await open()
+      expect(await elsewhere.storeId()).not.toBe(ids[0])
+    })
+
+    it('leaves no temporary file behind, whatever came of the put', async () => {
+      const tempDir = tempFolder()
+      const folder = tempFolder()
+      const deps = { randomBytes, nowMs: Date.now, tempDir }
+      const { store, close } = await openBlobStore(place(folder), deps)
+      onTestFinished(close)
+      await store.put('an1/image', text('x'), {})
+      await store.put('an1/image', text('x'), {}).catch(() => {})
+      await store
+        .put(
+          'an2/image',
+          halves(() => Promise.reject(new Error('no'))),
+          {},
+        )
+        .catch(() => {})
+      const names = [folder, tempDir].flatMap((at) =>
+        readdirSync(at, { recursive: true, withFileTypes: true, encoding: 'utf8' }),
+      )
+      const left = names.filter((entry) => entry.isFile() && /[0-9A-Za-z]{32}/.test(entry.name))
+      expect(left).toEqual([])
+    })
+
+    it('behaves like a map of keys that are written once', async () => {
+      const store = await open()
+      await assert(
+        asyncProperty(array(step, { maxLength: 12 }), async (steps) => {
+          const ids = new Map([0, 1].map((number) => [number, newId()]))
+          const model = new Map<string, string>()
+          const seen: unknown[] = []
+          const expected: unknown[] = []
+          for (const { act, id, name, content } of steps) {
+            const prefix = ids.get(id) ?? ''
+            const key = `${prefix}/${name}`
+            seen.push(await acts[act](store, key, content))
+            expected.push(modelActs[act](model, key, content))
+          }
+          expect(seen).toEqual(expected)
+        }),
+        { numRuns: 40 },
+      )
+    })
+  })
+}
+
+const step = record({
+  act: constantFrom('put' as const, 'read' as const, 'delete' as const),
+  id: nat(1),
+  name: constantFrom('image', 'meta.json'),
+  content: string({ maxLength: 20 }),
+})
+
+const prefixOf = (key: string): string => key.split('/', 1)[0] ?? ''
+
+const acts = {
+  put: (store: BlobStore, key: string, content: string) =>
+    store.put(key, text(content), {}).then(
+      () => 'stored',
+      () => 'refused',
+    ),
+  read: (store: BlobStore, key: string) => readText(store, key),
+  delete: (store: BlobStore, key: string) => store.deletePrefix(prefixOf(key)),
+}
+
+const modelActs = {
+  put(model: Map<string, string>, key: string, content: string) {
+    if (model.has(key)) return 'refused'
+    model.set(key, content)
+    return 'stored'
+  },
+  read: (model: Map<string, string>, key: string) => model.get(key),
+  delete(model: Map<string, string>, key: string) {
+    for (const known of model.keys()) if (prefixOf(known) === prefixOf(key)) model.delete(known)
+  },
+}
+
+function* chunked(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += 50_001) yield bytes.subarray(at, at + 50_001)
+}
+
+function text(content: string): AsyncIterable<Uint8Array> {
+  return streamOf([Buffer.from(content)])
+}
+
+async function* halves(between: () => Promise<void>): AsyncGenerator<Uint8Array> {
+  yield Buffer.from('first half, ')
+  await between()
+  yield Buffer.from('second half')
+}
+
+async function contentOf(found: Awaited<ReturnType<BlobStore['read']>>): Promise<Buffer> {
+  return found === undefined ? Buffer.alloc(0) : await collect(found.content)
+}
+
+async function readText(store: BlobStore, key: string): Promise<string | undefined> {
+  const found = await store.read(key)
+  return found === undefined ? undefined : (await collect(found.content)).toString()
+}

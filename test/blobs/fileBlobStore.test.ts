@@ -1,0 +1,68 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { describe, expect, it } from 'vitest'
+import { createFileBlobStore } from '../../src/blobs/fileBlobStore.ts'
+import { tempFileIdleMsMax } from '../../src/blobs/sweepTempFiles.ts'
+import { streamOf } from '../support/byteStreams.ts'
+import { tempFolder } from '../support/tempFolder.ts'
+
+const run = promisify(execFile)
+
+function tempFile(directory: string, name: string, ageMs: number): string {
+  const path = join(directory, '.temp', name)
+  mkdirSync(join(directory, '.temp'), { recursive: true })
+  writeFileSync(path, 'half an upload')
+  const seconds = (Date.now() - ageMs) / 1000
+  utimesSync(path, seconds, seconds)
+  return path
+}
+
+describe('file blob store', () => {
+  it('sweeps the temporary files of a crashed process and spares those being written', async () => {
+    const directory = tempFolder()
+    const dead = tempFile(directory, 'dead', tempFileIdleMsMax + 60_000)
+    const alive = tempFile(directory, 'alive', tempFileIdleMsMax - 60_000)
+    await createFileBlobStore({ directory, randomBytes, nowMs: Date.now })
+    expect([existsSync(dead), existsSync(alive)]).toEqual([false, true])
+  })
+
+  it('sweeps again while it runs, with the first put after an hour', async () => {
+    const directory = tempFolder()
+    let nowMs = Date.now()
+    const store = await createFileBlobStore({ directory, randomBytes, nowMs: () => nowMs })
+    const dead = tempFile(directory, 'dead', 0)
+    nowMs += tempFileIdleMsMax + 60_000
+    await store.put('an1/image', streamOf([Buffer.from('x')]), {})
+    expect(existsSync(dead)).toBe(false)
+  })
+
+  it('keeps blobs and their folders from other users of the machine', async () => {
+    const directory = tempFolder()
+    const store = await createFileBlobStore({ directory, randomBytes, nowMs: Date.now })
+    await store.put('an1/image', streamOf([Buffer.from('x')]), {})
+    const modes = ['an1', 'an1/image', '.temp'].map((name) => statSync(join(directory, name)).mode)
+    expect(modes.map((mode) => mode & 0o077)).toEqual([0, 0, 0])
+  })
+
+  it('takes no other place for a folder of keys', async () => {
+    const directory = tempFolder()
+    const store = await createFileBlobStore({ directory, randomBytes, nowMs: Date.now })
+    await store.put('an1/image', streamOf([Buffer.from('x')]), {})
+    expect(await store.read('an1')).toBeUndefined()
+    expect(await store.read('an1/image/more')).toBeUndefined()
+  })
+
+  it('leaves nothing when the disk takes no more bytes, and says so', async () => {
+    const directory = tempFolder()
+    const script = fileURLToPath(new URL('putTooMuch.ts', import.meta.url))
+    // The shell's limit on a file's size stands for a full disk: writing fails in the middle.
+    const limited = `ulimit -f 128; exec "$0" "$@"`
+    const { stdout } = await run('sh', ['-c', limited, process.execPath, script, directory])
+    expect(stdout).toContain('failed with EFBIG, found: nothing')
+    expect(readdirSync(join(directory, '.temp'))).toEqual([])
+  })
+})

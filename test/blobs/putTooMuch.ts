@@ -1,0 +1,15 @@
+import { randomBytes } from 'node:crypto'
+import { createFileBlobStore } from '../../src/blobs/fileBlobStore.ts'
+import { streamOf } from '../support/byteStreams.ts'
+
+/** Run by fileBlobStore.test.ts in a process that may not write files of a mebibyte. */
+const directory = process.argv[2] ?? ''
+const store = await createFileBlobStore({ directory, randomBytes, nowMs: Date.now })
+const chunks = Array.from({ length: 16 }, () => randomBytes(64 * 1024))
+const outcome = await store.put('an1/image', streamOf(chunks), {}).then(
+  () => 'stored',
+  (error: unknown) =>
+    error instanceof Error && 'code' in error ? `failed with ${String(error.code)}` : 'failed',
+)
+const found = await store.read('an1/image')
+process.stdout.write(`${outcome}, found: ${found === undefined ? 'nothing' : 'something'}\n`)

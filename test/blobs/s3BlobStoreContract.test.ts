@@ -1,0 +1,19 @@
+import { basename } from 'node:path'
+import { afterAll, beforeAll, vi } from 'vitest'
+import type { S3Server } from '../support/s3Server.ts'
+import { s3ServerStartMsMax, startS3Server } from '../support/s3Server.ts'
+import { blobStoreContract } from './blobStoreContract.ts'
+
+let server: S3Server | undefined
+
+beforeAll(async () => {
+  server = await startS3Server()
+  for (const [name, value] of Object.entries(server.environment)) vi.stubEnv(name, value)
+}, s3ServerStartMsMax)
+
+afterAll(async () => {
+  vi.unstubAllEnvs()
+  await server?.stop()
+})
+
+blobStoreContract('S3', (folder) => `s3://${server?.bucket ?? ''}/nested/${basename(folder)}`)

@@ -4,6 +4,7 @@ import type { ProduceResult, Stage } from '../src/tasks/produceResult.ts'
 import { endFailure, unexpectedFailure, waitFailure } from './applicationFailure.ts'
 import { beatWhile } from './heartbeats.ts'
 import type { ReportUnexpected } from './reportUnexpected.ts'
+import { throughShortWaits } from './shortWaits.ts'
 import { stopSignal } from './stopSignal.ts'
 
 export type ProduceImageDeps = {
@@ -27,18 +28,16 @@ export type Produced = { readonly outcome: 'succeeded' | 'over' }
 export function createProduceImageActivity(deps: ProduceImageDeps) {
   return async ({ taskId }: { readonly taskId: string }): Promise<Produced> => {
     const context = Context.current()
+    const signal = stopSignal(context)
     let at: Stage | undefined
+    const onStage = (stage: Stage) => {
+      at = stage
+    }
+    const work = () => deps.produceImage({ taskId, signal, onStage })
     const result = await beatWhile(
       context,
       () => at,
-      () =>
-        deps.produceImage({
-          taskId,
-          signal: stopSignal(context),
-          onStage: (stage) => {
-            at = stage
-          },
-        }),
+      () => throughShortWaits(work, signal),
     ).catch((error: unknown) => {
       deps.onUnexpected({ activity: 'produceImage', taskId, error })
       throw unexpectedFailure(error)

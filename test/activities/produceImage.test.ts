@@ -1,0 +1,139 @@
+import { ActivityCancellationDetails, ApplicationFailure } from '@temporalio/common'
+import { MockActivityEnvironment } from '@temporalio/testing'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { ProduceImageDeps } from '../../activities/produceImage.ts'
+import { createProduceImageActivity } from '../../activities/produceImage.ts'
+import type { ProduceResult } from '../../src/tasks/produceResult.ts'
+import { loggerOf } from '../../src/temporal/worker/installRuntime.ts'
+import { heartbeatIntervalMs } from '../../workflows/contract.ts'
+
+type Produce = ProduceImageDeps['produceImage']
+
+function activityOver(produceImage: Produce) {
+  const reported: unknown[] = []
+  const activity = createProduceImageActivity({
+    produceImage,
+    onUnexpected: ({ error }) => void reported.push(error),
+  })
+  const environment = new MockActivityEnvironment({}, { logger: loggerOf(() => {}) })
+  const beats: unknown[] = []
+  environment.on('heartbeat', (details: unknown) => void beats.push(details))
+  const run = () => environment.run(activity, { taskId: 'task_1' }).catch((error: unknown) => error)
+  return { environment, run, beats, reported }
+}
+
+const succeeded: ProduceResult = { kind: 'succeeded' }
+
+describe('the activity produceImage', () => {
+  it.each(['succeeded', 'over'] as const)('answers the good end %s', async (kind) => {
+    const { run } = activityOver(async () => ({ kind }))
+    expect(await run()).toEqual({ outcome: kind })
+  })
+
+  it('throws a wait with its delay, to be retried without a warning', async () => {
+    const wait = { kind: 'wait', delayMs: 61_500.5, reason: 'cooldown', channel: 'b-main' } as const
+    const { run } = activityOver(async () => wait)
+    expect(await run()).toMatchObject({
+      type: 'Wait',
+      message: 'waiting: cooldown (b-main)',
+      nonRetryable: false,
+      nextRetryDelay: 61_501,
+      category: 'BENIGN',
+      details: [{ reason: 'cooldown', channel: 'b-main' }],
+    })
+  })
+
+  it('throws an end for good, with the channel that was called last', async () => {
+    const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
+    const { run } = activityOver(async ({ onStage }) => {
+      onStage?.({ stage: 'calling', attempt: 1, channel: 'b-main' })
+      onStage?.({ stage: 'calling', attempt: 2, channel: 'b-second' })
+      return { kind: 'end', failure }
+    })
+    const end = await run()
+    expect(end).toMatchObject({
+      type: 'upstream_error',
+      nonRetryable: true,
+      details: [{ ...failure, channel: 'b-second' }],
+    })
+    expect(end instanceof ApplicationFailure && end.stack).toBe('')
+  })
+
+  it('reports an unexpected error and throws its kind alone', async () => {
+    const error = Object.assign(new Error('connect to secret.example'), { code: 'ECONNREFUSED' })
+    const { run, reported } = activityOver(async () => {
+      throw error
+    })
+    const thrown = await run()
+    expect(thrown).toMatchObject({
+      type: 'Unexpected',
+      message: 'unexpected failure: ECONNREFUSED',
+      nonRetryable: false,
+    })
+    expect(thrown instanceof Error && thrown.cause).toBeUndefined()
+    expect(reported).toEqual([error])
+  })
+
+  it('stops before the next call when the activity is cancelled', async () => {
+    const { environment, run } = activityOver(
+      ({ signal }) =>
+        new Promise((resolve) => {
+          signal?.addEventListener('abort', () => resolve({ kind: 'over' }))
+        }),
+    )
+    const end = run()
+    environment.cancel('CANCELLED', new ActivityCancellationDetails({ notFound: true }))
+    expect(await end).toEqual({ outcome: 'over' })
+  })
+
+  it('lets a call go on when its worker shuts down', async () => {
+    let seen: AbortSignal | undefined
+    const answer = Promise.withResolvers<ProduceResult>()
+    const { environment, run } = activityOver(({ signal }) => {
+      seen = signal
+      return answer.promise
+    })
+    const end = run()
+    environment.cancel('WORKER_SHUTDOWN', new ActivityCancellationDetails({ workerShutdown: true }))
+    await new Promise(setImmediate)
+    expect(seen?.aborted).toBe(false)
+    answer.resolve(succeeded)
+    expect(await end).toEqual({ outcome: 'succeeded' })
+  })
+})
+
+describe('heartbeats of produceImage', () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  it('tell the stage of a long call and end with it', async () => {
+    const { run, beats } = activityOver(async ({ onStage }) => {
+      await vi.advanceTimersByTimeAsync(heartbeatIntervalMs)
+      onStage?.({ stage: 'calling', attempt: 1, channel: 'b-main' })
+      await vi.advanceTimersByTimeAsync(heartbeatIntervalMs)
+      onStage?.({ stage: 'storing', attempt: 1, channel: 'b-main' })
+      await vi.advanceTimersByTimeAsync(heartbeatIntervalMs)
+      return succeeded
+    })
+    await run()
+    await vi.advanceTimersByTimeAsync(10 * heartbeatIntervalMs)
+    expect(beats).toEqual([
+      undefined,
+      { stage: 'calling', attempt: 1, channel: 'b-main' },
+      { stage: 'storing', attempt: 1, channel: 'b-main' },
+    ])
+  })
+
+  it('are not sent for a short call', async () => {
+    const { run, beats } = activityOver(async () => {
+      await vi.advanceTimersByTimeAsync(heartbeatIntervalMs - 1)
+      return succeeded
+    })
+    await run()
+    expect(beats).toEqual([])
+  })
+})

@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest'
+import { throughShortWaits } from '../../activities/shortWaits.ts'
+import type { ProduceResult } from '../../src/tasks/produceResult.ts'
+
+const wait = (delayMs: number): ProduceResult => ({ kind: 'wait', delayMs, reason: 'slow_start' })
+
+function script(results: readonly ProduceResult[]) {
+  const left = [...results]
+  const signal = new AbortController()
+  const run = () => throughShortWaits(async () => left.shift() ?? { kind: 'over' }, signal.signal)
+  return { run, left, signal }
+}
+
+describe('a wait in the slot', () => {
+  it('is spent there while it is short', async () => {
+    const { run } = script([wait(30), wait(20), { kind: 'succeeded' }])
+    const startedAtMs = performance.now()
+    expect(await run()).toEqual({ kind: 'succeeded' })
+    expect(performance.now() - startedAtMs).toBeGreaterThanOrEqual(45)
+  })
+
+  it('is handed back when it is long', async () => {
+    const { run, left } = script([wait(1_001), { kind: 'succeeded' }])
+    expect(await run()).toEqual(wait(1_001))
+    expect(left).toHaveLength(1)
+  })
+
+  it('is handed back when too many short ones came before', async () => {
+    const { run, left } = script([wait(1_000), wait(1_000), wait(900), wait(101), wait(1)])
+    expect(await run()).toEqual(wait(101))
+    expect(left).toHaveLength(1)
+  })
+
+  it('is given up when nobody wants a call begun any more', async () => {
+    const { run, left, signal } = script([wait(900), { kind: 'succeeded' }])
+    const end = run()
+    signal.abort()
+    expect(await end).toEqual(wait(900))
+    expect(left).toHaveLength(1)
+  })
+})

@@ -1,0 +1,86 @@
+import { WorkflowFailedError } from '@temporalio/client'
+import { CancelledFailure } from '@temporalio/common'
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { ProduceResult } from '../../src/tasks/produceResult.ts'
+import { cancelWorkflow } from '../../src/temporal/cancelWorkflow.ts'
+import { stackStartMsMax } from '../support/embeddedStack.ts'
+import { openTestWorld } from '../support/openTestWorld.ts'
+import type { Script, TemporalWorld } from '../support/temporalWorld.ts'
+import { createScripts, handleOf, startTestWorker } from '../support/temporalWorld.ts'
+import { until } from '../support/until.ts'
+
+let world: TemporalWorld
+const scripts = createScripts()
+
+beforeAll(async () => {
+  world = await openTestWorld()
+  const worker = await startTestWorker(world.settings, scripts.activities)
+  return async () => {
+    await worker.stop()
+    await world.close()
+  }
+}, stackStartMsMax)
+
+const longWait: ProduceResult = { kind: 'wait', delayMs: 600_000, reason: 'cooldown' }
+
+/** Starts the script, cancels the workflow once `produceImage` has run, and answers its end. */
+async function cancelled(script: Script, then: () => void = () => {}) {
+  const start = scripts.add(script)
+  await world.startTask(start)
+  const { taskId } = start
+  const seen = scripts.seenOf(taskId)
+  await until('a first run', () => (seen.runsAtMs.length > 0 ? true : undefined))
+  expect(await cancelWorkflow(world.temporal, taskId)).toBe('requested')
+  then()
+  const handle = handleOf(world, taskId)
+  const end: unknown = await handle.result().catch((error: unknown) => error)
+  return { end, seen, handle }
+}
+
+function causeOf(end: unknown): unknown {
+  return end instanceof WorkflowFailedError ? end.cause : undefined
+}
+
+describe('a cancel of the workflow', () => {
+  it('ends a task that waits as Cancelled, at once', async () => {
+    const { end, seen, handle } = await cancelled({ produce: [longWait], cancelled: true })
+    expect(causeOf(end)).toBeInstanceOf(CancelledFailure)
+    expect(seen.runsAtMs).toHaveLength(1)
+    expect(await handle.query('status')).toEqual({ stage: 'cancelled', cancel: 'asking' })
+  })
+
+  it('lets a call under way finish when the task may not be cancelled', async () => {
+    const answer = Promise.withResolvers<ProduceResult>()
+    let aborted: boolean | undefined
+    const { end, seen, handle } = await cancelled(
+      {
+        produce: [
+          async ({ signal }) => {
+            const result = await answer.promise
+            aborted = signal?.aborted
+            return result
+          },
+        ],
+        cancelled: false,
+      },
+      () => setTimeout(() => answer.resolve({ kind: 'succeeded' }), 500),
+    )
+    expect(end).toEqual({ outcome: 'succeeded' })
+    expect(aborted).toBe(false)
+    expect(seen.runsAtMs).toHaveLength(1)
+    expect(await handle.query('status')).toEqual({ stage: 'succeeded', cancel: 'kept' })
+  })
+
+  it('keeps a task to its end that waits after a call of unknown outcome', async () => {
+    const { end, seen } = await cancelled({
+      produce: [{ ...longWait, delayMs: 1_200 }, { kind: 'succeeded' }],
+      cancelled: false,
+    })
+    expect(end).toEqual({ outcome: 'succeeded' })
+    expect(seen.runsAtMs).toHaveLength(2)
+  })
+
+  it('finds no workflow under an id that never was', async () => {
+    expect(await cancelWorkflow(world.temporal, 'task_unknown')).toBe('missing')
+  })
+})

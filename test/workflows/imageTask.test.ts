@@ -1,0 +1,149 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { WorkflowFailedError } from '@temporalio/client'
+import { ApplicationFailure } from '@temporalio/common'
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { ProduceResult } from '../../src/tasks/produceResult.ts'
+import { fetchHistory } from '../../src/temporal/fetchHistory.ts'
+import { stackStartMsMax } from '../support/embeddedStack.ts'
+import { openTestWorld } from '../support/openTestWorld.ts'
+import type { Script, TemporalWorld } from '../support/temporalWorld.ts'
+import { createScripts, handleOf, startTestWorker } from '../support/temporalWorld.ts'
+
+let world: TemporalWorld
+const scripts = createScripts()
+
+beforeAll(async () => {
+  world = await openTestWorld()
+  const worker = await startTestWorker(world.settings, scripts.activities)
+  return async () => {
+    await worker.stop()
+    await world.close()
+  }
+}, stackStartMsMax)
+
+const wait = (delayMs: number): ProduceResult => ({ kind: 'wait', delayMs, reason: 'cooldown' })
+const rejected = {
+  kind: 'end',
+  failure: { code: 'content_policy_violation', cause: 'rejected', workPossible: false },
+} as const
+
+async function run(script: Script) {
+  const start = scripts.add(script)
+  await world.startTask(start)
+  return handleOf(world, start.taskId)
+}
+
+async function outcome(script: Script) {
+  const handle = await run(script)
+  const end: unknown = await handle.result().catch((error: unknown) => error)
+  const { events } = await handle.fetchHistory()
+  const taskId = handle.workflowId.slice('image/'.length)
+  return { end, events: events?.length, seen: scripts.seenOf(taskId), handle, taskId }
+}
+
+describe('imageTask', () => {
+  it('brings a task to its end in eleven events', async () => {
+    const { end, events } = await outcome({ produce: [{ kind: 'succeeded' }] })
+    expect(end).toEqual({ outcome: 'succeeded' })
+    expect(events).toBe(11)
+  })
+
+  it('waits as long as it is told, without a trace in the history', async () => {
+    const { end, events, seen } = await outcome({ produce: [wait(1_500), { kind: 'succeeded' }] })
+    expect(end).toEqual({ outcome: 'succeeded' })
+    expect(events).toBe(11)
+    const [first = 0, second = 0] = seen.runsAtMs
+    expect(second - first).toBeGreaterThanOrEqual(1_450)
+  })
+
+  it('completes with nothing done when the task was over already', async () => {
+    const { end } = await outcome({ produce: [{ kind: 'over' }] })
+    expect(end).toEqual({ outcome: 'over' })
+  })
+
+  it('records a failure and fails with its code as type', async () => {
+    const { end, seen } = await outcome({ produce: [rejected] })
+    expect(end).toBeInstanceOf(WorkflowFailedError)
+    const cause = end instanceof WorkflowFailedError ? end.cause : undefined
+    expect(cause).toBeInstanceOf(ApplicationFailure)
+    expect(cause).toMatchObject({ type: 'content_policy_violation', details: [rejected.failure] })
+    expect(seen.failures).toEqual([rejected.failure])
+    expect(seen.runsAtMs).toHaveLength(1)
+  })
+
+  it('hands retryAfterMs of the last refusal on to the record', async () => {
+    const failure = {
+      code: 'rate_limit_exceeded',
+      cause: 'refused',
+      workPossible: false,
+      retryAfterMs: 61_000,
+    } as const
+    const { seen } = await outcome({ produce: [{ kind: 'end', failure }] })
+    expect(seen.failures).toEqual([failure])
+  })
+
+  it('can be found by account, failure code and channel', async () => {
+    const { handle } = await outcome({
+      produce: [
+        async ({ onStage }) => {
+          onStage?.({ stage: 'calling', attempt: 1, channel: 'b-second' })
+          return rejected
+        },
+      ],
+    })
+    const { searchAttributes } = await handle.describe()
+    expect(searchAttributes).toMatchObject({
+      DarkroomAccount: ['acct_test'],
+      DarkroomModel: ['familyb-image-2-vip'],
+      DarkroomFamily: ['B'],
+      DarkroomAction: ['generate'],
+      DarkroomFailureCode: ['content_policy_violation'],
+      DarkroomChannel: ['b-second'],
+    })
+  })
+
+  it('completes when a stored answer turns up while its failure is recorded', async () => {
+    const { end } = await outcome({ produce: [rejected], recorded: 'succeeded' })
+    expect(end).toEqual({ outcome: 'succeeded' })
+  })
+
+  it('runs again after an unexpected error, whose text stays out of the history', async () => {
+    const { end, taskId } = await outcome({
+      produce: [new Error('CANARY said the upstream'), { kind: 'succeeded' }],
+    })
+    expect(end).toEqual({ outcome: 'succeeded' })
+    const history = await fetchHistory(world.temporal, taskId)
+    expect(history).not.toContain('CANARY')
+  })
+
+  it('keeps the history below 50 KB through waits and a failure', async () => {
+    const waits = Array.from({ length: 4 }, () => wait(1_001))
+    const { taskId } = await outcome({ produce: [...waits, rejected] })
+    const history = await fetchHistory(world.temporal, taskId)
+    expect(history?.length).toBeGreaterThan(1_000)
+    expect(history?.length).toBeLessThan(50_000)
+  })
+
+  it('tells its status to a query, running and closed', async () => {
+    const handle = await run({ produce: [() => sleep(800, { kind: 'succeeded' as const })] })
+    expect(await handle.query('status')).toEqual({ stage: 'producing' })
+    await handle.result()
+    expect(await handle.query('status')).toEqual({ stage: 'succeeded' })
+  })
+
+  it('does nothing when a finished task is reset', async () => {
+    const { handle, seen } = await outcome({ produce: [{ kind: 'succeeded' }, { kind: 'over' }] })
+    const { runId } = await handle.describe()
+    const { events } = await handle.fetchHistory()
+    const firstDone = events?.find((event) => event.workflowTaskCompletedEventAttributes)
+    await world.temporal.client.workflowService.resetWorkflowExecution({
+      namespace: world.settings.namespace,
+      workflowExecution: { workflowId: handle.workflowId, runId },
+      workflowTaskFinishEventId: firstDone?.eventId ?? null,
+      requestId: runId,
+      reason: 'an operator tries',
+    })
+    expect(await handle.result()).toEqual({ outcome: 'over' })
+    expect(seen.runsAtMs).toHaveLength(2)
+  })
+})

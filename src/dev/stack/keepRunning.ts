@@ -40,7 +40,7 @@ export const keepRunning = async (
         pauseMs = restartPauseMs
       } catch (error) {
         pauseMs = Math.min(pauseMs * 2, restartPauseMsMax)
-        say(error instanceof Error ? error.message : String(error))
+        say(`${name}: ${error instanceof Error ? error.message : String(error)}`)
       }
     }
   }

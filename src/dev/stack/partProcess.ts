@@ -16,7 +16,9 @@ export type PartCommand = {
   user?: { uid: number; gid: number }
   logPath: string
   /** Asks the process for a clean end. */
-  stopSignal: RecordedPart['stopSignal']
+  stopSignal: NodeJS.Signals
+  /** Ends the process when a killed start left it behind. */
+  lostSignal: RecordedPart['lostSignal']
   /** How long the clean end may take before SIGKILL. */
   stopGraceMs: number
 }
@@ -58,7 +60,7 @@ export const startPart = async (command: PartCommand, pids: PidRecord): Promise<
     child.once('error', reject)
     child.once('spawn', () => resolve(child.pid ?? 0))
   })
-  pids.add({ name: command.name, pid, stopSignal: command.stopSignal })
+  pids.add({ name: command.name, pid, lostSignal: command.lostSignal })
   void ended.then(() => pids.remove(pid))
 
   const stop = async (): Promise<void> => {

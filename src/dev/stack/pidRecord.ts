@@ -7,7 +7,8 @@ const partSchema = z.object({
   name: z.string(),
   pid: z.number().int(),
   start: z.string(),
-  stopSignal: z.enum(['SIGINT', 'SIGTERM']),
+  /** Ends it when it was left behind: data that a kill cannot hurt may be left by SIGKILL. */
+  lostSignal: z.enum(['SIGINT', 'SIGKILL']),
 })
 
 const recordSchema = z.object({
@@ -23,7 +24,7 @@ export type PidRecordContent = z.infer<typeof recordSchema>
 
 /** The processes that this start of the stack runs. */
 export type PidRecord = {
-  add: (part: { name: string; pid: number; stopSignal: RecordedPart['stopSignal'] }) => void
+  add: (part: { name: string; pid: number; lostSignal: RecordedPart['lostSignal'] }) => void
   remove: (pid: number) => void
   /** Removes the file: nothing is left to clean up. */
   clear: () => void
@@ -57,10 +58,10 @@ export const createPidRecord = (dataDir: string, owner: ProcessIdentity): PidRec
     renameSync(`${path}.new`, path)
   }
   return {
-    add: ({ name, pid, stopSignal }) => {
+    add: ({ name, pid, lostSignal }) => {
       const start = processStart(pid)
       if (start === undefined) return
-      parts = [...parts, { name, pid, start, stopSignal }]
+      parts = [...parts, { name, pid, start, lostSignal }]
       write()
     },
     remove: (pid) => {

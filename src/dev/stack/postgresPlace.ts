@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
-import { chmod, chown, cp, mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, chown, cp, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Environment } from './environment.ts'
 import type { PostgresAccount } from './postgresAccount.ts'
@@ -43,7 +43,10 @@ export const settlePostgresPlace = async (
     ? inPlace.binDir
     : await copyBinaries(binaries)
   if (existsSync(join(inPlace.pgData, 'PG_VERSION'))) return { binDir, pgData: inPlace.pgData }
-  if (await can('test', '-x', dataDir)) return { binDir, pgData: inPlace.pgData }
+  const canEnter = () => can('test', '-x', dataDir)
+  if ((await canEnter()) || (await letIn(dataDir, account.gid, canEnter))) {
+    return { binDir, pgData: inPlace.pgData }
+  }
   const name = createHash('sha256').update(resolve(dataDir)).digest('hex').slice(0, 16)
   const parent = join(reachableRoot, name)
   await mkdir(parent, { recursive: true })
@@ -52,6 +55,21 @@ export const settlePostgresPlace = async (
   await writeFile(pointerPath(dataDir), `${pgData}\n`)
   say(`PostgreSQL's own user cannot enter ${dataDir}: its data goes to ${pgData}.`)
   return { binDir, pgData }
+}
+
+// DATA_DIR is for root alone; PostgreSQL's group may pass through it without seeing what is in it.
+const letIn = async (
+  dataDir: string,
+  gid: number,
+  canEnter: () => Promise<boolean>,
+): Promise<boolean> => {
+  const before = await stat(dataDir)
+  await chown(dataDir, before.uid, gid)
+  await chmod(dataDir, 0o710)
+  if (await canEnter()) return true
+  await chown(dataDir, before.uid, before.gid)
+  await chmod(dataDir, before.mode & 0o777)
+  return false
 }
 
 const copyBinaries = async ({ root, version }: PostgresBinaries): Promise<string> => {

@@ -65,7 +65,7 @@ export const startPostgres = async (options: PostgresOptions): Promise<Postgres>
     const logPath = partLogPath(dataDir, 'postgres')
     const shared = { name: 'postgres', env, cwd: '/', logPath, stopGraceMs }
     // SIGINT is PostgreSQL's fast shutdown: it ends sessions and writes a checkpoint.
-    const part = { ...shared, file, args, stopSignal: 'SIGINT' } as const
+    const part = { ...shared, file, args, stopSignal: 'SIGINT', lostSignal: 'SIGINT' } as const
     return startPart(user ? { ...part, user } : part, options.pids)
   }
   return { process: await startUntilReady(start, url('postgres'), options), password, url }

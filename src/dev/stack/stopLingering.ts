@@ -22,7 +22,7 @@ export const stopLingering = async (
   }
   const ended = await Promise.all(
     record.parts.map(async (part) => {
-      const gone = await endProcess(part, { signal: part.stopSignal, graceMs })
+      const gone = await endProcess(part, { signal: part.lostSignal, graceMs })
       return { name: part.name, gone }
     }),
   )

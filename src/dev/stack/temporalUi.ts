@@ -45,6 +45,7 @@ export const startTemporalUi = async (options: TemporalUiOptions): Promise<PartP
       env,
       logPath: partLogPath(dataDir, 'temporal-ui'),
       stopSignal: 'SIGTERM',
+      lostSignal: 'SIGKILL',
       stopGraceMs,
     },
     pids,

@@ -1,0 +1,62 @@
+import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer } from 'node:http'
+
+export type InternalServerOptions = {
+  readonly host: string
+  readonly port: number
+  readonly metrics: { readonly expose: () => Promise<string>; readonly contentType: string }
+  /** Answers `/readyz`: false or a rejection is 503. */
+  readonly ready: () => Promise<boolean>
+}
+
+export type InternalServer = { readonly port: number; readonly close: () => Promise<void> }
+
+const requestTimeoutMs = 10_000
+
+/** `/metrics`, `/healthz` and `/readyz` of one process, for its operators only (design section 3). */
+export async function createInternalServer(
+  options: InternalServerOptions,
+): Promise<InternalServer> {
+  const server = createServer((request, response) => {
+    answer(options, request, response).catch(() => send(response, 500, 'text/plain', 'failed\n'))
+  })
+  server.requestTimeout = requestTimeoutMs
+  server.headersTimeout = requestTimeoutMs
+  server.listen(options.port, options.host)
+  await once(server, 'listening')
+  const address = server.address()
+  return {
+    port: typeof address === 'object' && address !== null ? address.port : options.port,
+    close: async () => {
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+async function answer(
+  { metrics, ready }: InternalServerOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  switch (request.url?.split('?')[0]) {
+    case '/healthz':
+      return send(response, 200, 'application/json', '{"status":"ok"}')
+    case '/readyz': {
+      const ok = await ready().catch(() => false)
+      const status = ok ? 'ready' : 'not ready'
+      return send(response, ok ? 200 : 503, 'application/json', JSON.stringify({ status }))
+    }
+    case '/metrics':
+      return send(response, 200, metrics.contentType, await metrics.expose())
+    default:
+      return send(response, 404, 'text/plain', 'not found\n')
+  }
+}
+
+function send(response: ServerResponse, status: number, type: string, body: string): void {
+  response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(body)
+}

@@ -67,7 +67,7 @@ const insertSql = `
     returning account_id, created_at
   ), placed as (
     update upload set task_id = $1, sweep_after = 'infinity' from accepted
-    where upload_id = $16 and task_id is null
+    where upload_id = $16 and task_id is null and sweep_after > now()
     returning 1
   ), hold as (
     insert into ledger (account_id, task_id, kind, debit, credit, credits)

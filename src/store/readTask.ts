@@ -1,29 +1,7 @@
 import type { Pool } from 'pg'
-import type { Route } from '../domain/imageRequest.ts'
-import type { ImageMimeType, ModelId } from '../domain/models.ts'
-import type { FailureCause, TaskFailureCode } from '../domain/taskFailure.ts'
-import type { TaskStatus, TaskView } from '../domain/taskState.ts'
-
-type TaskRow = {
-  readonly taskId: string
-  readonly accountId: string
-  readonly route: Route
-  readonly model: ModelId
-  readonly status: TaskStatus
-  readonly createdAtMs: number
-  readonly nowMs: number
-  readonly processingAtMs: number | null
-  readonly completedAtMs: number | null
-  readonly expiresAtMs: number | null
-  readonly failureCode: TaskFailureCode | null
-  readonly failureCause: FailureCause | null
-  readonly workPossible: boolean | null
-  readonly retryAfterMs: number | null
-  readonly answerId: string | null
-  readonly mimeType: ImageMimeType | null
-  readonly bytes: number | null
-  readonly sha256: string | null
-}
+import type { TaskView } from '../domain/taskState.ts'
+import type { TaskViewRow } from './taskViewRow.ts'
+import { taskViewColumns, taskViewOf } from './taskViewRow.ts'
 
 /**
  * A task as the lookup shows it. The account is part of the condition, so a stranger's task costs and
@@ -42,55 +20,10 @@ export async function readTask(
           text: `${readSql} and account_id = $2`,
           values: [taskId, accountId],
         }
-  const { rows } = await pool.query<TaskRow>(query)
-  return rows[0] && viewOf(rows[0])
+  const { rows } = await pool.query<TaskViewRow>(query)
+  return rows[0] && taskViewOf(rows[0])
 }
 
-function viewOf(row: TaskRow): TaskView {
-  const { taskId, accountId, route, model, status, createdAtMs, nowMs } = row
-  return {
-    taskId,
-    accountId,
-    route,
-    model,
-    status,
-    createdAtMs,
-    nowMs,
-    ...(row.processingAtMs === null ? {} : { processingAtMs: row.processingAtMs }),
-    ...(row.completedAtMs === null ? {} : { completedAtMs: row.completedAtMs }),
-    ...(row.expiresAtMs === null ? {} : { expiresAtMs: row.expiresAtMs }),
-    ...failureOf(row),
-    ...assetOf(row),
-  }
-}
-
-function failureOf(row: TaskRow): Pick<TaskView, 'failure'> {
-  if (row.failureCode === null || row.failureCause === null) return {}
-  const failure = {
-    code: row.failureCode,
-    cause: row.failureCause,
-    workPossible: row.workPossible ?? false,
-  }
-  if (row.retryAfterMs === null) return { failure }
-  return { failure: { ...failure, retryAfterMs: row.retryAfterMs } }
-}
-
-function assetOf(row: TaskRow): Pick<TaskView, 'asset'> {
-  const { answerId, mimeType, bytes, sha256 } = row
-  if (answerId === null || mimeType === null || bytes === null || sha256 === null) return {}
-  return { asset: { answerId, mimeType, bytes, sha256 } }
-}
-
-/** Clients see the creation in whole seconds, everywhere the same (design section 4). */
 const readSql = `
-  select task_id as "taskId", account_id as "accountId", route, model, status,
-    (floor(extract(epoch from created_at)) * 1000)::float8 as "createdAtMs",
-    (extract(epoch from now()) * 1000)::float8 as "nowMs",
-    (extract(epoch from processing_at) * 1000)::float8 as "processingAtMs",
-    (extract(epoch from completed_at) * 1000)::float8 as "completedAtMs",
-    (extract(epoch from expires_at) * 1000)::float8 as "expiresAtMs",
-    failure_code as "failureCode", failure_cause as "failureCause",
-    failure_work_possible as "workPossible", failure_retry_after_ms as "retryAfterMs",
-    answer_id as "answerId", asset_mime_type as "mimeType", asset_bytes as bytes,
-    asset_sha256 as sha256
+  select ${taskViewColumns}
   from task where task_id = $1 and (purge_at is null or purge_at > now())`

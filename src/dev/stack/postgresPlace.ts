@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { chmod, chown, cp, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import type { Environment } from './environment.ts'
 import type { PostgresAccount } from './postgresAccount.ts'
 import type { PostgresBinaries } from './postgresBinaries.ts'
@@ -47,8 +47,8 @@ export const settlePostgresPlace = async (
   if ((await canEnter()) || (await letIn(dataDir, account.gid, canEnter))) {
     return { binDir, pgData: inPlace.pgData }
   }
-  const name = createHash('sha256').update(resolve(dataDir)).digest('hex').slice(0, 16)
-  const parent = join(reachableRoot, name)
+  // A name of its own: a DATA_DIR that was deleted and made anew must not find the old data.
+  const parent = join(reachableRoot, randomBytes(8).toString('hex'))
   await mkdir(parent, { recursive: true })
   await chown(parent, account.uid, account.gid)
   const pgData = join(parent, 'postgres')

@@ -1,11 +1,7 @@
-import {
-  Client,
-  Connection,
-  defaultGrpcRetryOptions,
-  makeGrpcRetryInterceptor,
-} from '@temporalio/client'
+import { Client, Connection } from '@temporalio/client'
 import type { TemporalSettings } from './settings.ts'
 import { connectionOptions } from './settings.ts'
+import { retryWithin } from './retryWithin.ts'
 
 export type Temporal = {
   readonly client: Client
@@ -15,16 +11,9 @@ export type Temporal = {
    * `TemporalTimeout`: no call may be made without it, for without it a call may wait for ever.
    */
   readonly within: <Value>(limitMs: number, call: () => Promise<Value>) => Promise<Value>
+  /** Calls under way fail. */
   readonly close: () => Promise<void>
 }
-
-/** The deadline passed. What was asked may still happen. */
-export class TemporalTimeout extends Error {
-  override readonly name = 'TemporalTimeout'
-}
-
-/** Within a deadline of seconds: the default of ten would wait on after it. */
-const grpcAttemptsMax = 3
 
 /** gRPC would wait up to two minutes before it knocks again; a Temporal that is back should be seen soon. */
 const reconnectMsMax = 2_000
@@ -34,33 +23,26 @@ export function connectTemporal(settings: TemporalSettings): Temporal {
   const { namespace } = settings
   const connection = Connection.lazy({
     ...connectionOptions(settings),
-    interceptors: [
-      makeGrpcRetryInterceptor(defaultGrpcRetryOptions({ maxAttempts: grpcAttemptsMax })),
-    ],
+    // The SDK's own retries know no deadline while they pause, and throw where nobody catches when the
+    // connection is closed meanwhile. `retryWithin` does theirs.
+    interceptors: [],
     channelArgs: {
       'grpc.initial_reconnect_backoff_ms': 200,
       'grpc.max_reconnect_backoff_ms': reconnectMsMax,
     },
   })
   const client = new Client({ connection, namespace })
+  const closing = new AbortController()
   return {
     client,
     namespace,
     within: (limitMs, call) =>
-      orTimeout(limitMs, connection.withDeadline(Date.now() + limitMs, call)),
-    close: () => connection.close(),
-  }
-}
-
-/** gRPC's own deadline ends a call, not the pause before its retry: this one ends both. */
-async function orTimeout<Value>(limitMs: number, answer: Promise<Value>): Promise<Value> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new TemporalTimeout(`no answer in ${limitMs} ms`)), limitMs)
-  })
-  try {
-    return await Promise.race([answer, late])
-  } finally {
-    clearTimeout(timer)
+      retryWithin({ limitMs, signal: closing.signal }, (endsAtMs) =>
+        connection.withDeadline(endsAtMs, call),
+      ),
+    close: async () => {
+      closing.abort()
+      await connection.close()
+    },
   }
 }

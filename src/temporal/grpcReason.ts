@@ -1,5 +1,5 @@
 import { isGrpcServiceError } from '@temporalio/client'
-import { TemporalTimeout } from './connect.ts'
+import { TemporalTimeout } from './temporalTimeout.ts'
 
 /** The names of gRPC's status codes, in their order. */
 const statusNames = [
@@ -25,10 +25,21 @@ export type GrpcReason = (typeof statusNames)[number]
 
 /** Why a call to Temporal failed, as a word fit for logs and metrics. Anything else is a bug: rethrown. */
 export function grpcReason(error: unknown): GrpcReason {
+  const reason = knownReason(error)
+  if (reason === undefined) throw error
+  return reason
+}
+
+/** Nothing was decided and a moment later it may be: worth another try within the deadline. */
+export function isRetryable(error: unknown): boolean {
+  const reason = knownReason(error)
+  return reason === 'UNAVAILABLE' || reason === 'RESOURCE_EXHAUSTED' || reason === 'ABORTED'
+}
+
+function knownReason(error: unknown): GrpcReason | undefined {
   if (error instanceof TemporalTimeout) return 'DEADLINE_EXCEEDED'
   const status = isGrpcServiceError(error) ? error : causeOf(error)
-  if (!isGrpcServiceError(status)) throw error
-  return statusNames[status.code] ?? 'UNKNOWN'
+  return isGrpcServiceError(status) ? (statusNames[status.code] ?? 'UNKNOWN') : undefined
 }
 
 function causeOf(error: unknown): unknown {

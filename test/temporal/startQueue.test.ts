@@ -1,0 +1,132 @@
+import { describe, expect, it } from 'vitest'
+import type { StartResult, TaskStart } from '../../src/domain/execution.ts'
+import type { StartQueueDeps, StartQueueEvent } from '../../src/temporal/startQueue.ts'
+import { createStartQueue } from '../../src/temporal/startQueue.ts'
+import { testStart } from '../support/temporalWorld.ts'
+import { until } from '../support/until.ts'
+
+const started: StartResult = { kind: 'started' }
+const failed = { kind: 'failed', reason: 'UNAVAILABLE' } as const
+
+function queueOver(startTask: StartQueueDeps['startTask'], given: Partial<StartQueueDeps> = {}) {
+  const events: StartQueueEvent[] = []
+  const marked: string[] = []
+  let nowMs = 0
+  const queue = createStartQueue({
+    startTask,
+    markStarted: async (taskIds) => void marked.push(...taskIds),
+    onEvent: (event) => void events.push(event),
+    nowMs: () => nowMs,
+    limits: { parallel: 2, waiting: 3, failures: 2, pauseMs: 1_000 },
+    ...given,
+  })
+  const pass = (ms: number) => {
+    nowMs += ms
+  }
+  return { queue, events, marked, pass }
+}
+
+function tasks(count: number): TaskStart[] {
+  return Array.from({ length: count }, testStart)
+}
+
+describe('the start queue', () => {
+  it('starts what it is given and marks it in one batch', async () => {
+    const batches: (readonly string[])[] = []
+    const { queue } = queueOver(async () => started, {
+      markStarted: async (taskIds) => void batches.push(taskIds),
+    })
+    const given = tasks(3)
+    for (const start of given) queue.enqueue(start)
+    await until('the marks', () => (batches.length > 0 ? true : undefined))
+    expect(batches).toEqual([given.map(({ taskId }) => taskId)])
+  })
+
+  it('marks a task whose workflow exists already', async () => {
+    const { queue, marked } = queueOver(async () => ({ kind: 'exists' }))
+    const [start = testStart()] = tasks(1)
+    queue.enqueue(start)
+    await queue.stop()
+    expect(marked).toEqual([start.taskId])
+  })
+
+  it('runs a bounded number at once and leaves what does not fit', () => {
+    let underWay = 0
+    const { queue, events } = queueOver(() => {
+      underWay += 1
+      return new Promise(() => {})
+    })
+    for (const start of tasks(7)) queue.enqueue(start)
+    expect(underWay).toBe(2)
+    expect(events.map((event) => event.kind === 'left' && event.reason)).toEqual(['full', 'full'])
+  })
+
+  it('stops trying after failures in a row, then sends one probe', async () => {
+    let result: StartResult = failed
+    let tries = 0
+    const { queue, events, marked, pass } = queueOver(async () => {
+      tries += 1
+      return result
+    })
+    for (const start of tasks(5)) queue.enqueue(start)
+    await until('the open breaker', () =>
+      events.some((event) => event.kind === 'left') ? true : undefined,
+    )
+    expect(tries).toBe(2)
+    const [left = testStart(), probe = testStart()] = tasks(2)
+    queue.enqueue(left)
+    expect(events.at(-1)).toEqual({ kind: 'left', taskId: left.taskId, reason: 'open' })
+
+    pass(1_000)
+    result = started
+    queue.enqueue(probe)
+    await queue.stop()
+    expect(tries).toBe(3)
+    expect(marked).toEqual([probe.taskId])
+  })
+
+  it('opens again when the probe fails', async () => {
+    const { queue, events, pass } = queueOver(async () => failed)
+    for (const start of tasks(2)) queue.enqueue(start)
+    await until('the open breaker', () => (events.length === 2 ? true : undefined))
+    pass(1_000)
+    for (const start of tasks(1)) queue.enqueue(start)
+    await until('the failed probe', () => (events.length === 3 ? true : undefined))
+    for (const start of tasks(1)) queue.enqueue(start)
+    expect(events.at(-1)).toMatchObject({ kind: 'left', reason: 'open' })
+  })
+
+  it('tells of a failed mark and goes on', async () => {
+    let marks = 0
+    const { queue, events } = queueOver(async () => started, {
+      markStarted: async () => {
+        marks += 1
+        if (marks === 1) throw new Error('PostgreSQL is away')
+      },
+    })
+    for (const start of tasks(1)) queue.enqueue(start)
+    await until('the failed mark', () => (events.length === 1 ? true : undefined))
+    for (const start of tasks(1)) queue.enqueue(start)
+    await queue.stop()
+    expect(events).toMatchObject([{ kind: 'mark_failed', count: 1 }])
+    expect(marks).toBe(2)
+  })
+
+  it('finishes what is under way when it stops, and leaves the rest', async () => {
+    const answers: (() => void)[] = []
+    const { queue, events, marked } = queueOver(
+      () => new Promise((resolve) => answers.push(() => resolve(started))),
+    )
+    const given = tasks(4)
+    for (const start of given) queue.enqueue(start)
+    const stopped = queue.stop()
+    for (const answer of answers) answer()
+    await stopped
+    expect(marked).toEqual(given.slice(0, 2).map(({ taskId }) => taskId))
+    expect(events.map((event) => event.kind === 'left' && event.taskId)).toEqual(
+      given.slice(2).map(({ taskId }) => taskId),
+    )
+    queue.enqueue(testStart())
+    expect(events.at(-1)).toMatchObject({ reason: 'stopped' })
+  })
+})

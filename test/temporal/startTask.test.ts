@@ -1,0 +1,80 @@
+import { createServer } from 'node:net'
+import { once } from 'node:events'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { connectTemporal } from '../../src/temporal/connect.ts'
+import { createStartTask } from '../../src/temporal/startTask.ts'
+import { stackStartMsMax } from '../support/embeddedStack.ts'
+import { openTestWorld } from '../support/openTestWorld.ts'
+import type { TemporalWorld } from '../support/temporalWorld.ts'
+import { handleOf, testStart } from '../support/temporalWorld.ts'
+
+let world: TemporalWorld
+
+beforeAll(async () => {
+  world = await openTestWorld()
+  return () => world.close()
+}, stackStartMsMax)
+
+describe('startTask', () => {
+  it('starts the workflow of a task once, whoever starts it again', async () => {
+    const start = testStart()
+    expect(await world.startTask(start)).toEqual({ kind: 'started' })
+    const { runId } = await handleOf(world, start.taskId).describe()
+    expect(await world.startTask(start)).toEqual({ kind: 'exists' })
+    expect((await handleOf(world, start.taskId).describe()).runId).toBe(runId)
+  })
+
+  it('starts no second run when the first is closed', async () => {
+    const start = testStart()
+    await world.startTask(start)
+    await handleOf(world, start.taskId).terminate('an operator')
+    expect(await world.startTask(start)).toEqual({ kind: 'exists' })
+    expect((await handleOf(world, start.taskId).describe()).status.name).toBe('TERMINATED')
+  })
+
+  it('names task, key digest and priority, and nothing else of the request', async () => {
+    const start = { ...testStart(), keyDigest: 'ab'.repeat(32), sync: true }
+    await world.startTask(start)
+    const handle = handleOf(world, start.taskId)
+    const described = await handle.describe()
+    expect(described.priority).toMatchObject({ priorityKey: 2, fairnessKey: 'acct_test' })
+    expect(described.searchAttributes).toMatchObject({ DarkroomKeyDigest: [start.keyDigest] })
+    expect(await described.staticSummary()).toBe('familyb-image-2-vip · generate · 1024x1024')
+    const { events } = await handle.fetchHistory()
+    const input = events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0]?.data
+    expect(JSON.parse(Buffer.from(input ?? []).toString())).toEqual({
+      taskId: start.taskId,
+      family: 'B',
+      model: 'familyb-image-2-vip',
+      produceTimeoutMs: 600_000,
+    })
+  })
+
+  it('gives asynchronous work the usual priority', async () => {
+    const start = testStart()
+    await world.startTask(start)
+    const described = await handleOf(world, start.taskId).describe()
+    expect(described.priority).toMatchObject({ priorityKey: 3 })
+  })
+
+  it('fails within its deadline against a server that is silent, with a word for it', async () => {
+    const silent = createServer(() => {}).listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    const address = silent.address()
+    const port = typeof address === 'object' ? address?.port : undefined
+    const temporal = connectTemporal({ address: `127.0.0.1:${port}`, namespace: 'default' })
+    const startTask = createStartTask({ temporal, startTimeoutMs: 300, produceTimeoutMs: 1_000 })
+    const startedAtMs = performance.now()
+    expect(await startTask(testStart())).toEqual({ kind: 'failed', reason: 'DEADLINE_EXCEEDED' })
+    expect(performance.now() - startedAtMs).toBeLessThan(1_500)
+    await temporal.close()
+    silent.close()
+  })
+
+  it('fails when nobody listens', async () => {
+    const temporal = connectTemporal({ address: '127.0.0.1:9', namespace: 'default' })
+    const startTask = createStartTask({ temporal, startTimeoutMs: 2_000, produceTimeoutMs: 1_000 })
+    expect(await startTask(testStart())).toEqual({ kind: 'failed', reason: 'UNAVAILABLE' })
+    await temporal.close()
+  })
+})

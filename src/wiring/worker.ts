@@ -90,7 +90,7 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   })
   const settings = temporalSettings({ address, namespace: config.temporalNamespace })
   const temporal = connectTemporal(settings)
-  installRuntime({ log: (level, event) => log[level](`temporal: ${event}`) })
+  installRuntime({ log: sdkLog(log) })
   const worker = await createWorker({
     settings,
     activities: createActivities({
@@ -138,6 +138,12 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
       await installation.close()
     },
   }
+}
+
+/** The SDK tells each change of its state at `info`; for us that is detail. */
+function sdkLog(log: Logger) {
+  return (level: 'debug' | 'info' | 'warn' | 'error', event: string) =>
+    log[level === 'info' ? 'debug' : level](`temporal: ${event}`)
 }
 
 /** Until the hard end of a task accepted now, with room for storing: one run of the activity. */

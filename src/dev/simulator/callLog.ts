@@ -25,7 +25,7 @@ export type SimulatorCall = {
   readonly apiKeyDigest: string | null
   readonly idempotencyKey: string | null
   readonly headers: Readonly<Record<string, string>>
-  /** The JSON body, or the form's fields; long texts (images too) replaced by length and digest. */
+  /** The JSON body, or the form's fields; long texts (images too) replaced by their length. */
   body: unknown
   bodyBytes: number
   bodySha256: string | null

@@ -4,6 +4,7 @@ import { assertNever } from '../../domain/assertNever.ts'
 import { backgroundCount, createBackgrounds } from './backgrounds.ts'
 import type { ImageFormat, ImageOrder } from './imageOrder.ts'
 import { layOut } from './layOut.ts'
+import { useOnlyOwnFont } from './textLayer.ts'
 
 /**
  * What the simulator makes of an order. `drawn`: the prompt on a landscape, with the first sources,
@@ -23,6 +24,7 @@ const drawsAtOnceMax = 4
 
 /** The same order and index give the same bytes. Never more than four drawn at once, to spare memory. */
 export function createDrawImage(mode: ImageMode): DrawImage {
+  useOnlyOwnFont()
   const backgrounds = createBackgrounds()
   const waiting: (() => void)[] = []
   let drawing = 0

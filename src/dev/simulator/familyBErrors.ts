@@ -1,8 +1,8 @@
 import { assertNever } from '../../domain/assertNever.ts'
-import type { ErrorFault } from './faults.ts'
+import { type ErrorFault, isServerFault, type RefusalFault, type ServerFault } from './faults.ts'
 import type { Problem } from './imageOrder.ts'
 import { htmlReply, jsonReply, type Reply } from './reply.ts'
-import { adviseRetry } from './retryAfter.ts'
+import { adviseRetry, adviseRetryIfAsked } from './retryAfter.ts'
 
 type ErrorParts = {
   readonly status: number
@@ -42,8 +42,12 @@ export function moderationReply(stage: 'input' | 'output'): Reply {
   })
 }
 
-/** The vendor's answer to a fault of the error group: research/wire.md section 2, Errors. */
+/** The vendor's answer to a fault of the error groups: research/wire.md section 2, Errors. */
 export function errorReplyB(fault: ErrorFault, model: string, nowMs: number): Reply {
+  return isServerFault(fault) ? serverErrorReply(fault, nowMs) : refusalReply(fault, model, nowMs)
+}
+
+function refusalReply(fault: RefusalFault, model: string, nowMs: number): Reply {
   switch (fault.kind) {
     case '429': {
       const { headers } = adviseRetry(headerForm(fault), nowMs)
@@ -52,42 +56,41 @@ export function errorReplyB(fault: ErrorFault, model: string, nowMs: number): Re
       const message = `Rate limit reached for ${model} on images per min. Please try again later.`
       return write({ status: 429, message, type, code, headers })
     }
-    case 'quota':
-      return write({
-        status: 429,
-        message: 'You exceeded your current quota, please check your plan and billing details.',
-        type: 'insufficient_quota',
-        code: fault.code ?? 'insufficient_quota',
-      })
-    case 'billing':
-      return write({
-        status: fault.status ?? 400,
-        message: 'Billing hard limit has been reached.',
-        type: invalidRequest,
-        code: 'billing_hard_limit_reached',
-      })
+    case 'quota': {
+      const code = fault.code ?? 'insufficient_quota'
+      const message = 'You exceeded your current quota, please check your plan and billing details.'
+      return write({ status: 429, message, type: 'insufficient_quota', code })
+    }
+    case 'billing': {
+      const message = 'Billing hard limit has been reached.'
+      return badRequest(message, 'billing_hard_limit_reached', { status: fault.status ?? 400 })
+    }
     case 'moderation':
       return moderationReply(fault.stage ?? 'input')
-    case '400':
-      return write({
-        status: 400,
-        message: fault.message ?? 'Invalid value.',
-        type: invalidRequest,
-        code: 'invalid_value',
-        param: fault.param ?? null,
-      })
+    case '400': {
+      const { message = 'Invalid value.', param = null } = fault
+      return badRequest(message, 'invalid_value', { param })
+    }
     case '401':
     case 'bad-key':
       return badKeyReplyB()
     case '403':
       return forbidden(fault.about ?? 'credential', model)
-    case '404':
-      return write({
-        status: 404,
-        message: `The model '${model}' does not exist or you do not have access to it.`,
-        type: invalidRequest,
-        code: 'model_not_found',
-      })
+    case '404': {
+      const message = `The model '${model}' does not exist or you do not have access to it.`
+      return badRequest(message, 'model_not_found', { status: 404 })
+    }
+    default:
+      return assertNever(fault)
+  }
+}
+
+function badRequest(message: string, code: string, more: Partial<ErrorParts>): Reply {
+  return write({ status: 400, message, type: invalidRequest, code, ...more })
+}
+
+function serverErrorReply(fault: ServerFault, nowMs: number): Reply {
+  switch (fault.kind) {
     case '500':
       return serverError(500, 'The server had an error while processing your request.')
     case '502':
@@ -98,12 +101,12 @@ export function errorReplyB(fault: ErrorFault, model: string, nowMs: number): Re
         message: 'The server is currently overloaded. Please try again later.',
         type: 'service_unavailable_error',
         code: 'server_is_overloaded',
-        headers: adviseRetry(headerForm({ form: 'none', ...fault }), nowMs).headers,
+        headers: adviseRetryIfAsked(headerForm(fault), nowMs).headers,
       })
-    case '503-html':
-      return htmlReply(503, '503 Service Temporarily Unavailable', {
-        ...adviseRetry(headerForm({ form: 'none', ...fault }), nowMs).headers,
-      })
+    case '503-html': {
+      const { headers } = adviseRetryIfAsked(headerForm(fault), nowMs)
+      return htmlReply(503, '503 Service Temporarily Unavailable', headers)
+    }
     case '504':
       return htmlReply(504, '504 Gateway Time-out')
     case 'status':
@@ -128,17 +131,18 @@ function serverError(status: number, message: string): Reply {
 }
 
 function forbidden(about: 'credential' | 'project' | 'country' | 'html', model: string): Reply {
-  const forbiddenWith = (message: string, code: string) =>
-    write({ status: 403, message, type: invalidRequest, code })
   switch (about) {
     case 'credential':
-      return forbiddenWith('This API key has been disabled.', 'invalid_api_key')
+      return badRequest('This API key has been disabled.', 'invalid_api_key', { status: 403 })
     case 'project':
-      return forbiddenWith(`Project does not have access to model ${model}.`, 'model_not_found')
+      return badRequest(`Project does not have access to model ${model}.`, 'model_not_found', {
+        status: 403,
+      })
     case 'country':
-      return forbiddenWith(
+      return badRequest(
         'Country, region, or territory not supported.',
         'unsupported_country_region_territory',
+        { status: 403 },
       )
     case 'html':
       return htmlReply(403, '403 Forbidden')

@@ -29,8 +29,8 @@ function fault<Kind extends string, Shape extends z.ZodRawShape>(kind: Kind, sha
   return z.strictObject({ kind: z.literal(kind), ...common, ...shape })
 }
 
-/** Answered with an error status, at once. */
-const errorFault = z.discriminatedUnion('kind', [
+/** Answered at once with an error that blames the request, the account or the rate. */
+const refusalFault = z.discriminatedUnion('kind', [
   fault('429', { ...retry, code: z.string().optional(), details: z.boolean().optional() }),
   fault('quota', { code: z.string().optional() }),
   fault('billing', {
@@ -42,6 +42,10 @@ const errorFault = z.discriminatedUnion('kind', [
   fault('403', { about: z.enum(['credential', 'project', 'country', 'html']).optional() }),
   fault('404', {}),
   fault('moderation', { stage: z.enum(['input', 'output']).optional() }),
+])
+
+/** Answered at once with an error of the vendor's own, or of a proxy before it. */
+const serverFault = z.discriminatedUnion('kind', [
   fault('500', {}),
   fault('502', {}),
   fault('503', retry),
@@ -97,9 +101,18 @@ const plainFault = z.discriminatedUnion('kind', [
   fault('hold', {}),
 ])
 
-const faultSchema = z.union([errorFault, answerFault, imageFault, deliveryFault, plainFault])
+const faultSchema = z.union([
+  refusalFault,
+  serverFault,
+  answerFault,
+  imageFault,
+  deliveryFault,
+  plainFault,
+])
 
-export type ErrorFault = z.infer<typeof errorFault>
+export type RefusalFault = z.infer<typeof refusalFault>
+export type ServerFault = z.infer<typeof serverFault>
+export type ErrorFault = RefusalFault | ServerFault
 export type AnswerFault = z.infer<typeof answerFault>
 export type ImageFault = z.infer<typeof imageFault>
 export type DeliveryFault = z.infer<typeof deliveryFault>
@@ -109,10 +122,18 @@ export type RetryForm = (typeof retryForms)[number]
 /** How a fault is written: as an object, or as in a directive, `429 retry-after=3`. */
 export type FaultSpec = Fault | string
 
-const groups = [errorFault, answerFault, imageFault, deliveryFault, plainFault] as const
+const groups = [
+  refusalFault,
+  serverFault,
+  answerFault,
+  imageFault,
+  deliveryFault,
+  plainFault,
+] as const
 const kindsOf = (group: (typeof groups)[number]): readonly string[] =>
   group.options.map((option) => option.shape.kind.value)
-const errorKinds = new Set(kindsOf(errorFault))
+const serverKinds = new Set(kindsOf(serverFault))
+const errorKinds = new Set([...kindsOf(refusalFault), ...serverKinds])
 const answerKinds = new Set(kindsOf(answerFault))
 const imageKinds = new Set(kindsOf(imageFault))
 const deliveryKinds = new Set(kindsOf(deliveryFault))
@@ -120,6 +141,7 @@ export const faultKinds: readonly string[] = groups.flatMap(kindsOf)
 
 export const isErrorFault = (f: Fault | null): f is ErrorFault =>
   f !== null && errorKinds.has(f.kind)
+export const isServerFault = (f: Fault): f is ServerFault => serverKinds.has(f.kind)
 export const isAnswerFault = (f: Fault | null): f is AnswerFault =>
   f !== null && answerKinds.has(f.kind)
 export const isImageFault = (f: Fault | null): f is ImageFault =>

@@ -2,7 +2,7 @@ import type { OverlayOptions } from 'sharp'
 import { withoutDirectives } from './directives.ts'
 import type { ImageOrder } from './imageOrder.ts'
 import { drawTiles } from './sourceTiles.ts'
-import { drawText } from './textLayer.ts'
+import { drawText, type TextLayer } from './textLayer.ts'
 
 /** From top to bottom: the prompt on a dark panel, the source images, a line that says what this is. */
 export async function layOut(
@@ -30,7 +30,7 @@ export async function layOut(
     }),
   ])
   const overlays: OverlayOptions[] = []
-  if (text !== null) {
+  if (text !== null && fits(text, width - 4 * margin, height - 4 * margin)) {
     const panel = { width: text.width + 2 * margin, height: text.height + 2 * margin }
     overlays.push({ input: panelSvg(panel.width, panel.height), left: margin, top: margin })
     overlays.push({ input: text.png, left: 2 * margin, top: 2 * margin })
@@ -39,8 +39,14 @@ export async function layOut(
   if (tiles !== null) {
     overlays.push(...placeTiles(tiles, margin, footerTop - margin))
   }
-  if (footer !== null) overlays.push({ input: footer.png, left: margin, top: footerTop })
+  if (footer !== null && fits(footer, width - margin, footerTop))
+    overlays.push({ input: footer.png, left: margin, top: footerTop })
   return overlays
+}
+
+/** A picture of a few pixels has no room for letters; sharp refuses overlays larger than the ground. */
+function fits(layer: TextLayer, width: number, height: number): boolean {
+  return layer.width <= width && layer.height <= height
 }
 
 function placeTiles(

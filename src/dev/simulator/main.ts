@@ -19,6 +19,10 @@ const { values } = parseArgs({
 if (values.help) {
   console.log(usage)
 } else {
+  await run()
+}
+
+async function run(): Promise<void> {
   const simulator = await startSimulator({
     host: values.host,
     port: Number(values.port),

@@ -49,6 +49,12 @@ export function adviseRetry(advice: RetryAdvice, nowMs: number): RetryAnswer {
   }
 }
 
+/** For answers that say nothing of the kind unless asked to. */
+export function adviseRetryIfAsked(advice: RetryAdvice, nowMs: number): RetryAnswer {
+  const form = advice.form ?? (advice.retryAfter === undefined ? 'none' : 'seconds')
+  return adviseRetry({ ...advice, form }, nowMs)
+}
+
 function httpDate(seconds: number): string {
   return new Date(seconds * 1000).toUTCString()
 }

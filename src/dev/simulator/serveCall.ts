@@ -148,6 +148,7 @@ async function produce(
 
 function waitOf(order: ImageOrder, fault: Fault | null, latency: Latency): number {
   if (fault?.kind === 'delay') return fault.ms
+  if (fault?.kind === 'hold') return fault.delay ?? 0
   return fault?.delay ?? latencyMs(latency, order)
 }
 

@@ -1,13 +1,9 @@
-import { digestOf } from './callLog.ts'
+const textCharactersMax = 4096
 
-const textCharsMax = 4096
-
-/** The body with every long text, and so every image, replaced by its length and SHA-256. */
+/** The body with every long text, and so every image, replaced by its length. */
 export function summarizeBody(value: unknown): unknown {
   if (typeof value === 'string') {
-    return value.length <= textCharsMax
-      ? value
-      : `<${value.length} characters, sha256 ${digestOf(value)}>`
+    return value.length <= textCharactersMax ? value : `<${value.length} characters>`
   }
   if (Array.isArray(value)) return value.map(summarizeBody)
   if (typeof value !== 'object' || value === null) return value

@@ -5,6 +5,16 @@ import sharp from 'sharp'
 const fontFile = fileURLToPath(import.meta.resolve('dejavu-fonts-ttf/ttf/DejaVuSans-Bold.ttf'))
 const fontFamily = 'DejaVu Sans Bold'
 
+/**
+ * Points fontconfig at a file of the package: without this it complains on a machine that has no
+ * configuration, and takes other fonts into account on one that has. To be called before the first text.
+ */
+export function useOnlyOwnFont(): void {
+  process.env['FONTCONFIG_FILE'] ??= fileURLToPath(
+    import.meta.resolve('dejavu-fonts-ttf/fontconfig/57-dejavu-sans.conf'),
+  )
+}
+
 /** A drawn text, RGBA as PNG, with transparent ground. */
 export type TextLayer = { readonly png: Buffer; readonly width: number; readonly height: number }
 

@@ -7,6 +7,8 @@ import type { Environment } from './environment.ts'
 import type { Say } from './say.ts'
 
 const downloadTimeoutMs = 120_000
+/** The SDK's message names its URL several times over. */
+const reasonCharsMax = 120
 
 /**
  * The Temporal command line program as the SDK's test library downloads it, kept in the user's
@@ -25,7 +27,8 @@ export const downloadTemporalCli = async (
     const given = await Promise.race([startOnce(folder), sleep(downloadTimeoutMs, 'late' as const)])
     if (given === 'late') return { kind: 'failed', why: 'the download takes too long' }
   } catch (error) {
-    return { kind: 'failed', why: error instanceof Error ? error.message : String(error) }
+    const message = error instanceof Error ? error.message : String(error)
+    return { kind: 'failed', why: message.slice(0, reasonCharsMax) }
   }
   const file = firstFile(folder)
   return file === undefined

@@ -1,0 +1,119 @@
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { ProduceResult } from '../../src/tasks/produceResult.ts'
+import { createWorker } from '../../src/temporal/worker/createWorker.ts'
+import { loggerOf } from '../../src/temporal/worker/installRuntime.ts'
+import { workflowBundle } from '../../src/temporal/worker/workflowBundle.ts'
+import { stackStartMsMax } from '../support/embeddedStack.ts'
+import { openTestWorld } from '../support/openTestWorld.ts'
+import type { TemporalWorld } from '../support/temporalWorld.ts'
+import { createScripts, handleOf, startTestWorker, testBundle } from '../support/temporalWorld.ts'
+import { until } from '../support/until.ts'
+
+let world: TemporalWorld
+
+beforeAll(async () => {
+  world = await openTestWorld()
+  return () => world.close()
+}, stackStartMsMax)
+
+describe('a worker', () => {
+  it('finishes a paid call before it stops, without telling it to hurry', async () => {
+    const scripts = createScripts()
+    const worker = await startTestWorker(world.settings, scripts.activities)
+    const answer = Promise.withResolvers<ProduceResult>()
+    let signal: AbortSignal | undefined
+    const start = scripts.add({
+      produce: [
+        (run) => {
+          signal = run.signal
+          return answer.promise
+        },
+      ],
+    })
+    await world.startTask(start)
+    await until('the call', () => (signal === undefined ? undefined : true))
+    const stopped = worker.stop()
+    expect(worker.isRunning()).toBe(false)
+    setTimeout(() => answer.resolve({ kind: 'succeeded' }), 1_000)
+    await stopped
+    expect(signal?.aborted).toBe(false)
+
+    const next = await startTestWorker(world.settings, scripts.activities)
+    expect(await handleOf(world, start.taskId).result()).toEqual({ outcome: 'succeeded' })
+    expect(scripts.seenOf(start.taskId).runsAtMs).toHaveLength(1)
+    await next.stop()
+  })
+
+  it('serves one family while the other hangs', async () => {
+    const scripts = createScripts()
+    const worker = await startTestWorker(world.settings, scripts.activities)
+    const release = Promise.withResolvers<ProduceResult>()
+    const hanging = Array.from({ length: 8 }, () =>
+      scripts.add(
+        { produce: [() => release.promise] },
+        { family: 'A', model: 'familya-3-pro-image' },
+      ),
+    )
+    await Promise.all(hanging.map(world.startTask))
+    const start = scripts.add({ produce: [{ kind: 'succeeded' }] })
+    await world.startTask(start)
+    expect(await handleOf(world, start.taskId).result()).toEqual({ outcome: 'succeeded' })
+    const calls = hanging.filter(({ taskId }) => scripts.seenOf(taskId).runsAtMs.length > 0)
+    expect(calls.length).toBeLessThanOrEqual(5)
+    release.resolve({ kind: 'succeeded' })
+    await Promise.all(hanging.map(({ taskId }) => handleOf(world, taskId).result()))
+    await worker.stop()
+  })
+
+  it('gives every account its turn when one has a backlog', async () => {
+    const order: string[] = []
+    const scripts = createScripts()
+    const noted = (accountId: string) =>
+      scripts.add(
+        {
+          produce: [
+            async () => {
+              order.push(accountId)
+              return { kind: 'succeeded' }
+            },
+          ],
+        },
+        { accountId },
+      )
+    const backlog = Array.from({ length: 40 }, () => noted('acct_many'))
+    const few = Array.from({ length: 2 }, () => noted('acct_few'))
+    for (const start of [...backlog, ...few]) await world.startTask(start)
+    const worker = await createWorker({
+      settings: world.settings,
+      activities: scripts.activities,
+      bundle: await testBundle(),
+      slots: { A: 1, B: 1 },
+      shutdownGraceMs: 5_000,
+    })
+    await Promise.all(few.map(({ taskId }) => handleOf(world, taskId).result()))
+    await worker.stop()
+    expect(order.lastIndexOf('acct_few')).toBeLessThan(30)
+  })
+
+  it('does not start without a Temporal to connect to', async () => {
+    const { activities } = createScripts()
+    const settings = { address: '127.0.0.1:9', namespace: 'default' }
+    await expect(startTestWorker(settings, activities)).rejects.toThrow('onnect')
+  })
+})
+
+describe('the workflow bundle', () => {
+  it('is made once per state of the sources and then taken from the cache', async () => {
+    const cacheDir = await mkdtemp(join(tmpdir(), 'darkroom-bundle-'))
+    const logger = loggerOf(() => {})
+    const made = await workflowBundle({ cacheDir, logger })
+    expect(made.code).toContain('imageTask')
+    const [name = ''] = await readdir(cacheDir)
+    await writeFile(join(cacheDir, name), 'the cached one')
+    expect(await workflowBundle({ cacheDir, logger })).toEqual({ code: 'the cached one' })
+    await rm(cacheDir, { recursive: true })
+  })
+})

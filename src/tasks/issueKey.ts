@@ -12,12 +12,15 @@ export type IssueKeyDeps = {
   readonly randomBytes: RandomBytes
 }
 
-/** A new key of the named account. The secret is in this answer and nowhere else, ever. */
-export function createIssueKey(deps: IssueKeyDeps) {
-  return async (
-    accountName: string,
-    expiresInMs?: number,
-  ): Promise<{ readonly key: ApiKey; readonly secret: string } | undefined> => {
+/** The secret is in this answer and nowhere else, ever. `undefined` without such an account. */
+export type IssueKey = (
+  accountName: string,
+  expiresInMs?: number,
+) => Promise<{ readonly key: ApiKey; readonly secret: string } | undefined>
+
+/** Makes keys of accounts, each with a secret of its own. */
+export function createIssueKey(deps: IssueKeyDeps): IssueKey {
+  return async (accountName, expiresInMs) => {
     const account = await deps.accounts.findAccount(accountName)
     if (account === undefined) return undefined
     const secret = newApiKeySecret(deps.randomBytes)

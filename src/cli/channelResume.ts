@@ -1,0 +1,16 @@
+import type { Command } from 'commander'
+import { channelJson, channelTable, noSuchChannel } from './channelView.ts'
+import type { CliContext } from './context.ts'
+import { leaf } from './leaf.ts'
+
+export function channelResume(context: CliContext): Command {
+  return leaf({
+    usage: 'resume <name>',
+    description: 'call a paused channel again; waiting tasks notice within seconds',
+    examples: ['channel resume a-main'],
+  }).action(async (name: string) => {
+    const channel = await (await context.parts.channels()).resumeChannel(name)
+    if (channel === undefined) throw noSuchChannel(name)
+    context.show({ json: channelJson(channel), text: channelTable([channel]) })
+  })
+}

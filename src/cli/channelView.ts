@@ -1,0 +1,35 @@
+import type { ChannelStatus } from '../domain/channelAdmin.ts'
+import { iso, isoOrNull, shortTime } from './moment.ts'
+import { Refusal } from './refusal.ts'
+import { table } from './table.ts'
+
+export function channelJson(channel: ChannelStatus) {
+  return {
+    name: channel.name,
+    paused_at: isoOrNull(channel.pausedAtMs),
+    pause_reason: channel.pauseReason ?? null,
+    in_flight: channel.inFlight,
+    cooldowns: channel.cooldowns.map(({ model, untilMs }) => ({ model, until: iso(untilMs) })),
+  }
+}
+
+export function channelTable(channels: readonly ChannelStatus[]): string {
+  return table(
+    ['CHANNEL', 'STATE', 'CALLS', 'COOLING DOWN', 'REASON'],
+    channels.map(({ name, pausedAtMs, pauseReason, inFlight, cooldowns }) => [
+      name,
+      pausedAtMs === undefined ? 'active' : `paused ${shortTime(pausedAtMs)}`,
+      inFlight,
+      cooldowns.map(({ model, untilMs }) => `${model} until ${shortTime(untilMs)}`).join(', ') ||
+        undefined,
+      pauseReason,
+    ]),
+    'No channels yet: a worker makes them known when it starts.',
+  )
+}
+
+export function noSuchChannel(name: string): Refusal {
+  return new Refusal(
+    `There is no channel named ${JSON.stringify(name)}. See: darkroom channel list`,
+  )
+}

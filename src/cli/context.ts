@@ -1,0 +1,50 @@
+import type { AccountStore } from '../domain/accountStore.ts'
+import type { CapabilityTable } from '../domain/capabilities.ts'
+import type { ChannelAdmin } from '../domain/channelAdmin.ts'
+import type { RetryResult, TaskAdmin } from '../domain/taskAdmin.ts'
+import type { Violation } from '../domain/violation.ts'
+import type { IssueKey } from '../tasks/issueKey.ts'
+
+/**
+ * What commands work on. Each part is opened when a command first asks for it and loads its libraries
+ * only then: `--help` opens nothing. A part that cannot be reached throws `Refusal` naming its variable.
+ */
+export type Parts = {
+  readonly migrate: () => Promise<MigrateReport>
+  readonly accounts: () => Promise<AccountStore>
+  readonly issueKey: () => Promise<IssueKey>
+  readonly verifyLedger: () => Promise<readonly Violation[]>
+  readonly tasks: () => Promise<TaskAdmin>
+  readonly retryTask: () => Promise<(taskId: string) => Promise<RetryResult>>
+  readonly cancelTask: () => Promise<CancelTask>
+  readonly capabilities: () => Promise<CapabilityTable>
+  readonly channels: () => Promise<ChannelAdmin>
+  /** Where Temporal's UI shows a task's workflow, when the UI's address is known. */
+  readonly workflowUrl: (taskId: string) => Promise<string | undefined>
+}
+
+export type MigrateReport = {
+  readonly applied: readonly string[]
+  /** Absent without TEMPORAL_ADDRESS. */
+  readonly temporal?: {
+    readonly namespace: string
+    readonly state: 'made' | 'lengthened' | 'present'
+    readonly searchAttributes: readonly string[]
+  }
+}
+
+/** Cancels in PostgreSQL, then asks the workflow to end at once; false: too late, or over already. */
+export type CancelTask = (taskId: string) => Promise<boolean>
+
+export type CliContext = {
+  readonly parts: Parts
+  /** Shows the answer as JSON or text, whichever was asked for. */
+  readonly show: (answer: Answer) => void
+}
+
+/** What a command found or did. `exitCode` 1: found wrong, or refused, with an answer all the same. */
+export type Answer = {
+  readonly json: unknown
+  readonly text: string
+  readonly exitCode?: 0 | 1
+}

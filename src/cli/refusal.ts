@@ -1,0 +1,12 @@
+/** Refused or unreachable: a sentence for the operator, exit code 1. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal'
+}
+
+export function noSuchAccount(name: string): Refusal {
+  return new Refusal(`There is no account named ${JSON.stringify(name)}.`)
+}
+
+export function noSuchTask(taskId: string): Refusal {
+  return new Refusal(`There is no task ${taskId}.`)
+}

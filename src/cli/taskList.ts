@@ -1,0 +1,58 @@
+import type { Command } from 'commander'
+import { Option } from 'commander'
+import { modelIds } from '../domain/models.ts'
+import type { ListedTask, TaskFilter } from '../domain/taskAdmin.ts'
+import type { TaskRecord } from '../domain/taskRecord.ts'
+import { taskRecord } from '../domain/taskRecord.ts'
+import { taskStatuses } from '../domain/taskState.ts'
+import type { CliContext } from './context.ts'
+import { leaf } from './leaf.ts'
+import { parseLimit, parseSince } from './parse.ts'
+import { table } from './table.ts'
+
+export function taskList(context: CliContext): Command {
+  return leaf({
+    usage: 'list',
+    description: 'list tasks, newest first',
+    examples: [
+      'task list --status failed --since 1h',
+      'task list --account acme --limit 200 --json',
+    ],
+  })
+    .option('--account <name>', 'of this account')
+    .addOption(
+      new Option('--status <status>', 'with this status').choices([...taskStatuses, 'expired']),
+    )
+    .addOption(new Option('--model <model>', 'of this model').choices(modelIds))
+    .option('--since <when>', 'accepted since: 30m, 2h, 1d, or an ISO 8601 time', parseSince)
+    .option('--limit <n>', 'at most so many', parseLimit, 50)
+    .action(async (filter: TaskFilter) => {
+      const [tasks, capabilities] = await Promise.all([
+        context.parts.tasks(),
+        context.parts.capabilities(),
+      ])
+      const listed = await tasks.listTasks(filter)
+      const rows = listed.map(({ task, accountName }: ListedTask) => ({
+        ...taskRecord(task, capabilities[task.model].usualDurationMs),
+        account: accountName,
+      }))
+      context.show({ json: rows, text: taskTable(rows) })
+    })
+}
+
+function taskTable(rows: readonly (TaskRecord & { readonly account: string })[]): string {
+  return table(
+    ['TASK', 'ACCOUNT', 'MODEL', 'STATUS', 'PROGRESS', 'CREATED', 'COMPLETED', 'ERROR'],
+    rows.map((row) => [
+      row.task_id,
+      row.account,
+      row.model,
+      row.status,
+      row.progress,
+      row.created_at,
+      row.completed_at,
+      row.error?.code,
+    ]),
+    'No such tasks.',
+  )
+}

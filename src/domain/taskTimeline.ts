@@ -1,0 +1,92 @@
+import type { AttemptDetail, TaskDetail } from './taskAdmin.ts'
+
+/** One thing that happened to a task. `detail`: what is known of it, by names fit for JSON. */
+export type TimelineEvent = {
+  readonly atMs: number
+  readonly event:
+    | 'accepted'
+    | 'held'
+    | 'started'
+    | 'attempt_opened'
+    | 'attempt_closed'
+    | 'settled'
+    | 'released'
+    | 'succeeded'
+    | 'failed'
+    | 'expired'
+  readonly detail: Readonly<Record<string, string | number>>
+}
+
+const ends = { hold: 'held', settle: 'settled', release: 'released' } as const
+
+/**
+ * What happened to a task, in order: from its row, its attempts and its ledger rows, so it is told as long
+ * as the record lives, whatever Temporal remembers. Events of one moment keep the order of their cause.
+ */
+export function taskTimeline(detail: TaskDetail): readonly TimelineEvent[] {
+  const events = [
+    ...acceptance(detail),
+    ...detail.attempts.flatMap(attemptEvents),
+    ...endOf(detail),
+    ...detail.entries.map(({ kind, atMs, credits }): TimelineEvent => ({
+      atMs,
+      event: ends[kind],
+      detail: { credits },
+    })),
+    ...expiryOf(detail),
+  ]
+  return events.toSorted((a, b) => a.atMs - b.atMs)
+}
+
+function acceptance(detail: TaskDetail): readonly TimelineEvent[] {
+  const { acceptedAtMs, startedAtMs, route, retryOf } = detail
+  const accepted: TimelineEvent = {
+    atMs: acceptedAtMs,
+    event: 'accepted',
+    detail: { route, ...(retryOf === undefined ? {} : { retry_of: retryOf }) },
+  }
+  if (startedAtMs === undefined) return [accepted]
+  return [accepted, { atMs: startedAtMs, event: 'started', detail: {} }]
+}
+
+function attemptEvents(attempt: AttemptDetail): readonly TimelineEvent[] {
+  const { n, channel, openedAtMs, closedAtMs } = attempt
+  const opened: TimelineEvent = {
+    atMs: openedAtMs,
+    event: 'attempt_opened',
+    detail: { attempt: n, channel },
+  }
+  if (closedAtMs === undefined) return [opened]
+  return [opened, { atMs: closedAtMs, event: 'attempt_closed', detail: outcomeOf(attempt) }]
+}
+
+function outcomeOf(attempt: AttemptDetail): TimelineEvent['detail'] {
+  const { n, channel, reason, httpStatus, upstreamRequestId, latencyMs, retryAfterMs } = attempt
+  return {
+    attempt: n,
+    channel,
+    ...(attempt.class === undefined ? {} : { class: attempt.class }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(httpStatus === undefined ? {} : { http_status: httpStatus }),
+    ...(upstreamRequestId === undefined ? {} : { upstream_request_id: upstreamRequestId }),
+    ...(latencyMs === undefined ? {} : { latency_ms: latencyMs }),
+    ...(retryAfterMs === undefined ? {} : { retry_after_ms: retryAfterMs }),
+  }
+}
+
+function endOf({ task }: TaskDetail): readonly TimelineEvent[] {
+  const { completedAtMs, failure, asset } = task
+  if (completedAtMs === undefined) return []
+  if (failure !== undefined) {
+    const { code, cause } = failure
+    return [{ atMs: completedAtMs, event: 'failed', detail: { code, cause } }]
+  }
+  const detail = asset === undefined ? {} : { mime_type: asset.mimeType, bytes: asset.bytes }
+  return [{ atMs: completedAtMs, event: 'succeeded', detail }]
+}
+
+function expiryOf({ task }: TaskDetail): readonly TimelineEvent[] {
+  const { expiresAtMs, nowMs } = task
+  if (expiresAtMs === undefined || expiresAtMs > nowMs) return []
+  return [{ atMs: expiresAtMs, event: 'expired', detail: {} }]
+}

@@ -1,0 +1,107 @@
+import { randomBytes } from 'node:crypto'
+import type { Parts } from '../cli/context.ts'
+import type { CliStreams } from '../cli/runCli.ts'
+import { runCli } from '../cli/runCli.ts'
+import type { Config } from '../config.ts'
+import { cliDatabase } from './cliDatabase.ts'
+import { cancelWorkflowOf, migrateTemporal } from './cliTemporal.ts'
+
+/** Runs one command of the operator over the parts that it asks for; answers its exit code. */
+export async function operate(args: readonly string[], streams: CliStreams): Promise<number> {
+  const config = once(async () => {
+    const { readConfig, withRuntimeFile } = await import('../config.ts')
+    return readConfig(withRuntimeFile())
+  })
+  const database = cliDatabase(config)
+  try {
+    return await runCli(args, createParts(config, database), streams)
+  } finally {
+    await database.close()
+  }
+}
+
+/** Libraries are loaded by the first who needs them: a command should answer well under a second. */
+function createParts(
+  config: () => Promise<Config>,
+  database: ReturnType<typeof cliDatabase>,
+): Parts {
+  const tasks = async () =>
+    (await import('../store/taskAdmin.ts')).createTaskAdmin(await database.pool())
+  const accounts = async () =>
+    (await import('../store/accountStore.ts')).createAccountStore(await database.pool())
+  return {
+    tasks,
+    accounts,
+    migrate: async () => {
+      const { applied } = await database.migrate()
+      const temporal = await migrateTemporal(await config())
+      return { applied, ...(temporal === undefined ? {} : { temporal }) }
+    },
+    issueKey: async () => {
+      const { required } = await import('../config.ts')
+      const { createIssueKey } = await import('../tasks/issueKey.ts')
+      const pepper = required((await config()).keyPeppers?.[0], 'KEY_PEPPER')
+      return createIssueKey({ accounts: await accounts(), pepper, randomBytes })
+    },
+    verifyLedger: async () =>
+      (await import('../store/verifyLedger.ts')).verifyLedger(await database.patientPool()),
+    retryTask: async () => {
+      const { createRetryTask } = await import('../tasks/retryTask.ts')
+      return createRetryTask({
+        admin: await tasks(),
+        randomBytes,
+        ...(await retryTerms(await config())),
+      })
+    },
+    cancelTask: async () => {
+      const { createCancelTask } = await import('../store/cancelTask.ts')
+      const lifetimes = await config()
+      const cancelTask = createCancelTask({ pool: await database.pool(), lifetimes })
+      return async (taskId) => {
+        const cancelled = await cancelTask(taskId)
+        if (cancelled) await cancelWorkflowOf(lifetimes, taskId)
+        return cancelled
+      }
+    },
+    capabilities: async () => {
+      const { operatorFilePath } = await config()
+      if (operatorFilePath === undefined) {
+        return (await import('../domain/capabilities.ts')).builtInCapabilities
+      }
+      const { readOperation } = await import('../config.ts')
+      return readOperation(operatorFilePath, { withKeys: false }).capabilities
+    },
+    channels: async () =>
+      (await import('../store/channels.ts')).createChannelAdmin(await database.pool()),
+    workflowUrl: async (taskId) => {
+      const { workflowIdOf } = await import('../domain/ids.ts')
+      const { temporalUiUrl, temporalNamespace } = await config()
+      if (temporalUiUrl === undefined) return undefined
+      const workflowId = encodeURIComponent(workflowIdOf(taskId))
+      const base = temporalUiUrl.replace(/\/+$/, '')
+      return `${base}/namespaces/${temporalNamespace}/workflows/${workflowId}`
+    },
+  }
+}
+
+/** Price and time limits as the API would set them: from the operator's file, which must be at hand. */
+async function retryTerms(config: Config) {
+  const { readOperation, required } = await import('../config.ts')
+  const { priceList } = await import('../domain/prices.ts')
+  const path = required(config.operatorFilePath, 'DARKROOM_CONFIG')
+  const { channels, prices } = readOperation(path, { withKeys: false })
+  return {
+    prices: priceList(prices),
+    taskDeadlineMs: config.taskDeadlineSeconds * 1_000,
+    longestTimeoutMs: (family: string) =>
+      Math.max(
+        0,
+        ...channels.filter((channel) => channel.family === family).map((one) => one.timeoutMs),
+      ),
+  }
+}
+
+function once<Value>(make: () => Promise<Value>): () => Promise<Value> {
+  let made: Promise<Value> | undefined
+  return () => (made ??= make())
+}

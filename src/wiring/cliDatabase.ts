@@ -1,0 +1,77 @@
+import type { Pool } from 'pg'
+import { Refusal } from '../cli/refusal.ts'
+import type { Config } from '../config.ts'
+
+/** An unreachable part is to be told of within 5 s. */
+const connectTimeoutMs = 3_000
+const connectionsMax = 4
+/** For the one statement that reads the whole ledger. */
+const patientTimeoutMs = 600_000
+
+/** PostgreSQL for one command: connected when first asked for, with the schema this checkout needs. */
+export function cliDatabase(config: () => Promise<Config>) {
+  const open: Pool[] = []
+
+  const openPool = async (statementTimeoutMs?: number) => {
+    const { createPool } = await import('../store/createPool.ts')
+    const { requireSchema } = await import('../store/requireSchema.ts')
+    const databaseUrl = await urlOf(config)
+    const pool = createPool({
+      databaseUrl,
+      applicationName: 'darkroom-cli',
+      connectionsMax,
+      connectTimeoutMs,
+      onConnectionError: () => {},
+      ...(statementTimeoutMs === undefined ? {} : { statementTimeoutMs }),
+    })
+    open.push(pool)
+    await reached(databaseUrl, () => pool.query('select 1'))
+    try {
+      await requireSchema(pool)
+    } catch (error) {
+      throw new Refusal(error instanceof Error ? error.message : 'no schema')
+    }
+    return pool
+  }
+
+  let pool: Promise<Pool> | undefined
+  return {
+    pool: () => (pool ??= openPool()),
+    patientPool: () => openPool(patientTimeoutMs),
+    migrate: async () => {
+      const { migrate } = await import('../store/migrate.ts')
+      const databaseUrl = await urlOf(config)
+      return reached(databaseUrl, () => migrate({ databaseUrl }))
+    },
+    close: async () => {
+      await Promise.all(open.map((each) => each.end()))
+    },
+  }
+}
+
+async function urlOf(config: () => Promise<Config>): Promise<string> {
+  const { required } = await import('../config.ts')
+  return required((await config()).databaseUrl, 'DATABASE_URL')
+}
+
+async function reached<Value>(databaseUrl: string, ask: () => Promise<Value>): Promise<Value> {
+  try {
+    return await ask()
+  } catch (error) {
+    if (!isConnectionError(error)) throw error
+    const reason = error instanceof Error && error.message !== '' ? error.message : 'no connection'
+    throw new Refusal(
+      `PostgreSQL at ${new URL(databaseUrl).host} (DATABASE_URL) cannot be reached: ${reason}`,
+    )
+  }
+}
+
+/** SQLSTATE classes 08 connection, 28 authorization, 3D no such database, 53 resources, 57 shutdown. */
+const connectionStates = /^(08|28|3D|53|57)/
+
+function isConnectionError(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  if (connectionStates.test(code)) return true
+  return /^E[A-Z_]+$/.test(code) || /timeout|terminated/i.test(error.message)
+}

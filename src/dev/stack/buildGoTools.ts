@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { waitForLock } from '../../../tools/fileLock.mjs'
 import type { Environment } from './environment.ts'
 import { runCommand } from './runCommand.ts'
@@ -52,10 +52,11 @@ export const buildGoTools = async (
     timeoutMs: buildTimeoutMs,
     onWait: (pid) => say(`Waiting for process ${pid}, which is building ${title}…`),
   })
-  const draft = `${binDir}.building`
+  // Of this process alone: the compiler of a start that was killed may still be writing into its own.
+  const draft = `${binDir}.building-${process.pid}`
   try {
     if (existsSync(binDir)) return { kind: 'built', binDir, key }
-    await rm(draft, { recursive: true, force: true })
+    await removeDrafts(binDir)
     await mkdir(draft)
     say(`Building ${title} from the pinned Go module, once (about 3 minutes on 2 cores)…`)
     for (const tool of tools) {
@@ -68,6 +69,14 @@ export const buildGoTools = async (
     await rm(draft, { recursive: true, force: true })
     lock.release()
   }
+}
+
+const removeDrafts = async (binDir: string): Promise<void> => {
+  const parent = dirname(binDir)
+  const drafts = readdirSync(parent).filter((name) =>
+    name.startsWith(`${basename(binDir)}.building`),
+  )
+  await Promise.all(drafts.map((name) => rm(join(parent, name), { recursive: true, force: true })))
 }
 
 const moduleKey = (moduleDir: string, tools: readonly GoTool[]): string => {

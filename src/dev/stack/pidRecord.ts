@@ -26,7 +26,7 @@ export type PidRecordContent = z.infer<typeof recordSchema>
 export type PidRecord = {
   add: (part: { name: string; pid: number; lostSignal: RecordedPart['lostSignal'] }) => void
   remove: (pid: number) => void
-  /** Removes the file: nothing is left to clean up. */
+  /** Removes the file, for good: nothing is left to clean up. */
   clear: () => void
 }
 
@@ -51,7 +51,10 @@ export const removePidRecord = (dataDir: string): void =>
  */
 export const createPidRecord = (dataDir: string, owner: ProcessIdentity): PidRecord => {
   let parts: RecordedPart[] = []
+  let isClosed = false
   const write = (): void => {
+    // A part that ends late must not write over the record of the next start.
+    if (isClosed) return
     mkdirSync(dataDir, { recursive: true })
     const path = recordPath(dataDir)
     writeFileSync(`${path}.new`, `${JSON.stringify({ owner, parts }, null, 2)}\n`)
@@ -69,7 +72,7 @@ export const createPidRecord = (dataDir: string, owner: ProcessIdentity): PidRec
       write()
     },
     clear: () => {
-      parts = []
+      isClosed = true
       removePidRecord(dataDir)
     },
   }

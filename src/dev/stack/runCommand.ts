@@ -33,6 +33,9 @@ export const runCommand = async (
   }
   child.stdout.on('data', keep)
   child.stderr.on('data', keep)
+  // A long command, such as a build, does not outlive us.
+  const endWithUs = (): void => void child.kill('SIGKILL')
+  process.once('exit', endWithUs)
   const patience = new AbortController()
   const ended = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(error.message))
@@ -47,5 +50,6 @@ export const runCommand = async (
   )
   const end = await Promise.race([ended, late])
   patience.abort()
+  process.removeListener('exit', endWithUs)
   return { ok: end === 'exit 0', end, output: output.trim() }
 }

@@ -64,7 +64,11 @@ export const startStack = async (options: StackOptions): Promise<Stack> => {
     watchdog = startWatchdog(dataDir, owner, { removeDataDir: !options.durable })
     const postgres = await startPostgresPart(options, { plan, pids, parts })
     await startTemporalIfAny(options, { plan, postgres, pids, parts })
-    return { ...describeStack(options, plan, postgres), stop, ...processesOf(parts, lock) }
+    return {
+      ...describeStack(options, plan, postgres),
+      stop,
+      ...processesOf(parts, { pids, lock }),
+    }
   } catch (error) {
     await stop()
     throw error
@@ -159,9 +163,13 @@ const describeStack = (
     : {}),
 })
 
-const processesOf = (parts: readonly KeptPart[], lock: HeldLock): Pick<Stack, 'kill' | 'pids'> => ({
+const processesOf = (
+  parts: readonly KeptPart[],
+  { pids, lock }: { pids: PidRecord; lock: HeldLock },
+): Pick<Stack, 'kill' | 'pids'> => ({
   kill: () => {
     for (const part of parts) part.kill()
+    pids.clear()
     lock.release()
   },
   pids: () => parts.map((part) => part.current().pid),

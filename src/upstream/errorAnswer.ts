@@ -10,7 +10,7 @@ export type ErrorReading = ErrorVerdict & { readonly retryAfterMs?: number }
 
 const errorBytesMax = 64 * 1024
 /** The status is known already: a dripping explanation is not waited for. */
-const errorBodyMsMax = 5_000
+const errorBodyMsMax = 2_000
 
 /**
  * Class of an answer that is no 200 (design 1.7). Its body is read within bounds, matched, and dropped.

@@ -69,10 +69,15 @@ function whyNoImage(
   parts: readonly JsonObject[],
 ): 'content_policy' | 'no_image' | 'broken' {
   const blocked = textOf(objectOf(document['promptFeedback'])?.['blockReason']) !== undefined
-  if (candidate === undefined && !blocked) return 'broken'
+  if (candidate === undefined && !blocked && !isFamilyAAnswer(document)) return 'broken'
   if (parts.some((part) => 'fileData' in part)) return 'broken'
   const refused = blocked || policyReasons.includes(textOf(candidate?.['finishReason']) ?? '')
   return refused ? 'content_policy' : 'no_image'
+}
+
+/** Vendors leave empty lists out, so an answer with neither candidates nor a reason is possible. */
+function isFamilyAAnswer(document: JsonObject): boolean {
+  return Array.isArray(document['candidates']) || objectOf(document['usageMetadata']) !== undefined
 }
 
 /** The others (STOP, MAX_TOKENS, NO_IMAGE, OTHER, IMAGE_OTHER, …) say only that no image came. */

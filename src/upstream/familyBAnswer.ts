@@ -1,15 +1,20 @@
 import type { JsonObject } from '../domain/imageRequest.ts'
 import type { JsonPath } from '../streams/jsonIntakeFailure.ts'
-import { countOf, itemsOf, objectOf, textOf } from './jsonMember.ts'
+import { countOf, objectOf, textOf } from './jsonMember.ts'
 
 /** Where an Images answer carries image bytes. */
 export function isFamilyBImage(path: JsonPath): boolean {
   return path.length === 3 && path[0] === 'data' && path[2] === 'b64_json'
 }
 
-/** An answer that says itself that it has no image, unlike one whose image is missing or elsewhere. */
+/**
+ * An answer that holds no image at all, unlike one whose image is broken or elsewhere. `data` may be
+ * missing: of its answers the vendor only requires `created`.
+ */
 export function isEmptyFamilyB(document: JsonObject): boolean {
-  return Array.isArray(document['data']) && itemsOf(document['data']).length === 0
+  return 'data' in document
+    ? Array.isArray(document['data']) && document['data'].length === 0
+    : countOf(document['created']) !== undefined
 }
 
 /**

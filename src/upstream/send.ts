@@ -70,6 +70,8 @@ export async function send<Value>(
   try {
     const response = await startRequest(deps.dispatcher, request, body, signal)
     const { statusCode: status, headers } = response
+    // Dropping the rest of a body raises an error in it, which by then nobody waits for.
+    response.body.on('error', () => {})
     const readBody = (bytesMax: number) => readAnswer(response.body, bytesMax)
     answer = { status, headers, elapsedMs: sinceStart(), body: readBody }
     const value = await read(answer).finally(() => response.body.destroy())

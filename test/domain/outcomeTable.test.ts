@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest'
+import type { ErrorAnswer, VendorError } from '../../src/domain/outcomeTable.ts'
+import { classifyErrorAnswer, promptRefusalMsMax } from '../../src/domain/outcomeTable.ts'
+
+function answer(status: number, error?: Partial<VendorError>, elapsedMs = 50): ErrorAnswer {
+  const vendor = error && { words: [], quotaIds: [], message: '', ...error }
+  return { status, elapsedMs, ...(vendor === undefined ? {} : { error: vendor }) }
+}
+
+const policy403 = { message: 'This request is against our rules for this region of topics.' }
+
+const rows: readonly (readonly [title: string, ErrorAnswer, string])[] = [
+  ['400 without the vendor’s envelope', answer(400), 'rejected invalid_request'],
+  ['413 without the vendor’s envelope', answer(413), 'rejected invalid_request'],
+  ['401 without the vendor’s envelope', answer(401), 'operator_fault credential'],
+  ['402', answer(402), 'exhausted quota_exhausted'],
+  ['403 without the vendor’s envelope', answer(403), 'unknown forbidden'],
+  ['403 about the request', answer(403, policy403), 'rejected forbidden'],
+  [
+    '403 of moderation',
+    answer(403, { words: ['content_policy_violation'] }),
+    'rejected content_policy',
+  ],
+  [
+    '403 naming the key',
+    answer(403, { message: 'Your API key was reported as leaked.' }),
+    'operator_fault forbidden',
+  ],
+  [
+    '403 naming the project',
+    answer(403, { message: 'Your project has been denied access.' }),
+    'operator_fault forbidden',
+  ],
+  [
+    '403 naming the organization',
+    answer(403, { message: 'Your organization must be verified to use the model.' }),
+    'operator_fault forbidden',
+  ],
+  [
+    '403 whose reason names the consumer',
+    answer(403, { words: ['permission_denied', 'consumer_suspended'] }),
+    'operator_fault forbidden',
+  ],
+  [
+    '403 of a gateway whose balance is used up',
+    answer(403, { words: ['insufficient_user_quota', 'new_api_error'] }),
+    'exhausted quota_exhausted',
+  ],
+  ['404 without the vendor’s envelope', answer(404), 'operator_fault model_not_found'],
+  ['429 without the vendor’s envelope', answer(429), 'refused rate_limited'],
+  [
+    '429 for the minute',
+    answer(429, { quotaIds: ['GenerateRequestsPerMinutePerProjectPerModel'] }),
+    'refused rate_limited',
+  ],
+  [
+    '429 for the day',
+    answer(429, { quotaIds: ['GenerateRequestsPerDayPerProjectPerModel-FreeTier'] }),
+    'exhausted quota_exhausted',
+  ],
+  [
+    '429 for a spend cap',
+    answer(429, { message: 'Your project has exceeded its monthly spending cap.' }),
+    'exhausted quota_exhausted',
+  ],
+  [
+    '429 that mentions billing in its advice only',
+    answer(429, { message: 'You exceeded your current quota, check your plan and billing.' }),
+    'refused rate_limited',
+  ],
+  [
+    'credential words in a 400',
+    answer(400, { words: ['invalid_argument', 'api_key_invalid'] }),
+    'operator_fault credential',
+  ],
+  [
+    'billing hard limit in a 400',
+    answer(400, { words: ['billing_hard_limit_reached'] }),
+    'exhausted quota_exhausted',
+  ],
+  ['503 at once', answer(503, {}), 'refused overloaded'],
+  ['503 at the last moment', answer(503, {}, promptRefusalMsMax), 'refused overloaded'],
+  ['503 too late', answer(503, {}, promptRefusalMsMax + 1), 'unknown server_error'],
+  ['503 without the vendor’s envelope', answer(503), 'unknown server_error'],
+  [
+    '500 with exhausted words',
+    answer(500, { words: ['insufficient_quota'] }),
+    'unknown server_error',
+  ],
+  ['204', answer(204), 'unknown unexpected_status'],
+  ['302', answer(302), 'unknown unexpected_status'],
+  ['408', answer(408, {}), 'unknown unexpected_status'],
+  ['499', answer(499, {}), 'unknown unexpected_status'],
+  ['529', answer(529, {}), 'unknown server_error'],
+]
+
+describe('outcome table', () => {
+  it.each(rows)('classes %s', (_title, seen, verdict) => {
+    const found = classifyErrorAnswer(seen)
+    expect(`${found.class} ${found.reason}`).toBe(verdict)
+  })
+})

@@ -1,0 +1,125 @@
+import { randomBytes } from 'node:crypto'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { FamilyAReading } from '../../src/upstream/familyAAnswer.ts'
+import { isFamilyAImage, readFamilyA } from '../../src/upstream/familyAAnswer.ts'
+import { readModelAnswer } from '../../src/upstream/readModelAnswer.ts'
+import { streamOf } from '../support/byteStreams.ts'
+import { redPixelPng } from '../support/images.ts'
+import { tempFolder } from '../support/tempFolder.ts'
+
+const names = { modelVersion: 'familya-3-pro-image', responseId: 'ours' }
+const png = { mimeType: 'image/png', data: redPixelPng.toString('base64') }
+const held = { mimeType: 'image/png', data: '' }
+
+async function readingOf(answer: object): Promise<FamilyAReading> {
+  const body = streamOf([Buffer.from(JSON.stringify(answer))])
+  const read = await readModelAnswer(body, isFamilyAImage, { tempDir: tempFolder(), randomBytes })
+  if (!read.ok) throw new Error(`Not read: ${read.failure}`)
+  onTestFinished(async () => {
+    for (const { image } of read.value.images) await image?.discard()
+  })
+  return readFamilyA(read.value, names)
+}
+
+function withParts(parts: readonly object[]): object {
+  return { candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP' }] }
+}
+
+function partsOf(reading: FamilyAReading): unknown {
+  return reading.kind === 'image' ? reading.response['candidates'] : reading.kind
+}
+
+function answered(parts: readonly object[]): object[] {
+  return [{ content: { role: 'model', parts }, finishReason: 'STOP' }]
+}
+
+describe('answers of family A', () => {
+  it('takes the last image that is no thought, and drops the drafts', async () => {
+    const reading = await readingOf(
+      withParts([
+        { text: 'Planning', thought: true },
+        { inlineData: png, thought: true },
+        { inlineData: png },
+        { text: 'Better:' },
+        { inlineData: png, thoughtSignature: 'c2ln' },
+        { inlineData: png, thought: true },
+        { text: 'Done.' },
+      ]),
+    )
+    expect(partsOf(reading)).toEqual(
+      answered([
+        { text: 'Planning', thought: true },
+        { text: 'Better:' },
+        { inlineData: held, thoughtSignature: 'c2ln' },
+        { text: 'Done.' },
+      ]),
+    )
+    expect(reading).toHaveProperty('imagePath', [
+      'candidates',
+      0,
+      'content',
+      'parts',
+      2,
+      'inlineData',
+      'data',
+    ])
+  })
+
+  it('knows a thought by a mark that comes after the image', async () => {
+    const reading = await readingOf(
+      withParts([{ inlineData: png }, { inlineData: png, thought: true }]),
+    )
+    expect(partsOf(reading)).toEqual(answered([{ inlineData: held }]))
+  })
+
+  it('reads snake_case and writes camelCase', async () => {
+    const part = {
+      inline_data: { mime_type: 'image/jpeg', data: png.data },
+      thought_signature: 's',
+    }
+    const reading = await readingOf({
+      candidates: [{ content: { role: 'model', parts: [part] }, finish_reason: 'STOP' }],
+      usage_metadata: { total_token_count: 4 },
+      model_version: 'secret',
+      response_id: 'theirs',
+    })
+    expect(reading).toHaveProperty('response', {
+      candidates: answered([{ inlineData: held, thoughtSignature: 's' }]),
+      usageMetadata: { totalTokenCount: 4 },
+      ...names,
+    })
+  })
+
+  it('hands on the first candidate alone', async () => {
+    const [first] = answered([{ inlineData: png }])
+    const reading = await readingOf({ candidates: [first, ...answered([{ inlineData: png }])] })
+    expect(partsOf(reading)).toEqual(answered([{ inlineData: held }]))
+  })
+
+  it('follows no link to an image, and passes none on', async () => {
+    const fileData = { mimeType: 'image/png', fileUri: 'http://elsewhere.invalid/1.png' }
+    expect(await readingOf(withParts([{ fileData }]))).toEqual({ kind: 'broken' })
+    const both = await readingOf(withParts([{ fileData }, { inlineData: png }]))
+    expect(partsOf(both)).toEqual(answered([{ inlineData: held }]))
+  })
+
+  it('calls thoughts without an image no image', async () => {
+    const reading = await readingOf(
+      withParts([{ inlineData: png, thought: true }, { text: 'Sorry' }]),
+    )
+    expect(reading).toMatchObject({ kind: 'refusal', reason: 'no_image' })
+    expect(reading).toHaveProperty('response.candidates', answered([{ text: 'Sorry' }]))
+  })
+
+  it.each([
+    [{}],
+    [{ status: 'ok' }],
+    [{ candidates: 'none' }],
+    [{ error: { code: 500, message: 'x', status: 'INTERNAL' } }],
+    [withParts([{ inlineData: { mimeType: 'image/png' } }])],
+    [withParts([{ inlineData: { mimeType: 'image/png', data: '' } }])],
+    [withParts([{ inlineData: { mimeType: 'image/png', data: 'aGVsbG8=' } }])],
+  ])('calls %j broken', async (answer) => {
+    expect(await readingOf(answer)).toEqual({ kind: 'broken' })
+  })
+})

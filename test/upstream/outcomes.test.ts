@@ -1,0 +1,167 @@
+import { describe, expect, it } from 'vitest'
+import type { Family } from '../../src/domain/models.ts'
+import type { OutcomeClass, OutcomeReason } from '../../src/domain/upstreamOutcome.ts'
+import { openSimulatedWorld } from '../support/upstreamWorld.ts'
+
+type Row = readonly [string, OutcomeClass, OutcomeReason, extra?: object]
+
+const content = { code: 'content_policy_violation' }
+const noImage = { code: 'no_image_generated' }
+const invalid = { code: 'upstream_invalid_request' }
+
+/** Design 1.7 by what the vendors were seen to send: research wire.md sections 1 and 2. */
+const bothFamilies: readonly Row[] = [
+  ['429', 'refused', 'rate_limited', { retryAfterMs: 1000 }],
+  ['429 form=none', 'refused', 'rate_limited'],
+  ['429 details=false form=none', 'refused', 'rate_limited'],
+  ['503', 'refused', 'overloaded'],
+  ['503 retry-after=7', 'refused', 'overloaded'],
+  ['quota', 'exhausted', 'quota_exhausted'],
+  ['billing status=429', 'exhausted', 'quota_exhausted'],
+  ['400', 'rejected', 'invalid_request', invalid],
+  ['status code=413', 'rejected', 'invalid_request', invalid],
+  ['moderation', 'rejected', 'content_policy', content],
+  ['401', 'operator_fault', 'credential'],
+  ['bad-key', 'operator_fault', 'credential'],
+  ['403 about=project', 'operator_fault', 'forbidden'],
+  ['403 about=country', 'operator_fault', 'forbidden'],
+  ['404', 'operator_fault', 'model_not_found'],
+  ['403 about=html', 'unknown', 'forbidden'],
+  ['500', 'unknown', 'server_error'],
+  ['502', 'unknown', 'server_error'],
+  ['503-html', 'unknown', 'server_error'],
+  ['504', 'unknown', 'server_error'],
+  ['status code=408', 'unknown', 'unexpected_status'],
+  ['status code=409', 'unknown', 'unexpected_status'],
+  ['redirect', 'unknown', 'unexpected_status'],
+  ['redirect status=307', 'unknown', 'unexpected_status'],
+  ['html', 'unknown', 'broken_body'],
+  ['empty', 'unknown', 'broken_body'],
+  ['url', 'unknown', 'broken_body'],
+  ['bad-base64', 'unknown', 'broken_body'],
+  ['not-image', 'unknown', 'broken_body'],
+  ['cut-image', 'unknown', 'broken_body'],
+  ['truncated how=json', 'unknown', 'broken_body'],
+  ['truncated', 'unknown', 'connection_lost'],
+  ['reset', 'unknown', 'connection_lost'],
+  ['huge', 'unknown', 'answer_too_large'],
+  ['zero', 'rejected', 'no_image', noImage],
+  ['zero form=absent', 'rejected', 'no_image', noImage],
+  ['two', 'succeeded', 'image'],
+  ['slow chunks=5 interval=10', 'succeeded', 'image'],
+]
+
+const familyA: readonly Row[] = [
+  ['503 array=true', 'refused', 'overloaded'],
+  [
+    '429 array=true form=retry-info retry-after=2.5',
+    'refused',
+    'rate_limited',
+    { retryAfterMs: 2500 },
+  ],
+  ['billing status=403', 'operator_fault', 'forbidden'],
+  ['billing status=400', 'operator_fault', 'forbidden'],
+  ['403', 'operator_fault', 'forbidden'],
+  ['block', 'rejected', 'content_policy', content],
+  ['block reason=OTHER', 'rejected', 'content_policy', content],
+  ['no-image', 'rejected', 'no_image', noImage],
+  ['text-only', 'rejected', 'no_image', noImage],
+  ...[
+    'SAFETY',
+    'RECITATION',
+    'BLOCKLIST',
+    'PROHIBITED_CONTENT',
+    'SPII',
+    'IMAGE_SAFETY',
+    'IMAGE_PROHIBITED_CONTENT',
+    'IMAGE_RECITATION',
+  ].map((reason): Row => [`finish reason=${reason}`, 'rejected', 'content_policy', content]),
+  ...['STOP', 'MAX_TOKENS', 'OTHER', 'IMAGE_OTHER', 'NO_IMAGE'].map((reason): Row => [
+    `finish reason=${reason} content=empty`,
+    'rejected',
+    'no_image',
+    noImage,
+  ]),
+  ['finish reason=SAFETY content=text', 'rejected', 'content_policy', content],
+]
+
+const familyB: readonly Row[] = [
+  ['429 code=slow_down', 'refused', 'rate_limited'],
+  ['quota code=credit_balance_exhausted', 'exhausted', 'quota_exhausted'],
+  ['billing', 'exhausted', 'quota_exhausted'],
+  ['403', 'operator_fault', 'credential'],
+  ['moderation stage=output', 'rejected', 'content_policy', content],
+]
+
+const rows = [
+  ...bothFamilies.flatMap((row) => [caseOf('A', row), caseOf('B', row)]),
+  ...familyA.map((row) => caseOf('A', row)),
+  ...familyB.map((row) => caseOf('B', row)),
+]
+
+function caseOf(family: Family, [fault, outcomeClass, reason, extra = {}]: Row) {
+  return { family, fault, outcomeClass, reason, extra }
+}
+
+describe('classes of upstream answers', () => {
+  it.each(rows)(
+    'takes $fault of family $family for $outcomeClass, $reason',
+    async ({ family, fault, outcomeClass, reason, extra }) => {
+      const { callFamily, simulator } = await openSimulatedWorld()
+      const outcome = await callFamily(family, { prompt: `A castle [sim:${fault}]` })
+      expect(outcome).toMatchObject({ class: outcomeClass, evidence: { reason }, ...extra })
+      expect(simulator.calls()).toHaveLength(1)
+      expect(simulator.strayRequests()).toBe(0)
+    },
+  )
+
+  it.each([['A'], ['B']] satisfies [Family][])(
+    'calls a silent family %s unknown when the time is over',
+    async (family) => {
+      const { callFamily } = await openSimulatedWorld()
+      const hang = { prompt: 'x [sim:hang]', call: { timeoutMs: 300 } }
+      expect(await callFamily(family, hang)).toMatchObject({
+        class: 'unknown',
+        evidence: { reason: 'timeout' },
+      })
+      const stall = { prompt: 'x [sim:stall]', call: { timeoutMs: 300 } }
+      expect(await callFamily(family, stall)).toMatchObject({
+        class: 'unknown',
+        evidence: { reason: 'timeout', httpStatus: 200 },
+      })
+    },
+  )
+
+  it('hands the refusal of a family A model on in its own words, under our names', async () => {
+    const { callFamily } = await openSimulatedWorld()
+    const outcome = await callFamily('A', { prompt: 'x [sim:block reason=BLOCKLIST]' })
+    expect(outcome).toHaveProperty('nativeRefusal', {
+      promptFeedback: { blockReason: 'BLOCKLIST' },
+      usageMetadata: expect.any(Object),
+      modelVersion: 'familya-3-pro-image',
+      responseId: expect.any(String),
+    })
+  })
+
+  it('lets no word of an error answer through', async () => {
+    const { callFamily } = await openSimulatedWorld()
+    const prompt = 'x [sim:400 message="canary of the vendor"]'
+    const outcomes = [await callFamily('A', { prompt }), await callFamily('B', { prompt })]
+    expect(JSON.stringify(outcomes)).not.toContain('canary')
+  })
+
+  it.each([['jpeg'], ['webp']])(
+    'turns a %s of family B into PNG, and names a %s of family A by its bytes',
+    async (as) => {
+      const { callFamily } = await openSimulatedWorld()
+      const prompt = `x [sim:wrong-mime as=${as}]`
+      expect(await callFamily('B', { prompt })).toMatchObject({
+        class: 'succeeded',
+        image: { mimeType: 'image/png' },
+      })
+      const a = await callFamily('A', { prompt })
+      expect(a).toMatchObject({ class: 'succeeded', image: { mimeType: `image/${as}` } })
+      expect(JSON.stringify(a)).toContain(`"inlineData":{"mimeType":"image/${as}","data":""}`)
+    },
+  )
+})

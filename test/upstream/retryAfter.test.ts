@@ -1,0 +1,69 @@
+import { assert, oneof, property, record, string, constant } from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { cooldownMsMax } from '../../src/domain/limits.ts'
+import type { RetryAfterSources } from '../../src/upstream/retryAfter.ts'
+import { retryAfterMs } from '../../src/upstream/retryAfter.ts'
+
+const now = 'Sun, 22 Nov 2026 08:00:00 GMT'
+const nowMs = Date.parse(now)
+const inHalfAMinute = 'Sun, 22 Nov 2026 08:00:30 GMT'
+
+type Row = readonly [headers: RetryAfterSources['headers'], retryDelay: string, expected: unknown]
+
+const rows: readonly Row[] = [
+  [{}, '', undefined],
+  [{ 'retry-after': '3' }, '', 3000],
+  [{ 'retry-after': '0' }, '', 0],
+  [{ 'retry-after': ' 7 ' }, '', 7000],
+  [{ 'retry-after': '1.5' }, '', 1500],
+  [{ 'retry-after': ['4', '9'] }, '', 4000],
+  [{ 'retry-after': '-5' }, '', undefined],
+  [{ 'retry-after': 'soon' }, '', undefined],
+  [{ 'retry-after': '' }, '', undefined],
+  [{ 'retry-after': '0x10' }, '', undefined],
+  [{ 'retry-after': '1e3' }, '', undefined],
+  [{ 'retry-after': '901' }, '', cooldownMsMax],
+  [{ 'retry-after': '9'.repeat(400) }, '', cooldownMsMax],
+  [{ 'retry-after': inHalfAMinute, date: now }, '', 30_000],
+  [{ 'retry-after': inHalfAMinute }, '', 30_000],
+  // The vendor's clock is an hour ahead: only its own Date tells how long is meant.
+  [
+    { 'retry-after': 'Sun, 22 Nov 2026 09:00:10 GMT', date: 'Sun, 22 Nov 2026 09:00:00 GMT' },
+    '',
+    10_000,
+  ],
+  [{ 'retry-after': now, date: inHalfAMinute }, '', undefined],
+  [{ 'retry-after': 'Sun, 22 Nov 2036 08:00:00 GMT' }, '', cooldownMsMax],
+  [{ 'retry-after': 'Sun Nov 22 08:00:30 2026' }, '', undefined],
+  [{ 'retry-after': '2026-11-22T08:00:30Z' }, '', undefined],
+  [{ 'retry-after-ms': '1234' }, '', 1234],
+  [{ 'retry-after-ms': '0.2', 'retry-after': '9' }, '', 1],
+  [{ 'retry-after-ms': 'soon', 'retry-after': '9' }, '', 9000],
+  [{}, '37s', 37_000],
+  [{}, '0.9s', 900],
+  [{}, '0.0001s', 1],
+  [{}, '-3s', undefined],
+  [{}, '37', undefined],
+  [{}, '1m', undefined],
+  [{ 'retry-after': '3' }, '37s', 3000],
+  [{ 'retry-after': 'soon' }, '37s', 37_000],
+]
+
+describe('the wait that an upstream asks for', () => {
+  it.each(rows)('reads %j and RetryInfo %j as %j', (headers, retryDelay, expected) => {
+    expect(retryAfterMs({ headers, nowMs, retryDelay })).toBe(expected)
+  })
+
+  it('is none or a bounded whole number of milliseconds, whatever is sent', () => {
+    const value = oneof(constant(undefined), string())
+    const headers = record({ 'retry-after': value, 'retry-after-ms': value, date: value })
+    assert(
+      property(headers, string(), (headers, retryDelay) => {
+        const waitMs = retryAfterMs({ headers, nowMs, retryDelay })
+        if (waitMs === undefined) return true
+        return Number.isInteger(waitMs) && waitMs >= 0 && waitMs <= cooldownMsMax
+      }),
+    )
+    expect.assertions(0)
+  })
+})

@@ -1,0 +1,96 @@
+import { randomBytes } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import {
+  familyBResponse,
+  isEmptyFamilyB,
+  isFamilyBImage,
+} from '../../src/upstream/familyBAnswer.ts'
+import { listen } from '../support/httpServer.ts'
+import { redPixelPng } from '../support/images.ts'
+import { openUpstreamWorld } from '../support/upstreamWorld.ts'
+
+const none = { text_tokens: 0, image_tokens: 0 }
+
+describe('answers of family B', () => {
+  it('leaves out what the route does not report', () => {
+    expect(familyBResponse({ created: 7, background: 'auto', output_format: 'png' }, 9)).toEqual({
+      created: 7,
+      data: [{ b64_json: '' }],
+    })
+  })
+
+  it.each([[undefined], ['soon'], [-1], [1.5], [null]])(
+    'dates an answer itself that says %j',
+    (created) => {
+      const document = created === undefined ? {} : { created }
+      expect(familyBResponse(document, 1234)).toHaveProperty('created', 1234)
+    },
+  )
+
+  it.each([
+    [
+      { input_tokens: 5, output_tokens: 6, total_tokens: 11 },
+      { input_tokens: 5, output_tokens: 6, total_tokens: 11, input: none, output: none },
+    ],
+    [
+      {
+        input_tokens_details: { text_tokens: 3, image_tokens: 4 },
+        output_tokens_details: { image_tokens: 6 },
+      },
+      {
+        input_tokens: 7,
+        output_tokens: 6,
+        total_tokens: 13,
+        input: { text_tokens: 3, image_tokens: 4 },
+        output: { text_tokens: 0, image_tokens: 6 },
+      },
+    ],
+    [
+      { input_tokens: 'many', output_tokens: -2, total_tokens: 9, input_tokens_details: null },
+      { input_tokens: 0, output_tokens: 0, total_tokens: 9, input: none, output: none },
+    ],
+  ])('reports the usage %j in full shape', (usage, { input, output, ...totals }) => {
+    expect(familyBResponse({ created: 1, usage }, 1)['usage']).toEqual({
+      ...totals,
+      input_tokens_details: input,
+      output_tokens_details: output,
+    })
+  })
+
+  it('finds image bytes only where the wire format has them', () => {
+    expect(isFamilyBImage(['data', 1, 'b64_json'])).toBe(true)
+    expect(isFamilyBImage(['data', 0, 'extra', 'b64_json'])).toBe(false)
+    expect(isFamilyBImage(['meta', 0, 'b64_json'])).toBe(false)
+  })
+
+  it('tells an empty answer from a broken one', () => {
+    expect([{ data: [] }, { created: 1 }].map(isEmptyFamilyB)).toEqual([true, true])
+    const broken = [{ data: [{}] }, { data: null, created: 1 }, {}, { created: 'x' }]
+    expect(broken.map(isEmptyFamilyB)).toEqual([false, false, false, false])
+  })
+
+  it.each([
+    [{ created: 1, data: [{ b64_json: '' }] }],
+    [{ created: 1, data: [{ b64_json: null }] }],
+    [
+      {
+        created: 1,
+        data: [{ b64_json: `data:image/png;base64,${redPixelPng.toString('base64')}` }],
+      },
+    ],
+    [{ created: 1, data: [{ b64_json: redPixelPng.toString('base64').replaceAll('=', '') }] }],
+    [{ created: 1, data: [{ b64_json: randomBytes(300).toString('base64') }] }],
+    [{ error: { message: 'x', type: 'server_error' } }],
+    [[{ created: 1, data: [] }]],
+    ['an image'],
+  ])('takes a broken 200 for unknown: %j', async (answer) => {
+    const url = await listen((request, response) => {
+      request.resume().on('end', () => response.end(JSON.stringify(answer)))
+    })
+    const { call } = await openUpstreamWorld()
+    expect(await call(url, 'B')).toMatchObject({
+      class: 'unknown',
+      evidence: { reason: 'broken_body', httpStatus: 200 },
+    })
+  })
+})

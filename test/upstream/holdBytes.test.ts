@@ -1,0 +1,65 @@
+import { randomBytes } from 'node:crypto'
+import { readdirSync, readlinkSync } from 'node:fs'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { heldInMemoryBytesMax, holdBytes } from '../../src/upstream/holdBytes.ts'
+import { collect, streamOf } from '../support/byteStreams.ts'
+import { tempFolder } from '../support/tempFolder.ts'
+
+function chunksOf(bytes: Buffer): Buffer[] {
+  const size = 100_000
+  const count = Math.ceil(bytes.length / size)
+  return Array.from({ length: count }, (_, at) => bytes.subarray(at * size, (at + 1) * size))
+}
+
+function openFilesIn(folder: string): number {
+  const links = readdirSync('/proc/self/fd').map((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`)
+    } catch {
+      return ''
+    }
+  })
+  return links.filter((link) => link.startsWith(folder)).length
+}
+
+describe('bytes held aside', () => {
+  it.each([0, 1, heldInMemoryBytesMax, heldInMemoryBytesMax + 1, 3 * heldInMemoryBytesMax])(
+    'read the same any number of times and at once, %i of them',
+    async (size) => {
+      const bytes = randomBytes(size)
+      const held = await holdBytes(streamOf(chunksOf(bytes)), {
+        tempDir: tempFolder(),
+        randomBytes,
+      })
+      onTestFinished(held.discard)
+      expect(held.bytes).toBe(size)
+      const reads = await Promise.all([collect(held.open()), collect(held.open())])
+      reads.push(await collect(held.open()))
+      expect(reads.map((read) => read.equals(bytes))).toEqual([true, true, true])
+    },
+  )
+
+  it('lie in a file only beyond what memory may hold, and in one without a name', async () => {
+    const tempDir = tempFolder()
+    const hold = (size: number) =>
+      holdBytes(streamOf(chunksOf(Buffer.alloc(size))), { tempDir, randomBytes })
+    const small = await hold(heldInMemoryBytesMax)
+    expect(openFilesIn(tempDir)).toBe(0)
+    const large = await hold(heldInMemoryBytesMax + 1)
+    expect(openFilesIn(tempDir)).toBe(1)
+    expect(readdirSync(tempDir)).toEqual([])
+    await Promise.all([small.discard(), large.discard()])
+    await large.discard()
+    expect(openFilesIn(tempDir)).toBe(0)
+  })
+
+  it('are let go of when their source fails', async () => {
+    const tempDir = tempFolder()
+    const source = async function* (): AsyncGenerator<Uint8Array> {
+      yield Buffer.alloc(heldInMemoryBytesMax + 1)
+      throw new Error('broke off')
+    }
+    await expect(holdBytes(source(), { tempDir, randomBytes })).rejects.toThrow('broke off')
+    expect(openFilesIn(tempDir)).toBe(0)
+  })
+})

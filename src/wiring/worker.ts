@@ -6,7 +6,6 @@ import { createActivities } from '../../activities/createActivities.ts'
 import type { Config } from '../config.ts'
 import { required } from '../config.ts'
 import type { Channel } from '../domain/channel.ts'
-import { hardEndGraceMs } from '../domain/limits.ts'
 import type { Family } from '../domain/models.ts'
 import { createInternalServer } from '../http/internalServer.ts'
 import { createAttemptStore } from '../store/attemptStore.ts'
@@ -27,6 +26,7 @@ import { createUpstreamAgent } from '../upstream/upstreamAgent.ts'
 import { openInstallation } from './installation.ts'
 import { createWorkerReconciler } from './reconciler.ts'
 import type { RunningProcess } from './runProcess.ts'
+import { longestTimeoutMs, produceTimeoutMs } from './temporalLimits.ts'
 
 /** Storing and settling after the last byte of an answer, before a stopping worker gives up. */
 const settleGraceMs = 30_000
@@ -144,15 +144,6 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
 function sdkLog(log: Logger) {
   return (level: 'debug' | 'info' | 'warn' | 'error', event: string) =>
     log[level === 'info' ? 'debug' : level](`temporal: ${event}`)
-}
-
-/** Until the hard end of a task accepted now, with room for storing: one run of the activity. */
-function produceTimeoutMs(config: Config, channels: readonly Channel[]): number {
-  return config.taskDeadlineSeconds * 1000 + longestTimeoutMs(channels) + 2 * hardEndGraceMs
-}
-
-function longestTimeoutMs(channels: readonly Channel[]): number {
-  return Math.max(0, ...channels.map(({ timeoutMs }) => timeoutMs))
 }
 
 function slotsOf(channels: readonly Channel[]): number {

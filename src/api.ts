@@ -1,0 +1,4 @@
+import { startApi } from './wiring/api.ts'
+import { runProcess } from './wiring/runProcess.ts'
+
+await runProcess('api', startApi)

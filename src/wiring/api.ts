@@ -1,0 +1,176 @@
+import { randomBytes } from 'node:crypto'
+import type { Config } from '../config.ts'
+import { required } from '../config.ts'
+import type { ApiDeps, SigningKeys } from '../http/apiDeps.ts'
+import { createInternalServer } from '../http/internalServer.ts'
+import { createCancelTask } from '../store/cancelTask.ts'
+import { createMarkStarted } from '../store/markStarted.ts'
+import { sampleState } from '../store/sampleState.ts'
+import { createTaskEnds } from '../store/taskEnds.ts'
+import { createTaskStore } from '../store/taskStore.ts'
+import { createTaskService } from '../tasks/createTaskService.ts'
+import type { TaskService } from '../tasks/taskService.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { createMetrics } from '../telemetry/metrics.ts'
+import type { Temporal } from '../temporal/connect.ts'
+import { connectTemporal } from '../temporal/connect.ts'
+import { createDescribeTask } from '../temporal/describeTask.ts'
+import { temporalSettings } from '../temporal/settings.ts'
+import type { StartQueue } from '../temporal/startQueue.ts'
+import { createStartQueue } from '../temporal/startQueue.ts'
+import { createStartTask } from '../temporal/startTask.ts'
+import { startApiServer } from './apiServer.ts'
+import type { Installation } from './installation.ts'
+import { openInstallation } from './installation.ts'
+import type { RunningProcess } from './runProcess.ts'
+import { longestTimeoutMs, produceTimeoutMs } from './temporalLimits.ts'
+
+const connectionsMax = 24
+/** Of one start behind a submit; what takes longer is the reconciler's. */
+const startTimeoutMs = 3_000
+
+/** One API process: serves HTTP, hands accepted tasks to Temporal, waits for their ends. */
+export async function startApi(config: Config, log: Logger): Promise<RunningProcess> {
+  const signingKeys = signingKeysOf(config)
+  const address = required(config.temporalAddress, 'TEMPORAL_ADDRESS')
+  required(config.keyPeppers, 'KEY_PEPPER')
+  const installation = await openInstallation(config, log, {
+    process: 'api',
+    connectionsMax,
+    withKeys: false,
+  })
+  const { pool } = installation
+  const settings = temporalSettings({ address, namespace: config.temporalNamespace })
+  const temporal = connectTemporal(settings)
+  const metrics = createMetrics({
+    pool: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
+    state: () => sampleState(pool),
+  })
+  const starts = startQueueOf(config, { installation, temporal, log, metrics })
+  const service = taskServiceOf(config, { installation, temporal, starts, log })
+  let draining = false
+  const ready = async () => !draining && (await pool.query('select 1')).rowCount === 1
+  const server = await startApiServer(
+    apiDepsOf(config, { installation, tasks: service.tasks, signingKeys, ready, log, metrics }),
+    { host: config.host, port: config.port, drainMs: config.syncDeadlineSeconds * 1000 + 5_000 },
+  )
+  const { internalHost: host, internalPort: port } = config
+  const internal = await createInternalServer({ host, port, metrics, ready })
+  log.info('api ready', { port: server.port })
+  return {
+    ended: new Promise(() => {}),
+    stop: async () => {
+      draining = true
+      await server.close()
+      await starts.stop()
+      await internal.close()
+      await service.close()
+      await temporal.close()
+      await installation.close()
+    },
+  }
+}
+
+type Shared = {
+  readonly installation: Installation
+  readonly temporal: Temporal
+  readonly log: Logger
+}
+
+function startQueueOf(config: Config, parts: Shared & { readonly metrics: Metrics }): StartQueue {
+  const { installation, temporal, log, metrics } = parts
+  const { channels } = installation.operation
+  return createStartQueue({
+    startTask: createStartTask({
+      temporal,
+      startTimeoutMs,
+      produceTimeoutMs: produceTimeoutMs(config, channels),
+    }),
+    markStarted: createMarkStarted({ pool: installation.pool }),
+    nowMs: () => performance.now(),
+    onEvent: (event) => {
+      if (event.kind === 'mark_failed') {
+        const { count, error } = event
+        return log.warn('starts not marked', { count, error })
+      }
+      metrics.startLeft(event.reason)
+      return log.info('start left to the reconciler', {
+        taskId: event.taskId,
+        reason: event.reason,
+      })
+    },
+  })
+}
+
+function taskServiceOf(
+  config: Config,
+  parts: Shared & { readonly starts: StartQueue },
+): { readonly tasks: TaskService; readonly close: () => Promise<void> } {
+  const { installation, temporal, starts, log } = parts
+  const { pool, blobs, operation, databaseUrl } = installation
+  const { retentionSeconds, tombstoneSeconds } = config
+  const lifetimes = { retentionSeconds, tombstoneSeconds }
+  const ends = createTaskEnds({
+    databaseUrl,
+    pool,
+    onConnectionError: (error) => log.warn('listening connection lost', { error }),
+  })
+  const tasks = createTaskService({
+    store: createTaskStore(pool),
+    attempts: { cancelTask: createCancelTask({ pool, lifetimes }) },
+    ends,
+    blobs,
+    peppers: required(config.keyPeppers, 'KEY_PEPPER'),
+    live: createDescribeTask({ temporal, nowMs: () => performance.now() }),
+    capabilities: operation.capabilities,
+    prices: operation.priceList,
+    taskDeadlineMs: config.taskDeadlineSeconds * 1000,
+    longestTimeoutMs: (family) =>
+      longestTimeoutMs(operation.channels.filter((channel) => channel.family === family)),
+    randomBytes,
+    onAccepted: starts.enqueue,
+  })
+  return { tasks, close: ends.close }
+}
+
+function apiDepsOf(
+  config: Config,
+  parts: {
+    readonly installation: Installation
+    readonly tasks: TaskService
+    readonly signingKeys: SigningKeys
+    readonly ready: () => Promise<boolean>
+    readonly log: Logger
+    readonly metrics: Metrics
+  },
+): ApiDeps {
+  const { installation, tasks, signingKeys, ready, log, metrics } = parts
+  const store = createTaskStore(installation.pool)
+  return {
+    tasks,
+    findTask: (taskId) => store.readTask(taskId),
+    blobs: installation.blobs,
+    config: {
+      publicUrl: config.publicUrl,
+      ingressLimitBytes: config.ingressLimitBytes,
+      syncDeadlineMs: config.syncDeadlineSeconds * 1000,
+      capabilities: installation.operation.capabilities,
+    },
+    signingKeys,
+    randomBytes,
+    ready,
+    observe: (seen) => {
+      metrics.request(seen)
+      log.info('request', { ...seen, durationMs: Math.round(seen.durationMs) })
+    },
+    reportError: (error, { requestId, route }) =>
+      log.error('request failed unexpectedly', { requestId, route, error }),
+  }
+}
+
+function signingKeysOf(config: Config): SigningKeys {
+  const [first, ...others] = required(config.signingKeys, 'SIGNING_KEYS')
+  if (first === undefined) throw new Error('Bug: SIGNING_KEYS was read as an empty list')
+  return [first, ...others]
+}

@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Simulator, startSimulator } from '../../../src/dev/simulator/startSimulator.ts'
+import { bodyA, bodyB, callA, callB, imagesOf } from './vendorCalls.ts'
+
+let simulator: Simulator
+beforeAll(async () => {
+  simulator = await startSimulator({ port: 0, latency: 0, image: 'tiny' })
+})
+afterAll(() => simulator.close())
+
+describe('a simulated fault of delivery', () => {
+  it('resets the connection once the request was read', async () => {
+    simulator.script({}, ['reset'])
+    await expect(callB(simulator, bodyB('reset me'))).rejects.toMatchObject({
+      cause: { code: 'ECONNRESET' },
+    })
+    expect(simulator.calls().at(-1)).toMatchObject({
+      prompt: 'reset me',
+      status: null,
+      clientAborted: false,
+    })
+  })
+
+  it('never answers, and notes when the client gives up', async () => {
+    simulator.script({}, ['hang'])
+    const signal = AbortSignal.timeout(150)
+    await expect(callB(simulator, bodyB('hang'), { signal })).rejects.toThrow()
+    await expect
+      .poll(() => simulator.calls().at(-1))
+      .toMatchObject({ fault: 'hang', status: null, clientAborted: true })
+  })
+
+  it('breaks off in the middle of the body', async () => {
+    simulator.script({}, ['truncated'])
+    await expect(callB(simulator, bodyB('x'))).rejects.toThrow('terminated')
+    expect(simulator.calls().at(-1)).toMatchObject({ status: 200, billed: true })
+  })
+
+  it('ends a whole answer in the middle of its JSON', async () => {
+    simulator.script({}, ['truncated how=json'])
+    const answer = await callB(simulator, bodyB('x'))
+    expect([answer.status, answer.json]).toEqual([200, { $: 'not JSON' }])
+  })
+
+  it('stalls after half of the body', async () => {
+    simulator.script({}, ['stall'])
+    const begun = fetch(`${simulator.url}/v1/images/generations`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: 'Bearer k' },
+      body: JSON.stringify(bodyB('stall')),
+      signal: AbortSignal.timeout(300),
+    })
+    const response = await begun
+    expect(response.status).toBe(200)
+    await expect(response.text()).rejects.toThrow()
+  })
+
+  it('drips a good body slowly', async () => {
+    simulator.script({}, ['slow chunks=5 interval=40'])
+    const start = performance.now()
+    const answer = await callA(simulator, bodyA('x'))
+    expect(performance.now() - start).toBeGreaterThanOrEqual(150)
+    expect(imagesOf(answer)).toHaveLength(1)
+  })
+
+  it.each(['A', 'B'])('sends an endless image of family %s, still valid JSON', async (family) => {
+    simulator.script({}, ['huge bytes=3000000'])
+    const answer = await (family === 'A'
+      ? callA(simulator, bodyA('huge'))
+      : callB(simulator, bodyB('huge')))
+    const [image] = imagesOf(answer)
+    expect(image?.length).toBeGreaterThan(2_250_000)
+    expect(image?.subarray(1, 4).toString()).toBe('PNG')
+  })
+
+  it('answers HTML or nothing with status 200', async () => {
+    simulator.script({}, ['html', 'empty'])
+    const html = await callB(simulator, bodyB('x'))
+    expect([html.status, html.headers.get('content-type')]).toEqual([200, 'text/html'])
+    const empty = await callB(simulator, bodyB('x'))
+    expect([empty.status, empty.text]).toEqual([200, ''])
+  })
+
+  it('redirects to a place where it sees who follows', async () => {
+    simulator.script({}, ['redirect', 'redirect status=307'])
+    const found = await callB(simulator, bodyB('x'))
+    expect(found.status).toBe(302)
+    await fetch(found.headers.get('location') ?? '')
+    expect(simulator.strayRequests()).toBe(1)
+    expect((await callB(simulator, bodyB('x'))).status).toBe(307)
+  })
+})

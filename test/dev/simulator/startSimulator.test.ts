@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest'
+import { startSimulator } from '../../../src/dev/simulator/startSimulator.ts'
+import { bodyA, bodyB, callA, callB } from './vendorCalls.ts'
+
+describe('the simulator', () => {
+  it('closes in spite of calls that hang, wait or are held, and blames no client', async () => {
+    const simulator = await startSimulator({ port: 0, latency: 60_000, image: 'tiny' })
+    simulator.script({ prompt: 'hang' }, ['hang'])
+    simulator.script({ prompt: 'held' }, ['hold'])
+    const calls = ['hang', 'held', 'slow'].map((prompt) => callB(simulator, bodyB(prompt)))
+    const settled = Promise.allSettled(calls)
+    await simulator.waitForCalls(3)
+    await simulator.close()
+    const results = await settled
+    expect(results.map((result) => result.status)).toEqual(['rejected', 'rejected', 'rejected'])
+    await expect
+      .poll(() => simulator.calls().map((call) => call.finishedAt !== null))
+      .toEqual([true, true, true])
+    expect(simulator.calls().some((call) => call.clientAborted)).toBe(false)
+    await expect(fetch(simulator.url)).rejects.toThrow()
+  })
+
+  it('takes as long as it is told', async () => {
+    const latency = { minMs: 80, maxMs: 120 }
+    const simulator = await startSimulator({ port: 0, latency, image: 'tiny' })
+    try {
+      await callA(simulator, bodyA('x'))
+      const [call] = simulator.calls()
+      expect((call?.finishedAt ?? 0) - (call?.at ?? 0)).toBeGreaterThanOrEqual(75)
+    } finally {
+      await simulator.close()
+    }
+  })
+
+  it('refuses a port in use', async () => {
+    const first = await startSimulator({ port: 0 })
+    try {
+      await expect(startSimulator({ port: first.port })).rejects.toMatchObject({
+        code: 'EADDRINUSE',
+      })
+    } finally {
+      await first.close()
+    }
+  })
+
+  it('serves family B under another prefix', async () => {
+    const simulator = await startSimulator({ port: 0, latency: 0, image: 'tiny', prefixB: '' })
+    try {
+      expect((await callB(simulator, bodyB('x'))).status).toBe(404)
+      const url = `${simulator.url}/images/generations`
+      const headers = { authorization: 'Bearer k', 'content-type': 'application/json' }
+      const body = JSON.stringify(bodyB('x'))
+      expect((await fetch(url, { method: 'POST', headers, body })).status).toBe(200)
+    } finally {
+      await simulator.close()
+    }
+  })
+})

@@ -1,0 +1,122 @@
+import sharp from 'sharp'
+import type { Simulator } from '../../../src/dev/simulator/startSimulator.ts'
+
+/** Plain HTTP calls as the vendors' documentation writes them, independent of Darkroom's own client. */
+export type Answer = {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  /** `$` when the body is no JSON. */
+  readonly json: Json
+}
+
+type JsonValue = string | number | boolean | null | Json | JsonValue[]
+export type Json = { [key: string]: JsonValue }
+
+export async function callA(
+  simulator: Simulator,
+  body: unknown,
+  options: { model?: string; headers?: Record<string, string>; signal?: AbortSignal } = {},
+): Promise<Answer> {
+  const { model = 'familya-3-pro-image', headers = {}, signal } = options
+  return post(`${simulator.url}/v1beta/models/${model}:generateContent`, {
+    headers: { 'content-type': 'application/json', 'x-goog-api-key': 'key', ...headers },
+    body: JSON.stringify(body),
+    ...(signal === undefined ? {} : { signal }),
+  })
+}
+
+export async function callB(
+  simulator: Simulator,
+  body: unknown,
+  options: { headers?: Record<string, string>; signal?: AbortSignal } = {},
+): Promise<Answer> {
+  const { headers = {}, signal } = options
+  return post(`${simulator.url}/v1/images/generations`, {
+    headers: { 'content-type': 'application/json', authorization: 'Bearer key', ...headers },
+    body: JSON.stringify(body),
+    ...(signal === undefined ? {} : { signal }),
+  })
+}
+
+/** An edit form; `field` is `image` or `image[]`. */
+export async function editB(
+  simulator: Simulator,
+  fields: Record<string, string>,
+  images: readonly Blob[],
+  field = 'image[]',
+): Promise<Answer> {
+  const form = new FormData()
+  for (const [name, value] of Object.entries(fields)) form.set(name, value)
+  for (const image of images) form.append(field, image, 'source')
+  return post(`${simulator.url}/v1/images/edits`, {
+    headers: { authorization: 'Bearer key' },
+    body: form,
+  })
+}
+
+async function post(url: string, init: RequestInit): Promise<Answer> {
+  const response = await fetch(url, { method: 'POST', redirect: 'manual', ...init })
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, text, json: parse(text) }
+}
+
+function parse(text: string): Json {
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    return { $: 'not JSON' }
+  }
+}
+
+/** A body for family A with one text, and the images after it. */
+export function bodyA(text: string, images: readonly Buffer[] = [], config?: unknown): unknown {
+  const inline = images.map((image) => ({
+    inlineData: { mimeType: 'image/png', data: image.toString('base64') },
+  }))
+  return {
+    contents: [{ role: 'user', parts: [{ text }, ...inline] }],
+    ...(config === undefined ? {} : { generationConfig: config }),
+  }
+}
+
+export const bodyB = (prompt: string, more: Json = {}): Json => ({
+  model: 'familyb-image-2-vip',
+  prompt,
+  ...more,
+})
+
+/** Follows `path`; undefined when there is nothing. */
+export function at(json: unknown, ...path: (string | number)[]): unknown {
+  return path.reduce<unknown>(
+    (value, key) =>
+      typeof value === 'object' && value !== null
+        ? (value as Record<string | number, unknown>)[key]
+        : undefined,
+    json,
+  )
+}
+
+/** The parts of family A's first candidate. */
+export function partsOf({ json }: Answer): Record<string, unknown>[] {
+  const parts = at(json, 'candidates', 0, 'content', 'parts')
+  return Array.isArray(parts) ? (parts as Record<string, unknown>[]) : []
+}
+
+/** The images of an answer of either family, decoded from base64. */
+export function imagesOf(answer: Answer): Buffer[] {
+  const data = at(answer.json, 'data')
+  const texts = Array.isArray(data)
+    ? data.map((item) => at(item, 'b64_json'))
+    : partsOf(answer).map((part) => at(part, 'inlineData', 'data'))
+  return texts.filter((text) => typeof text === 'string').map((text) => Buffer.from(text, 'base64'))
+}
+
+export function pngOf(width: number, height: number, color = '#3366cc'): Promise<Buffer> {
+  return sharp({ create: { width, height, channels: 3, background: color } })
+    .png()
+    .toBuffer()
+}
+
+export const blobOf = (bytes: Buffer, type = 'image/png'): Blob =>
+  new Blob([new Uint8Array(bytes)], { type })

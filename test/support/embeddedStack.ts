@@ -13,16 +13,15 @@ const answerSchema = z.object({ databaseUrl: z.string(), temporalAddress: z.stri
 let asked: Promise<EmbeddedStack> | undefined
 
 /**
- * The stack of this run, started at the first call of all test files: a few seconds, but minutes on
- * a machine that has yet to build Temporal.
+ * The stack of this run, started at the first call of all test files, which takes a few seconds.
  */
 export const embeddedStack = (): Promise<EmbeddedStack> => {
   asked ??= ask()
   return asked
 }
 
-/** The time limit for a hook in which the stack may be started and its binaries built. */
-export const stackStartMsMax = 15 * 60_000
+/** The time limit for a hook in which the stack may be started, on a busy machine. */
+export const stackStartMsMax = 3 * 60_000
 
 const ask = async (): Promise<EmbeddedStack> => {
   const response = await fetch(inject('embeddedStackUrl'))

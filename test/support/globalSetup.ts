@@ -4,7 +4,10 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
+import { buildGoTools } from '../../src/dev/stack/buildGoTools.ts'
 import { startStack, type Stack } from '../../src/dev/stack/stack.ts'
+import { temporalTools } from '../../src/dev/stack/temporalTools.ts'
+import { versitygwTool } from '../../src/dev/stack/versitygwTool.ts'
 
 declare module 'vitest' {
   // Declarations merge only into an interface.
@@ -19,6 +22,11 @@ declare module 'vitest' {
  * and with data in a temporary folder: runs side by side do not meet.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  // Minutes on a machine that has never built them, and no time limit of a test has room for that.
+  // A build that fails is told of where its program is needed.
+  for (const tools of [temporalTools, versitygwTool]) {
+    await buildGoTools(tools, { env: process.env, say })
+  }
   let started: Promise<{ stack: Stack; dataDir: string }> | undefined
   const server = createServer((_request, response) => {
     started ??= start()
@@ -42,6 +50,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
 }
 
+const say = (line: string): void => void process.stderr.write(`[stack] ${line}\n`)
+
 const start = async (): Promise<{ stack: Stack; dataDir: string }> => {
   const dataDir = await mkdtemp(join(tmpdir(), 'darkroom-stack-'))
   try {
@@ -49,7 +59,7 @@ const start = async (): Promise<{ stack: Stack; dataDir: string }> => {
       dataDir,
       ports: { postgres: 0, temporal: 0, temporalUi: 0 },
       env: process.env,
-      say: (line) => process.stderr.write(`[stack] ${line}\n`),
+      say,
       withUi: false,
       durable: false,
     })

@@ -1,0 +1,69 @@
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { runDarkroom } from '../support/cli.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { createTestDatabase } from '../support/database.ts'
+
+let database: TestDatabase
+let dataDir: string
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  dataDir = await mkdtemp(join(tmpdir(), 'darkroom-cli-'))
+  return async () => {
+    await database.drop()
+    await rm(dataDir, { recursive: true, force: true })
+  }
+})
+
+describe('darkroom', () => {
+  it('names the variable of a database that refuses or never answers, within 5 s', async () => {
+    const silent = createServer(() => {}).listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    const address = silent.address()
+    if (address === null || typeof address === 'string') throw new Error('no TCP address')
+    for (const each of [1, address.port]) {
+      const startedAt = performance.now()
+      const { exitCode, stderr } = await runDarkroom(['account', 'list'], {
+        DATA_DIR: dataDir,
+        DATABASE_URL: `postgres://user:hidden-password@127.0.0.1:${each}/none`,
+      })
+      expect(exitCode).toBe(1)
+      expect(stderr).toContain(`127.0.0.1:${each} (DATABASE_URL) cannot be reached`)
+      expect(stderr).not.toContain('hidden-password')
+      expect(performance.now() - startedAt).toBeLessThan(5_000)
+    }
+    silent.close()
+  })
+
+  it('names the variable that is missing where nothing runs', async () => {
+    const run = await runDarkroom(['account', 'list', '--json'], { DATA_DIR: dataDir })
+    expect(run.exitCode).toBe(1)
+    const said: { error: { message: string } } = JSON.parse(run.stderr)
+    expect(said.error.message).toContain('DATABASE_URL')
+  })
+
+  it('finds the stack by what npm start left in DATA_DIR', async () => {
+    const running = await mkdtemp(join(dataDir, 'running-'))
+    const environment = { DATABASE_URL: database.databaseUrl }
+    await writeFile(join(running, 'runtime.json'), JSON.stringify({ environment }))
+    const { exitCode, stdout } = await runDarkroom(['account', 'list'], { DATA_DIR: running })
+    expect(exitCode).toBe(0)
+    expect(stdout).toContain('No accounts yet')
+  })
+
+  it('sends to migrate whoever meets an empty database, and migrates it', async () => {
+    const environment = { DATA_DIR: dataDir, DATABASE_URL: database.databaseUrl }
+    await database.pool.query('drop schema public cascade; create schema public')
+    const refused = await runDarkroom(['account', 'list'], environment)
+    expect(refused.exitCode).toBe(1)
+    expect(refused.stderr).toContain('darkroom migrate')
+    const migrated = await runDarkroom(['migrate', '--json'], environment)
+    expect(JSON.parse(migrated.stdout)).toEqual({ applied: ['000001.sql'], temporal: null })
+    expect((await runDarkroom(['account', 'list'], environment)).exitCode).toBe(0)
+  })
+})

@@ -1,0 +1,104 @@
+import { describe, expect, it } from 'vitest'
+import type { Command } from 'commander'
+import type { Parts } from '../../src/cli/context.ts'
+import { createProgram } from '../../src/cli/program.ts'
+import { runCli } from '../../src/cli/runCli.ts'
+
+const opened = () => Promise.reject(new Error('a part was opened'))
+
+/** Parts that nobody may open: usage is judged before. */
+const closedParts: Parts = {
+  migrate: opened,
+  accounts: opened,
+  issueKey: opened,
+  verifyLedger: opened,
+  tasks: opened,
+  retryTask: opened,
+  cancelTask: opened,
+  capabilities: opened,
+  channels: opened,
+  workflowUrl: opened,
+}
+
+async function run(...args: string[]) {
+  let out = ''
+  let err = ''
+  const exitCode = await runCli(args, closedParts, {
+    out: (text) => void (out += text),
+    err: (text) => void (err += text),
+  })
+  return { exitCode, out, err }
+}
+
+const id = `task_${'a1'.repeat(16)}`
+
+describe('wrong usage of the CLI', () => {
+  it.each([
+    ['no command', []],
+    ['an unknown command', ['acount']],
+    ['a group without a command', ['account']],
+    ['a missing argument', ['account', 'create']],
+    ['an argument too many', ['account', 'show', 'a', 'b']],
+    ['an unknown option', ['account', 'list', '--jsn']],
+    ['a name with a space', ['account', 'create', 'a b']],
+    ['a name like an option', ['account', 'create', '--', '-a']],
+    ['a name of 101 letters', ['account', 'create', 'a'.repeat(101)]],
+    ['negative credits', ['account', 'create', 'a', '--credits', '-1']],
+    ['a fraction of a credit', ['account', 'topup', 'a', '1.5']],
+    ['credits beyond the limit', ['account', 'topup', 'a', '1000000000001']],
+    ['credits in words', ['account', 'topup', 'a', '1e3']],
+    ['an unknown model', ['account', 'create', 'a', '--models', 'familya-3-pro-image,gpt']],
+    ['an empty list of models', ['account', 'create', 'a', '--models', '']],
+    ['a key that expires at once', ['key', 'create', 'a', '--expires-days', '0']],
+    ['a key that expires in words', ['key', 'create', 'a', '--expires-days', 'soon']],
+    ['a task id of another shape', ['task', 'show', 'task_1']],
+    ['an unknown status', ['task', 'list', '--status', 'done']],
+    ['a time that is none', ['task', 'list', '--since', 'yesterday']],
+    ['a limit of nothing', ['task', 'list', '--limit', '0']],
+    ['a retry of nothing', ['task', 'retry']],
+    ['a retry of one and many', ['task', 'retry', id, '--code', 'upstream_error']],
+    ['a dry run of one retry', ['task', 'retry', id, '--dry-run']],
+  ])('is exit code 2, told on standard error: %s', async (_name, args) => {
+    const { exitCode, out, err } = await run(...args)
+    expect({ exitCode, out }).toEqual({ exitCode: 2, out: '' })
+    expect(err).not.toBe('')
+    expect(err).not.toContain('a part was opened')
+  })
+
+  it('is told from right usage, which opens the parts', async () => {
+    const right = [
+      ['account', 'create', 'a.b_c@d+e-f', '--credits', '0', '--models', 'familyb-image-2-vip'],
+      ['key', 'create', 'a', '--expires-days', '.5'],
+      ['task', 'list', '--since', '2026-01-02T03:04:05Z', '--status', 'expired'],
+      ['task', 'retry', '--since', '90s', '--limit', '10000'],
+    ]
+    for (const args of right) {
+      expect(await run(...args)).toEqual({ exitCode: 1, out: '', err: 'a part was opened\n' })
+    }
+  })
+})
+
+describe('help of the CLI', () => {
+  const context = { parts: closedParts, show: () => {} }
+
+  function leavesOf(command: Command): readonly Command[] {
+    return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf)
+  }
+
+  it('has every command take --json, described and with examples of its own', async () => {
+    const leaves = leavesOf(createProgram(context))
+    expect(leaves.length).toBeGreaterThanOrEqual(16)
+    for (const leaf of leaves) {
+      const path = pathOf(leaf)
+      const { exitCode, out } = await run(...path, '--help')
+      expect(exitCode).toBe(0)
+      expect(out).toContain('--json')
+      expect(out).toContain(`  darkroom ${path.join(' ')}`)
+      expect(leaf.description()).not.toBe('')
+    }
+  })
+
+  function pathOf(command: Command): readonly string[] {
+    return command.parent === null ? [] : [...pathOf(command.parent), command.name()]
+  }
+})

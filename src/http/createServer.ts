@@ -1,0 +1,69 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { createServer as createHttpServer } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type Koa from 'koa'
+import type { ApiState } from './apiContext.ts'
+import type { ApiDeps } from './apiDeps.ts'
+import { answerBrokenRequest } from './brokenRequest.ts'
+
+/** The header block of a request: about three times what clients with many headers send. */
+const headerBytesMax = 16 * 1024
+const headersTimeoutMs = 30_000
+
+/**
+ * From the first byte of a request to its last: the largest body of the contract, 86 MiB, at 100 KiB/s.
+ * Node's own 300 s would cut uplinks below 290 KiB/s (research/reliability.md section 4, Slow clients).
+ */
+const requestTimeoutMs = 900_000
+
+/** Longer than any balancer's idle time (60 s), so that it is never we who close under its request. */
+const keepAliveTimeoutMs = 75_000
+const connectionsCheckMs = 5_000
+
+/** A body that was refused before its end is read on for so long, so that its client hears the answer. */
+const lingerMs = 10_000
+
+/** The server of `createApp`; to be listened on and closed by its caller. */
+export function createServer(app: Koa<ApiState>, deps: Pick<ApiDeps, 'randomBytes'>): Server {
+  const server = createHttpServer({
+    maxHeaderSize: headerBytesMax,
+    headersTimeout: headersTimeoutMs,
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: keepAliveTimeoutMs,
+    connectionsCheckingInterval: connectionsCheckMs,
+    requireHostHeader: true,
+    insecureHTTPParser: false,
+  })
+  const handle = app.callback()
+  const answering = new WeakSet<Duplex>()
+
+  function onRequest(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request
+    answering.add(socket)
+    response.once('finish', () => linger(request))
+    response.once('close', () => answering.delete(socket))
+    void handle(request, response)
+  }
+
+  /** Such a client waits before it sends its body; refused, it may send it or not: nobody could tell. */
+  function onExpect(request: IncomingMessage, response: ServerResponse): void {
+    response.setHeader('Connection', 'close')
+    onRequest(request, response)
+  }
+
+  server.on('request', onRequest)
+  server.on('checkContinue', onExpect)
+  server.on('checkExpectation', onRequest)
+  server.on('clientError', (error, socket) => {
+    answerBrokenRequest(error, socket, { answering: answering.has(socket), ...deps })
+  })
+  return server
+}
+
+function linger(request: IncomingMessage): void {
+  if (request.complete || request.destroyed) return
+  const timer = setTimeout(() => request.socket.destroy(), lingerMs)
+  request.once('close', () => clearTimeout(timer))
+  request.once('error', () => {})
+  request.resume()
+}

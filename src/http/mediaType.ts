@@ -1,0 +1,28 @@
+import type { RequestFailure } from '../domain/requestFailure.ts'
+import { invalidRequest } from '../domain/requestFailure.ts'
+
+/** `application/json`, whatever its parameters, as long as a charset is UTF-8. */
+export function checkJsonType(header: string | undefined): RequestFailure | undefined {
+  const [type, ...parameters] = (header ?? '').split(';').map((part) => part.trim().toLowerCase())
+  if (type !== 'application/json') return unsupported('must be application/json')
+  const charset = parameters.find((parameter) => /^charset\s*=/.test(parameter))
+  const name = charset?.replace(/^charset\s*=\s*/, '').replaceAll('"', '')
+  return name === undefined || name === 'utf-8' || name === 'utf8'
+    ? undefined
+    : unsupported('must have the charset UTF-8')
+}
+
+/** `multipart/form-data` with a boundary. */
+export function checkFormType(header: string | undefined): RequestFailure | undefined {
+  const text = header ?? ''
+  if (!/^multipart\/form-data\s*(?:;|$)/i.test(text)) {
+    return unsupported('must be multipart/form-data')
+  }
+  return /;\s*boundary\s*=\s*(?:"[^"]+"|[^\s;"]+)/i.test(text)
+    ? undefined
+    : unsupported('must name the boundary of its parts')
+}
+
+function unsupported(what: string): RequestFailure {
+  return invalidRequest('unsupported_content_type', 'Content-Type', `The Content-Type ${what}.`)
+}

@@ -1,0 +1,82 @@
+import type { BusboyInstance } from '@fastify/busboy'
+import type { ReceivedImage } from '../domain/receivedImage.ts'
+import type { RequestFailure } from '../domain/requestFailure.ts'
+import { invalidRequest } from '../domain/requestFailure.ts'
+import type { Result } from '../domain/result.ts'
+import { fail, succeed } from '../domain/result.ts'
+import { IntakeAbandonedError } from '../streams/diversion.ts'
+import { createFormParser } from './formIntake.ts'
+
+export type EditsForm = {
+  readonly fields: Readonly<Record<string, string>>
+  readonly image?: ReceivedImage
+}
+
+/**
+ * Reads an edits form, its image straight to `take`. Expected failures are values; errors of `content`
+ * and of `take` are thrown on. However it ends, `take` has ended before.
+ */
+export async function readForm(
+  content: AsyncIterable<Uint8Array>,
+  contentType: string,
+  take: (content: AsyncIterable<Uint8Array>) => Promise<ReceivedImage>,
+): Promise<Result<EditsForm, RequestFailure>> {
+  const fields = new Map<string, string>()
+  const stopped = Promise.withResolvers<RequestFailure>()
+  // Seen by whoever waits for it, which at the end may be nobody.
+  stopped.promise.catch(() => {})
+  let taking: Promise<ReceivedImage> | undefined
+  let abandon: (() => void) | undefined
+  const parser = createFormParser(contentType, {
+    text: (name, value) => {
+      if (fields.has(name)) stopped.resolve(givenTwice(name))
+      fields.set(name, value)
+    },
+    image: (image) => {
+      abandon = () => image.destroy(new IntakeAbandonedError('The form was refused.'))
+      taking = take(image)
+      taking.catch(stopped.reject)
+    },
+    refuse: stopped.resolve,
+  })
+  try {
+    const failure = await feed(content, parser, stopped.promise)
+    if (failure !== undefined) return fail(failure)
+    const image = await taking
+    return succeed({
+      fields: Object.fromEntries(fields),
+      ...(image === undefined ? {} : { image }),
+    })
+  } finally {
+    abandon?.()
+    await taking?.catch(() => {})
+    parser.destroy()
+  }
+}
+
+/**
+ * Writes the content into the parser, which holds it back while the image's reader is slow. Ends early
+ * with the reason to stop; what is left of the content is left to the caller.
+ */
+async function feed(
+  content: AsyncIterable<Uint8Array>,
+  parser: BusboyInstance,
+  stopped: Promise<RequestFailure>,
+): Promise<RequestFailure | undefined> {
+  for await (const chunk of content) {
+    const written = new Promise<undefined>((resolve) => {
+      parser.write(chunk, () => resolve(undefined))
+    })
+    const failure = await Promise.race([stopped, written])
+    if (failure !== undefined) return failure
+  }
+  const finished = new Promise<undefined>((resolve) => {
+    parser.once('finish', () => resolve(undefined))
+  })
+  parser.end()
+  return Promise.race([stopped, finished])
+}
+
+function givenTwice(name: string): RequestFailure {
+  return invalidRequest('invalid_value', name, `'${name}' is given more than once.`)
+}

@@ -23,7 +23,7 @@ const leadEveryMs = 1_000
 /** After this a run of a step stops at its next item. */
 const stepTimeoutMs = 30_000
 /** A step that hangs in one item (the blob store, say) is left behind. */
-const endTimeoutMs = 10_000
+const endTimeoutMs = 5_000
 
 /**
  * Heals what execution leaves behind (design 1.12): a loop in every worker, one of which leads. Every

@@ -1,0 +1,200 @@
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { RunReport, StartResult } from '../../src/domain/execution.ts'
+import { createCheckStep } from '../../src/tasks/reconcileChecks.ts'
+import { createKilledStep } from '../../src/tasks/reconcileKilled.ts'
+import { createSettleStored } from '../../src/tasks/settleOrFail.ts'
+import { createKilledRuns } from '../../src/temporal/killedRuns.ts'
+import { createReportRun } from '../../src/temporal/reportRun.ts'
+import { stackStartMsMax } from '../support/embeddedStack.ts'
+import { balanceOf, insertTask } from '../support/insertTask.ts'
+import { openTestWorld } from '../support/openTestWorld.ts'
+import type { ReconcileWorld } from '../support/reconcileWorld.ts'
+import {
+  endLease,
+  openAttempt,
+  openReconcileWorld,
+  runStep,
+  setTask,
+  storeTestAnswer,
+  taskRow,
+} from '../support/reconcileWorld.ts'
+import type { TemporalWorld } from '../support/temporalWorld.ts'
+import { handleOf, testStart } from '../support/temporalWorld.ts'
+import { until } from '../support/until.ts'
+
+let world: ReconcileWorld
+let temporal: TemporalWorld
+const overdue = { started_at: 'now()', next_check_at: `now() - interval '1 second'` }
+
+beforeAll(async () => {
+  world = await openReconcileWorld()
+  temporal = await openTestWorld()
+  return async () => {
+    await temporal.close()
+    await world.close()
+  }
+}, stackStartMsMax)
+
+beforeEach(async () => {
+  await world.pool.query('delete from task')
+})
+
+function check(given: { readonly report?: RunReport; readonly start?: StartResult } = {}) {
+  const { store, attempts, blobs } = world
+  const { report, start } = given
+  return runStep(
+    createCheckStep({
+      store,
+      reportRun: report === undefined ? createReportRun(temporal.temporal) : async () => report,
+      startTask: start === undefined ? temporal.startTask : async () => start,
+      cancelTask: attempts.cancelTask,
+      failTask: attempts.failTask,
+      settleStored: createSettleStored({ attempts, blobs }),
+    }),
+  )
+}
+
+/** A task with a real run, overdue for a look. */
+async function startedTask() {
+  const inserted = await insertTask(world.pool)
+  await temporal.startTask({ ...testStart(), ...inserted })
+  await setTask(world.pool, inserted.taskId, overdue)
+  return inserted
+}
+
+const terminate = (taskId: string) => handleOf(temporal, taskId).terminate('an operator')
+
+describe('the check of an overdue task', () => {
+  it('leaves a running one alone, for twice as long each time', async () => {
+    const { taskId } = await startedTask()
+    expect(await check()).toEqual([])
+    const first = await taskRow(world.pool, taskId)
+    expect(first).toMatchObject({ status: 'queued', checks: 1 })
+    await setTask(world.pool, taskId, { next_check_at: 'now()' })
+    await check()
+    const second = await taskRow(world.pool, taskId)
+    expect(first?.nextCheck).toBeCloseTo(15, 0)
+    expect(second?.nextCheck).toBeCloseTo(30, 0)
+  })
+
+  it('never looks later than the deadline', async () => {
+    const { taskId } = await startedTask()
+    await setTask(world.pool, taskId, { deadline_at: `now() + interval '4 seconds'` })
+    await check()
+    expect((await taskRow(world.pool, taskId))?.nextCheck).toBeLessThanOrEqual(4)
+  })
+
+  it('starts one again whose run Temporal has lost', async () => {
+    const { taskId } = await insertTask(world.pool)
+    await setTask(world.pool, taskId, overdue)
+    expect(await check()).toEqual([{ found: 'restarted', count: 1, taskId }])
+    expect((await handleOf(temporal, taskId).describe()).status.name).toBe('RUNNING')
+    expect((await taskRow(world.pool, taskId))?.nextCheck).toBeGreaterThan(10)
+  })
+
+  it('waits for the worker of a lost run that is still at its call', async () => {
+    const { taskId } = await insertTask(world.pool)
+    await openAttempt(world.attempts, taskId)
+    await setTask(world.pool, taskId, overdue)
+    expect(await check()).toEqual([])
+    await expect(handleOf(temporal, taskId).describe()).rejects.toThrow('not found')
+  })
+
+  it('concludes nothing while Temporal is unreachable', async () => {
+    const { taskId } = await insertTask(world.pool)
+    await setTask(world.pool, taskId, overdue)
+    expect(await check({ report: 'unreachable' })).toEqual([
+      { found: 'unreachable', count: 1, taskId },
+    ])
+    const row = await taskRow(world.pool, taskId)
+    expect(row?.status).toBe('queued')
+    expect(row?.nextCheck).toBeGreaterThan(1)
+  })
+
+  it('leaves rows alone that are past their end, not due or not started', async () => {
+    const pastEnd = await startedTask()
+    await setTask(world.pool, pastEnd.taskId, { deadline_at: 'now()' })
+    const notDue = await startedTask()
+    await setTask(world.pool, notDue.taskId, { next_check_at: `now() + interval '1 hour'` })
+    const notStarted = await startedTask()
+    await setTask(world.pool, notStarted.taskId, { started_at: 'null' })
+    expect(await check({ report: 'terminated' })).toEqual([])
+  })
+})
+
+describe('a task whose run was terminated', () => {
+  it('is cancelled and released when no call was made', async () => {
+    const { taskId, accountId } = await startedTask()
+    await terminate(taskId)
+    expect(await check()).toEqual([{ found: 'cancelled', count: 1, taskId }])
+    expect(await taskRow(world.pool, taskId)).toMatchObject({
+      status: 'failed',
+      failureCode: 'cancelled',
+      workPossible: false,
+    })
+    expect(await balanceOf(world.pool, accountId)).toEqual({ available: 1000, held: 0, spent: 0 })
+  })
+
+  it('is charged when its worker finishes the call', async () => {
+    const { taskId, accountId } = await startedTask()
+    const attempt = await openAttempt(world.attempts, taskId)
+    await setTask(world.pool, taskId, overdue)
+    await terminate(taskId)
+    expect(await check()).toEqual([])
+    const row = await taskRow(world.pool, taskId)
+    expect(row?.status).toBe('processing')
+    expect(row?.nextCheck).toBeGreaterThan(20)
+
+    await storeTestAnswer(world.blobs, { taskId, ...attempt })
+    await setTask(world.pool, taskId, { next_check_at: 'now()' })
+    expect(await check()).toEqual([{ found: 'settled', count: 1, taskId }])
+    expect(await taskRow(world.pool, taskId)).toMatchObject({ status: 'succeeded' })
+    expect(await balanceOf(world.pool, accountId)).toEqual({ available: 990, held: 0, spent: 10 })
+  })
+
+  it('fails and is released when its worker brings nothing by the end of the lease', async () => {
+    const { taskId, accountId } = await startedTask()
+    await openAttempt(world.attempts, taskId)
+    await endLease(world.pool, taskId)
+    await setTask(world.pool, taskId, overdue)
+    await terminate(taskId)
+    expect(await check()).toEqual([{ found: 'failed', count: 1, taskId }])
+    expect(await taskRow(world.pool, taskId)).toMatchObject({
+      failureCode: 'upstream_error',
+      failureCause: 'unknown',
+      workPossible: true,
+    })
+    expect(await balanceOf(world.pool, accountId)).toEqual({ available: 1000, held: 0, spent: 0 })
+  })
+
+  it('is heard of at once, and only once', async () => {
+    const { taskId } = await startedTask()
+    await setTask(world.pool, taskId, { next_check_at: `now() + interval '1 minute'` })
+    await terminate(taskId)
+    const killedRuns = createKilledRuns(temporal.temporal)
+    const step = createKilledStep({ store: world.store, killedRuns })
+    await until('the terminated run', async () =>
+      (await killedRuns()).some((run) => run.taskId === taskId) ? true : undefined,
+    )
+    expect(await runStep(step)).toMatchObject([{ found: 'hastened' }])
+    expect((await taskRow(world.pool, taskId))?.nextCheck).toBeLessThanOrEqual(0)
+    expect(await runStep(step)).toEqual([])
+  })
+})
+
+describe('a task whose run ended without a record', () => {
+  it('fails, for nobody wished it cancelled', async () => {
+    const { taskId } = await insertTask(world.pool)
+    await setTask(world.pool, taskId, overdue)
+    expect(await check({ report: 'completed' })).toEqual([{ found: 'failed', count: 1, taskId }])
+    expect(await taskRow(world.pool, taskId)).toMatchObject({ failureCode: 'upstream_error' })
+  })
+
+  it('is asked after later when its restart fails', async () => {
+    const { taskId } = await insertTask(world.pool)
+    await setTask(world.pool, taskId, overdue)
+    const start = { kind: 'failed', reason: 'UNAVAILABLE' } as const
+    expect(await check({ report: 'missing', start })).toEqual([])
+    expect((await taskRow(world.pool, taskId))?.nextCheck).toBeGreaterThan(1)
+  })
+})

@@ -1,0 +1,111 @@
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createEndStep } from '../../src/tasks/reconcileEnds.ts'
+import { stackStartMsMax } from '../support/embeddedStack.ts'
+import { balanceOf, insertTask } from '../support/insertTask.ts'
+import type { ReconcileWorld } from '../support/reconcileWorld.ts'
+import {
+  openAttempt,
+  openReconcileWorld,
+  runStep,
+  setTask,
+  storeTestAnswer,
+  taskRow,
+} from '../support/reconcileWorld.ts'
+
+let world: ReconcileWorld
+const due = { next_check_at: `now() - interval '1 second'` }
+const pastDeadline = { ...due, deadline_at: `now() - interval '1 second'` }
+const pastHardEnd = { ...pastDeadline, hard_end_at: `now() - interval '1 second'` }
+
+beforeAll(async () => {
+  world = await openReconcileWorld()
+  return () => world.close()
+}, stackStartMsMax)
+
+beforeEach(async () => {
+  await world.pool.query('delete from task')
+  await world.pool.query('delete from cooldown')
+})
+
+function endStep(produceImage = world.produceImage) {
+  const failed: string[] = []
+  const { store, attempts } = world
+  const step = createEndStep({
+    store,
+    produceImage,
+    failTask: attempts.failTask,
+    onError: (taskId) => void failed.push(taskId),
+  })
+  return { run: () => runStep(step), failed }
+}
+
+describe('the end of a task past its deadline', () => {
+  it('is a timeout, released, when nothing ever began', async () => {
+    const { taskId, accountId } = await insertTask(world.pool)
+    await setTask(world.pool, taskId, pastDeadline)
+    expect(await endStep().run()).toEqual([{ found: 'failed', count: 1, taskId }])
+    expect(await taskRow(world.pool, taskId)).toMatchObject({
+      failureCode: 'generation_timeout',
+      workPossible: false,
+    })
+    expect(await balanceOf(world.pool, accountId)).toEqual({ available: 1000, held: 0, spent: 0 })
+  })
+
+  it('is a rate limit when the last answer was a refusal', async () => {
+    const { taskId } = await insertTask(world.pool)
+    const { n } = await openAttempt(world.attempts, taskId)
+    await world.attempts.closeAttempt({
+      taskId,
+      n,
+      class: 'refused',
+      evidence: { reason: 'rate_limited', httpStatus: 429 },
+    })
+    await setTask(world.pool, taskId, pastDeadline)
+    await endStep().run()
+    expect(await taskRow(world.pool, taskId)).toMatchObject({ failureCode: 'rate_limit_exceeded' })
+  })
+
+  it('waits for a call that began before it, until the hard end', async () => {
+    const { taskId } = await insertTask(world.pool)
+    await openAttempt(world.attempts, taskId)
+    await setTask(world.pool, taskId, pastDeadline)
+    expect(await endStep().run()).toEqual([])
+    await setTask(world.pool, taskId, pastHardEnd)
+    expect(await endStep().run()).toEqual([{ found: 'failed', count: 1, taskId }])
+    expect(await taskRow(world.pool, taskId)).toMatchObject({
+      failureCode: 'generation_timeout',
+      workPossible: true,
+    })
+  })
+
+  it('is the image when an answer was stored and never settled', async () => {
+    const { taskId, accountId } = await insertTask(world.pool)
+    const attempt = await openAttempt(world.attempts, taskId)
+    await storeTestAnswer(world.blobs, { taskId, ...attempt })
+    await setTask(world.pool, taskId, pastHardEnd)
+    expect(await endStep().run()).toEqual([{ found: 'settled', count: 1, taskId }])
+    expect(await balanceOf(world.pool, accountId)).toEqual({ available: 990, held: 0, spent: 10 })
+  })
+
+  it('comes to the others although one cannot be ended', async () => {
+    const stuck = await insertTask(world.pool)
+    const other = await insertTask(world.pool)
+    await setTask(world.pool, stuck.taskId, { ...pastDeadline, next_check_at: `'-infinity'` })
+    await setTask(world.pool, other.taskId, pastDeadline)
+    const { run, failed } = endStep(async (input) => {
+      if (input.taskId === stuck.taskId) throw new Error('the blob store is away')
+      return world.produceImage(input)
+    })
+    expect(await run()).toEqual([{ found: 'failed', count: 1, taskId: other.taskId }])
+    expect(failed).toEqual([stuck.taskId])
+    const row = await taskRow(world.pool, stuck.taskId)
+    expect(row).toMatchObject({ status: 'queued', checks: 1 })
+    expect(row?.nextCheck).toBeGreaterThan(1)
+  })
+
+  it('does not come before it', async () => {
+    const { taskId } = await insertTask(world.pool)
+    await setTask(world.pool, taskId, due)
+    expect(await endStep().run()).toEqual([])
+  })
+})

@@ -1,0 +1,120 @@
+import { randomBytes } from 'node:crypto'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { BlobStore } from '../../src/domain/blobStore.ts'
+import { newUploadId } from '../../src/domain/ids.ts'
+import { createPurgeStep } from '../../src/tasks/reconcilePurge.ts'
+import { createSweepStep } from '../../src/tasks/reconcileSweep.ts'
+import { streamOf } from '../support/byteStreams.ts'
+import { stackStartMsMax } from '../support/embeddedStack.ts'
+import { insertTask } from '../support/insertTask.ts'
+import type { ReconcileWorld } from '../support/reconcileWorld.ts'
+import { openAttempt, openReconcileWorld, runStep, setTask } from '../support/reconcileWorld.ts'
+
+let world: ReconcileWorld
+
+beforeAll(async () => {
+  world = await openReconcileWorld()
+  return () => world.close()
+}, stackStartMsMax)
+
+beforeEach(async () => {
+  await world.pool.query('delete from task')
+  await world.pool.query('delete from upload')
+})
+
+async function upload(sweepAfter: string): Promise<string> {
+  const uploadId = newUploadId(randomBytes, 'input')
+  await world.pool.query(
+    `insert into upload (upload_id, kind, sweep_after) values ($1, 'input', ${sweepAfter})`,
+    [uploadId],
+  )
+  await world.blobs.put(`${uploadId}/0`, streamOf([Buffer.from('bytes')]), {})
+  return uploadId
+}
+
+async function uploadIds(): Promise<readonly string[]> {
+  const { rows } = await world.pool.query<{ id: string }>('select upload_id as id from upload')
+  return rows.map(({ id }) => id)
+}
+
+const sweep = (blobs: Pick<BlobStore, 'deletePrefix'> = world.blobs) =>
+  runStep(createSweepStep({ store: world.store, blobs }))
+
+describe('the sweep', () => {
+  it('deletes the blobs of uploads whose time has come, then their rows', async () => {
+    const over = await upload(`now() - interval '1 second'`)
+    const live = await upload(`'infinity'`)
+    const staged = await upload(`now() + interval '1 hour'`)
+    expect(await sweep()).toEqual([{ found: 'swept', count: 1 }])
+    expect(await world.blobs.read(`${over}/0`)).toBeUndefined()
+    expect(await world.blobs.read(`${live}/0`)).toBeDefined()
+    expect([...(await uploadIds())].sort()).toEqual([live, staged].sort())
+  })
+
+  it('keeps the row of a blob that could not be deleted, and tries again', async () => {
+    const stuck = await upload('now()')
+    const other = await upload('now()')
+    const deletePrefix = async (prefix: string) => {
+      if (prefix === stuck) throw new Error('the blob store is away')
+      await world.blobs.deletePrefix(prefix)
+    }
+    await expect(sweep({ deletePrefix })).rejects.toThrow('the blob store is away')
+    expect(await uploadIds()).toEqual([stuck])
+    expect(await world.blobs.read(`${other}/0`)).toBeUndefined()
+    expect(await sweep()).toEqual([{ found: 'swept', count: 1 }])
+    expect(await uploadIds()).toEqual([])
+  })
+
+  it('leaves no moment in which a task could take over what is being deleted', async () => {
+    const over = await upload('now()')
+    await world.store.takeUploads(10)
+    const { rowCount } = await world.pool.query(
+      'update upload set task_id = $2 where upload_id = $1 and sweep_after > now()',
+      [over, 'task'],
+    )
+    expect(rowCount).toBe(0)
+  })
+
+  it('goes on until everything due is gone', async () => {
+    const made = await Promise.all(Array.from({ length: 120 }, () => upload('now()')))
+    expect(await sweep()).toHaveLength(made.length)
+    expect(await uploadIds()).toEqual([])
+  })
+})
+
+describe('the purge', () => {
+  const purge = () => runStep(createPurgeStep({ store: world.store }))
+
+  it('deletes a record past its life with attempts and key, and keeps the ledger', async () => {
+    const { taskId, accountId } = await insertTask(world.pool)
+    const { answerId } = await openAttempt(world.attempts, taskId)
+    await world.pool.query(
+      `insert into idempotency_key (account_id, key_digest, task_id) values ($1, '\\x01', $2)`,
+      [accountId, taskId],
+    )
+    await world.attempts.failTask(taskId, {
+      code: 'upstream_error',
+      cause: 'unknown',
+      workPossible: true,
+    })
+    expect(await purge()).toEqual([])
+
+    await setTask(world.pool, taskId, { purge_at: 'now()' })
+    expect(await purge()).toEqual([{ found: 'purged', count: 1 }])
+    const { rows } = await world.pool.query(
+      `select (select count(*)::int from task) as tasks,
+         (select count(*)::int from attempt) as attempts,
+         (select count(*)::int from idempotency_key) as keys,
+         (select count(*)::int from ledger where task_id = $1) as entries,
+         (select sweep_after <= now() from upload where upload_id = $2) as "givenUp"`,
+      [taskId, answerId],
+    )
+    expect(rows).toEqual([{ tasks: 0, attempts: 0, keys: 0, entries: 2, givenUp: true }])
+  })
+
+  it('leaves a live task alone whatever its age', async () => {
+    const { taskId } = await insertTask(world.pool)
+    await setTask(world.pool, taskId, { created_at: `now() - interval '1 year'` })
+    expect(await purge()).toEqual([])
+  })
+})

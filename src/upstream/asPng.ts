@@ -15,7 +15,6 @@ const transcodeSecondsMax = 60
 export async function asPng(image: HeldImage, deps: HoldDeps): Promise<HeldImage | undefined> {
   if (image.mimeType === 'image/png') return image
   try {
-    if (image.width * image.height > outputImagePixelsMax) return undefined
     const decoder = sharp({ limitInputPixels: outputImagePixelsMax, failOn: 'error' })
     const encoder = decoder.autoOrient().timeout({ seconds: transcodeSecondsMax }).png()
     const source = Readable.from(image.open())

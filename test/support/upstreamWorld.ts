@@ -31,10 +31,11 @@ export async function openUpstreamWorld(wrapBlobs = (blobs: BlobStore): BlobStor
   const blobs = await createFileBlobStore({ directory: tempFolder(), randomBytes, nowMs })
   const dispatcher = createUpstreamAgent()
   onTestFinished(() => dispatcher.destroy())
+  const tempDir = tempFolder()
   const caller = createUpstreamCaller({
     blobs: wrapBlobs(blobs),
     capabilities: builtInCapabilities,
-    tempDir: tempFolder(),
+    tempDir,
     dispatcher,
   })
 
@@ -78,7 +79,7 @@ export async function openUpstreamWorld(wrapBlobs = (blobs: BlobStore): BlobStor
     return { blobKey, mimeType, bytes: bytes.length, sha256 }
   }
 
-  return { call, storeInput, blobs }
+  return { call, storeInput, blobs, tempDir }
 }
 
 /** The simulator at once and with small images. */

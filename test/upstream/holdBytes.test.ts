@@ -1,25 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import { readdirSync, readlinkSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { heldInMemoryBytesMax, holdBytes } from '../../src/upstream/holdBytes.ts'
 import { collect, streamOf } from '../support/byteStreams.ts'
+import { openFilesIn } from '../support/openFiles.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
 function chunksOf(bytes: Buffer): Buffer[] {
   const size = 100_000
   const count = Math.ceil(bytes.length / size)
   return Array.from({ length: count }, (_, at) => bytes.subarray(at * size, (at + 1) * size))
-}
-
-function openFilesIn(folder: string): number {
-  const links = readdirSync('/proc/self/fd').map((fd) => {
-    try {
-      return readlinkSync(`/proc/self/fd/${fd}`)
-    } catch {
-      return ''
-    }
-  })
-  return links.filter((link) => link.startsWith(folder)).length
 }
 
 describe('bytes held aside', () => {

@@ -1,0 +1,76 @@
+import { randomBytes } from 'node:crypto'
+import sharp from 'sharp'
+import { describe, expect, it } from 'vitest'
+import type { Family } from '../../src/domain/models.ts'
+import { heldInMemoryBytesMax } from '../../src/upstream/holdBytes.ts'
+import { collect } from '../support/byteStreams.ts'
+import { listen } from '../support/httpServer.ts'
+import { openFilesIn } from '../support/openFiles.ts'
+import { openUpstreamWorld } from '../support/upstreamWorld.ts'
+
+/** Noise does not compress: larger than what is held in memory. */
+async function largePng(): Promise<Buffer> {
+  const raw = { width: 1000, height: 900, channels: 3 } as const
+  const png = await sharp(randomBytes(1000 * 900 * 3), { raw })
+    .png()
+    .toBuffer()
+  expect(png.length).toBeGreaterThan(heldInMemoryBytesMax)
+  return png
+}
+
+async function answering(answer: string): Promise<string> {
+  return await listen((request, response) => {
+    request.resume().on('end', () => response.end(answer))
+  })
+}
+
+function answerWith(family: Family, images: readonly Buffer[]): object {
+  const data = images.map((image) => image.toString('base64'))
+  if (family === 'B') return { created: 1, data: data.map((text) => ({ b64_json: text })) }
+  const parts = data.map((text) => ({ inlineData: { mimeType: 'image/png', data: text } }))
+  return { candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP' }] }
+}
+
+describe('images of an answer', () => {
+  it.each([
+    ['A', 1],
+    ['B', 0],
+  ] satisfies [Family, number][])(
+    'of family %s are let go of except the one handed on',
+    async (family, chosen) => {
+      const images = [await largePng(), await largePng()]
+      const url = await answering(JSON.stringify(answerWith(family, images)))
+      const { call, tempDir } = await openUpstreamWorld()
+      const outcome = await call(url, family)
+      if (outcome.class !== 'succeeded') throw new Error(`Not an image but ${outcome.class}`)
+      expect(openFilesIn(tempDir)).toBe(1)
+      const bytes = await collect(outcome.image.open())
+      expect(images.map((image) => image.equals(bytes))).toEqual([0, 1].map((at) => at === chosen))
+      await outcome.image.discard()
+      expect(openFilesIn(tempDir)).toBe(0)
+    },
+  )
+
+  it.each(['A', 'B'] satisfies Family[])(
+    'of family %s are let go of when the answer breaks after them',
+    async (family) => {
+      const whole = JSON.stringify(answerWith(family, [await largePng()]))
+      const url = await answering(whole.slice(0, -1))
+      const { call, tempDir } = await openUpstreamWorld()
+      expect(await call(url, family)).toMatchObject({ class: 'unknown' })
+      expect(openFilesIn(tempDir)).toBe(0)
+    },
+  )
+
+  it('are let go of when the connection breaks in the middle of one', async () => {
+    const whole = JSON.stringify(answerWith('B', [await largePng(), await largePng()]))
+    const url = await listen((request, response) => {
+      response.writeHead(200, { 'content-length': whole.length })
+      response.write(whole.slice(0, -100_000), () => response.destroy())
+      request.resume()
+    })
+    const { call, tempDir } = await openUpstreamWorld()
+    expect(await call(url, 'B')).toMatchObject({ evidence: { reason: 'connection_lost' } })
+    expect(openFilesIn(tempDir)).toBe(0)
+  })
+})

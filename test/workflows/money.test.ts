@@ -1,0 +1,223 @@
+import { randomBytes } from 'node:crypto'
+import { WorkflowFailedError } from '@temporalio/client'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { createActivities } from '../../activities/createActivities.ts'
+import type { TaskStart } from '../../src/domain/execution.ts'
+import type { UpstreamCall } from '../../src/domain/upstreamCaller.ts'
+import type { UpstreamOutcome } from '../../src/domain/upstreamOutcome.ts'
+import { createIsCancelled } from '../../src/store/isCancelled.ts'
+import { createProduceImage } from '../../src/tasks/produceImage.ts'
+import { createCheckStep } from '../../src/tasks/reconcileChecks.ts'
+import { createSettleOrFail, createSettleStored } from '../../src/tasks/settleOrFail.ts'
+import { cancelWorkflow } from '../../src/temporal/cancelWorkflow.ts'
+import { fetchHistory } from '../../src/temporal/fetchHistory.ts'
+import { createReportRun } from '../../src/temporal/reportRun.ts'
+import { streamOf } from '../support/byteStreams.ts'
+import { stackStartMsMax } from '../support/embeddedStack.ts'
+import { balanceOf, insertTask } from '../support/insertTask.ts'
+import { openTestWorld } from '../support/openTestWorld.ts'
+import type { ReconcileWorld } from '../support/reconcileWorld.ts'
+import { openReconcileWorld, runStep, setTask, taskRow } from '../support/reconcileWorld.ts'
+import type { TemporalWorld } from '../support/temporalWorld.ts'
+import { handleOf, startTestWorker, testStart } from '../support/temporalWorld.ts'
+import { until } from '../support/until.ts'
+
+/** Every cell of src/tasks/money.md that Temporal has a part in: all real but the upstream's answer. */
+
+let world: ReconcileWorld
+let temporal: TemporalWorld
+const calls = new Map<string, PromiseWithResolvers<UpstreamOutcome>>()
+
+beforeAll(async () => {
+  world = await openReconcileWorld()
+  temporal = await openTestWorld()
+  const { attempts, blobs, pool } = world
+  const worker = await startTestWorker(
+    temporal.settings,
+    createActivities({
+      produceImage: createProduceImage({ attempts, blobs, callUpstream }),
+      settleOrFail: createSettleOrFail({ attempts, blobs }),
+      cancelTask: attempts.cancelTask,
+      isCancelled: createIsCancelled({ pool }),
+      onUnexpected: () => {},
+    }),
+  )
+  return async () => {
+    await worker.stop()
+    await temporal.close()
+    await world.close()
+  }
+}, stackStartMsMax)
+
+/** `idempotencyKey` is the task's id and the number of the first attempt of its chain. */
+function callUpstream({ idempotencyKey }: UpstreamCall): Promise<UpstreamOutcome> {
+  const call = Promise.withResolvers<UpstreamOutcome>()
+  calls.set(idempotencyKey.replace(/-\d+$/, ''), call)
+  return call.promise
+}
+
+const refused: UpstreamOutcome = {
+  class: 'refused',
+  evidence: { reason: 'rate_limited', httpStatus: 429 },
+  retryAfterMs: 300_000,
+}
+const unknown: UpstreamOutcome = { class: 'unknown', evidence: { reason: 'server_error' } }
+
+function image(): UpstreamOutcome {
+  const bytes = randomBytes(64)
+  return {
+    class: 'succeeded',
+    evidence: { reason: 'image', httpStatus: 200 },
+    image: {
+      mimeType: 'image/png',
+      bytes: bytes.length,
+      width: 1,
+      height: 1,
+      open: () => streamOf([bytes]),
+      discard: async () => {},
+    },
+    native: { response: { data: [{ b64_json: '' }] }, imagePath: ['data', 0, 'b64_json'] },
+  }
+}
+
+type Started = Awaited<ReturnType<typeof startedTask>>
+
+async function startedTask() {
+  await world.pool.query('delete from cooldown')
+  const inserted = await insertTask(world.pool)
+  const start: TaskStart = { ...testStart(), ...inserted }
+  await temporal.startTask(start)
+  await setTask(world.pool, inserted.taskId, { started_at: 'now()' })
+  const call = await until('the call', () => calls.get(inserted.taskId))
+  return { ...inserted, call, handle: handleOf(temporal, inserted.taskId) }
+}
+
+/** Its first call refused for five minutes: no work was done. */
+async function waitingTask(): Promise<Started> {
+  const task = await startedTask()
+  task.call.resolve(refused)
+  await until('the wait', async () => {
+    const { raw } = await task.handle.describe()
+    return raw.pendingActivities?.some(({ attempt }) => attempt === 2) === true ? true : undefined
+  })
+  return task
+}
+
+const end = ({ handle }: Started): Promise<unknown> =>
+  handle.result().catch((error: unknown) => error)
+const released = { available: 1000, held: 0, spent: 0 }
+const charged = { available: 990, held: 0, spent: 10 }
+
+/** One look of the reconciler at the task. */
+async function reconcile({ taskId }: Started): Promise<void> {
+  const { store, attempts, blobs } = world
+  await setTask(world.pool, taskId, { next_check_at: 'now()' })
+  await runStep(
+    createCheckStep({
+      store,
+      reportRun: createReportRun(temporal.temporal),
+      startTask: temporal.startTask,
+      cancelTask: attempts.cancelTask,
+      failTask: attempts.failTask,
+      settleStored: createSettleStored({ attempts, blobs }),
+    }),
+  )
+}
+
+async function money({ accountId }: Started) {
+  return balanceOf(world.pool, accountId)
+}
+
+describe('a task that nobody stops', () => {
+  it('is charged for its image, and tells Temporal nothing of its prompt', async () => {
+    const task = await startedTask()
+    task.call.resolve(image())
+    expect(await end(task)).toEqual({ outcome: 'succeeded' })
+    expect(await money(task)).toEqual(charged)
+    expect(await fetchHistory(temporal.temporal, task.taskId)).not.toContain('lighthouse')
+  })
+})
+
+describe('a cancelled workflow', () => {
+  it('costs nothing while its task waits out a refusal', async () => {
+    const task = await waitingTask()
+    await cancelWorkflow(temporal.temporal, task.taskId)
+    expect(await end(task)).toBeInstanceOf(WorkflowFailedError)
+    expect((await task.handle.describe()).status.name).toBe('CANCELLED')
+    expect(await taskRow(world.pool, task.taskId)).toMatchObject({ failureCode: 'cancelled' })
+    expect(await money(task)).toEqual(released)
+  })
+
+  it('ends as Cancelled too when the task was cancelled before', async () => {
+    const task = await waitingTask()
+    expect(await world.attempts.cancelTask(task.taskId)).toBe(true)
+    await cancelWorkflow(temporal.temporal, task.taskId)
+    await end(task)
+    expect((await task.handle.describe()).status.name).toBe('CANCELLED')
+    expect(await money(task)).toEqual(released)
+  })
+
+  it('finishes a call under way and is charged', async () => {
+    const task = await startedTask()
+    await cancelWorkflow(temporal.temporal, task.taskId)
+    await until('the refusal of the cancel', async () => {
+      const status: { cancel?: string } = await task.handle.query('status')
+      return status.cancel === 'kept' ? true : undefined
+    })
+    task.call.resolve(image())
+    expect(await end(task)).toEqual({ outcome: 'succeeded' })
+    expect(await money(task)).toEqual(charged)
+  })
+
+  it('goes on after a call of unknown outcome', async () => {
+    const task = await startedTask()
+    calls.delete(task.taskId)
+    task.call.resolve(unknown)
+    await cancelWorkflow(temporal.temporal, task.taskId)
+    const again = await until('the second call', () => calls.get(task.taskId))
+    again.resolve(image())
+    expect(await end(task)).toEqual({ outcome: 'succeeded' })
+    expect(await money(task)).toEqual(charged)
+  })
+})
+
+describe('a terminated workflow', () => {
+  it('costs nothing while its task waits out a refusal', async () => {
+    const task = await waitingTask()
+    await task.handle.terminate('an operator')
+    await reconcile(task)
+    expect(await taskRow(world.pool, task.taskId)).toMatchObject({ failureCode: 'cancelled' })
+    expect(await money(task)).toEqual(released)
+  })
+
+  it('is charged when its worker brings the image home', async () => {
+    const task = await startedTask()
+    await task.handle.terminate('an operator')
+    await reconcile(task)
+    expect(await taskRow(world.pool, task.taskId)).toMatchObject({ status: 'processing' })
+    task.call.resolve(image())
+    await until('the image', async () =>
+      (await taskRow(world.pool, task.taskId))?.status === 'succeeded' ? true : undefined,
+    )
+    expect(await money(task)).toEqual(charged)
+  })
+
+  it('costs nothing after a call of unknown outcome, and says so', async () => {
+    const task = await startedTask()
+    task.call.resolve(unknown)
+    await until('the closed attempt', async () => {
+      const { rowCount } = await world.pool.query(
+        `select from attempt where task_id = $1 and class = 'unknown'`,
+        [task.taskId],
+      )
+      return rowCount === 1 ? true : undefined
+    })
+    await task.handle.terminate('an operator')
+    await reconcile(task)
+    expect(await taskRow(world.pool, task.taskId)).toMatchObject({
+      failureCode: 'upstream_error',
+      workPossible: true,
+    })
+    expect(await money(task)).toEqual(released)
+  })
+})

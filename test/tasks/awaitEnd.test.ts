@@ -53,13 +53,15 @@ describe('awaitEnd', () => {
     await attempts.failTask(taskId, failure)
     const views = await Promise.all(waiting)
     expect(views.map(({ status }) => status)).toEqual(['failed', 'failed', 'failed'])
+    expect(patience.aborted).toBe(false)
     await ends.close()
   })
 
   it('learns of an end without notifications by its slow poll', async () => {
     const { ends, awaitEnd } = createWaiting(50)
     const { taskId } = await insertTask(database.pool)
-    const waiting = awaitEnd(taskId, AbortSignal.timeout(20_000))
+    const patience = AbortSignal.timeout(20_000)
+    const waiting = awaitEnd(taskId, patience)
     await expect.poll(listening).toBe(1)
     await database.pool.query(
       `update task set status = 'failed', failure_code = 'upstream_error',
@@ -67,6 +69,7 @@ describe('awaitEnd', () => {
       [taskId],
     )
     expect((await waiting).failure).toMatchObject({ code: 'upstream_error' })
+    expect(patience.aborted).toBe(false)
     await ends.close()
   })
 
@@ -93,12 +96,14 @@ describe('awaitEnd', () => {
     const attempts = await createTestAttempts(database.pool)
     const { ends, awaitEnd } = createWaiting(600_000)
     const { taskId } = await insertTask(database.pool)
-    const waiting = awaitEnd(taskId, AbortSignal.timeout(20_000))
+    const patience = AbortSignal.timeout(20_000)
+    const waiting = awaitEnd(taskId, patience)
     await expect.poll(listening).toBe(1)
     await listenersGone()
     await expect.poll(listening, { timeout: 5_000 }).toBe(1)
     await attempts.failTask(taskId, failure)
     expect((await waiting).status).toBe('failed')
+    expect(patience.aborted).toBe(false)
     await ends.close()
   })
 })

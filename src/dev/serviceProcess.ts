@@ -1,6 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
@@ -27,18 +26,18 @@ export function startServiceProcess(options: ServiceProcessOptions): ServiceProc
   const { name, environment, say } = options
   const script = fileURLToPath(new URL(`../${name}.ts`, import.meta.url))
   let child: ChildProcess | undefined
-  let stopping = false
+  const stopped = new AbortController()
 
   const run = async (): Promise<void> => {
-    while (!stopping) {
+    while (!stopped.signal.aborted) {
       child = spawn(process.execPath, [script, '--exit-with-parent'], {
         env: { ...environment },
         stdio: ['pipe', 'inherit', 'inherit'],
       })
       // A group of its own would outlive a kill of ours; in ours, Ctrl-C reaches it too and is ignored there.
-      const [code, signal] = (await once(child, 'exit')) as [number | null, string | null]
-      if (stopping) return
-      say(`The ${name} ended (${signal ?? `exit ${String(code)}`}); it is started again.`)
+      const end = await exitOf(child)
+      if (stopped.signal.aborted) return
+      say(`The ${name} ended (${end}); it is started again.`)
       await sleep(restartDelayMs)
     }
   }
@@ -46,14 +45,21 @@ export function startServiceProcess(options: ServiceProcessOptions): ServiceProc
 
   return {
     stop: async () => {
-      stopping = true
+      stopped.abort()
       child?.kill('SIGTERM')
       await running
     },
     kill: () => {
-      stopping = true
+      stopped.abort()
       child?.kill('SIGKILL')
     },
     pid: () => child?.pid,
   }
+}
+
+/** The signal's name, or `exit` and the code. */
+function exitOf(child: ChildProcess): Promise<string> {
+  return new Promise((resolve) => {
+    child.once('exit', (code, signal) => resolve(signal ?? `exit ${code ?? 0}`))
+  })
 }

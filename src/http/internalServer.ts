@@ -42,7 +42,7 @@ async function answer(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  switch (request.url?.split('?')[0]) {
+  switch (request.url?.split('?', 1)[0] ?? '') {
     case '/healthz':
       return send(response, 200, 'application/json', '{"status":"ok"}')
     case '/readyz': {

@@ -121,7 +121,7 @@ async function openAttempt(
     text: openSql,
     values: [task.taskId, n, channel.name, task.model, answerId, upstreamKey, leaseMs],
   })
-  const request = JSON.parse(task.request) as ImageRequest
+  const request: ImageRequest = JSON.parse(task.request)
   return { n, channel, answerId, upstreamKey, timeoutMs, hardEndMs, request }
 }
 

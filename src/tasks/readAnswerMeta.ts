@@ -20,7 +20,7 @@ export async function readAnswerMeta(
     throw new Error(`Bug: meta.json of ${answerId} is ${blob.bytes} bytes`)
   const chunks: Uint8Array[] = []
   for await (const chunk of blob.content) chunks.push(chunk)
-  const meta = JSON.parse(Buffer.concat(chunks).toString('utf8')) as AnswerMeta
+  const meta: AnswerMeta = JSON.parse(Buffer.concat(chunks).toString('utf8'))
   if (meta.version !== 1) throw new Error(`meta.json of ${answerId} has an unknown version`)
   return meta
 }

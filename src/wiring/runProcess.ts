@@ -24,7 +24,7 @@ export async function runProcess(
   } catch (error) {
     return exitOn(error)
   }
-  const pretty = process.stdout.isTTY === true
+  const pretty = process.stdout.isTTY
   const log = createLogger({ level: config.logLevel, process: name, pretty })
   process.on('unhandledRejection', (error) => log.error('unhandled rejection', { error }))
   try {

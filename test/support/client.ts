@@ -41,7 +41,8 @@ export function createClient(url: string, secret: string) {
     const answer = await submit(body, headers)
     const text = await answer.text()
     if (answer.status !== 202) throw new Error(`not accepted: ${answer.status} ${text}`)
-    return JSON.parse(text) as Submitted
+    const submitted: Submitted = JSON.parse(text)
+    return submitted
   }
 
   async function lookup(taskId: string): Promise<Response> {
@@ -62,7 +63,7 @@ export function createClient(url: string, secret: string) {
     for (;;) {
       const answer = await lookup(taskId)
       if (answer.status !== 200) throw new Error(`lookup: ${answer.status} ${await answer.text()}`)
-      const record = (await answer.json()) as TaskRecord
+      const record: TaskRecord = JSON.parse(await answer.text())
       seen?.push(record)
       if (record.status !== 'queued' && record.status !== 'processing') return record
       if (performance.now() > endsAt)

@@ -1,6 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { until } from './until.ts'
 
@@ -36,9 +35,11 @@ export async function startDarkroomProcess(options: {
   child.stderr.on('data', (chunk: Buffer) => chunks.push(chunk))
   const output = () => Buffer.concat(chunks).toString('utf8')
   let over = false
-  const ended = once(child, 'exit').then(([code, signal]) => {
-    over = true
-    return (signal ?? code) as number | string
+  const ended = new Promise<number | string>((resolve) => {
+    child.once('exit', (code, signal) => {
+      over = true
+      resolve(signal ?? code ?? 0)
+    })
   })
   await until(
     `${name} ready at ${readyUrl}`,

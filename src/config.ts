@@ -94,6 +94,15 @@ const variables = z.object({
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
+/** What `npm start` hands on to the programs it starts, as it got it itself. */
+export function inheritedEnvironment(): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(process.env).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, value]],
+    ),
+  )
+}
+
 /** Reads and checks every variable; an empty one counts as absent. Throws `ConfigError`. */
 export function readConfig(environment: Environment = process.env): Config {
   const present = Object.fromEntries(

@@ -1,4 +1,5 @@
 import type { Config } from '../config.ts'
+import { inheritedEnvironment } from '../config.ts'
 import { embeddedSecret } from './embeddedSecrets.ts'
 import type { OwnPorts } from './ownPorts.ts'
 import { simulatorCredentials, writeSimulatorChannels } from './simulatorChannels.ts'
@@ -15,7 +16,7 @@ export async function serviceEnvironment(
   simulatorUrl: string | undefined,
 ): Promise<Record<string, string>> {
   const { dataDir } = config
-  const given = process.env
+  const given = inheritedEnvironment()
   const publicUrl = given['PUBLIC_URL'] ?? `http://${config.host}:${ports.api}`
   const simulated =
     simulatorUrl === undefined

@@ -2,7 +2,13 @@ import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
-import { ConfigError, readConfig, required, runtimeFileName } from '../config.ts'
+import {
+  ConfigError,
+  inheritedEnvironment,
+  readConfig,
+  required,
+  runtimeFileName,
+} from '../config.ts'
 import { createPool } from '../store/createPool.ts'
 import { migrate } from '../store/migrate.ts'
 import { connectTemporal } from '../temporal/connect.ts'
@@ -88,7 +94,7 @@ async function startEmbedded(config: Config, started: Started, say: Say): Promis
     ports: { postgres: postgresPort, temporal: temporalPort, temporalUi: temporalUiPort },
     databaseUrl: config.databaseUrl,
     temporalAddress: config.temporalAddress,
-    env: process.env,
+    env: inheritedEnvironment(),
     say,
     withUi: true,
     durable: true,
@@ -118,13 +124,8 @@ function startProcesses(
   environment: Readonly<Record<string, string>>,
   say: Say,
 ): void {
-  const inherited = Object.fromEntries(
-    Object.entries(process.env).flatMap(([name, value]) =>
-      value === undefined ? [] : [[name, value]],
-    ),
-  )
   for (const name of ['worker', 'api'] as const) {
-    const all = { ...inherited, ...environment }
+    const all = { ...inheritedEnvironment(), ...environment }
     started.services.push(startServiceProcess({ name, environment: all, say }))
   }
 }

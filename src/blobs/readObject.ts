@@ -1,49 +1,58 @@
 import type { S3Client } from '@aws-sdk/client-s3'
 import { GetObjectCommand, HeadObjectCommand } from '@aws-sdk/client-s3'
-import { Readable } from 'node:stream'
 import type { BlobStore } from '../domain/blobStore.ts'
-import { s3Status } from './s3Error.ts'
+import { isS3Transient, s3Status } from './s3Error.ts'
+
+export type ObjectPlace = { readonly bucket: string; readonly key: string }
 
 /**
- * The size at once, the bytes only when iterated: an answer whose body nobody reads would keep one of the
- * client's sockets for ever.
+ * Fetched at a time, whole, into memory: a reader that pauses (a slow client of an asset, a slow
+ * upstream) then holds neither a connection nor its timeout.
  */
+const pieceBytes = 2 * 1024 * 1024
+const triesMax = 3
+
+/** The size at once, the bytes only when iterated. */
 export async function readObject(
   client: S3Client,
-  at: { readonly bucket: string; readonly key: string },
+  at: ObjectPlace,
   range?: { readonly first: number; readonly last: number },
 ): ReturnType<BlobStore['read']> {
   const size = await objectSize(client, at)
   if (size === undefined) return undefined
   const first = range?.first ?? 0
   const last = Math.min(range?.last ?? size - 1, size - 1)
-  const bytes = Math.max(0, last - first + 1)
   const content = async function* (): AsyncGenerator<Uint8Array> {
-    if (bytes === 0) return
-    const answer = await client.send(
-      new GetObjectCommand({ Bucket: at.bucket, Key: at.key, Range: `bytes=${first}-${last}` }),
-    )
-    if (!(answer.Body instanceof Readable)) throw new Error('The blob store sent no body')
-    yield* exactly(answer.Body, bytes)
+    for (let start = first; start <= last; start += pieceBytes) {
+      yield await fetchPiece(client, at, start, Math.min(start + pieceBytes - 1, last))
+    }
   }
-  return { bytes, content: content() }
+  return { bytes: Math.max(0, last - first + 1), content: content() }
 }
 
-/** A connection cut in the middle must not pass for a short blob. */
-async function* exactly(body: Readable, bytes: number): AsyncGenerator<Uint8Array> {
-  let read = 0
-  for await (const chunk of body) {
-    if (!(chunk instanceof Uint8Array)) throw new Error('Bug: a blob body yields bytes')
-    read += chunk.byteLength
-    yield chunk
-  }
-  if (read !== bytes) throw new Error('The blob store sent another number of bytes than announced')
-}
-
-async function objectSize(
+/** The SDK repeats a request without an answer; an answer that breaks off is repeated here. */
+async function fetchPiece(
   client: S3Client,
-  at: { readonly bucket: string; readonly key: string },
-): Promise<number | undefined> {
+  at: ObjectPlace,
+  first: number,
+  last: number,
+): Promise<Uint8Array> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      const range = `bytes=${first}-${last}`
+      const answer = await client.send(
+        new GetObjectCommand({ Bucket: at.bucket, Key: at.key, Range: range }),
+      )
+      const piece = await answer.Body?.transformToByteArray()
+      if (piece?.length === last - first + 1) return piece
+      throw new Error('The blob store sent another number of bytes than asked for')
+    } catch (error) {
+      if (tries >= triesMax || !isS3Transient(error)) throw error
+    }
+  }
+}
+
+async function objectSize(client: S3Client, at: ObjectPlace): Promise<number | undefined> {
   try {
     const head = await client.send(new HeadObjectCommand({ Bucket: at.bucket, Key: at.key }))
     return head.ContentLength ?? 0

@@ -1,0 +1,199 @@
+import { createHash } from 'node:crypto'
+import sharp from 'sharp'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Family } from '../../src/domain/models.ts'
+import { familyOf, modelIds } from '../../src/domain/models.ts'
+import { moneyOf } from '../support/books.ts'
+import type { Client, Submitted, TaskRecord } from '../support/client.ts'
+import { createClient } from '../support/client.ts'
+import { stackStartMsMax } from '../support/embeddedStack.ts'
+import { editBody, generateBody } from '../support/requestBodies.ts'
+import type { TestService } from '../support/service.ts'
+import { startTestService } from '../support/service.ts'
+
+let service: TestService
+let client: Client
+beforeAll(async () => {
+  service = await startTestService()
+  client = createClient(service.url, (await service.account()).secret)
+}, stackStartMsMax)
+afterAll(() => service.stop())
+
+const isoSeconds = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/
+
+async function bytesAt(url: string, headers: Record<string, string> = {}): Promise<Buffer> {
+  const answer = await fetch(url, { headers })
+  expect(answer.status).toBe(200)
+  return Buffer.from(await answer.arrayBuffer())
+}
+
+function assetOf(record: TaskRecord) {
+  const [asset, ...more] = record.output?.assets ?? []
+  expect(more).toEqual([])
+  if (asset === undefined) throw new Error(`${record.task_id} has no asset`)
+  return asset
+}
+
+type Image = { readonly url: string; readonly mimeType: string; readonly data: string }
+
+/** Where the families put an image into their native response: by address, and with its bytes inside. */
+const natives: Readonly<
+  Record<
+    Family,
+    {
+      find: (native: unknown) => unknown
+      byUrl: (i: Image) => object
+      inside: (i: Image) => object
+    }
+  >
+> = {
+  A: {
+    find: (native) => {
+      const parts: readonly object[] = Object(native).candidates[0].content.parts
+      return parts.find((part) => 'inlineData' in part || 'fileData' in part)
+    },
+    byUrl: ({ url, mimeType }) => ({ fileData: { mimeType, fileUri: url } }),
+    inside: ({ mimeType, data }) => ({ inlineData: { mimeType, data } }),
+  },
+  B: {
+    find: (native) => Object(native).data[0],
+    byUrl: ({ url }) => ({ url }),
+    inside: ({ data }) => ({ b64_json: data }),
+  },
+}
+
+const cases = modelIds.flatMap((model) => [
+  { model, action: 'generate', body: generateBody({ model }) },
+  { model, action: 'edit', body: editBody({ model }) },
+])
+
+describe.each(cases)('$model $action', ({ model, body }) => {
+  let accepted: Submitted
+  let record: TaskRecord
+  const seen: TaskRecord[] = []
+  beforeAll(async () => {
+    accepted = await client.accepted(body)
+    record = await client.ended(accepted.task_id, { seen, everyMs: 30 })
+  })
+
+  it('is accepted as queued, at the second that its record names', () => {
+    const { task_id, created_at } = accepted
+    expect(accepted).toEqual({ task_id, status: 'queued', created_at })
+    expect(Date.parse(record.created_at)).toBe(created_at * 1000)
+  })
+
+  it('succeeds, with exactly the fields of the record', () => {
+    const { url, mime_type } = assetOf(record)
+    expect(record).toEqual({
+      task_id: expect.stringMatching(/^task_[0-9A-Za-z]{32}$/),
+      model,
+      status: 'succeeded',
+      created_at: expect.stringMatching(isoSeconds),
+      progress: 100,
+      completed_at: expect.stringMatching(isoSeconds),
+      output: { assets: [{ type: 'image', url, mime_type }] },
+      result: expect.any(Object),
+    })
+    for (const live of seen.slice(0, -1)) {
+      const { task_id, created_at, status, progress } = live
+      expect(live).toEqual({ task_id, model, status, created_at, progress })
+    }
+  })
+
+  it('offers a decodable image at its address, without a header', async () => {
+    const { url, mime_type } = assetOf(record)
+    const { format } = await sharp(await bytesAt(url)).metadata()
+    expect(`image/${format}`).toBe(mime_type)
+    expect(familyOf(model) === 'A' || mime_type === 'image/png').toBe(true)
+  })
+
+  it('gives its native response by address, and with the same bytes inside at /result', async () => {
+    const { url, mime_type } = assetOf(record)
+    const data = (await bytesAt(url)).toString('base64')
+    const answer = await fetch(`${client.url}/v1/tasks/${record.task_id}/result`, {
+      headers: { authorization: client.authorization },
+    })
+    expect(answer.headers.get('content-type')).toBe('application/json')
+    const whole: unknown = await answer.json()
+    const { find, byUrl, inside } = natives[familyOf(model)]
+    const image = { url, mimeType: mime_type, data }
+    expect(find(record.result)).toMatchObject(byUrl(image))
+    expect(find(whole)).toMatchObject(inside(image))
+  })
+
+  it('is charged once', async () => {
+    expect(await moneyOf(service.pool, record.task_id)).toEqual(['hold', 'settle'])
+  })
+})
+
+describe('a task under way', () => {
+  it('moves forward only: its status, and its progress', async () => {
+    const model = 'familya-3.1-flash-lite-image'
+    const seen: TaskRecord[] = []
+    const prompt = 'A slow one [sim:delay ms=2500]'
+    const { task_id } = await client.accepted(generateBody({ model, prompt }))
+    await client.ended(task_id, { seen, everyMs: 40 })
+    const order = ['queued', 'processing', 'succeeded']
+    const statuses = seen.map(({ status }) => order.indexOf(status))
+    const progress = seen.map((record) => record.progress)
+    expect(statuses).toEqual(statuses.toSorted((a, b) => a - b))
+    expect(progress).toEqual(progress.toSorted((a, b) => a - b))
+    expect(new Set(progress).size).toBeGreaterThan(10)
+    expect(progress.slice(0, -1).every((percent) => percent <= 95)).toBe(true)
+  })
+
+  it('has no result yet: 409 in the short envelope', async () => {
+    const { task_id } = await client.accepted(generateBody({ prompt: 'x [sim:delay ms=1500]' }))
+    const answer = await fetch(`${client.url}/v1/tasks/${task_id}/result`, {
+      headers: { authorization: client.authorization },
+    })
+    expect(answer.status).toBe(409)
+    expect(await answer.json()).toEqual({
+      error: { code: 'task_not_finished', message: expect.any(String) },
+    })
+  })
+})
+
+describe('a succeeded task', () => {
+  it('never changes: later lookups on both paths give the same bytes', async () => {
+    const { task_id } = await client.accepted(generateBody())
+    await client.ended(task_id)
+    const headers = { authorization: client.authorization }
+    const bodies = await Promise.all(
+      ['tasks', 'task', 'tasks'].map(async (segment) =>
+        (await fetch(`${client.url}/v1/${segment}/${task_id}`, { headers })).text(),
+      ),
+    )
+    expect(new Set(bodies).size).toBe(1)
+  })
+
+  it('serves its image in parts, by tag and by HEAD', async () => {
+    const { task_id } = await client.accepted(generateBody())
+    const { url } = assetOf(await client.ended(task_id))
+    const whole = await bytesAt(url)
+    const head = await fetch(url, { method: 'HEAD' })
+    expect(head.headers.get('content-length')).toBe(String(whole.length))
+    expect(await head.text()).toBe('')
+    const etag = head.headers.get('etag') ?? ''
+    expect(etag).toContain(createHash('sha256').update(whole).digest('hex'))
+    const part = await fetch(url, { headers: { range: 'bytes=1-3' } })
+    expect(part.status).toBe(206)
+    expect(Buffer.from(await part.arrayBuffer())).toEqual(whole.subarray(1, 4))
+    expect((await fetch(url, { headers: { 'if-none-match': etag } })).status).toBe(304)
+  })
+
+  it('keeps its image from whoever changes the address', async () => {
+    const { task_id } = await client.accepted(generateBody())
+    const { url } = assetOf(await client.ended(task_id))
+    const other = (await client.accepted(generateBody())).task_id
+    const urls = [url.replace(task_id, other), `${url}x`, url.replace('signature=', 'signature=A')]
+    const answers = await Promise.all(
+      [...urls, url.replace(/\?.*/, '')].map(async (changed) => {
+        const answer = await fetch(changed)
+        return { status: answer.status, body: await answer.text() }
+      }),
+    )
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404]))
+    expect(new Set(answers.map(({ body }) => body)).size).toBe(1)
+  })
+})

@@ -73,7 +73,7 @@ describe('the call log', () => {
   it('notes a client that leaves while the work goes on', async () => {
     simulator.script({}, ['delay ms=5000'])
     const leaving = callB(simulator, bodyB('leave'), { signal: AbortSignal.timeout(150) })
-    await expect(leaving).rejects.toThrow()
+    await expect(leaving).rejects.toThrow(/timeout/)
     await expect
       .poll(() => simulator.calls()[0])
       .toMatchObject({ clientAborted: true, billed: true, status: null })

@@ -1,9 +1,13 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import {
   findDirectives,
   parseFault,
   withoutDirectives,
 } from '../../../src/dev/simulator/directives.ts'
+import { faultKinds } from '../../../src/dev/simulator/faults.ts'
+
+const sources = new URL('../../../src/dev/simulator/', import.meta.url)
 
 describe('a directive', () => {
   it('sets fields by their names with a hyphen, numbers as numbers', () => {
@@ -40,5 +44,18 @@ describe('a directive', () => {
 
   it('is left out of what a person sees', () => {
     expect(withoutDirectives('a [sim:429 retry-after=3]bicycle [2]').trim()).toBe('a  bicycle [2]')
+  })
+
+  it('of every kind is explained in the README, which explains no other', () => {
+    const readme = readFileSync(new URL('README.md', sources), 'utf8')
+    const rows = readme.matchAll(/^\| `([a-z0-9-]+)` +\|/gm)
+    expect(new Set(Array.from(rows, ([, kind]) => kind))).toEqual(new Set(faultKinds))
+  })
+
+  it('given as an example in the README can be read', () => {
+    const readme = readFileSync(new URL('README.md', sources), 'utf8')
+    const { faults, problem } = findDirectives(readme)
+    expect(problem).toBeNull()
+    expect(faults.length).toBeGreaterThan(3)
   })
 })

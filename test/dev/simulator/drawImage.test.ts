@@ -113,6 +113,8 @@ describe('a drawn image', () => {
     const tiny = await draw(order, 0)
     expect(await sharp(tiny).metadata()).toMatchObject({ width: 16, height: 16, format: 'png' })
     expect(Buffer.compare(tiny, await draw({ ...order, prompt: 'other' }, 0))).not.toBe(0)
+    const withSource = await draw({ ...order, sources: [sourceOf(await pngOf(8, 8))] }, 0)
+    expect(Buffer.compare(tiny, withSource)).not.toBe(0)
     const bytes = Buffer.from('any bytes')
     expect(await createDrawImage(bytes)(order, 0)).toBe(bytes)
   })

@@ -89,7 +89,7 @@ describe('the simulated family A', () => {
   })
 
   it.each([
-    ['an unknown field', { ...(bodyA('x') as object), colour: 'red' }, /Unknown name "colour"/],
+    ['an unknown field', { ...bodyA('x'), colour: 'red' }, /Unknown name "colour"/],
     ['an unknown field deep inside', bodyA('x', [], { imageConfig: { dpi: 3 } }), /"dpi" at/],
     ['several candidates', bodyA('x', [], { candidateCount: 2 }), /candidates/],
     ['a request without text', { contents: [{ parts: [{ text: '' }] }] }, /no text/],

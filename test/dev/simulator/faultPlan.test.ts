@@ -86,5 +86,6 @@ describe('faults by script', () => {
     expect(simulator.release({ prompt: 'other' })).toBe(0)
     await expect.poll(() => simulator.release({ prompt: 'held' })).toBe(1)
     expect((await answer).status).toBe(200)
+    expect(simulator.release()).toBe(0)
   })
 })

@@ -17,7 +17,7 @@ describe('the simulator', () => {
       .poll(() => simulator.calls().map((call) => call.finishedAt !== null))
       .toEqual([true, true, true])
     expect(simulator.calls().some((call) => call.clientAborted)).toBe(false)
-    await expect(fetch(simulator.url)).rejects.toThrow()
+    await expect(fetch(simulator.url)).rejects.toThrow('fetch failed')
   })
 
   it('takes as long as it is told', async () => {

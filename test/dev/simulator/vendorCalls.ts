@@ -6,12 +6,11 @@ export type Answer = {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** `$` when the body is no JSON. */
+  /** `{ $: 'not JSON' }` when the body is none. */
   readonly json: Json
 }
 
-type JsonValue = string | number | boolean | null | Json | JsonValue[]
-export type Json = { [key: string]: JsonValue }
+export type Json = Record<string, unknown>
 
 export async function callA(
   simulator: Simulator,
@@ -63,14 +62,20 @@ async function post(url: string, init: RequestInit): Promise<Answer> {
 
 function parse(text: string): Json {
   try {
-    return JSON.parse(text) as Json
+    const json: unknown = JSON.parse(text)
+    return isJson(json) ? json : { $: json }
   } catch {
     return { $: 'not JSON' }
   }
 }
 
+/** Arrays too: their indexes are keys. */
+function isJson(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null
+}
+
 /** A body for family A with one text, and the images after it. */
-export function bodyA(text: string, images: readonly Buffer[] = [], config?: unknown): unknown {
+export function bodyA(text: string, images: readonly Buffer[] = [], config?: unknown): Json {
   const inline = images.map((image) => ({
     inlineData: { mimeType: 'image/png', data: image.toString('base64') },
   }))
@@ -88,19 +93,13 @@ export const bodyB = (prompt: string, more: Json = {}): Json => ({
 
 /** Follows `path`; undefined when there is nothing. */
 export function at(json: unknown, ...path: (string | number)[]): unknown {
-  return path.reduce<unknown>(
-    (value, key) =>
-      typeof value === 'object' && value !== null
-        ? (value as Record<string | number, unknown>)[key]
-        : undefined,
-    json,
-  )
+  return path.reduce<unknown>((value, key) => (isJson(value) ? value[key] : undefined), json)
 }
 
 /** The parts of family A's first candidate. */
-export function partsOf({ json }: Answer): Record<string, unknown>[] {
+export function partsOf({ json }: Answer): Json[] {
   const parts = at(json, 'candidates', 0, 'content', 'parts')
-  return Array.isArray(parts) ? (parts as Record<string, unknown>[]) : []
+  return Array.isArray(parts) ? parts.filter(isJson) : []
 }
 
 /** The images of an answer of either family, decoded from base64. */

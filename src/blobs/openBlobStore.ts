@@ -45,7 +45,7 @@ async function openS3(url: URL, deps: BlobStoreDeps): Promise<OpenBlobStore> {
     client,
     bucket: url.hostname,
     namePrefix: path === '' ? '' : `${path}/`,
-    tempDirectory: join(deps.tempDir, 'blob-uploads'),
+    tempDirectory: join(deps.tempDir, 'darkroom-uploads'),
     randomBytes: deps.randomBytes,
     nowMs: deps.nowMs,
   })

@@ -62,7 +62,7 @@ const lastingQuota = /per_?-?(?:day|week|month)|spend/i
 const exhaustedText =
   /credits? (?:are|is|balance is) (?:depleted|exhausted)|spend(?:ing)? (?:cap|limit)/i
 /** Nor for a prompt refused before the model saw it. */
-const moderationText = /violat\w+ .*polic|safety (?:system|polic)|content polic/i
+const moderationText = /violat\w{1,5} .{0,80}polic|safety (?:system|polic)|content polic/i
 /** Family A's 400 for a place it does not serve and for a project without billing, never for a request. */
 const accountWords: readonly string[] = ['failed_precondition']
 

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { readdirSync } from 'node:fs'
-import { array, assert, asyncProperty, constantFrom, nat, record, string } from 'fast-check'
+import { array, assert, asyncProperty } from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { openBlobStore } from '../../src/blobs/openBlobStore.ts'
 import type { BlobStore } from '../../src/domain/blobStore.ts'
@@ -8,6 +8,7 @@ import { BlobExistsError } from '../../src/domain/blobStore.ts'
 import { newUploadId } from '../../src/domain/ids.ts'
 import { collect, streamOf } from '../support/byteStreams.ts'
 import { tempFolder } from '../support/tempFolder.ts'
+import { acts, modelActs, readText, step, text } from './blobStoreModel.ts'
 
 const sizes = [0, 1, 65_536, 3 * 1024 * 1024 + 7]
 const malformedKeys = [
@@ -213,43 +214,8 @@ export function blobStoreContract(name: string, place: (folder: string) => strin
   })
 }
 
-const step = record({
-  act: constantFrom('put' as const, 'read' as const, 'delete' as const),
-  id: nat(1),
-  name: constantFrom('image', 'meta.json'),
-  content: string({ maxLength: 20 }),
-})
-
-const prefixOf = (key: string): string => key.split('/', 1)[0] ?? ''
-
-const acts = {
-  put: (store: BlobStore, key: string, content: string) =>
-    store.put(key, text(content), {}).then(
-      () => 'stored',
-      () => 'refused',
-    ),
-  read: (store: BlobStore, key: string) => readText(store, key),
-  delete: (store: BlobStore, key: string) => store.deletePrefix(prefixOf(key)),
-}
-
-const modelActs = {
-  put(model: Map<string, string>, key: string, content: string) {
-    if (model.has(key)) return 'refused'
-    model.set(key, content)
-    return 'stored'
-  },
-  read: (model: Map<string, string>, key: string) => model.get(key),
-  delete(model: Map<string, string>, key: string) {
-    for (const known of model.keys()) if (prefixOf(known) === prefixOf(key)) model.delete(known)
-  },
-}
-
 function* chunked(bytes: Uint8Array): Generator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += 50_001) yield bytes.subarray(at, at + 50_001)
-}
-
-function text(content: string): AsyncIterable<Uint8Array> {
-  return streamOf([Buffer.from(content)])
 }
 
 async function* halves(between: () => Promise<void>): AsyncGenerator<Uint8Array> {
@@ -260,9 +226,4 @@ async function* halves(between: () => Promise<void>): AsyncGenerator<Uint8Array>
 
 async function contentOf(found: Awaited<ReturnType<BlobStore['read']>>): Promise<Buffer> {
   return found === undefined ? Buffer.alloc(0) : await collect(found.content)
-}
-
-async function readText(store: BlobStore, key: string): Promise<string | undefined> {
-  const found = await store.read(key)
-  return found === undefined ? undefined : (await collect(found.content)).toString()
 }

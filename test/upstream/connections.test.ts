@@ -1,49 +1,11 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import type { BlobStore } from '../../src/domain/blobStore.ts'
-import { collect } from '../support/byteStreams.ts'
-import { listen, portOf } from '../support/httpServer.ts'
-import { redPixelPng } from '../support/images.ts'
+import { describe, expect, it } from 'vitest'
+import { goodAnswer, listenAnswering, listenRaw } from '../support/upstreamServers.ts'
 import { openUpstreamWorld } from '../support/upstreamWorld.ts'
 
 const notSent = { class: 'refused', evidence: { reason: 'not_sent' } }
 const lost = { class: 'unknown', evidence: { reason: 'connection_lost' } }
-const goodAnswer = JSON.stringify({
-  created: 1,
-  data: [{ b64_json: redPixelPng.toString('base64') }],
-})
-
-/** A raw TCP server; `serve` sees every connection. */
-async function listenRaw(serve: (socket: Socket) => void): Promise<string> {
-  const sockets = new Set<Socket>()
-  const server = createServer((socket) => {
-    sockets.add(socket)
-    socket.on('error', () => {})
-    serve(socket)
-  })
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  return `127.0.0.1:${await portOf(server)}`
-}
-
-/** Answers once the whole request has been read. */
-async function listenAnswering(
-  answer: (response: ServerResponse, request: IncomingMessage, count: number) => void,
-): Promise<{ url: string; count: () => number }> {
-  let count = 0
-  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    count += 1
-    await collect(request)
-    answer(response, request, count)
-  }
-  const url = await listen((request, response) => void serve(request, response).catch(() => {}))
-  return { url, count: () => count }
-}
 
 describe('connections to the upstream', () => {
   it('knows that nothing was sent to a port where nobody listens', async () => {
@@ -177,57 +139,6 @@ describe('connections to the upstream', () => {
     })
   })
 
-  it('sends nothing that could be acted on when an input is missing', async () => {
-    const { call, storeInput } = await openUpstreamWorld()
-    const there = await storeInput(redPixelPng, 'image/png')
-    const complete: string[] = []
-    const { url } = await listenAnswering((_, request) => complete.push(request.url ?? ''))
-    const inputs = [there, { ...there, blobKey: 'in1/0' }]
-    const request = { action: 'edit', inputs } as const
-    expect(await call(url, 'A', { request })).toEqual(notSent)
-    expect(await call(url, 'B', { request })).toEqual(notSent)
-    const shorter = [{ ...there, bytes: there.bytes - 1 }]
-    expect(await call(url, 'B', { request: { action: 'edit', inputs: shorter } })).toEqual(notSent)
-    expect(complete).toEqual([])
-  })
-
-  it('reads no more of 64 MiB of inputs than the upstream takes', async () => {
-    let readBytes = 0
-    const counting = (blobs: BlobStore): BlobStore => ({
-      ...blobs,
-      read: async (key, range) => {
-        const found = await blobs.read(key, range)
-        return found && { ...found, content: counted(found.content) }
-      },
-    })
-    async function* counted(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-      for await (const chunk of content) {
-        readBytes += chunk.byteLength
-        yield chunk
-      }
-    }
-    const { call, storeInput } = await openUpstreamWorld(counting)
-    const input = await storeInput(Buffer.alloc(4 * 1024 * 1024, 7), 'image/png')
-    const inputs = Array.from({ length: 16 }, () => input)
-    const gate = Promise.withResolvers<void>()
-    let received = 0
-    const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-      await gate.promise
-      for await (const chunk of request) received += Buffer.from(chunk).length
-      response.end(goodAnswer)
-    }
-    const url = await listen((request, response) => void serve(request, response))
-    const calling = call(url, 'B', { request: { action: 'edit', inputs } })
-    await sleep(300)
-    expect(readBytes).toBeGreaterThan(0)
-    // What the two sockets buffer, and little more.
-    expect(readBytes).toBeLessThan(16 * 1024 * 1024)
-    gate.resolve()
-    expect(await calling).toMatchObject({ class: 'succeeded' })
-    expect(readBytes).toBe(64 * 1024 * 1024)
-    expect(received).toBeGreaterThan(readBytes)
-  })
-
   it('keeps of a request id only what is harmless in a log', async () => {
     const { call } = await openUpstreamWorld()
     const { url } = await listenAnswering((response) => {
@@ -236,17 +147,5 @@ describe('connections to the upstream', () => {
     })
     const { evidence } = await call(url, 'B')
     expect(evidence.upstreamRequestId).toMatch(/^ab-1scriptx{118}$/)
-  })
-
-  it('answers while the upload is still under way when the upstream refuses early', async () => {
-    const { call, storeInput } = await openUpstreamWorld()
-    const input = await storeInput(Buffer.alloc(8 * 1024 * 1024, 7), 'image/png')
-    const inputs = Array.from({ length: 8 }, () => input)
-    const url = await listen((_request, response) => {
-      response.writeHead(413, { 'content-type': 'application/json' })
-      response.end(JSON.stringify({ error: { message: 'too large', type: 'x', code: null } }))
-    })
-    const outcome = await call(url, 'A', { request: { action: 'edit', inputs } })
-    expect(outcome).toMatchObject({ class: 'rejected', code: 'upstream_invalid_request' })
   })
 })

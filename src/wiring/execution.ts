@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Config } from '../config.ts'
+import type { AttemptStore } from '../domain/attemptStore.ts'
+import type { Channel } from '../domain/channel.ts'
+import type { Family } from '../domain/models.ts'
+import { createAttemptStore } from '../store/attemptStore.ts'
+import type { SeenOutcome } from '../tasks/produceImage.ts'
+import { createProduceImage } from '../tasks/produceImage.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { createUpstreamCaller } from '../upstream/createUpstreamCaller.ts'
+import { createUpstreamAgent } from '../upstream/upstreamAgent.ts'
+import type { Installation } from './installation.ts'
+
+/** What brings tasks to their end, for activities and reconciler alike. */
+export type Execution = {
+  readonly attempts: AttemptStore
+  readonly produceImage: ReturnType<typeof createProduceImage>
+  readonly close: () => Promise<void>
+}
+
+/** The execution of tasks over the parts of one worker. */
+export function createExecution(
+  config: Config,
+  parts: {
+    readonly installation: Installation
+    readonly log: Logger
+    readonly metrics: Metrics
+  },
+): Execution {
+  const { pool, blobs, operation } = parts.installation
+  const agent = createUpstreamAgent()
+  const attempts = createAttemptStore({
+    pool,
+    randomBytes,
+    random: Math.random,
+    channelsOf: (family) => channelsOf(operation.channels, family),
+    callsMax: config.upstreamCallsMax,
+    retentionSeconds: config.retentionSeconds,
+    tombstoneSeconds: config.tombstoneSeconds,
+  })
+  const callUpstream = createUpstreamCaller({
+    blobs,
+    capabilities: operation.capabilities,
+    tempDir: join(tmpdir(), 'darkroom-answers'),
+    dispatcher: agent,
+  })
+  const onOutcome = (seen: SeenOutcome) => reportOutcome(seen, parts.log, parts.metrics)
+  return {
+    attempts,
+    produceImage: createProduceImage({ attempts, blobs, callUpstream, onOutcome }),
+    close: () => agent.close(),
+  }
+}
+
+export function channelsOf(channels: readonly Channel[], family: Family): readonly Channel[] {
+  return channels.filter((channel) => channel.family === family)
+}
+
+function reportOutcome(
+  { taskId, attempt, channel, outcome }: SeenOutcome,
+  log: Logger,
+  metrics: Metrics,
+): void {
+  const { reason, httpStatus, upstreamRequestId, latencyMs } = outcome.evidence
+  metrics.upstreamCall({ channel, class: outcome.class, reason, latencyMs })
+  log.info('upstream call', {
+    taskId,
+    attempt,
+    channel,
+    class: outcome.class,
+    reason,
+    ...(httpStatus === undefined ? {} : { httpStatus }),
+    ...(upstreamRequestId === undefined ? {} : { upstreamRequestId }),
+    ...(latencyMs === undefined ? {} : { durationMs: Math.round(latencyMs) }),
+  })
+}

@@ -6,6 +6,7 @@ import { catchErrors } from './catchErrors.ts'
 import { cors } from './cors.ts'
 import { installRoutes } from './installRoutes.ts'
 import { observeRequest } from './observeRequest.ts'
+import { requireHost } from './requireHost.ts'
 import { startRequest } from './startRequest.ts'
 import { createSyncWaits } from './syncWaits.ts'
 
@@ -26,6 +27,7 @@ export function createApp(deps: ApiDeps): Koa<ApiState> {
   app.use(observeRequest(deps))
   app.use(cors())
   app.use(catchErrors(deps))
+  app.use(requireHost())
   installRoutes(app, parts)
   return app
 }

@@ -31,7 +31,8 @@ export function createServer(app: Koa<ApiState>, deps: Pick<ApiDeps, 'randomByte
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
     connectionsCheckingInterval: connectionsCheckMs,
-    requireHostHeader: true,
+    // Checked by `requireHost.ts`, which answers in our envelope.
+    requireHostHeader: false,
     insecureHTTPParser: false,
   })
   const handle = app.callback()

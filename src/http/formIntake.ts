@@ -38,7 +38,7 @@ export function createFormParser(contentType: string, events: FormEvents): Busbo
     limits: {
       parts: partsMax,
       fields: partsMax,
-      files: 1,
+      files: partsMax,
       fieldSize: requestTextBytesMax,
       fileSize: inputImageBytesMax,
       headerPairs: partHeadersMax,
@@ -46,6 +46,7 @@ export function createFormParser(contentType: string, events: FormEvents): Busbo
     },
   })
   const { text, image, refuse } = events
+  let images = 0
   parser.on('field', (name, value, _nameCut, valueCut) => {
     const failure = refusalOfText(name, value, valueCut)
     if (failure === undefined) text(name, value)
@@ -55,12 +56,13 @@ export function createFormParser(contentType: string, events: FormEvents): Busbo
     // Errors of the form itself are told by the parser's own event.
     content.on('error', () => {})
     if (name === undefined || !imageNames.includes(name)) return refuse(unknownPart(name))
+    images += 1
+    if (images > 1) return refuse(oneImageOnly)
     content.once('limit', () => refuse(imageTooLarge))
     image(content)
   })
-  parser.once('filesLimit', () => refuse(oneImageOnly))
   parser.once('partsLimit', () => refuse(unreadable('The form has too many parts.')))
-  parser.once('error', () => refuse(unreadable('The form is malformed or ends too early.')))
+  parser.on('error', () => refuse(unreadable('The form is malformed or ends too early.')))
   return parser
 }
 

@@ -19,8 +19,17 @@ export function installRoutes(app: Koa<ApiState>, parts: ApiParts): void {
       if (failure !== undefined) writeFailure(context, failure)
     })
   }
+  app.use(plainColon)
   app.use(router.routes())
   app.use(noRoute(router))
+}
+
+/** Clients that encode a path segment as a whole write the colon of v1beta's methods as `%3A`. */
+const plainColon: Koa.Middleware<ApiState> = (context, next) => {
+  if (/^\/v1beta\/.*%3a/i.test(context.path)) {
+    context.path = context.path.replaceAll(/%3a/gi, ':')
+  }
+  return next()
 }
 
 /** The key is checked before a byte of the body is read. */

@@ -21,7 +21,7 @@ export type JsonDocument<Taken> = {
 }
 
 /** Fed to the parser at a time, however large the source's chunks are. */
-const feedBytesMax = 64 * 1024
+const feedBytesMax = 16 * 1024
 
 /**
  * Reads one JSON document from a byte stream, in memory except for the strings that `divert` names:

@@ -28,6 +28,7 @@ export type FakeTasks = {
   refusal: JsonObject | undefined
   readonly change: (taskId: string, changed: Partial<TaskView>) => void
   readonly succeed: (taskId: string, native?: AnswerMeta['native']) => Promise<void>
+  readonly newestId: () => string
 }
 
 export const familyBNative: AnswerMeta['native'] = {
@@ -134,6 +135,7 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
     refusal: undefined,
     change,
     succeed: finish,
+    newestId: () => [...tasks.keys()].at(-1) ?? '',
   }
   return fake
 }

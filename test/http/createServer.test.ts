@@ -1,0 +1,103 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { errorResponse } from '../../src/schema/responses.ts'
+import type { TestApi } from '../support/testApi.ts'
+import { startTestApi } from '../support/testApi.ts'
+
+let api: TestApi
+beforeAll(async () => {
+  api = await startTestApi()
+})
+afterAll(() => api.close())
+
+const body = JSON.stringify({
+  model: 'familyb-image-2-vip',
+  action: 'generate',
+  prompt: 'a lighthouse',
+})
+
+function head(lines: readonly string[], length: number = body.length): string {
+  const all = [
+    'POST /v1/images/tasks HTTP/1.1',
+    'Host: x',
+    'Content-Type: application/json',
+    `Content-Length: ${length}`,
+    ...lines,
+  ]
+  return `${all.join('\r\n')}\r\n\r\n`
+}
+
+const key = 'Authorization: Bearer sk-a'
+
+describe('a client that expects 100-continue', () => {
+  async function answerTo(lines: readonly string[], length?: number) {
+    const socket = connect(api.port, '127.0.0.1')
+    socket.write(head([...lines, 'Expect: 100-continue'], length))
+    const [first] = await once(socket, 'data')
+    return { socket, first: String(first) }
+  }
+
+  it('is told to go on once it may', async () => {
+    const { socket, first } = await answerTo([key])
+    expect(first).toBe('HTTP/1.1 100 Continue\r\n\r\n')
+    socket.write(body)
+    const [second] = await once(socket, 'data')
+    expect(String(second)).toMatch(/^HTTP\/1.1 202 /)
+    expect(String(second)).not.toContain('Connection: close')
+    socket.destroy()
+  })
+
+  it.each([
+    ['without a key', [], undefined, 401],
+    ['beyond the ingress limit', [key], 5 * 1024 * 1024, 413],
+    ['with an empty idempotency key', [key, 'Idempotency-Key:'], undefined, 400],
+  ])('is refused before its body: %s', async (_what, lines, length, status) => {
+    const { socket, first } = await answerTo(lines, length)
+    expect(first).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+    expect(first).toContain('Connection: close')
+    socket.destroy()
+  })
+})
+
+describe('what is no request', () => {
+  const plain = 'GET /healthz HTTP/1.1\r\nHost: x\r\n'
+  it.each([
+    ['no HTTP at all', 'hello\r\n\r\n', 400],
+    ['no host', 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
+    ['two hosts', `${plain}Host: y\r\nConnection: close\r\n\r\n`, 400],
+    ['two lengths', `${plain}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`, 400],
+    ['length and chunks', `${plain}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n`, 400],
+    ['NUL in a header', `${plain}X: a\0b\r\n\r\n`, 400],
+    ['headers beyond 16 KiB', `${plain}X: ${'a'.repeat(17_000)}\r\n\r\n`, 431],
+  ])('is refused in the same envelope: %s', async (_what, bytes, status) => {
+    const answer = await api.raw(bytes)
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+    errorResponse.parse(JSON.parse(answer.split('\r\n\r\n')[1] ?? ''))
+    expect(answer).toMatch(/\r\nConnection: close\r\n/i)
+  })
+})
+
+describe('a connection', () => {
+  it('is kept for the next request after an answer', async () => {
+    const socket = connect(api.port, '127.0.0.1')
+    for (let i = 0; i < 3; i++) {
+      socket.write(head([key]) + body)
+      const [answer] = await once(socket, 'data')
+      expect(String(answer)).toMatch(/^HTTP\/1.1 202 /)
+    }
+    socket.destroy()
+  })
+
+  it('is read on after a refusal midway, and then kept', async () => {
+    const socket = connect(api.port, '127.0.0.1')
+    const long = `not json ${'x'.repeat(1024 * 1024)}`
+    socket.write(head([key], long.length) + long.slice(0, 5000))
+    const [refusal] = await once(socket, 'data')
+    expect(String(refusal)).toMatch(/^HTTP\/1.1 400 /)
+    socket.write(long.slice(5000) + head([key]) + body)
+    const [answer] = await once(socket, 'data')
+    expect(String(answer)).toMatch(/^HTTP\/1.1 202 /)
+    socket.destroy()
+  })
+})

@@ -1,0 +1,162 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { imagesResponse } from '../../src/schema/responses.ts'
+import type { FormPart } from '../support/forms.ts'
+import { formBody, formType } from '../support/forms.ts'
+import { redPixelPng } from '../support/images.ts'
+import type { TestApi } from '../support/testApi.ts'
+import { startTestApi } from '../support/testApi.ts'
+
+let api: TestApi
+beforeAll(async () => {
+  api = await startTestApi({ ingressLimitBytes: 32 * 1024 * 1024 })
+})
+afterAll(() => api.close())
+
+const path = '/v1/images/edits'
+const model: FormPart = { name: 'model', value: 'familyb-image-2-web' }
+const prompt: FormPart = { name: 'prompt', value: 'a lighthouse, größer' }
+const image: FormPart = { name: 'image', filename: 'a.png', type: 'image/png', value: redPixelPng }
+
+function post(parts: readonly FormPart[]): Promise<Response> {
+  const body = new Uint8Array(formBody(parts))
+  return api.send(path, { method: 'POST', body, headers: { 'Content-Type': formType } })
+}
+
+/** Finishes the next accepted task as soon as it is there. */
+async function finishNext(): Promise<void> {
+  const count = api.tasks.accepted.length
+  await expect.poll(() => api.tasks.accepted.length).toBe(count + 1)
+  await api.tasks.succeed(api.tasks.newestId())
+}
+
+async function errorOf(response: Response): Promise<unknown> {
+  const body: unknown = await response.json()
+  return Reflect.get(Object(body), 'error')
+}
+
+describe('an edits form', () => {
+  it.each([
+    ['as a client library sends it', [model, prompt, image]],
+    ['image first', [image, prompt, model]],
+    ['a list of one', [model, prompt, { ...image, name: 'image[]' }]],
+    ['a stream without name or type', [model, prompt, { name: 'image', value: redPixelPng }]],
+    ['octets', [model, prompt, { ...image, type: 'application/octet-stream' }]],
+    ['a wrong type', [model, prompt, { ...image, type: 'image/webp' }]],
+    ['a number as text', [model, prompt, image, { name: 'n', value: '1' }]],
+    ['texts typed as octets', [model, { ...prompt, type: 'application/octet-stream' }, image]],
+  ] as const)('is taken: %s', async (_what, parts) => {
+    const [response] = await Promise.all([post(parts), finishNext()])
+    expect(response.status).toBe(200)
+    imagesResponse.parse(await response.json())
+    const { request, uploadId } = api.tasks.accepted.at(-1) ?? {}
+    expect(request).toMatchObject({
+      route: 'images.edits',
+      body: { prompt: 'a lighthouse, größer' },
+      inputs: [{ blobKey: `${uploadId}/0`, mimeType: 'image/png', bytes: redPixelPng.length }],
+    })
+  })
+
+  it('is taken from an official client, in chunks of unknown length', async () => {
+    const form = new FormData()
+    form.set('model', 'familyb-image-2-web')
+    form.set('prompt', 'x')
+    form.set('image', new Blob([new Uint8Array(redPixelPng)]))
+    const [response] = await Promise.all([
+      api.send(path, { method: 'POST', body: form }),
+      finishNext(),
+    ])
+    expect(response.status).toBe(200)
+  })
+
+  it.each([
+    ['no image', [model, prompt], 'missing_required_parameter', 'image'],
+    ['no prompt', [model, image], 'missing_required_parameter', 'prompt'],
+    ['two images', [model, prompt, image, image], 'invalid_value', 'image'],
+    ['an empty image', [model, prompt, { ...image, value: '' }], 'invalid_image', 'image'],
+    ['text for an image', [model, prompt, { ...image, value: 'x' }], 'invalid_image', 'image'],
+    [
+      'half an image',
+      [model, prompt, { ...image, value: redPixelPng.subarray(0, 60) }],
+      'invalid_image',
+      'image',
+    ],
+    [
+      'an image beyond 20 MiB',
+      [model, prompt, { ...image, value: Buffer.alloc(20 * 1024 * 1024 + 1) }],
+      'invalid_image',
+      'image',
+    ],
+    ['a mask', [model, prompt, image, { ...image, name: 'mask' }], 'unknown_parameter', 'mask'],
+    [
+      'an unknown text',
+      [model, prompt, image, { name: 'user', value: 'x' }],
+      'unknown_parameter',
+      'user',
+    ],
+    ['a text twice', [model, prompt, prompt, image], 'invalid_value', 'prompt'],
+    ['NUL', [model, { ...prompt, value: 'a\0' }, image], 'invalid_value', 'prompt'],
+    ['n of 2', [model, prompt, image, { name: 'n', value: '2' }], 'invalid_value', 'n'],
+    [
+      'a model of family A',
+      [{ ...model, value: 'familya-3-pro-image' }, prompt, image],
+      'model_not_found',
+      'model',
+    ],
+    ['a part without a name', [model, { value: 'x' }], 'read_request_body_failed', null],
+    [
+      'a hundred parts',
+      Array.from({ length: 100 }, (_, i) => ({ name: `n${i}`, value: 'x' })),
+      'unknown_parameter',
+      'n0',
+    ],
+  ] as const)('is refused with %s, and leaves nothing', async (_what, parts, code, param) => {
+    const before = api.blobs.content.size
+    const response = await post(parts)
+    expect(response.status).toBe(400)
+    expect(await errorOf(response)).toMatchObject({ code, param })
+    expect(api.tasks.openUploads.size).toBe(0)
+    expect(api.blobs.content.size).toBe(before)
+  })
+
+  it.each([
+    ['JSON', 'application/json'],
+    ['no boundary', 'multipart/form-data'],
+    ['another kind of multipart', 'multipart/mixed; boundary=x'],
+  ])('is refused as %s', async (_what, type) => {
+    const response = await api.send(path, {
+      method: 'POST',
+      body: 'x',
+      headers: { 'Content-Type': type },
+    })
+    expect(response.status).toBe(400)
+    expect(await errorOf(response)).toMatchObject({ code: 'unsupported_content_type' })
+  })
+
+  it('is refused when it ends before its end mark, wherever', async () => {
+    const body = formBody([model, prompt, image])
+    // The last four bytes are the end mark's own dashes and line end.
+    for (let cut = 0; cut < body.length - 4; cut += 7) {
+      const response = await api.send(path, {
+        method: 'POST',
+        body: new Uint8Array(body.subarray(0, cut)),
+        headers: { 'Content-Type': formType },
+      })
+      expect([cut, response.status]).toEqual([cut, 400])
+    }
+    expect(api.tasks.openUploads.size).toBe(0)
+  })
+
+  it('leaves nothing when its connection is cut at any byte', async () => {
+    const body = formBody([model, prompt, image])
+    const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sk-a\r\nContent-Type: ${formType}\r\nContent-Length: ${body.length}\r\n\r\n`
+    const before = { blobs: api.blobs.content.size, accepted: api.tasks.accepted.length }
+    const reported = api.reported.length
+    for (let cut = 0; cut < body.length; cut += 1) {
+      await api.raw(Buffer.concat([Buffer.from(head), body.subarray(0, cut)]), { half: false })
+    }
+    await expect.poll(() => api.tasks.openUploads.size).toBe(0)
+    expect(api.blobs.content.size).toBe(before.blobs)
+    expect(api.tasks.accepted).toHaveLength(before.accepted)
+    expect(api.reported).toHaveLength(reported)
+  })
+})

@@ -1,0 +1,176 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { assetUrl, isAssetUrl } from '../../src/http/assetUrl.ts'
+import type { SigningKeys } from '../../src/http/apiDeps.ts'
+import type { TaskView } from '../../src/domain/taskState.ts'
+import { taskRecordResponse } from '../../src/schema/responses.ts'
+import { redPixelPng } from '../support/images.ts'
+import type { TestApi } from '../support/testApi.ts'
+import { startTestApi } from '../support/testApi.ts'
+
+let api: TestApi
+let taskId: string
+/** Path and query of the finished asset. */
+let asset: string
+beforeAll(async () => {
+  api = await startTestApi()
+  const body = { model: 'familyb-image-2-vip', action: 'generate', prompt: 'a lighthouse' }
+  const accepted: unknown = await (await api.postJson('/v1/images/tasks', body)).json()
+  taskId = String(Reflect.get(Object(accepted), 'task_id'))
+  await api.tasks.succeed(taskId)
+  const record = taskRecordResponse.parse(await (await api.send(`/v1/tasks/${taskId}`)).json())
+  asset = (record.output?.assets[0]?.url ?? '').replace('https://images.example.test', '')
+})
+afterAll(() => api.close())
+
+/** Without any key. */
+const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
+  fetch(`${api.url}${path}`, { method, headers })
+
+describe('an asset', () => {
+  it('is served without a key, as exactly what it is', async () => {
+    const response = await get(asset)
+    expect(Buffer.from(await response.arrayBuffer()).equals(redPixelPng)).toBe(true)
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      'content-type': 'image/png',
+      'content-length': String(redPixelPng.length),
+      'cache-control': 'private, max-age=86399, immutable',
+      'content-disposition': `inline; filename="${taskId}.png"`,
+      'content-security-policy': "sandbox; default-src 'none'",
+      'x-content-type-options': 'nosniff',
+      'accept-ranges': 'bytes',
+      'access-control-allow-origin': '*',
+      etag: expect.stringMatching(/^"[0-9a-f]{64}"$/),
+    })
+  })
+
+  it('is not sent again to who has it', async () => {
+    const etag = (await get(asset)).headers.get('etag') ?? ''
+    for (const header of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
+      const response = await get(asset, { 'If-None-Match': header })
+      expect(response.status).toBe(304)
+      expect(response.headers.get('etag')).toBe(etag)
+      expect(await response.text()).toBe('')
+    }
+    expect((await get(asset, { 'If-None-Match': '"x"' })).status).toBe(200)
+  })
+
+  it.each([
+    ['bytes=0-0', 0, 0],
+    ['bytes=10-19', 10, 19],
+    ['bytes=60-', 60, redPixelPng.length - 1],
+    ['bytes=-5', redPixelPng.length - 5, redPixelPng.length - 1],
+    ['bytes=5-9999', 5, redPixelPng.length - 1],
+  ])('is sent in part for %s', async (range, first, last) => {
+    const response = await get(asset, { Range: range })
+    expect(response.status).toBe(206)
+    expect(response.headers.get('content-range')).toBe(
+      `bytes ${first}-${last}/${redPixelPng.length}`,
+    )
+    const part = Buffer.from(await response.arrayBuffer())
+    expect(part.equals(redPixelPng.subarray(first, last + 1))).toBe(true)
+  })
+
+  it.each(['bytes=5-4', 'bytes=0-1,3-4', 'lines=0-1', 'bytes=x-y', 'bytes=-'])(
+    'is sent whole for %s',
+    async (range) => {
+      expect((await get(asset, { Range: range })).status).toBe(200)
+    },
+  )
+
+  it.each(['bytes=9999-', 'bytes=-0'])('has no such range as %s', async (range) => {
+    const response = await get(asset, { Range: range })
+    expect(response.status).toBe(416)
+    expect(response.headers.get('content-range')).toBe(`bytes */${redPixelPng.length}`)
+    expect(response.headers.get('content-type')).toBe('application/json')
+  })
+
+  it('is sent in part only while it is what If-Range knew', async () => {
+    const etag = (await get(asset)).headers.get('etag') ?? ''
+    const part = { Range: 'bytes=0-1' }
+    expect((await get(asset, { ...part, 'If-Range': etag })).status).toBe(206)
+    expect((await get(asset, { ...part, 'If-Range': `W/${etag}` })).status).toBe(200)
+    expect((await get(asset, { ...part, 'If-Range': '"x"' })).status).toBe(200)
+  })
+
+  it('answers HEAD as GET without the bytes', async () => {
+    const response = await get(asset, { Range: 'bytes=0-1' }, 'HEAD')
+    expect(response.status).toBe(200)
+    expect(response.headers.get('content-length')).toBe(String(redPixelPng.length))
+    expect(await response.text()).toBe('')
+  })
+})
+
+describe('an address that is none', () => {
+  it('is one and the same 404, whichever letter is wrong', async () => {
+    const bodies = new Set<string>()
+    const start = asset.indexOf('task_')
+    for (let i = start; i < asset.length; i++) {
+      const letter = asset[i] === 'A' ? 'B' : 'A'
+      const changed = `${asset.slice(0, i)}${letter}${asset.slice(i + 1)}`
+      // A slash more or less is another route.
+      if (asset[i] === '/') continue
+      const response = await get(changed)
+      expect([changed, response.status]).toEqual([changed, 404])
+      bodies.add(await response.text())
+    }
+    expect([...bodies]).toEqual([
+      '{"error":{"message":"There is no such asset, or no longer.","type":"invalid_request_error","param":null,"code":"not_found"}}',
+    ])
+  })
+
+  it.each([
+    ['a parameter more', (url: string) => `${url}&x=1`],
+    ['a parameter twice', (url: string) => `${url}&key=k1`],
+    ['no parameters', (url: string) => url.split('?')[0] ?? ''],
+    ['the signature left empty', (url: string) => url.replace(/signature=.*/, 'signature=')],
+    ['another file name', (url: string) => url.replace('image.png', 'image.webp')],
+  ])('is 404 with %s', async (_what, change) => {
+    expect((await get(change(asset))).status).toBe(404)
+  })
+
+  it('is 404 from the moment the task reads expired, and once it is purged', async () => {
+    api.tasks.change(taskId, { nowMs: 1_700_086_460_000 })
+    expect((await get(asset)).status).toBe(404)
+    api.tasks.change(taskId, { nowMs: 1_700_086_459_999 })
+    expect((await get(asset)).status).toBe(200)
+    api.blobs.content.clear()
+    expect((await get(asset)).status).toBe(404)
+  })
+})
+
+describe('a signature', () => {
+  const old = { id: 'old', secret: randomBytes(32).toString('hex') }
+  const young = { id: 'young', secret: randomBytes(32).toString('hex') }
+  const task: TaskView = {
+    taskId: `task_${'a'.repeat(32)}`,
+    accountId: 'a',
+    route: 'images.tasks',
+    model: 'familyb-image-2-vip',
+    status: 'succeeded',
+    createdAtMs: 0,
+    nowMs: 0,
+    completedAtMs: 0,
+    expiresAtMs: 86_400_999,
+    asset: { answerId: 'an1', mimeType: 'image/jpeg', bytes: 1, sha256: 'ab' },
+  }
+  const check = (url: string | undefined, keys: SigningKeys) =>
+    isAssetUrl(
+      keys,
+      { taskId: task.taskId, name: 'image.jpg' },
+      new URL(url ?? 'http://x').searchParams,
+    )
+
+  it('is the same at every look, and outlives the rotation of its key', () => {
+    const url = assetUrl(task, 'http://x', [old])
+    expect(assetUrl({ ...task, nowMs: 5_000 }, 'http://x', [old])).toBe(url)
+    expect(check(url, [old])).toBe(true)
+    expect(check(url, [young, old])).toBe(true)
+    expect(check(url, [young])).toBe(false)
+  })
+
+  it('holds only under the key that it names', () => {
+    const url = assetUrl(task, 'http://x', [old])?.replace('key=old', 'key=young')
+    expect(check(url, [young, old])).toBe(false)
+  })
+})

@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import {
+  errorResponse,
+  shortErrorResponse,
+  taskRecordResponse,
+} from '../../src/schema/responses.ts'
+import { redPixelPng } from '../support/images.ts'
+import type { TestApi } from '../support/testApi.ts'
+import { startTestApi } from '../support/testApi.ts'
+
+let api: TestApi
+let taskId: string
+beforeAll(async () => {
+  api = await startTestApi()
+})
+afterAll(() => api.close())
+beforeEach(async () => {
+  const body = { model: 'familyb-image-2-vip', action: 'generate', prompt: 'a lighthouse' }
+  const response = await api.postJson('/v1/images/tasks', body)
+  const accepted: unknown = await response.json()
+  taskId = String(Reflect.get(Object(accepted), 'task_id'))
+})
+
+const paths = ['/v1/task', '/v1/tasks']
+
+describe.each(paths)('the lookup at %s', (path) => {
+  it('shows a task under way and when to ask again', async () => {
+    api.tasks.live = { stage: 'waiting', untilMs: 1_700_000_900_000 }
+    const response = await api.send(`${path}/${taskId}`)
+    api.tasks.live = undefined
+    expect(response.status).toBe(200)
+    expect(response.headers.get('retry-after')).toBe('5')
+    expect(response.headers.get('cache-control')).toBe('no-store')
+    expect(await response.json()).toEqual({
+      task_id: taskId,
+      model: 'familyb-image-2-vip',
+      status: 'queued',
+      created_at: '2023-11-14T22:13:20Z',
+      progress: 0,
+    })
+  })
+
+  it('shows a finished task with its asset and its native result by URL', async () => {
+    await api.tasks.succeed(taskId)
+    const response = await api.send(`${path}/${taskId}`)
+    const record = taskRecordResponse.parse(await response.json())
+    expect(record).toMatchObject({ status: 'succeeded', progress: 100 })
+    const [asset] = record.output?.assets ?? []
+    expect(asset?.url).toMatch(/^https:\/\/images\.example\.test\/v1\/assets\//)
+    expect(record.result).toEqual({ created: 5, data: [{ url: asset?.url }], size: '1024x1024' })
+    expect(response.headers.has('retry-after')).toBe(false)
+  })
+
+  it('gives a stranger and an invented id the very same answer', async () => {
+    const headers = { Authorization: 'Bearer sk-b' }
+    const foreign = await api.send(`${path}/${taskId}`, { headers })
+    const unknown = await api.send(`${path}/task_${'z'.repeat(32)}`, { headers })
+    expect(foreign.status).toBe(404)
+    expect(unknown.status).toBe(404)
+    const text = await foreign.text()
+    expect(await unknown.text()).toBe(text)
+    expect(JSON.parse(text)).toEqual({
+      error: { code: 'task_not_found', message: 'There is no such task.' },
+    })
+    expect(Object.keys(Object.fromEntries(foreign.headers))).toEqual(
+      Object.keys(Object.fromEntries(unknown.headers)),
+    )
+  })
+
+  it.each([
+    'x',
+    'task_',
+    `task_${'a'.repeat(31)}`,
+    `task_${'a'.repeat(33)}`,
+    'task_%00',
+    '..%2f..',
+  ])('refuses the malformed id %s in the short envelope', async (id) => {
+    const response = await api.send(`${path}/${id}`)
+    expect(response.status).toBe(400)
+    const { error } = shortErrorResponse.parse(await response.json())
+    expect(error.code).toBe('invalid_request')
+  })
+
+  it('asks for a key, in the short envelope', async () => {
+    const response = await api.send(`${path}/${taskId}`, { headers: { Authorization: 'Basic x' } })
+    expect(response.status).toBe(401)
+    expect(shortErrorResponse.parse(await response.json()).error.code).toBe('invalid_api_key')
+  })
+
+  it('answers HEAD as GET without the body', async () => {
+    const got = await api.send(`${path}/${taskId}`)
+    const headed = await api.send(`${path}/${taskId}`, { method: 'HEAD' })
+    expect(headed.status).toBe(200)
+    expect(headed.headers.get('content-length')).toBe(got.headers.get('content-length'))
+    expect(await headed.text()).toBe('')
+  })
+})
+
+describe.each(paths)('the result at %s', (path) => {
+  const result = (init?: RequestInit) => api.send(`${path}/${taskId}/result`, init)
+
+  it('streams the native response with the bytes inside, of a known length', async () => {
+    await api.tasks.succeed(taskId)
+    const response = await result()
+    const text = await response.text()
+    expect(response.headers.get('content-length')).toBe(String(text.length))
+    expect(JSON.parse(text)).toEqual({
+      created: 5,
+      data: [{ b64_json: redPixelPng.toString('base64') }],
+      size: '1024x1024',
+    })
+    const headed = await result({ method: 'HEAD' })
+    expect(headed.headers.get('content-length')).toBe(String(text.length))
+  })
+
+  it('is 409 before the end, 409 after a failure, 404 once expired', async () => {
+    const seen: unknown[] = []
+    const see = async () => {
+      const response = await result()
+      const { error } = shortErrorResponse.parse(await response.json())
+      seen.push([response.status, error.code, response.headers.get('x-should-retry')])
+    }
+    await see()
+    const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
+    api.tasks.change(taskId, { status: 'failed', completedAtMs: 1_700_000_002_000, failure })
+    await see()
+    await api.tasks.succeed(taskId)
+    api.tasks.change(taskId, { nowMs: 1_700_086_460_000 })
+    await see()
+    expect(seen).toEqual([
+      [409, 'task_not_finished', 'false'],
+      [409, 'task_failed', 'false'],
+      [404, 'task_not_found', null],
+    ])
+  })
+
+  it('is cut off, not ended, when its image cannot be read to the end', async () => {
+    await api.tasks.succeed(taskId)
+    api.blobs.breakReadsAfter = 10
+    await expect(result().then((response) => response.text())).rejects.toThrow('terminated')
+    api.blobs.breakReadsAfter = undefined
+    await expect.poll(() => String(api.reported.at(-1))).toContain('disk is gone')
+  })
+})
+
+it('speaks the full envelope where a task is not looked up', async () => {
+  const response = await api.send('/v1/nowhere?key=secret')
+  expect(response.status).toBe(404)
+  expect(errorResponse.parse(await response.json()).error).toEqual({
+    message: 'Invalid URL (GET /v1/nowhere)',
+    type: 'invalid_request_error',
+    param: null,
+    code: 'not_found',
+  })
+})

@@ -1,0 +1,96 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { createByteBudget } from '../../src/http/byteBudget.ts'
+import { readRequest } from '../../src/http/readRequest.ts'
+import { errorResponse } from '../../src/schema/responses.ts'
+import { collect } from '../support/byteStreams.ts'
+import { portOf } from '../support/httpServer.ts'
+import { startTestApi } from '../support/testApi.ts'
+
+describe('a byte budget', () => {
+  it('admits in turn, as room is given back', async () => {
+    const budget = createByteBudget(10)
+    const order: string[] = []
+    expect(await budget.take(6, 0)).toBe(true)
+    const large = budget.take(10, 1000).then(() => order.push('large'))
+    const small = budget.take(1, 1000).then(() => order.push('small'))
+    await sleep(5)
+    expect(order).toEqual([])
+    budget.give(6)
+    await large
+    expect(order).toEqual(['large'])
+    budget.give(10)
+    await small
+    expect(order).toEqual(['large', 'small'])
+  })
+
+  it('turns away who waited long enough, and lets the next one in', async () => {
+    const budget = createByteBudget(10)
+    await budget.take(6, 0)
+    const late = budget.take(5, 10)
+    const next = budget.take(4, 1000)
+    expect(await late).toBe(false)
+    expect(await next).toBe(true)
+  })
+
+  it('counts more than the whole as the whole', async () => {
+    const budget = createByteBudget(10)
+    expect(await budget.take(99, 0)).toBe(true)
+    expect(await budget.take(1, 1)).toBe(false)
+    budget.give(99)
+    expect(await budget.take(10, 0)).toBe(true)
+  })
+})
+
+describe('too many large bodies at once', () => {
+  const mebibyte = 1024 * 1024
+
+  it('are told to come back, while small requests pass and room is found again', async () => {
+    const api = await startTestApi({
+      ingressLimitBytes: 8 * mebibyte,
+      largeBodiesBytesMax: 8 * mebibyte,
+    })
+    const slow = connect(api.port, '127.0.0.1')
+    slow.write(
+      `POST /v1/images/tasks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sk-a\r\nContent-Type: application/json\r\nContent-Length: ${6 * mebibyte}\r\n\r\n{`,
+    )
+    await sleep(50)
+    const large = ' '.repeat(4 * mebibyte)
+    const prompt = { model: 'familyb-image-2-vip', action: 'generate', prompt: 'x' }
+    const [refused, chunked, small] = await Promise.all([
+      api.postJson('/v1/images/tasks', large),
+      api.raw(
+        `POST /v1/images/tasks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sk-a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n400000\r\n${large}\r\n0\r\n\r\n`,
+      ),
+      api.postJson('/v1/images/tasks', prompt),
+    ])
+    expect(small.status).toBe(202)
+    expect(refused.status).toBe(429)
+    expect(refused.headers.get('retry-after')).toBe('5')
+    expect(errorResponse.parse(await refused.json()).error).toMatchObject({
+      type: 'rate_limit_error',
+      code: 'rate_limit_exceeded',
+    })
+    expect(chunked).toMatch(/^HTTP\/1.1 429 /)
+    slow.destroy()
+    await expect.poll(async () => (await api.postJson('/v1/images/tasks', large)).status).toBe(400)
+    await api.close()
+  })
+})
+
+describe('a request that stops sending', () => {
+  it('is given up after the idle time, and can still be answered', async () => {
+    const server = createServer((request, response) => {
+      collect(readRequest(request, 30)).catch((error: unknown) => response.end(String(error)))
+    })
+    const socket = connect(await portOf(server), '127.0.0.1')
+    socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf')
+    const [answer] = await once(socket, 'data')
+    expect(String(answer)).toContain('stalled')
+    socket.destroy()
+    server.close()
+  })
+})

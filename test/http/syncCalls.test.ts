@@ -1,0 +1,247 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { TaskFailure } from '../../src/domain/taskFailure.ts'
+import { errorResponse } from '../../src/schema/responses.ts'
+import { redPixelPng } from '../support/images.ts'
+import type { TestApi } from '../support/testApi.ts'
+import { startTestApi } from '../support/testApi.ts'
+
+let api: TestApi
+beforeAll(async () => {
+  api = await startTestApi({ syncDeadlineMs: 400 })
+})
+afterAll(() => api.close())
+beforeEach(() => api.tasks.cancelled.splice(0))
+
+const path = '/v1/images/generations'
+const body = { model: 'familyb-image-2-vip', prompt: 'a lighthouse' }
+const contentPath = '/v1beta/models/familya-3-pro-image:generateContent'
+const content = { contents: [{ parts: [{ text: 'a lighthouse' }] }] }
+
+/** The id of the task that the call just sent becomes. */
+async function nextTask(): Promise<string> {
+  const count = api.tasks.accepted.length
+  await expect.poll(() => api.tasks.accepted.length).toBe(count + 1)
+  return api.tasks.newestId()
+}
+
+async function fails(taskId: string, failure: TaskFailure): Promise<void> {
+  const completedAtMs = 1_700_000_005_000
+  api.tasks.change(taskId, { status: 'failed', completedAtMs, failure })
+}
+
+describe('a synchronous call', () => {
+  it('answers the image inside the native response when its task ends', async () => {
+    const [response, taskId] = await Promise.all([
+      api.postJson(path, body),
+      nextTask().then(async (taskId) => {
+        await api.tasks.succeed(taskId)
+        return taskId
+      }),
+    ])
+    const text = await response.text()
+    expect(response.status).toBe(200)
+    expect(response.headers.get('x-task-id')).toBe(taskId)
+    expect(response.headers.get('content-type')).toBe('application/json')
+    expect(response.headers.get('content-length')).toBe(String(text.length))
+    expect(JSON.parse(text)).toMatchObject({
+      created: 5,
+      data: [{ b64_json: redPixelPng.toString('base64') }],
+    })
+    expect(api.tasks.cancelled).toEqual([])
+  })
+
+  it('ends at its deadline with where the task goes on, and says not to retry', async () => {
+    const [response, taskId] = await Promise.all([api.postJson(path, body), nextTask()])
+    expect(response.status).toBe(500)
+    expect(response.headers.get('x-should-retry')).toBe('false')
+    expect(response.headers.get('x-task-id')).toBe(taskId)
+    expect(response.headers.get('location')).toBe(`https://images.example.test/v1/tasks/${taskId}`)
+    const { error } = errorResponse.parse(await response.json())
+    expect(error).toMatchObject({ type: 'new_api_error', code: 'generation_timeout' })
+    expect(error.message).toContain(response.headers.get('x-request-id'))
+    expect(api.tasks.cancelled).toEqual([])
+  })
+
+  it.each([
+    [
+      'rejected',
+      { code: 'content_policy_violation', cause: 'rejected', workPossible: false },
+      [400, 'invalid_request_error', 'content_policy_violation', null, null],
+    ],
+    [
+      'refused',
+      { code: 'rate_limit_exceeded', cause: 'refused', workPossible: false, retryAfterMs: 6_200 },
+      [429, 'rate_limit_error', 'rate_limit_exceeded', '7', null],
+    ],
+    [
+      'exhausted',
+      { code: 'rate_limit_exceeded', cause: 'exhausted', workPossible: false },
+      [429, 'rate_limit_error', 'rate_limit_exceeded', null, null],
+    ],
+    [
+      'an operator fault',
+      { code: 'upstream_error', cause: 'operator_fault', workPossible: false },
+      [500, 'new_api_error', 'do_request_failed', null, null],
+    ],
+    [
+      'unknown',
+      { code: 'upstream_error', cause: 'unknown', workPossible: true },
+      [500, 'new_api_error', 'do_request_failed', null, 'false'],
+    ],
+    [
+      'the deadline after refusals',
+      { code: 'rate_limit_exceeded', cause: 'deadline', workPossible: false },
+      [429, 'rate_limit_error', 'rate_limit_exceeded', null, null],
+    ],
+    [
+      'the deadline after work',
+      { code: 'generation_timeout', cause: 'deadline', workPossible: true },
+      [500, 'new_api_error', 'generation_timeout', null, 'false'],
+    ],
+  ] as const)('passes on how its task ended: %s', async (_what, failure, expected) => {
+    const [response] = await Promise.all([
+      api.postJson(path, body),
+      nextTask().then((taskId) => fails(taskId, failure)),
+    ])
+    const { error } = errorResponse.parse(await response.json())
+    const { headers } = response
+    expect([
+      response.status,
+      error.type,
+      error.code,
+      headers.get('retry-after'),
+      headers.get('x-should-retry'),
+    ]).toEqual(expected)
+  })
+
+  it('joins the task that its key names, and gets the same 200', async () => {
+    const headers = { 'Idempotency-Key': 'join' }
+    const first = api.postJson(path, body, headers)
+    const taskId = await nextTask()
+    const second = api.postJson(path, body, headers)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    await api.tasks.succeed(taskId)
+    const texts = [await (await first).text(), await (await second).text()]
+    expect(texts[1]).toBe(texts[0])
+    expect((await second).headers.get('idempotent-replayed')).toBe('true')
+    const third = await api.postJson(path, body, headers)
+    expect(await third.text()).toBe(texts[0])
+  })
+})
+
+describe('a client that leaves', () => {
+  function openCall(key: string) {
+    const text = JSON.stringify(body)
+    const socket = connect(api.port, '127.0.0.1')
+    socket.write(
+      `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sk-a\r\nContent-Type: application/json\r\nContent-Length: ${text.length}\r\nIdempotency-Key: ${key}\r\n\r\n${text}`,
+    )
+    return socket
+  }
+
+  it('has its task cancelled', async () => {
+    const socket = openCall('alone')
+    const taskId = await nextTask()
+    expect(api.tasks.cancelled).toEqual([])
+    socket.destroy()
+    await expect.poll(() => api.tasks.cancelled).toEqual([taskId])
+    await expect.poll(() => api.observed.at(-1)).toMatchObject({ status: 499, taskId })
+  })
+
+  it('does not take the task from another that waits for it', async () => {
+    const first = openCall('shared')
+    const taskId = await nextTask()
+    const second = openCall('shared')
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    first.destroy()
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    expect(api.tasks.cancelled).toEqual([])
+    await api.tasks.succeed(taskId)
+    const [answer] = await once(second, 'data')
+    expect(String(answer)).toMatch(/^HTTP\/1.1 200 /)
+    second.destroy()
+  })
+})
+
+describe('a content call', () => {
+  it('answers the native body of family A', async () => {
+    const native = {
+      response: {
+        candidates: [{ content: { parts: [{ inlineData: { mimeType: 'image/png', data: '' } }] } }],
+      },
+      imagePath: ['candidates', 0, 'content', 'parts', 0, 'inlineData', 'data'],
+    }
+    const [response] = await Promise.all([
+      api.postJson(contentPath, content),
+      nextTask().then((taskId) => api.tasks.succeed(taskId, native)),
+    ])
+    expect(response.status).toBe(200)
+    expect(await response.json()).toEqual({
+      candidates: [
+        {
+          content: {
+            parts: [
+              { inlineData: { mimeType: 'image/png', data: redPixelPng.toString('base64') } },
+            ],
+          },
+        },
+      ],
+    })
+    expect(api.tasks.accepted.at(-1)?.request.route).toBe('v1beta.generateContent')
+  })
+
+  it('answers a refusal by the model as the model gave it', async () => {
+    const rejected = { code: 'no_image_generated', cause: 'rejected', workPossible: false } as const
+    api.tasks.refusal = { candidates: [{ finishReason: 'NO_IMAGE' }] }
+    const [response] = await Promise.all([
+      api.postJson(contentPath, content),
+      nextTask().then((taskId) => fails(taskId, rejected)),
+    ])
+    expect(response.status).toBe(200)
+    expect(await response.json()).toEqual(api.tasks.refusal)
+    api.tasks.refusal = undefined
+  })
+
+  it('answers at once when it is asynchronous', async () => {
+    const response = await api.postJson(
+      contentPath.replace(':generate', ':asyncGenerate'),
+      content,
+      { 'Idempotency-Key': 'async' },
+    )
+    expect(response.status).toBe(202)
+    expect(response.headers.get('idempotent-replayed')).toBe('false')
+    expect(response.headers.has('x-task-id')).toBe(false)
+    expect(api.tasks.accepted.at(-1)?.request.route).toBe('v1beta.asyncGenerateContent')
+    expect(api.tasks.accepted.at(-1)?.paramNames).toEqual({
+      size: 'generationConfig.imageConfig.imageSize',
+      aspectRatio: 'generationConfig.imageConfig.aspectRatio',
+    })
+  })
+
+  it('takes inline images in snake_case, their colon percent-encoded', async () => {
+    const data = redPixelPng.toString('base64')
+    const edit = {
+      contents: [{ parts: [{ text: 'x' }, { inline_data: { mime_type: 'image/png', data } }] }],
+    }
+    const encoded = '/v1beta/models/familya-3-pro-image%3AasyncGenerateContent'
+    const response = await api.postJson(encoded, edit)
+    expect(response.status).toBe(202)
+    expect(api.tasks.accepted.at(-1)?.request).toMatchObject({
+      action: 'edit',
+      inputs: [{ bytes: redPixelPng.length }],
+    })
+  })
+
+  it.each([
+    ['an unknown model', '/v1beta/models/gemini:generateContent', 400, 'model_not_found'],
+    ['family B', '/v1beta/models/familyb-image-2-vip:generateContent', 400, 'model_not_found'],
+    ['streaming', '/v1beta/models/familya-3-pro-image:streamGenerateContent', 404, 'not_found'],
+    ['no method', '/v1beta/models/familya-3-pro-image', 404, 'not_found'],
+  ])('is refused for %s', async (_what, path, status, code) => {
+    const response = await api.postJson(path, content)
+    expect(response.status).toBe(status)
+    expect(errorResponse.parse(await response.json()).error.code).toBe(code)
+  })
+})

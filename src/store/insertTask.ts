@@ -1,31 +1,34 @@
+import { DatabaseError } from 'pg'
 import type { Pool } from 'pg'
 import type { InsertTaskResult, NewTask } from '../domain/taskStore.ts'
-import { rollback, withTransaction } from './transaction.ts'
+import { runStatement } from './runStatement.ts'
 
-type InsertedRow = {
-  readonly createdAtMs: number | null
-  readonly placed: boolean
-  readonly paid: boolean
-}
+type InsertedRow = { readonly createdAtMs: number | null; readonly affordable: boolean }
+
+/** What `refuse` of the first migration raises. */
+const refused = 'DR001'
 
 /**
- * Design 1.2, one READ COMMITTED transaction of one statement: the claim of the key, the task with its
- * inputs, the hold, and the conditional update of the balance last. Who loses the claim waits for the
- * winner's end and writes nothing; who cannot pay leaves no trace.
+ * Design 1.2 in one statement, which is a transaction of its own: the claim of the key, the task with its
+ * inputs, the hold, and the conditional update of the balance last. One round trip, so the lock on a busy
+ * account's balance is held for the commit alone. Who loses the claim waits for the winner's end and
+ * writes nothing; who cannot pay leaves no trace.
  */
 export async function insertTask(pool: Pool, task: NewTask): Promise<InsertTaskResult> {
-  const query = { name: 'insert-task', text: insertSql, values: valuesOf(task) }
-  return withTransaction<InsertTaskResult>(pool, async (client) => {
-    const { rows } = await client.query<InsertedRow>(query)
-    const row = rows[0]
-    if (row === undefined || row.createdAtMs === null) return rollback({ kind: 'key_taken' })
-    if (!row.placed) throw new Error('Bug: the upload of a new task is unknown or has been taken')
-    if (!row.paid) return rollback({ kind: 'insufficient' })
-    return { kind: 'inserted', createdAtMs: row.createdAtMs }
-  })
+  try {
+    const query = { name: 'insert-task', text: insertSql, values: valuesOf(task) }
+    const [row] = await runStatement<InsertedRow>(pool, query)
+    if (row === undefined) throw new Error('Bug: a select without from answered no row')
+    if (row.createdAtMs !== null) return { kind: 'inserted', createdAtMs: row.createdAtMs }
+    return { kind: row.affordable ? 'key_taken' : 'insufficient' }
+  } catch (error) {
+    if (!(error instanceof DatabaseError) || error.code !== refused) throw error
+    if (error.message === 'insufficient') return { kind: 'insufficient' }
+    throw new Error('Bug: the upload of a new task is unknown or has been taken', { cause: error })
+  }
 }
 
-function valuesOf(task: NewTask): readonly unknown[] {
+function valuesOf(task: NewTask): unknown[] {
   const { request, caller } = task
   return [
     task.taskId,
@@ -50,12 +53,15 @@ function valuesOf(task: NewTask): readonly unknown[] {
 /**
  * Each step reads from the one before it, so that claim, task and balance are locked in that order. The
  * balance joins the task row instead of asking `exists`: after a wait for the balance's lock PostgreSQL
- * evaluates the condition again, and cannot run an insert a second time for it.
+ * evaluates the condition again, and cannot run an insert a second time for it. Who plainly cannot pay
+ * is told before anything is written; who cannot any more, after the wait, is refused by an error.
  */
 const insertSql = `
-  with claim as (
+  with affordable as (
+    select 1 from balance where account_id = $2 and available >= $13::bigint
+  ), claim as (
     insert into idempotency_key (account_id, key_digest, task_id)
-    select $2, $12, $1 where $12::bytea is not null
+    select $2, $12, $1 from affordable where $12::bytea is not null
     on conflict do nothing
     returning 1
   ), accepted as (
@@ -63,7 +69,7 @@ const insertSql = `
       request, fingerprint, key_digest, credits, deadline_at, hard_end_at)
     select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
       now() + $14::float8 * interval '1 millisecond', now() + $15::float8 * interval '1 millisecond'
-    where $12::bytea is null or exists (select from claim)
+    from affordable where $12::bytea is null or exists (select from claim)
     returning account_id, created_at
   ), placed as (
     update upload set task_id = $1, sweep_after = 'infinity' from accepted
@@ -79,5 +85,9 @@ const insertSql = `
   )
   select
     (select (floor(extract(epoch from created_at)) * 1000)::float8 from accepted) as "createdAtMs",
-    $16::text is null or exists (select from placed) as placed,
-    exists (select from paid) as paid`
+    exists (select from affordable) as affordable,
+    case
+      when not exists (select from accepted) then false
+      when $16::text is not null and not exists (select from placed) then refuse('upload')
+      when not exists (select from paid) then refuse('insufficient')
+    end as refused`

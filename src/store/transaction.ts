@@ -1,14 +1,11 @@
-import { DatabaseError } from 'pg'
 import type { Pool, PoolClient } from 'pg'
+import { isMomentary } from './isMomentary.ts'
 
 export type TransactionOptions = {
   readonly isolation?: 'read committed' | 'repeatable read read only'
   /** How often the work is begun at most; it must be safe to run again. Default 5. */
   readonly attemptsMax?: number
 }
-
-/** 40001 and 40P01: nothing is wrong but the moment (research reliability.md section 1). */
-const momentary = new Set(['40001', '40P01'])
 
 /**
  * Runs the work in one transaction, again after a serialization failure or a deadlock. A throw rolls
@@ -67,8 +64,4 @@ async function runOnce<Value>(
 
 function isRollback<Value>(answer: Value | Rollback<Value>): answer is Rollback<Value> {
   return typeof answer === 'object' && answer !== null && rolledBack in answer
-}
-
-function isMomentary(error: unknown): boolean {
-  return error instanceof DatabaseError && momentary.has(error.code ?? '')
 }

@@ -92,7 +92,11 @@ async function acceptNew(
       deps.onAccepted(startOf(taskId, submission))
       return succeed({ taskId, createdAtMs: inserted.createdAtMs, replayed: false })
     case 'insufficient':
-      return fail({ tag: 'insufficient_quota', requiredCredits: credits })
+      // What is missing may have gone to this very key a moment ago: what it names decides first.
+      return (
+        (await replay(deps, submission)) ??
+        fail({ tag: 'insufficient_quota', requiredCredits: credits })
+      )
     case 'key_taken':
       return 'key_taken'
     default:

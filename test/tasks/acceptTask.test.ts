@@ -64,6 +64,15 @@ describe('accept: one key', () => {
     expect(started.map(({ taskId }) => taskId)).toEqual([answers[0]?.taskId])
   })
 
+  it('makes one task of 64 submits at once though the credits are for one', async () => {
+    const caller = await createTestCaller(database.pool, testCredits)
+    const { accept } = createTestAccept(database.pool)
+    const input = { caller, request: generateRequest(), idempotencyKey: keyBytes('the last') }
+    const answers = (await Promise.all(many.map(() => accept(input)))).map(accepted)
+    expect(new Set(answers.map(({ taskId }) => taskId)).size).toBe(1)
+    expect(answers.filter(({ replayed }) => !replayed)).toHaveLength(1)
+  })
+
   it('replays with nothing left, no access and no such capability any more', async () => {
     const caller = await createTestCaller(database.pool, testCredits)
     const { accept } = createTestAccept(database.pool)

@@ -194,3 +194,10 @@ create table installation (
   name text primary key,
   value text not null
 );
+
+-- The way out of a single statement that turns out to have written what it may not keep: it fails, and
+-- with it everything it wrote. SQLSTATE DR001, the reason as message.
+create function refuse(reason text) returns boolean language plpgsql as $$
+begin
+  raise exception using errcode = 'DR001', message = reason;
+end $$;

@@ -53,25 +53,11 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     closing: () => closing,
     ended: options.log ?? (() => undefined),
   }
-  const prefixB = options.prefixB ?? '/v1'
+  const routes = { deps, controls, prefixB: options.prefixB ?? '/v1' }
   const server = createServer((request, response) => {
-    route(request, response).catch(() => response.destroy())
+    if (pathOf(request) === strayPath) strayRequests += 1
+    route(request, response, routes).catch(() => response.destroy())
   })
-
-  async function route(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const url = new URL(request.url ?? '/', 'http://simulator')
-    const operation = operationOf(request.method ?? '', url.pathname, prefixB)
-    if (operation !== null) return serveCall(operation, request, response, deps)
-    if (url.pathname.startsWith(controlPrefix)) {
-      return serveControl(request, response, url, controls)
-    }
-    if (url.pathname === strayPath) strayRequests += 1
-    const { status, headers, body } = jsonReply(404, {
-      error: { message: `Invalid URL (${request.method} ${url.pathname})` },
-    })
-    response.writeHead(status, headers).end(body)
-  }
-
   const port = await listen(server, host, options.port)
   return {
     ...controls,
@@ -95,6 +81,33 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
   }
 }
 
+type Routes = {
+  readonly deps: ServeDependencies
+  readonly controls: SimulatorControls
+  readonly prefixB: string
+}
+
+const base = 'http://simulator'
+/** A request may hold what is no address at all; then it is for nobody. */
+const urlOf = (request: IncomingMessage): URL =>
+  URL.parse(request.url ?? '/', base) ?? new URL(base)
+const pathOf = (request: IncomingMessage): string => urlOf(request).pathname
+
+async function route(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { deps, controls, prefixB }: Routes,
+): Promise<void> {
+  const url = urlOf(request)
+  const operation = operationOf(request.method ?? '', url.pathname, prefixB)
+  if (operation !== null) return serveCall(operation, request, response, deps)
+  if (url.pathname.startsWith(controlPrefix)) return serveControl(request, response, url, controls)
+  const { status, headers, body } = jsonReply(404, {
+    error: { message: `Invalid URL (${request.method} ${url.pathname})` },
+  })
+  response.writeHead(status, headers).end(body)
+}
+
 async function listen(server: Server, host: string, port: number): Promise<number> {
   server.keepAliveTimeout = keepAliveTimeoutMs
   server.headersTimeout = requestTimeoutMs
@@ -111,7 +124,15 @@ function operationOf(method: string, path: string, prefixB: string): Operation |
   if (path === `${prefixB}/images/generations`) return { family: 'B', action: 'generate' }
   if (path === `${prefixB}/images/edits`) return { family: 'B', action: 'edit' }
   const model = /^\/v1beta\/models\/([^/:]+):generateContent$/.exec(path)?.[1]
-  return model === undefined ? null : { family: 'A', model: decodeURIComponent(model) }
+  return model === undefined ? null : { family: 'A', model: decode(model) }
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
 }
 
 async function waitForCalls(

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { request } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { startSimulator } from '../../../src/dev/simulator/startSimulator.ts'
 import { bodyA, bodyB, callA, callB } from './vendorCalls.ts'
@@ -55,4 +57,19 @@ describe('the simulator', () => {
       await simulator.close()
     }
   })
+
+  it.each(['//', '/nothing/here', '/v1beta/models/%:generateContent'])(
+    'answers a request for %s and lives on',
+    async (path) => {
+      const simulator = await startSimulator({ port: 0, latency: 0, image: 'tiny' })
+      try {
+        const strange = request({ port: simulator.port, method: 'POST', path }).end()
+        const [response] = await once(strange, 'response')
+        response.resume()
+        expect((await callB(simulator, bodyB('x'))).status).toBe(200)
+      } finally {
+        await simulator.close()
+      }
+    },
+  )
 })

@@ -61,7 +61,8 @@ it('leaves no process behind when it is killed and not started again', async () 
   const { child, pids } = await startedStack(dataDir)
   await killed(child)
   await until('the end of PostgreSQL', () => pids.every((pid) => !processStart(pid)) || undefined)
-  await until('a removed record', () => !existsSync(join(dataDir, 'pids.json')) || undefined)
+  await until('the watchdog at work', () => !existsSync(join(dataDir, 'pids.json')) || undefined)
+  expect(pids.map(processStart)).toEqual([undefined])
 })
 
 it('refuses a second start on the same DATA_DIR and leaves the first one running', async () => {
@@ -76,10 +77,9 @@ it('refuses a second start on the same DATA_DIR and leaves the first one running
 it('starts PostgreSQL again when it dies by itself', async () => {
   const { databaseUrl, pids } = await startedStack(tempFolder())
   for (const pid of pids) process.kill(pid, 'SIGKILL')
-  await until('PostgreSQL again', () =>
-    withPostgres(databaseUrl, (client) => client.query('select 1')).then(
-      () => pids.every((pid) => !processStart(pid)) || undefined,
-      () => undefined,
-    ),
+  const answer = await until('PostgreSQL again', () =>
+    withPostgres(databaseUrl, (client) => client.query('select 2 as two')).catch(() => undefined),
   )
+  expect(answer.rows).toEqual([{ two: 2 }])
+  expect(pids.map(processStart)).toEqual([undefined])
 })

@@ -9,6 +9,11 @@ export type EmbeddedStack = {
   readonly temporalAddress: string
 }
 
+/** For the commands in bench/, which run without vitest on a stack of their own. Before the first use. */
+export const useStack = (stack: EmbeddedStack): void => {
+  asked = Promise.resolve(stack)
+}
+
 const answerSchema = z.object({ databaseUrl: z.string(), temporalAddress: z.string() })
 let asked: Promise<EmbeddedStack> | undefined
 

@@ -31,7 +31,7 @@ export function loggerOf(log: WorkerLog): Logger {
   const at = (level: 'debug' | 'info' | 'warn' | 'error') => (event: string, _meta?: LogMetadata) =>
     log(byDesign.test(event) ? 'debug' : level, event)
   return {
-    log: (level: LogLevel, event: string) => log(ourLevel(level), event),
+    log: (level: LogLevel, event: string) => at(ourLevel(level))(event),
     trace: at('debug'),
     debug: at('debug'),
     info: at('info'),

@@ -10,6 +10,7 @@ import { Refusal } from './refusal.ts'
 
 type Options = { readonly credits: number; readonly models?: readonly ModelId[] }
 
+/** `account create NAME`: JSON as `account show`. Refused when the name is taken. */
 export function accountCreate(context: CliContext): Command {
   const command = leaf({
     usage: 'create',

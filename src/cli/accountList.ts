@@ -5,6 +5,7 @@ import { leaf } from './leaf.ts'
 import { iso } from './moment.ts'
 import { table } from './table.ts'
 
+/** `account list`: JSON is an array, by name; `models` and `created_at` besides. */
 export function accountList(context: CliContext): Command {
   return leaf({
     usage: 'list',

@@ -4,6 +4,7 @@ import type { CliContext } from './context.ts'
 import { leaf } from './leaf.ts'
 import { noSuchAccount } from './refusal.ts'
 
+/** `account show NAME`: JSON `account_id, name, available, held, spent`. */
 export function accountShow(context: CliContext): Command {
   return leaf({
     usage: 'show <name>',

@@ -5,6 +5,7 @@ import { leaf } from './leaf.ts'
 import { parseCredits } from './parse.ts'
 import { noSuchAccount, Refusal } from './refusal.ts'
 
+/** `account topup NAME N`: JSON as `account show`, after the deposit. */
 export function accountTopup(context: CliContext): Command {
   return leaf({
     usage: 'topup <name>',

@@ -9,6 +9,7 @@ export function accountJson({ accountId, name, available, held, spent }: ShownAc
   return { account_id: accountId, name, available, held, spent }
 }
 
+/** One account: five fields in JSON, its models besides for people. */
 export function accountAnswer(account: ShownAccount): Answer {
   const { accountId, name, models, available, held, spent } = account
   return {

@@ -3,6 +3,7 @@ import { channelJson, channelTable } from './channelView.ts'
 import type { CliContext } from './context.ts'
 import { leaf } from './leaf.ts'
 
+/** `channel list`: JSON is an array of channels. */
 export function channelList(context: CliContext): Command {
   return leaf({
     usage: 'list',

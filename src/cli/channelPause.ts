@@ -3,6 +3,7 @@ import { channelJson, channelTable, noSuchChannel } from './channelView.ts'
 import type { CliContext } from './context.ts'
 import { leaf } from './leaf.ts'
 
+/** `channel pause NAME`: JSON of one channel. Refused for a channel that no worker has named. */
 export function channelPause(context: CliContext): Command {
   return leaf({
     usage: 'pause <name>',

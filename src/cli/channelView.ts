@@ -3,6 +3,7 @@ import { iso, isoOrNull, shortTime } from './moment.ts'
 import { Refusal } from './refusal.ts'
 import { table } from './table.ts'
 
+/** A channel in JSON: `name, paused_at, pause_reason, in_flight, cooldowns`. */
 export function channelJson(channel: ChannelStatus) {
   return {
     name: channel.name,
@@ -13,6 +14,7 @@ export function channelJson(channel: ChannelStatus) {
   }
 }
 
+/** Channels for people. */
 export function channelTable(channels: readonly ChannelStatus[]): string {
   return table(
     ['CHANNEL', 'STATE', 'CALLS', 'COOLING DOWN', 'REASON'],
@@ -28,6 +30,7 @@ export function channelTable(channels: readonly ChannelStatus[]): string {
   )
 }
 
+/** For names that no worker has started with. */
 export function noSuchChannel(name: string): Refusal {
   return new Refusal(
     `There is no channel named ${JSON.stringify(name)}. See: darkroom channel list`,

@@ -6,6 +6,7 @@ import { parseDays } from './parse.ts'
 import { noSuchAccount } from './refusal.ts'
 import { fields } from './table.ts'
 
+/** `key create ACCOUNT`: JSON `key_id, secret`; the only time the secret is shown. */
 export function keyCreate(context: CliContext): Command {
   return leaf({
     usage: 'create <account>',

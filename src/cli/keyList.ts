@@ -4,6 +4,7 @@ import { keyJson, keyTable } from './keyView.ts'
 import { leaf } from './leaf.ts'
 import { noSuchAccount } from './refusal.ts'
 
+/** `key list ACCOUNT`: JSON is an array of keys, oldest first. */
 export function keyList(context: CliContext): Command {
   return leaf({
     usage: 'list <account>',

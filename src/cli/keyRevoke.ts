@@ -4,6 +4,7 @@ import { keyJson, keyTable } from './keyView.ts'
 import { leaf } from './leaf.ts'
 import { Refusal } from './refusal.ts'
 
+/** `key revoke KEY_ID`: JSON of the key. Revoking again changes nothing and is done. */
 export function keyRevoke(context: CliContext): Command {
   return leaf({
     usage: 'revoke <key-id>',

@@ -13,6 +13,7 @@ export function keyJson({ keyId, prefix, createdAtMs, expiresAtMs, revokedAtMs }
   }
 }
 
+/** Keys for people. */
 export function keyTable(keys: readonly ApiKey[]): string {
   return table(
     ['KEY ID', 'BEGINS', 'CREATED', 'EXPIRES', 'REVOKED'],

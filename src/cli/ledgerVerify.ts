@@ -4,6 +4,7 @@ import type { CliContext } from './context.ts'
 import { leaf } from './leaf.ts'
 import { table } from './table.ts'
 
+/** `ledger verify`: JSON `ok, violations` (`kind, account_id`, and `task_id` of a task). */
 export function ledgerVerify(context: CliContext): Command {
   return leaf({
     usage: 'verify',

@@ -3,6 +3,7 @@ import type { CliContext } from './context.ts'
 import { leaf } from './leaf.ts'
 import { fields } from './table.ts'
 
+/** `migrate`: JSON `applied`, and `temporal` (null without TEMPORAL_ADDRESS). */
 export function migrate(context: CliContext): Command {
   return leaf({
     usage: 'migrate',

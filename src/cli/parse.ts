@@ -7,6 +7,7 @@ import type { Since } from '../domain/taskAdmin.ts'
 
 /** Parsers of arguments and options: what they refuse is wrong usage, exit code 2. */
 
+/** Of accounts to be made; existing ones are looked up by whatever was typed. */
 export function parseAccountName(text: string): string {
   if (accountNamePattern.test(text)) return text
   throw new InvalidArgumentError(
@@ -14,6 +15,7 @@ export function parseAccountName(text: string): string {
   )
 }
 
+/** Whole credits, zero allowed. */
 export function parseCredits(text: string): number {
   const credits = /^\d{1,13}$/.test(text) ? Number(text) : Number.NaN
   if (credits <= depositCreditsMax) return credits
@@ -37,6 +39,7 @@ export function parseDays(text: string): number {
   throw new InvalidArgumentError(`Days are a number above 0, decimals allowed, 0.5 for 12 hours.`)
 }
 
+/** A task id by its shape. */
 export function parseTaskId(text: string): string {
   if (taskIdPattern.test(text)) return text
   throw new InvalidArgumentError('A task id is task_ and 32 letters or digits.')
@@ -59,6 +62,7 @@ function unitOf(letter: string | undefined): keyof typeof unitMs {
 
 const limitMax = 10_000
 
+/** How many at most. */
 export function parseLimit(text: string): number {
   const limit = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN
   if (limit >= 1 && limit <= limitMax) return limit

@@ -4,6 +4,7 @@ import { leaf } from './leaf.ts'
 import { parseTaskId } from './parse.ts'
 import { noSuchTask } from './refusal.ts'
 
+/** `task cancel ID`: JSON `cancelled`; false with exit code 1. Who pays: src/tasks/money.md. */
 export function taskCancel(context: CliContext): Command {
   return leaf({
     usage: 'cancel',

@@ -10,6 +10,7 @@ import { leaf } from './leaf.ts'
 import { parseLimit, parseSince } from './parse.ts'
 import { table } from './table.ts'
 
+/** `task list`: JSON is an array of the record's fields and `account`, newest first. */
 export function taskList(context: CliContext): Command {
   return leaf({
     usage: 'list',

@@ -17,6 +17,7 @@ type Options = {
   readonly dryRun?: true
 }
 
+/** `task retry`: JSON `task_id, retry_of` for one; `retried, refused` or `would_retry` for many. */
 export function taskRetry(context: CliContext): Command {
   return leaf({
     usage: 'retry',

@@ -10,6 +10,7 @@ import { parseTaskId } from './parse.ts'
 import { noSuchTask } from './refusal.ts'
 import { fields } from './table.ts'
 
+/** `task show ID`: JSON of the task with its `timeline`; never its prompt. */
 export function taskShow(context: CliContext): Command {
   return leaf({
     usage: 'show',

@@ -32,6 +32,7 @@ export const depositCreditsMax = 1_000_000_000_000
 /** An account's credits, spent ones included, stay exact in every JSON reader. */
 export const accountCreditsMax = Number.MAX_SAFE_INTEGER
 
+/** `acct_` and 16 random letters or digits. */
 export function newAccountId(randomBytes: RandomBytes): string {
   return `acct_${randomText(randomBytes, 16)}`
 }

@@ -12,6 +12,7 @@ const checksumLength = 6
 /** Shown in lists so that people can tell keys apart; four of 42 random characters give nothing away. */
 const prefixLength = 'sk-'.length + 4
 
+/** A secret nobody has seen before. */
 export function newApiKeySecret(randomBytes: RandomBytes): string {
   const unsigned = `sk-${randomText(randomBytes, randomLength)}`
   return unsigned + checksum(unsigned)
@@ -24,10 +25,12 @@ export function isWellFormedSecret(secret: string): boolean {
   return secret.endsWith(checksum(unsigned))
 }
 
+/** What lists show of a secret. */
 export function secretPrefix(secret: string): string {
   return secret.slice(0, prefixLength)
 }
 
+/** `key_` and 16 random letters or digits: names a key where its secret must not appear. */
 export function newKeyId(randomBytes: RandomBytes): string {
   return `key_${randomText(randomBytes, 16)}`
 }

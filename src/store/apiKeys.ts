@@ -10,6 +10,7 @@ type KeyRow = {
   readonly revokedAtMs: number | null
 }
 
+/** Writes a key down, by the hash of its secret. */
 export async function createKey(
   pool: Pool,
   key: Parameters<AccountStore['createKey']>[0],

@@ -4,6 +4,7 @@ import { knownModels } from './knownModels.ts'
 
 type AccountRow = Omit<Account, 'models'> & { readonly models: string[] | null }
 
+/** An account with its balances, by name. */
 export async function findAccount(
   client: Pool | PoolClient,
   name: string,

@@ -29,6 +29,7 @@ export async function withTransaction<Value>(
 /** The answer of a transaction that is to leave no trace. */
 export type Rollback<Value> = { readonly [rolledBack]: true; readonly value: Value }
 
+/** Wraps the answer of work that rolls back without an error. */
 export function rollback<Value>(value: Value): Rollback<Value> {
   return { [rolledBack]: true, value }
 }

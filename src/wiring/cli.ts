@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import type { Parts } from '../cli/context.ts'
+import type { Pool } from 'pg'
+import type { CancelTask, Parts } from '../cli/context.ts'
 import type { CliStreams } from '../cli/runCli.ts'
 import { runCli } from '../cli/runCli.ts'
 import type { Config } from '../config.ts'
@@ -53,16 +54,7 @@ function createParts(
         ...(await retryTerms(await config())),
       })
     },
-    cancelTask: async () => {
-      const { createCancelTask } = await import('../store/cancelTask.ts')
-      const lifetimes = await config()
-      const cancelTask = createCancelTask({ pool: await database.pool(), lifetimes })
-      return async (taskId) => {
-        const cancelled = await cancelTask(taskId)
-        if (cancelled) await cancelWorkflowOf(lifetimes, taskId)
-        return cancelled
-      }
-    },
+    cancelTask: async () => cancelTaskBy(await config(), await database.pool()),
     capabilities: async () => {
       const { operatorFilePath } = await config()
       if (operatorFilePath === undefined) {
@@ -81,6 +73,16 @@ function createParts(
       const base = temporalUiUrl.replace(/\/+$/, '')
       return `${base}/namespaces/${temporalNamespace}/workflows/${workflowId}`
     },
+  }
+}
+
+async function cancelTaskBy(config: Config, pool: Pool): Promise<CancelTask> {
+  const { createCancelTask } = await import('../store/cancelTask.ts')
+  const cancelTask = createCancelTask({ pool, lifetimes: config })
+  return async (taskId) => {
+    const cancelled = await cancelTask(taskId)
+    if (cancelled) await cancelWorkflowOf(config, taskId)
+    return cancelled
   }
 }
 

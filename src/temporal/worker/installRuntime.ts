@@ -23,8 +23,8 @@ export function installRuntime(options: {
   })
 }
 
-/** The SDK warns of queues without workflows; ours for upstream calls have none by design. */
-const byDesign = /^No (?:workflows|Nexus services) registered/
+/** Queues without workflows, and tasks that fail as Failed workflows, are as they should be. */
+const byDesign = /^(?:No (?:workflows|Nexus services) registered|Workflow failed)/
 
 /** The SDK's events by name. Its metadata holds errors and payloads, so it is left out of our log. */
 export function loggerOf(log: WorkerLog): Logger {

@@ -60,6 +60,11 @@ export const searchAttributes = {
   failureCode: { name: 'DarkroomFailureCode', type: 'KEYWORD' },
 } as const
 
+/** What a run tells its worker when traces are on (`traceRun.ts`): its outcome, and epoch milliseconds. */
+export type RunSinks = {
+  readonly run: { readonly ended: (outcome: string, endedAtMs: number) => void }
+}
+
 /** One line for lists and timelines of the Temporal UI. */
 export function taskSummary(task: {
   readonly model: ModelId

@@ -31,3 +31,7 @@ export function newUploadId(randomBytes: RandomBytes, kind: 'input' | 'answer'):
 export function workflowIdOf(taskId: string): string {
   return `image/${taskId}`
 }
+
+export function taskIdOf(workflowId: string): string {
+  return workflowId.slice(workflowIdOf('').length)
+}

@@ -4,6 +4,8 @@ import type { UpstreamOutcome } from './upstreamOutcome.ts'
 
 /** One call of one attempt. `idempotencyKey` stays the same through a chain of unknowns (design 1.7). */
 export type UpstreamCall = {
+  /** What the call is made for: told to traces, never to the upstream. */
+  readonly origin: { readonly taskId: string; readonly attempt: number }
   readonly channel: Channel
   readonly request: ImageRequest
   readonly idempotencyKey: string

@@ -85,6 +85,7 @@ async function runAttempt(
   const { n, channel, request, upstreamKey, timeoutMs } = attempt
   input.onStage?.({ stage: 'calling', attempt: n, channel: channel.name })
   const outcome = await deps.callUpstream({
+    origin: { taskId, attempt: n },
     channel,
     request,
     idempotencyKey: upstreamKey,

@@ -5,6 +5,7 @@ import type { Config } from '../config.ts'
 import type { AttemptStore } from '../domain/attemptStore.ts'
 import type { Channel } from '../domain/channel.ts'
 import type { Family } from '../domain/models.ts'
+import type { TaskTracer } from '../domain/taskTracer.ts'
 import { createAttemptStore } from '../store/attemptStore.ts'
 import type { SeenOutcome } from '../tasks/produceImage.ts'
 import { createProduceImage } from '../tasks/produceImage.ts'
@@ -28,6 +29,7 @@ export function createExecution(
     readonly installation: Installation
     readonly log: Logger
     readonly metrics: Metrics
+    readonly tracer: TaskTracer | undefined
   },
 ): Execution {
   const { pool, blobs, operation } = parts.installation
@@ -41,12 +43,13 @@ export function createExecution(
     retentionSeconds: config.retentionSeconds,
     tombstoneSeconds: config.tombstoneSeconds,
   })
-  const callUpstream = createUpstreamCaller({
+  const caller = createUpstreamCaller({
     blobs,
     capabilities: operation.capabilities,
     tempDir: join(tmpdir(), 'darkroom-answers'),
     dispatcher: agent,
   })
+  const callUpstream = parts.tracer?.upstream(caller) ?? caller
   const onOutcome = (seen: SeenOutcome) => reportOutcome(seen, parts.log, parts.metrics)
   return {
     attempts,

@@ -3,13 +3,14 @@ import { join } from 'node:path'
 import { createActivities } from '../../activities/createActivities.ts'
 import type { Config } from '../config.ts'
 import type { Channel } from '../domain/channel.ts'
+import type { TaskTracer } from '../domain/taskTracer.ts'
 import { createIsCancelled } from '../store/isCancelled.ts'
 import { createSettleOrFail } from '../tasks/settleOrFail.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { TemporalSettings } from '../temporal/settings.ts'
 import type { RunningWorker } from '../temporal/worker/createWorker.ts'
 import { createWorker } from '../temporal/worker/createWorker.ts'
-import { installRuntime, loggerOf } from '../temporal/worker/installRuntime.ts'
+import { loggerOf } from '../temporal/worker/installRuntime.ts'
 import { createPatientWorker } from '../temporal/worker/patientWorker.ts'
 import { workflowBundle } from '../temporal/worker/workflowBundle.ts'
 import type { Execution } from './execution.ts'
@@ -28,9 +29,10 @@ export async function startTemporalWorker(
     readonly installation: Installation
     readonly execution: Execution
     readonly log: Logger
+    readonly tracer: TaskTracer | undefined
   },
 ): Promise<RunningWorker> {
-  const { settings, installation, execution, log } = parts
+  const { settings, installation, execution, log, tracer } = parts
   const { attempts, produceImage } = execution
   const { pool, blobs, operation } = installation
   const { channels } = operation
@@ -42,21 +44,25 @@ export async function startTemporalWorker(
     onUnexpected: ({ activity, taskId, error }) =>
       log.error('activity failed unexpectedly', { step: activity, taskId, error }),
   })
-  installRuntime({ log: sdkLog(log) })
-  const bundle = await workflowBundle({ ...bundleCache(config), logger: loggerOf(sdkLog(log)) })
+  const bundle = await workflowBundle({
+    ...bundleCache(config),
+    logger: loggerOf(sdkLog(log)),
+    traced: tracer !== undefined,
+  })
   const slots = {
     A: slotsOf(channelsOf(channels, 'A')),
     B: slotsOf(channelsOf(channels, 'B')),
   }
+  const traced = tracer === undefined ? {} : { tracer }
   const shutdownGraceMs = longestTimeoutMs(channels) + settleGraceMs
   return createPatientWorker(
-    () => createWorker({ settings, activities, bundle, slots, shutdownGraceMs }),
+    () => createWorker({ settings, activities, bundle, slots, shutdownGraceMs, ...traced }),
     (error) => log.warn('Temporal is away', { error }),
   )
 }
 
 /** The SDK tells each change of its state at `info`; for us that is detail. */
-function sdkLog(log: Logger) {
+export function sdkLog(log: Logger) {
   return (level: 'debug' | 'info' | 'warn' | 'error', event: string) =>
     log[level === 'info' ? 'debug' : level](`temporal: ${event}`)
 }

@@ -2,17 +2,18 @@ import type { Config } from '../config.ts'
 import { required } from '../config.ts'
 import { createInternalServer } from '../http/internalServer.ts'
 import { ensureChannels } from '../store/ensureChannels.ts'
-import { sampleState } from '../store/sampleState.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import { createMetrics } from '../telemetry/metrics.ts'
 import { connectTemporal } from '../temporal/connect.ts'
 import { temporalSettings } from '../temporal/settings.ts'
+import { installMeasuredRuntime } from '../temporal/worker/sdkMetrics.ts'
 import { createExecution } from './execution.ts'
 import { openInstallation } from './installation.ts'
+import { createProcessMetrics } from './processMetrics.ts'
 import { createWorkerReconciler } from './reconciler.ts'
 import type { RunningProcess } from './runProcess.ts'
 import { produceTimeoutMs } from './temporalLimits.ts'
-import { startTemporalWorker } from './temporalWorker.ts'
+import { sdkLog, startTemporalWorker } from './temporalWorker.ts'
+import { openTracing } from './tracing.ts'
 
 const connectionsMax = 24
 
@@ -28,11 +29,10 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   const { channels } = operation
   const names = channels.map(({ name }) => name)
   await ensureChannels(pool, names)
-  const metrics = createMetrics({
-    pool: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
-    state: () => sampleState(pool),
-  })
-  const execution = createExecution(config, { installation, log, metrics })
+  const sdkMetrics = await installMeasuredRuntime(sdkLog(log))
+  const metrics = createProcessMetrics(pool, { foreign: sdkMetrics, channels: names })
+  const tracer = await openTracing(config, 'worker')
+  const execution = createExecution(config, { installation, log, metrics, tracer })
   const settings = temporalSettings({ address, namespace: config.temporalNamespace })
   const temporal = connectTemporal(settings)
   const reconciler = createWorkerReconciler({
@@ -44,11 +44,17 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     temporal,
     produceTimeoutMs: produceTimeoutMs(config, channels),
     log,
-    onFinding: (found, count) => metrics.finding(found, count),
+    onFinding: metrics.finding,
   })
   // First: it needs PostgreSQL alone, and works while Temporal is away.
   reconciler.start()
-  const worker = await startTemporalWorker(config, { settings, installation, execution, log })
+  const worker = await startTemporalWorker(config, {
+    settings,
+    installation,
+    execution,
+    log,
+    tracer,
+  })
   const internal = await createInternalServer({
     host: config.internalHost,
     port: config.workerInternalPort,
@@ -64,6 +70,7 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
       await temporal.close()
       await execution.close()
       await installation.close()
+      await tracer?.close()
     },
   }
 }

@@ -1,9 +1,11 @@
 import { NativeConnection, Worker } from '@temporalio/worker'
 import type { Family } from '../../domain/models.ts'
 import { families } from '../../domain/models.ts'
+import type { TaskTracer } from '../../domain/taskTracer.ts'
 import { produceTaskQueue, workflowTaskQueue } from '../../../workflows/contract.ts'
 import type { TemporalSettings } from '../settings.ts'
 import { connectionOptions } from '../settings.ts'
+import { tracedWorker } from './tracedWorker.ts'
 import type { WorkflowBundle } from './workflowBundle.ts'
 
 type ActivityName = 'produceImage' | 'recordFailure' | 'cancelTask'
@@ -20,6 +22,8 @@ export type WorkerOptions = {
   readonly slots: Readonly<Record<Family, number>>
   /** Longest upstream call and its storing: a call that is under way when the worker stops is paid for. */
   readonly shutdownGraceMs: number
+  /** Wants a bundle that is `traced`. */
+  readonly tracer?: TaskTracer
 }
 
 export type RunningWorker = {
@@ -103,6 +107,7 @@ function shared(connection: NativeConnection, options: WorkerOptions) {
     shutdownForceTime: options.shutdownGraceMs + forceMs,
     maxHeartbeatThrottleInterval: heartbeatThrottle,
     defaultHeartbeatThrottleInterval: heartbeatThrottle,
+    ...(options.tracer === undefined ? {} : tracedWorker(options.tracer)),
   } as const
 }
 

@@ -8,7 +8,15 @@ import { bundleWorkflowCode } from '@temporalio/worker'
 
 export type WorkflowBundle = { readonly code: string }
 
+type BundleOptions = {
+  readonly cacheDir?: string
+  readonly logger?: Logger
+  /** Runs tell their worker how they ended: `workflows/traceRun.ts`. */
+  readonly traced?: boolean
+}
+
 const workflowsPath = fileURLToPath(new URL('../../../workflows/imageTask.ts', import.meta.url))
+const tracerPath = fileURLToPath(new URL('../../../workflows/traceRun.ts', import.meta.url))
 
 /** Everything a workflow may import (design section 2), so that a change of any of it bundles anew. */
 const sourceFolders = ['../../../workflows/', '../../domain/'].map(
@@ -19,16 +27,14 @@ const sourceFolders = ['../../../workflows/', '../../domain/'].map(
  * The workflow code of this checkout as one script for the worker's sandbox. Bundling takes seconds, so
  * the script is kept in `cacheDir` under the digest of its sources and of the SDK's version.
  */
-export async function workflowBundle(options: {
-  readonly cacheDir?: string
-  readonly logger?: Logger
-}): Promise<WorkflowBundle> {
-  const { cacheDir } = options
-  if (cacheDir === undefined) return bundle(options.logger)
-  const path = join(cacheDir, `workflows-${await sourcesDigest()}.js`)
+export async function workflowBundle(options: BundleOptions): Promise<WorkflowBundle> {
+  const { cacheDir, traced } = options
+  if (cacheDir === undefined) return bundle(options)
+  const variant = traced === true ? 'traced-' : ''
+  const path = join(cacheDir, `workflows-${variant}${await sourcesDigest()}.js`)
   const kept = await readFile(path, 'utf8').catch(() => undefined)
   if (kept !== undefined) return { code: kept }
-  const made = await bundle(options.logger)
+  const made = await bundle(options)
   await mkdir(cacheDir, { recursive: true })
   const temporary = `${path}.${process.pid}`
   await writeFile(temporary, made.code)
@@ -36,9 +42,10 @@ export async function workflowBundle(options: {
   return made
 }
 
-async function bundle(logger: Logger | undefined): Promise<WorkflowBundle> {
+async function bundle({ traced, logger }: BundleOptions): Promise<WorkflowBundle> {
   const { code } = await bundleWorkflowCode({
     workflowsPath,
+    ...(traced === true ? { workflowInterceptorModules: [tracerPath] } : {}),
     ...(logger === undefined ? {} : { logger }),
   })
   return { code }

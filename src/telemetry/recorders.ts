@@ -1,0 +1,118 @@
+import type { Registry } from 'prom-client'
+import { Counter, Histogram } from 'prom-client'
+import type { OutcomeClass, OutcomeReason } from '../domain/upstreamOutcome.ts'
+
+/** What the parts of a process tell as it happens. None of it throws or waits. */
+export type Recorders = {
+  readonly request: (seen: {
+    readonly route: string
+    readonly method: string
+    readonly status: number
+    readonly durationMs: number
+  }) => void
+  readonly upstreamCall: (seen: {
+    readonly channel: string
+    readonly class: OutcomeClass
+    readonly reason: OutcomeReason
+    readonly latencyMs: number | undefined
+  }) => void
+  readonly finding: (kind: string, count: number) => void
+  readonly startLeft: (reason: string) => void
+}
+
+const requestSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
+const callSeconds = [0.1, 0.5, 1, 2, 5, 10, 20, 40, 80, 160, 320]
+
+/** A counter that appears with its first event never rises: these begin at 0 for every channel. */
+const expectedReasons: Readonly<Record<OutcomeClass, readonly OutcomeReason[]>> = {
+  succeeded: ['image'],
+  refused: ['rate_limited', 'overloaded', 'not_sent'],
+  rejected: ['invalid_request', 'content_policy', 'no_image', 'forbidden'],
+  exhausted: ['quota_exhausted'],
+  operator_fault: ['credential', 'forbidden', 'model_not_found'],
+  unknown: ['server_error', 'connection_lost', 'timeout', 'broken_body'],
+}
+
+/** Counters and histograms of one process, in `registry`. */
+export function createRecorders(registry: Registry, channels: readonly string[]): Recorders {
+  return {
+    ...requestRecorder(registry),
+    ...callRecorder(registry, channels),
+    ...taskRecorders(registry),
+  }
+}
+
+function requestRecorder(registry: Registry): Pick<Recorders, 'request'> {
+  const registers = [registry]
+  const requests = new Counter({
+    name: 'darkroom_http_requests_total',
+    help: 'Answered requests.',
+    labelNames: ['route', 'method', 'status'],
+    registers,
+  })
+  const durations = new Histogram({
+    name: 'darkroom_http_request_duration_seconds',
+    help: 'From the request line to the last byte of the answer.',
+    labelNames: ['route', 'method'],
+    buckets: requestSeconds,
+    registers,
+  })
+  return {
+    request: ({ route, method, status, durationMs }) => {
+      requests.inc({ route, method, status })
+      durations.observe({ route, method }, durationMs / 1000)
+    },
+  }
+}
+
+function callRecorder(
+  registry: Registry,
+  channels: readonly string[],
+): Pick<Recorders, 'upstreamCall'> {
+  const registers = [registry]
+  const calls = new Counter({
+    name: 'darkroom_upstream_calls_total',
+    help: 'Upstream calls by outcome class and reason.',
+    labelNames: ['channel', 'class', 'reason'],
+    registers,
+  })
+  const durations = new Histogram({
+    name: 'darkroom_upstream_call_duration_seconds',
+    help: 'Upstream calls, from the first byte sent to the verdict.',
+    labelNames: ['channel'],
+    buckets: callSeconds,
+    registers,
+  })
+  for (const channel of channels) {
+    durations.zero({ channel })
+    for (const [outcome, reasons] of Object.entries(expectedReasons)) {
+      for (const reason of reasons) calls.inc({ channel, class: outcome, reason }, 0)
+    }
+  }
+  return {
+    upstreamCall: ({ channel, class: outcome, reason, latencyMs }) => {
+      calls.inc({ channel, class: outcome, reason })
+      if (latencyMs !== undefined) durations.observe({ channel }, latencyMs / 1000)
+    },
+  }
+}
+
+function taskRecorders(registry: Registry): Pick<Recorders, 'finding' | 'startLeft'> {
+  const registers = [registry]
+  const findings = new Counter({
+    name: 'darkroom_reconciler_findings_total',
+    help: 'What the reconciler had to do.',
+    labelNames: ['finding'],
+    registers,
+  })
+  const left = new Counter({
+    name: 'darkroom_start_queue_left_total',
+    help: 'Workflow starts left to the reconciler.',
+    labelNames: ['reason'],
+    registers,
+  })
+  return {
+    finding: (finding, count) => findings.inc({ finding }, count),
+    startLeft: (reason) => left.inc({ reason }),
+  }
+}

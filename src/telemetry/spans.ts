@@ -1,0 +1,130 @@
+import type { Span, SpanContext, Tracer } from '@opentelemetry/api'
+import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from '@opentelemetry/api'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
+import { resourceFromAttributes } from '@opentelemetry/resources'
+import { BatchSpanProcessor, RandomIdGenerator, TracerProvider } from '@opentelemetry/sdk-trace'
+
+/** All that a span may say, by name; a test holds that nothing else is exported. */
+export type SpanAttributes = {
+  readonly 'darkroom.task_id': string
+  readonly 'darkroom.account_id'?: string
+  readonly 'darkroom.model'?: string
+  readonly 'darkroom.channel'?: string
+  readonly 'darkroom.attempt'?: number
+  readonly 'darkroom.class'?: string
+  readonly 'darkroom.reason'?: string
+  readonly 'http.route'?: string
+  readonly 'http.request.method'?: string
+  readonly 'http.response.status_code'?: number
+}
+
+export type SpanStart = {
+  readonly name: string
+  readonly kind: 'server' | 'client' | 'internal'
+  readonly traceId: string
+  /** Default: random. */
+  readonly spanId?: string
+  /** Default: none, a root. */
+  readonly parentId?: string
+  /** Epoch milliseconds; default: now. */
+  readonly startedAtMs?: number
+  readonly attributes: SpanAttributes
+}
+
+export type OpenSpan = {
+  readonly spanId: string
+  readonly end: (ending: {
+    readonly attributes?: Partial<SpanAttributes>
+    readonly failed: boolean
+    /** Epoch milliseconds; default: now. */
+    readonly endedAtMs?: number
+  }) => void
+}
+
+export type Spans = {
+  readonly start: (start: SpanStart) => OpenSpan
+  /** Sends what is left, within seconds. */
+  readonly close: () => Promise<void>
+}
+
+const exportTimeoutMs = 5_000
+const batchDelayMs = 1_000
+/** Beyond this many unsent spans, new ones are dropped: a slow collector costs spans, not memory. */
+const queuedMax = 4_096
+
+/**
+ * Spans over OTLP/HTTP (protobuf). Where to, and with which headers, the exporter reads from the
+ * OTEL_EXPORTER_OTLP_* variables itself.
+ */
+export function createSpans(serviceName: string): Spans {
+  const ids = createIdGenerator()
+  const exporter = new OTLPTraceExporter({ timeoutMillis: exportTimeoutMs })
+  const processor = new BatchSpanProcessor({
+    exporter,
+    scheduledDelayMillis: batchDelayMs,
+    exportTimeoutMillis: exportTimeoutMs,
+    maxQueueSize: queuedMax,
+  })
+  const provider = new TracerProvider({
+    resource: resourceFromAttributes({ 'service.name': serviceName }),
+    idGenerator: ids,
+    spanProcessors: [processor],
+  })
+  const tracer = provider.getTracer('darkroom')
+  return {
+    start: (start) => openSpan(ids.next(start, () => startSpan(tracer, start))),
+    close: () => provider.shutdown().catch(() => {}),
+  }
+}
+
+/** The library asks for ids while it makes a span: the next one may be told beforehand. */
+function createIdGenerator() {
+  const random = new RandomIdGenerator()
+  let told: { readonly traceId: string; readonly spanId?: string } | undefined
+  return {
+    generateTraceId: () => told?.traceId ?? random.generateTraceId(),
+    generateSpanId: () => told?.spanId ?? random.generateSpanId(),
+    next: (ids: { readonly traceId: string; readonly spanId?: string }, make: () => Span): Span => {
+      told = ids
+      try {
+        return make()
+      } finally {
+        told = undefined
+      }
+    },
+  }
+}
+
+const kinds = {
+  server: SpanKind.SERVER,
+  client: SpanKind.CLIENT,
+  internal: SpanKind.INTERNAL,
+} as const
+
+function startSpan(tracer: Tracer, start: SpanStart): Span {
+  const { name, kind, traceId, parentId, startedAtMs, attributes } = start
+  const options = {
+    kind: kinds[kind],
+    attributes: { ...attributes },
+    ...(startedAtMs === undefined ? {} : { startTime: startedAtMs }),
+  }
+  if (parentId === undefined) return tracer.startSpan(name, options, ROOT_CONTEXT)
+  const parent: SpanContext = {
+    traceId,
+    spanId: parentId,
+    traceFlags: TraceFlags.SAMPLED,
+    isRemote: true,
+  }
+  return tracer.startSpan(name, options, trace.setSpanContext(ROOT_CONTEXT, parent))
+}
+
+function openSpan(span: Span): OpenSpan {
+  return {
+    spanId: span.spanContext().spanId,
+    end: ({ attributes, failed, endedAtMs }) => {
+      if (attributes !== undefined) span.setAttributes({ ...attributes })
+      if (failed) span.setStatus({ code: SpanStatusCode.ERROR })
+      span.end(endedAtMs)
+    },
+  }
+}

@@ -44,6 +44,7 @@ export async function acceptRequest(
     if (!accepted.ok) return accepted
     taken = !accepted.value.replayed
     context.state.taskId = accepted.value.taskId
+    context.state.replayed = accepted.value.replayed
     if (key.value !== undefined) context.set('Idempotent-Replayed', String(!taken))
     return accepted
   } finally {

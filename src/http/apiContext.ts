@@ -10,6 +10,8 @@ export type ApiState = {
   envelope: 'full' | 'short'
   accountId?: string
   taskId?: string
+  /** Of a request that was accepted: its key named an earlier task. */
+  replayed?: boolean
   /** Set once a retry of this request may buy a second image: its 5xx says `x-should-retry: false`. */
   retryMayRepeatWork?: boolean
 }

@@ -51,6 +51,8 @@ export type Observation = {
   readonly requestId: string
   readonly accountId?: string
   readonly taskId?: string
+  /** Only of a request that made a task (false) or joined one by its key (true). */
+  readonly replayed?: boolean
 }
 
 export type ReportedRequest = { readonly requestId: string; readonly route: string }

@@ -30,6 +30,7 @@ export function observeRequest(deps: ApiDeps): Middleware<ApiState> {
         requestId: state.requestId,
         ...(state.accountId === undefined ? {} : { accountId: state.accountId }),
         ...(state.taskId === undefined ? {} : { taskId: state.taskId }),
+        ...(state.replayed === undefined ? {} : { replayed: state.replayed }),
       })
     })
     await next()

@@ -33,6 +33,8 @@ const defaults: StartQueueLimits = { parallel: 16, waiting: 2_000, failures: 5, 
 export type StartQueue = {
   /** Never blocks, never throws. What does not fit is started by the reconciler soon after (design 1.2). */
   readonly enqueue: (start: TaskStart) => void
+  /** Starts that wait or are under way. */
+  readonly depth: () => number
   /** Takes no more; resolves when the starts under way are done and noted. Bounded by their deadlines. */
   readonly stop: () => Promise<void>
 }
@@ -84,6 +86,7 @@ export function createStartQueue(deps: StartQueueDeps): StartQueue {
       waiting.push(start)
       pump()
     },
+    depth: () => waiting.length + underWay.size,
     stop: async () => {
       stopped = true
       for (const start of waiting.splice(0)) leave(start, 'stopped')

@@ -1,18 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import type { Config } from '../config.ts'
 import { required } from '../config.ts'
-import type { ApiDeps, SigningKeys } from '../http/apiDeps.ts'
+import type { ApiDeps, Observation, SigningKeys } from '../http/apiDeps.ts'
 import { createInternalServer } from '../http/internalServer.ts'
 import { createCancelTask } from '../store/cancelTask.ts'
 import { createMarkStarted } from '../store/markStarted.ts'
-import { sampleState } from '../store/sampleState.ts'
 import { createTaskEnds } from '../store/taskEnds.ts'
 import { createTaskStore } from '../store/taskStore.ts'
 import { createTaskService } from '../tasks/createTaskService.ts'
 import type { TaskService } from '../tasks/taskService.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { createMetrics } from '../telemetry/metrics.ts'
+import type { Tracing } from '../telemetry/tracing.ts'
 import type { Temporal } from '../temporal/connect.ts'
 import { connectTemporal } from '../temporal/connect.ts'
 import { createDescribeTask } from '../temporal/describeTask.ts'
@@ -23,8 +22,10 @@ import { createStartTask } from '../temporal/startTask.ts'
 import { startApiServer } from './apiServer.ts'
 import type { Installation } from './installation.ts'
 import { openInstallation } from './installation.ts'
+import { createProcessMetrics } from './processMetrics.ts'
 import type { RunningProcess } from './runProcess.ts'
 import { longestTimeoutMs, produceTimeoutMs } from './temporalLimits.ts'
+import { openTracing } from './tracing.ts'
 
 const connectionsMax = 24
 /** Of one start behind a submit; what takes longer is the reconciler's. */
@@ -43,16 +44,21 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
   const { pool } = installation
   const settings = temporalSettings({ address, namespace: config.temporalNamespace })
   const temporal = connectTemporal(settings)
-  const metrics = createMetrics({
-    pool: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
-    state: () => sampleState(pool),
-  })
+  const metrics = createProcessMetrics(pool, { startQueueDepth: () => starts.depth() })
+  const tracing = await openTracing(config, 'api')
   const starts = startQueueOf(config, { installation, temporal, log, metrics })
   const service = taskServiceOf(config, { installation, temporal, starts, log })
   let draining = false
   const ready = async () => !draining && (await pool.query('select 1')).rowCount === 1
   const server = await startApiServer(
-    apiDepsOf(config, { installation, tasks: service.tasks, signingKeys, ready, log, metrics }),
+    apiDepsOf(config, {
+      installation,
+      tasks: service.tasks,
+      signingKeys,
+      ready,
+      log,
+      observe: observer({ log, metrics, tracing }),
+    }),
     { host: config.host, port: config.port, drainMs: config.syncDeadlineSeconds * 1000 + 5_000 },
   )
   const { internalHost: host, internalPort: port } = config
@@ -68,6 +74,7 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
       await service.close()
       await temporal.close()
       await installation.close()
+      await tracing?.close()
     },
   }
 }
@@ -142,10 +149,10 @@ function apiDepsOf(
     readonly signingKeys: SigningKeys
     readonly ready: () => Promise<boolean>
     readonly log: Logger
-    readonly metrics: Metrics
+    readonly observe: ReturnType<typeof observer>
   },
 ): ApiDeps {
-  const { installation, tasks, signingKeys, ready, log, metrics } = parts
+  const { installation, tasks, signingKeys, ready, log, observe } = parts
   const store = createTaskStore(installation.pool)
   return {
     tasks,
@@ -160,12 +167,24 @@ function apiDepsOf(
     signingKeys,
     randomBytes,
     ready,
-    observe: (seen) => {
-      metrics.request(seen)
-      log.info('request', { ...seen, durationMs: Math.round(seen.durationMs) })
-    },
+    observe,
     reportError: (error, { requestId, route }) =>
       log.error('request failed unexpectedly', { requestId, route, error }),
+  }
+}
+
+/** Access log and metrics of every request; a span of those that made a task or joined one. */
+function observer(parts: {
+  readonly log: Logger
+  readonly metrics: Metrics
+  readonly tracing: Tracing | undefined
+}) {
+  return (seen: Observation): void => {
+    parts.metrics.request(seen)
+    parts.log.info('request', { ...seen, durationMs: Math.round(seen.durationMs) })
+    const { taskId, replayed } = seen
+    if (taskId === undefined || replayed === undefined) return
+    parts.tracing?.request({ ...seen, taskId, replayed })
   }
 }
 

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { crc32 } from 'node:zlib'
 import type { ReceivedImage } from '../../src/domain/receivedImage.ts'
 
 /** One red pixel; small enough to stand in a test as it is. */
@@ -16,4 +17,21 @@ export function receivedImage(path: readonly (string | number)[]): ReceivedImage
     sha256,
     sniffedType: 'image/png',
   }
+}
+
+/** A whole PNG of exactly so many bytes: the red pixel and a private chunk. `salt` makes it another one. */
+export function paddedPng(bytes: number, salt: number): Buffer {
+  const chunkFrameBytes = 12
+  const content = Buffer.alloc(bytes - redPixelPng.length - chunkFrameBytes, salt)
+  const typed = Buffer.concat([Buffer.from('prVt', 'latin1'), content])
+  const [length, checksum] = [Buffer.alloc(4), Buffer.alloc(4)]
+  length.writeUInt32BE(content.length)
+  checksum.writeUInt32BE(crc32(typed))
+  return Buffer.concat([
+    redPixelPng.subarray(0, -chunkFrameBytes),
+    length,
+    typed,
+    checksum,
+    redPixelPng.subarray(-chunkFrameBytes),
+  ])
 }

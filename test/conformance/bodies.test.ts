@@ -1,0 +1,208 @@
+import { once } from 'node:events'
+import { existsSync, readdirSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import * as zlib from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { fetchHistory } from '../../src/temporal/fetchHistory.ts'
+import type { Client } from '../support/client.ts'
+import { createClient } from '../support/client.ts'
+import { stackStartMsMax } from '../support/embeddedStack.ts'
+import { paddedPng } from '../support/images.ts'
+import { mebibyte, peakGrowthBytes } from '../support/memory.ts'
+import type { Posted } from '../support/postStream.ts'
+import { postStream } from '../support/postStream.ts'
+import { editBody, generateBody, inputImage } from '../support/requestBodies.ts'
+import type { TestAccount, TestService } from '../support/service.ts'
+import { startTestService } from '../support/service.ts'
+import { until } from '../support/until.ts'
+
+let service: TestService
+let account: TestAccount
+let client: Client
+beforeAll(async () => {
+  service = await startTestService({ environment: { LOG_LEVEL: 'debug' } })
+  account = await service.account()
+  client = createClient(service.url, account.secret)
+  // The first requests load code and warm the heap: not what is measured below.
+  await client.ended((await client.accepted(editBody())).task_id)
+}, stackStartMsMax)
+afterAll(() => service.stop())
+
+function post(
+  content: Parameters<typeof postStream>[2],
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Posted> {
+  return postStream(`${service.url}/v1/images/tasks`, { ...jsonHeaders(), ...headers }, content)
+}
+
+function jsonHeaders() {
+  return { authorization: client.authorization, 'content-type': 'application/json' }
+}
+
+/** An edit whose images come first, each with its data before its type, as no client need order them. */
+function* largeEdit(images: readonly Buffer[]) {
+  yield '{"input_images":['
+  for (const [i, bytes] of images.entries()) {
+    yield `${i === 0 ? '' : ','}{"data":"`
+    yield bytes.toString('base64')
+    yield '","mime_type":"image/png"}'
+  }
+  yield '],"prompt":"Together","action":"edit","model":"familyb-image-2-vip"}'
+}
+
+const apiPid = () => service.apis[0]?.pid ?? 0
+const codeOf = (body: string): unknown => Object(JSON.parse(body)).error.code
+
+describe('memory of the API', () => {
+  it('grows by less than 150 MiB for an edit of 16 images and 64 MiB', async () => {
+    const images = Array.from({ length: 16 }, (_, i) => paddedPng(4 * mebibyte, i))
+    let posted: Posted | undefined
+    const growth = await peakGrowthBytes(apiPid(), async () => {
+      posted = await post(largeEdit(images))
+    })
+    expect(posted?.status).toBe(202)
+    const record = await client.ended(JSON.parse(posted?.body ?? '').task_id)
+    expect(record.status).toBe('succeeded')
+    const [call] = service.simulator.calls({ prompt: 'Together' })
+    expect(call?.images.map(({ bytes }) => bytes)).toEqual(images.map(({ length }) => length))
+    console.log(`64 MiB of images: +${Math.round(growth / mebibyte)} MiB`)
+    expect(growth).toBeLessThan(150 * mebibyte)
+  })
+
+  const bomb = 129 * mebibyte
+  it.each([
+    ['of white space', () => zlib.gzipSync(Buffer.alloc(bomb, ' ')), 'gzip'],
+    ['of one prompt', () => zlib.gzipSync(`{"prompt":"${'a'.repeat(bomb)}"}`), 'gzip'],
+    [
+      'of image data',
+      () => zlib.gzipSync(`{"input_images":[{"data":"${'A'.repeat(bomb)}"}]}`),
+      'gzip',
+    ],
+    [
+      'packed twice',
+      () => zlib.brotliCompressSync(zlib.gzipSync(Buffer.alloc(bomb, ' '))),
+      'gzip, br',
+    ],
+  ])('grows by less than 100 MiB for 129 MiB, compressed, %s: 413', async (what, make, coding) => {
+    const body = make()
+    let posted: Posted | undefined
+    const growth = await peakGrowthBytes(apiPid(), async () => {
+      posted = await post([body], { 'content-encoding': coding })
+    })
+    expect(posted?.status).toBe(413)
+    expect(JSON.parse(posted?.body ?? '')).toEqual({
+      error: {
+        message: 'request body exceeds 128 MB: request body too large',
+        type: 'new_api_error',
+        param: '',
+        code: 'read_request_body_failed',
+      },
+    })
+    console.log(`129 MiB ${what}: +${Math.round(growth / mebibyte)} MiB`)
+    expect(growth).toBeLessThan(100 * mebibyte)
+  })
+})
+
+describe('limits of images', () => {
+  it.each([
+    ['one of 20 MiB', [20 * mebibyte], 202],
+    ['one of 20 MiB and a byte', [20 * mebibyte + 1], 400],
+    ['four of 64 MiB and a byte', [...Array<number>(3).fill(20 * mebibyte), 4 * mebibyte + 1], 400],
+  ])('%s', async (_what, sizes, status) => {
+    const posted = await post(largeEdit(sizes.map((bytes, i) => paddedPng(bytes, i))))
+    expect(posted.status).toBe(status)
+    expect(status === 202 || codeOf(posted.body) === 'invalid_image').toBe(true)
+  })
+})
+
+describe('a body in a content coding', () => {
+  const text = JSON.stringify(editBody())
+  it.each([
+    ['gzip', zlib.gzipSync(text)],
+    ['deflate', zlib.deflateSync(text)],
+    ['br', zlib.brotliCompressSync(text)],
+    ['zstd', zlib.zstdCompressSync(text)],
+    ['gzip, zstd', zlib.zstdCompressSync(zlib.gzipSync(text))],
+    ['identity', Buffer.from(text)],
+  ])('%s is understood', async (coding, body) => {
+    const { status } = await post([body], { 'content-encoding': coding })
+    expect(status).toBe(202)
+  })
+
+  it.each([
+    ['compress', Buffer.from(text), 'unsupported_content_encoding'],
+    ['gzip', Buffer.from(text), 'read_request_body_failed'],
+    ['gzip', zlib.gzipSync(text).subarray(0, -9), 'read_request_body_failed'],
+  ])('%s is refused when it is none, or not whole', async (coding, body, code) => {
+    const posted = await post([body], { 'content-encoding': coding })
+    expect(posted.status).toBe(400)
+    expect(codeOf(posted.body)).toBe(code)
+  })
+})
+
+describe('a body cut midway', () => {
+  it('leaves no task, no hold, no upload and no file', async () => {
+    const { accountId, secret } = await service.account()
+    const body = JSON.stringify(
+      editBody({ input_images: [inputImage(), inputImage(paddedPng(2 * mebibyte, 1))] }),
+    )
+    const port = Number(new URL(service.url).port)
+    const head = `POST /v1/images/tasks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${secret}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
+    const socket = connect(port, '127.0.0.1')
+    socket.write(head)
+    socket.write(body.slice(0, -1000))
+    const uploadId = await until('the upload of the first image', stagedUpload)
+    expect(readdirSync(join(service.blobDir, uploadId))).toEqual(['0'])
+    socket.destroy()
+    await once(socket, 'close')
+    await until('the sweep', async () => {
+      const found = await service.pool.query('select 1 from upload where upload_id = $1', [
+        uploadId,
+      ])
+      return found.rowCount === 0 ? true : undefined
+    })
+    const left = await service.pool.query(
+      `select 1 from task where account_id = $1
+       union all select 1 from ledger where account_id = $1 and kind <> 'deposit'`,
+      [accountId],
+    )
+    expect(left.rowCount).toBe(0)
+    expect(existsSync(join(service.blobDir, uploadId))).toBe(false)
+    expect(readdirSync(join(service.blobDir, '.temp'))).toEqual([])
+  })
+
+  /** The one that is not given up yet, once its first image is stored. */
+  async function stagedUpload(): Promise<string | undefined> {
+    const { rows } = await service.pool.query<{ id: string }>(
+      'select upload_id as id from upload where task_id is null and sweep_after > now()',
+    )
+    const [id] = rows.map((row) => row.id)
+    return id !== undefined && existsSync(join(service.blobDir, id)) ? id : undefined
+  }
+})
+
+describe('a prompt of 3 MB', () => {
+  it('succeeds, and is neither in Temporal nor in any log, nor is a key', async () => {
+    const canary = 'canary-of-the-prompt'
+    const prompt = `${canary} ${'lighthouse äöü 灯台 '.repeat(125_000)}`
+    expect(Buffer.byteLength(prompt)).toBeGreaterThan(3_000_000)
+    const key = 'canary-of-the-key'
+    const { task_id } = await client.accepted(generateBody({ prompt }), { 'idempotency-key': key })
+    expect((await client.ended(task_id)).status).toBe('succeeded')
+    expect(service.simulator.calls({ prompt: canary }).map((call) => call.prompt)).toEqual([prompt])
+
+    const history = (await fetchHistory(service.temporal.temporal, task_id)) ?? ''
+    console.log(`history: ${history.length} bytes`)
+    expect(history).toContain('WORKFLOW_EXECUTION_COMPLETED')
+    expect(history.length).toBeLessThan(50_000)
+    const logs = [...service.apis, ...service.workers].map((process) => process.output()).join('')
+    expect(logs).toContain(task_id)
+    for (const secret of [canary, key, account.secret, 'upstream-credential-b']) {
+      for (const text of [history, logs]) {
+        expect(text).not.toContain(secret)
+        expect(text).not.toContain(Buffer.from(secret).toString('base64').slice(0, -4))
+      }
+    }
+  })
+})

@@ -22,7 +22,7 @@ export type Cooldown = {
   readonly learned: number
   /** Refusals in a row without a grant between: doubles the cooldown where the upstream names none. */
   readonly refusals: number
-  /** The last slot handed out. */
+  /** The next slot to be handed out. */
   readonly slotAtMs: number
   readonly slotMs: number
 }
@@ -59,7 +59,7 @@ export function admit(
   const inWindow =
     state.windowMs === undefined ? { ...state, windowMs, granted: 0, parallel: 1 } : state
   if (inFlight >= inWindow.parallel) {
-    return waitForSlot(inWindow, nowMs, nowMs, 'slow_start', jitter)
+    return waitForSlot(inWindow, nowMs, nowMs + state.slotMs, 'slow_start', jitter)
   }
   return { kind: 'admitted', next: inWindow }
 }
@@ -72,11 +72,11 @@ function waitForSlot(
   jitter: number,
 ): Admission {
   // A queue of slots that lies too far ahead is folded back: better to ask again than to starve.
-  const ahead = Math.max(state.slotAtMs, fromMs)
-  const base = ahead > fromMs + slotWaitMsMax ? fromMs : ahead
-  const slotAtMs = base + state.slotMs
+  const folded = state.slotAtMs > fromMs + slotWaitMsMax ? fromMs : state.slotAtMs
+  const slotAtMs = Math.max(folded, fromMs)
   const delayMs = Math.ceil(slotAtMs - nowMs + jitter * Math.min(state.slotMs, 250))
-  return { kind: 'wait', delayMs: Math.max(delayMs, 50), reason, next: { ...state, slotAtMs } }
+  const next = { ...state, slotAtMs: slotAtMs + state.slotMs }
+  return { kind: 'wait', delayMs: Math.max(delayMs, 50), reason, next }
 }
 
 /**

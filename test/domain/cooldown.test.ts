@@ -17,9 +17,9 @@ const ramping: Cooldown = { ...cooling, windowMs: 10_000 }
 describe('a cooldown', () => {
   it('admits nothing before its end and hands out slots one after the other', () => {
     const first = admit(cooling, { nowMs: 7_000, inFlight: 0, jitter: 0 })
-    expect(first).toMatchObject({ kind: 'wait', reason: 'cooldown', delayMs: 3_100 })
+    expect(first).toMatchObject({ kind: 'wait', reason: 'cooldown', delayMs: 3_000 })
     const second = admit(first.next, { nowMs: 7_000, inFlight: 0, jitter: 0 })
-    expect(second).toMatchObject({ kind: 'wait', delayMs: 3_200 })
+    expect(second).toMatchObject({ kind: 'wait', delayMs: 3_100 })
   })
 
   it('lets one probe go when it ends, and no second beside it', () => {
@@ -90,6 +90,6 @@ describe('a cooldown', () => {
   it('folds a queue of slots that lies too far ahead back to now', () => {
     const far = { ...cooling, slotAtMs: 400_000 }
     const admission = admit(far, { nowMs: 9_000, inFlight: 0, jitter: 0 })
-    expect(admission).toMatchObject({ kind: 'wait', delayMs: 1_100 })
+    expect(admission).toMatchObject({ kind: 'wait', delayMs: 1_000 })
   })
 })

@@ -1,0 +1,197 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Client } from '../support/client.ts'
+import { createClient } from '../support/client.ts'
+import { stackStartMsMax } from '../support/embeddedStack.ts'
+import { redPixelPng } from '../support/images.ts'
+import { rawPost, sendRaw } from '../support/rawHttp.ts'
+import { editBody, generateBody, inputImage } from '../support/requestBodies.ts'
+import type { TestService } from '../support/service.ts'
+import { startTestService } from '../support/service.ts'
+
+let service: TestService
+let client: Client
+beforeAll(async () => {
+  // Nothing here needs a worker: what is accepted may wait.
+  service = await startTestService({ workers: 0 })
+  client = createClient(service.url, (await service.account()).secret)
+}, stackStartMsMax)
+afterAll(() => service.stop())
+
+const path = '/v1/images/tasks'
+const familyA = 'familya-3-pro-image'
+const data = redPixelPng.toString('base64')
+
+async function errorOf(answer: Response): Promise<Record<string, unknown>> {
+  const body: unknown = await answer.json()
+  return Object(body).error
+}
+
+async function tasksOf(accountId: string): Promise<number | null> {
+  const found = await service.pool.query(
+    `select 1 from task where account_id = $1
+     union all select 1 from ledger where account_id = $1 and kind = 'hold'`,
+    [accountId],
+  )
+  return found.rowCount
+}
+
+describe('a refused submit', () => {
+  it.each([
+    ['no model', { model: undefined }, 'missing_required_parameter', 'model'],
+    ['an unknown model', { model: 'familyc-1' }, 'model_not_found', 'model'],
+    ['no action', { action: undefined }, 'missing_required_parameter', 'action'],
+    ['another action', { action: 'vary' }, 'invalid_value', 'action'],
+    ['no prompt', { prompt: undefined }, 'missing_required_parameter', 'prompt'],
+    ['an empty prompt', { prompt: '' }, 'invalid_value', 'prompt'],
+    ['a prompt of null', { prompt: null }, 'invalid_value', 'prompt'],
+    ['a size of null', { size: null }, 'invalid_value', 'size'],
+    ['n of 2', { n: 2 }, 'invalid_value', 'n'],
+    ['n as text', { n: '1' }, 'invalid_value', 'n'],
+    ['an unknown field', { style: 'vivid' }, 'unknown_parameter', 'style'],
+    ['another quality', { quality: 'best' }, 'invalid_value', 'quality'],
+    ['a size of no family', { size: '512x512' }, 'invalid_value', 'size'],
+    ['a K tier on family B', { size: '1K' }, 'invalid_value', 'size'],
+    ['pixels on family A', { model: familyA, size: '1024x1024' }, 'invalid_value', 'size'],
+    [
+      'a tier the model lacks',
+      { model: 'familya-2.5-flash-image', size: '4K' },
+      'invalid_value',
+      'size',
+    ],
+    ['a ratio on family B', { aspect_ratio: '1:1' }, 'invalid_value', 'aspect_ratio'],
+    ['an unknown ratio', { model: familyA, aspect_ratio: '7:3' }, 'invalid_value', 'aspect_ratio'],
+    [
+      'a ratio the model lacks',
+      { model: familyA, aspect_ratio: '1:8' },
+      'invalid_value',
+      'aspect_ratio',
+    ],
+    ['images on generate', { input_images: [inputImage()] }, 'invalid_value', 'input_images'],
+    ['edit without images', { action: 'edit' }, 'missing_required_parameter', 'input_images'],
+    ['edit of no image', { action: 'edit', input_images: [] }, 'invalid_value', 'input_images'],
+    [
+      'seventeen images',
+      editBody({ input_images: Array.from({ length: 17 }, () => inputImage()) }),
+      'invalid_value',
+      'input_images',
+    ],
+    [
+      'another type than the bytes',
+      editBody({ input_images: [inputImage(redPixelPng, 'image/webp')] }),
+      'invalid_image',
+      'input_images[0].data',
+    ],
+    [
+      'a type of no image',
+      editBody({ input_images: [inputImage(redPixelPng, 'image/gif')] }),
+      'invalid_value',
+      'input_images[0].mime_type',
+    ],
+    [
+      'a data-URL prefix',
+      editBody({
+        input_images: [{ mime_type: 'image/png', data: `data:image/png;base64,${data}` }],
+      }),
+      'invalid_image',
+      'input_images[0].data',
+    ],
+    [
+      'broken Base64',
+      editBody({ input_images: [inputImage(), { mime_type: 'image/png', data: `${data}*` }] }),
+      'invalid_image',
+      'input_images[1].data',
+    ],
+    [
+      'a field in an image',
+      editBody({ input_images: [{ ...inputImage(), name: 'x' }] }),
+      'unknown_parameter',
+      'input_images[0].name',
+    ],
+  ])('names the field: %s', async (_what, given, code, param) => {
+    const { accountId, secret } = await service.account()
+    const answer = await createClient(service.url, secret).submit(generateBody(given))
+    expect(answer.status).toBe(400)
+    expect(await errorOf(answer)).toEqual({
+      message: expect.any(String),
+      type: 'invalid_request_error',
+      param,
+      code,
+    })
+    expect(await tasksOf(accountId)).toBe(0)
+  })
+
+  it.each([
+    ['twice the same field', '{"prompt":"a","prompt":"b"}', 'invalid_json', 'prompt'],
+    ['no JSON', '{"prompt":', 'invalid_json', null],
+    ['nothing', '', 'invalid_json', null],
+    ['a list', '[]', 'invalid_json', null],
+  ])('says what is wrong with a body of %s', async (_what, body, code, param) => {
+    const answer = await client.submit(body)
+    expect(answer.status).toBe(400)
+    expect(await errorOf(answer)).toMatchObject({ code, param })
+  })
+
+  it('of a wrong media type is told which one to send', async () => {
+    const answer = await client.submit(generateBody(), { 'content-type': 'text/plain' })
+    expect(answer.status).toBe(400)
+    expect(await errorOf(answer)).toMatchObject({ code: 'unsupported_content_type' })
+  })
+
+  it('of a balance too small is 403, as in the example', async () => {
+    const { accountId, secret } = await service.account(5)
+    const answer = await createClient(service.url, secret).submit(generateBody({ quality: 'low' }))
+    expect(answer.status).toBe(403)
+    expect(await errorOf(answer)).toEqual({
+      message: expect.any(String),
+      type: 'new_api_error',
+      param: '',
+      code: 'insufficient_user_quota',
+    })
+    expect(await tasksOf(accountId)).toBe(0)
+  })
+
+  it('of a model that the account may not use is 403', async () => {
+    const { accountId, secret } = await service.account()
+    const update = 'update account set models = $2 where account_id = $1'
+    await service.pool.query(update, [accountId, ['familyb-image-2-web']])
+    const answer = await createClient(service.url, secret).submit(generateBody())
+    expect(answer.status).toBe(403)
+    expect(await errorOf(answer)).toMatchObject({ type: 'new_api_error', code: 'access_denied' })
+  })
+})
+
+describe('an Idempotency-Key', () => {
+  const send = (keys: readonly string[], encoding?: BufferEncoding) => {
+    const lines = keys.map((key) => `Idempotency-Key: ${key}`)
+    const head = [`Authorization: ${client.authorization}`, ...lines]
+    return sendRaw(service.url, rawPost(path, head, generateBody(), encoding))
+  }
+
+  it.each([
+    ['of 255 bytes', 'k'.repeat(255), 'latin1'],
+    ['of 255 bytes above ASCII', 'é'.repeat(255), 'latin1'],
+    ['of 254 bytes in 127 letters', 'é'.repeat(127), 'utf8'],
+  ] as const)('%s is accepted, and replays by its bytes', async (_what, key, encoding) => {
+    expect(await send([key], encoding)).toMatch(/^HTTP\/1.1 202 [\s\S]*idempotent-replayed: false/i)
+    expect(await send([key], encoding)).toMatch(/^HTTP\/1.1 202 [\s\S]*idempotent-replayed: true/i)
+  })
+
+  it.each([
+    ['of 256 bytes', ['k'.repeat(256)], 'latin1'],
+    ['of 256 bytes in 128 letters', ['é'.repeat(128)], 'utf8'],
+    ['that is empty', [''], 'latin1'],
+    ['given twice', ['a', 'a'], 'latin1'],
+  ] as const)('%s is refused', async (_what, keys, encoding) => {
+    const answer = await send(keys, encoding)
+    expect(answer).toMatch(/^HTTP\/1.1 400 /)
+    expect(answer).toContain('"param":"Idempotency-Key","code":"invalid_value"')
+  })
+
+  it('belongs to its account: another one makes a task of its own with it', async () => {
+    const other = createClient(service.url, (await service.account()).secret)
+    const headers = { 'idempotency-key': 'shared' }
+    const mine = await client.accepted(generateBody(), headers)
+    const theirs = await other.accepted(generateBody({ prompt: 'Another' }), headers)
+    expect(theirs.task_id).not.toBe(mine.task_id)
+  })
+})

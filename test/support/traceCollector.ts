@@ -67,14 +67,15 @@ const request = z.object({
 /** A collector that takes OTLP over HTTP as protobuf, and keeps what it is sent. */
 export async function startTraceCollector() {
   const bodies: Buffer[] = []
-  const server = createServer(async (incoming, response) => {
+  const server = createServer((incoming, response) => {
     const chunks: Buffer[] = []
-    for await (const chunk of incoming) chunks.push(chunk as Buffer)
-    const body = Buffer.concat(chunks)
-    if (incoming.url === '/v1/traces') {
-      bodies.push(incoming.headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body)
-    }
-    response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end()
+    incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
+    incoming.on('end', () => {
+      const body = Buffer.concat(chunks)
+      const zipped = incoming.headers['content-encoding'] === 'gzip'
+      if (incoming.url === '/v1/traces') bodies.push(zipped ? gunzipSync(body) : body)
+      response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end()
+    })
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -7,5 +7,5 @@ export function percentile(sample: readonly number[], p: number): number {
 /** One line for a sample of milliseconds. */
 export function describeMs(name: string, sample: readonly number[]): string {
   const at = (p: number) => `${percentile(sample, p).toFixed(1)} ms`
-  return `${name}: n ${sample.length}, p50 ${at(0.5)}, p95 ${at(0.95)}, p99 ${at(0.99)}, most ${at(1)}`
+  return `${name}: n ${sample.length}, least ${at(0)}, p10 ${at(0.1)}, p50 ${at(0.5)}, p95 ${at(0.95)}, p99 ${at(0.99)}, most ${at(1)}`
 }

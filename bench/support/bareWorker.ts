@@ -1,0 +1,23 @@
+// node bareWorker.ts ADDRESS NAMESPACE QUEUE: a worker of `bare` with the SDK's defaults, until SIGTERM.
+import { fileURLToPath } from 'node:url'
+import { NativeConnection, Worker } from '@temporalio/worker'
+import { installRuntime } from '../../src/temporal/worker/installRuntime.ts'
+
+const [address, namespace, taskQueue] = process.argv.slice(2)
+if (address === undefined || namespace === undefined || taskQueue === undefined) {
+  throw new Error('usage: node bareWorker.ts ADDRESS NAMESPACE QUEUE')
+}
+
+installRuntime({ log: () => {} })
+const connection = await NativeConnection.connect({ address })
+const worker = await Worker.create({
+  connection,
+  namespace,
+  taskQueue,
+  workflowsPath: fileURLToPath(new URL('bareWorkflow.ts', import.meta.url)),
+  activities: { nothing: async () => {} },
+})
+process.once('disconnect', () => worker.shutdown())
+process.send?.('ready')
+await worker.run()
+await connection.close()

@@ -1,0 +1,194 @@
+import sharp from 'sharp'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { moneyOf } from '../support/books.ts'
+import type { Client } from '../support/client.ts'
+import { createClient } from '../support/client.ts'
+import { stackStartMsMax } from '../support/embeddedStack.ts'
+import { redPixelPng } from '../support/images.ts'
+import { editBody, generateBody } from '../support/requestBodies.ts'
+import type { TestService } from '../support/service.ts'
+import { startTestService } from '../support/service.ts'
+import * as call from '../support/syncCalls.ts'
+
+let service: TestService
+let client: Client
+beforeAll(async () => {
+  service = await startTestService()
+  client = createClient(service.url, (await service.account()).secret)
+}, stackStartMsMax)
+afterAll(() => service.stop())
+
+const data = redPixelPng.toString('base64')
+const size = '2048x2048'
+const quality = 'low'
+
+/** A part of each request's own, so that its upstream calls can be told from the others. */
+const contents = (text: string, image = false) => ({
+  contents: [
+    { parts: [{ text }, ...(image ? [{ inlineData: { mimeType: 'image/png', data } }] : [])] },
+  ],
+  generationConfig: { responseModalities: ['TEXT', 'IMAGE'], imageConfig: { imageSize: '2K' } },
+})
+
+const cases = [
+  {
+    what: 'generations and tasks',
+    sync: () => call.generate(client, { prompt: 'one', size, quality }),
+    async: () => client.submit(generateBody({ prompt: 'one', size, quality })),
+    differing: /^\{"created":\d+,/,
+  },
+  {
+    what: 'edits and tasks',
+    sync: () => call.edit(client, { prompt: 'two', size, quality }),
+    async: () => client.submit(editBody({ prompt: 'two', size, quality })),
+    differing: /^\{"created":\d+,/,
+  },
+  {
+    what: 'generateContent and asyncGenerateContent',
+    sync: () => call.content(client, 'generateContent', contents('three')),
+    async: () => call.content(client, 'asyncGenerateContent', contents('three')),
+    differing: /"responseId":"[^"]+"/,
+  },
+  {
+    what: 'generateContent and asyncGenerateContent with an image',
+    sync: () => call.content(client, 'generateContent', contents('four', true)),
+    async: () => call.content(client, 'asyncGenerateContent', contents('four', true)),
+    differing: /"responseId":"[^"]+"/,
+  },
+] as const
+
+describe.each(cases)('the same request on $what', ({ sync, async, differing }) => {
+  it('gives the same native response, byte for byte, charged once each', async () => {
+    const [answer, accepted] = await Promise.all([sync(), async()])
+    const text = await call.textOf200(answer)
+    const syncTask = call.taskIdOf(answer)
+    expect(accepted.status).toBe(202)
+    const asyncTask: string = Object(await accepted.json()).task_id
+    await client.ended(asyncTask)
+    expect(await call.resultText(client, syncTask)).toBe(text)
+    const other = await call.resultText(client, asyncTask)
+    expect(text).toMatch(differing)
+    expect(other.replace(differing, '')).toBe(text.replace(differing, ''))
+    for (const taskId of [syncTask, asyncTask]) {
+      expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
+    }
+  })
+})
+
+describe('a synchronous image response', () => {
+  it.each([
+    ['a generation', () => call.generate(client, { prompt: 'five', size })],
+    ['an edit', () => call.edit(client, { prompt: 'six', size, model: 'familyb-image-2-web' })],
+    [
+      'an upstream that sends WebP',
+      () => call.generate(client, { prompt: '[sim:wrong-mime as=webp]' }),
+    ],
+  ])('of %s has one PNG and exactly the fields of the contract', async (_what, send) => {
+    const answer = await send()
+    const body: Record<string, unknown> = JSON.parse(await call.textOf200(answer))
+    const tokens = expect.any(Number)
+    const details = { text_tokens: tokens, image_tokens: tokens }
+    expect(body).toEqual({
+      created: tokens,
+      data: [{ b64_json: expect.any(String) }],
+      size: expect.stringMatching(/^\d+x\d+$/),
+      quality: expect.any(String),
+      usage: {
+        input_tokens: tokens,
+        output_tokens: tokens,
+        total_tokens: tokens,
+        input_tokens_details: details,
+        output_tokens_details: details,
+      },
+    })
+    const image = Buffer.from(Object(body['data'])[0].b64_json, 'base64')
+    expect((await sharp(image).metadata()).format).toBe('png')
+  })
+})
+
+describe('a content request', () => {
+  it('reaches the upstream in the same bytes, written in camelCase or in snake_case', async () => {
+    const camel = {
+      contents: [
+        {
+          role: 'user',
+          parts: [{ text: 'casing' }, { inlineData: { mimeType: 'image/png', data } }],
+        },
+        { role: 'model', parts: [{ text: 'Well.', thoughtSignature: 'c2ln' }] },
+        { role: 'user', parts: [{ text: 'Bluer.' }] },
+      ],
+      systemInstruction: { parts: [{ text: 'Paint.' }] },
+      safetySettings: [{ category: 'HARM_CATEGORY_HARASSMENT', threshold: 'BLOCK_NONE' }],
+      generationConfig: {
+        responseModalities: ['IMAGE'],
+        imageConfig: { aspectRatio: '16:9', imageSize: '4K' },
+        candidateCount: 1,
+        topP: 0.5,
+        topK: 3,
+        maxOutputTokens: 9000,
+        thinkingConfig: { includeThoughts: true },
+      },
+    }
+    const snake = JSON.parse(
+      JSON.stringify(camel).replaceAll(/"([a-z]+[A-Z][A-Za-z]*)":/g, (_, name: string) => {
+        return `"${name.replaceAll(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`)}":`
+      }),
+    )
+    expect(Object.keys(snake)).toContain('generation_config')
+    const model = 'familya-3.1-flash-image'
+    const answers = await Promise.all(
+      [camel, snake].map((body) => call.content(client, 'generateContent', body, model)),
+    )
+    expect(answers.map(({ status }) => status)).toEqual([200, 200])
+    const calls = service.simulator.calls({ model })
+    expect(calls.map(({ bodySha256 }) => bodySha256)).toEqual([
+      calls[0]?.bodySha256,
+      calls[0]?.bodySha256,
+    ])
+    expect(calls[0]?.bodySha256).toMatch(/^[0-9a-f]{64}$/)
+  })
+
+  it.each([
+    [{ tools: [{}] }, 'tools'],
+    [{ cachedContent: 'x' }, 'cachedContent'],
+    [{ cached_content: 'x' }, 'cached_content'],
+    [{ generationConfig: { responseMimeType: 'x' } }, 'generationConfig.responseMimeType'],
+    [{ generation_config: { response_mime_type: 'x' } }, 'generation_config.response_mime_type'],
+    [{ generation_config: { candidate_count: 2 } }, 'generation_config.candidate_count'],
+    [
+      { generationConfig: { imageConfig: { imageSize: '8K' } } },
+      'generationConfig.imageConfig.imageSize',
+    ],
+    [
+      { generation_config: { image_config: { aspect_ratio: '1:8' } } },
+      'generation_config.image_config.aspect_ratio',
+    ],
+    [
+      { contents: [{ parts: [{ text: 'x' }, { file_data: {} }] }] },
+      'contents[0].parts[1].file_data',
+    ],
+  ])('is refused for what is not carried, in its own casing: %2$s', async (fields, param) => {
+    const body = { contents: [{ parts: [{ text: 'x' }] }], ...fields }
+    const answer = await call.content(client, 'generateContent', body)
+    expect(answer.status).toBe(400)
+    expect(Object(await answer.json()).error.param).toBe(param)
+  })
+
+  it.each([
+    ['[sim:finish reason=IMAGE_SAFETY]', 'content_policy_violation', 'candidates'],
+    ['[sim:block reason=PROHIBITED_CONTENT]', 'content_policy_violation', 'promptFeedback'],
+    ['[sim:no-image]', 'no_image_generated', 'candidates'],
+    ['[sim:text-only]', 'no_image_generated', 'candidates'],
+  ])(
+    'that the model refuses (%s) gets its native 200; its task fails, free of charge',
+    async (fault, code, member) => {
+      const answer = await call.content(client, 'generateContent', contents(`x ${fault}`))
+      const body: Record<string, unknown> = JSON.parse(await call.textOf200(answer))
+      expect(body).toHaveProperty(member)
+      expect(JSON.stringify(body)).not.toContain('inlineData')
+      const record = await client.ended(call.taskIdOf(answer))
+      expect([record.status, record.error?.code]).toEqual(['failed', code])
+      expect(await moneyOf(service.pool, record.task_id)).toEqual(['hold', 'release'])
+    },
+  )
+})

@@ -5,6 +5,7 @@ import type Koa from 'koa'
 import type { ApiState } from './apiContext.ts'
 import type { ApiDeps } from './apiDeps.ts'
 import { answerBrokenRequest } from './brokenRequest.ts'
+import { readRest } from './lingering.ts'
 
 /** The header block of a request: about three times what clients with many headers send. */
 const headerBytesMax = 16 * 1024
@@ -19,9 +20,6 @@ const requestTimeoutMs = 900_000
 /** Longer than any balancer's idle time (60 s), so that it is never we who close under its request. */
 const keepAliveTimeoutMs = 75_000
 const connectionsCheckMs = 5_000
-
-/** A body that was refused before its end is read on for so long, so that its client hears the answer. */
-const lingerMs = 10_000
 
 /** The server of `createApp`; to be listened on and closed by its caller. */
 export function createServer(app: Koa<ApiState>, deps: Pick<ApiDeps, 'randomBytes'>): Server {
@@ -41,7 +39,7 @@ export function createServer(app: Koa<ApiState>, deps: Pick<ApiDeps, 'randomByte
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request
     answering.add(socket)
-    response.once('finish', () => linger(request))
+    response.once('finish', () => readRest(request))
     response.once('close', () => answering.delete(socket))
     void handle(request, response)
   }
@@ -59,12 +57,4 @@ export function createServer(app: Koa<ApiState>, deps: Pick<ApiDeps, 'randomByte
     answerBrokenRequest(error, socket, { answering: answering.has(socket), ...deps })
   })
   return server
-}
-
-function linger(request: IncomingMessage): void {
-  if (request.complete || request.destroyed) return
-  const timer = setTimeout(() => request.socket.destroy(), lingerMs)
-  request.once('close', () => clearTimeout(timer))
-  request.once('error', () => {})
-  request.resume()
 }

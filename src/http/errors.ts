@@ -2,6 +2,7 @@ import type { ApiContext } from './apiContext.ts'
 import type { Description } from './describeFailure.ts'
 import { describeFailure } from './describeFailure.ts'
 import type { HttpFailure } from './httpFailure.ts'
+import { keepOpenForRest } from './lingering.ts'
 import { sendJson } from './sendJson.ts'
 
 /** A path is the client's own text: echoed shortened, and never its query, which may carry secrets. */
@@ -17,6 +18,7 @@ export function writeFailure(context: ApiContext, failure: HttpFailure): void {
     context.set('x-should-retry', 'false')
   }
   context.set('Cache-Control', 'no-store')
+  keepOpenForRest(context.req, context.res)
   sendJson(context, description.status, errorBody(description, envelope, requestId))
 }
 

@@ -28,7 +28,7 @@ export type TestApi = {
     body: unknown,
     headers?: Record<string, string>,
   ) => Promise<Response>
-  /** Writes bytes as they are and gives back everything the server says until it closes. */
+  /** Writes bytes as they are and gives back what the server says: one whole answer, or all until it closes. */
   readonly raw: (bytes: string | Uint8Array, options?: { half?: boolean }) => Promise<string>
   readonly close: () => Promise<void>
 }
@@ -96,11 +96,20 @@ export async function startTestApi(
 
 async function sendRaw(port: number, bytes: string | Uint8Array, half: boolean): Promise<string> {
   const socket = connect(port, '127.0.0.1')
-  const chunks: Buffer[] = []
-  socket.on('data', (chunk) => chunks.push(chunk))
+  let answer = ''
+  socket.on('data', (chunk) => {
+    answer += chunk.toString('latin1')
+    if (isWhole(answer)) socket.destroy()
+  })
   socket.on('error', () => {})
   if (half) socket.write(bytes)
   else socket.end(bytes)
-  await once(socket, 'close')
-  return Buffer.concat(chunks).toString('latin1')
+  await new Promise((resolve) => socket.once('close', resolve))
+  return answer
+}
+
+function isWhole(answer: string): boolean {
+  const [head = '', ...body] = answer.split('\r\n\r\n')
+  const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1]
+  return length !== undefined && body.join('\r\n\r\n').length >= Number(length)
 }

@@ -149,25 +149,25 @@ describe('a content request', () => {
   })
 
   it.each([
-    [{ tools: [{}] }, 'tools'],
-    [{ cachedContent: 'x' }, 'cachedContent'],
-    [{ cached_content: 'x' }, 'cached_content'],
-    [{ generationConfig: { responseMimeType: 'x' } }, 'generationConfig.responseMimeType'],
-    [{ generation_config: { response_mime_type: 'x' } }, 'generation_config.response_mime_type'],
-    [{ generation_config: { candidate_count: 2 } }, 'generation_config.candidate_count'],
+    ['tools', { tools: [{}] }],
+    ['cachedContent', { cachedContent: 'x' }],
+    ['cached_content', { cached_content: 'x' }],
+    ['generationConfig.responseMimeType', { generationConfig: { responseMimeType: 'x' } }],
+    ['generation_config.response_mime_type', { generation_config: { response_mime_type: 'x' } }],
+    ['generation_config.candidate_count', { generation_config: { candidate_count: 2 } }],
     [
-      { generationConfig: { imageConfig: { imageSize: '8K' } } },
       'generationConfig.imageConfig.imageSize',
+      { generationConfig: { imageConfig: { imageSize: '8K' } } },
     ],
     [
-      { generation_config: { image_config: { aspect_ratio: '1:8' } } },
       'generation_config.image_config.aspect_ratio',
+      { generation_config: { image_config: { aspect_ratio: '1:8' } } },
     ],
     [
-      { contents: [{ parts: [{ text: 'x' }, { file_data: {} }] }] },
       'contents[0].parts[1].file_data',
+      { contents: [{ parts: [{ text: 'x' }, { file_data: {} }] }] },
     ],
-  ])('is refused for what is not carried, in its own casing: %2$s', async (fields, param) => {
+  ])('is refused for what is not carried, named in its own casing: %s', async (param, fields) => {
     const body = { contents: [{ parts: [{ text: 'x' }] }], ...fields }
     const answer = await call.content(client, 'generateContent', body)
     expect(answer.status).toBe(400)

@@ -39,7 +39,7 @@ export type TestAccount = {
 
 /** The whole service as processes of its own, on a database and a Temporal namespace of its own. */
 export type TestService = {
-  readonly apis: readonly DarkroomProcess[]
+  readonly apis: DarkroomProcess[]
   readonly workers: DarkroomProcess[]
   /** Base address of the first API. */
   readonly url: string
@@ -52,6 +52,8 @@ export type TestService = {
   readonly environment: Readonly<Record<string, string>>
   readonly account: (credits?: number) => Promise<TestAccount>
   readonly startWorker: () => Promise<DarkroomProcess>
+  /** One more API, with variables changed as given. */
+  readonly startApi: (changed?: Readonly<Record<string, string>>) => Promise<DarkroomProcess>
   readonly stop: () => Promise<void>
 }
 
@@ -94,6 +96,11 @@ export async function startTestService(options: ServiceOptions = {}): Promise<Te
   const apis = await Promise.all(
     Array.from({ length: options.apis ?? 1 }, () => startApiProcess(environment)),
   )
+  const startApi = async (changed: Readonly<Record<string, string>> = {}) => {
+    const api = await startApiProcess({ ...environment, ...changed })
+    apis.push(api)
+    return api
+  }
   return {
     apis,
     workers,
@@ -106,6 +113,7 @@ export async function startTestService(options: ServiceOptions = {}): Promise<Te
     environment,
     account: (credits = 1_000_000) => makeAccount(database.pool, credits),
     startWorker,
+    startApi,
     stop: async () => {
       await Promise.all([...apis, ...workers].map((process) => process.stop()))
       await simulator.close()

@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { TaskFailureCode } from '../../src/domain/taskFailure.ts'
+import { taskFailureMessages } from '../../src/domain/taskFailure.ts'
+import { verifyLedger } from '../../src/store/verifyLedger.ts'
+import { moneyOf, outcomesOf } from '../support/books.ts'
+import type { Client, TaskRecord } from '../support/client.ts'
+import { createClient } from '../support/client.ts'
+import { stackStartMsMax } from '../support/embeddedStack.ts'
+import { generateBody } from '../support/requestBodies.ts'
+import type { TestService } from '../support/service.ts'
+import { startTestService } from '../support/service.ts'
+
+const models = { A: 'familya-2.5-flash-image', B: 'familyb-image-2-vip' } as const
+type Family = keyof typeof models
+type Row = readonly [fault: string, families: string, outcome: string, code?: TaskFailureCode]
+
+/** The first call is the last. */
+const endedByOneCall: readonly Row[] = [
+  ['400', 'AB', 'rejected invalid_request', 'upstream_invalid_request'],
+  ['status code=413', 'AB', 'rejected invalid_request', 'upstream_invalid_request'],
+  ['moderation', 'AB', 'rejected content_policy', 'content_policy_violation'],
+  ['block', 'A', 'rejected content_policy', 'content_policy_violation'],
+  ['finish reason=IMAGE_SAFETY', 'A', 'rejected content_policy', 'content_policy_violation'],
+  ['zero', 'AB', 'rejected no_image', 'no_image_generated'],
+  ['text-only', 'A', 'rejected no_image', 'no_image_generated'],
+  ['quota', 'AB', 'exhausted quota_exhausted', 'rate_limit_exceeded'],
+  ['billing', 'B', 'exhausted quota_exhausted', 'rate_limit_exceeded'],
+]
+
+/** Two tasks in a row pause the channel, so these go one by one. */
+const operatorFaults: readonly Row[] = [
+  ['401', 'AB', 'operator_fault credential'],
+  ['bad-key', 'A', 'operator_fault credential'],
+  ['403 about=project', 'AB', 'operator_fault forbidden'],
+  ['404', 'AB', 'operator_fault model_not_found'],
+]
+
+/** Work may have been done: called again, and not more often than three times. */
+const unknowns: readonly Row[] = [
+  ['500', 'AB', 'unknown server_error'],
+  ['502', 'B', 'unknown server_error'],
+  ['503-html', 'A', 'unknown server_error'],
+  ['reset', 'AB', 'unknown connection_lost'],
+  ['truncated', 'B', 'unknown connection_lost'],
+  ['stall', 'A', 'unknown timeout'],
+  ['hang', 'B', 'unknown timeout'],
+  ['html', 'A', 'unknown broken_body'],
+  ['empty', 'B', 'unknown broken_body'],
+  ['bad-base64', 'A', 'unknown broken_body'],
+  ['cut-image', 'B', 'unknown broken_body'],
+  ['url', 'AB', 'unknown broken_body'],
+  ['redirect', 'B', 'unknown unexpected_status'],
+  ['403 about=html', 'A', 'unknown forbidden'],
+]
+const unknownForEver: readonly Row[] = [['500', 'AB', 'unknown server_error']]
+
+const casesOf = (rows: readonly Row[], more = '') =>
+  rows.flatMap(([fault, families, outcome, code = 'upstream_error']) =>
+    (['A', 'B'] as const)
+      .filter((family) => families.includes(family))
+      .map((family) => ({ family, fault: fault + more, outcome, code })),
+  )
+
+let service: TestService
+let client: Client
+beforeAll(async () => {
+  // Longer than any good call here, short enough to be waited out.
+  service = await startTestService({ channel: { timeoutSeconds: 5 } })
+  client = createClient(service.url, (await service.account()).secret)
+}, stackStartMsMax)
+afterAll(() => service.stop())
+
+/** All at once: their waits are over when the first one's is. */
+const underWay = new Map<string, Promise<TaskRecord>>()
+const nameOf = (one: { family: Family; fault: string }) => `${one.family} ${one.fault}`
+async function submit(one: { family: Family; fault: string }): Promise<TaskRecord> {
+  const prompt = `${nameOf(one)} [sim:${one.fault}]`
+  const { task_id } = await client.accepted(generateBody({ model: models[one.family], prompt }))
+  return client.ended(task_id)
+}
+
+function callsOf(one: { family: Family; fault: string }) {
+  return service.simulator.calls({ prompt: `${nameOf(one)} [` })
+}
+
+describe('an upstream answer that ends the task', () => {
+  const cases = casesOf(endedByOneCall)
+  beforeAll(() => cases.forEach((one) => underWay.set(nameOf(one), submit(one))))
+
+  it.each(cases)('is asked for once: $fault of family $family', async (one) => {
+    const record = await underWay.get(nameOf(one))
+    expect(record?.status).toBe('failed')
+    expect(record?.error).toEqual({ code: one.code, message: taskFailureMessages[one.code] })
+    expect(record).not.toHaveProperty('output')
+    expect(callsOf(one)).toHaveLength(1)
+    const taskId = record?.task_id ?? ''
+    expect(await outcomesOf(service.pool, taskId)).toEqual([one.outcome])
+    expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'release'])
+  })
+})
+
+describe('an outcome that is not known', () => {
+  const once = casesOf(unknowns, ' times=1')
+  const forEver = casesOf(unknownForEver)
+  beforeAll(() => [...once, ...forEver].forEach((one) => underWay.set(nameOf(one), submit(one))))
+
+  it.each(forEver)('ends after three calls, released: $fault of family $family', async (one) => {
+    const record = await underWay.get(nameOf(one))
+    expect(record).toMatchObject({ status: 'failed', error: { code: 'upstream_error' } })
+    expect(callsOf(one)).toHaveLength(3)
+    const taskId = record?.task_id ?? ''
+    expect(await outcomesOf(service.pool, taskId)).toEqual(Array(3).fill(one.outcome))
+    expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'release'])
+  })
+
+  it.each(once)('is called for again, under the same key: $fault, family $family', async (one) => {
+    const record = await underWay.get(nameOf(one))
+    expect(record?.status).toBe('succeeded')
+    const keys = callsOf(one).map(({ idempotencyKey }) => idempotencyKey)
+    expect(keys).toEqual([keys[0], keys[0]])
+    const taskId = record?.task_id ?? ''
+    expect(await outcomesOf(service.pool, taskId)).toEqual([one.outcome, 'succeeded image'])
+    expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
+  })
+
+  it('never makes the gateway follow an address that an upstream names', () => {
+    expect(service.simulator.strayRequests()).toBe(0)
+  })
+})
+
+describe("an operator's fault", () => {
+  it.each(casesOf(operatorFaults))(
+    'ends the task after one call, released: $fault of family $family',
+    async (one) => {
+      await service.pool.query('update channel set faults = 0, fault_task_id = null')
+      const record = await submit(one)
+      expect(record).toMatchObject({ status: 'failed', error: { code: 'upstream_error' } })
+      expect(callsOf(one)).toHaveLength(1)
+      expect(await outcomesOf(service.pool, record.task_id)).toEqual([one.outcome])
+      expect(await moneyOf(service.pool, record.task_id)).toEqual(['hold', 'release'])
+    },
+  )
+
+  it('in two tasks one after the other pauses the channel and says why', async () => {
+    await service.pool.query('update channel set faults = 0, fault_task_id = null')
+    for (const fault of ['401 times=1', '404 times=1']) await submit({ family: 'B', fault })
+    const { rows } = await service.pool.query(
+      `select name, paused_at is not null as paused, pause_reason as reason
+       from channel order by name`,
+    )
+    expect(rows).toEqual([
+      { name: 'a-main', paused: false, reason: null },
+      { name: 'b-main', paused: true, reason: expect.stringContaining('model_not_found') },
+    ])
+  })
+})
+
+describe('after all of it', () => {
+  it('the books are clean, and nothing is held', async () => {
+    expect(await verifyLedger(service.pool)).toEqual([])
+    const { rows } = await service.pool.query('select sum(held)::int as held from balance')
+    expect(rows).toEqual([{ held: 0 }])
+  })
+})

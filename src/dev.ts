@@ -15,16 +15,15 @@ const stop = async (): Promise<void> => {
     service?.kill()
     process.exit(1)
   }
+  // Not ready yet, perhaps building for minutes: what was started so far is ended by its watchdog.
+  if (service === undefined) process.exit(0)
   say('\nStopping; calls in flight finish first. Ctrl-C again stops at once.')
-  await starting
-  await service?.stop()
+  await service.stop()
   process.exit(0)
 }
-process.on('SIGINT', () => void stop())
-process.on('SIGTERM', () => void stop())
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void stop())
 
-const starting = start()
-await starting
+await start()
 
 async function start(): Promise<void> {
   try {

@@ -1,0 +1,202 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import OpenAI, { toFile } from 'openai'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { runCommand } from '../../src/dev/stack/runCommand.ts'
+import type { Client } from '../support/client.ts'
+import { createClient } from '../support/client.ts'
+import { stackStartMsMax } from '../support/embeddedStack.ts'
+import { paddedPng, redPixelPng } from '../support/images.ts'
+import { mebibyte } from '../support/memory.ts'
+import { installPythonClients, pinnedClients, runImageClients } from '../support/pythonClients.ts'
+import type { TestAccount, TestService } from '../support/service.ts'
+import { startTestService } from '../support/service.ts'
+import * as call from '../support/syncCalls.ts'
+
+const python = await installPythonClients()
+if (python.kind === 'missing') console.warn(`${pinnedClients.join(', ')}: ${python.why}`)
+
+let service: TestService
+let client: Client
+let imagePath: string
+beforeAll(async () => {
+  service = await startTestService({ environment: { UPSTREAM_CALLS_MAX: '1' } })
+  client = createClient(service.url, (await service.account()).secret)
+  imagePath = join(service.environment['DATA_DIR'] ?? '', 'source.png')
+  // Large enough for curl to ask with `Expect: 100-continue` first.
+  await writeFile(imagePath, paddedPng(2 * mebibyte, 1))
+}, stackStartMsMax)
+afterAll(() => service.stop())
+
+const model = 'familyb-image-2-vip'
+const size = '1024x1024'
+
+/** How the account's tasks ended, oldest first. */
+async function endsOf({ accountId }: TestAccount): Promise<readonly string[]> {
+  const { rows } = await service.pool.query<{ end: string }>(
+    `select status || coalesce(' ' || failure_code, '') as end from task where account_id = $1
+     order by created_at`,
+    [accountId],
+  )
+  return rows.map(({ end }) => end)
+}
+
+const sha256 = (base64: string | undefined) =>
+  createHash('sha256')
+    .update(Buffer.from(base64 ?? '', 'base64'))
+    .digest('hex')
+
+describe("OpenAI's client for Node", () => {
+  async function connect() {
+    const account = await service.account()
+    const sent: string[] = []
+    const openai = new OpenAI({
+      apiKey: account.secret,
+      baseURL: `${service.url}/v1`,
+      fetch: async (url, init) => {
+        const answer = await fetch(url, init)
+        sent.push(`${answer.status}`)
+        return answer
+      },
+    })
+    return { account, sent, images: openai.images }
+  }
+
+  it('generates, with nothing changed but its base address', async () => {
+    const { images, account } = await connect()
+    const { data, usage } = await images.generate({ model, size, prompt: 'node' })
+    expect(sha256(data?.[0]?.b64_json)).not.toBe(sha256(''))
+    expect(usage?.total_tokens).toBeGreaterThan(0)
+    expect(await endsOf(account)).toEqual(['succeeded'])
+  })
+
+  it.each([
+    ['a file', () => toFile(redPixelPng, 'a.png')],
+    ['a file without name and type', () => toFile(redPixelPng)],
+    ['a list of one', async () => [await toFile(redPixelPng, 'a.png', { type: 'image/png' })]],
+    ['a stream', async () => createReadStream(imagePath)],
+  ])('edits an image given as %s', async (what, image) => {
+    const { images, account } = await connect()
+    const prompt = `node edit: ${what}`
+    const { data } = await images.edit({ model, size, prompt, image: await image() })
+    expect(data?.[0]?.b64_json).toEqual(expect.any(String))
+    expect(await endsOf(account)).toEqual(['succeeded'])
+    const [upstream] = service.simulator.calls({ prompt })
+    const bytes = what === 'a stream' ? 2 * mebibyte : redPixelPng.length
+    expect(upstream?.images).toMatchObject([{ mimeType: 'image/png', bytes }])
+  })
+
+  it('waits out a 429 as told, and pays once', async () => {
+    const { images, account, sent } = await connect()
+    const prompt = 'node [sim:429 retry-after=1 times=1]'
+    await images.generate({ model: 'familyb-image-2-web', prompt })
+    expect(sent).toEqual(['429', '200'])
+    expect(await endsOf(account)).toEqual(['failed rate_limit_exceeded', 'succeeded'])
+  })
+
+  it('does not repeat a 500 after possible work: one task, one call upstream', async () => {
+    const { images, account, sent } = await connect()
+    const prompt = 'node work [sim:500]'
+    const failure = await images.generate({ model, prompt }).catch((error: unknown) => error)
+    expect(failure).toBeInstanceOf(OpenAI.InternalServerError)
+    expect(sent).toEqual(['500'])
+    expect(await endsOf(account)).toEqual(['failed upstream_error'])
+    expect(service.simulator.calls({ prompt })).toHaveLength(1)
+  })
+
+  it('does not repeat a 409: the key keeps its one task', async () => {
+    const { images, account, sent } = await connect()
+    const options = { headers: { 'Idempotency-Key': 'node' } }
+    await images.generate({ model, prompt: 'node first' }, options)
+    const failure = await images
+      .generate({ model, prompt: 'node second' }, options)
+      .catch((error: unknown) => error)
+    expect(failure).toBeInstanceOf(OpenAI.ConflictError)
+    expect(failure).toMatchObject({ status: 409, code: 'idempotency_key_reused' })
+    expect(sent).toEqual(['200', '409'])
+    expect(await endsOf(account)).toEqual(['succeeded'])
+  })
+
+  it('repeats a 500 without work and pays for none', async () => {
+    const { images, account, sent } = await connect()
+    const prompt = 'node cut [sim:400]'
+    const failure = await images.generate({ model, prompt }).catch((error: unknown) => error)
+    expect(failure).toBeInstanceOf(OpenAI.BadRequestError)
+    expect(sent).toEqual(['400'])
+    expect(await endsOf(account)).toEqual(['failed upstream_invalid_request'])
+  })
+})
+
+describe('curl', () => {
+  const curl = async (args: readonly string[]) => {
+    const authorization = `Authorization: Bearer ${client.authorization.replace('Bearer ', '')}`
+    const all = ['-sS', '--fail-with-body', '-H', authorization, ...args]
+    const { ok, output } = await runCommand('curl', all, { env: process.env, timeoutMs: 25_000 })
+    if (!ok) throw new Error(output)
+    return JSON.parse(output)
+  }
+
+  it('generates from JSON and edits a file of a form', async () => {
+    const json = JSON.stringify({ model, size, prompt: 'curl' })
+    const type = 'Content-Type: application/json'
+    const url = `${service.url}/v1/images`
+    const generated = await curl([`${url}/generations`, '-H', type, '-d', json])
+    const fields = [`model=${model}`, `size=${size}`, 'prompt=curl edit', `image=@${imagePath}`]
+    const edited = await curl([`${url}/edits`, ...fields.flatMap((field) => ['-F', field])])
+    for (const { data } of [generated, edited]) expect(data).toHaveLength(1)
+    const [upstream] = service.simulator.calls({ prompt: 'curl edit' })
+    expect(upstream?.images).toMatchObject([{ mimeType: 'image/png', bytes: 2 * mebibyte }])
+  })
+})
+
+const libraries =
+  python.kind === 'installed'
+    ? (['openai', 'requests'] as const)
+    : python.python
+      ? (['urllib'] as const)
+      : []
+const instead =
+  python.kind === 'installed' ? '' : ` (${pinnedClients.join(', ')} not installed: ${python.why})`
+
+describe(`Python${instead}`, () => {
+  it.each(libraries)('generates and edits with %s', async (library) => {
+    const account = await service.account()
+    const args = [service.url, account.secret, imagePath]
+    const { images, ...others } = await runImageClients(library, { clients: python, args })
+    expect(new Set(images).size).toBe(2)
+    const ends = images.map(() => 'succeeded')
+    if (library === 'openai') {
+      expect(others).toEqual({
+        tokens: expect.any(Number),
+        mismatch: { status: 409, retries: 0 },
+        work: { status: 500, retries: 0 },
+      })
+      ends.push('failed upstream_error')
+    }
+    expect(await endsOf(account)).toEqual(ends)
+  })
+
+  it('may write the parts of its form as it does: raw bytes are `upload`', async () => {
+    const disposition = 'Content-Disposition: form-data; name='
+    const texts = Object.entries({ prompt: 'as Python', model, size }).map(
+      ([name, value]) => `--b\r\n${disposition}"${name}"\r\n\r\n${value}\r\n`,
+    )
+    const head = `--b\r\n${disposition}"image"; filename="upload"\r\nContent-Type: application/octet-stream\r\n\r\n`
+    const body = Buffer.concat([
+      Buffer.from(texts.join('') + head),
+      redPixelPng,
+      Buffer.from('\r\n--b--\r\n'),
+    ])
+    const answer = await fetch(`${service.url}/v1/images/edits`, {
+      method: 'POST',
+      headers: {
+        authorization: client.authorization,
+        'content-type': 'multipart/form-data; boundary=b',
+      },
+      body,
+    })
+    expect(JSON.parse(await call.textOf200(answer)).data).toHaveLength(1)
+  })
+})

@@ -40,7 +40,11 @@ export function createServer(app: Koa<ApiState>, deps: Pick<ApiDeps, 'randomByte
     const { socket } = request
     answering.add(socket)
     response.once('finish', () => readRest(request))
-    response.once('close', () => answering.delete(socket))
+    response.once('close', () => {
+      answering.delete(socket)
+      // `close` of the server ended the idle connections of its moment; this one was busy then.
+      if (!server.listening) setImmediate(() => server.closeIdleConnections())
+    })
     void handle(request, response)
   }
 

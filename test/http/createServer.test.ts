@@ -101,3 +101,18 @@ describe('a connection', () => {
     socket.destroy()
   })
 })
+
+it('closes soon after its last answer when it is told to, though connections are kept', async () => {
+  const own = await startTestApi({ syncDeadlineMs: 200 })
+  const sync = JSON.stringify({ model: 'familyb-image-2-vip', prompt: 'a lighthouse' })
+  const socket = connect(own.port, '127.0.0.1')
+  socket.write(head([key], sync.length).replace('/tasks', '/generations') + sync)
+  await expect.poll(() => own.tasks.accepted.length).toBe(1)
+  const closed = once(own.server, 'close')
+  own.server.close()
+  const [answer] = await once(socket, 'data')
+  const answeredAt = performance.now()
+  await closed
+  expect(String(answer)).toMatch(/^HTTP\/1.1 500 /)
+  expect(performance.now() - answeredAt).toBeLessThan(1000)
+})

@@ -17,6 +17,8 @@ export type MetricsSources = {
   readonly foreign?: () => Promise<string>
 }
 
+const misnamed = ['handles', 'requests', 'resources'].map((kind) => `nodejs_active_${kind}_total`)
+
 export type Metrics = Recorders & {
   /** The exposition in Prometheus' text format. */
   readonly expose: () => Promise<string>
@@ -32,6 +34,8 @@ export function createMetrics(sources: MetricsSources = {}): Metrics {
   const registry = new Registry()
   // Process and event loop: `nodejs_eventloop_lag_…`, `process_resident_memory_bytes` and their kin.
   collectDefaultMetrics({ register: registry })
+  // Gauges named like counters: Prometheus' own checker refuses them, and nobody needs them.
+  for (const name of misnamed) registry.removeSingleMetric(name)
   createProcessGauges(registry, sources)
   const refresh = createStateGauges(registry, sources.state)
   return {

@@ -74,7 +74,10 @@ function gaugesIn(registry: Registry): (sample: StateSample | undefined) => void
     held.set(sample.creditsHeld)
     holds.set(sample.holdsOpen)
     bytes.set(sample.blobBytes)
-    for (const status of ['queued', 'processing']) oldest.set({ status }, 0)
+    for (const status of ['queued', 'processing']) {
+      tasks.set({ status }, 0)
+      oldest.set({ status }, 0)
+    }
     for (const { status, count, oldestSeconds } of sample.tasks) {
       tasks.set({ status }, count)
       if (oldestSeconds > 0) oldest.set({ status }, oldestSeconds)

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { buildGoTools } from '../../src/dev/stack/buildGoTools.ts'
+import { promtoolTool } from '../../src/dev/stack/promtoolTool.ts'
 import { startStack, type Stack } from '../../src/dev/stack/stack.ts'
 import { temporalTools } from '../../src/dev/stack/temporalTools.ts'
 import { versitygwTool } from '../../src/dev/stack/versitygwTool.ts'
@@ -24,7 +25,7 @@ declare module 'vitest' {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   // Minutes on a machine that has never built them, and no time limit of a test has room for that.
   // A build that fails is told of where its program is needed.
-  for (const tools of [temporalTools, versitygwTool]) {
+  for (const tools of [temporalTools, versitygwTool, promtoolTool]) {
     await buildGoTools(tools, { env: process.env, say })
   }
   let started: Promise<{ stack: Stack; dataDir: string }> | undefined

@@ -8,8 +8,8 @@ import type { Environment } from './environment.ts'
 import { runCommand } from './runCommand.ts'
 import type { Say } from './say.ts'
 
-/** One program: the name of its binary and the Go package it is built from. */
-export type GoTool = { name: string; goPackage: string }
+/** One program: the name of its binary, the Go package it is built from, and build tags. */
+export type GoTool = { name: string; goPackage: string; tags?: readonly string[] }
 
 /** A pinned Go module and the programs to build from it. */
 export type GoTools = {
@@ -87,13 +87,14 @@ const moduleKey = (moduleDir: string, tools: readonly GoTool[]): string => {
 }
 
 const build = async (
-  { name, goPackage }: GoTool,
+  { name, goPackage, tags = [] }: GoTool,
   { moduleDir, draft, env, say }: { moduleDir: string; draft: string; env: Environment; say: Say },
 ): Promise<string | undefined> => {
   const startedAt = Date.now()
   const seconds = (): number => Math.round((Date.now() - startedAt) / 1000)
   const ticker = setInterval(() => say(`  still building ${name}, ${seconds()} s`), progressEveryMs)
   const flags = ['-mod=readonly', '-buildvcs=false', '-trimpath', '-ldflags', '-s -w']
+  if (tags.length > 0) flags.push('-tags', tags.join(','))
   const built = await runCommand('go', ['build', ...flags, '-o', join(draft, name), goPackage], {
     // Flags and workspaces of the machine do not concern the pinned module; a Go that is too old
     // fetches the one that go.mod names.

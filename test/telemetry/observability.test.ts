@@ -1,0 +1,148 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { freePort } from '../../src/dev/stack/freePort.ts'
+import { createClient } from '../support/client.ts'
+import { stackStartMsMax } from '../support/embeddedStack.ts'
+import type { Exposition } from '../support/exposition.ts'
+import { readExposition, selectorsOf } from '../support/exposition.ts'
+import type { Promtool } from '../support/promtool.ts'
+import { openPromtool } from '../support/promtool.ts'
+import { startTestService } from '../support/service.ts'
+import { tempFolder } from '../support/tempFolder.ts'
+import { until } from '../support/until.ts'
+
+const file = (name: string) =>
+  fileURLToPath(new URL(`../../tools/observability/${name}`, import.meta.url))
+
+let promtool: Promtool
+let api: string
+let worker: string
+let offered: Exposition
+
+beforeAll(async () => {
+  const internal = await freePort()
+  const [tool, service] = await Promise.all([
+    openPromtool(),
+    startTestService({ environment: { INTERNAL_PORT: String(internal) } }),
+  ])
+  promtool = tool
+  const client = createClient(service.url, (await service.account()).secret)
+  const prompt = 'A lighthouse [sim:429 retry-after=2 times=1]'
+  const body = { model: 'familyb-image-2-vip', action: 'generate', prompt }
+  const { task_id: taskId } = await client.accepted(body)
+  await client.ended(taskId)
+  const metricsAt = async (url: string) => (await fetch(`${url}/metrics`)).text()
+  api = await metricsAt(`http://127.0.0.1:${internal}`)
+  // The workflow ends a moment after its task.
+  worker = await until('a completed workflow', async () => {
+    const text = await metricsAt(service.workers[0]?.url ?? '')
+    return text.includes('temporal_workflow_completed') ? text : undefined
+  })
+  offered = readExposition(`${api}\n${worker}`)
+  return () => service.stop()
+}, stackStartMsMax)
+
+const dashboard = z.object({
+  panels: z.array(
+    z.object({
+      title: z.string(),
+      targets: z.array(z.object({ expr: z.string() })).default([]),
+    }),
+  ),
+})
+
+async function dashboardExpressions(): Promise<readonly string[]> {
+  const { panels } = dashboard.parse(JSON.parse(await readFile(file('dashboard.json'), 'utf8')))
+  return panels.flatMap(({ targets }) => targets.map(({ expr }) => expr))
+}
+
+async function alertExpressions(): Promise<readonly string[]> {
+  const rules = (await readFile(file('alerts.yml'), 'utf8')).split('- alert:').slice(1)
+  return rules.map((rule) => {
+    const [, expression] = /expr:(?: >-)?(.*?)\n +(?:for|labels):/s.exec(rule) ?? []
+    if (expression === undefined) throw new Error(`no expression in ${rule}`)
+    return expression
+  })
+}
+
+/** Prometheus makes these itself. */
+const itsOwn = new Set(['up', 'ALERTS'])
+const addedByScrape = new Set(['job', 'instance'])
+
+function unknownTo(exposition: Exposition, expressions: readonly string[]): readonly string[] {
+  return expressions.flatMap(selectorsOf).flatMap(({ metric, labels }) => {
+    if (itsOwn.has(metric)) return []
+    const known = exposition.get(metric)
+    if (known === undefined) return [metric]
+    // A metric without a value yet shows no labels; its name is all that can be held.
+    if (known.size === 0) return []
+    return labels
+      .filter((label) => !known.has(label) && !addedByScrape.has(label))
+      .map((label) => `${metric}{${label}}`)
+  })
+}
+
+describe('what operators watch', () => {
+  it.each([
+    ['alert', alertExpressions, 20],
+    ['panel of the dashboard', dashboardExpressions, 32],
+  ] as const)('is really measured: every metric of each %s', async (_what, expressions, count) => {
+    const written = await expressions()
+    expect(written.length).toBeGreaterThanOrEqual(count)
+    expect(unknownTo(offered, written)).toEqual([])
+  })
+
+  it('would be missed if it were measured no more', async () => {
+    const less = new Map(offered)
+    less.delete('darkroom_channel_paused')
+    expect(unknownTo(less, await alertExpressions())).toEqual(['darkroom_channel_paused'])
+    expect(unknownTo(less, await dashboardExpressions())).toEqual(['darkroom_channel_paused'])
+    expect(unknownTo(offered, ['sum(darkroom_tasks{state="queued"})'])).toEqual([
+      'darkroom_tasks{state}',
+    ])
+  })
+
+  it('is all that Darkroom measures: nothing is counted for nobody', async () => {
+    const shown = new Set(
+      (await dashboardExpressions()).flatMap(selectorsOf).map(({ metric }) => metric),
+    )
+    const ours = [...offered.keys()].filter((name) => /^darkroom_(?!.*_(sum|count)$)/.test(name))
+    expect(ours.length).toBeGreaterThan(15)
+    expect(ours.filter((name) => !shown.has(name))).toEqual([])
+  })
+
+  it('includes what Temporal measures of itself, in the worker alone', () => {
+    expect(worker).toContain('temporal_worker_task_slots_available')
+    expect(api).not.toContain('temporal_')
+  })
+})
+
+describe("Prometheus' own checker", () => {
+  it('takes both expositions without complaint', async () => {
+    for (const text of [api, worker]) {
+      expect(await promtool(['check', 'metrics'], text)).toEqual({ exitCode: 0, output: '' })
+    }
+  })
+
+  it('takes the alert rules, and sees them alarm when they should', async () => {
+    const checked = await promtool(['check', 'rules', file('alerts.yml')])
+    expect(checked).toMatchObject({ exitCode: 0 })
+    const tested = await promtool(['test', 'rules', file('alerts.test.yml')])
+    expect(tested).toMatchObject({ exitCode: 0 })
+  })
+
+  it('understands every expression of the dashboard', async () => {
+    const written = await dashboardExpressions()
+    const rules = written.map((expr, index) => ({
+      record: `dashboard:expression:${index}`,
+      expr: expr.replaceAll('$__rate_interval', '5m'),
+    }))
+    const path = join(tempFolder(), 'rules.yml')
+    await writeFile(path, JSON.stringify({ groups: [{ name: 'dashboard', rules }] }))
+    const checked = await promtool(['check', 'rules', path])
+    expect(checked).toMatchObject({ exitCode: 0 })
+  })
+})

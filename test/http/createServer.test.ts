@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { errorResponse } from '../../src/schema/responses.ts'
 import type { TestApi } from '../support/testApi.ts'
@@ -79,6 +80,18 @@ describe('what is no request', () => {
 })
 
 describe('a connection', () => {
+  it('outlives a refusal midway, though its client wants it closed, until the rest is read', async () => {
+    const socket = connect(api.port, '127.0.0.1')
+    const long = `not json ${'x'.repeat(1024 * 1024)}`
+    socket.write(head([key, 'Connection: close'], long.length) + long.slice(0, 5000))
+    const [refusal] = await once(socket, 'data')
+    expect(String(refusal)).toMatch(/^HTTP\/1.1 400 /)
+    await sleep(50)
+    expect(socket.readyState).toBe('open')
+    socket.write(long.slice(5000))
+    await once(socket, 'end')
+  })
+
   it('is kept for the next request after an answer', async () => {
     const socket = connect(api.port, '127.0.0.1')
     for (let i = 0; i < 3; i++) {

@@ -95,6 +95,7 @@ describe('an edits form', () => {
     ],
     ['a text twice', [model, prompt, prompt, image], 'invalid_value', 'prompt'],
     ['NUL', [model, { ...prompt, value: 'a\0' }, image], 'invalid_value', 'prompt'],
+    ['NUL after its image', [image, { ...prompt, value: 'a\0' }], 'invalid_value', 'prompt'],
     ['n of 2', [model, prompt, image, { name: 'n', value: '2' }], 'invalid_value', 'n'],
     [
       'a model of family A',
@@ -147,11 +148,13 @@ describe('an edits form', () => {
   })
 
   it('leaves nothing when its connection is cut at any byte', async () => {
-    const body = formBody([model, prompt, image])
+    // Large enough to be under way to the blob store when the connection ends.
+    const large = { ...image, value: Buffer.concat([redPixelPng, Buffer.alloc(20_000)]) }
+    const body = formBody([model, prompt, large])
     const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sk-a\r\nContent-Type: ${formType}\r\nContent-Length: ${body.length}\r\n\r\n`
     const before = { blobs: api.blobs.content.size, accepted: api.tasks.accepted.length }
     const reported = api.reported.length
-    for (let cut = 0; cut < body.length; cut += 1) {
+    for (let cut = 0; cut < body.length; cut += cut < 1000 ? 3 : 501) {
       await api.raw(Buffer.concat([Buffer.from(head), body.subarray(0, cut)]), { half: false })
     }
     await expect.poll(() => api.tasks.openUploads.size).toBe(0)

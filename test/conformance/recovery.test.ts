@@ -1,0 +1,139 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { verifyLedger } from '../../src/store/verifyLedger.ts'
+import { moneyOf, outcomesOf } from '../support/books.ts'
+import type { Client } from '../support/client.ts'
+import { createClient } from '../support/client.ts'
+import type { DarkroomProcess } from '../support/darkroomProcess.ts'
+import { stackStartMsMax } from '../support/embeddedStack.ts'
+import { generateBody } from '../support/requestBodies.ts'
+import type { TestAccount, TestService } from '../support/service.ts'
+import { startTestService } from '../support/service.ts'
+import { until } from '../support/until.ts'
+
+let service: TestService
+let account: TestAccount
+let client: Client
+beforeAll(async () => {
+  service = await startTestService({ apis: 2 })
+  account = await service.account()
+  client = createClient(service.apis[1]?.url ?? '', account.secret)
+}, stackStartMsMax)
+afterAll(() => service.stop())
+
+const model = 'familyb-image-2-vip'
+const submit = async (prompt: string): Promise<string> =>
+  (await client.accepted(generateBody({ model, prompt }))).task_id
+
+async function stopped(worker: DarkroomProcess, signal: 'SIGTERM' | 'SIGKILL') {
+  worker.signal(signal)
+  const end = await worker.ended
+  service.workers.splice(service.workers.indexOf(worker), 1)
+  return end
+}
+
+describe('kill -9 of the only worker', () => {
+  const inFlight = 8
+  const lost: string[] = []
+  let stored: string
+  let killedAt: number
+  beforeAll(async () => {
+    stored = await storedAndNotSettled()
+    for (let i = 0; i < inFlight; i += 1) {
+      lost.push(await submit(`Lost ${i} [sim:delay ms=60000 times=1]`))
+    }
+    await service.simulator.waitForCalls(inFlight, { prompt: 'Lost' })
+    const [worker] = service.workers
+    if (worker !== undefined) await stopped(worker, 'SIGKILL')
+    killedAt = performance.now()
+    await unlock()
+    await service.startWorker()
+  }, 60_000)
+
+  /** The worker that would settle waits for a lock of ours: the moment between two of its steps. */
+  async function storedAndNotSettled(): Promise<string> {
+    const taskId = await submit('Stored [sim:hold]')
+    await service.simulator.waitForCalls(1, { prompt: 'Stored' })
+    const connection = await service.pool.connect()
+    await connection.query('begin')
+    const { rows } = await connection.query<{ id: string }>(
+      `select attempt.answer_id as id from task join attempt using (task_id)
+       where task_id = $1 for update of task`,
+      [taskId],
+    )
+    unlock = async () => {
+      await connection.query('rollback')
+      connection.release()
+    }
+    service.simulator.release({ prompt: 'Stored' })
+    const mark = join(service.blobDir, rows[0]?.id ?? '', 'meta.json')
+    await until('the stored answer', () => (existsSync(mark) ? true : undefined))
+    return taskId
+  }
+  let unlock = async () => {}
+
+  it('SIGTERM of another, meanwhile, in the middle of a call: the call ends and is settled, exit 0', async () => {
+    const [worker] = service.workers
+    if (worker === undefined) throw new Error('no worker')
+    const taskId = await submit('Long [sim:delay ms=4000]')
+    await service.simulator.waitForCalls(1, { prompt: 'Long' })
+    expect(await stopped(worker, 'SIGTERM')).toBe(0)
+    expect(await (await client.lookup(taskId)).json()).toMatchObject({ status: 'succeeded' })
+    expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
+    expect(service.simulator.calls({ prompt: 'Long' })).toMatchObject([
+      { status: 200, clientAborted: false },
+    ])
+    await service.startWorker()
+  })
+
+  it('loses no task: each ends with one more call and is charged once', async () => {
+    const records = await Promise.all(lost.map((taskId) => client.ended(taskId)))
+    console.log(`all ended ${Math.round(performance.now() - killedAt)} ms after the kill`)
+    expect(records.map(({ status }) => status)).toEqual(Array(inFlight).fill('succeeded'))
+    for (const [i, taskId] of lost.entries()) {
+      const calls = service.simulator.calls({ prompt: `Lost ${i} ` })
+      expect(calls.map(({ clientAborted }) => clientAborted)).toEqual([true, false])
+      expect(new Set(calls.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(1)
+      expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
+      expect(await outcomesOf(service.pool, taskId)).toEqual([
+        'unknown worker_lost',
+        'succeeded image',
+      ])
+    }
+  })
+
+  it('with an answer stored and not settled: it is settled, not called for again', async () => {
+    expect((await client.ended(stored)).status).toBe('succeeded')
+    expect(service.simulator.calls({ prompt: 'Stored' })).toHaveLength(1)
+    expect(await moneyOf(service.pool, stored)).toEqual(['hold', 'settle'])
+  })
+})
+
+describe('kill -9 of an API', () => {
+  it('between submits of one key leaves one task, whichever answers were lost', async () => {
+    const [doomed] = service.apis
+    const clients = service.apis.map(({ url }) => createClient(url, account.secret))
+    const body = generateBody({ model, prompt: 'Whatever happens' })
+    const headers = { 'idempotency-key': 'whatever' }
+    const tries = Array.from({ length: 40 }, async (_, turn) => {
+      await sleep(turn * 2)
+      return clients[turn % 2]?.accepted(body, headers).catch(() => undefined)
+    })
+    await sleep(20)
+    doomed?.signal('SIGKILL')
+    const answers = await Promise.all(tries)
+    const retried = await client.accepted(body, headers)
+    const ids = answers.flatMap((answer) => (answer === undefined ? [] : [answer.task_id]))
+    expect(answers).toContain(undefined)
+    expect(new Set(ids)).toEqual(new Set([retried.task_id]))
+    expect((await client.ended(retried.task_id)).status).toBe('succeeded')
+    expect(service.simulator.calls({ prompt: 'Whatever happens' })).toHaveLength(1)
+    expect(await moneyOf(service.pool, retried.task_id)).toEqual(['hold', 'settle'])
+  })
+
+  it('in between leaves clean books', async () => {
+    expect(await verifyLedger(service.pool)).toEqual([])
+  })
+})

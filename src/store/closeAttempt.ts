@@ -2,9 +2,8 @@ import type { Pool } from 'pg'
 import type { Channel } from '../domain/channel.ts'
 import type { Family } from '../domain/models.ts'
 import type { AttemptClose } from '../domain/attemptStore.ts'
-import { closeOpenAttempt } from './closeOpenAttempt.ts'
+import { concludeAttempt } from './concludeAttempt.ts'
 import { lockTask } from './lockTask.ts'
-import { noteOutcome } from './noteOutcome.ts'
 import { withTransaction } from './transaction.ts'
 
 /**
@@ -19,26 +18,11 @@ export function createCloseAttempt(deps: {
     withTransaction(deps.pool, async (client) => {
       const task = await lockTask(client, close.taskId)
       if (task === undefined) return
-      const { taskId, n, evidence, retryAfterMs } = close
-      const closed = await closeOpenAttempt(client, taskId, n, close.class, evidence, retryAfterMs)
-      if (closed === undefined) return
-      if (close.nativeRefusal !== undefined) {
-        const refusal = JSON.stringify(close.nativeRefusal)
-        await client.query('update task set native_refusal = $2 where task_id = $1', [
-          taskId,
-          refusal,
-        ])
-      }
-      const channel = deps.channelsOf(task.family).find(({ name }) => name === closed.channel)
-      if (channel === undefined) return
-      await noteOutcome(client, {
-        taskId,
-        model: task.model,
-        channel,
-        openedAtMs: closed.openedAtMs,
-        class: close.class,
-        evidence,
-        ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-      })
+      const closed = await concludeAttempt(client, deps.channelsOf, task, close)
+      if (!closed || close.nativeRefusal === undefined) return
+      await client.query('update task set native_refusal = $2 where task_id = $1', [
+        close.taskId,
+        JSON.stringify(close.nativeRefusal),
+      ])
     })
 }

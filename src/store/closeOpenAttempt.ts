@@ -35,3 +35,8 @@ const closeSql = `
     upstream_request_id = $6, latency_ms = $7, retry_after_ms = $8
   where task_id = $1 and n = $2 and closed_at is null
   returning channel, (extract(epoch from opened_at) * 1000)::float8 as "openedAtMs"`
+
+/** Of a task that ends ($1): attempts whose worker had its time. Nobody else would ever close them. */
+export const closeLostSql = `
+  update attempt set closed_at = clock_timestamp(), class = 'unknown', reason = 'worker_lost'
+  where task_id = $1 and closed_at is null and lease_until <= clock_timestamp()`

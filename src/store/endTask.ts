@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg'
 import { isSyncRoute } from '../domain/imageRequest.ts'
 import type { TaskFailure } from '../domain/taskFailure.ts'
+import { closeLostSql } from './closeOpenAttempt.ts'
 import { endHold } from './endHold.ts'
 import type { LockedTask } from './lockTask.ts'
 
@@ -47,5 +48,5 @@ const endSql = `
     from done where upload.task_id = $1
   ), freed as (
     delete from idempotency_key where task_id = $1 and $7
-  )
+  ), lost as (${closeLostSql})
   select pg_notify('task_end', $1)`

@@ -3,10 +3,10 @@ import type { AnswerMeta } from '../domain/answerMeta.ts'
 import type { Channel } from '../domain/channel.ts'
 import type { Family } from '../domain/models.ts'
 import type { OutcomeEvidence } from '../domain/upstreamOutcome.ts'
-import { closeOpenAttempt } from './closeOpenAttempt.ts'
+import { closeLostSql } from './closeOpenAttempt.ts'
+import { concludeAttempt } from './concludeAttempt.ts'
 import { endHold } from './endHold.ts'
 import { lockTask } from './lockTask.ts'
-import { noteOutcome } from './noteOutcome.ts'
 import { withTransaction } from './transaction.ts'
 
 export type SettleTaskDeps = {
@@ -18,7 +18,8 @@ export type SettleTaskDeps = {
 
 /**
  * Publishes a stored answer and charges for it, once (design 1.9, 1.11): compare-and-set on a live task.
- * False: it had ended otherwise; nothing is published, nothing charged.
+ * False: it had ended otherwise; nothing is published, nothing charged, but its attempt is closed: the
+ * call is over, and must not count against the channel until its lease ends.
  */
 export function createSettleTask(deps: SettleTaskDeps) {
   return async (input: {
@@ -29,25 +30,12 @@ export function createSettleTask(deps: SettleTaskDeps) {
     withTransaction(deps.pool, async (client) => {
       const { meta, answerId } = input
       const task = await lockTask(client, meta.taskId)
-      if (task === undefined || task.status === 'succeeded' || task.status === 'failed')
-        return false
+      if (task === undefined) return false
       const evidence = input.evidence ?? { reason: 'image' }
-      const { taskId } = task
-      const closed = await closeOpenAttempt(client, taskId, meta.attempt, 'succeeded', evidence)
+      const met = { n: meta.attempt, class: 'succeeded', evidence } as const
+      await concludeAttempt(client, deps.channelsOf, task, met)
+      if (task.status === 'succeeded' || task.status === 'failed') return false
       await publish(client, deps, meta, answerId)
-      const channel = deps.channelsOf(task.family).find(({ name }) => name === closed?.channel)
-      if (closed !== undefined && channel !== undefined) {
-        const { openedAtMs } = closed
-        const { model } = task
-        await noteOutcome(client, {
-          taskId,
-          model,
-          channel,
-          openedAtMs,
-          class: 'succeeded',
-          evidence,
-        })
-      }
       await endHold(client, task, 'settle')
       return true
     })
@@ -76,7 +64,8 @@ async function publish(
 
 /**
  * Inputs and prompt are needed no more; of several stored answers only the published one is kept. An
- * attempt that is still open (a later one, when a lost one's answer turned up) is left to its lease.
+ * attempt that is still open (a later one, when a lost one's answer turned up) is closed by its worker,
+ * or here if that one is lost as well.
  */
 const publishSql = `
   with done as (
@@ -94,5 +83,5 @@ const publishSql = `
         when kind = 'input' then now()
         else done.hard_end_at + interval '1 hour' end
     from done where upload.task_id = $1
-  )
+  ), lost as (${closeLostSql})
   select pg_notify('task_end', $1)`

@@ -6,6 +6,7 @@ import { createTestAttempts } from '../support/attemptStore.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { balanceOf, insertTask } from '../support/insertTask.ts'
+import { endLease } from '../support/reconcileWorld.ts'
 
 let database: TestDatabase
 let attempts: AttemptStore
@@ -35,6 +36,21 @@ async function ends(taskId: string): Promise<string[]> {
     [taskId],
   )
   return rows.map(({ kind }) => kind)
+}
+
+async function openAttempts(taskId: string): Promise<number | null> {
+  const { rowCount } = await database.pool.query(
+    'select from attempt where task_id = $1 and closed_at is null',
+    [taskId],
+  )
+  return rowCount
+}
+
+async function letBackoffPass(taskId: string): Promise<void> {
+  await database.pool.query(
+    `update attempt set closed_at = closed_at - interval '1 minute' where task_id = $1`,
+    [taskId],
+  )
 }
 
 describe('the end of a task', () => {
@@ -90,6 +106,42 @@ describe('the end of a task', () => {
     expect(await attempts.answersOf(taskId)).toEqual([answerId])
     expect(await attempts.settleTask({ meta: metaOf(taskId), answerId })).toBe(true)
     expect(await ends(taskId)).toEqual(['settle'])
+  })
+
+  it('leaves no attempt open behind its worker, whoever ended the task', async () => {
+    const failed = await insertTask(database.pool)
+    const failedAnswer = await opened(failed.taskId)
+    await attempts.failTask(failed.taskId, failure)
+    expect(await openAttempts(failed.taskId)).toBe(1)
+    await attempts.settleTask({ meta: metaOf(failed.taskId), answerId: failedAnswer })
+    expect(await openAttempts(failed.taskId)).toBe(0)
+
+    const settled = await insertTask(database.pool)
+    const firstAnswer = await opened(settled.taskId)
+    await attempts.beginAttempt({ taskId: settled.taskId, checked: 1 })
+    await letBackoffPass(settled.taskId)
+    const secondAnswer = await opened(settled.taskId)
+    await attempts.settleTask({ meta: metaOf(settled.taskId, 1), answerId: firstAnswer })
+    expect(await openAttempts(settled.taskId)).toBe(1)
+    await attempts.settleTask({ meta: metaOf(settled.taskId, 2), answerId: secondAnswer })
+    expect(await openAttempts(settled.taskId)).toBe(0)
+  })
+
+  it('closes attempts whose lease has run out as lost', async () => {
+    const failed = await insertTask(database.pool)
+    await opened(failed.taskId)
+    await endLease(database.pool, failed.taskId)
+    await attempts.failTask(failed.taskId, failure)
+    expect(await openAttempts(failed.taskId)).toBe(0)
+
+    const settled = await insertTask(database.pool)
+    const answerId = await opened(settled.taskId)
+    await attempts.beginAttempt({ taskId: settled.taskId, checked: 1 })
+    await letBackoffPass(settled.taskId)
+    await opened(settled.taskId)
+    await endLease(database.pool, settled.taskId)
+    await attempts.settleTask({ meta: metaOf(settled.taskId, 1), answerId })
+    expect(await openAttempts(settled.taskId)).toBe(0)
   })
 
   it('drops prompt and inputs on success and keeps the answer for its retention', async () => {

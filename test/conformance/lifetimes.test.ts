@@ -1,0 +1,142 @@
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { verifyLedger } from '../../src/store/verifyLedger.ts'
+import { moneyOf } from '../support/books.ts'
+import type { Client, TaskRecord } from '../support/client.ts'
+import { createClient } from '../support/client.ts'
+import { stackStartMsMax } from '../support/embeddedStack.ts'
+import { editBody, generateBody } from '../support/requestBodies.ts'
+import type { TestService } from '../support/service.ts'
+import { startTestService } from '../support/service.ts'
+import { until } from '../support/until.ts'
+
+let service: TestService
+let client: Client
+beforeAll(async () => {
+  service = await startTestService({
+    environment: { RETENTION_SECONDS: '3', TOMBSTONE_SECONDS: '4' },
+  })
+  client = createClient(service.url, (await service.account()).secret)
+}, stackStartMsMax)
+afterAll(() => service.stop())
+
+const key = { 'idempotency-key': 'used again' }
+const body = editBody({ prompt: 'Short-lived' })
+
+/** One task through its whole life; each test looks at one stage of it. */
+describe('a result past its retention', () => {
+  let record: TaskRecord
+  let taskId: string
+  let assetUrl: string
+  let uploads: readonly string[]
+  let failedId: string
+  beforeAll(async () => {
+    taskId = (await client.accepted(body, key)).task_id
+    failedId = (await client.accepted(generateBody({ prompt: 'x [sim:moderation]' }))).task_id
+    record = await client.ended(taskId, { everyMs: 20 })
+    assetUrl = record.output?.assets[0]?.url ?? ''
+    uploads = await uploadsOf(taskId)
+  })
+
+  async function uploadsOf(taskId: string): Promise<readonly string[]> {
+    const { rows } = await service.pool.query<{ id: string }>(
+      'select upload_id as id from upload where task_id = $1',
+      [taskId],
+    )
+    return rows.map(({ id }) => id)
+  }
+
+  it('is there, the same bytes at the same address, until its time', async () => {
+    expect(uploads.map((id) => existsSync(join(service.blobDir, id)))).toContain(true)
+    const digests = new Set<string>()
+    const urls = new Set<string>()
+    let reads = 0
+    for (;;) {
+      const now: unknown = await (await client.lookup(taskId)).json()
+      if (Object(now).status !== 'succeeded') break
+      const answer = await fetch(assetUrl)
+      if (answer.status !== 200) break
+      urls.add(Object(now).output.assets[0].url)
+      digests.add(
+        createHash('sha256')
+          .update(new Uint8Array(await answer.arrayBuffer()))
+          .digest('hex'),
+      )
+      reads += 1
+      await sleep(200)
+    }
+    expect(reads).toBeGreaterThan(3)
+    expect(digests.size).toBe(1)
+    expect([...urls]).toEqual([assetUrl])
+  })
+
+  it('reads expired, with 200 and without output; its asset and result are 404', async () => {
+    const answer = await client.lookup(taskId)
+    expect(answer.status).toBe(200)
+    const { output: _output, result: _result, ...rest } = record
+    expect(await answer.json()).toEqual({ ...rest, status: 'expired' })
+    expect((await fetch(assetUrl)).status).toBe(404)
+    const result = await fetch(`${client.url}/v1/tasks/${taskId}/result`, {
+      headers: { authorization: client.authorization },
+    })
+    expect(result.status).toBe(404)
+  })
+
+  it('replays its key still: no second image', async () => {
+    const replay = await client.submit(body, key)
+    expect(replay.headers.get('idempotent-replayed')).toBe('true')
+    expect(await replay.json()).toMatchObject({ task_id: taskId })
+  })
+
+  it('leaves no bytes in the store', async () => {
+    expect(uploads.length).toBeGreaterThan(0)
+    await until('the sweep', () =>
+      uploads.every((id) => !existsSync(join(service.blobDir, id))) ? true : undefined,
+    )
+    expect(
+      await until('its rows gone', async () =>
+        (await uploadsOf(taskId)).length === 0 ? true : undefined,
+      ),
+    ).toBe(true)
+  })
+
+  it('is no expiry for a failed task: its record stays as it is', async () => {
+    expect(await client.ended(failedId)).toMatchObject({
+      status: 'failed',
+      error: { code: 'content_policy_violation' },
+    })
+  })
+
+  it('is 404 after its tombstone, and its key makes a new task with a new image', async () => {
+    const gone = await until('the end of the record', async () => {
+      const answer = await client.lookup(taskId)
+      return answer.status === 404 ? answer : undefined
+    })
+    expect(await gone.json()).toMatchObject({ error: { code: 'task_not_found' } })
+    const again = await client.submit(body, key)
+    expect(again.status).toBe(202)
+    expect(again.headers.get('idempotent-replayed')).toBe('false')
+    const next = Object(await again.json()).task_id
+    expect(next).not.toBe(taskId)
+    const renewed = await client.ended(next)
+    expect(renewed.status).toBe('succeeded')
+    expect(renewed.output?.assets[0]?.url).not.toBe(assetUrl)
+    expect(service.simulator.calls({ prompt: 'Short-lived' })).toHaveLength(2)
+  })
+
+  it('leaves the books clean: the ledger outlives the tasks', async () => {
+    await until('the purge of both', async () => {
+      const found = await service.pool.query('select 1 from task where task_id in ($1, $2)', [
+        taskId,
+        failedId,
+      ])
+      return found.rowCount === 0 ? true : undefined
+    })
+    expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
+    expect(await moneyOf(service.pool, failedId)).toEqual(['hold', 'release'])
+    expect(await verifyLedger(service.pool)).toEqual([])
+  })
+})

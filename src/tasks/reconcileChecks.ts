@@ -13,6 +13,8 @@ export type CheckDeps = {
   readonly cancelTask: AttemptStore['cancelTask']
   readonly settleStored: (taskId: string) => Promise<boolean>
   readonly failTask: AttemptStore['failTask']
+  /** Of one task that could not be checked now: the blob store is away, say. */
+  readonly onError: (taskId: string, error: unknown) => void
 }
 
 const batchMax = 100
@@ -20,6 +22,7 @@ const parallel = 8
 /** A task that waits its turn for half an hour is asked after seven times. */
 const runningBackoff: Backoff = { firstMs: 15_000, mostMs: 600_000 }
 const unreachableBackoff: Backoff = { firstMs: 5_000, mostMs: 30_000 }
+const failedBackoff: Backoff = { firstMs: 2_000, mostMs: 60_000 }
 
 /** The run is over and recorded nothing. `failTask` adds whether a call may have done work. */
 const lostRun: TaskFailure = { code: 'upstream_error', cause: 'unknown', workPossible: false }
@@ -33,7 +36,16 @@ export function createCheckStep(deps: CheckDeps): ReconcileStep {
     everyMs: 1_000,
     run: async (signal, tell) => {
       const overdue = await deps.store.overdueTasks(batchMax)
-      await inParallel(overdue, { parallel, signal }, (task) => check(deps, task, tell))
+      await inParallel(overdue, { parallel, signal }, async (task) => {
+        const { taskId } = task.start
+        try {
+          await check(deps, task, tell)
+        } catch (error) {
+          // One that cannot be checked now must not stand before the others.
+          deps.onError(taskId, error)
+          await deps.store.postponeChecks([taskId], failedBackoff)
+        }
+      })
     },
   }
 }

@@ -53,6 +53,7 @@ export function createWorkerReconciler(deps: {
         cancelTask,
         failTask,
         settleStored: createSettleStored({ attempts, blobs }),
+        onError: (taskId, error) => log.error('task not checked', { taskId, error }),
       }),
       createKilledStep({ store, killedRuns: createKilledRuns(temporal) }),
       createEndStep({

@@ -1,5 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { RunReport, StartResult } from '../../src/domain/execution.ts'
+import type { CheckDeps } from '../../src/tasks/reconcileChecks.ts'
 import { createCheckStep } from '../../src/tasks/reconcileChecks.ts'
 import { createKilledStep } from '../../src/tasks/reconcileKilled.ts'
 import { createSettleStored } from '../../src/tasks/settleOrFail.ts'
@@ -39,9 +40,14 @@ beforeEach(async () => {
   await world.pool.query('delete from task')
 })
 
-function check(given: { readonly report?: RunReport; readonly start?: StartResult } = {}) {
+function check(
+  given: Partial<Pick<CheckDeps, 'settleStored' | 'onError'>> & {
+    readonly report?: RunReport
+    readonly start?: StartResult
+  } = {},
+) {
   const { store, attempts, blobs } = world
-  const { report, start } = given
+  const { report, start, ...others } = given
   return runStep(
     createCheckStep({
       store,
@@ -50,6 +56,10 @@ function check(given: { readonly report?: RunReport; readonly start?: StartResul
       cancelTask: attempts.cancelTask,
       failTask: attempts.failTask,
       settleStored: createSettleStored({ attempts, blobs }),
+      onError: (taskId, error) => {
+        throw new Error(`${taskId} was not checked`, { cause: error })
+      },
+      ...others,
     }),
   )
 }
@@ -188,6 +198,27 @@ describe('a task whose run ended without a record', () => {
     await setTask(world.pool, taskId, overdue)
     expect(await check({ report: 'completed' })).toEqual([{ found: 'failed', count: 1, taskId }])
     expect(await taskRow(world.pool, taskId)).toMatchObject({ failureCode: 'upstream_error' })
+  })
+
+  it('comes to the others although one cannot be checked', async () => {
+    const stuck = await insertTask(world.pool)
+    const other = await insertTask(world.pool)
+    await setTask(world.pool, stuck.taskId, { ...overdue, next_check_at: `'-infinity'` })
+    await setTask(world.pool, other.taskId, overdue)
+    const failed: string[] = []
+    const found = await check({
+      report: 'completed',
+      settleStored: async (taskId) => {
+        if (taskId === stuck.taskId) throw new Error('the blob store is away')
+        return false
+      },
+      onError: (taskId) => void failed.push(taskId),
+    })
+    expect(found).toEqual([{ found: 'failed', count: 1, taskId: other.taskId }])
+    expect(failed).toEqual([stuck.taskId])
+    const row = await taskRow(world.pool, stuck.taskId)
+    expect(row).toMatchObject({ status: 'queued', checks: 1 })
+    expect(row?.nextCheck).toBeGreaterThan(1)
   })
 
   it('is asked after later when its restart fails', async () => {

@@ -120,6 +120,9 @@ async function reconcile({ taskId }: Started): Promise<void> {
       cancelTask: attempts.cancelTask,
       failTask: attempts.failTask,
       settleStored: createSettleStored({ attempts, blobs }),
+      onError: (taskId, error) => {
+        throw new Error(`${taskId} was not checked`, { cause: error })
+      },
     }),
   )
 }

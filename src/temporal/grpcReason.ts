@@ -1,4 +1,5 @@
 import { isGrpcServiceError } from '@temporalio/client'
+import { NamespaceNotFoundError } from '@temporalio/common'
 import { TemporalTimeout } from './temporalTimeout.ts'
 
 /** The names of gRPC's status codes, in their order. */
@@ -38,6 +39,8 @@ export function isRetryable(error: unknown): boolean {
 
 function knownReason(error: unknown): GrpcReason | undefined {
   if (error instanceof TemporalTimeout) return 'DEADLINE_EXCEEDED'
+  // A Temporal that has lost its data and was not migrated yet; the SDK drops the status for a class.
+  if (error instanceof NamespaceNotFoundError) return 'NOT_FOUND'
   const status = isGrpcServiceError(error) ? error : causeOf(error)
   return isGrpcServiceError(status) ? (statusNames[status.code] ?? 'UNKNOWN') : undefined
 }

@@ -1,7 +1,10 @@
 import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { cancelWorkflow } from '../../src/temporal/cancelWorkflow.ts'
 import { connectTemporal } from '../../src/temporal/connect.ts'
+import { createKilledRuns } from '../../src/temporal/killedRuns.ts'
+import { createReportRun } from '../../src/temporal/reportRun.ts'
 import { createStartTask } from '../../src/temporal/startTask.ts'
 import { stackStartMsMax } from '../support/embeddedStack.ts'
 import { openTestWorld } from '../support/openTestWorld.ts'
@@ -75,6 +78,18 @@ describe('startTask', () => {
     const temporal = connectTemporal({ address: '127.0.0.1:9', namespace: 'default' })
     const startTask = createStartTask({ temporal, startTimeoutMs: 2_000, produceTimeoutMs: 1_000 })
     expect(await startTask(testStart())).toEqual({ kind: 'failed', reason: 'UNAVAILABLE' })
+    await temporal.close()
+  })
+
+  it('fails, as every question does, on a Temporal that has lost its namespace', async () => {
+    const { address } = world.settings
+    const temporal = connectTemporal({ address, namespace: 'lost' })
+    const startTask = createStartTask({ temporal, startTimeoutMs: 2_000, produceTimeoutMs: 1_000 })
+    const start = testStart()
+    expect(await startTask(start)).toEqual({ kind: 'failed', reason: 'NOT_FOUND' })
+    expect(await createReportRun(temporal)(start.taskId)).toBe('unreachable')
+    expect(await createKilledRuns(temporal)()).toEqual([])
+    expect(await cancelWorkflow(temporal, start.taskId)).toBe('unreachable')
     await temporal.close()
   })
 })

@@ -2,17 +2,10 @@ import type { Channel } from './channel.ts'
 import type { Cooldown } from './cooldown.ts'
 import { admit } from './cooldown.ts'
 import { refusalsMax, syncCooldownWaitMsMax } from './limits.ts'
+import type { PastAttempt } from './pastAttempt.ts'
+import { countOf, openChain } from './pastAttempt.ts'
+import { deadlineFailure, outOfChannels, refusalFailure, rejection } from './taskEnding.ts'
 import type { TaskFailure } from './taskFailure.ts'
-import type { OutcomeClass, OutcomeReason } from './upstreamOutcome.ts'
-
-/** One earlier attempt of the task, closed. Times: epoch milliseconds of the database's clock. */
-export type PastAttempt = {
-  readonly channel: string
-  readonly class: OutcomeClass
-  readonly reason: OutcomeReason
-  readonly closedAtMs: number
-  readonly retryAfterMs?: number
-}
 
 /** A configured channel that serves the task's family, with what all workers know of it. */
 export type ChannelState = {
@@ -64,13 +57,14 @@ export function nextStep(facts: TaskFacts): NextStep {
   const last = facts.past.at(-1)
   if (last?.class === 'rejected') return { kind: 'end', failure: rejection(last, facts) }
   if (facts.nowMs >= facts.deadlineMs) return { kind: 'end', failure: deadlineFailure(facts) }
-  if (count(facts, 'unknown') >= facts.callsMax) {
+  if (countOf(facts.past, 'unknown') >= facts.callsMax) {
     return {
       kind: 'end',
       failure: { code: 'upstream_error', cause: 'unknown', workPossible: true },
     }
   }
-  if (count(facts, 'refused') >= refusalsMax) return { kind: 'end', failure: refusalFailure(facts) }
+  if (countOf(facts.past, 'refused') >= refusalsMax)
+    return { kind: 'end', failure: refusalFailure(facts) }
   const channels = candidates(facts)
   if (channels.length === 0) return { kind: 'end', failure: outOfChannels(facts) }
   const backoff = last?.class === 'unknown' ? backoffAfterUnknown(facts, last) : undefined
@@ -78,14 +72,12 @@ export function nextStep(facts: TaskFacts): NextStep {
 }
 
 /**
- * Channels this task may still use. An unknown outcome never moves on: the work may exist over there.
- * A channel that is out of quota or not ours is skipped; a synchronous task asks each channel once.
+ * Channels this task may still use. An unknown outcome never moves on, nor does a refusal after it: the
+ * work may exist over there. A channel that is out of quota or not ours is skipped; a synchronous task
+ * asks each channel once.
  */
 function candidates(facts: TaskFacts): readonly ChannelState[] {
-  const last = facts.past.at(-1)
-  if (last?.class === 'unknown') {
-    return facts.channels.filter((state) => state.channel.name === last.channel)
-  }
+  const tied = openChain(facts.past)?.channel
   const skipped = new Set(
     facts.past
       .filter(
@@ -96,7 +88,9 @@ function candidates(facts: TaskFacts): readonly ChannelState[] {
       )
       .map((attempt) => attempt.channel),
   )
-  return facts.channels.filter((state) => !skipped.has(state.channel.name))
+  return facts.channels.filter(
+    ({ channel: { name } }) => !skipped.has(name) && (tied === undefined || name === tied),
+  )
 }
 
 /** The first channel that is neither paused, full nor cooling down; else the shortest wait. */
@@ -148,7 +142,7 @@ function boundedWait(facts: TaskFacts, wait: Wait): NextStep {
 }
 
 function backoffAfterUnknown(facts: TaskFacts, last: PastAttempt): NextStep | undefined {
-  const exponent = count(facts, 'unknown') - 1
+  const exponent = countOf(facts.past, 'unknown') - 1
   const backoffMs = Math.min(backoffMsFirst * 4 ** exponent, backoffMsMax) * (1 + facts.jitter / 4)
   const delayMs = Math.ceil(last.closedAtMs + backoffMs - facts.nowMs)
   if (delayMs <= 0) return undefined
@@ -159,57 +153,4 @@ function backoffAfterUnknown(facts: TaskFacts, last: PastAttempt): NextStep | un
     reason: 'backoff',
     channel: last.channel,
   }
-}
-
-function count(facts: TaskFacts, outcome: OutcomeClass): number {
-  return facts.past.filter((attempt) => attempt.class === outcome).length
-}
-
-function mayHaveWorked(facts: TaskFacts): boolean {
-  return count(facts, 'unknown') > 0
-}
-
-function rejection(last: PastAttempt, facts: TaskFacts): TaskFailure {
-  const code =
-    last.reason === 'content_policy'
-      ? 'content_policy_violation'
-      : last.reason === 'no_image'
-        ? 'no_image_generated'
-        : 'upstream_invalid_request'
-  return { code, cause: 'rejected', workPossible: mayHaveWorked(facts) }
-}
-
-/** Design section 4, Ends of a task: a task whose last answer was a refusal was not slow, it was refused. */
-function deadlineFailure(facts: TaskFacts): TaskFailure {
-  if (facts.past.at(-1)?.class === 'refused') return refusalFailure(facts)
-  return { code: 'generation_timeout', cause: 'deadline', workPossible: mayHaveWorked(facts) }
-}
-
-function refusalFailure(facts: TaskFacts, waitMs?: number): TaskFailure {
-  const last = facts.past.at(-1)
-  const saidMs =
-    last?.retryAfterMs === undefined ? undefined : last.closedAtMs + last.retryAfterMs - facts.nowMs
-  const retryAfterMs = Math.max(waitMs ?? 0, saidMs ?? 0)
-  return {
-    code: 'rate_limit_exceeded',
-    cause: 'refused',
-    workPossible: mayHaveWorked(facts),
-    ...(retryAfterMs > 0 ? { retryAfterMs } : {}),
-  }
-}
-
-/** No channel is left for this task: why, is what the last one said. */
-function outOfChannels(facts: TaskFacts): TaskFailure {
-  const last = facts.past.at(-1)
-  if (last?.class === 'refused') return refusalFailure(facts)
-  if (last?.class === 'exhausted') {
-    const { retryAfterMs } = refusalFailure(facts)
-    return {
-      code: 'rate_limit_exceeded',
-      cause: 'exhausted',
-      workPossible: mayHaveWorked(facts),
-      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-    }
-  }
-  return { code: 'upstream_error', cause: 'operator_fault', workPossible: mayHaveWorked(facts) }
 }

@@ -7,6 +7,7 @@ import type { ImageRequest } from '../domain/imageRequest.ts'
 import type { Family } from '../domain/models.ts'
 import type { NextStep } from '../domain/nextStep.ts'
 import { nextStep } from '../domain/nextStep.ts'
+import { openChain } from '../domain/pastAttempt.ts'
 import { outcomeClasses, outcomeReasons } from '../domain/upstreamOutcome.ts'
 import type { BeginResult, OpenedAttempt } from '../domain/attemptStore.ts'
 import { lockChannelStates } from './channelStates.ts'
@@ -106,9 +107,8 @@ async function openAttempt(
 ): Promise<OpenedAttempt> {
   if (task.request === null) throw new Error(`Bug: ${task.taskId} is live without its request`)
   const { channel, cooldown } = step
-  const last = task.attempts.at(-1)
-  const n = (last?.n ?? 0) + 1
-  const upstreamKey = last?.class === 'unknown' ? last.upstreamKey : `${task.taskId}-${n}`
+  const n = (task.attempts.at(-1)?.n ?? 0) + 1
+  const upstreamKey = openChain(task.attempts)?.upstreamKey ?? `${task.taskId}-${n}`
   const answerId = newUploadId(deps.randomBytes, 'answer')
   const hardEndMs = task.hardEndMs - task.nowMs
   const timeoutMs = Math.min(channel.timeoutMs, hardEndMs)

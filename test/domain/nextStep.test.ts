@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { Channel } from '../../src/domain/channel.ts'
-import type { ChannelState, PastAttempt, TaskFacts } from '../../src/domain/nextStep.ts'
+import type { ChannelState, TaskFacts } from '../../src/domain/nextStep.ts'
 import { nextStep } from '../../src/domain/nextStep.ts'
+import type { PastAttempt } from '../../src/domain/pastAttempt.ts'
 
 const nowMs = 1_000_000
 
@@ -67,6 +68,21 @@ describe('the next step of a task', () => {
     const channels = [state('one'), state('two', { paused: true })]
     const step = nextStep(facts({ channels, past: [past({ class: 'unknown', channel: 'two' })] }))
     expect(step).toMatchObject({ kind: 'wait', reason: 'channel_paused', channel: 'two' })
+  })
+
+  it('stays with the channel of an unknown outcome when that one then refuses', () => {
+    const unknown = past({ class: 'unknown' })
+    const refused = past({ class: 'refused' })
+    const channels = [state('one', { cooldown }), state('two')]
+    expect(nextStep(facts({ channels, past: [unknown, refused] }))).toMatchObject({
+      kind: 'wait',
+      channel: 'one',
+    })
+    expect(nextStep(facts({ channels, past: [unknown, refused], sync: true }))).toMatchObject({
+      kind: 'end',
+      failure: { code: 'rate_limit_exceeded', workPossible: true },
+    })
+    expect(nextStep(facts({ channels, past: [refused] }))).toMatchObject({ kind: 'call' })
   })
 
   it('backs off after an unknown outcome, longer after the second', () => {

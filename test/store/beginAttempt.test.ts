@@ -62,9 +62,12 @@ describe('beginAttempt', () => {
     await database.pool.query(`update attempt set closed_at = closed_at - interval '1 minute'`)
     const second = await open(attempts, taskId)
     expect(second).toMatchObject({ n: 2, upstreamKey: first.upstreamKey })
+    const refused = { class: 'refused', evidence: { reason: 'rate_limited' } } as const
+    await attempts.closeAttempt({ taskId, n: 2, ...refused, retryAfterMs: 0 })
+    await database.pool.query('delete from cooldown')
+    expect(await open(attempts, taskId)).toMatchObject({ n: 3, upstreamKey: first.upstreamKey })
     const other = await insertTask(database.pool)
     await open(attempts, other.taskId)
-    const refused = { class: 'refused', evidence: { reason: 'rate_limited' } } as const
     await attempts.closeAttempt({ taskId: other.taskId, n: 1, ...refused, retryAfterMs: 0 })
     await database.pool.query('delete from cooldown')
     expect(await open(attempts, other.taskId)).toMatchObject({ upstreamKey: `${other.taskId}-2` })

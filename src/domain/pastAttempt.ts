@@ -1,0 +1,25 @@
+import type { OutcomeClass, OutcomeReason } from './upstreamOutcome.ts'
+
+/** One earlier attempt of the task, closed. Times: epoch milliseconds of the database's clock. */
+export type PastAttempt = {
+  readonly channel: string
+  readonly class: OutcomeClass
+  readonly reason: OutcomeReason
+  readonly closedAtMs: number
+  readonly retryAfterMs?: number
+}
+
+export function countOf(past: readonly PastAttempt[], outcome: OutcomeClass): number {
+  return past.filter((attempt) => attempt.class === outcome).length
+}
+
+/**
+ * The unknown outcome that the next call follows up, if any. What was refused in between did no work, so
+ * the call still belongs to that channel and goes by its idempotency key (design 1.7).
+ */
+export function openChain<Past extends { readonly class: string | null }>(
+  past: readonly Past[],
+): Past | undefined {
+  const last = past.findLast((attempt) => attempt.class !== 'refused')
+  return last?.class === 'unknown' ? last : undefined
+}

@@ -1,0 +1,214 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { moneyOf, outcomesOf } from '../support/books.ts'
+import { booksAgree } from '../support/booksAgree.ts'
+import type { Client } from '../support/client.ts'
+import { createClient } from '../support/client.ts'
+import { stackStartMsMax } from '../support/embeddedStack.ts'
+import { balanceOf } from '../support/insertTask.ts'
+import { generateBody } from '../support/requestBodies.ts'
+import type { TestAccount, TestService } from '../support/service.ts'
+import { startTestService } from '../support/service.ts'
+import * as call from '../support/syncCalls.ts'
+
+const syncDeadlineSeconds = 3
+
+/** Two channels, told apart by what they call the models. */
+function twoChannels(url: string): unknown {
+  const b = { family: 'B', baseUrl: `${url}/v1`, apiKeyEnv: 'FAMILYB_API_KEY' }
+  const named = (place: string) => ({
+    'familyb-image-2-web': `web-${place}`,
+    'familyb-image-2-vip': `vip-${place}`,
+  })
+  const a = { name: 'a', family: 'A', baseUrl: url, apiKeyEnv: 'FAMILYA_API_KEY' }
+  return {
+    channels: [
+      a,
+      { ...b, name: 'b-first', models: named('first') },
+      { ...b, name: 'b-second', models: named('second') },
+    ],
+  }
+}
+
+let service: TestService
+let account: TestAccount
+let client: Client
+beforeAll(async () => {
+  service = await startTestService({
+    environment: { SYNC_DEADLINE_SECONDS: String(syncDeadlineSeconds) },
+    operatorFile: twoChannels,
+  })
+}, stackStartMsMax)
+afterAll(() => service.stop())
+beforeEach(async () => {
+  account = await service.account()
+  client = createClient(service.url, account.secret)
+})
+afterEach(() => booksAgree(service.pool))
+
+type Answer = { readonly status: number; readonly headers: Headers; readonly text: string }
+
+async function read(answer: Response): Promise<Answer> {
+  const { status, headers } = answer
+  return { status, headers, text: await answer.text() }
+}
+
+const generate = async (fields: Readonly<Record<string, unknown>>, key?: string) =>
+  read(await call.generate(client, fields, key === undefined ? {} : { 'idempotency-key': key }))
+const errorOf = ({ text }: Answer) => Object(JSON.parse(text)).error
+const taskIdOf = ({ headers }: Answer) => headers.get('x-task-id') ?? ''
+const money = (answer: Answer) => moneyOf(service.pool, taskIdOf(answer))
+const modelsCalled = (prompt: string) => service.simulator.calls({ prompt }).map((one) => one.model)
+const held = async () => (await balanceOf(service.pool, account.accountId))?.held
+
+describe('an upstream refusal', () => {
+  const model = 'familyb-image-2-web'
+
+  it('is passed on with Retry-After and frees key and hold; after the wait the key gets its image', async () => {
+    const prompt = 'both [sim:429 retry-after=1 times=2]'
+    const refused = await generate({ model, prompt }, 'K')
+    expect(refused.status).toBe(429)
+    expect(errorOf(refused)).toMatchObject({
+      type: 'rate_limit_error',
+      code: 'rate_limit_exceeded',
+    })
+    const seconds = Number(refused.headers.get('retry-after'))
+    expect(seconds).toBeGreaterThanOrEqual(1)
+    expect(seconds).toBeLessThanOrEqual(2)
+    expect(refused.headers.get('x-should-retry')).not.toBe('false')
+    expect(await money(refused)).toEqual(['hold', 'release'])
+    expect(await held()).toBe(0)
+    expect(modelsCalled(prompt)).toEqual(['web-first', 'web-second'])
+
+    await sleep(seconds * 1000)
+    const served = await generate({ model, prompt }, 'K')
+    expect(served.status).toBe(200)
+    expect(served.headers.get('idempotent-replayed')).toBe('false')
+    expect(taskIdOf(served)).not.toBe(taskIdOf(refused))
+    expect(await money(served)).toEqual(['hold', 'settle'])
+
+    const again = await generate({ model, prompt }, 'K')
+    expect(again.headers.get('idempotent-replayed')).toBe('true')
+    expect(again.text).toBe(served.text)
+    expect(modelsCalled(prompt)).toHaveLength(3)
+  })
+
+  it('on the first channel moves the call to the second, charged once', async () => {
+    const prompt = 'move on'
+    service.simulator.script({ prompt, model: 'vip-first' }, ['429 retry-after=1'])
+    const answer = await generate({ prompt })
+    expect(answer.status).toBe(200)
+    expect(modelsCalled(prompt)).toEqual(['vip-first', 'vip-second'])
+    expect(await outcomesOf(service.pool, taskIdOf(answer))).toEqual([
+      'refused rate_limited',
+      'succeeded image',
+    ])
+    expect(await money(answer)).toEqual(['hold', 'settle'])
+  })
+
+  it('for long is answered without another call while it lasts', async () => {
+    const body = (text: string) => ({ contents: [{ parts: [{ text }] }] })
+    const lite = 'familya-3.1-flash-lite-image'
+    const send = async (text: string) =>
+      read(await call.content(client, 'generateContent', body(text), lite))
+    const answers = [await send('long [sim:429 retry-after=600]'), await send('long, too')]
+    for (const answer of answers) {
+      expect(answer.status).toBe(429)
+      expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(590)
+      expect(await money(answer)).toEqual(['hold', 'release'])
+    }
+    expect(service.simulator.calls({ model: lite })).toHaveLength(1)
+  })
+
+  it('for want of quota on every channel is a 429 that names no time', async () => {
+    const answer = await generate({ prompt: '[sim:quota]' })
+    expect(answer.status).toBe(429)
+    expect(answer.headers.has('retry-after')).toBe(false)
+    expect(await money(answer)).toEqual(['hold', 'release'])
+  })
+})
+
+describe('an end without an image', () => {
+  it('is a 400 when the request breaks the content policy, asked of one channel only', async () => {
+    const answer = await generate({ prompt: '[sim:moderation]' })
+    expect(answer.status).toBe(400)
+    expect(errorOf(answer)).toMatchObject({
+      type: 'invalid_request_error',
+      code: 'content_policy_violation',
+    })
+    expect(modelsCalled('[sim:moderation]')).toEqual(['vip-first'])
+    expect(await money(answer)).toEqual(['hold', 'release'])
+  })
+
+  it('is a 500 that may be retried when every channel refuses our own key', async () => {
+    const prompt = '[sim:401]'
+    const answer = await generate({ prompt }, 'ours')
+    expect(answer.status).toBe(500)
+    expect(errorOf(answer)).toMatchObject({ type: 'new_api_error', code: 'do_request_failed' })
+    expect(errorOf(answer).message).toContain(answer.headers.get('x-request-id'))
+    expect(answer.headers.has('x-should-retry')).toBe(false)
+    expect(modelsCalled(prompt)).toEqual(['vip-first', 'vip-second'])
+    expect(await money(answer)).toEqual(['hold', 'release'])
+    service.simulator.script({ prompt }, ['ok'])
+    expect((await generate({ prompt }, 'ours')).status).toBe(200)
+  })
+})
+
+describe('one key', () => {
+  it('joins the call in flight: one task, one upstream call, the same 200', async () => {
+    const prompt = 'joined [sim:delay ms=600]'
+    const answers = await Promise.all([1, 2, 3].map(() => generate({ prompt }, 'join')))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+    expect(new Set(answers.map(taskIdOf)).size).toBe(1)
+    const replayed = answers.map(({ headers }) => headers.get('idempotent-replayed'))
+    expect(replayed.filter((mark) => mark !== 'true')).toEqual(['false'])
+    expect(modelsCalled(prompt)).toHaveLength(1)
+  })
+
+  it('of another request, route or image is a 409 that is not to be retried', async () => {
+    const first = generate({ prompt: 'mine [sim:delay ms=600]' }, 'mine')
+    const key = { 'idempotency-key': 'mine' }
+    await service.simulator.waitForCalls(1, { prompt: 'mine [sim' })
+    const others = [
+      await generate({ prompt: 'changed' }, 'mine'),
+      await read(await client.submit(generateBody({ prompt: 'mine [sim:delay ms=600]' }), key)),
+    ]
+    expect((await first).status).toBe(200)
+    others.push(await generate({ prompt: 'changed' }, 'mine'))
+    for (const other of others) {
+      expect(other.status).toBe(409)
+      expect(other.headers.get('x-should-retry')).toBe('false')
+      expect(errorOf(other).code).toBe('idempotency_key_reused')
+    }
+    expect(modelsCalled('changed')).toEqual([])
+  })
+})
+
+describe('an upstream slower than the synchronous wait', () => {
+  it('gets a 500 not to be retried; its task goes on, is charged once and served to its key', async () => {
+    const prompt = `slow [sim:delay ms=${syncDeadlineSeconds * 1000 + 1500}]`
+    const startedAt = performance.now()
+    const late = await generate({ prompt }, 'slow')
+    const waitedMs = performance.now() - startedAt
+    expect(late.status).toBe(500)
+    expect(waitedMs).toBeGreaterThanOrEqual(syncDeadlineSeconds * 1000)
+    expect(waitedMs).toBeLessThan(syncDeadlineSeconds * 1000 + 1000)
+    expect(errorOf(late)).toMatchObject({ type: 'new_api_error', code: 'generation_timeout' })
+    expect(late.headers.get('x-should-retry')).toBe('false')
+    expect(late.headers.get('location')).toBe(`${service.url}/v1/tasks/${taskIdOf(late)}`)
+    expect(await money(late)).toEqual(['hold'])
+
+    const joined = await generate({ prompt }, 'slow')
+    expect(joined.status).toBe(200)
+    expect(joined.headers.get('idempotent-replayed')).toBe('true')
+    expect(taskIdOf(joined)).toBe(taskIdOf(late))
+    const record = await fetch(late.headers.get('location') ?? '', {
+      headers: { authorization: client.authorization },
+    })
+    expect(await record.json()).toMatchObject({ status: 'succeeded' })
+    expect(await call.resultText(client, taskIdOf(late))).toBe(joined.text)
+    expect(await money(late)).toEqual(['hold', 'settle'])
+    expect(modelsCalled(prompt)).toHaveLength(1)
+  })
+})

@@ -1,0 +1,219 @@
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { moneyOf } from '../support/books.ts'
+import { booksAgree } from '../support/booksAgree.ts'
+import type { Client } from '../support/client.ts'
+import { createClient } from '../support/client.ts'
+import { stackStartMsMax } from '../support/embeddedStack.ts'
+import { paddedPng } from '../support/images.ts'
+import { balanceOf } from '../support/insertTask.ts'
+import type { RawCall } from '../support/leavingClient.ts'
+import { leaving, openCall } from '../support/leavingClient.ts'
+import { mebibyte } from '../support/memory.ts'
+import { generateBody } from '../support/requestBodies.ts'
+import type { TestAccount, TestService } from '../support/service.ts'
+import { startTestService } from '../support/service.ts'
+import * as call from '../support/syncCalls.ts'
+import { until } from '../support/until.ts'
+
+const concurrencyMax = 2
+const credits = 10_000
+
+let service: TestService
+let account: TestAccount
+let client: Client
+beforeAll(async () => {
+  // Large enough not to be sent in one go.
+  const image = paddedPng(3 * mebibyte, 7)
+  service = await startTestService({
+    channel: { concurrencyMax },
+    simulator: { latency: 100, image },
+  })
+}, stackStartMsMax)
+afterAll(() => service.stop())
+beforeEach(async () => {
+  account = await service.account(credits)
+  client = createClient(service.url, account.secret)
+})
+afterEach(() => booksAgree(service.pool))
+
+type Task = { readonly taskId: string; readonly status: string }
+
+async function tasks(): Promise<readonly Task[]> {
+  const { rows } = await service.pool.query<Task>(
+    `select task_id as "taskId", status from task where account_id = $1`,
+    [account.accountId],
+  )
+  return rows
+}
+
+const accepted = () => until('the task', async () => (await tasks())[0])
+const web = 'familyb-image-2-web'
+const lite = 'familya-3.1-flash-lite-image'
+
+const generations = (prompt: string, model = 'familyb-image-2-vip'): RawCall => ({
+  path: '/v1/images/generations',
+  body: { model, prompt },
+})
+
+/** Somebody else's calls take every place of family B, until they are let go. */
+async function fillChannel(): Promise<void> {
+  const other = createClient(service.url, (await service.account()).secret)
+  const body = generateBody({ prompt: 'in the way [sim:hold]' })
+  const before = service.simulator.calls({ prompt: 'in the way' }).length
+  for (let n = 0; n < concurrencyMax; n += 1) await other.accepted(body)
+  await service.simulator.waitForCalls(before + concurrencyMax, { prompt: 'in the way' })
+}
+
+/** Somebody else is refused: the model cools down, but not so long that a caller would be told. */
+async function cool(send: (other: Client, prompt: string) => Promise<Response>): Promise<void> {
+  const other = createClient(service.url, (await service.account()).secret)
+  const answer = await send(other, 'refused [sim:429 retry-after=4]')
+  expect([answer.status, await answer.text()]).toEqual([429, expect.any(String)])
+}
+
+const coolB = () => cool((other, prompt) => call.generate(other, { prompt, model: web }))
+const contents = (text: string) => ({ contents: [{ parts: [{ text }] }] })
+const coolA = () =>
+  cool((other, prompt) => call.content(other, 'generateContent', contents(prompt), lite))
+
+type Moment = {
+  readonly when: string
+  /** `either`: whichever of leaving and calling comes first. */
+  readonly end: 'free' | 'charged' | 'either'
+  readonly fault?: string
+  readonly call?: (prompt: string) => RawCall
+  readonly before?: () => Promise<void>
+  readonly half?: boolean
+  /** Resolves when the client is to leave. */
+  readonly until?: (prompt: string, socket: Socket) => Promise<unknown>
+  readonly after?: () => void
+}
+
+const begun = (prompt: string) => service.simulator.waitForCalls(1, { prompt })
+const release = () => void service.simulator.release()
+const shortly = () => sleep(300)
+const moments: readonly Moment[] = [
+  { when: 'half of its body is sent', end: 'free', half: true, until: () => sleep(50) },
+  { when: 'its body is sent', end: 'either' },
+  { when: 'its task is accepted', end: 'either', until: accepted },
+  {
+    when: 'its task is queued',
+    end: 'free',
+    before: fillChannel,
+    until: async () => [await accepted(), await shortly()],
+    after: release,
+  },
+  { when: 'the upstream call begins', end: 'charged', fault: 'hold', until: begun, after: release },
+  {
+    when: 'the upstream call is under way',
+    end: 'charged',
+    fault: 'delay ms=300',
+    until: async (prompt) => [await begun(prompt), await sleep(150)],
+  },
+  {
+    when: 'the upstream answer arrives',
+    end: 'charged',
+    fault: 'slow chunks=6 interval=50',
+    until: async (prompt) => [await begun(prompt), await sleep(200)],
+  },
+  {
+    when: 'the answer is being stored',
+    end: 'charged',
+    until: (prompt) =>
+      until('the answer', () => service.simulator.calls({ prompt })[0]?.finishedAt ?? undefined),
+  },
+  { when: 'the image is on its way', end: 'charged', until: (_, socket) => once(socket, 'data') },
+]
+const cooling: Moment = { when: 'its model cools down', end: 'free', until: () => sleep(700) }
+
+/** Requests whose client left, as the API's log has them. */
+const left = () => service.apis[0]?.output().split('"status":499').length ?? 0
+
+const cases = (['FIN', 'RST'] as const).flatMap((how) => [
+  ...moments.map((moment) => ({ how, moment, when: moment.when })),
+  {
+    how,
+    when: cooling.when,
+    moment: {
+      ...cooling,
+      ...(how === 'FIN'
+        ? { before: coolB, call: (prompt: string) => generations(prompt, web) }
+        : {
+            before: coolA,
+            call: (prompt: string): RawCall => ({
+              path: `/v1beta/models/${lite}:generateContent`,
+              body: contents(prompt),
+            }),
+          }),
+    },
+  },
+])
+
+/** The one task of the account once it has ended; `undefined` when none was made. */
+async function ended(made: boolean): Promise<Task | undefined> {
+  if (!made) return undefined
+  return until('the end', async () =>
+    (await tasks()).find(({ status }) => status === 'succeeded' || status === 'failed'),
+  )
+}
+
+async function chargedOnce(task: Task, prompt: string, again: RawCall): Promise<void> {
+  expect(task.status).toBe('succeeded')
+  expect(await moneyOf(service.pool, task.taskId)).toEqual(['hold', 'settle'])
+  const result = await call.resultText(client, task.taskId)
+  // Who comes back with the key gets what was paid for.
+  const answer = await fetch(`${service.url}${again.path}`, {
+    method: 'POST',
+    headers: {
+      authorization: client.authorization,
+      'content-type': 'application/json',
+      'idempotency-key': 'left',
+    },
+    body: JSON.stringify(again.body),
+  })
+  expect([answer.status, call.taskIdOf(answer)]).toEqual([200, task.taskId])
+  expect(await answer.text()).toBe(result)
+  expect(service.simulator.calls({ prompt })).toHaveLength(1)
+}
+
+async function free(task: Task | undefined, prompt: string): Promise<void> {
+  expect(await balanceOf(service.pool, account.accountId)).toEqual({
+    available: credits,
+    held: 0,
+    spent: 0,
+  })
+  expect(service.simulator.calls({ prompt })).toEqual([])
+  const record = task === undefined ? undefined : await client.ended(task.taskId)
+  expect(record?.error?.code ?? 'no task').toBe(task === undefined ? 'no task' : 'cancelled')
+}
+
+describe('a synchronous client that leaves', () => {
+  it.each(cases)('by $how while $when: charged once and readable, or free', async (one) => {
+    const { how, moment } = one
+    const prompt = `${how} ${moment.when} [sim:${moment.fault ?? 'ok'}]`
+    await moment.before?.()
+    const made = (moment.call ?? generations)(prompt)
+    const leftBefore = left()
+    const socket = openCall(client, made, { key: 'left', half: moment.half === true })
+    await once(socket, 'connect')
+    await moment.until?.(prompt, socket)
+    leaving[how](socket)
+    if (moment.until === undefined) {
+      await until('the API to notice', () => (left() > leftBefore ? true : undefined))
+    } else await sleep(100)
+    moment.after?.()
+    const task = await ended(moment.half !== true && (await tasks()).length > 0)
+    socket.destroy()
+    const end = moment.end === 'either' ? endOf(task) : moment.end
+    if (end === 'charged' && task !== undefined) await chargedOnce(task, prompt, made)
+    else await free(task, prompt)
+    expect(endOf(task)).toBe(end)
+  })
+})
+
+function endOf(task: Task | undefined): 'free' | 'charged' {
+  return task?.status === 'succeeded' ? 'charged' : 'free'
+}

@@ -1,0 +1,35 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { processFaults } from '../support/chaos/chaosFaults.ts'
+import { runChaos } from '../support/chaos/runChaos.ts'
+import { stackStartMsMax } from '../support/embeddedStack.ts'
+import type { TestService } from '../support/service.ts'
+import { startTestService } from '../support/service.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startTestService({
+    apis: 2,
+    workers: 2,
+    channel: { timeoutSeconds: 4 },
+    simulator: { latency: { minMs: 20, maxMs: 400 } },
+    environment: { LOG_LEVEL: 'warn', PUBLIC_URL: 'http://images.example.test' },
+  })
+}, stackStartMsMax)
+afterAll(() => service.stop())
+
+describe('chaos', () => {
+  it('breaks no invariant: kills, stops, cut connections, a faulty upstream', async () => {
+    const { broken, figures } = await runChaos({
+      service,
+      seed: 20_261_121,
+      tasks: 60,
+      clients: 12,
+      strikeMs: 10_000,
+      pauseMs: 1_000,
+      drainMs: 60_000,
+      faults: (chance) => processFaults(service, chance, [500, 2_500]),
+    })
+    console.log(figures)
+    expect(broken).toEqual([])
+  }, 120_000)
+})

@@ -27,12 +27,8 @@ export function taskTimeline(detail: TaskDetail): readonly TimelineEvent[] {
   const events = [
     ...acceptance(detail),
     ...detail.attempts.flatMap(attemptEvents),
+    ...ledgerEvents(detail),
     ...endOf(detail),
-    ...detail.entries.map(({ kind, atMs, credits }): TimelineEvent => ({
-      atMs,
-      event: ends[kind],
-      detail: { credits },
-    })),
     ...expiryOf(detail),
   ]
   return events.toSorted((a, b) => a.atMs - b.atMs)
@@ -46,7 +42,9 @@ function acceptance(detail: TaskDetail): readonly TimelineEvent[] {
     detail: { route, ...(retryOf === undefined ? {} : { retry_of: retryOf }) },
   }
   if (startedAtMs === undefined) return [accepted]
-  return [accepted, { atMs: startedAtMs, event: 'started', detail: {} }]
+  // Starts are marked in batches, some moments later: the first attempt may be older than its mark.
+  const atMs = Math.min(startedAtMs, detail.attempts[0]?.openedAtMs ?? startedAtMs)
+  return [accepted, { atMs, event: 'started', detail: {} }]
 }
 
 function attemptEvents(attempt: AttemptDetail): readonly TimelineEvent[] {
@@ -72,6 +70,15 @@ function outcomeOf(attempt: AttemptDetail): TimelineEvent['detail'] {
     ...(latencyMs === undefined ? {} : { latency_ms: latencyMs }),
     ...(retryAfterMs === undefined ? {} : { retry_after_ms: retryAfterMs }),
   }
+}
+
+/** The end of a hold is one with the task's end; its row bears the time at which that transaction began. */
+function ledgerEvents({ entries, task }: TaskDetail): readonly TimelineEvent[] {
+  return entries.map(({ kind, atMs, credits }) => ({
+    atMs: kind === 'hold' ? atMs : (task.completedAtMs ?? atMs),
+    event: ends[kind],
+    detail: { credits },
+  }))
 }
 
 function endOf({ task }: TaskDetail): readonly TimelineEvent[] {

@@ -17,17 +17,27 @@ export async function sampleState(pool: Pool): Promise<Sample> {
   return sample
 }
 
-const sampleSql = `
+/**
+ * No part reads the table as a whole, which holds every record for days: unfinished tasks are found by
+ * their partial index, ended ones are counted in indexes alone. A succeeded task counts while its result is kept.
+ */
+export const sampleSql = `
+  with live as materialized (
+    select status, created_at, credits from task where status in ('queued', 'processing')
+  ), kept as materialized (
+    select count(*) as count, coalesce(sum(asset_bytes), 0) as bytes
+    from task where status = 'succeeded' and expires_at > now()
+  )
   select json_build_object(
     'tasks', (select coalesce(json_agg(t), '[]') from (
       select status, count(*) as count,
-        case when status in ('queued', 'processing')
-          then extract(epoch from now() - min(created_at)) else 0 end as "oldestSeconds"
-      from task group by status) t),
+        extract(epoch from now() - min(created_at)) as "oldestSeconds"
+      from live group by status
+      union all select 'succeeded', count, 0 from kept
+      union all select 'failed', count(*), 0 from task where status = 'failed') t),
     'creditsHeld', (select coalesce(sum(held), 0) from balance),
-    'holdsOpen', (select count(*) from task where status in ('queued', 'processing') and credits > 0),
-    'blobBytes', (select coalesce(sum(asset_bytes), 0) from task
-      where status = 'succeeded' and expires_at > now()),
+    'holdsOpen', (select count(*) from live where credits > 0),
+    'blobBytes', (select bytes from kept),
     'channels', (select coalesce(json_agg(c), '[]') from (
       select name as channel, paused_at is not null as paused,
         (select count(*) from attempt a where a.channel = name and closed_at is null

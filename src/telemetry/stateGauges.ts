@@ -50,7 +50,11 @@ export function createStateGauges(
 function gaugesIn(registry: Registry): (sample: StateSample | undefined) => void {
   const gauge = (name: string, help: string, labelNames: string[] = []) =>
     new Gauge({ name, help, labelNames, registers: [registry] })
-  const tasks = gauge('darkroom_tasks', 'Tasks by status.', ['status'])
+  const tasks = gauge(
+    'darkroom_tasks',
+    'Tasks by status; succeeded ones while their result is kept.',
+    ['status'],
+  )
   const oldest = gauge(
     'darkroom_oldest_task_age_seconds',
     'Age of the oldest unfinished task; 0 without one.',

@@ -1,0 +1,70 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { sampleSql, sampleState } from '../../src/store/sampleState.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { createTestDatabase } from '../support/database.ts'
+import { insertTask } from '../support/insertTask.ts'
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  return () => database.drop()
+})
+
+/** Records of ended tasks: of ten, one has failed, one is kept, the others have expired. */
+async function insertEnded(count: number): Promise<void> {
+  await database.pool.query(`insert into account (account_id, name) values ('acct_ended', 'ended')`)
+  await database.pool.query(
+    `insert into task (task_id, account_id, key_id, route, family, model, action, fingerprint, credits,
+       status, deadline_at, hard_end_at, completed_at, expires_at, purge_at, failure_code, answer_id,
+       asset_bytes)
+     select 'task_' || lpad(i::text, 32, '0'), 'acct_ended', 'key_x', 'images.tasks', 'B',
+       'familyb-image-2-vip', 'generate', '\\x00', 1, case when failed then 'failed' else 'succeeded' end,
+       now(), now(), now(), case when failed then null else now() + (2 - i % 10) * interval '20 hours' end,
+       now() + interval '8 days', case when failed then 'upstream_error' end,
+       case when not failed then 'an' || i end, case when not failed then 100 end
+     from (select i, i % 10 = 0 as failed from generate_series(1, $1) i) ended`,
+    [count],
+  )
+  await database.pool.query('vacuum analyze task')
+}
+
+type Plan = { readonly [name: string]: unknown }
+const planRows = z.array(z.object({ 'QUERY PLAN': z.array(z.object({ Plan: z.unknown() })) }))
+
+/** Every node of a plan, as PostgreSQL's JSON nests them. */
+function nodesOf(plan: unknown): readonly Plan[] {
+  if (Array.isArray(plan)) return plan.flatMap(nodesOf)
+  if (typeof plan !== 'object' || plan === null) return []
+  const node: Plan = { ...plan }
+  return [node, ...nodesOf(node['Plans'])]
+}
+
+describe('the sample of the state', () => {
+  it('counts what is unfinished, kept and failed', async () => {
+    await insertEnded(20_000)
+    await insertTask(database.pool)
+    const { tasks, holdsOpen, blobBytes, creditsHeld } = await sampleState(database.pool)
+    expect(Object.fromEntries(tasks.map(({ status, count }) => [status, count]))).toEqual({
+      queued: 1,
+      succeeded: 2_000,
+      failed: 2_000,
+    })
+    expect({ holdsOpen, blobBytes, creditsHeld }).toEqual({
+      holdsOpen: 1,
+      blobBytes: 200_000,
+      creditsHeld: 10,
+    })
+  })
+
+  it('finds tasks by indexes alone, however many records there are', async () => {
+    const { rows } = await database.pool.query(`explain (format json) ${sampleSql}`)
+    const [row] = planRows.parse(rows)
+    const nodes = nodesOf(row?.['QUERY PLAN'].map(({ Plan }) => Plan))
+    const whole = nodes.filter((node) => node['Node Type'] === 'Seq Scan')
+    expect(whole.map((node) => node['Relation Name'])).not.toContain('task')
+    const indexes = nodes.map((node) => node['Index Name'])
+    expect(indexes).toEqual(expect.arrayContaining(['task_next_check', 'task_kept', 'task_failed']))
+  })
+})

@@ -106,4 +106,24 @@ describe('awaitEnd', () => {
     expect(patience.aborted).toBe(false)
     await ends.close()
   })
+
+  it('outlasts a moment in which the row cannot be read', async () => {
+    const attempts = await createTestAttempts(database.pool)
+    const { ends } = createWaiting(600_000)
+    const { readTask } = createTaskStore(database.pool)
+    let failures = 0
+    const store = {
+      readTask: (taskId: string) => {
+        failures += 1
+        return failures > 2 ? readTask(taskId) : Promise.reject(new Error('shutting down'))
+      },
+    }
+    const awaitEnd = createAwaitEnd({ store, ends })
+    const { taskId } = await insertTask(database.pool)
+    await attempts.failTask(taskId, failure)
+    expect((await awaitEnd(taskId, AbortSignal.timeout(20_000))).status).toBe('failed')
+    failures = 0
+    await expect(awaitEnd(taskId, AbortSignal.abort())).rejects.toThrow('shutting down')
+    await ends.close()
+  })
 })

@@ -5,24 +5,24 @@ import type { Description } from './describeFailure.ts'
 import { errorBody } from './errors.ts'
 import { newRequestId } from './startRequest.ts'
 
-type BrokenRequest = Pick<ApiDeps, 'randomBytes'> & {
-  /** An answer is under way on this connection: a second one would be taken for its end. */
-  readonly answering: boolean
-}
+/** A client that has its answer and does not close the connection is not waited for. */
+const lingerMs = 10_000
 
 /**
- * Answers what Node's parser refused before it became a request, in our envelope, and closes. The
- * client's bytes are not quoted, nor what the parser says about them.
+ * Answers what Node's parser refused, in our envelope, and closes. The client's bytes are not quoted,
+ * nor what the parser says about them.
  */
 export function answerBrokenRequest(
   error: NodeJS.ErrnoException,
   socket: Duplex,
-  { answering, randomBytes }: BrokenRequest,
+  { randomBytes }: Pick<ApiDeps, 'randomBytes'>,
 ): void {
-  if (answering || !socket.writable || error.code === 'ECONNRESET') {
+  if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy()
     return
   }
+  const timer = setTimeout(() => socket.destroy(), lingerMs)
+  socket.once('close', () => clearTimeout(timer))
   const description = describeParserError(error.code)
   const requestId = newRequestId(randomBytes)
   const body = JSON.stringify(errorBody(description, 'full', requestId))

@@ -1,10 +1,10 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { createServer as createHttpServer } from 'node:http'
-import type { Duplex } from 'node:stream'
 import type Koa from 'koa'
 import type { ApiState } from './apiContext.ts'
 import type { ApiDeps } from './apiDeps.ts'
 import { answerBrokenRequest } from './brokenRequest.ts'
+import { createExchanges } from './exchanges.ts'
 import { readRest } from './lingering.ts'
 
 /** The header block of a request: about three times what clients with many headers send. */
@@ -34,14 +34,12 @@ export function createServer(app: Koa<ApiState>, deps: Pick<ApiDeps, 'randomByte
     insecureHTTPParser: false,
   })
   const handle = app.callback()
-  const answering = new WeakSet<Duplex>()
+  const exchanges = createExchanges()
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
-    const { socket } = request
-    answering.add(socket)
+    exchanges.begin(request, response)
     response.once('finish', () => readRest(request))
     response.once('close', () => {
-      answering.delete(socket)
       // `close` of the server ended the idle connections of its moment; this one was busy then.
       if (!server.listening) setImmediate(() => server.closeIdleConnections())
     })
@@ -58,7 +56,7 @@ export function createServer(app: Koa<ApiState>, deps: Pick<ApiDeps, 'randomByte
   server.on('checkContinue', onExpect)
   server.on('checkExpectation', onRequest)
   server.on('clientError', (error, socket) => {
-    answerBrokenRequest(error, socket, { answering: answering.has(socket), ...deps })
+    exchanges.refuseInTurn(socket, () => answerBrokenRequest(error, socket, deps))
   })
   return server
 }

@@ -11,8 +11,7 @@ const pathLengthMax = 200
 /** The only writer of error answers, in both envelopes (spec, Error envelope and GET task lookup). */
 export function writeFailure(context: ApiContext, failure: HttpFailure): void {
   const { requestId, envelope, retryMayRepeatWork } = context.state
-  const request = `${context.method} ${context.path.slice(0, pathLengthMax)}`
-  const description = describeFailure(failure, request)
+  const description = describeFailure(failure, requestLine(context))
   for (const [name, value] of Object.entries(description.headers ?? {})) context.set(name, value)
   if (description.status >= 500 && retryMayRepeatWork === true) {
     context.set('x-should-retry', 'false')
@@ -20,6 +19,11 @@ export function writeFailure(context: ApiContext, failure: HttpFailure): void {
   context.set('Cache-Control', 'no-store')
   keepOpenForRest(context.req, context.res)
   sendJson(context, description.status, errorBody(description, envelope, requestId))
+}
+
+/** An address such as `http://` has no path at all, whatever Koa's types say. */
+function requestLine({ method, path }: { method: string; path: string | null }): string {
+  return `${method} ${(path ?? '').slice(0, pathLengthMax)}`
 }
 
 /** The body alone, for answers to requests that never became one (`createServer.ts`). */

@@ -30,21 +30,14 @@ const partHeaderBytesMax = 16 * 1024
 /**
  * A parser of the edits form with every limit set. What a part is follows from its name, not from its
  * type or filename, which clients leave out or guess: streams come as `application/octet-stream`.
+ * `undefined` when the content type names no boundary it can look for.
  */
-export function createFormParser(contentType: string, events: FormEvents): BusboyInstance {
-  const parser = new Busboy({
-    headers: { 'content-type': contentType },
-    isPartAFile: (name) => !textNames.includes(name ?? ''),
-    limits: {
-      parts: partsMax,
-      fields: partsMax,
-      files: partsMax,
-      fieldSize: requestTextBytesMax,
-      fileSize: inputImageBytesMax,
-      headerPairs: partHeadersMax,
-      headerSize: partHeaderBytesMax,
-    },
-  })
+export function createFormParser(
+  contentType: string,
+  events: FormEvents,
+): BusboyInstance | undefined {
+  const parser = openParser(contentType)
+  if (parser === undefined) return undefined
   const { text, image, refuse } = events
   let images = 0
   parser.on('field', (name, value, _nameCut, valueCut) => {
@@ -64,6 +57,27 @@ export function createFormParser(contentType: string, events: FormEvents): Busbo
   parser.once('partsLimit', () => refuse(unreadable('The form has too many parts.')))
   parser.on('error', () => refuse(unreadable('The form is malformed or ends too early.')))
   return parser
+}
+
+/** The parser throws at a boundary beyond some 250 characters, and at one that only we can see. */
+function openParser(contentType: string): BusboyInstance | undefined {
+  try {
+    return new Busboy({
+      headers: { 'content-type': contentType },
+      isPartAFile: (name) => !textNames.includes(name ?? ''),
+      limits: {
+        parts: partsMax,
+        fields: partsMax,
+        files: partsMax,
+        fieldSize: requestTextBytesMax,
+        fileSize: inputImageBytesMax,
+        headerPairs: partHeadersMax,
+        headerSize: partHeaderBytesMax,
+      },
+    })
+  } catch {
+    return undefined
+  }
 }
 
 function refusalOfText(name: string, value: string, cut: boolean): RequestFailure | undefined {

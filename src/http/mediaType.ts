@@ -18,11 +18,12 @@ export function checkFormType(header: string | undefined): RequestFailure | unde
   if (!/^multipart\/form-data\s*(?:;|$)/i.test(text)) {
     return unsupported('must be multipart/form-data')
   }
-  return /;\s*boundary\s*=\s*(?:"[^"]+"|[^\s;"]+)/i.test(text)
-    ? undefined
-    : unsupported('must name the boundary of its parts')
+  return /;\s*boundary\s*=\s*(?:"[^"]+"|[^\s;"]+)/i.test(text) ? undefined : unusableBoundary
 }
 
 function unsupported(what: string): RequestFailure {
   return invalidRequest('unsupported_content_type', 'Content-Type', `The Content-Type ${what}.`)
 }
+
+/** None, or none that a parser can look for. */
+export const unusableBoundary = unsupported('must name the boundary of its parts')

@@ -6,6 +6,7 @@ import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import { IntakeAbandonedError } from '../streams/diversion.ts'
 import { createFormParser } from './formIntake.ts'
+import { unusableBoundary } from './mediaType.ts'
 
 export type EditsForm = {
   readonly fields: Readonly<Record<string, string>>
@@ -39,6 +40,7 @@ export async function readForm(
     },
     refuse: stopped.resolve,
   })
+  if (parser === undefined) return fail(unusableBoundary)
   try {
     const failure = await feed(content, parser, stopped.promise)
     if (failure !== undefined) return fail(failure)

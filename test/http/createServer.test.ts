@@ -70,12 +70,41 @@ describe('what is no request', () => {
     ['two lengths', `${plain}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`, 400],
     ['length and chunks', `${plain}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n`, 400],
     ['NUL in a header', `${plain}X: a\0b\r\n\r\n`, 400],
+    [
+      'an address without a path',
+      'GET http:// HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+      404,
+    ],
     ['headers beyond 16 KiB', `${plain}X: ${'a'.repeat(17_000)}\r\n\r\n`, 431],
   ])('is refused in the same envelope: %s', async (_what, bytes, status) => {
     const answer = await api.raw(bytes)
     expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
     errorResponse.parse(JSON.parse(answer.split('\r\n\r\n')[1] ?? ''))
     expect(answer).toMatch(/\r\nConnection: close\r\n/i)
+  })
+})
+
+describe('what breaks off in the middle of a connection', () => {
+  const chunked = head([key, 'Transfer-Encoding: chunked']).replace(/Content-Length: .*\r\n/, '')
+  it.each([
+    ['a chunk without a size', `${chunked}zz\r\n`],
+    ['an unknown transfer coding', chunked.replace('chunked', 'xchunked')],
+  ])('is refused when it is a body: %s', async (_what, bytes) => {
+    const answer = await api.raw(bytes)
+    expect(answer).toMatch(/^HTTP\/1.1 400 /)
+    errorResponse.parse(JSON.parse(answer.split('\r\n\r\n')[1] ?? ''))
+    expect(answer).toMatch(/\r\nConnection: close\r\n/i)
+  })
+
+  it('is refused after the answers to the requests before it', async () => {
+    const socket = connect(api.port, '127.0.0.1')
+    let answers = ''
+    socket.on('data', (chunk) => {
+      answers += String(chunk)
+    })
+    socket.write(`${head([key])}${body}more than its length says`)
+    await once(socket, 'close')
+    expect(answers.match(/HTTP\/1.1 \d+/g)).toEqual(['HTTP/1.1 202', 'HTTP/1.1 400'])
   })
 })
 

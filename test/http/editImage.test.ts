@@ -122,6 +122,8 @@ describe('an edits form', () => {
   it.each([
     ['JSON', 'application/json'],
     ['no boundary', 'multipart/form-data'],
+    ['a boundary too long to look for', `multipart/form-data; boundary=${'x'.repeat(300)}`],
+    ['a boundary inside a quoted text', 'multipart/form-data; x="; boundary=a"'],
     ['another kind of multipart', 'multipart/mixed; boundary=x'],
   ])('is refused as %s', async (_what, type) => {
     const response = await api.send(path, {

@@ -1,8 +1,10 @@
 import { loadavg } from 'node:os'
+import type { Stack } from '../../src/dev/stack/stack.ts'
 import { startBenchStack } from './benchStack.ts'
 
-/** What one command promises, and whether it held. */
-export type Promises = {
+/** What one command runs on, and what it promises. */
+export type Bench = {
+  readonly stack: Stack
   /** Prints the promise with its figure; the command exits 1 when one was not kept. */
   readonly check: (what: string, kept: boolean) => void
 }
@@ -12,7 +14,7 @@ export type Promises = {
  * 0 all kept, 1 one broken or the command failed.
  */
 export async function runBench(
-  work: (promises: Promises) => Promise<void>,
+  work: (bench: Bench) => Promise<void>,
   options: { readonly durable: boolean } = { durable: true },
 ): Promise<void> {
   let broken = 0
@@ -22,9 +24,9 @@ export async function runBench(
   }
   const load = loadavg()[0] ?? 0
   process.stdout.write(`load average at the start: ${load.toFixed(2)}\n`)
-  const { stop } = await startBenchStack(options)
+  const { stack, stop } = await startBenchStack(options)
   try {
-    await work({ check })
+    await work({ stack, check })
   } finally {
     await stop()
   }

@@ -26,9 +26,10 @@ export async function startDarkroomProcess(options: {
 }): Promise<DarkroomProcess> {
   const { name, environment, url, readyUrl } = options
   const script = fileURLToPath(new URL(`../../src/${name}.ts`, import.meta.url))
-  const child = spawn(process.execPath, [script], {
+  // Its standard input closes when this process is gone, however: then it ends too, and no orphan stays.
+  const child = spawn(process.execPath, [script, '--exit-with-parent'], {
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   })
   const chunks: Buffer[] = []
   child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))

@@ -1,0 +1,55 @@
+/**
+ * 200 tasks at once for a model whose upstream grants 10 calls per 5 s and refuses the rest: all succeed,
+ * and few calls are refused. Perfect would be as long as the limit itself takes, 95 s.
+ */
+import { verifyLedger } from '../src/store/verifyLedger.ts'
+import { createClient } from '../test/support/client.ts'
+import { startTestService } from '../test/support/service.ts'
+import { runBench } from './support/runBench.ts'
+
+const tasks = 200
+const limit = { model: 'familyb-image-2-vip', grants: 10, windowMs: 5_000 }
+const refusedPerGrantedMax = 0.5
+const limitMs = 300_000
+
+await runBench(
+  async ({ check }) => {
+    const service = await startTestService()
+    try {
+      service.simulator.limit(limit)
+      const client = createClient(service.url, (await service.account()).secret)
+      const startedAt = performance.now()
+      const submitted = await Promise.all(
+        Array.from({ length: tasks }, () =>
+          client.accepted({ model: limit.model, action: 'generate', prompt: 'A lighthouse' }),
+        ),
+      )
+      const records = await Promise.all(
+        submitted.map(({ task_id }) => client.ended(task_id, { limitMs, everyMs: 1_000 })),
+      )
+      const seconds = (performance.now() - startedAt) / 1000
+      const calls = service.simulator.calls()
+      const refused = calls.filter(({ status }) => status === 429).length
+      const ratio = refused / (calls.length - refused)
+      process.stdout.write(
+        `${calls.length} calls, ${refused} refused, in ${seconds.toFixed(0)} s; ` +
+          `the limit alone takes ${((tasks / limit.grants - 1) * limit.windowMs) / 1000} s\n`,
+      )
+      const succeeded = records.filter(({ status }) => status === 'succeeded').length
+      check(`${succeeded} of ${tasks} succeed`, succeeded === tasks)
+      check(
+        `${calls.length - refused} calls granted, one per task`,
+        calls.length - refused === tasks,
+      )
+      check(
+        `${ratio.toFixed(2)} refused per granted, at most ${refusedPerGrantedMax}`,
+        ratio <= refusedPerGrantedMax,
+      )
+      const violations = await verifyLedger(service.pool)
+      check(`${violations.length} violations in the ledger`, violations.length === 0)
+    } finally {
+      await service.stop()
+    }
+  },
+  { durable: false },
+)

@@ -15,6 +15,11 @@ export type ProduceImageDeps = {
     readonly onStage?: (stage: Stage) => void
   }) => Promise<ProduceResult>
   readonly onUnexpected: ReportUnexpected
+  /**
+   * Aborts when the process is told to stop. Calls under way finish; one begun now could outlast the grace
+   * time, paid for and lost, so another worker makes it.
+   */
+  readonly stopping?: AbortSignal
 }
 
 /** What the workflow learns of a good end; a bad one arrives as an `ApplicationFailure`. */
@@ -28,7 +33,7 @@ export type Produced = { readonly outcome: 'succeeded' | 'over' }
 export function createProduceImageActivity(deps: ProduceImageDeps) {
   return async ({ taskId }: { readonly taskId: string }): Promise<Produced> => {
     const context = Context.current()
-    const signal = stopSignal(context)
+    const signal = AbortSignal.any([stopSignal(context), ...(deps.stopping ? [deps.stopping] : [])])
     let at: Stage | undefined
     const onStage = (stage: Stage) => {
       at = stage

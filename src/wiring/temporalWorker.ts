@@ -30,9 +30,10 @@ export async function startTemporalWorker(
     readonly execution: Execution
     readonly log: Logger
     readonly tracer: TaskTracer | undefined
+    readonly stopping: AbortSignal
   },
 ): Promise<RunningWorker> {
-  const { settings, installation, execution, log, tracer } = parts
+  const { settings, installation, execution, log, tracer, stopping } = parts
   const { attempts, produceImage } = execution
   const { pool, blobs, operation } = installation
   const { channels } = operation
@@ -43,6 +44,7 @@ export async function startTemporalWorker(
     isCancelled: createIsCancelled({ pool }),
     onUnexpected: ({ activity, taskId, error }) =>
       log.error('activity failed unexpectedly', { step: activity, taskId, error }),
+    stopping,
   })
   const bundle = await workflowBundle({
     ...bundleCache(config),

@@ -48,12 +48,14 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   })
   // First: it needs PostgreSQL alone, and works while Temporal is away.
   reconciler.start()
+  const stopping = new AbortController()
   const worker = await startTemporalWorker(config, {
     settings,
     installation,
     execution,
     log,
     tracer,
+    stopping: stopping.signal,
   })
   const internal = await createInternalServer({
     host: config.internalHost,
@@ -65,6 +67,7 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   return {
     ended: worker.done,
     stop: async () => {
+      stopping.abort()
       await Promise.all([worker.stop(), reconciler.stop()])
       await internal.close()
       await temporal.close()

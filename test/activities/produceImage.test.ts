@@ -9,10 +9,11 @@ import { heartbeatIntervalMs } from '../../workflows/contract.ts'
 
 type Produce = ProduceImageDeps['produceImage']
 
-function activityOver(produceImage: Produce) {
+function activityOver(produceImage: Produce, stopping?: AbortSignal) {
   const reported: unknown[] = []
   const activity = createProduceImageActivity({
     produceImage,
+    ...(stopping === undefined ? {} : { stopping }),
     onUnexpected: ({ error }) => void reported.push(error),
   })
   const environment = new MockActivityEnvironment({}, { logger: loggerOf(() => {}) })
@@ -84,6 +85,18 @@ describe('the activity produceImage', () => {
     const end = run()
     environment.cancel('CANCELLED', new ActivityCancellationDetails({ notFound: true }))
     expect(await end).toEqual({ outcome: 'over' })
+  })
+
+  it('begins no further call in a process that is told to stop, and hands the task on', async () => {
+    const stopping = new AbortController()
+    const runs: (boolean | undefined)[] = []
+    const { run } = activityOver(async ({ signal }) => {
+      runs.push(signal?.aborted)
+      stopping.abort()
+      return { kind: 'wait', delayMs: 100, reason: 'backoff' }
+    }, stopping.signal)
+    expect(await run()).toMatchObject({ type: 'Wait', nextRetryDelay: 100 })
+    expect(runs).toEqual([false])
   })
 
   it('lets a call go on when its worker shuts down', async () => {

@@ -31,11 +31,23 @@ export async function registerSearchAttributes(temporal: Temporal): Promise<read
   return missing
 }
 
-/** For `/readyz`: attributes that `migrate` has still to register. Throws when Temporal cannot tell. */
+/** Attributes that `migrate` has still to register. Throws when Temporal cannot tell. */
 export async function missingSearchAttributes(temporal: Temporal): Promise<readonly string[]> {
   const { client, namespace, within } = temporal
   const { customAttributes } = await within(timeoutMs, () =>
     client.connection.operatorService.listSearchAttributes({ namespace }),
   )
   return names.filter((name) => Number(customAttributes[name]) !== keywordType)
+}
+
+/**
+ * Whether a start would be refused for want of an attribute. Once seen they are not asked for again: a
+ * later outage of Temporal is no matter of readiness. Throws while Temporal cannot tell.
+ */
+export function createAttributesKnown(temporal: Temporal): () => Promise<boolean> {
+  let known = false
+  return async () => {
+    known ||= (await missingSearchAttributes(temporal)).length === 0
+    return known
+  }
 }

@@ -1,10 +1,14 @@
+import type { Pool } from 'pg'
 import type { Config } from '../config.ts'
 import { required } from '../config.ts'
 import { createInternalServer } from '../http/internalServer.ts'
 import { ensureChannels } from '../store/ensureChannels.ts'
 import type { Logger } from '../telemetry/logger.ts'
+import type { Temporal } from '../temporal/connect.ts'
 import { connectTemporal } from '../temporal/connect.ts'
+import { createAttributesKnown } from '../temporal/searchAttributes.ts'
 import { temporalSettings } from '../temporal/settings.ts'
+import type { RunningWorker } from '../temporal/worker/createWorker.ts'
 import { installMeasuredRuntime } from '../temporal/worker/sdkMetrics.ts'
 import { createExecution } from './execution.ts'
 import { openInstallation } from './installation.ts'
@@ -46,10 +50,18 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     log,
     onFinding: metrics.finding,
   })
-  // First: it needs PostgreSQL alone, and works while Temporal is away.
+  let worker: RunningWorker | undefined
+  // Before any task is taken: a port in use ends the process, and must not cost a paid call each time.
+  const internal = await createInternalServer({
+    host: config.internalHost,
+    port: config.workerInternalPort,
+    metrics,
+    ready: readiness(pool, temporal, () => worker),
+  })
+  // Before the worker: it needs PostgreSQL alone, and works while Temporal is away.
   reconciler.start()
   const stopping = new AbortController()
-  const worker = await startTemporalWorker(config, {
+  const running = await startTemporalWorker(config, {
     settings,
     installation,
     execution,
@@ -57,18 +69,13 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     tracer,
     stopping: stopping.signal,
   })
-  const internal = await createInternalServer({
-    host: config.internalHost,
-    port: config.workerInternalPort,
-    metrics,
-    ready: async () => (await pool.query('select 1')).rowCount === 1 && worker.isRunning(),
-  })
+  worker = running
   log.info('worker ready', { port: internal.port })
   return {
-    ended: worker.done,
+    ended: running.done,
     stop: async () => {
       stopping.abort()
-      await Promise.all([worker.stop(), reconciler.stop()])
+      await Promise.all([running.stop(), reconciler.stop()])
       await internal.close()
       await temporal.close()
       await execution.close()
@@ -76,4 +83,17 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
       await tracer?.close()
     },
   }
+}
+
+/** PostgreSQL answers, every queue is polled, and Temporal knows what a start names. */
+function readiness(
+  pool: Pool,
+  temporal: Temporal,
+  worker: () => RunningWorker | undefined,
+): () => Promise<boolean> {
+  const attributesKnown = createAttributesKnown(temporal)
+  return async () =>
+    (await pool.query('select 1')).rowCount === 1 &&
+    worker()?.isRunning() === true &&
+    (await attributesKnown())
 }

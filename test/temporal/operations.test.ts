@@ -4,6 +4,7 @@ import { connectTemporal } from '../../src/temporal/connect.ts'
 import { ensureNamespace, retentionSecondsMin } from '../../src/temporal/ensureNamespace.ts'
 import { createKilledRuns } from '../../src/temporal/killedRuns.ts'
 import {
+  createAttributesKnown,
   missingSearchAttributes,
   registerSearchAttributes,
 } from '../../src/temporal/searchAttributes.ts'
@@ -43,8 +44,11 @@ describe('ensureNamespace', () => {
     await ensureNamespace(temporal, { retentionSeconds: 0 })
     const missing = await missingSearchAttributes(temporal)
     expect(missing).toContain('DarkroomKeyDigest')
+    const known = createAttributesKnown(temporal)
+    expect(await known()).toBe(false)
     expect(await registerSearchAttributes(temporal)).toEqual(missing)
     expect(await missingSearchAttributes(temporal)).toEqual([])
+    expect(await known()).toBe(true)
     expect(await registerSearchAttributes(temporal)).toEqual([])
     await temporal.close()
   })

@@ -1,6 +1,7 @@
 import type { AccountStore } from '../domain/accountStore.ts'
 import type { CapabilityTable } from '../domain/capabilities.ts'
 import type { ChannelAdmin } from '../domain/channelAdmin.ts'
+import type { HistoryEvents, Replayed } from '../domain/history.ts'
 import type { RetryResult, TaskAdmin } from '../domain/taskAdmin.ts'
 import type { Violation } from '../domain/violation.ts'
 import type { IssueKey } from '../tasks/issueKey.ts'
@@ -19,6 +20,8 @@ export type Parts = {
   readonly cancelTask: () => Promise<CancelTask>
   readonly capabilities: () => Promise<CapabilityTable>
   readonly channels: () => Promise<ChannelAdmin>
+  readonly fetchHistory: () => Promise<FetchHistory>
+  readonly replayTask: () => Promise<ReplayTask>
   /** Where Temporal's UI shows a task's workflow, when the UI's address is known. */
   readonly workflowUrl: (taskId: string) => Promise<string | undefined>
 }
@@ -35,6 +38,12 @@ export type MigrateReport = {
 
 /** Cancels in PostgreSQL, then asks the workflow to end at once; false: too late, or over already. */
 export type CancelTask = (taskId: string) => Promise<boolean>
+
+/** A task's newest run in Temporal's JSON; `undefined`: Temporal knows none. */
+export type FetchHistory = (taskId: string) => Promise<string | undefined>
+
+/** Runs a history against this checkout's workflow code. Throws when it holds nothing to run. */
+export type ReplayTask = (events: HistoryEvents) => Promise<Replayed>
 
 export type CliContext = {
   readonly parts: Parts

@@ -14,7 +14,9 @@ import { group } from './leaf.ts'
 import { ledgerVerify } from './ledgerVerify.ts'
 import { migrate } from './migrate.ts'
 import { taskCancel } from './taskCancel.ts'
+import { taskHistory } from './taskHistory.ts'
 import { taskList } from './taskList.ts'
+import { taskReplay } from './taskReplay.ts'
 import { taskRetry } from './taskRetry.ts'
 import { taskShow } from './taskShow.ts'
 
@@ -44,6 +46,8 @@ export function createProgram(context: CliContext): Command {
       group('task', 'tasks', [
         taskList(context),
         taskShow(context),
+        taskHistory(context),
+        taskReplay(context),
         taskRetry(context),
         taskCancel(context),
       ]),

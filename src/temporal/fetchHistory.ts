@@ -1,7 +1,7 @@
-import { WorkflowNotFoundError } from '@temporalio/client'
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import { workflowIdOf } from '../domain/ids.ts'
 import type { Temporal } from './connect.ts'
+import { grpcReason } from './grpcReason.ts'
 
 const timeoutMs = 5_000
 
@@ -17,7 +17,7 @@ export async function fetchHistory(
     const handle = temporal.client.workflow.getHandle(workflowIdOf(taskId))
     return historyToJSON(await temporal.within(timeoutMs, () => handle.fetchHistory()))
   } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return undefined
+    if (grpcReason(error) === 'NOT_FOUND') return undefined
     throw error
   }
 }

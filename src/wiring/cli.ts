@@ -5,7 +5,7 @@ import type { CliStreams } from '../cli/runCli.ts'
 import { runCli } from '../cli/runCli.ts'
 import type { Config } from '../config.ts'
 import { cliDatabase } from './cliDatabase.ts'
-import { cancelWorkflowOf, migrateTemporal } from './cliTemporal.ts'
+import { cancelWorkflowOf, fetchHistoryOf, migrateTemporal } from './cliTemporal.ts'
 
 /** Runs one command of the operator over the parts that it asks for; answers its exit code. */
 export async function operate(args: readonly string[], streams: CliStreams): Promise<number> {
@@ -65,6 +65,8 @@ function createParts(
     },
     channels: async () =>
       (await import('../store/channels.ts')).createChannelAdmin(await database.pool()),
+    fetchHistory: async () => fetchHistoryOf(await config()),
+    replayTask: async () => (await import('./cliReplay.ts')).openReplay(),
     workflowUrl: async (taskId) => {
       const { workflowIdOf } = await import('../domain/ids.ts')
       const { temporalUiUrl, temporalNamespace } = await config()

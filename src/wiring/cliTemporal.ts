@@ -1,4 +1,4 @@
-import type { MigrateReport } from '../cli/context.ts'
+import type { FetchHistory, MigrateReport } from '../cli/context.ts'
 import { Refusal } from '../cli/refusal.ts'
 import type { Config } from '../config.ts'
 import type { Temporal } from '../temporal/connect.ts'
@@ -43,5 +43,24 @@ export async function cancelWorkflowOf(config: Config, taskId: string): Promise<
     await cancelWorkflow(temporal, taskId)
   } finally {
     await temporal.close()
+  }
+}
+
+/** Histories of tasks. Throws `Refusal` naming TEMPORAL_ADDRESS when nothing answers there. */
+export async function fetchHistoryOf(config: Config): Promise<FetchHistory> {
+  const { required } = await import('../config.ts')
+  const address = required(config.temporalAddress, 'TEMPORAL_ADDRESS')
+  const { fetchHistory } = await import('../temporal/fetchHistory.ts')
+  return async (taskId) => {
+    const temporal = await connect(config, address)
+    try {
+      await temporal.within(reachTimeoutMs, () => temporal.client.workflowService.getSystemInfo({}))
+      return await fetchHistory(temporal, taskId)
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : 'no connection'
+      throw new Refusal(`Temporal at ${address} (TEMPORAL_ADDRESS) failed: ${reason}`)
+    } finally {
+      await temporal.close()
+    }
   }
 }

@@ -17,6 +17,8 @@ const closedParts: Parts = {
   cancelTask: opened,
   capabilities: opened,
   channels: opened,
+  fetchHistory: opened,
+  replayTask: opened,
   workflowUrl: opened,
 }
 

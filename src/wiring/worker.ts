@@ -61,14 +61,8 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   // Before the worker: it needs PostgreSQL alone, and works while Temporal is away.
   reconciler.start()
   const stopping = new AbortController()
-  const running = await startTemporalWorker(config, {
-    settings,
-    installation,
-    execution,
-    log,
-    tracer,
-    stopping: stopping.signal,
-  })
+  const parts = { settings, installation, execution, log, tracer, stopping: stopping.signal }
+  const running = await startTemporalWorker(config, parts)
   worker = running
   log.info('worker ready', { port: internal.port })
   return {

@@ -3,7 +3,7 @@ import type { Cooldown } from './cooldown.ts'
 import { admit } from './cooldown.ts'
 import { refusalsMax, syncCooldownWaitMsMax } from './limits.ts'
 import type { PastAttempt } from './pastAttempt.ts'
-import { countOf, openChain } from './pastAttempt.ts'
+import { countOf, isUpstreamRefusal, openChain } from './pastAttempt.ts'
 import { deadlineFailure, outOfChannels, refusalFailure, rejection } from './taskEnding.ts'
 import type { TaskFailure } from './taskFailure.ts'
 
@@ -67,8 +67,7 @@ export function nextStep(facts: TaskFacts): NextStep {
     return { kind: 'end', failure: refusalFailure(facts) }
   const channels = candidates(facts)
   if (channels.length === 0) return { kind: 'end', failure: outOfChannels(facts) }
-  const backoff = last?.class === 'unknown' ? backoffAfterUnknown(facts, last) : undefined
-  return backoff ?? firstOpen(facts, channels)
+  return backoffAfter(facts, last) ?? firstOpen(facts, channels)
 }
 
 /**
@@ -84,7 +83,7 @@ function candidates(facts: TaskFacts): readonly ChannelState[] {
         (attempt) =>
           attempt.class === 'exhausted' ||
           attempt.class === 'operator_fault' ||
-          (facts.sync && attempt.class === 'refused'),
+          (facts.sync && isUpstreamRefusal(attempt)),
       )
       .map((attempt) => attempt.channel),
   )
@@ -141,8 +140,15 @@ function boundedWait(facts: TaskFacts, wait: Wait): NextStep {
   return { ...wait, delayMs: Math.min(wait.delayMs, leftMs) }
 }
 
-function backoffAfterUnknown(facts: TaskFacts, last: PastAttempt): NextStep | undefined {
-  const exponent = countOf(facts.past, 'unknown') - 1
+/** After an unknown outcome, and while our own store keeps the inputs from us: no channel asks for it. */
+function backoffAfter(facts: TaskFacts, last: PastAttempt | undefined): NextStep | undefined {
+  if (last === undefined) return undefined
+  const unreadable = last.reason === 'inputs_unreadable'
+  if (last.class !== 'unknown' && !unreadable) return undefined
+  const tries = unreadable
+    ? facts.past.filter(({ reason }) => reason === 'inputs_unreadable').length
+    : countOf(facts.past, 'unknown')
+  const exponent = tries - 1
   const backoffMs = Math.min(backoffMsFirst * 4 ** exponent, backoffMsMax) * (1 + facts.jitter / 4)
   const delayMs = Math.ceil(last.closedAtMs + backoffMs - facts.nowMs)
   if (delayMs <= 0) return undefined

@@ -9,6 +9,11 @@ export type PastAttempt = {
   readonly retryAfterMs?: number
 }
 
+/** Refused by the upstream, not by our own blob store before the request was whole. */
+export function isUpstreamRefusal(attempt: Pick<PastAttempt, 'class' | 'reason'>): boolean {
+  return attempt.class === 'refused' && attempt.reason !== 'inputs_unreadable'
+}
+
 export function countOf(past: readonly PastAttempt[], outcome: OutcomeClass): number {
   return past.filter((attempt) => attempt.class === outcome).length
 }

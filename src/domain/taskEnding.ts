@@ -1,5 +1,5 @@
 import type { PastAttempt } from './pastAttempt.ts'
-import { countOf } from './pastAttempt.ts'
+import { countOf, isUpstreamRefusal } from './pastAttempt.ts'
 import type { TaskFailure } from './taskFailure.ts'
 
 type Facts = { readonly nowMs: number; readonly past: readonly PastAttempt[] }
@@ -20,7 +20,8 @@ export function rejection(last: PastAttempt, facts: Facts): TaskFailure {
 
 /** Design section 4, Ends of a task: a task whose last answer was a refusal was not slow, it was refused. */
 export function deadlineFailure(facts: Facts): TaskFailure {
-  if (facts.past.at(-1)?.class === 'refused') return refusalFailure(facts)
+  const last = facts.past.at(-1)
+  if (last !== undefined && isUpstreamRefusal(last)) return refusalFailure(facts)
   return { code: 'generation_timeout', cause: 'deadline', workPossible: mayHaveWorked(facts) }
 }
 

@@ -18,6 +18,7 @@ export const outcomeReasons = [
   'rate_limited',
   'overloaded',
   'not_sent',
+  'inputs_unreadable',
   'invalid_request',
   'content_policy',
   'no_image',

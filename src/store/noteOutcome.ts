@@ -24,6 +24,8 @@ const faultsUntilPause = 2
  * a grant; an operator's fault counts towards the pause (design 1.7, 1.8).
  */
 export async function noteOutcome(client: PoolClient, noted: NotedOutcome): Promise<void> {
+  // Our own blob store's fault: the channel has seen nothing of it.
+  if (noted.evidence.reason === 'inputs_unreadable') return
   const refused = noted.class === 'refused'
   const key = { channel: noted.channel.name, model: noted.model }
   if (refused || (await hasCooldown(client, key))) await learn(client, noted)

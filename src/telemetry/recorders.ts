@@ -26,7 +26,7 @@ const callSeconds = [0.1, 0.5, 1, 2, 5, 10, 20, 40, 80, 160, 320]
 /** A counter that appears with its first event never rises: these begin at 0 for every channel. */
 const expectedReasons: Readonly<Record<OutcomeClass, readonly OutcomeReason[]>> = {
   succeeded: ['image'],
-  refused: ['rate_limited', 'overloaded', 'not_sent'],
+  refused: ['rate_limited', 'overloaded', 'not_sent', 'inputs_unreadable'],
   rejected: ['invalid_request', 'content_policy', 'no_image', 'forbidden'],
   exhausted: ['quota_exhausted'],
   operator_fault: ['credential', 'forbidden', 'model_not_found'],

@@ -14,7 +14,10 @@ export async function outcomeOf(
   result: SendResult<AnswerReading>,
   family: FamilyCall,
 ): Promise<UpstreamOutcome> {
-  if (result.kind === 'not_sent') return { class: 'refused', evidence: { reason: 'not_sent' } }
+  if (result.kind === 'not_sent') {
+    const reason = result.why === 'own_body' ? 'inputs_unreadable' : 'not_sent'
+    return { class: 'refused', evidence: { reason } }
+  }
   const witness = witnessOf(result)
   if (result.kind === 'lost') return { class: 'unknown', evidence: witness(result.reason) }
   const reading = result.value

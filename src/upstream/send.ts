@@ -27,7 +27,7 @@ export type LostReason = 'timeout' | 'connection_lost' | 'answer_too_large'
 
 export type SendResult<Value> =
   /** Nothing reached the upstream that it could act on. */
-  | { readonly kind: 'not_sent' }
+  | { readonly kind: 'not_sent'; readonly why: 'no_connection' | 'own_body' }
   | {
       readonly kind: 'lost'
       readonly reason: LostReason
@@ -78,8 +78,9 @@ export async function send<Value>(
     return { kind: 'answered', value, answer, latencyMs: Math.round(sinceStart()) }
   } catch (error) {
     if (answer !== undefined && !(error instanceof AnswerLostError)) throw error
-    if (answer === undefined && (body.startedAtMs() === undefined || body.failed())) {
-      return { kind: 'not_sent' }
+    if (answer === undefined && body.failed()) return { kind: 'not_sent', why: 'own_body' }
+    if (answer === undefined && body.startedAtMs() === undefined) {
+      return { kind: 'not_sent', why: 'no_connection' }
     }
     const reason = deadline.aborted ? 'timeout' : lostReason(error)
     const latencyMs = Math.round(sinceStart())

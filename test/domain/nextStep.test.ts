@@ -91,6 +91,22 @@ describe('the next step of a task', () => {
     expect(nextStep(facts({ past: [once, once] }))).toMatchObject({ delayMs: 4_000 })
   })
 
+  it('comes back to inputs that could not be read, for which no channel is to blame', () => {
+    const once = past({ class: 'refused', reason: 'inputs_unreadable', closedAtMs: nowMs })
+    for (const sync of [false, true]) {
+      const step = nextStep(facts({ past: [once, once], sync }))
+      expect(step).toMatchObject({ kind: 'wait', reason: 'backoff', delayMs: 4_000 })
+    }
+    const earlier = { ...once, closedAtMs: nowMs - 60_000 }
+    expect(nextStep(facts({ past: [earlier], sync: true }))).toMatchObject({
+      kind: 'call',
+      channel: { name: 'one' },
+    })
+    expect(nextStep(facts({ past: [earlier], deadlineMs: nowMs }))).toMatchObject({
+      failure: { code: 'generation_timeout', workPossible: false },
+    })
+  })
+
   it('ends when as many calls as allowed may have done work', () => {
     const unknown = past({ class: 'unknown' })
     expect(nextStep(facts({ past: [unknown, unknown, unknown] }))).toEqual({

@@ -137,6 +137,20 @@ describe('beginAttempt', () => {
     expect(begun.filter(({ kind }) => kind === 'opened')).toHaveLength(1)
   })
 
+  it('cools no model down for inputs that we could not read', async () => {
+    const store = await createTestAttempts(database.pool, [testChannel({ name: 'blameless' })])
+    const { taskId } = await insertTask(database.pool)
+    await open(store, taskId)
+    const evidence = { reason: 'inputs_unreadable' } as const
+    await store.closeAttempt({ taskId, n: 1, class: 'refused', evidence })
+    expect(await store.beginAttempt({ taskId })).toMatchObject({ kind: 'wait', reason: 'backoff' })
+    await open(store, (await insertTask(database.pool)).taskId)
+    const { rowCount } = await database.pool.query(
+      `select from cooldown where channel = 'blameless'`,
+    )
+    expect(rowCount).toBe(0)
+  })
+
   it("pauses a channel when two tasks in a row meet the operator's fault", async () => {
     const store = await createTestAttempts(database.pool, [testChannel({ name: 'faulty' })])
     const evidence = { reason: 'credential', httpStatus: 401 } as const

@@ -7,7 +7,7 @@ import { redPixelPng } from '../support/images.ts'
 import { goodAnswer, listenAnswering } from '../support/upstreamServers.ts'
 import { openUpstreamWorld } from '../support/upstreamWorld.ts'
 
-const notSent = { class: 'refused', evidence: { reason: 'not_sent' } }
+const notSent = { class: 'refused', evidence: { reason: 'inputs_unreadable' } }
 
 describe('source images on their way to the upstream', () => {
   it('sends nothing that could be acted on when an input is missing', async () => {

@@ -3,6 +3,7 @@ import {
   CancellationScope,
   CancelledFailure,
   defineQuery,
+  patched,
   setHandler,
   upsertSearchAttributes,
 } from '@temporalio/workflow'
@@ -15,6 +16,9 @@ import { searchAttributes, statusQueryName } from './contract.ts'
 import { producedFailure } from './producedFailure.ts'
 
 const statusQuery = defineQuery<ImageTaskStatus>(statusQueryName)
+
+/** Recorded in histories: see workflows/README.md. */
+const askFirstPatch = 'ask-before-producing'
 
 /**
  * The story of one task (design 1.5, 1.11). One activity brings it to its end, waiting out refusals by
@@ -30,9 +34,15 @@ export async function imageTask(input: ImageTaskInput): Promise<ImageTaskResult>
   const { taskId } = input
   const activities = activitiesFor(input)
 
-  const work = CancellationScope.nonCancellable(() => produce(taskId, activities, tell))
+  const scope = CancellationScope.current()
+  const produced = () => CancellationScope.nonCancellable(() => produce(taskId, activities, tell))
+  // A cancel that came before any worker saw the run: to begin now would race against it.
+  const askFirst = scope.consideredCancelled && patched(askFirstPatch)
+  const work = askFirst ? undefined : produced()
   try {
-    return await Promise.race([work, CancellationScope.current().cancelRequested])
+    return await (work === undefined
+      ? scope.cancelRequested
+      : Promise.race([work, scope.cancelRequested]))
   } catch (error) {
     if (!(error instanceof CancelledFailure)) throw error
     tell({ cancel: 'asking' })
@@ -44,7 +54,7 @@ export async function imageTask(input: ImageTaskInput): Promise<ImageTaskResult>
       throw error
     }
     tell({ cancel: 'kept' })
-    return await work
+    return await (work ?? produced())
   }
 }
 

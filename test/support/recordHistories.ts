@@ -10,7 +10,11 @@ import type { Script, TemporalWorld } from './temporalWorld.ts'
 import { createScripts, handleOf, openTemporalWorld, startTestWorker } from './temporalWorld.ts'
 import { until } from './until.ts'
 
-type Path = { readonly script: Script; readonly cancel?: boolean }
+type Path = {
+  readonly script: Script
+  /** `unseen`: before any worker has seen the run. */
+  readonly cancel?: 'running' | 'unseen'
+}
 
 const succeeded: ProduceResult = { kind: 'succeeded' }
 const wait = (delayMs: number): ProduceResult => ({ kind: 'wait', delayMs, reason: 'cooldown' })
@@ -28,7 +32,10 @@ const refused: ProduceResult = {
   },
 }
 
-/** Every path of `workflows/imageTask.ts`; the file names say what happened. */
+/**
+ * Every path of `workflows/imageTask.ts`; the file names say what happened. Files without a path here
+ * stand for code behind a patch, which no new run takes.
+ */
 const paths: Readonly<Record<string, Path>> = {
   succeeded: { script: { produce: [succeeded] } },
   succeededAfterWaits: { script: { produce: [wait(1_100), wait(1_200), succeeded] } },
@@ -45,14 +52,16 @@ const paths: Readonly<Record<string, Path>> = {
   },
   failedWithRetryAfter: { script: { produce: [wait(1_100), refused] } },
   succeededWhileFailing: { script: { produce: [refused], recorded: 'succeeded' } },
-  cancelled: { script: { produce: [wait(600_000)], cancelled: true }, cancel: true },
+  cancelled: { script: { produce: [wait(600_000)], cancelled: true }, cancel: 'running' },
+  cancelledUnseen: { script: { produce: [], cancelled: true }, cancel: 'unseen' },
+  cancelUnseenRefused: { script: { produce: [succeeded], cancelled: false }, cancel: 'unseen' },
   cancelRefused: {
     script: { produce: [() => sleep(1_500, succeeded)], cancelled: false },
-    cancel: true,
+    cancel: 'running',
   },
   cancelRefusedThenFailed: {
     script: { produce: [() => sleep(1_500, rejected)], cancelled: false },
-    cancel: true,
+    cancel: 'running',
   },
 }
 
@@ -61,25 +70,28 @@ if (address === undefined) throw new Error('usage: node test/support/recordHisto
 
 const world = await openTemporalWorld(address)
 const scripts = createScripts()
-const worker = await startTestWorker(world.settings, scripts.activities)
 for (const [name, path] of Object.entries(paths)) {
   const file = new URL(`../histories/${name}.json`, import.meta.url)
   if (existsSync(file)) continue
   await writeFile(file, `${JSON.stringify(await record(world, path), null, 1)}\n`)
   process.stdout.write(`recorded ${name}\n`)
 }
-await worker.stop()
 await world.close()
 
 async function record(world: TemporalWorld, path: Path): Promise<unknown> {
   const start = scripts.add(path.script)
   const { taskId } = start
   await world.startTask(start)
-  await until('a run', () => (scripts.seenOf(taskId).runsAtMs.length > 0 ? true : undefined))
-  if (path.cancel === true) await cancelWorkflow(world.temporal, taskId)
+  if (path.cancel === 'unseen') await cancelWorkflow(world.temporal, taskId)
+  const worker = await startTestWorker(world.settings, scripts.activities)
+  if (path.cancel === 'running') {
+    await until('a run', () => (scripts.seenOf(taskId).runsAtMs.length > 0 ? true : undefined))
+    await cancelWorkflow(world.temporal, taskId)
+  }
   await handleOf(world, taskId)
     .result()
     .catch(() => {})
+  await worker.stop()
   const history: unknown = JSON.parse((await fetchHistory(world.temporal, taskId)) ?? 'null')
   return anonymous(history)
 }

@@ -84,3 +84,29 @@ describe('a cancel of the workflow', () => {
     expect(await cancelWorkflow(world.temporal, 'task_unknown')).toBe('missing')
   })
 })
+
+describe('a cancel that comes before any worker', () => {
+  async function cancelledUnseen(script: Script) {
+    const quiet = await openTestWorld()
+    const start = scripts.add(script)
+    await quiet.startTask(start)
+    await cancelWorkflow(quiet.temporal, start.taskId)
+    const worker = await startTestWorker(quiet.settings, scripts.activities)
+    const result = handleOf(quiet, start.taskId).result()
+    const end: unknown = await result.catch((error: unknown) => error)
+    await worker.stop()
+    await quiet.close()
+    return { end, runs: scripts.seenOf(start.taskId).runsAtMs.length }
+  }
+
+  it('calls nobody, and the run is Cancelled', async () => {
+    const { end, runs } = await cancelledUnseen({ produce: [], cancelled: true })
+    expect(runs).toBe(0)
+    expect(causeOf(end)).toBeInstanceOf(CancelledFailure)
+  })
+
+  it('lets the task go on when it may not be cancelled', async () => {
+    const script: Script = { produce: [{ kind: 'succeeded' }], cancelled: false }
+    expect(await cancelledUnseen(script)).toEqual({ end: { outcome: 'succeeded' }, runs: 1 })
+  })
+})

@@ -10,7 +10,10 @@ const folder = new URL('../histories/', import.meta.url)
 const paths = [
   'cancelRefused',
   'cancelRefusedThenFailed',
+  'cancelUnseenRefused',
   'cancelled',
+  'cancelledUnseen',
+  'cancelledUnseenUnpatched',
   'failed',
   'failedWithRetryAfter',
   'over',

@@ -22,6 +22,8 @@ const parallel = 8
 /** A task that waits its turn for half an hour is asked after seven times. */
 const runningBackoff: Backoff = { firstMs: 15_000, mostMs: 600_000 }
 const unreachableBackoff: Backoff = { firstMs: 5_000, mostMs: 30_000 }
+/** While a call goes on whose run is gone: it may end at any time, long before its lease. */
+const leaseBackoff: Backoff = { firstMs: 5_000, mostMs: 10_000 }
 const failedBackoff: Backoff = { firstMs: 2_000, mostMs: 60_000 }
 
 /** The run is over and recorded nothing. `failTask` adds whether a call may have done work. */
@@ -84,7 +86,7 @@ async function startAgain(deps: CheckDeps, task: OverdueTask, tell: Tell): Promi
 
 /**
  * The run is closed and the row is live: it was terminated, or its end was not recorded. A worker may
- * still be at the call, paid for already: its lease is waited for. Then a stored answer is settled; a
+ * still be at the call, paid for already: it or its lease is waited for. Then a stored answer is settled; a
  * task whose run was killed before any possible work is cancelled; any other fails.
  */
 async function endWithoutRun(
@@ -104,5 +106,8 @@ async function endWithoutRun(
 
 async function awaitLease(deps: CheckDeps, task: OverdueTask): Promise<void> {
   const { start, leaseLeftMs } = task
-  await deps.store.postponeChecks([start.taskId], { firstMs: leaseLeftMs, mostMs: leaseLeftMs })
+  await deps.store.postponeChecks([start.taskId], {
+    firstMs: Math.min(leaseBackoff.firstMs, leaseLeftMs),
+    mostMs: Math.min(leaseBackoff.mostMs, leaseLeftMs),
+  })
 }

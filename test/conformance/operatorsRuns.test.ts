@@ -1,0 +1,199 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { darkroomJson } from '../support/cli.ts'
+import type { Client } from '../support/client.ts'
+import { createClient } from '../support/client.ts'
+import { stackStartMsMax } from '../support/embeddedStack.ts'
+import type { OperatorHand } from '../support/operatorHands.ts'
+import { operatorHands } from '../support/operatorHands.ts'
+import type { End, Scenario } from '../support/operatorRuns.ts'
+import { createOperatorRuns } from '../support/operatorRuns.ts'
+import type { TestService } from '../support/service.ts'
+import { startTestService } from '../support/service.ts'
+
+/** The rows of src/tasks/money.md that begin in Temporal's UI or CLI, at the whole service. */
+
+const hands = ['terminate', 'cancel'] as const
+
+const scenarios = {
+  waitingTerminate: {
+    hand: 'terminate',
+    model: 'familya-2.5-flash-image',
+    fault: '429 retry-after=60',
+    closed: 1,
+  },
+  waitingCancel: {
+    hand: 'cancel',
+    model: 'familya-3.1-flash-lite-image',
+    fault: '429 retry-after=60',
+    closed: 1,
+  },
+  waitingReset: {
+    hand: 'reset',
+    model: 'familya-3.1-flash-image',
+    fault: '429 retry-after=5 times=1',
+    closed: 1,
+  },
+  callingTerminate: { hand: 'terminate', fault: 'delay ms=3000', begun: 1 },
+  callingCancel: { hand: 'cancel', fault: 'delay ms=3000', begun: 1 },
+  callingReset: { hand: 'reset', fault: 'delay ms=3000', begun: 1 },
+  silentTerminate: { hand: 'terminate', fault: 'hang', begun: 1 },
+  triedTerminate: { hand: 'terminate', fault: '500 times=2', closed: 2 },
+  triedCancel: { hand: 'cancel', fault: '500 times=2', closed: 2 },
+  triedReset: { hand: 'reset', fault: '500 times=2', closed: 2 },
+} as const satisfies Readonly<Record<string, Scenario>>
+type Name = keyof typeof scenarios
+
+let service: TestService
+let client: Client
+let runs: ReturnType<typeof createOperatorRuns>
+const ends = new Map<string, Promise<End>>()
+/** Stopped before any worker was there. */
+const unseen = new Map<OperatorHand, string>()
+
+beforeAll(async () => {
+  service = await startTestService({ workers: 0, channel: { timeoutSeconds: 5 } })
+  client = createClient(service.url, (await service.account()).secret)
+  runs = createOperatorRuns(service, client)
+  for (const name of hands) {
+    const taskId = await runs.submit(`Unseen, ${name}`)
+    await runs.runIs(taskId, 'RUNNING')
+    await operatorHands[name](service.temporal, taskId)
+    unseen.set(name, taskId)
+  }
+  await service.startWorker()
+  for (const [name, scenario] of Object.entries(scenarios)) {
+    const end = runs.play(name, scenario)
+    end.catch(() => {})
+    ends.set(name, end)
+  }
+}, stackStartMsMax)
+
+afterAll(() => service.stop())
+
+async function played(name: Name): Promise<Omit<End, 'callsAtMs'> & { calls: number }> {
+  const end = await ends.get(name)
+  if (end === undefined) throw new Error(`${name} was not played`)
+  const { callsAtMs, ...rest } = end
+  return { ...rest, calls: callsAtMs.length }
+}
+
+const released = { money: 'hold, release' }
+const charged = { end: 'succeeded', money: 'hold, settle' }
+const refused = 'refused rate_limited'
+const failed = 'unknown server_error'
+const image = 'succeeded image'
+
+describe('a run stopped before any worker saw it', () => {
+  it.each(hands)('costs nothing and calls nobody: %s', async (name) => {
+    const end = await runs.endOf(unseen.get(name) ?? '', `Unseen, ${name}`)
+    const run = name === 'cancel' ? 'CANCELLED' : 'TERMINATED'
+    expect(end).toEqual({ end: 'cancelled', ...released, outcomes: [], callsAtMs: [], run })
+  })
+})
+
+describe('a run that waits out a cooldown', () => {
+  const stopped = { end: 'cancelled', ...released, outcomes: [refused], calls: 1 }
+
+  it('costs nothing when terminated', async () => {
+    expect(await played('waitingTerminate')).toEqual({ ...stopped, run: 'TERMINATED' })
+  })
+
+  it('costs nothing when cancelled, and its run is Cancelled', async () => {
+    expect(await played('waitingCancel')).toEqual({ ...stopped, run: 'CANCELLED' })
+  })
+
+  it('waits on in a new run when reset, and is charged once', async () => {
+    const outcomes = [refused, image]
+    expect(await played('waitingReset')).toEqual({
+      ...charged,
+      outcomes,
+      calls: 2,
+      run: 'COMPLETED',
+    })
+    const [first = 0, second = 0] = (await ends.get('waitingReset'))?.callsAtMs ?? []
+    expect(second - first).toBeGreaterThanOrEqual(5_000)
+  })
+})
+
+describe('a run with its call under way', () => {
+  const once = { ...charged, outcomes: [image], calls: 1 }
+
+  it('is charged for the image that comes though it was terminated', async () => {
+    expect(await played('callingTerminate')).toEqual({ ...once, run: 'TERMINATED' })
+  })
+
+  it('is charged for the image that comes though it was to be cancelled', async () => {
+    expect(await played('callingCancel')).toEqual({ ...once, run: 'COMPLETED' })
+  })
+
+  it('costs nothing when terminated and the call brings nothing', async () => {
+    const outcomes = ['unknown timeout']
+    const end = { end: 'upstream_error', ...released, outcomes, calls: 1, run: 'TERMINATED' }
+    expect(await played('silentTerminate')).toEqual(end)
+  })
+
+  it('may call once more when reset, and is charged once', async () => {
+    const { calls, outcomes, ...end } = await played('callingReset')
+    expect(end).toEqual({ ...charged, run: 'COMPLETED' })
+    expect(calls).toBeLessThanOrEqual(2)
+    expect(outcomes).toHaveLength(calls)
+  })
+})
+
+describe('a run whose calls ended unknown', () => {
+  it('fails and costs nothing when terminated', async () => {
+    const outcomes = [failed, failed]
+    const end = { end: 'upstream_error', ...released, outcomes, calls: 2, run: 'TERMINATED' }
+    expect(await played('triedTerminate')).toEqual(end)
+  })
+
+  it.each(['triedCancel', 'triedReset'] as const)('goes on and is charged: %s', async (name) => {
+    const outcomes = [failed, failed, image]
+    expect(await played(name)).toEqual({ ...charged, outcomes, calls: 3, run: 'COMPLETED' })
+  })
+})
+
+describe('a run that is over', () => {
+  it.each(['', '[sim:moderation]'])('changes nothing and calls nobody: "%s"', async (fault) => {
+    const prompt = `Over ${fault}`
+    const taskId = await runs.submit(prompt)
+    const before = await runs.endOf(taskId, prompt)
+    for (const name of hands) {
+      await operatorHands[name](service.temporal, taskId).catch(() => {})
+      expect(await runs.endOf(taskId, prompt)).toEqual(before)
+    }
+    await operatorHands.reset(service.temporal, taskId)
+    await runs.runIs(taskId, 'COMPLETED')
+    expect(await runs.endOf(taskId, prompt)).toEqual({ ...before, run: 'COMPLETED' })
+  })
+})
+
+describe('a worker killed in a call whose run is then terminated', () => {
+  it('costs nothing once its lease is over', async () => {
+    const prompt = 'Killed, then terminated'
+    const taskId = await runs.submit(`${prompt} [sim:hold]`)
+    await service.simulator.waitForCalls(1, { prompt })
+    const [killed] = service.workers.splice(0)
+    killed?.signal('SIGKILL')
+    await killed?.ended
+    await operatorHands.terminate(service.temporal, taskId)
+    await service.startWorker()
+    expect(await (await client.lookup(taskId)).json()).toMatchObject({ status: 'processing' })
+    // As if the call's time limit and half a minute had passed.
+    await service.pool.query('update attempt set lease_until = now() where task_id = $1', [taskId])
+    await service.pool.query('update task set next_check_at = now() where task_id = $1', [taskId])
+    const end = await runs.endOf(taskId, prompt)
+    expect(end).toMatchObject({ end: 'upstream_error', ...released, run: 'TERMINATED' })
+    expect(end.outcomes).toEqual(['unknown worker_lost'])
+    expect(end.callsAtMs).toHaveLength(1)
+  })
+})
+
+describe('after all of it', () => {
+  it('the books are clean, and nothing is held', async () => {
+    const verified = await darkroomJson(['ledger', 'verify'], service.environment)
+    expect(verified).toEqual({ ok: true, violations: [] })
+    const { rows } = await service.pool.query('select sum(held)::int as held from balance')
+    expect(rows).toEqual([{ held: 0 }])
+  })
+})

@@ -181,6 +181,9 @@ export type Operation = {
   readonly capabilities: CapabilityTable
 }
 
+/** A credential that is none of this would fail every call, and look like an upstream that is away. */
+const headerText = /^[\x20-\x7e]*$/
+
 /** Throws `ConfigError` naming the file and the path in it. `withKeys` false: the API needs no credentials. */
 export function readOperation(
   path: string,
@@ -194,6 +197,11 @@ export function readOperation(
       if (options.withKeys && (apiKey === undefined || apiKey === '')) {
         throw new ConfigError(
           `${path}: channels[${index}].apiKeyEnv names ${apiKeyEnv}, which is not set`,
+        )
+      }
+      if (!headerText.test(apiKey ?? '')) {
+        throw new ConfigError(
+          `${apiKeyEnv} holds what no HTTP header can carry, such as a line end`,
         )
       }
       return { ...channel, apiKey: apiKey ?? '', timeoutMs: timeoutSeconds * 1000 }

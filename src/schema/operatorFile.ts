@@ -7,9 +7,13 @@ const name = z
   .string()
   .regex(/^[0-9A-Za-z][0-9A-Za-z._-]{0,63}$/, 'letters, digits, . _ - (64 at most)')
 
+/** A path is appended to it, so it ends with one. */
 const baseUrl = z
-  .url({ protocol: /^https?$/ })
-  .refine((text) => new URL(text).username === '', 'must not carry credentials')
+  .url({ protocol: /^https?$/, abort: true })
+  .refine((text) => {
+    const { username, password, search, hash } = new URL(text)
+    return username + password + search + hash === ''
+  }, 'must not carry credentials, a query or a fragment')
   .transform((text) => text.replace(/\/+$/, ''))
 
 const channel = z.strictObject({

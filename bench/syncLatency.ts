@@ -7,6 +7,7 @@ import { startTestService } from '../test/support/service.ts'
 import { startBareTemporal } from './support/bareTemporal.ts'
 import { describeMs, percentile } from './support/figures.ts'
 import { runBench } from './support/runBench.ts'
+import { timed } from './support/timed.ts'
 
 const warmUp = 30
 const measured = 200
@@ -45,9 +46,3 @@ await runBench(async ({ check }) => {
   process.stdout.write(`${describeMs('bare one-activity workflow', workflow)}\n`)
   check(`p50 ${ratio.toFixed(2)} times the bare workflow's, at most ${ratioMax}`, ratio <= ratioMax)
 })
-
-async function timed(work: () => Promise<void>): Promise<number> {
-  const startedAt = performance.now()
-  await work()
-  return performance.now() - startedAt
-}

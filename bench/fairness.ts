@@ -1,0 +1,72 @@
+/**
+ * One account queues hundreds of tasks for four places upstream; another's single task, and a synchronous
+ * call, take at most three times what they take on an idle service. With one worker and with two.
+ */
+import type { Client } from '../test/support/client.ts'
+import { createClient } from '../test/support/client.ts'
+import { generateBody } from '../test/support/requestBodies.ts'
+import { startTestService } from '../test/support/service.ts'
+import { generate } from '../test/support/syncCalls.ts'
+import { describeMs, percentile } from './support/figures.ts'
+import { inTurns } from './support/inTurns.ts'
+import { runBench } from './support/runBench.ts'
+import { timed } from './support/timed.ts'
+
+const backlog = 500
+const places = 4
+const latency = 2_000
+const trials = 6
+const factorMax = 3
+
+await runBench(async ({ check }) => {
+  for (const workers of [1, 2]) {
+    const service = await startTestService({
+      workers,
+      channel: { concurrencyMax: places },
+      simulator: { latency, image: 'tiny' },
+    })
+    const many = createClient(service.url, (await service.account()).secret)
+    const single = createClient(service.url, (await service.account()).secret)
+    const kinds = {
+      'a task': () => timed(() => task(single)),
+      'a synchronous call': () => timed(() => call(single)),
+    }
+    await task(single)
+    await call(single)
+    const idle = await measure(kinds)
+    await inTurns(backlog, 16, () => many.accepted(generateBody({ prompt: 'one of many' })))
+    const busy = await measure(kinds)
+    await service.stop()
+    for (const [name, sample] of Object.entries(busy)) {
+      const before = percentile(idle[name] ?? [], 0.5)
+      const factor = Math.max(...sample) / before
+      const where = `${name} behind ${backlog}, ${workers} worker(s)`
+      process.stdout.write(`${describeMs(where, sample)}; idle p50 ${before.toFixed(0)} ms\n`)
+      check(`${where}: at most ${factor.toFixed(2)} times idle`, factor <= factorMax)
+    }
+  }
+})
+
+async function measure(
+  kinds: Readonly<Record<string, () => Promise<number>>>,
+): Promise<Readonly<Record<string, readonly number[]>>> {
+  const samples: Record<string, number[]> = {}
+  for (let trial = 0; trial < trials; trial += 1) {
+    for (const [name, once] of Object.entries(kinds)) {
+      samples[name] = [...(samples[name] ?? []), await once()]
+    }
+  }
+  return samples
+}
+
+async function task(client: Client): Promise<void> {
+  const { task_id } = await client.accepted(generateBody({ prompt: 'alone' }))
+  const { status } = await client.ended(task_id, { everyMs: 50, limitMs: 120_000 })
+  if (status !== 'succeeded') throw new Error(`${task_id}: ${status}`)
+}
+
+async function call(client: Client): Promise<void> {
+  const answer = await generate(client, { prompt: 'alone, waiting' })
+  if (answer.status !== 200) throw new Error(`${answer.status} ${await answer.text()}`)
+  await answer.arrayBuffer()
+}

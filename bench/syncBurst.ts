@@ -1,0 +1,38 @@
+/** Fifty synchronous generations at once, of an upstream that takes two seconds: all succeed, none starves. */
+import { createClient } from '../test/support/client.ts'
+import { startTestService } from '../test/support/service.ts'
+import { generate } from '../test/support/syncCalls.ts'
+import { describeMs, percentile } from './support/figures.ts'
+import { runBench } from './support/runBench.ts'
+import { timed } from './support/timed.ts'
+
+const atOnce = 50
+const rounds = 3
+const upstreamMs = 2_000
+const p99MsMax = 4_000
+
+await runBench(async ({ check }) => {
+  const service = await startTestService({ simulator: { latency: upstreamMs, image: 'tiny' } })
+  const client = createClient(service.url, (await service.account()).secret)
+  const statuses: number[] = []
+  const tookMs: number[] = []
+
+  async function one(prompt: string): Promise<void> {
+    const answer = await generate(client, { prompt })
+    await answer.arrayBuffer()
+    statuses.push(answer.status)
+  }
+
+  await one('warm-up')
+  statuses.length = 0
+  for (let round = 0; round < rounds; round += 1) {
+    const calls = Array.from({ length: atOnce }, (_, n) => timed(() => one(`${round} ${n}`)))
+    tookMs.push(...(await Promise.all(calls)))
+  }
+  await service.stop()
+  process.stdout.write(`${describeMs(`${atOnce} at once, upstream ${upstreamMs} ms`, tookMs)}\n`)
+  const succeeded = statuses.filter((status) => status === 200).length
+  check(`${succeeded} of ${atOnce * rounds} succeeded`, succeeded === atOnce * rounds)
+  const p99 = percentile(tookMs, 0.99)
+  check(`p99 ${p99.toFixed(0)} ms, below ${p99MsMax} ms`, p99 < p99MsMax)
+})

@@ -1,13 +1,14 @@
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
+import type { Readiness } from '../domain/readiness.ts'
 
 export type InternalServerOptions = {
   readonly host: string
   readonly port: number
   readonly metrics: { readonly expose: () => Promise<string>; readonly contentType: string }
-  /** Answers `/readyz`: false or a rejection is 503. */
-  readonly ready: () => Promise<boolean>
+  /** Answers `/readyz`, 200 or 503, with how each part stands. */
+  readonly readiness: () => Promise<Readiness>
 }
 
 export type InternalServer = { readonly port: number; readonly close: () => Promise<void> }
@@ -38,7 +39,7 @@ export async function createInternalServer(
 }
 
 async function answer(
-  { metrics, ready }: InternalServerOptions,
+  { metrics, readiness }: InternalServerOptions,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -46,9 +47,9 @@ async function answer(
     case '/healthz':
       return send(response, 200, 'application/json', '{"status":"ok"}')
     case '/readyz': {
-      const ok = await ready().catch(() => false)
-      const status = ok ? 'ready' : 'not ready'
-      return send(response, ok ? 200 : 503, 'application/json', JSON.stringify({ status }))
+      const { ready, parts } = await readiness()
+      const body = JSON.stringify({ status: ready ? 'ready' : 'not ready', parts })
+      return send(response, ready ? 200 : 503, 'application/json', body)
     }
     case '/metrics':
       return send(response, 200, metrics.contentType, await metrics.expose())

@@ -23,6 +23,7 @@ import { startApiServer } from './apiServer.ts'
 import type { Installation } from './installation.ts'
 import { openInstallation } from './installation.ts'
 import { createProcessMetrics } from './processMetrics.ts'
+import { createReadiness, withPart } from './readiness.ts'
 import type { RunningProcess } from './runProcess.ts'
 import { longestTimeoutMs, produceTimeoutMs } from './temporalLimits.ts'
 import { openTracing } from './tracing.ts'
@@ -49,20 +50,21 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
   const starts = startQueueOf(config, { installation, temporal, log, metrics })
   const service = taskServiceOf(config, { installation, temporal, starts, log })
   let draining = false
-  const ready = async () => !draining && (await pool.query('select 1')).rowCount === 1
+  const look = createReadiness({ pool, blobs: installation.blobs, temporal })
+  const readiness = async () => withPart(await look(), 'process', draining ? 'stopping' : 'ok')
   const server = await startApiServer(
     apiDepsOf(config, {
       installation,
       tasks: service.tasks,
       signingKeys,
-      ready,
+      ready: async () => (await readiness()).ready,
       log,
       observe: observer({ log, metrics, tracing }),
     }),
     { host: config.host, port: config.port, drainMs: config.syncDeadlineSeconds * 1000 + 5_000 },
   )
   const { internalHost: host, internalPort: port } = config
-  const internal = await createInternalServer({ host, port, metrics, ready })
+  const internal = await createInternalServer({ host, port, metrics, readiness })
   log.info('api ready', { port: server.port })
   return {
     ended: new Promise(() => {}),

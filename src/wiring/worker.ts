@@ -1,18 +1,16 @@
-import type { Pool } from 'pg'
 import type { Config } from '../config.ts'
 import { required } from '../config.ts'
 import { createInternalServer } from '../http/internalServer.ts'
 import { ensureChannels } from '../store/ensureChannels.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import type { Temporal } from '../temporal/connect.ts'
 import { connectTemporal } from '../temporal/connect.ts'
-import { createAttributesKnown } from '../temporal/searchAttributes.ts'
 import { temporalSettings } from '../temporal/settings.ts'
 import type { RunningWorker } from '../temporal/worker/createWorker.ts'
 import { installMeasuredRuntime } from '../temporal/worker/sdkMetrics.ts'
 import { createExecution } from './execution.ts'
 import { openInstallation } from './installation.ts'
 import { createProcessMetrics } from './processMetrics.ts'
+import { createReadiness, withPart } from './readiness.ts'
 import { createWorkerReconciler } from './reconciler.ts'
 import type { RunningProcess } from './runProcess.ts'
 import { produceTimeoutMs } from './temporalLimits.ts'
@@ -50,13 +48,15 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     log,
     onFinding: metrics.finding,
   })
+  const look = createReadiness({ pool, blobs, temporal })
   let worker: RunningWorker | undefined
   // Before any task is taken: a port in use ends the process, and must not cost a paid call each time.
   const internal = await createInternalServer({
     host: config.internalHost,
     port: config.workerInternalPort,
     metrics,
-    ready: readiness(pool, temporal, () => worker),
+    readiness: async () =>
+      withPart(await look(), 'polling', worker?.isRunning() === true ? 'ok' : 'stopped'),
   })
   // Before the worker: it needs PostgreSQL alone, and works while Temporal is away.
   reconciler.start()
@@ -77,17 +77,4 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
       await tracer?.close()
     },
   }
-}
-
-/** PostgreSQL answers, every queue is polled, and Temporal knows what a start names. */
-function readiness(
-  pool: Pool,
-  temporal: Temporal,
-  worker: () => RunningWorker | undefined,
-): () => Promise<boolean> {
-  const attributesKnown = createAttributesKnown(temporal)
-  return async () =>
-    (await pool.query('select 1')).rowCount === 1 &&
-    worker()?.isRunning() === true &&
-    (await attributesKnown())
 }

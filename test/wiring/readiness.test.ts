@@ -1,0 +1,164 @@
+import { createServer } from 'node:net'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { freePort } from '../../src/dev/stack/freePort.ts'
+import { claimStoreId } from '../../src/store/claimStoreId.ts'
+import { createPool } from '../../src/store/createPool.ts'
+import type { Temporal } from '../../src/temporal/connect.ts'
+import { connectTemporal } from '../../src/temporal/connect.ts'
+import type { ReadinessDeps } from '../../src/wiring/readiness.ts'
+import { createReadiness } from '../../src/wiring/readiness.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { createTestDatabase } from '../support/database.ts'
+import { stackStartMsMax } from '../support/embeddedStack.ts'
+import { openTestWorld } from '../support/openTestWorld.ts'
+import { startTestService } from '../support/service.ts'
+import type { TemporalWorld } from '../support/temporalWorld.ts'
+
+let database: TestDatabase
+let world: TemporalWorld
+const blobs = { storeId: async () => 'the-store' }
+
+beforeAll(async () => {
+  ;[database, world] = await Promise.all([createTestDatabase(), openTestWorld()])
+  await claimStoreId(database.pool, 'the-store')
+  return async () => {
+    await world.close()
+    await database.drop()
+  }
+}, stackStartMsMax)
+
+const look = (other: Partial<ReadinessDeps> = {}) =>
+  createReadiness({ pool: database.pool, blobs, temporal: world.temporal, ...other })()
+
+const allWell = {
+  database: 'ok',
+  schema: 'ok',
+  blob_store: 'ok',
+  temporal: 'ok',
+  search_attributes: 'ok',
+}
+
+function temporalAt(address: string, namespace = 'default'): Temporal {
+  const temporal = connectTemporal({ address, namespace })
+  onTestFinished(() => temporal.close())
+  return temporal
+}
+
+/** Takes connections and never says a word. */
+async function silentPort(): Promise<number> {
+  const port = await freePort()
+  const server = createServer(() => {}).listen(port, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  return port
+}
+
+describe('readiness', () => {
+  it('is given while every part stands well', async () => {
+    expect(await look()).toEqual({ ready: true, parts: allWell })
+  })
+
+  it('is withheld when PostgreSQL is away or silent, and says so in time', async () => {
+    for (const port of [await freePort(), await silentPort()]) {
+      const pool = createPool({
+        databaseUrl: `postgres://nobody:nothing@127.0.0.1:${port}/none`,
+        applicationName: 'test-readiness',
+        connectionsMax: 1,
+        onConnectionError: () => {},
+      })
+      const startedAt = performance.now()
+      const { ready, parts } = await look({ pool })
+      expect(ready).toBe(false)
+      expect(parts).toEqual({ ...allWell, database: 'unreachable', schema: 'unknown' })
+      expect(performance.now() - startedAt).toBeLessThan(3_500)
+      void pool.end()
+    }
+  })
+
+  it('is withheld on a schema older than the code', async () => {
+    const { rows } = await database.pool.query('delete from schema_migration returning *')
+    const looked = await look()
+    for (const row of rows) {
+      const { version, name, checksum } = row
+      const text = 'insert into schema_migration (version, name, checksum) values ($1, $2, $3)'
+      await database.pool.query(text, [version, name, checksum])
+    }
+    expect(looked).toEqual({ ready: false, parts: { ...allWell, schema: 'outdated' } })
+    expect(await look()).toEqual({ ready: true, parts: allWell })
+  })
+
+  it("is withheld from a blob store that is away, silent or another database's", async () => {
+    const stores = {
+      foreign: async () => 'another-store',
+      unreachable: () => Promise.reject(new Error('EIO')),
+      silent: () => new Promise<string>(() => {}),
+    }
+    const partWith = async (storeId: () => Promise<string>) => {
+      const { ready, parts } = await look({ blobs: { storeId } })
+      expect(ready).toBe(false)
+      return parts['blob_store']
+    }
+    expect(await partWith(stores.foreign)).toBe('foreign')
+    expect(await partWith(stores.unreachable)).toBe('unreachable')
+    expect(await partWith(stores.silent)).toBe('unreachable')
+  })
+
+  it('does not hang on Temporal: away or silent, it is only told of', async () => {
+    const away = await look({ temporal: temporalAt(`127.0.0.1:${await freePort()}`) })
+    expect(away).toEqual({
+      ready: true,
+      parts: { ...allWell, temporal: 'unavailable', search_attributes: 'unknown' },
+    })
+    const silent = await look({ temporal: temporalAt(`127.0.0.1:${await silentPort()}`) })
+    expect(silent.ready).toBe(true)
+    expect(silent.parts['temporal']).toBe('deadline_exceeded')
+  })
+
+  it('is withheld when migrate was forgotten on Temporal: no namespace, no search attributes', async () => {
+    const { address } = world.settings
+    const unknown = await look({ temporal: temporalAt(address, 'never-made') })
+    expect(unknown).toEqual({
+      ready: false,
+      parts: { ...allWell, search_attributes: 'missing' },
+    })
+    const bare = await look({ temporal: temporalAt(address, 'temporal-system') })
+    expect(bare.parts['search_attributes']).toBe('missing')
+    expect(bare.ready).toBe(false)
+  })
+
+  it('is looked at once for all who ask within a second', async () => {
+    let looks = 0
+    const counted = async () => {
+      looks += 1
+      return 'the-store'
+    }
+    const readiness = createReadiness({
+      pool: database.pool,
+      blobs: { storeId: counted },
+      temporal: world.temporal,
+    })
+    await Promise.all([readiness(), readiness()])
+    await readiness()
+    expect(looks).toBe(1)
+  })
+})
+
+describe('/readyz of a process', () => {
+  it('shows its operators each part, and its clients none', async () => {
+    const internal = await freePort()
+    const service = await startTestService({ environment: { INTERNAL_PORT: String(internal) } })
+    onTestFinished(() => service.stop())
+    const shown = async (url: string) => {
+      const answer = await fetch(`${url}/readyz`)
+      return { status: answer.status, body: await answer.json() }
+    }
+    expect(await shown(`http://127.0.0.1:${internal}`)).toEqual({
+      status: 200,
+      body: { status: 'ready', parts: { ...allWell, process: 'ok' } },
+    })
+    expect(await shown(service.workers[0]?.url ?? '')).toEqual({
+      status: 200,
+      body: { status: 'ready', parts: { ...allWell, polling: 'ok' } },
+    })
+    expect(await shown(service.url)).toEqual({ status: 200, body: { status: 'ready' } })
+  }, 60_000)
+})

@@ -1,6 +1,6 @@
 import { ActivityCancellationDetails, ApplicationFailure } from '@temporalio/common'
 import { MockActivityEnvironment } from '@temporalio/testing'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi, vi } from 'vitest'
 import type { ProduceImageDeps } from '../../activities/produceImage.ts'
 import { createProduceImageActivity } from '../../activities/produceImage.ts'
 import type { ProduceResult } from '../../src/tasks/produceResult.ts'
@@ -34,9 +34,12 @@ describe('the activity produceImage', () => {
   it('throws a wait with its delay, to be retried without a warning', async () => {
     const wait = { kind: 'wait', delayMs: 61_500.5, reason: 'cooldown', channel: 'b-main' } as const
     const { run } = activityOver(async () => wait)
-    expect(await run()).toMatchObject({
+    vi.useFakeTimers({ now: Date.parse('2026-03-01T11:59:35.600Z'), toFake: ['Date'] })
+    const thrown = await run()
+    vi.useRealTimers()
+    expect(thrown).toMatchObject({
       type: 'Wait',
-      message: 'waiting: cooldown (b-main)',
+      message: 'waiting: cooldown (b-main), until 12:00:37 UTC',
       nonRetryable: false,
       nextRetryDelay: 61_501,
       category: 'BENIGN',

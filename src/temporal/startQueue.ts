@@ -1,6 +1,7 @@
 import type { StartTask, TaskStart } from '../domain/execution.ts'
 import { createBreaker } from './breaker.ts'
 import { createBatcher } from './batcher.ts'
+import { createFairLine } from './fairLine.ts'
 
 export type StartQueueEvent =
   | { readonly kind: 'start_failed'; readonly taskId: string; readonly reason: string }
@@ -39,7 +40,10 @@ export type StartQueue = {
   readonly stop: () => Promise<void>
 }
 
-/** Starts workflows behind the answer of a submit, so that Temporal never slows one down. */
+/**
+ * Starts workflows behind the answer of a submit, so that Temporal never slows one down. Accounts have
+ * their turns here too: a burst of one is not in the way of another's single task.
+ */
 export function createStartQueue(deps: StartQueueDeps): StartQueue {
   const limits = { ...defaults, ...deps.limits }
   const breaker = createBreaker({ nowMs: deps.nowMs, ...limits })
@@ -47,7 +51,7 @@ export function createStartQueue(deps: StartQueueDeps): StartQueue {
     flush: deps.markStarted,
     onError: (count, error) => deps.onEvent({ kind: 'mark_failed', count, error }),
   })
-  const waiting: TaskStart[] = []
+  const waiting = createFairLine<TaskStart>(limits.waiting)
   const underWay = new Set<Promise<void>>()
   let stopped = false
 
@@ -66,8 +70,8 @@ export function createStartQueue(deps: StartQueueDeps): StartQueue {
   }
 
   function pump(): void {
-    while (waiting.length > 0 && underWay.size < Math.min(limits.parallel, breaker.allowed())) {
-      const start = waiting.shift()
+    while (underWay.size < Math.min(limits.parallel, breaker.allowed())) {
+      const start = waiting.take()
       if (start === undefined) return
       const running = run(start).finally(() => {
         underWay.delete(running)
@@ -75,21 +79,21 @@ export function createStartQueue(deps: StartQueueDeps): StartQueue {
       })
       underWay.add(running)
     }
-    if (breaker.allowed() === 0) for (const start of waiting.splice(0)) leave(start, 'open')
+    if (breaker.allowed() === 0) for (const start of waiting.drain()) leave(start, 'open')
   }
 
   return {
     enqueue: (start) => {
       if (stopped) return leave(start, 'stopped')
       if (breaker.allowed() === 0) return leave(start, 'open')
-      if (waiting.length >= limits.waiting) return leave(start, 'full')
-      waiting.push(start)
+      const tooMany = waiting.add(start)
+      if (tooMany !== undefined) leave(tooMany, 'full')
       pump()
     },
-    depth: () => waiting.length + underWay.size,
+    depth: () => waiting.size() + underWay.size,
     stop: async () => {
       stopped = true
-      for (const start of waiting.splice(0)) leave(start, 'stopped')
+      for (const start of waiting.drain()) leave(start, 'stopped')
       await Promise.all(underWay)
       await marks.stop()
     },

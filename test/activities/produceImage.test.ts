@@ -1,6 +1,6 @@
 import { ActivityCancellationDetails, ApplicationFailure } from '@temporalio/common'
 import { MockActivityEnvironment } from '@temporalio/testing'
-import { afterEach, beforeEach, describe, expect, it, vi, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { ProduceImageDeps } from '../../activities/produceImage.ts'
 import { createProduceImageActivity } from '../../activities/produceImage.ts'
 import type { ProduceResult } from '../../src/tasks/produceResult.ts'

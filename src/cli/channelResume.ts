@@ -7,7 +7,8 @@ import { leaf } from './leaf.ts'
 export function channelResume(context: CliContext): Command {
   return leaf({
     usage: 'resume <name>',
-    description: 'call a paused channel again; waiting tasks notice within seconds',
+    description:
+      'call a channel again: ends its pause, which waiting tasks notice in 15 s, and its cooldowns, for new tasks',
     examples: ['channel resume a-main'],
   }).action(async (name: string) => {
     const channel = await (await context.parts.channels()).resumeChannel(name)

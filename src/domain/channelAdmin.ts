@@ -15,5 +15,6 @@ export type ChannelAdmin = {
   readonly listChannels: () => Promise<readonly ChannelStatus[]>
   /** A channel paused before keeps its time and reason. */
   readonly pauseChannel: (name: string, reason: string) => Promise<ChannelStatus | undefined>
+  /** Ends the pause and every cooldown, and counts faults anew: the operator has seen to it. */
   readonly resumeChannel: (name: string) => Promise<ChannelStatus | undefined>
 }

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import type { ChannelAdmin, ChannelStatus } from '../domain/channelAdmin.ts'
+import { withTransaction } from './transaction.ts'
 import { withoutNulls } from './withoutNulls.ts'
 
 type ChannelRow = {
@@ -20,7 +21,11 @@ export function createChannelAdmin(pool: Pool): ChannelAdmin {
       return named(name)
     },
     resumeChannel: async (name) => {
-      await pool.query(resumeSql, [name])
+      await withTransaction(pool, async (client) => {
+        // In this order, as everybody: the channel's row guards its cooldowns.
+        await client.query(resumeSql, [name])
+        await client.query('delete from cooldown where channel = $1', [name])
+      })
       return named(name)
     },
   }

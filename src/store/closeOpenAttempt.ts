@@ -38,5 +38,5 @@ const closeSql = `
 
 /** Of a task that ends ($1): attempts whose worker had its time. Nobody else would ever close them. */
 export const closeLostSql = `
-  update attempt set closed_at = clock_timestamp(), class = 'unknown', reason = 'worker_lost'
-  where task_id = $1 and closed_at is null and lease_until <= clock_timestamp()`
+  update attempt set closed_at = statement_timestamp(), class = 'unknown', reason = 'worker_lost'
+  where task_id = $1 and closed_at is null and lease_until <= statement_timestamp()`

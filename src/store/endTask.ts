@@ -37,8 +37,8 @@ const endSql = `
   with done as (
     update task set status = 'failed', failure_code = $2, failure_cause = $3,
       failure_work_possible = $4, failure_retry_after_ms = $5,
-      completed_at = clock_timestamp(),
-      purge_at = clock_timestamp() + $6 * interval '1 second'
+      completed_at = statement_timestamp(),
+      purge_at = statement_timestamp() + $6 * interval '1 second'
     where task_id = $1
     returning purge_at, hard_end_at
   ), uploads as (

@@ -65,16 +65,16 @@ async function publish(
 /**
  * Inputs and prompt are needed no more; of several stored answers only the published one is kept. An
  * attempt that is still open (a later one, when a lost one's answer turned up) is closed by its worker,
- * or here if that one is lost as well.
+ * or here if that one is lost as well. One moment for all of it, after the locks were had: the statement's.
  */
 const publishSql = `
   with done as (
     update task set status = 'succeeded', answer_id = $2, asset_mime_type = $3, asset_bytes = $4,
       asset_sha256 = $5, request = null, native_refusal = null,
-      processing_at = coalesce(processing_at, clock_timestamp()),
-      completed_at = clock_timestamp(),
-      expires_at = clock_timestamp() + $6 * interval '1 second',
-      purge_at = clock_timestamp() + $7 * interval '1 second'
+      processing_at = coalesce(processing_at, statement_timestamp()),
+      completed_at = statement_timestamp(),
+      expires_at = statement_timestamp() + $6 * interval '1 second',
+      purge_at = statement_timestamp() + $7 * interval '1 second'
     where task_id = $1
     returning expires_at, hard_end_at
   ), uploads as (

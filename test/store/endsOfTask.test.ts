@@ -144,6 +144,24 @@ describe('the end of a task', () => {
     expect(await openAttempts(settled.taskId)).toBe(0)
   })
 
+  it('counts every lifetime from one moment', async () => {
+    const settled = await insertTask(database.pool)
+    const answerId = await opened(settled.taskId)
+    await attempts.settleTask({ meta: metaOf(settled.taskId), answerId })
+    const failed = await insertTask(database.pool)
+    await attempts.failTask(failed.taskId, failure)
+    const { rows } = await database.pool.query(
+      `select expires_at = completed_at + interval '1 day' as expires,
+         purge_at = completed_at + interval '8 days' as purges
+       from task where task_id = any($1) order by status`,
+      [[settled.taskId, failed.taskId]],
+    )
+    expect(rows).toEqual([
+      { expires: null, purges: true },
+      { expires: true, purges: true },
+    ])
+  })
+
   it('drops prompt and inputs on success and keeps the answer for its retention', async () => {
     const { taskId } = await insertTask(database.pool)
     await database.pool.query(

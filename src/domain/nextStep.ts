@@ -14,6 +14,8 @@ export type ChannelState = {
   /** Open attempts with a live lease: on the channel, and on the task's model there. */
   readonly inFlight: number
   readonly inFlightOfModel: number
+  /** Tasks in line for a place on the channel whose turn comes before this one's (design 1.14). */
+  readonly ahead: number
   readonly cooldown?: Cooldown
 }
 
@@ -42,13 +44,17 @@ export type NextStep =
       readonly channel?: string
       /** The channel's cooldown with this task's slot taken. */
       readonly cooldown?: Cooldown
+      /** Channels without a place for it now, where it stands in line from here on. */
+      readonly inLine?: readonly string[]
     }
   | { readonly kind: 'end'; readonly failure: TaskFailure }
 
 type Wait = Extract<NextStep, { kind: 'wait' }>
 
 const pausedCheckMs = 15_000
-const fullCheckMs = 750
+/** Who is first in line asks this often, the others less: a free place is not long without a call. */
+const placeCheckMs = 100
+const placeCheckMsMax = 1_000
 const backoffMsFirst = 1_000
 const backoffMsMax = 30_000
 
@@ -101,7 +107,10 @@ function firstOpen(facts: TaskFacts, channels: readonly ChannelState[]): NextSte
     waits.push(step)
   }
   const wait = waits.reduce((least, other) => (other.delayMs < least.delayMs ? other : least))
-  return boundedWait(facts, wait)
+  const inLine = waits.flatMap(({ reason, channel = [] }) =>
+    reason === 'channel_full' ? channel : [],
+  )
+  return boundedWait(facts, { ...wait, ...(inLine.length === 0 ? {} : { inLine }) })
 }
 
 function tryChannel(
@@ -114,8 +123,10 @@ function tryChannel(
     const delayMs = pausedCheckMs + jitterMs(1_000)
     return { kind: 'wait', delayMs, reason: 'channel_paused', channel: channel.name }
   }
-  if (state.inFlight >= channel.concurrencyMax) {
-    const delayMs = fullCheckMs + jitterMs(500)
+  const behind = state.inFlight + state.ahead - channel.concurrencyMax
+  if (behind >= 0) {
+    const checkMs = Math.min(placeCheckMs * (behind + 1), placeCheckMsMax)
+    const delayMs = checkMs - jitterMs(checkMs / 4)
     return { kind: 'wait', delayMs, reason: 'channel_full', channel: channel.name }
   }
   if (cooldown === undefined) return { kind: 'call', channel }

@@ -14,6 +14,7 @@ import { lockChannelStates } from './channelStates.ts'
 import { closeOpenAttempt } from './closeOpenAttempt.ts'
 import type { LockedAttempt, LockedTask } from './lockTask.ts'
 import { lockTask } from './lockTask.ts'
+import { standInLine } from './placeLine.ts'
 import { saveCooldown } from './saveCooldown.ts'
 import { withTransaction } from './transaction.ts'
 
@@ -58,11 +59,14 @@ async function decide(
   client: PoolClient,
   task: LockedTask,
 ): Promise<BeginResult> {
-  const channels = await lockChannelStates(client, deps.channelsOf(task.family), task.model)
+  const { taskId, accountId } = task
+  const sync = isSyncRoute(task.route)
+  const asking = { taskId, accountId, sync }
+  const channels = await lockChannelStates(client, deps.channelsOf(task.family), task.model, asking)
   const step = nextStep({
     nowMs: task.nowMs,
     deadlineMs: task.deadlineMs,
-    sync: isSyncRoute(task.route),
+    sync,
     past: task.attempts.map(pastAttempt),
     channels,
     callsMax: deps.callsMax,
@@ -85,10 +89,11 @@ async function postpone(
   task: LockedTask,
   step: Extract<NextStep, { kind: 'wait' }>,
 ): Promise<BeginResult> {
-  const { delayMs, reason, channel, cooldown } = step
+  const { delayMs, reason, channel, cooldown, inLine } = step
   if (channel !== undefined && cooldown !== undefined) {
     await saveCooldown(client, { channel, model: task.model }, cooldown)
   }
+  if (inLine !== undefined) await standInLine(client, task, inLine, delayMs)
   await client.query({
     name: 'postpone-task',
     text: `update task set checks = 0, next_check_at = least(deadline_at,
@@ -151,6 +156,8 @@ const openSql = `
     values ($1, $2, $3, $4, $5, $6, clock_timestamp() + $7 * interval '1 millisecond')
   ), place as (
     insert into upload (upload_id, kind, task_id, sweep_after) values ($5, 'answer', $1, 'infinity')
+  ), line as (
+    delete from place_line where task_id = $1
   )
   update task set status = 'processing', processing_at = coalesce(processing_at, clock_timestamp()),
     checks = 0,

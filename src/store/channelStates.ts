@@ -9,6 +9,7 @@ type StateRow = {
   readonly paused: boolean
   readonly inFlight: number
   readonly inFlightOfModel: number
+  readonly ahead: number
   readonly untilMs: number | null
   readonly windowMs: number | null
   readonly granted: number | null
@@ -19,6 +20,9 @@ type StateRow = {
   readonly slotMs: number | null
 }
 
+/** Who asks for a place; whoever only reports what became of a call asks for none. */
+export type Asking = { readonly taskId: string; readonly accountId: string; readonly sync: boolean }
+
 /**
  * Locks the channels' rows (in name order, so that two takers cannot deadlock), then reads what all
  * workers know of them. The lock makes counting open attempts and opening one more a single step.
@@ -27,13 +31,14 @@ export async function lockChannelStates(
   client: PoolClient,
   channels: readonly Channel[],
   model: ModelId,
+  asking?: Asking,
 ): Promise<readonly ChannelState[]> {
   const names = channels.map((channel) => channel.name)
   await client.query({ name: 'lock-channels', text: lockSql, values: [names] })
   const { rows } = await client.query<StateRow>({
     name: 'channel-states',
     text: statesSql,
-    values: [names, model],
+    values: [names, model, asking?.taskId, asking?.accountId, asking?.sync],
   })
   const byName = new Map(rows.map((row) => [row.name, row]))
   return channels.map((channel) => stateOf(channel, byName.get(channel.name)))
@@ -46,6 +51,7 @@ function stateOf(channel: Channel, row: StateRow | undefined): ChannelState {
     paused: row?.paused ?? false,
     inFlight: row?.inFlight ?? 0,
     inFlightOfModel: row?.inFlightOfModel ?? 0,
+    ahead: row?.ahead ?? 0,
     ...(cooldown === undefined ? {} : { cooldown }),
   }
 }
@@ -66,7 +72,18 @@ function cooldownOf(row: StateRow): Cooldown | undefined {
 
 const lockSql = `select 1 from channel where name = any($1) order by name for update`
 
+/**
+ * `ahead`: who stands in line before the task that asks. Callers who wait go first, then whose account
+ * has the fewest calls open there, then who came first. Without a line, and without a task that asks,
+ * `open` is never computed.
+ */
 const statesSql = `
+  with open as (
+    select a.channel, t.account_id, count(*) as calls
+    from attempt a join task t using (task_id)
+    where a.channel = any($1) and a.closed_at is null and a.lease_until > clock_timestamp()
+    group by a.channel, t.account_id
+  )
   select c.name, c.paused_at is not null as paused,
     (select count(*) from attempt a
       where a.channel = c.name and a.closed_at is null and a.lease_until > clock_timestamp()
@@ -75,6 +92,22 @@ const statesSql = `
       where a.channel = c.name and a.model = $2 and a.closed_at is null
         and a.lease_until > clock_timestamp()
     )::int as "inFlightOfModel",
+    (select count(*) from place_line w
+      where w.channel = c.name and w.task_id <> $3 and w.present_until > clock_timestamp()
+        and (
+          not w.sync,
+          coalesce((select calls from open
+            where open.channel = w.channel and open.account_id = w.account_id), 0),
+          w.since
+        ) < (
+          not $5::boolean,
+          coalesce((select calls from open
+            where open.channel = c.name and open.account_id = $4), 0),
+          coalesce((select own.since from place_line own
+            where own.channel = c.name and own.task_id = $3
+              and own.present_until > clock_timestamp()), clock_timestamp())
+        )
+    )::int as ahead,
     (extract(epoch from d.until_at) * 1000)::float8 as "untilMs",
     (extract(epoch from d.window_at) * 1000)::float8 as "windowMs",
     d.granted, d.parallel, d.learned, d.refusals,

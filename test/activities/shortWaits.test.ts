@@ -31,6 +31,14 @@ describe('a wait in the slot', () => {
     expect(left).toHaveLength(1)
   })
 
+  it('is spent there in line for a place, however long that takes', async () => {
+    const inLine = Array.from({ length: 310 }, (): ProduceResult => {
+      return { kind: 'wait', delayMs: 10, reason: 'channel_full' }
+    })
+    const { run } = script([...inLine, { kind: 'succeeded' }])
+    expect(await run()).toEqual({ kind: 'succeeded' })
+  })
+
   it('is given up when nobody wants a call begun any more', async () => {
     const { run, left, signal } = script([wait(900), { kind: 'succeeded' }])
     const end = run()

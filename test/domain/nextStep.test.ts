@@ -20,7 +20,14 @@ function channel(name: string): Channel {
 }
 
 function state(name: string, known: Partial<ChannelState> = {}): ChannelState {
-  return { channel: channel(name), paused: false, inFlight: 0, inFlightOfModel: 0, ...known }
+  return {
+    channel: channel(name),
+    paused: false,
+    inFlight: 0,
+    inFlightOfModel: 0,
+    ahead: 0,
+    ...known,
+  }
 }
 
 function past(attempt: Partial<PastAttempt> & Pick<PastAttempt, 'class'>): PastAttempt {
@@ -62,6 +69,23 @@ describe('the next step of a task', () => {
   ])('passes over a channel that is %s', (_, known) => {
     const step = nextStep(facts({ channels: [state('one', known), state('two')] }))
     expect(step).toMatchObject({ kind: 'call', channel: { name: 'two' } })
+  })
+
+  it('stands in line on every channel without a place, also where a free one is not its turn', () => {
+    const channels = [
+      state('one', { inFlight: 4 }),
+      state('two', { inFlight: 3, ahead: 2 }),
+      state('three', { cooldown }),
+    ]
+    expect(nextStep(facts({ channels }))).toMatchObject({
+      kind: 'wait',
+      reason: 'channel_full',
+      channel: 'one',
+      inLine: ['one', 'two'],
+      delayMs: 100,
+    })
+    const turn = [state('one', { inFlight: 4 }), state('two', { inFlight: 2, ahead: 1 })]
+    expect(nextStep(facts({ channels: turn }))).toMatchObject({ kind: 'call' })
   })
 
   it('never moves to another channel after an unknown outcome', () => {

@@ -16,9 +16,19 @@ export type ProduceImageDeps = {
   readonly callUpstream: UpstreamCaller
   /** Told of every closed attempt: for metrics and the log. Never throws. */
   readonly onOutcome?: (seen: SeenOutcome) => void
+  /** Goes on while the process is stopped. Default: `performance.now()`. */
+  readonly monotonicMs?: () => number
 }
 
 const closeRetryMs = 30_000
+
+/**
+ * A process that was stopped (SIGSTOP, a sleeping machine) between the gate and the call must not call
+ * when it wakes: the task may have ended meanwhile. Well below the silence after which a worker counts
+ * as lost, so whoever acts in time acts before anybody else may.
+ */
+const gateAnswerMsMax = 8_000
+const staleGate = 'the leave to call was too old to be acted on: this process was stopped'
 
 export type SeenOutcome = {
   readonly taskId: string
@@ -41,16 +51,19 @@ export type ProduceInput = {
  */
 export function createProduceImage(deps: ProduceImageDeps) {
   const settleStoredOf = createSettleStored(deps)
+  const monotonicMs = deps.monotonicMs ?? (() => performance.now())
   return async (input: ProduceInput): Promise<ProduceResult> => {
     let checked: number | undefined
     for (;;) {
       if (input.signal?.aborted === true) return { kind: 'wait', delayMs: 0, reason: 'backoff' }
+      const askedAtMs = monotonicMs()
       const begun = await deps.attempts.beginAttempt({
         taskId: input.taskId,
         ...(checked === undefined ? {} : { checked }),
       })
       switch (begun.kind) {
         case 'opened': {
+          if (monotonicMs() - askedAtMs > gateAnswerMsMax) throw new Error(staleGate)
           const settled = await runAttempt(deps, input, begun.attempt)
           if (settled !== undefined) return settled
           break

@@ -1,0 +1,134 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { BlobStore } from '../../src/domain/blobStore.ts'
+import type { UpstreamCaller } from '../../src/domain/upstreamCaller.ts'
+import type { UpstreamOutcome } from '../../src/domain/upstreamOutcome.ts'
+import type { ProduceImageDeps } from '../../src/tasks/produceImage.ts'
+import { createProduceImage } from '../../src/tasks/produceImage.ts'
+import { createTestAttempts } from '../support/attemptStore.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { createTestDatabase } from '../support/database.ts'
+import { stackStartMsMax } from '../support/embeddedStack.ts'
+import { balanceOf, insertTask } from '../support/insertTask.ts'
+import { createMemoryBlobs } from '../support/memoryBlobs.ts'
+
+let database: TestDatabase
+let attempts: ProduceImageDeps['attempts']
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  attempts = await createTestAttempts(database.pool)
+  return () => database.drop()
+}, stackStartMsMax)
+
+const image = Buffer.from('not really a picture')
+
+function succeeded(): UpstreamOutcome {
+  return {
+    class: 'succeeded',
+    evidence: { reason: 'image', httpStatus: 200 },
+    image: {
+      mimeType: 'image/png',
+      bytes: image.length,
+      width: 1,
+      height: 1,
+      open: async function* () {
+        yield image
+      },
+      discard: async () => {},
+    },
+    native: { response: { data: [{ b64_json: '' }] }, imagePath: ['data', 0, 'b64_json'] },
+  }
+}
+
+/** An upstream that counts its calls and gives one outcome after the other, the last for ever. */
+function upstream(...outcomes: UpstreamOutcome[]) {
+  let calls = 0
+  const call: UpstreamCaller = async () => {
+    calls += 1
+    return outcomes[Math.min(calls, outcomes.length) - 1] ?? succeeded()
+  }
+  return { call, calls: () => calls }
+}
+
+function failing(blobs: BlobStore, times: number): BlobStore {
+  let left = times
+  return {
+    ...blobs,
+    put: async (key, content, options) => {
+      left -= 1
+      if (left >= 0) throw new Error('the disk is full')
+      return blobs.put(key, content, options)
+    },
+  }
+}
+
+describe('produceImage', () => {
+  it('calls once, stores, settles and charges', async () => {
+    const { taskId, accountId } = await insertTask(database.pool)
+    const { call, calls } = upstream()
+    const produce = createProduceImage({ attempts, blobs: createMemoryBlobs(), callUpstream: call })
+    expect(await produce({ taskId })).toEqual({ kind: 'succeeded' })
+    expect(await produce({ taskId })).toEqual({ kind: 'over' })
+    expect(calls()).toBe(1)
+    expect(await balanceOf(database.pool, accountId)).toMatchObject({ held: 0, spent: 10 })
+  })
+
+  it('settles a stored answer instead of calling again after a crash in between', async () => {
+    const { taskId } = await insertTask(database.pool)
+    const blobs = createMemoryBlobs()
+    const { call, calls } = upstream()
+    const crashing = { ...attempts, settleTask: () => Promise.reject(new Error('killed')) }
+    const first = createProduceImage({ attempts: crashing, blobs, callUpstream: call })
+    await expect(first({ taskId })).rejects.toThrow('killed')
+    const second = createProduceImage({ attempts, blobs, callUpstream: call })
+    expect(await second({ taskId })).toEqual({ kind: 'succeeded' })
+    expect(calls()).toBe(1)
+  })
+
+  it('stores again when the store fails, and never calls again for that', async () => {
+    const { taskId } = await insertTask(database.pool)
+    const { call, calls } = upstream()
+    const blobs = failing(createMemoryBlobs(), 3)
+    const produce = createProduceImage({ attempts, blobs, callUpstream: call })
+    expect(await produce({ taskId })).toEqual({ kind: 'succeeded' })
+    expect(calls()).toBe(1)
+  })
+
+  it('makes no call on a leave that is too old, from a process that was stopped meanwhile', async () => {
+    const { taskId } = await insertTask(database.pool)
+    const { call, calls } = upstream()
+    let nowMs = 0
+    const produce = createProduceImage({
+      attempts: {
+        ...attempts,
+        beginAttempt: async (input) => {
+          const begun = await attempts.beginAttempt(input)
+          nowMs += 60_000
+          return begun
+        },
+      },
+      blobs: createMemoryBlobs(),
+      callUpstream: call,
+      monotonicMs: () => nowMs,
+    })
+    await expect(produce({ taskId })).rejects.toThrow('too old')
+    expect(calls()).toBe(0)
+  })
+
+  it('begins nothing for somebody who no longer wants it', async () => {
+    const { taskId } = await insertTask(database.pool)
+    const { call, calls } = upstream()
+    const produce = createProduceImage({ attempts, blobs: createMemoryBlobs(), callUpstream: call })
+    expect(await produce({ taskId, signal: AbortSignal.abort() })).toMatchObject({ kind: 'wait' })
+    expect(calls()).toBe(0)
+  })
+
+  it('tells the end of a task that the upstream rejects', async () => {
+    const { taskId } = await insertTask(database.pool)
+    const evidence = { reason: 'content_policy', httpStatus: 400 } as const
+    const code = 'content_policy_violation'
+    const { call } = upstream({ class: 'rejected', evidence, code })
+    const produce = createProduceImage({ attempts, blobs: createMemoryBlobs(), callUpstream: call })
+    expect(await produce({ taskId })).toMatchObject({ kind: 'end', failure: { code } })
+  })
+})

@@ -10,8 +10,8 @@ async function connect(config: Config, address: string): Promise<Temporal> {
   return connectTemporal(temporalSettings({ address, namespace: config.temporalNamespace }))
 }
 
-/** An unreachable part is to be told of within 5 s. */
-const reachTimeoutMs = 4_000
+/** An unreachable part is to be told of within 5 s, of which loading takes a share. */
+const reachTimeoutMs = 3_000
 
 /** Namespace retention and search attributes; without TEMPORAL_ADDRESS nothing, and `undefined`. */
 export async function migrateTemporal(config: Config): Promise<MigrateReport['temporal']> {

@@ -1,26 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { Command } from 'commander'
-import type { Parts } from '../../src/cli/context.ts'
 import { createProgram } from '../../src/cli/program.ts'
 import { runCli } from '../../src/cli/runCli.ts'
-
-const opened = () => Promise.reject(new Error('a part was opened'))
-
-/** Parts that nobody may open: usage is judged before. */
-const closedParts: Parts = {
-  migrate: opened,
-  accounts: opened,
-  issueKey: opened,
-  verifyLedger: opened,
-  tasks: opened,
-  retryTask: opened,
-  cancelTask: opened,
-  capabilities: opened,
-  channels: opened,
-  fetchHistory: opened,
-  replayTask: opened,
-  workflowUrl: opened,
-}
+import { closedParts } from '../support/closedParts.ts'
 
 async function run(...args: string[]) {
   let out = ''

@@ -1,0 +1,81 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { inTurns } from '../../bench/support/inTurns.ts'
+import { booksAgree } from '../support/booksAgree.ts'
+import {
+  abortForm,
+  injured,
+  nothingLeft,
+  numbersFrom,
+  openDescriptors,
+  statusOfForm,
+  wholeForm,
+} from '../support/brokenForms.ts'
+import type { Client } from '../support/client.ts'
+import { createClient } from '../support/client.ts'
+import { stackStartMsMax } from '../support/embeddedStack.ts'
+import { paddedPng } from '../support/images.ts'
+import type { TestService } from '../support/service.ts'
+import { startTestService } from '../support/service.ts'
+import { until } from '../support/until.ts'
+
+let service: TestService
+let poor: Client
+beforeAll(async () => {
+  service = await startTestService()
+  // What is legal after all ends at the balance, behind everything that reads the form.
+  poor = createClient(service.url, (await service.account(0)).secret)
+}, stackStartMsMax)
+afterAll(() => service.stop())
+afterEach(async () => {
+  await nothingLeft(service, 20_000)
+  await booksAgree(service.pool)
+})
+
+const parallel = 16
+const form = wholeForm()
+
+async function noTask(): Promise<void> {
+  const { rowCount } = await service.pool.query('select 1 from task')
+  expect(rowCount).toBe(0)
+}
+
+describe('an edits form', () => {
+  it('is refused by 400 wherever it is cut, and whole by nothing but the balance', async () => {
+    const statuses = new Map<number, number>()
+    await inTurns(form.length + 1, parallel, async (bytes) => {
+      statuses.set(bytes, await statusOfForm(poor, form.subarray(0, bytes)))
+    })
+    const cut = [...statuses].filter(([bytes]) => bytes < form.length - 2)
+    expect(cut.filter(([, status]) => status !== 400)).toEqual([])
+    // Without the last line end the closing boundary is whole.
+    expect(statuses.get(form.length - 2)).toBe(403)
+    expect(statuses.get(form.length)).toBe(403)
+    await noTask()
+  })
+
+  it('injured in 1,000 ways is refused, never by a 5xx', async () => {
+    const number = numbersFrom(20_261_121)
+    const counts = new Map<number, number>()
+    await inTurns(1_000, parallel, async () => {
+      const status = await statusOfForm(poor, injured(form, number))
+      counts.set(status, (counts.get(status) ?? 0) + 1)
+    })
+    console.log(Object.fromEntries(counts))
+    expect([...counts.keys()].filter((status) => status !== 400 && status !== 403)).toEqual([])
+    expect(counts.get(400)).toBeGreaterThan(500)
+    await noTask()
+  })
+
+  it('aborted 300 times midway leaves no descriptor, no file, no row', async () => {
+    const pid = service.apis[0]?.pid ?? 0
+    const large = wholeForm(paddedPng(200_000, 1))
+    await abortForm(poor, large, large.length / 2)
+    const before = openDescriptors(pid)
+    const number = numbersFrom(7)
+    await inTurns(300, parallel, () => abortForm(poor, large, number(large.length)))
+    await until('closed descriptors', () => (openDescriptors(pid) <= before ? true : undefined))
+    await noTask()
+    const { rowCount } = await service.pool.query(`select 1 from ledger where kind <> 'deposit'`)
+    expect(rowCount).toBe(0)
+  })
+})

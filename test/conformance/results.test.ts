@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Family } from '../../src/domain/models.ts'
 import { familyOf, modelIds } from '../../src/domain/models.ts'
 import { moneyOf } from '../support/books.ts'
 import type { Client, Submitted, TaskRecord } from '../support/client.ts'
 import { createClient } from '../support/client.ts'
 import { stackStartMsMax } from '../support/embeddedStack.ts'
+import { nativeImages } from '../support/nativeImages.ts'
 import { editBody, generateBody } from '../support/requestBodies.ts'
 import type { TestService } from '../support/service.ts'
 import { startTestService } from '../support/service.ts'
@@ -32,34 +32,6 @@ function assetOf(record: TaskRecord) {
   expect(more).toEqual([])
   if (asset === undefined) throw new Error(`${record.task_id} has no asset`)
   return asset
-}
-
-type Image = { readonly url: string; readonly mimeType: string; readonly data: string }
-
-/** Where the families put an image into their native response: by address, and with its bytes inside. */
-const natives: Readonly<
-  Record<
-    Family,
-    {
-      find: (native: unknown) => unknown
-      byUrl: (i: Image) => object
-      inside: (i: Image) => object
-    }
-  >
-> = {
-  A: {
-    find: (native) => {
-      const parts: readonly object[] = Object(native).candidates[0].content.parts
-      return parts.find((part) => 'inlineData' in part || 'fileData' in part)
-    },
-    byUrl: ({ url, mimeType }) => ({ fileData: { mimeType, fileUri: url } }),
-    inside: ({ mimeType, data }) => ({ inlineData: { mimeType, data } }),
-  },
-  B: {
-    find: (native) => Object(native).data[0],
-    byUrl: ({ url }) => ({ url }),
-    inside: ({ data }) => ({ b64_json: data }),
-  },
 }
 
 const cases = modelIds.flatMap((model) => [
@@ -115,7 +87,7 @@ describe.each(cases)('$model $action', ({ model, body }) => {
     })
     expect(answer.headers.get('content-type')).toBe('application/json')
     const whole: unknown = await answer.json()
-    const { find, byUrl, inside } = natives[familyOf(model)]
+    const { find, byUrl, inside } = nativeImages[familyOf(model)]
     const image = { url, mimeType: mime_type, data }
     expect(find(record.result)).toMatchObject(byUrl(image))
     expect(find(whole)).toMatchObject(inside(image))
@@ -123,6 +95,41 @@ describe.each(cases)('$model $action', ({ model, body }) => {
 
   it('is charged once', async () => {
     expect(await moneyOf(service.pool, record.task_id)).toEqual(['hold', 'settle'])
+  })
+})
+
+describe('what a client asks for', () => {
+  const a = 'familya-3-pro-image'
+  const lite = 'familya-3.1-flash-lite-image'
+  const b = 'familyb-image-2-web'
+  const imageConfig = (config: object) => ({ generationConfig: { imageConfig: config } })
+  it.each([
+    [
+      { model: a, size: '4K', aspect_ratio: '21:9' },
+      imageConfig({ imageSize: '4K', aspectRatio: '21:9' }),
+    ],
+    [{ model: lite, size: '1K', aspect_ratio: '1:8' }, imageConfig({ aspectRatio: '1:8' })],
+    [
+      { model: b, size: '3840x2160', quality: 'high' },
+      { size: '3840x2160', quality: 'high' },
+    ],
+    [
+      { model: b, size: '2048x2048', quality: 'auto', n: 1 },
+      { size: '2048x2048', quality: 'auto' },
+    ],
+  ])('reaches the upstream: %j', async (asked, sent) => {
+    const prompt = `As asked ${JSON.stringify(asked)}`
+    const { task_id } = await client.accepted(generateBody({ ...asked, prompt }))
+    expect((await client.ended(task_id)).status).toBe('succeeded')
+    const bodies = service.simulator.calls({ prompt }).map(({ body }) => body)
+    expect(bodies).toMatchObject([sent])
+  })
+
+  it('of quality goes no further with family A, which has none', async () => {
+    const prompt = 'Low or not'
+    const { task_id } = await client.accepted(generateBody({ model: a, quality: 'low', prompt }))
+    expect((await client.ended(task_id)).status).toBe('succeeded')
+    expect(JSON.stringify(service.simulator.calls({ prompt })[0]?.body)).not.toContain('quality')
   })
 })
 

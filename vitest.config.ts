@@ -6,6 +6,8 @@ export default defineConfig({
     // Temporal's native worker does not live in worker threads.
     pool: 'forks',
     globalSetup: ['test/support/globalSetup.ts'],
+    // Tests wait more than they work: for Temporal, for upstreams, for processes to start.
+    maxWorkers: 4,
     // Real PostgreSQL and real Temporal on a small machine: slow is not wrong.
     testTimeout: 30_000,
     hookTimeout: 60_000,

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -7,6 +8,8 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { runDarkroom } from '../support/cli.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { createTestDatabase } from '../support/database.ts'
+
+const migrations = readdirSync(new URL('../../src/store/migrations', import.meta.url)).toSorted()
 
 let database: TestDatabase
 let dataDir: string
@@ -63,7 +66,7 @@ describe('darkroom', () => {
     expect(refused.exitCode).toBe(1)
     expect(refused.stderr).toContain('darkroom migrate')
     const migrated = await runDarkroom(['migrate', '--json'], environment)
-    expect(JSON.parse(migrated.stdout)).toEqual({ applied: ['000001.sql'], temporal: null })
+    expect(JSON.parse(migrated.stdout)).toEqual({ applied: migrations, temporal: null })
     expect((await runDarkroom(['account', 'list'], environment)).exitCode).toBe(0)
   })
 })

@@ -5,20 +5,21 @@ import { cooldownMsMax } from './limits.ts'
  * through PostgreSQL; all times are epoch milliseconds of its clock.
  *
  * After a refusal nothing is sent before `untilMs`. Then a window begins: one probe goes first, and each
- * granted call doubles the parallel calls until as many were granted as the window before gave
+ * call taken doubles the calls that may ask at once until as many were taken as the window before gave
  * (`learned`); from there on one more at a time, as TCP probes beyond its slow-start threshold. A refusal
  * ends the window. Tasks that must wait are given slots `slotMs` apart, so that a backlog neither
  * stampedes when the cooldown ends nor asks in vain.
+ *
+ * Upstreams refuse at once and draw for minutes. So a call counts as taken once it was not refused for
+ * `takenAfterMs`; to wait for its end would hold the others back for a whole call each time.
  */
 export type Cooldown = {
   readonly untilMs: number
   /** Start of the present window: when the probe went. Absent while cooling. */
   readonly windowMs?: number
-  /** Calls that the upstream did not refuse in this window. */
+  /** Calls of this window that ended without a refusal. */
   readonly granted: number
-  /** Calls allowed in flight in this window. */
-  readonly parallel: number
-  /** Grants of the last full window: the slow-start threshold. */
+  /** Calls taken in the last full window: the slow-start threshold. */
   readonly learned: number
   /** Refusals in a row without a grant between: doubles the cooldown where the upstream names none. */
   readonly refusals: number
@@ -26,6 +27,16 @@ export type Cooldown = {
   readonly slotAtMs: number
   readonly slotMs: number
 }
+
+/** Open calls of the present window, on this channel and model. */
+export type WindowCalls = {
+  /** Too young to tell whether they are taken. */
+  readonly asking: number
+  /** Open for longer than `takenAfterMs`. */
+  readonly taken: number
+}
+
+export const takenAfterMs = 1_500
 
 export type Admission =
   | { readonly kind: 'admitted'; readonly next: Cooldown }
@@ -39,6 +50,7 @@ export type Admission =
 /** Without Retry-After: this, doubled for each refusal that follows without a grant between. */
 const defaultCooldownMs = 1_000
 const defaultCooldownMsMax = 30_000
+const patienceMsMax = 15_000
 const slotMsMin = 10
 const slotMsMax = 10_000
 /** Nobody is told to come back later than this for want of a slot: estimates may be wrong. */
@@ -46,22 +58,25 @@ const slotWaitMsMax = 60_000
 /** A window without refusal for this long ends the slow start: the limit is gone. */
 export const windowQuietMs = 60_000
 
-/**
- * May a call go now? `inFlight`: open attempts on this channel and model. `jitter`: a number in [0, 1).
- */
+/** May a call go now? `jitter`: a number in [0, 1). */
 export function admit(
   state: Cooldown,
-  input: { readonly nowMs: number; readonly inFlight: number; readonly jitter: number },
+  input: { readonly nowMs: number; readonly open: WindowCalls; readonly jitter: number },
 ): Admission {
-  const { nowMs, inFlight, jitter } = input
+  const { nowMs, open, jitter } = input
   if (nowMs < state.untilMs) return waitForSlot(state, nowMs, state.untilMs, 'cooldown', jitter)
-  const windowMs = state.windowMs ?? nowMs
-  const inWindow =
-    state.windowMs === undefined ? { ...state, windowMs, granted: 0, parallel: 1 } : state
-  if (inFlight >= inWindow.parallel) {
+  const inWindow = state.windowMs === undefined ? { ...state, windowMs: nowMs, granted: 0 } : state
+  if (open.asking >= askingMax(inWindow, open)) {
     return waitForSlot(inWindow, nowMs, nowMs + state.slotMs, 'slow_start', jitter)
   }
   return { kind: 'admitted', next: inWindow }
+}
+
+/** How many calls may ask at once: 1, 2, 4, … towards what is known, then 1, 2, 3, … beyond it. */
+function askingMax({ granted, learned }: Cooldown, open: WindowCalls): number {
+  const taken = granted + open.taken
+  if (taken >= learned) return 1 + taken - learned
+  return Math.min(2 ** taken, learned - taken)
 }
 
 function waitForSlot(
@@ -88,55 +103,62 @@ export function refuse(
   input: {
     readonly nowMs: number
     readonly openedAtMs: number
+    /** Open attempts on this channel and model, of whatever window, with the refused one. */
     readonly inFlight: number
+    readonly open: WindowCalls
     readonly retryAfterMs?: number
   },
 ): Cooldown {
-  const { nowMs, openedAtMs, inFlight, retryAfterMs } = input
+  const { nowMs, openedAtMs, inFlight, open, retryAfterMs } = input
   const refusals = (state?.refusals ?? 0) + 1
   const untilMs = nowMs + cooldownMs(retryAfterMs, refusals)
   if (state === undefined) {
     const learned = Math.max(1, inFlight)
     const slotMs = slotMsMin * 5
-    return { untilMs, granted: 0, parallel: 1, learned, refusals, slotAtMs: untilMs, slotMs }
+    return { untilMs, granted: 0, learned, refusals, slotAtMs: untilMs, slotMs }
   }
   if (state.windowMs === undefined || openedAtMs < state.windowMs) {
-    return retryAfterMs === undefined || untilMs <= state.untilMs ? state : { ...state, untilMs }
+    const toldMs = retryAfterMs === undefined ? 0 : nowMs + cooldownMs(retryAfterMs, 1)
+    return toldMs <= state.untilMs ? state : { ...state, untilMs: toldMs }
   }
-  const learned = Math.max(1, state.granted)
+  const took = state.granted + open.taken
+  // A refused probe only says that it was too early.
+  const learned = took === 0 ? state.learned : took
   // The limit as just learned: so many calls between one window's start and the next one's.
   const slotMs = clamp((untilMs - state.windowMs) / learned / 2, slotMsMin, slotMsMax)
-  return { untilMs, granted: 0, parallel: 1, learned, refusals, slotAtMs: untilMs, slotMs }
+  return { untilMs, granted: 0, learned, refusals, slotAtMs: untilMs, slotMs }
 }
 
 function cooldownMs(retryAfterMs: number | undefined, refusals: number): number {
-  const ms = retryAfterMs ?? Math.min(defaultCooldownMs * 2 ** (refusals - 1), defaultCooldownMsMax)
-  return clamp(ms, 0, cooldownMsMax)
+  const unnamedMs = defaultCooldownMs * 2 ** (refusals - 1)
+  if (retryAfterMs === undefined) return Math.min(unnamedMs, defaultCooldownMsMax)
+  // Who limits calls in flight names a time that knows nothing of how long ours will take.
+  const patienceMs = refusals === 1 ? 0 : defaultCooldownMs * 1.5 ** (refusals - 1)
+  return clamp(retryAfterMs, Math.min(patienceMs, patienceMsMax), cooldownMsMax)
 }
 
 /**
- * The upstream took a call (whatever became of it). `undefined`: the limit has not been felt for a
+ * A call ended without a refusal (whatever became of it). `undefined`: the limit has not been felt for a
  * while, the state may be forgotten.
  */
 export function grant(
   state: Cooldown,
-  input: { readonly nowMs: number; readonly openedAtMs: number; readonly concurrencyMax: number },
+  input: {
+    readonly nowMs: number
+    readonly openedAtMs: number
+    readonly open: WindowCalls
+    readonly concurrencyMax: number
+  },
 ): Cooldown | undefined {
-  const { nowMs, openedAtMs, concurrencyMax } = input
+  const { nowMs, openedAtMs, open, concurrencyMax } = input
   if (state.windowMs === undefined || openedAtMs < state.windowMs) return state
-  if (nowMs - state.windowMs > windowQuietMs || state.parallel >= concurrencyMax) return undefined
-  const granted = state.granted + 1
-  const taken = { ...state, granted, refusals: 0 }
-  if (granted < state.learned) {
-    return {
-      ...taken,
-      parallel: Math.min(state.parallel * 2, state.learned - granted, concurrencyMax),
-    }
-  }
-  if (granted === state.learned) return { ...taken, parallel: 1 }
+  if (nowMs - state.windowMs > windowQuietMs) return undefined
+  const next = { ...state, granted: state.granted + 1, refusals: 0 }
+  const beyond = next.granted + open.taken - next.learned
+  if (beyond >= concurrencyMax) return undefined
+  if (beyond <= 0) return next
   // Beyond what was known: ask for more, a little faster each time.
-  const slotMs = clamp(state.slotMs * 0.8, slotMsMin, slotMsMax)
-  return { ...taken, parallel: state.parallel + 1, slotMs }
+  return { ...next, slotMs: clamp(state.slotMs * 0.8, slotMsMin, slotMsMax) }
 }
 
 function clamp(value: number, least: number, most: number): number {

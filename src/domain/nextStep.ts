@@ -1,5 +1,5 @@
 import type { Channel } from './channel.ts'
-import type { Cooldown } from './cooldown.ts'
+import type { Cooldown, WindowCalls } from './cooldown.ts'
 import { admit } from './cooldown.ts'
 import { refusalsMax, syncCooldownWaitMsMax } from './limits.ts'
 import type { PastAttempt } from './pastAttempt.ts'
@@ -14,6 +14,7 @@ export type ChannelState = {
   /** Open attempts with a live lease: on the channel, and on the task's model there. */
   readonly inFlight: number
   readonly inFlightOfModel: number
+  readonly open: WindowCalls
   /** Tasks in line for a place on the channel whose turn comes before this one's (design 1.14). */
   readonly ahead: number
   readonly cooldown?: Cooldown
@@ -131,7 +132,7 @@ function tryChannel(
   }
   if (cooldown === undefined) return { kind: 'call', channel }
   const { nowMs, jitter } = facts
-  const admission = admit(cooldown, { nowMs, inFlight: state.inFlightOfModel, jitter })
+  const admission = admit(cooldown, { nowMs, open: state.open, jitter })
   if (admission.kind === 'admitted') return { kind: 'call', channel, cooldown: admission.next }
   const { delayMs, reason, next } = admission
   return { kind: 'wait', delayMs, reason, channel: channel.name, cooldown: next }

@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg'
 import type { Channel } from '../domain/channel.ts'
 import type { Cooldown } from '../domain/cooldown.ts'
+import { takenAfterMs } from '../domain/cooldown.ts'
 import type { ModelId } from '../domain/models.ts'
 import type { ChannelState } from '../domain/nextStep.ts'
 
@@ -9,11 +10,12 @@ type StateRow = {
   readonly paused: boolean
   readonly inFlight: number
   readonly inFlightOfModel: number
+  readonly asking: number
+  readonly taken: number
   readonly ahead: number
   readonly untilMs: number | null
   readonly windowMs: number | null
   readonly granted: number | null
-  readonly parallel: number | null
   readonly learned: number | null
   readonly refusals: number | null
   readonly slotAtMs: number | null
@@ -38,7 +40,7 @@ export async function lockChannelStates(
   const { rows } = await client.query<StateRow>({
     name: 'channel-states',
     text: statesSql,
-    values: [names, model, asking?.taskId, asking?.accountId, asking?.sync],
+    values: [names, model, asking?.taskId, asking?.accountId, asking?.sync, takenAfterMs],
   })
   const byName = new Map(rows.map((row) => [row.name, row]))
   return channels.map((channel) => stateOf(channel, byName.get(channel.name)))
@@ -51,6 +53,7 @@ function stateOf(channel: Channel, row: StateRow | undefined): ChannelState {
     paused: row?.paused ?? false,
     inFlight: row?.inFlight ?? 0,
     inFlightOfModel: row?.inFlightOfModel ?? 0,
+    open: { asking: row?.asking ?? 0, taken: row?.taken ?? 0 },
     ahead: row?.ahead ?? 0,
     ...(cooldown === undefined ? {} : { cooldown }),
   }
@@ -62,7 +65,6 @@ function cooldownOf(row: StateRow): Cooldown | undefined {
     untilMs: row.untilMs,
     ...(row.windowMs === null ? {} : { windowMs: row.windowMs }),
     granted: row.granted ?? 0,
-    parallel: row.parallel ?? 1,
     learned: row.learned ?? 1,
     refusals: row.refusals ?? 0,
     slotAtMs: row.slotAtMs ?? row.untilMs,
@@ -85,13 +87,7 @@ const statesSql = `
     group by a.channel, t.account_id
   )
   select c.name, c.paused_at is not null as paused,
-    (select count(*) from attempt a
-      where a.channel = c.name and a.closed_at is null and a.lease_until > clock_timestamp()
-    )::int as "inFlight",
-    (select count(*) from attempt a
-      where a.channel = c.name and a.model = $2 and a.closed_at is null
-        and a.lease_until > clock_timestamp()
-    )::int as "inFlightOfModel",
+    calls."inFlight", calls."inFlightOfModel", calls.asking, calls.taken,
     (select count(*) from place_line w
       where w.channel = c.name and w.task_id <> $3 and w.present_until > clock_timestamp()
         and (
@@ -110,8 +106,18 @@ const statesSql = `
     )::int as ahead,
     (extract(epoch from d.until_at) * 1000)::float8 as "untilMs",
     (extract(epoch from d.window_at) * 1000)::float8 as "windowMs",
-    d.granted, d.parallel, d.learned, d.refusals,
+    d.granted, d.learned, d.refusals,
     (extract(epoch from d.slot_at) * 1000)::float8 as "slotAtMs",
     d.slot_ms as "slotMs"
-  from channel c left join cooldown d on d.channel = c.name and d.model = $2
+  from channel c left join cooldown d on d.channel = c.name and d.model = $2,
+    lateral (
+      select count(*)::int as "inFlight",
+        (count(*) filter (where a.model = $2))::int as "inFlightOfModel",
+        (count(*) filter (where a.model = $2 and a.opened_at >= d.window_at
+          and a.opened_at > clock_timestamp() - $6 * interval '1 millisecond'))::int as asking,
+        (count(*) filter (where a.model = $2 and a.opened_at >= d.window_at
+          and a.opened_at <= clock_timestamp() - $6 * interval '1 millisecond'))::int as taken
+      from attempt a
+      where a.channel = c.name and a.closed_at is null and a.lease_until > clock_timestamp()
+    ) calls
   where c.name = any($1)`

@@ -36,6 +36,7 @@ export async function noteOutcome(client: PoolClient, noted: NotedOutcome): Prom
 async function learn(client: PoolClient, noted: NotedOutcome): Promise<void> {
   const { channel, model, openedAtMs, retryAfterMs } = noted
   const [state] = await lockChannelStates(client, [channel], model)
+  const open = state?.open ?? { asking: 0, taken: 0 }
   const nowMs = await databaseNowMs(client)
   const key = { channel: channel.name, model }
   if (noted.class === 'refused') {
@@ -45,12 +46,14 @@ async function learn(client: PoolClient, noted: NotedOutcome): Promise<void> {
       nowMs,
       openedAtMs,
       inFlight,
+      open,
       ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     }
     await saveCooldown(client, key, refuse(state?.cooldown, input))
   } else if (state?.cooldown !== undefined) {
     const { concurrencyMax } = channel
-    await saveCooldown(client, key, grant(state.cooldown, { nowMs, openedAtMs, concurrencyMax }))
+    const input = { nowMs, openedAtMs, open, concurrencyMax }
+    await saveCooldown(client, key, grant(state.cooldown, input))
   }
 }
 

@@ -23,7 +23,6 @@ export async function saveCooldown(
       cooldown.untilMs,
       cooldown.windowMs ?? null,
       cooldown.granted,
-      cooldown.parallel,
       cooldown.learned,
       cooldown.refusals,
       cooldown.slotAtMs,
@@ -33,11 +32,11 @@ export async function saveCooldown(
 }
 
 const saveSql = `
-  insert into cooldown (channel, model, until_at, window_at, granted, parallel, learned, refusals,
+  insert into cooldown (channel, model, until_at, window_at, granted, learned, refusals,
     slot_at, slot_ms)
-  values ($1, $2, to_timestamp($3::float8 / 1000), to_timestamp($4::float8 / 1000), $5, $6, $7, $8,
-    to_timestamp($9::float8 / 1000), $10)
+  values ($1, $2, to_timestamp($3::float8 / 1000), to_timestamp($4::float8 / 1000), $5, $6, $7,
+    to_timestamp($8::float8 / 1000), $9)
   on conflict (channel, model) do update set
     until_at = excluded.until_at, window_at = excluded.window_at, granted = excluded.granted,
-    parallel = excluded.parallel, learned = excluded.learned, refusals = excluded.refusals,
+    learned = excluded.learned, refusals = excluded.refusals,
     slot_at = excluded.slot_at, slot_ms = excluded.slot_ms`

@@ -6,47 +6,71 @@ import { cooldownMsMax } from '../../src/domain/limits.ts'
 const cooling: Cooldown = {
   untilMs: 10_000,
   granted: 0,
-  parallel: 1,
   learned: 8,
   refusals: 1,
   slotAtMs: 10_000,
   slotMs: 100,
 }
 const ramping: Cooldown = { ...cooling, windowMs: 10_000 }
+const none = { asking: 0, taken: 0 }
+
+/** How many calls may ask at once when so many of this window are known to be taken. */
+function askable({ granted, taken = 0 }: { granted: number; taken?: number }): number {
+  for (let asking = 0; ; asking += 1) {
+    const open = { asking, taken }
+    const { kind } = admit({ ...ramping, granted }, { nowMs: 10_500, open, jitter: 0 })
+    if (kind === 'wait') return asking
+  }
+}
 
 describe('a cooldown', () => {
   it('admits nothing before its end and hands out slots one after the other', () => {
-    const first = admit(cooling, { nowMs: 7_000, inFlight: 0, jitter: 0 })
+    const first = admit(cooling, { nowMs: 7_000, open: none, jitter: 0 })
     expect(first).toMatchObject({ kind: 'wait', reason: 'cooldown', delayMs: 3_000 })
-    const second = admit(first.next, { nowMs: 7_000, inFlight: 0, jitter: 0 })
+    const second = admit(first.next, { nowMs: 7_000, open: none, jitter: 0 })
     expect(second).toMatchObject({ kind: 'wait', delayMs: 3_100 })
   })
 
   it('lets one probe go when it ends, and no second beside it', () => {
-    const probe = admit(cooling, { nowMs: 10_001, inFlight: 0, jitter: 0 })
+    const probe = admit(cooling, { nowMs: 10_001, open: none, jitter: 0 })
     expect(probe.kind).toBe('admitted')
-    const second = admit(probe.next, { nowMs: 10_002, inFlight: 1, jitter: 0 })
+    const second = admit(probe.next, { nowMs: 10_002, open: { asking: 1, taken: 0 }, jitter: 0 })
     expect(second).toMatchObject({ kind: 'wait', reason: 'slow_start' })
   })
 
-  it('doubles the calls in flight with each grant, never beyond what the last window gave', () => {
-    const parallel: number[] = []
-    let state: Cooldown | undefined = ramping
-    for (let calls = 0; calls < 8 && state !== undefined; calls += 1) {
-      state = grant(state, { nowMs: 10_500, openedAtMs: 10_001, concurrencyMax: 50 })
-      if (state !== undefined) parallel.push(state.parallel)
-    }
-    expect(parallel).toEqual([2, 4, 5, 4, 3, 2, 1, 1])
+  it('doubles the calls that may ask with each one taken, never beyond what the last window gave', () => {
+    expect([0, 1, 2, 3, 4, 5, 6, 7].map((granted) => askable({ granted }))).toEqual([
+      1, 2, 4, 5, 4, 3, 2, 1,
+    ])
   })
 
   it('asks for one call more at a time beyond the known limit', () => {
-    const known = { ...ramping, granted: 8, parallel: 1 }
-    const input = { nowMs: 10_500, openedAtMs: 10_001, concurrencyMax: 50 }
-    expect(grant(known, input)).toMatchObject({ granted: 9, parallel: 2, slotMs: 80 })
+    expect([8, 9, 10].map((granted) => askable({ granted }))).toEqual([1, 2, 3])
+    const known = { ...ramping, granted: 8 }
+    const input = { nowMs: 10_500, openedAtMs: 10_001, open: none, concurrencyMax: 50 }
+    expect(grant(known, input)).toMatchObject({ granted: 9, slotMs: 80 })
+  })
+
+  it('takes a call that is not refused for a while as taken, long before it ends', () => {
+    expect(askable({ granted: 0, taken: 3 })).toBe(5)
+    expect(askable({ granted: 4, taken: 6 })).toBe(3)
+    const refused = { nowMs: 12_000, openedAtMs: 11_900, inFlight: 7, retryAfterMs: 3_000 }
+    const next = refuse({ ...ramping, granted: 4 }, { ...refused, open: { asking: 1, taken: 6 } })
+    expect(next).toMatchObject({ learned: 10, granted: 0 })
+  })
+
+  it('keeps what it learned when its probe is refused', () => {
+    const early = { nowMs: 10_100, openedAtMs: 10_050, inFlight: 1, open: none, retryAfterMs: 500 }
+    expect(refuse(ramping, early)).toMatchObject({ learned: 8 })
   })
 
   it('is forgotten when its limit was not felt for a while', () => {
-    const input = { nowMs: 10_001 + windowQuietMs, openedAtMs: 10_001, concurrencyMax: 50 }
+    const input = {
+      nowMs: 10_001 + windowQuietMs,
+      openedAtMs: 10_001,
+      open: none,
+      concurrencyMax: 50,
+    }
     expect(grant(ramping, input)).toBeUndefined()
   })
 
@@ -56,6 +80,7 @@ describe('a cooldown', () => {
       nowMs: 12_000,
       openedAtMs: 11_900,
       inFlight: 1,
+      open: none,
       retryAfterMs: 3_000,
     })
     expect(next).toMatchObject({ untilMs: 15_000, learned: 10, slotMs: 250, granted: 0 })
@@ -63,7 +88,7 @@ describe('a cooldown', () => {
   })
 
   it('takes a late refusal of an earlier window as a longer wait and no lesson', () => {
-    const late = { nowMs: 12_000, openedAtMs: 9_000, inFlight: 1, retryAfterMs: 9_000 }
+    const late = { nowMs: 12_000, openedAtMs: 9_000, inFlight: 1, open: none, retryAfterMs: 9_000 }
     expect(refuse(ramping, late)).toEqual({ ...ramping, untilMs: 21_000 })
     expect(refuse(ramping, { ...late, nowMs: 9_500, retryAfterMs: 100 })).toBe(ramping)
   })
@@ -73,23 +98,48 @@ describe('a cooldown', () => {
     let state: Cooldown | undefined
     let nowMs = 0
     for (let refusals = 0; refusals < 7; refusals += 1) {
-      state = refuse(state, { nowMs, openedAtMs: nowMs, inFlight: 1 })
+      state = refuse(state, { nowMs, openedAtMs: nowMs, inFlight: 1, open: none })
       lengths.push(state.untilMs - nowMs)
       nowMs = state.untilMs + 1
-      const probe = admit(state, { nowMs, inFlight: 0, jitter: 0 })
+      const probe = admit(state, { nowMs, open: none, jitter: 0 })
       state = probe.next
     }
     expect(lengths).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000])
   })
 
+  it('is more patient than a Retry-After that proved too early again and again', () => {
+    const lengths: number[] = []
+    let state: Cooldown | undefined
+    let nowMs = 0
+    for (let refusals = 0; refusals < 9; refusals += 1) {
+      state = refuse(state, {
+        nowMs,
+        openedAtMs: nowMs,
+        inFlight: 1,
+        open: none,
+        retryAfterMs: 2_000,
+      })
+      lengths.push(Math.round(state.untilMs - nowMs))
+      nowMs = state.untilMs + 1
+      state = admit(state, { nowMs, open: none, jitter: 0 }).next
+    }
+    expect(lengths).toEqual([2_000, 2_000, 2_250, 3_375, 5_063, 7_594, 11_391, 15_000, 15_000])
+  })
+
   it('believes no Retry-After beyond fifteen minutes', () => {
-    const year = { nowMs: 0, openedAtMs: 0, inFlight: 1, retryAfterMs: 365 * 86_400_000 }
+    const year = {
+      nowMs: 0,
+      openedAtMs: 0,
+      inFlight: 1,
+      open: none,
+      retryAfterMs: 365 * 86_400_000,
+    }
     expect(refuse(undefined, year).untilMs).toBe(cooldownMsMax)
   })
 
   it('folds a queue of slots that lies too far ahead back to now', () => {
     const far = { ...cooling, slotAtMs: 400_000 }
-    const admission = admit(far, { nowMs: 9_000, inFlight: 0, jitter: 0 })
+    const admission = admit(far, { nowMs: 9_000, open: none, jitter: 0 })
     expect(admission).toMatchObject({ kind: 'wait', delayMs: 1_000 })
   })
 })

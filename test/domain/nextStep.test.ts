@@ -25,6 +25,7 @@ function state(name: string, known: Partial<ChannelState> = {}): ChannelState {
     paused: false,
     inFlight: 0,
     inFlightOfModel: 0,
+    open: { asking: 0, taken: 0 },
     ahead: 0,
     ...known,
   }
@@ -50,7 +51,6 @@ function facts(known: Partial<TaskFacts> = {}): TaskFacts {
 const cooldown = {
   untilMs: nowMs + 20_000,
   granted: 0,
-  parallel: 1,
   learned: 1,
   refusals: 1,
   slotAtMs: nowMs + 20_000,

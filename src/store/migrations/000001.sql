@@ -181,7 +181,6 @@ create table cooldown (
   until_at timestamptz not null,
   window_at timestamptz,
   granted integer not null default 0,
-  parallel integer not null default 1,
   learned integer not null default 1,
   refusals integer not null default 0,
   slot_at timestamptz not null,

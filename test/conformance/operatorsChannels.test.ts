@@ -108,12 +108,16 @@ describe('a channel that the operator pauses', () => {
       expect(await json('task', 'cancel', taskId)).toEqual({ cancelled: true })
       expect(await client.ended(taskId)).toMatchObject({ error: { code: 'cancelled' } })
       expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'release'])
-      await until('a Cancelled run', async () =>
-        (await runStatus(service.temporal, taskId)) === 'CANCELLED' ? true : undefined,
+      // Temporal may have given it to the killed worker, and waits 10 s for that one.
+      await until(
+        'a Cancelled run',
+        async () =>
+          (await runStatus(service.temporal, taskId)) === 'CANCELLED' ? true : undefined,
+        40_000,
       )
     }
     expect(await json('channel', 'resume', 'a-main')).toMatchObject(active)
-  })
+  }, 90_000)
 })
 
 describe('a channel that cools down', () => {

@@ -1,15 +1,10 @@
-import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
-import type { CapabilityTable } from './domain/capabilities.ts'
-import { builtInCapabilities } from './domain/capabilities.ts'
-import type { Channel } from './domain/channel.ts'
-import type { ModelId } from './domain/models.ts'
-import { modelIds } from './domain/models.ts'
-import type { OperatorFile } from './schema/operatorFile.ts'
-import { operatorFile } from './schema/operatorFile.ts'
+import { ConfigError, explainIssues } from './config/configError.ts'
+import type { Environment } from './config/environment.ts'
+import type { Secret } from './config/secrets.ts'
+import { readSecrets } from './config/secrets.ts'
 
 /**
  * The one reader of the environment (design section 3 lists every variable). Libraries read their own:
@@ -46,16 +41,8 @@ export type Config = {
   readonly otlpEndpoint: string | undefined
 }
 
-/** The first of a list makes, all of them verify: so secrets are rotated without an outage. */
-export type Secret = { readonly id: string; readonly secret: string }
-
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
-
-/** A message for the operator that names the variable or the path in the file; no stack is of use. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError'
-}
 
 const port = (fallback: number) => z.coerce.number().int().min(0).max(65_535).default(fallback)
 const whole = (fallback: number, least: number, most: number) =>
@@ -92,9 +79,7 @@ const variables = z.object({
   OTEL_EXPORTER_OTLP_ENDPOINT: z.url().optional(),
 })
 
-export type Environment = Readonly<Record<string, string | undefined>>
-
-/** What `npm start` hands on to the programs it starts, as it got it itself. */
+/** The variables of this process as it got them: for what reads others than `readConfig` does. */
 export function inheritedEnvironment(): Record<string, string> {
   return Object.fromEntries(
     Object.entries(process.env).flatMap(([name, value]) =>
@@ -109,7 +94,7 @@ export function readConfig(environment: Environment = process.env): Config {
     Object.entries(environment).filter(([, value]) => value !== ''),
   )
   const read = variables.safeParse(present)
-  if (!read.success) throw new ConfigError(explain(read.error))
+  if (!read.success) throw new ConfigError(explainIssues(read.error))
   const given = read.data
   const dataDir = resolve(given.DATA_DIR)
   return {
@@ -129,8 +114,8 @@ export function readConfig(environment: Environment = process.env): Config {
     postgresPort: given.POSTGRES_PORT,
     simulatorPort: given.SIMULATOR_PORT,
     blobStoreUrl: given.BLOB_STORE ?? pathToFileURL(join(dataDir, 'blobs')).href,
-    signingKeys: secrets('SIGNING_KEYS', given.SIGNING_KEYS),
-    keyPeppers: secrets('KEY_PEPPER', given.KEY_PEPPER),
+    signingKeys: readSecrets('SIGNING_KEYS', given.SIGNING_KEYS),
+    keyPeppers: readSecrets('KEY_PEPPER', given.KEY_PEPPER),
     operatorFilePath: given.DARKROOM_CONFIG,
     ingressLimitBytes: given.INGRESS_LIMIT_BYTES,
     retentionSeconds: given.RETENTION_SECONDS,
@@ -143,125 +128,10 @@ export function readConfig(environment: Environment = process.env): Config {
   }
 }
 
-/** File in DATA_DIR where a running `npm start` leaves the variables of its processes (mode 0600). */
-export const runtimeFileName = 'runtime.json'
-
-const runtimeFile = z.object({ environment: z.record(z.string(), z.string()) })
-
-/**
- * The environment with what a running `npm start` on the same DATA_DIR left in `runtime.json` behind it:
- * so the CLI finds the stack without being told. What is set wins.
- */
-export function withRuntimeFile(environment: Environment = process.env): Environment {
-  const path = join(resolve(environment['DATA_DIR'] ?? '.data'), runtimeFileName)
-  let content: string
-  try {
-    content = readFileSync(path, 'utf8')
-  } catch {
-    return environment
-  }
-  const read = runtimeFile.safeParse(JSON.parse(content))
-  if (!read.success) throw new ConfigError(`${path} is not a file that \`npm start\` wrote`)
-  const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''))
-  return { ...read.data.environment, ...set }
-}
-
 /** The value of a variable that this process cannot do without. Throws `ConfigError` naming it. */
 export function required<Value>(value: Value | undefined, variable: string): Value {
   if (value === undefined) {
     throw new ConfigError(`${variable} is not set. \`npm start\` sets it for its own processes.`)
   }
   return value
-}
-
-/** The operator's file, checked, with each channel's credential taken from its variable. */
-export type Operation = {
-  readonly channels: readonly Channel[]
-  readonly prices: OperatorFile['prices']
-  readonly capabilities: CapabilityTable
-}
-
-/** A credential that is none of this would fail every call, and look like an upstream that is away. */
-const headerText = /^[\x20-\x7e]*$/
-
-/** Throws `ConfigError` naming the file and the path in it. `withKeys` false: the API needs no credentials. */
-export function readOperation(
-  path: string,
-  options: { readonly withKeys: boolean },
-  environment: Environment = process.env,
-): Operation {
-  const file = parseOperatorFile(path)
-  const channels = file.channels.map(
-    ({ apiKeyEnv, timeoutSeconds, ...channel }, index): Channel => {
-      const apiKey = environment[apiKeyEnv]
-      if (options.withKeys && (apiKey === undefined || apiKey === '')) {
-        throw new ConfigError(
-          `${path}: channels[${index}].apiKeyEnv names ${apiKeyEnv}, which is not set`,
-        )
-      }
-      if (!headerText.test(apiKey ?? '')) {
-        throw new ConfigError(
-          `${apiKeyEnv} holds what no HTTP header can carry, such as a line end`,
-        )
-      }
-      return { ...channel, apiKey: apiKey ?? '', timeoutMs: timeoutSeconds * 1000 }
-    },
-  )
-  return { channels, prices: file.prices, capabilities: overridden(file.capabilities) }
-}
-
-function parseOperatorFile(path: string): OperatorFile {
-  let content: unknown
-  try {
-    content = JSON.parse(readFileSync(path, 'utf8'))
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : 'unreadable'
-    throw new ConfigError(`DARKROOM_CONFIG: cannot read ${path}: ${reason}`)
-  }
-  const parsed = operatorFile.safeParse(content)
-  if (!parsed.success) throw new ConfigError(`DARKROOM_CONFIG: ${path}: ${explain(parsed.error)}`)
-  return parsed.data
-}
-
-function overridden(overrides: OperatorFile['capabilities']): CapabilityTable {
-  const merged = (model: ModelId) => {
-    const override = Object.entries(overrides[model] ?? {}).filter(
-      ([, value]) => value !== undefined,
-    )
-    return { ...builtInCapabilities[model], ...Object.fromEntries(override) }
-  }
-  const table = Object.fromEntries(modelIds.map((model) => [model, merged(model)]))
-  return { ...builtInCapabilities, ...table }
-}
-
-/** `id:secret,id:secret`, or a lone secret, whose id is then derived from it. At least 16 characters each. */
-function secrets(variable: string, value: string | undefined): readonly Secret[] | undefined {
-  if (value === undefined) return undefined
-  return value.split(',').map((item) => {
-    const colon = item.indexOf(':')
-    const secret = item.slice(colon + 1).trim()
-    if (secret.length < 16)
-      throw new ConfigError(`${variable}: each secret needs 16 characters or more`)
-    const digest = createHash('sha256').update(secret).digest('hex')
-    const id = colon > 0 ? item.slice(0, colon).trim() : digest.slice(0, 8)
-    if (!/^[0-9A-Za-z]{1,16}$/.test(id)) {
-      throw new ConfigError(`${variable}: an id is 1 to 16 letters or digits`)
-    }
-    return { id, secret }
-  })
-}
-
-/** One line per fault, each beginning with the variable or the path in the file. */
-function explain(error: z.ZodError): string {
-  const path = (parts: readonly PropertyKey[]) =>
-    parts.reduce<string>(
-      (text, part) =>
-        typeof part === 'number'
-          ? `${text}[${part}]`
-          : text === ''
-            ? String(part)
-            : `${text}.${String(part)}`,
-      '',
-    )
-  return error.issues.map((issue) => `${path(issue.path)}: ${issue.message}`).join('\n')
 }

@@ -1,6 +1,6 @@
 import type { Service } from './dev/start.ts'
 import { startService } from './dev/start.ts'
-import { ConfigError } from './config.ts'
+import { ConfigError } from './config/configError.ts'
 import { isStartFailure } from './dev/stack/startFailure.ts'
 
 /** `npm start`: the whole service on one machine, until Ctrl-C or SIGTERM; at once on the second. */

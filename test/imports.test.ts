@@ -44,7 +44,8 @@ const rules: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/telemetry': ['src/domain', 'pino', 'prom-client', '@opentelemetry', '@temporalio', 'node'],
   'src/cli': ['src/tasks', 'src/domain', 'commander', 'node'],
-  'src/config.ts': ['src/domain', 'src/schema/operatorFile.ts', 'zod', 'node'],
+  'src/config.ts': ['src/config', 'zod', 'node'],
+  'src/config': ['src/domain', 'src/schema/operatorFile.ts', 'zod', 'node'],
 }
 
 const rooms = Object.keys(rules)

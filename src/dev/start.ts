@@ -2,13 +2,9 @@ import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
-import {
-  ConfigError,
-  inheritedEnvironment,
-  readConfig,
-  required,
-  runtimeFileName,
-} from '../config.ts'
+import { inheritedEnvironment, readConfig, required } from '../config.ts'
+import { ConfigError } from '../config/configError.ts'
+import { runtimeFileName } from '../config/runtimeFile.ts'
 import { createPool } from '../store/createPool.ts'
 import { migrate } from '../store/migrate.ts'
 import { connectTemporal } from '../temporal/connect.ts'

@@ -4,14 +4,16 @@ import type { CancelTask, Parts } from '../cli/context.ts'
 import type { CliStreams } from '../cli/runCli.ts'
 import { runCli } from '../cli/runCli.ts'
 import type { Config } from '../config.ts'
+import type { Operation } from '../config/operation.ts'
 import { cliDatabase } from './cliDatabase.ts'
 import { cancelWorkflowOf, fetchHistoryOf, migrateTemporal } from './cliTemporal.ts'
 
 /** Runs one command of the operator over the parts that it asks for; answers its exit code. */
 export async function operate(args: readonly string[], streams: CliStreams): Promise<number> {
   const config = once(async () => {
-    const { readConfig, withRuntimeFile } = await import('../config.ts')
-    return readConfig(withRuntimeFile())
+    const { inheritedEnvironment, readConfig } = await import('../config.ts')
+    const { withRuntimeFile } = await import('../config/runtimeFile.ts')
+    return readConfig(withRuntimeFile(inheritedEnvironment()))
   })
   const database = cliDatabase(config)
   try {
@@ -60,8 +62,7 @@ function createParts(
       if (operatorFilePath === undefined) {
         return (await import('../domain/capabilities.ts')).builtInCapabilities
       }
-      const { readOperation } = await import('../config.ts')
-      return readOperation(operatorFilePath, { withKeys: false }).capabilities
+      return (await operationAt(operatorFilePath)).capabilities
     },
     channels: async () =>
       (await import('../store/channels.ts')).createChannelAdmin(await database.pool()),
@@ -90,10 +91,10 @@ async function cancelTaskBy(config: Config, pool: Pool): Promise<CancelTask> {
 
 /** Price and time limits as the API would set them: from the operator's file, which must be at hand. */
 async function retryTerms(config: Config) {
-  const { readOperation, required } = await import('../config.ts')
+  const { required } = await import('../config.ts')
   const { priceList } = await import('../domain/prices.ts')
   const path = required(config.operatorFilePath, 'DARKROOM_CONFIG')
-  const { channels, prices } = readOperation(path, { withKeys: false })
+  const { channels, prices } = await operationAt(path)
   return {
     prices: priceList(prices),
     taskDeadlineMs: config.taskDeadlineSeconds * 1_000,
@@ -103,6 +104,12 @@ async function retryTerms(config: Config) {
         ...channels.filter((channel) => channel.family === family).map((one) => one.timeoutMs),
       ),
   }
+}
+
+async function operationAt(path: string): Promise<Operation> {
+  const { inheritedEnvironment } = await import('../config.ts')
+  const { readOperation } = await import('../config/operation.ts')
+  return readOperation(path, { withKeys: false }, inheritedEnvironment())
 }
 
 function once<Value>(make: () => Promise<Value>): () => Promise<Value> {

@@ -3,8 +3,11 @@ import { tmpdir } from 'node:os'
 import type { Pool } from 'pg'
 import type { OpenBlobStore } from '../blobs/openBlobStore.ts'
 import { openBlobStore } from '../blobs/openBlobStore.ts'
-import type { Config, Operation } from '../config.ts'
-import { ConfigError, readOperation, required } from '../config.ts'
+import type { Config } from '../config.ts'
+import { inheritedEnvironment, required } from '../config.ts'
+import { ConfigError } from '../config/configError.ts'
+import type { Operation } from '../config/operation.ts'
+import { readOperation } from '../config/operation.ts'
 import { priceList, unpricedCombinations } from '../domain/prices.ts'
 import type { Price } from '../domain/prices.ts'
 import { createPool } from '../store/createPool.ts'
@@ -67,7 +70,7 @@ export async function openInstallation(
 
 function pricedOperation(config: Config, options: InstallationOptions): Installation['operation'] {
   const path = required(config.operatorFilePath, 'DARKROOM_CONFIG')
-  const operation = readOperation(path, options)
+  const operation = readOperation(path, options, inheritedEnvironment())
   const prices = priceList(operation.prices)
   const unpriced = unpricedCombinations(prices, operation.capabilities)
   if (unpriced.length > 0) {

@@ -1,5 +1,6 @@
 import type { Config } from '../config.ts'
-import { ConfigError, readConfig } from '../config.ts'
+import { readConfig } from '../config.ts'
+import { ConfigError } from '../config/configError.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { createLogger } from '../telemetry/logger.ts'
 

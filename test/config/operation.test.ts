@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { readOperation } from '../src/config.ts'
-import { tempFolder } from './support/tempFolder.ts'
+import { readOperation } from '../../src/config/operation.ts'
+import { tempFolder } from '../support/tempFolder.ts'
 
 function withCredential(credential: string) {
   const path = join(tempFolder(), 'operator.json')

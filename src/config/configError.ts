@@ -1,0 +1,18 @@
+import type { z } from 'zod'
+
+/** A message for the operator that names the variable or the path in the file; no stack is of use. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+}
+
+/** One line per fault, each beginning with the variable or the path in the file. */
+export function explainIssues(error: z.ZodError): string {
+  return error.issues.map((issue) => `${pathText(issue.path)}: ${issue.message}`).join('\n')
+}
+
+function pathText(parts: readonly PropertyKey[]): string {
+  return parts.reduce<string>((text, part) => {
+    if (typeof part === 'number') return `${text}[${part}]`
+    return text === '' ? String(part) : `${text}.${String(part)}`
+  }, '')
+}

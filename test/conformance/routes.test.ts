@@ -1,0 +1,151 @@
+import sharp from 'sharp'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Client } from '../support/client.ts'
+import { createClient } from '../support/client.ts'
+import { stackStartMsMax } from '../support/embeddedStack.ts'
+import { redPixelPng } from '../support/images.ts'
+import { editBody, generateBody, inputImage } from '../support/requestBodies.ts'
+import type { TestService } from '../support/service.ts'
+import { startTestService } from '../support/service.ts'
+import * as call from '../support/syncCalls.ts'
+
+let service: TestService
+let client: Client
+beforeAll(async () => {
+  // Nothing here needs a worker: what is accepted may wait, and no call that waits is accepted.
+  service = await startTestService({ workers: 0 })
+  client = createClient(service.url, (await service.account()).secret)
+}, stackStartMsMax)
+afterAll(() => service.stop())
+
+const contents = (text: string) => ({ contents: [{ parts: [{ text }] }] })
+
+/** Every route that makes a task, with a legal body. */
+const routes: readonly (readonly [string, (by: Client, prompt?: string) => Promise<Response>])[] = [
+  ['a submit', (by, prompt = 'x') => by.submit(generateBody({ prompt }))],
+  ['generations', (by, prompt = 'x') => call.generate(by, { prompt })],
+  ['edits', (by, prompt = 'x') => call.edit(by, { prompt })],
+  ['generateContent', (by, prompt = 'x') => call.content(by, 'generateContent', contents(prompt))],
+  [
+    'asyncGenerateContent',
+    (by, prompt = 'x') => call.content(by, 'asyncGenerateContent', contents(prompt)),
+  ],
+]
+
+async function errorOf(answer: Response): Promise<Record<string, unknown>> {
+  const body: unknown = await answer.json()
+  return Object(body).error
+}
+
+const message = expect.any(String)
+
+describe('every route that makes a task', () => {
+  it.each(routes)('wants a key: %s', async (_what, send) => {
+    const answer = await send(createClient(service.url, `sk-${'x'.repeat(48)}`))
+    expect(answer.status).toBe(401)
+    expect(await errorOf(answer)).toMatchObject({ code: 'invalid_api_key' })
+  })
+
+  it.each(routes)('is 403 for an account without balance: %s', async (_what, send) => {
+    const answer = await send(createClient(service.url, (await service.account(0)).secret))
+    expect(answer.status).toBe(403)
+    const code = 'insufficient_user_quota'
+    expect(await errorOf(answer)).toEqual({ message, type: 'new_api_error', param: '', code })
+  })
+
+  it('is 413 beyond the ingress limit, which the operator sets', async () => {
+    const small = await service.startApi({ INGRESS_LIMIT_BYTES: '2048' })
+    const by = createClient(small.url, client.authorization.replace('Bearer ', ''))
+    const code = 'read_request_body_failed'
+    for (const [what, send] of routes) {
+      const answer = await send(by, 'x'.repeat(4096))
+      expect([what, answer.status]).toEqual([what, 413])
+      expect(await errorOf(answer)).toEqual({ message, type: 'new_api_error', param: '', code })
+    }
+    expect((await by.submit(generateBody())).status).toBe(202)
+  })
+})
+
+describe('a synchronous image request', () => {
+  const wrong = [
+    ['an unknown model', { model: 'familyc-1' }, 'model_not_found', 'model'],
+    ['a model of family A', { model: 'familya-3-pro-image' }, 'model_not_found', 'model'],
+    ['an empty prompt', { prompt: '' }, 'invalid_value', 'prompt'],
+    ['another size', { size: '512x512' }, 'invalid_value', 'size'],
+    ['another quality', { quality: 'best' }, 'invalid_value', 'quality'],
+    ['two images', { n: '2' }, 'invalid_value', 'n'],
+    ['an aspect ratio', { aspect_ratio: '1:1' }, 'unknown_parameter', 'aspect_ratio'],
+  ] as const
+
+  it.each(wrong)('names the field: %s', async (_what, given, code, param) => {
+    const fields = { prompt: 'x', ...given }
+    for (const answer of [await call.generate(client, fields), await call.edit(client, fields)]) {
+      expect(answer.status).toBe(400)
+      expect(await errorOf(answer)).toEqual({ message, type: 'invalid_request_error', param, code })
+    }
+  })
+
+  it('wants model, prompt and, to edit, an image', async () => {
+    const { model, prompt } = { model: 'familyb-image-2-web', prompt: 'x' }
+    const answers = {
+      model: await call.generate(client, { model: undefined, prompt }),
+      prompt: await call.generate(client, { model }),
+      image: await call.edit(client, { model, prompt }, Buffer.alloc(0)),
+    }
+    for (const [param, answer] of Object.entries(answers)) {
+      expect(answer.status).toBe(400)
+      expect(await errorOf(answer)).toMatchObject({ param })
+    }
+  })
+})
+
+/** Written out from the contract, not imported: a value lost from the source is lost here, too. */
+const allowed: Readonly<Record<string, readonly (readonly [model: string, value: unknown])[]>> = {
+  size: [
+    ...['1K', '2K', '4K'].map((size) => ['familya-3.1-flash-image', size] as const),
+    ...['1024x1024', '2048x2048', '3840x2160'].map(
+      (size) => ['familyb-image-2-web', size] as const,
+    ),
+  ],
+  aspect_ratio: '1:1 1:4 1:8 2:3 3:2 3:4 4:1 4:3 4:5 5:4 8:1 9:16 16:9 21:9'
+    .split(' ')
+    .map((ratio) => ['familya-3.1-flash-image', ratio]),
+  quality: ['low', 'medium', 'high', 'auto'].map((quality) => ['familyb-image-2-vip', quality]),
+  n: [['familyb-image-2-vip', 1]],
+}
+
+describe('a legal submit', () => {
+  it.each(Object.keys(allowed))(
+    'may have every value that the contract lists: %s',
+    async (field) => {
+      for (const [model, value] of allowed[field] ?? []) {
+        const answer = await client.submit(generateBody({ model, [field]: value }))
+        expect([value, answer.status]).toEqual([value, 202])
+      }
+    },
+  )
+
+  it('edits PNG, JPEG and WebP, up to 16 together, with any model', async () => {
+    const image = sharp(redPixelPng)
+    const three = [
+      inputImage(redPixelPng, 'image/png'),
+      inputImage(await image.clone().jpeg().toBuffer(), 'image/jpeg'),
+      inputImage(await image.clone().webp().toBuffer(), 'image/webp'),
+    ]
+    const sixteen = Array.from({ length: 6 }, () => three)
+      .flat()
+      .slice(0, 16)
+    for (const model of ['familya-2.5-flash-image', 'familyb-image-2-web']) {
+      for (const input_images of [three, sixteen]) {
+        const answer = await client.submit(editBody({ model, input_images }))
+        expect(answer.status).toBe(202)
+      }
+    }
+  })
+
+  it('of family A comes as often as its client likes: no requests per minute are counted', async () => {
+    const body = generateBody({ model: 'familya-3-pro-image' })
+    const answers = await Promise.all(Array.from({ length: 200 }, () => client.submit(body)))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202]))
+  })
+})

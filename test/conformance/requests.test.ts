@@ -102,6 +102,18 @@ describe('a refused submit', () => {
       'input_images[1].data',
     ],
     [
+      'an image without type',
+      editBody({ input_images: [{ data }] }),
+      'missing_required_parameter',
+      'input_images[0].mime_type',
+    ],
+    [
+      'an image without data',
+      editBody({ input_images: [{ mime_type: 'image/png' }] }),
+      'missing_required_parameter',
+      'input_images[0].data',
+    ],
+    [
       'a field in an image',
       editBody({ input_images: [{ ...inputImage(), name: 'x' }] }),
       'unknown_parameter',

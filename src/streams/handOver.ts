@@ -27,13 +27,12 @@ export function createHandOver(): HandOver {
   function write(chunk: Uint8Array): Promise<boolean> {
     if (state !== 'open') return Promise.resolve(false)
     return new Promise((taken) => {
-      if (waiting === undefined) {
-        offered = { chunk, taken }
-        return
+      if (waiting === undefined) offered = { chunk, taken }
+      else {
+        acknowledge = taken
+        waiting.resolve({ done: false, value: chunk })
+        waiting = undefined
       }
-      acknowledge = taken
-      waiting.resolve({ done: false, value: chunk })
-      waiting = undefined
     })
   }
 
@@ -66,16 +65,16 @@ export function createHandOver(): HandOver {
     waiting = undefined
   }
 
-  function leave(): Promise<Step> {
+  async function stopReading(): Promise<Step> {
     close('left')
-    return Promise.resolve(finished)
+    return finished
   }
 
   return {
-    content: { [Symbol.asyncIterator]: () => ({ next, return: leave }) },
+    content: { [Symbol.asyncIterator]: () => ({ next, return: stopReading }) },
     write,
     end: () => close('ended'),
-    fail: (reason) => close(reason),
+    fail: close,
     leave: () => close('left'),
   }
 }

@@ -35,9 +35,9 @@ export function startServiceProcess(options: ServiceProcessOptions): ServiceProc
         stdio: ['pipe', 'inherit', 'inherit'],
       })
       // A group of its own would outlive a kill of ours; in ours, Ctrl-C reaches it too and is ignored there.
-      const end = await exitOf(child)
+      const end = await endOf(child)
       if (stopped.signal.aborted) return
-      say(`The ${name} ended (${end}); it is started again.`)
+      say(`The ${name} ${end}; it is started again.`)
       await sleep(restartDelayMs)
     }
   }
@@ -57,9 +57,12 @@ export function startServiceProcess(options: ServiceProcessOptions): ServiceProc
   }
 }
 
-/** The signal's name, or `exit` and the code. */
-function exitOf(child: ChildProcess): Promise<string> {
+/** How the process ended, by signal or exit code; or why there never was one (no memory, no more processes). */
+function endOf(child: ChildProcess): Promise<string> {
   return new Promise((resolve) => {
-    child.once('exit', (code, signal) => resolve(signal ?? `exit ${code ?? 0}`))
+    child.once('exit', (code, signal) => resolve(`ended (${signal ?? `exit ${code ?? 0}`})`))
+    child.on('error', (error) => {
+      if (child.pid === undefined) resolve(`could not be started (${error.message})`)
+    })
   })
 }

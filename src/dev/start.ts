@@ -1,10 +1,10 @@
-import { rm, writeFile } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { inheritedEnvironment, readConfig, required } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
-import { runtimeFileName } from '../config/runtimeFile.ts'
+import { runtimeFileName, writeRuntimeFile } from '../config/runtimeFile.ts'
 import { createPool } from '../store/createPool.ts'
 import { migrate } from '../store/migrate.ts'
 import { connectTemporal } from '../temporal/connect.ts'
@@ -62,7 +62,7 @@ export async function startService(say: Say): Promise<Service> {
     await prepare(config, stack, say)
     if (withSimulator) started.simulator = await startSimulator({ port: ports.simulator })
     const environment = await serviceEnvironment(config, stack, ports, started.simulator?.url)
-    await writeRuntimeFile(config, environment)
+    await writeRuntimeFile(config.dataDir, environment)
     startProcesses(started, environment, say)
     await untilReady(config, ports)
     const key = demo ? await makeDemoKey(config, environment) : undefined
@@ -124,17 +124,6 @@ function startProcesses(
     const all = { ...inheritedEnvironment(), ...environment }
     started.services.push(startServiceProcess({ name, environment: all, say }))
   }
-}
-
-/** For the CLI and for tests of a running stack; holds secrets, so it is the owner's alone. */
-async function writeRuntimeFile(
-  config: Config,
-  environment: Readonly<Record<string, string>>,
-): Promise<void> {
-  const path = join(config.dataDir, runtimeFileName)
-  const content = { pid: process.pid, environment }
-  await rm(path, { force: true })
-  await writeFile(path, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
 }
 
 /** Both processes answer: the API serves, and the worker polls. */

@@ -59,6 +59,23 @@ describe('darkroom', () => {
     expect(stdout).toContain('No accounts yet')
   })
 
+  it.each([
+    ['half written', '{"environment": {"KEY_PEPPER": "hidden-pep'],
+    ['something else', '{"environment": "hidden-pep"}'],
+  ])('says in one line which file is broken when that is %s', async (_what, content) => {
+    const broken = await mkdtemp(join(dataDir, 'broken-'))
+    const path = join(broken, 'runtime.json')
+    await writeFile(path, content)
+    const { exitCode, stdout, stderr } = await runDarkroom(['account', 'list'], {
+      DATA_DIR: broken,
+      DATABASE_URL: database.databaseUrl,
+    })
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' })
+    expect(stderr).toMatch(/^[^\n]+\n$/)
+    expect(stderr).toContain(`${path} is broken`)
+    expect(stderr).not.toContain('hidden')
+  })
+
   it('sends to migrate whoever meets an empty database, and migrates it', async () => {
     const environment = { DATA_DIR: dataDir, DATABASE_URL: database.databaseUrl }
     await database.pool.query('drop schema public cascade; create schema public')

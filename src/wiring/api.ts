@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { required } from '../config.ts'
 import type { ApiDeps, Observation, SigningKeys } from '../http/apiDeps.ts'
@@ -68,8 +69,9 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
   log.info('api ready', { port: server.port })
   return {
     ended: new Promise(() => {}),
-    stop: async () => {
+    stop: async (noticeMs) => {
       draining = true
+      await sleep(noticeMs)
       await server.close()
       await starts.stop()
       await internal.close()

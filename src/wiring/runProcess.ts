@@ -7,9 +7,15 @@ import { createLogger } from '../telemetry/logger.ts'
 export type RunningProcess = {
   /** Rejects when the process can no longer do its work. */
   readonly ended: Promise<void>
-  /** Takes no new work and lets what is under way finish. */
-  readonly stop: () => Promise<void>
+  /**
+   * Takes no new work and lets what is under way finish. What others send work to says that it is not
+   * ready and goes on serving for `noticeMs` before, so that they see it.
+   */
+  readonly stop: (noticeMs: number) => Promise<void>
 }
+
+/** A balancer asks every few seconds; `docker stop` waits 10 s. */
+const noticeMs = 5_000
 
 /**
  * The life of one process: read the configuration, start, stop on SIGTERM or SIGINT, at once on the
@@ -45,7 +51,8 @@ function stopOnSignal(running: RunningProcess, log: Logger): void {
     asked += 1
     if (asked > 1) process.exit(1)
     log.info('stopping', { reason: signal })
-    running.stop().then(
+    // `npm start` has no balancer before it.
+    running.stop(hasParent() ? 0 : noticeMs).then(
       () => process.exit(0),
       (error: unknown) => {
         log.error('stop failed', { error })

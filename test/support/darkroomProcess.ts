@@ -23,11 +23,13 @@ export async function startDarkroomProcess(options: {
   readonly environment: Readonly<Record<string, string>>
   readonly url: string
   readonly readyUrl: string
+  /** As in production, with the notice to balancers at its stop; the test must stop it, whatever happens. */
+  readonly alone?: boolean
 }): Promise<DarkroomProcess> {
-  const { name, environment, url, readyUrl } = options
+  const { name, environment, url, readyUrl, alone = false } = options
   const script = fileURLToPath(new URL(`../../src/${name}.ts`, import.meta.url))
   // Its standard input closes when this process is gone, however: then it ends too, and no orphan stays.
-  const child = spawn(process.execPath, [script, '--exit-with-parent'], {
+  const child = spawn(process.execPath, alone ? [script] : [script, '--exit-with-parent'], {
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...environment },
     stdio: ['pipe', 'pipe', 'pipe'],
   })

@@ -1,0 +1,53 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { freePort } from '../../src/dev/stack/freePort.ts'
+import { startDarkroomProcess } from '../support/darkroomProcess.ts'
+import { stackStartMsMax } from '../support/embeddedStack.ts'
+import type { TestService } from '../support/service.ts'
+import { startTestService } from '../support/service.ts'
+import { until } from '../support/until.ts'
+
+let service: TestService
+
+beforeAll(async () => {
+  service = await startTestService({ apis: 0, workers: 0 })
+  return () => service.stop()
+}, stackStartMsMax)
+
+async function startLoneApi() {
+  const [port, internal] = [await freePort(), await freePort()]
+  const url = `http://127.0.0.1:${port}`
+  const api = await startDarkroomProcess({
+    name: 'api',
+    environment: { ...service.environment, PORT: `${port}`, INTERNAL_PORT: `${internal}` },
+    url,
+    readyUrl: `${url}/readyz`,
+    alone: true,
+  })
+  service.apis.push(api)
+  return { api, internalUrl: `http://127.0.0.1:${internal}` }
+}
+
+describe('an API that is told to stop', () => {
+  it('says that it is not ready while it still serves, so that balancers turn away', async () => {
+    const { api, internalUrl } = await startLoneApi()
+    const { secret } = await service.account()
+    api.signal('SIGTERM')
+    await until('not ready', async () => {
+      const { status } = await fetch(`${internalUrl}/readyz`)
+      return status === 503 ? true : undefined
+    })
+    expect((await fetch(`${api.url}/readyz`)).status).toBe(503)
+    const submitted = await fetch(`${api.url}/v1/images/tasks`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: 'familyb-image-2-vip',
+        action: 'generate',
+        prompt: 'A lighthouse',
+        size: '1024x1024',
+      }),
+    })
+    expect(submitted.status).toBe(202)
+    expect(await api.ended).toBe(0)
+  })
+})

@@ -57,12 +57,15 @@ export function createBeginAttempt(deps: BeginAttemptDeps) {
 async function decide(
   deps: BeginAttemptDeps,
   client: PoolClient,
-  task: LockedTask,
+  locked: LockedTask,
 ): Promise<BeginResult> {
-  const { taskId, accountId } = task
-  const sync = isSyncRoute(task.route)
+  const { taskId, accountId, family, model } = locked
+  const sync = isSyncRoute(locked.route)
   const asking = { taskId, accountId, sync }
-  const channels = await lockChannelStates(client, deps.channelsOf(task.family), task.model, asking)
+  const askedAtMs = performance.now()
+  const channels = await lockChannelStates(client, deps.channelsOf(family), model, asking)
+  // Many wait for a busy channel's row: the task's clock goes on by as long, lest a deadline is missed.
+  const task = { ...locked, nowMs: locked.nowMs + performance.now() - askedAtMs }
   const step = nextStep({
     nowMs: task.nowMs,
     deadlineMs: task.deadlineMs,

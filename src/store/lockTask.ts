@@ -3,7 +3,7 @@ import type { Route } from '../domain/imageRequest.ts'
 import type { Family, ModelId } from '../domain/models.ts'
 import type { TaskStatus } from '../domain/taskState.ts'
 
-/** The locked task with its attempts, read at one moment of the database's clock (epoch milliseconds). */
+/** The locked task with its attempts; `nowMs` is the database's clock once the lock was had (epoch). */
 export type LockedTask = {
   readonly taskId: string
   readonly accountId: string
@@ -56,14 +56,17 @@ export async function lockTask(
   return { ...task, attempts: attempts.rows }
 }
 
+/** The clock outside of the part that locks: inside, it would be read before a wait for the lock. */
 const lockSql = `
-  select task_id as "taskId", account_id as "accountId", route, family, model, status, request,
-    credits::float8 as credits,
-    (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs",
-    (extract(epoch from deadline_at) * 1000)::float8 as "deadlineMs",
-    (extract(epoch from hard_end_at) * 1000)::float8 as "hardEndMs"
-  from task where task_id = $1
-  for update`
+  with locked as materialized (
+    select task_id as "taskId", account_id as "accountId", route, family, model, status, request,
+      credits::float8 as credits,
+      (extract(epoch from deadline_at) * 1000)::float8 as "deadlineMs",
+      (extract(epoch from hard_end_at) * 1000)::float8 as "hardEndMs"
+    from task where task_id = $1
+    for update
+  )
+  select *, (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs" from locked`
 
 const attemptsSql = `
   select n, channel, answer_id as "answerId", upstream_key as "upstreamKey",

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { AttemptStore, OpenedAttempt } from '../../src/domain/attemptStore.ts'
 import { createTestAttempts, testChannel } from '../support/attemptStore.ts'
 import { insertTask } from '../support/insertTask.ts'
@@ -88,6 +88,33 @@ describe('beginAttempt', () => {
       failure: { code: 'generation_timeout', workPossible: false },
     })
   })
+
+  it.each(['task', 'channel'])(
+    'opens nothing after a deadline that passed while it waited for the row of its %s',
+    async (table) => {
+      const { taskId } = await insertTask(database.pool, { deadlineSeconds: 0.5 })
+      const holder = await database.pool.connect()
+      onTestFinished(() => holder.release(true))
+      await holder.query('begin')
+      await holder.query(
+        table === 'task'
+          ? `select from task where task_id = '${taskId}' for update`
+          : `select from channel where name = 'b-main' for update`,
+      )
+      const beginning = attempts.beginAttempt({ taskId })
+      await holder.query(`select pg_sleep_for('1 second')`)
+      const waiting = await holder.query(
+        `select from pg_stat_activity
+         where datname = current_database() and wait_event_type = 'Lock'`,
+      )
+      await holder.query('commit')
+      expect(waiting.rowCount).toBe(1)
+      expect(await beginning).toMatchObject({
+        kind: 'end',
+        failure: { code: 'generation_timeout', workPossible: false },
+      })
+    },
+  )
 
   it('never has more calls open on a channel than it allows, whoever begins at once', async () => {
     const narrow = testChannel({ name: 'narrow', concurrencyMax: 3 })

@@ -1,0 +1,49 @@
+/** Family A's upstream takes every call and never answers: family B's calls take what they took before. */
+import type { Client } from '../test/support/client.ts'
+import { createClient } from '../test/support/client.ts'
+import { generateBody } from '../test/support/requestBodies.ts'
+import { startTestService } from '../test/support/service.ts'
+import { generate } from '../test/support/syncCalls.ts'
+import { describeMs, percentile } from './support/figures.ts'
+import { inTurns } from './support/inTurns.ts'
+import { runBench } from './support/runBench.ts'
+import { timed } from './support/timed.ts'
+
+const hung = 200
+const calls = 120
+const parallel = 4
+const latency = 1_000
+const changeMax = 0.15
+
+await runBench(async ({ check }) => {
+  const service = await startTestService({ simulator: { latency, image: 'tiny' } })
+  const client = createClient(service.url, (await service.account()).secret)
+  await callsOfB(client, 8)
+  const before = await callsOfB(client, calls)
+  await inTurns(hung, 16, () =>
+    client.accepted(
+      generateBody({ model: 'familya-3-pro-image', prompt: 'A lighthouse [sim:hang]' }),
+    ),
+  )
+  await service.simulator.waitForCalls(50, { prompt: 'A lighthouse' })
+  const during = await callsOfB(client, calls)
+  service.simulator.release()
+  await service.stop()
+  process.stdout.write(`${describeMs('family B, A idle', before)}\n`)
+  process.stdout.write(`${describeMs(`family B, ${hung} tasks of A hanging`, during)}\n`)
+  const change = percentile(during, 0.95) / percentile(before, 0.95) - 1
+  check(`p95 changed by ${(change * 100).toFixed(1)} %, at most 15 %`, change <= changeMax)
+})
+
+async function callsOfB(client: Client, times: number): Promise<readonly number[]> {
+  const tookMs: number[] = []
+  await inTurns(times, parallel, async () => {
+    const call = timed(async () => {
+      const answer = await generate(client, { prompt: 'Not held back' })
+      await answer.arrayBuffer()
+      if (answer.status !== 200) throw new Error(`answered ${answer.status}`)
+    })
+    tookMs.push(await call)
+  })
+  return tookMs
+}

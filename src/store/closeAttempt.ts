@@ -18,11 +18,22 @@ export function createCloseAttempt(deps: {
     withTransaction(deps.pool, async (client) => {
       const task = await lockTask(client, close.taskId)
       if (task === undefined) return
-      const closed = await concludeAttempt(client, deps.channelsOf, task, close)
-      if (!closed || close.nativeRefusal === undefined) return
-      await client.query('update task set native_refusal = $2 where task_id = $1', [
-        close.taskId,
-        JSON.stringify(close.nativeRefusal),
-      ])
+      if (!(await concludeAttempt(client, deps.channelsOf, task, close))) return
+      const { taskId, nativeRefusal } = close
+      await client.query({
+        name: 'after-attempt',
+        text: afterSql,
+        values: [taskId, nativeRefusal === undefined ? null : JSON.stringify(nativeRefusal)],
+      })
     })
 }
+
+/**
+ * The next look was to come behind the lease. Now the worker goes on at once, to a wait or to the end;
+ * should it die before, the task is not to stay until then. Half a minute is more than it needs, so that
+ * the end it has found is not overtaken by one of the reconciler's.
+ */
+const afterSql = `
+  update task set next_check_at = least(next_check_at, now() + interval '30 seconds'),
+    native_refusal = coalesce($2, native_refusal)
+  where task_id = $1`

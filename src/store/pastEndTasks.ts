@@ -2,7 +2,8 @@ import type { Pool } from 'pg'
 
 /**
  * Live tasks to which no worker may bring anything more: past the deadline with no attempt open, or past
- * the hard end (design 1.10). Every writer of `next_check_at` keeps it at or before these moments.
+ * the hard end (design 1.10). Every writer of `next_check_at` keeps it at or before these moments;
+ * but behind a call that ended past the deadline it may be half a minute later (`closeAttempt.ts`).
  */
 export function createPastEndTasks(deps: { readonly pool: Pool }) {
   return async (limit: number): Promise<readonly string[]> => {

@@ -1,0 +1,58 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { AttemptStore } from '../../src/domain/attemptStore.ts'
+import { createTestAttempts, testChannel } from '../support/attemptStore.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { createTestDatabase } from '../support/database.ts'
+import { insertTask } from '../support/insertTask.ts'
+import { openAttempt, setTask, taskRow } from '../support/reconcileWorld.ts'
+
+let database: TestDatabase
+let attempts: AttemptStore
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  attempts = await createTestAttempts(database.pool, [testChannel({ timeoutMs: 300_000 })])
+  return () => database.drop()
+})
+
+const rejected = {
+  class: 'rejected',
+  evidence: { reason: 'content_policy', httpStatus: 400 },
+} as const
+
+async function nextCheckOf(taskId: string): Promise<number> {
+  return (await taskRow(database.pool, taskId))?.nextCheck ?? Number.NaN
+}
+
+describe('a call that has ended without an image', () => {
+  it('brings the next look at its task from behind its lease to half a minute', async () => {
+    const { taskId } = await insertTask(database.pool)
+    const { n } = await openAttempt(attempts, taskId)
+    expect(await nextCheckOf(taskId)).toBeGreaterThan(300)
+    await attempts.closeAttempt({ taskId, n, ...rejected })
+    const nextCheck = await nextCheckOf(taskId)
+    expect(nextCheck).toBeGreaterThan(20)
+    expect(nextCheck).toBeLessThanOrEqual(30)
+  })
+
+  it('never puts a look off that was to come sooner', async () => {
+    const { taskId } = await insertTask(database.pool)
+    const { n } = await openAttempt(attempts, taskId)
+    await setTask(database.pool, taskId, { next_check_at: `now() + interval '5 seconds'` })
+    await attempts.closeAttempt({ taskId, n, ...rejected })
+    expect(await nextCheckOf(taskId)).toBeLessThanOrEqual(5)
+  })
+
+  it('leaves its refusal for the synchronous caller, and nothing else the second time', async () => {
+    const { taskId } = await insertTask(database.pool)
+    const { n } = await openAttempt(attempts, taskId)
+    const close = { taskId, n, ...rejected, nativeRefusal: { candidates: [] } }
+    await attempts.closeAttempt(close)
+    await attempts.closeAttempt({ ...close, nativeRefusal: { candidates: ['other'] } })
+    const { rows } = await database.pool.query(
+      'select native_refusal from task where task_id = $1',
+      [taskId],
+    )
+    expect(rows).toEqual([{ native_refusal: '{"candidates":[]}' }])
+  })
+})

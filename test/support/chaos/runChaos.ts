@@ -48,7 +48,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const clients = drive(options, requests, over.signal)
   const struck = await strike(options)
   const healedAt = performance.now()
-  await Promise.race([clients, sleep(options.drainMs)])
+  await Promise.race([clients, sleep(options.drainMs, undefined, { ref: false })])
   const drainedMs = Math.round(performance.now() - healedAt)
   await untilQuiet(service, options.drainMs - drainedMs)
   over.abort()

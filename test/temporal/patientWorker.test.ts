@@ -58,7 +58,34 @@ describe('a patient worker', () => {
     const stopped = patient.stop()
     connected.resolve(worker)
     await stopped
-    expect(worker.isRunning()).toBe(false)
+    await until('its end', () => (worker.isRunning() ? undefined : true))
+    await expect(worker.done).resolves.toBeUndefined()
+  })
+
+  it('is stopped at once while Temporal neither takes nor refuses its connection', async () => {
+    const { worker } = fakeWorker()
+    const frozen = Promise.withResolvers<RunningWorker>()
+    const patient = createPatientWorker(
+      () => frozen.promise,
+      () => {},
+    )
+    await patient.stop()
+    await expect(patient.done).resolves.toBeUndefined()
+    frozen.resolve(worker)
+    await until('the end of the late worker', () => (worker.isRunning() ? undefined : true))
+  })
+
+  it('does not mind a connection that fails after the stop', async () => {
+    const frozen = Promise.withResolvers<RunningWorker>()
+    const told: unknown[] = []
+    const patient = createPatientWorker(
+      () => frozen.promise,
+      (error) => void told.push(error),
+    )
+    await patient.stop()
+    frozen.reject(new Error('away'))
+    await expect(frozen.promise).rejects.toThrow('away')
+    expect(told).toEqual([])
   })
 
   it('ends with the error of a worker that fails', async () => {

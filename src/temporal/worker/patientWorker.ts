@@ -13,18 +13,21 @@ export function createPatientWorker(
   onUnreachable: (error: unknown) => void,
 ): RunningWorker {
   const stopping = new AbortController()
+  const stopAsked = Promise.withResolvers<undefined>()
   let worker: RunningWorker | undefined
 
   async function work(): Promise<void> {
     while (!stopping.signal.aborted) {
+      const connecting = create()
       try {
-        worker = await create()
+        worker = await Promise.race([connecting, stopAsked.promise])
       } catch (error) {
         onUnreachable(error)
         await sleep(pauseMs, undefined, { signal: stopping.signal }).catch(() => {})
         continue
       }
-      // `stop` came while it connected: nobody else will stop it.
+      // `stop` came while it connected: nobody else will stop it. A frozen Temporal may take half a minute.
+      if (worker === undefined) return void stopLate(connecting)
       if (stopping.signal.aborted) await worker.stop()
       return worker.done
     }
@@ -36,8 +39,14 @@ export function createPatientWorker(
     isRunning: () => worker?.isRunning() ?? false,
     stop: async () => {
       stopping.abort()
+      stopAsked.resolve(undefined)
       await worker?.stop()
       await done
     },
   }
+}
+
+/** Of a connection that nobody waits for any more: that it fails, now or while it stops, is nobody's loss. */
+async function stopLate(connecting: Promise<RunningWorker>): Promise<void> {
+  await connecting.then((late) => late.stop()).catch(() => {})
 }

@@ -9,6 +9,6 @@ describe('the list of longer proofs', () => {
     const readme = readFileSync(new URL('README.md', folder), 'utf8')
     const named = [...readme.matchAll(/^\| \[(\w+\.ts)\]\(\1\)/gm)].map(([, name]) => name)
     const there = readdirSync(fileURLToPath(folder)).filter((name) => name.endsWith('.ts'))
-    expect(named.toSorted()).toEqual(there.toSorted())
+    expect(new Set(named)).toEqual(new Set(there))
   })
 })

@@ -1,15 +1,16 @@
-/**
- * Strict incremental base64 (RFC 4648 section 4): standard alphabet, padding required and canonical,
- * zero tail bits, no whitespace, no data-URL prefix. `Buffer.from` alone forgives all of these
- * (research/reliability.md section 4), so two different texts would give one image and one fingerprint.
- */
+/** Incremental base64. */
 export type Base64Decoder = {
-  /** The bytes that are complete so far; `undefined` once the text cannot be strict base64 any more. */
+  /** The bytes that are complete so far; `undefined` once the text cannot be base64 any more. */
   readonly push: (text: string) => Uint8Array | undefined
-  /** True when the text ended on a whole group of four. */
-  readonly end: () => boolean
+  /** The bytes kept back, if any; `undefined` when the text ended in the middle of a group. */
+  readonly end: () => Uint8Array | undefined
 }
 
+/**
+ * Strict base64 (RFC 4648 section 4): standard alphabet, padding required and canonical, zero tail bits,
+ * no whitespace, no data-URL prefix. `Buffer.from` alone forgives all of these
+ * (research/reliability.md section 4), so two different texts would give one image and one fingerprint.
+ */
 export function createBase64Decoder(): Base64Decoder {
   let carry = ''
   let padded = false
@@ -27,5 +28,5 @@ export function createBase64Decoder(): Base64Decoder {
     return bytes.toString('base64') === groups ? bytes : undefined
   }
 
-  return { push, end: () => carry === '' }
+  return { push, end: () => (carry === '' ? Buffer.alloc(0) : undefined) }
 }

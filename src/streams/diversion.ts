@@ -1,6 +1,6 @@
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
-import { createBase64Decoder } from './base64Decoder.ts'
+import type { Base64Decoder } from './base64Decoder.ts'
 import { createHandOver } from './handOver.ts'
 import { createTextGatherer } from './textGatherer.ts'
 
@@ -29,9 +29,9 @@ export class IntakeAbandonedError extends Error {
 /** Starts `take` at once; an error it throws comes out of `flush` or `end`. */
 export function openDiversion<Taken>(
   take: (content: AsyncIterable<Uint8Array>) => Promise<Taken>,
+  decoder: Base64Decoder,
   bytesMax: number,
 ): Diversion<Taken> {
-  const decoder = createBase64Decoder()
   const handOver = createHandOver()
   const gathered = createTextGatherer()
   const taken = take(handOver.content)
@@ -39,8 +39,7 @@ export function openDiversion<Taken>(
   void taken.then(handOver.leave, handOver.leave)
   let bytes = 0
 
-  async function flush(): Promise<DiversionProblem | undefined> {
-    const decoded = decoder.push(gathered.take())
+  async function pass(decoded: Uint8Array | undefined): Promise<DiversionProblem | undefined> {
     if (decoded === undefined) return 'invalid_base64'
     bytes += decoded.length
     if (bytes > bytesMax) return 'too_large'
@@ -48,13 +47,15 @@ export function openDiversion<Taken>(
     return undefined
   }
 
+  const flush = async () => await pass(decoder.push(gathered.take()))
+
   function push(text: string): boolean {
     gathered.push(text)
     return gathered.length() >= textPerWrite
   }
 
   async function end(): Promise<Result<Taken, DiversionProblem>> {
-    const problem = (await flush()) ?? (decoder.end() ? undefined : 'invalid_base64')
+    const problem = (await flush()) ?? (await pass(decoder.end()))
     if (problem !== undefined) return fail(problem)
     handOver.end()
     return succeed(await taken)

@@ -1,3 +1,5 @@
+import type { Base64Decoder } from './base64Decoder.ts'
+import { createBase64Decoder } from './base64Decoder.ts'
 import type { Diversion, DiversionProblem } from './diversion.ts'
 import { openDiversion } from './diversion.ts'
 import type { JsonIntakeFailure, JsonPath } from './jsonIntakeFailure.ts'
@@ -7,6 +9,8 @@ export type JsonDiversionOptions<Taken> = {
   readonly divertedBytesMax: number
   readonly divertedTotalBytesMax: number
   readonly divertedCountMax: number
+  /** Default: strict. */
+  readonly createDecoder?: () => Base64Decoder
   /**
    * Reads the decoded bytes of one diverted string while the document is still arriving; the next
    * part of the document is read only when this one has been. `index` counts diverted strings in
@@ -37,6 +41,7 @@ export function createJsonDiversions<Taken>(
   options: JsonDiversionOptions<Taken>,
 ): JsonDiversions<Taken> {
   const { divertedBytesMax, divertedTotalBytesMax, divertedCountMax } = options
+  const createDecoder = options.createDecoder ?? createBase64Decoder
   const diverted: Diverted<Taken>[] = []
   let current: { readonly path: JsonPath; readonly diversion: Diversion<Taken> } | undefined
   let bytesLeft = divertedTotalBytesMax
@@ -46,7 +51,8 @@ export function createJsonDiversions<Taken>(
     if (index >= divertedCountMax)
       return { tag: 'too_many_diverted', path, limit: divertedCountMax }
     const take = (content: AsyncIterable<Uint8Array>) => options.take(content, { path, index })
-    current = { path, diversion: openDiversion(take, Math.min(divertedBytesMax, bytesLeft)) }
+    const bytesMax = Math.min(divertedBytesMax, bytesLeft)
+    current = { path, diversion: openDiversion(take, createDecoder(), bytesMax) }
     return undefined
   }
 

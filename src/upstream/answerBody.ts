@@ -1,4 +1,7 @@
 import type { Readable } from 'node:stream'
+import { BodyError } from '../streams/bodyError.ts'
+import { parseContentEncoding } from '../streams/contentCoding.ts'
+import { decodeContent } from '../streams/decodeContent.ts'
 
 /** The answer ended otherwise than whole: the connection broke, the deadline came, or it was too large. */
 export class AnswerLostError extends Error {
@@ -11,20 +14,38 @@ export class AnswerLostError extends Error {
   }
 }
 
-/** At most `bytesMax` bytes of an answer's body. Every failure is an `AnswerLostError`. */
-export async function* readAnswer(body: Readable, bytesMax: number): AsyncGenerator<Uint8Array> {
-  let bytes = 0
-  const chunks = body[Symbol.asyncIterator]()
+/**
+ * At most `bytesMax` bytes of an answer's body, without its content coding: none was asked for, but
+ * fronts compress all the same, and what they carry is paid for. Under a coding of unknown name the body
+ * is read as it is. Every failure is an `AnswerLostError`.
+ */
+export async function* readAnswer(
+  body: Readable,
+  contentEncoding: string | undefined,
+  bytesMax: number,
+): AsyncGenerator<Uint8Array> {
+  const codings = parseContentEncoding(contentEncoding)
+  const chunks = decodeContent(answerChunks(body), codings.ok ? codings.value : [], bytesMax)
   try {
-    for (;;) {
-      const chunk = await nextChunk(chunks)
-      if (chunk === undefined) return
-      bytes += chunk.byteLength
-      if (bytes > bytesMax) throw new AnswerLostError(true)
-      yield chunk
-    }
+    yield* chunks
+  } catch (error) {
+    throw error instanceof BodyError ? lost(error) : error
   } finally {
     body.destroy()
+  }
+}
+
+/** What breaks off under a coding comes out of the decoder as a broken coding. */
+function lost(error: BodyError): AnswerLostError {
+  return new AnswerLostError(error.failure.tag === 'too_large', error)
+}
+
+async function* answerChunks(body: Readable): AsyncGenerator<Uint8Array> {
+  const chunks = body[Symbol.asyncIterator]()
+  for (;;) {
+    const chunk = await nextChunk(chunks)
+    if (chunk === undefined) return
+    yield chunk
   }
 }
 

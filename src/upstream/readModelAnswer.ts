@@ -10,6 +10,7 @@ import { fail, succeed } from '../domain/result.ts'
 import type { HeldImage } from '../domain/upstreamOutcome.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import type { JsonIntakeFailure, JsonPath } from '../streams/jsonIntakeFailure.ts'
+import { createForgivingBase64Decoder } from '../streams/forgivingBase64.ts'
 import { readJsonDocument } from '../streams/readJsonDocument.ts'
 import type { HoldDeps } from './holdBytes.ts'
 import { holdImage } from './holdImage.ts'
@@ -71,6 +72,7 @@ const limits = {
   divertedBytesMax: outputImageBytesMax,
   divertedTotalBytesMax: upstreamAnswerBytesMax,
   divertedCountMax: imagesMax,
+  createDecoder: createForgivingBase64Decoder,
 } as const
 
 function reasonOf(failure: JsonIntakeFailure): 'broken_body' | 'answer_too_large' {

@@ -72,7 +72,8 @@ export async function send<Value>(
     const { statusCode: status, headers } = response
     // Dropping the rest of a body raises an error in it, which by then nobody waits for.
     response.body.on('error', () => {})
-    const readBody = (bytesMax: number) => readAnswer(response.body, bytesMax)
+    const coding = joinedHeader(headers['content-encoding'])
+    const readBody = (bytesMax: number) => readAnswer(response.body, coding, bytesMax)
     answer = { status, headers, elapsedMs: sinceStart(), body: readBody }
     const value = await read(answer).finally(() => response.body.destroy())
     return { kind: 'answered', value, answer, latencyMs: Math.round(sinceStart()) }
@@ -128,6 +129,11 @@ function abortedBeforeStart(signal: AbortSignal, body: WatchedBody): Promise<nev
     if (signal.aborted) check()
     else signal.addEventListener('abort', check, { once: true })
   })
+}
+
+/** A header sent twice says what its values say one after the other (RFC 9110 section 5.3). */
+function joinedHeader(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value.join(', ') : value
 }
 
 function lostReason(error: unknown): LostReason {

@@ -10,7 +10,8 @@ function decode(pieces: readonly string[]): Buffer | undefined {
     if (bytes === undefined) return undefined
     decoded.push(bytes)
   }
-  return decoder.end() ? Buffer.concat(decoded) : undefined
+  const last = decoder.end()
+  return last === undefined ? undefined : Buffer.concat([...decoded, last])
 }
 
 describe('strict base64', () => {

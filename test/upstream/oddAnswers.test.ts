@@ -1,0 +1,65 @@
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import { describe, expect, it } from 'vitest'
+import { collect } from '../support/byteStreams.ts'
+import { redPixelPng } from '../support/images.ts'
+import { goodAnswer, listenAnswering } from '../support/upstreamServers.ts'
+import { openUpstreamWorld } from '../support/upstreamWorld.ts'
+
+const png = redPixelPng.toString('base64')
+
+async function outcomeOfAnswer(
+  status: number,
+  body: string | Buffer,
+  headers: Readonly<Record<string, string>> = {},
+) {
+  const { call } = await openUpstreamWorld()
+  const { url } = await listenAnswering((response) => response.writeHead(status, headers).end(body))
+  return await call(url, 'B')
+}
+
+describe('answers written otherwise than vendors do', () => {
+  it.each([
+    ['gzip', gzipSync],
+    ['deflate', deflateSync],
+    ['br', brotliCompressSync],
+  ] as const)('are read under the coding %s, which nobody asked for', async (coding, compress) => {
+    const outcome = await outcomeOfAnswer(200, compress(goodAnswer), { 'content-encoding': coding })
+    expect(outcome).toMatchObject({ class: 'succeeded' })
+  })
+
+  it('are read under a coding when they are errors, too', async () => {
+    const error = { message: 'm', type: 'server_error', param: null, code: 'server_is_overloaded' }
+    const body = gzipSync(JSON.stringify({ error }))
+    expect(await outcomeOfAnswer(503, body, { 'content-encoding': 'gzip' })).toMatchObject({
+      class: 'refused',
+      evidence: { reason: 'overloaded' },
+    })
+  })
+
+  it('are unknown outcomes when their coding breaks off or was never applied', async () => {
+    const gzip = { 'content-encoding': 'gzip' }
+    const cut = gzipSync(goodAnswer).subarray(0, -10)
+    expect(await outcomeOfAnswer(200, cut, gzip)).toMatchObject({ class: 'unknown' })
+    expect(await outcomeOfAnswer(200, goodAnswer, gzip)).toMatchObject({ class: 'unknown' })
+    expect(await outcomeOfAnswer(503, '', gzip)).toMatchObject({ class: 'unknown' })
+  })
+
+  it('are too large when they unpack to too much', async () => {
+    const bomb = gzipSync(Buffer.alloc(100 * 1024 * 1024, ' '))
+    expect(await outcomeOfAnswer(200, bomb, { 'content-encoding': 'gzip' })).toMatchObject({
+      class: 'unknown',
+      evidence: { reason: 'answer_too_large' },
+    })
+  })
+
+  it.each([
+    ['as a data URL', `data:image/png;base64,${png}`],
+    ['with line breaks', png.replaceAll(/.{20}/g, '$&\n')],
+    ['in the URL alphabet without padding', redPixelPng.toString('base64url')],
+  ])('give their image %s', async (_how, text) => {
+    const body = JSON.stringify({ created: 1, data: [{ b64_json: text }] })
+    const outcome = await outcomeOfAnswer(200, body)
+    if (outcome.class !== 'succeeded') throw new Error(`Not an image but ${outcome.class}`)
+    expect(await collect(outcome.image.open())).toEqual(redPixelPng)
+  })
+})

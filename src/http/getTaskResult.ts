@@ -1,19 +1,15 @@
 import { assertNever } from '../domain/assertNever.ts'
-import { taskIdPattern } from '../domain/ids.ts'
 import { publicStatus } from '../domain/taskRecord.ts'
 import type { AccountHandler } from './apiContext.ts'
 import type { ApiParts } from './apiParts.ts'
-import { malformedTaskId } from './getTask.ts'
+import { requestedTask } from './requestedTask.ts'
 import { sendNative } from './sendNative.ts'
 
 /** `GET …/{task_id}/result`: the native response with the bytes inside (design section 4). */
 export function getTaskResult(parts: ApiParts): AccountHandler {
   return async (context, caller) => {
-    const { taskId = '' } = context.params
-    if (!taskIdPattern.test(taskId)) return malformedTaskId
-    const read = await parts.tasks.read(caller, taskId)
+    const read = await requestedTask(parts, context, caller)
     if (!read.ok) return read.failure
-    context.state.taskId = taskId
     const status = publicStatus(read.value)
     switch (status) {
       case 'queued':

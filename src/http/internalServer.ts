@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
 import type { Readiness } from '../domain/readiness.ts'
+import { listen } from './listen.ts'
 
 export type InternalServerOptions = {
   readonly host: string
@@ -24,11 +25,9 @@ export async function createInternalServer(
   })
   server.requestTimeout = requestTimeoutMs
   server.headersTimeout = requestTimeoutMs
-  server.listen(options.port, options.host)
-  await once(server, 'listening')
-  const address = server.address()
+  const port = await listen(server, options)
   return {
-    port: typeof address === 'object' && address !== null ? address.port : options.port,
+    port,
     close: async () => {
       const closed = once(server, 'close')
       server.close()

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { ApiDeps } from '../http/apiDeps.ts'
 import { createApp } from '../http/createApp.ts'
 import { createServer } from '../http/createServer.ts'
+import { listen } from '../http/listen.ts'
 
 export type ApiServer = {
   readonly port: number
@@ -15,11 +16,9 @@ export async function startApiServer(
   options: { readonly host: string; readonly port: number; readonly drainMs: number },
 ): Promise<ApiServer> {
   const server = createServer(createApp(deps), deps)
-  server.listen(options.port, options.host)
-  await once(server, 'listening')
-  const address = server.address()
+  const port = await listen(server, options)
   return {
-    port: typeof address === 'object' && address !== null ? address.port : options.port,
+    port,
     close: async () => {
       const closed = once(server, 'close')
       server.close()

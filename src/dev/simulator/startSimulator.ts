@@ -1,6 +1,7 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { listen } from '../../http/listen.ts'
 import { type CallLog, type CallMatcher, createCallLog, type SimulatorCall } from './callLog.ts'
 import { controlPrefix, serveControl } from './control.ts'
 import { createDrawImage } from './drawImage.ts'
@@ -18,6 +19,11 @@ export type { Simulator, SimulatorOptions } from './simulator.ts'
 /** Long beyond any client's pause, so that no kept connection dies under a request. */
 const keepAliveTimeoutMs = 75_000
 const requestTimeoutMs = 600_000
+const timeouts = {
+  keepAliveTimeout: keepAliveTimeoutMs,
+  headersTimeout: requestTimeoutMs,
+  requestTimeout: requestTimeoutMs,
+}
 const waitPollMs = 5
 const waitTimeoutMs = 10_000
 const strayPath = '/elsewhere/image.png'
@@ -54,11 +60,11 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     ended: options.log ?? (() => undefined),
   }
   const routes = { deps, controls, prefixB: options.prefixB ?? '/v1' }
-  const server = createServer((request, response) => {
+  const server = createServer(timeouts, (request, response) => {
     if (pathOf(request) === strayPath) strayRequests += 1
     route(request, response, routes).catch(() => response.destroy())
   })
-  const port = await listen(server, host, options.port)
+  const port = await listen(server, { host, port: options.port })
   return {
     ...controls,
     url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
@@ -106,17 +112,6 @@ async function route(
     error: { message: `Invalid URL (${request.method} ${url.pathname})` },
   })
   response.writeHead(status, headers).end(body)
-}
-
-async function listen(server: Server, host: string, port: number): Promise<number> {
-  server.keepAliveTimeout = keepAliveTimeoutMs
-  server.headersTimeout = requestTimeoutMs
-  server.requestTimeout = requestTimeoutMs
-  server.listen(port, host)
-  await once(server, 'listening')
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('Bug: not a TCP listener')
-  return address.port
 }
 
 function operationOf(method: string, path: string, prefixB: string): Operation | null {

@@ -101,14 +101,15 @@ const plainFault = z.discriminatedUnion('kind', [
   fault('hold', {}),
 ])
 
-const faultSchema = z.union([
+const groups = [
   refusalFault,
   serverFault,
   answerFault,
   imageFault,
   deliveryFault,
   plainFault,
-])
+] as const
+const faultSchema = z.union(groups)
 
 export type RefusalFault = z.infer<typeof refusalFault>
 export type ServerFault = z.infer<typeof serverFault>
@@ -122,14 +123,6 @@ export type RetryForm = (typeof retryForms)[number]
 /** How a fault is written: as an object, or as in a directive, `429 retry-after=3`. */
 export type FaultSpec = Fault | string
 
-const groups = [
-  refusalFault,
-  serverFault,
-  answerFault,
-  imageFault,
-  deliveryFault,
-  plainFault,
-] as const
 const kindsOf = (group: (typeof groups)[number]): readonly string[] =>
   group.options.map((option) => option.shape.kind.value)
 const serverKinds = new Set(kindsOf(serverFault))

@@ -52,17 +52,11 @@ export const startTemporalServer = async (options: TemporalServerOptions): Promi
   await writeFile(dynamicConfigPath, dynamicConfigFile())
   return startReady(
     {
-      name: 'temporal-server',
       file: join(binDir, 'temporal-server'),
       args: ['start'],
       env: serverEnvironment(options, dynamicConfigPath),
-      cwd: dataDir,
-      logPath: partLogPath(dataDir, 'temporal-server'),
-      stopSignal: 'SIGTERM',
-      lostSignal: 'SIGKILL',
-      stopGraceMs,
     },
-    { port, pids },
+    { dataDir, port, pids },
   )
 }
 
@@ -114,7 +108,6 @@ export const startTemporalDevServer = (options: TemporalDevServerOptions): Promi
   const database = ['--db-filename', join(dataDir, 'temporal.db')]
   return startReady(
     {
-      name: 'temporal-server',
       file,
       args: [
         'server',
@@ -127,21 +120,26 @@ export const startTemporalDevServer = (options: TemporalDevServerOptions): Promi
         ...dynamicConfigArgs(),
       ],
       env,
-      cwd: dataDir,
-      logPath: partLogPath(dataDir, 'temporal-server'),
-      stopSignal: 'SIGTERM',
-      lostSignal: 'SIGKILL',
-      stopGraceMs,
     },
-    { port, pids },
+    { dataDir, port, pids },
   )
 }
 
 const startReady = async (
-  command: PartCommand,
-  { port, pids }: { port: number; pids: PidRecord },
+  command: Pick<PartCommand, 'file' | 'args' | 'env'>,
+  { dataDir, port, pids }: { dataDir: string; port: number; pids: PidRecord },
 ): Promise<PartProcess> => {
-  const process = await startPart(command, pids)
+  const logPath = partLogPath(dataDir, 'temporal-server')
+  const part: PartCommand = {
+    ...command,
+    name: 'temporal-server',
+    cwd: dataDir,
+    logPath,
+    stopSignal: 'SIGTERM',
+    lostSignal: 'SIGKILL',
+    stopGraceMs,
+  }
+  const process = await startPart(part, pids)
   const giveUpAt = Date.now() + readyTimeoutMs
   const isOver = (): boolean => process.hasEnded() || Date.now() > giveUpAt
   const reason = await awaitTemporal(`127.0.0.1:${port}`, isOver)
@@ -150,5 +148,5 @@ const startReady = async (
     ? `Temporal ended at start (${await process.ended})`
     : `Temporal did not serve within ${readyTimeoutMs / 1000} s (${reason})`
   await process.stop()
-  throw startFailure(`${what}. The end of ${command.logPath}:\n${logTail(command.logPath)}`)
+  throw startFailure(`${what}. The end of ${logPath}:\n${logTail(logPath)}`)
 }

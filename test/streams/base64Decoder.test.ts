@@ -1,18 +1,9 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createBase64Decoder } from '../../src/streams/base64Decoder.ts'
+import { decodePieces } from '../support/base64Pieces.ts'
 
-function decode(pieces: readonly string[]): Buffer | undefined {
-  const decoder = createBase64Decoder()
-  const decoded: Uint8Array[] = []
-  for (const piece of pieces) {
-    const bytes = decoder.push(piece)
-    if (bytes === undefined) return undefined
-    decoded.push(bytes)
-  }
-  const last = decoder.end()
-  return last === undefined ? undefined : Buffer.concat([...decoded, last])
-}
+const decode = (pieces: readonly string[]) => decodePieces(createBase64Decoder(), pieces)
 
 describe('strict base64', () => {
   it('gives back any bytes, however their text is cut', () => {

@@ -1,18 +1,9 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createForgivingBase64Decoder } from '../../src/streams/forgivingBase64.ts'
+import { decodePieces } from '../support/base64Pieces.ts'
 
-function decode(pieces: readonly string[]): Buffer | undefined {
-  const decoder = createForgivingBase64Decoder()
-  const decoded: Uint8Array[] = []
-  for (const piece of pieces) {
-    const bytes = decoder.push(piece)
-    if (bytes === undefined) return undefined
-    decoded.push(bytes)
-  }
-  const last = decoder.end()
-  return last === undefined ? undefined : Buffer.concat([...decoded, last])
-}
+const decode = (pieces: readonly string[]) => decodePieces(createForgivingBase64Decoder(), pieces)
 
 describe('forgiving base64', () => {
   it('gives back any bytes in either alphabet, with or without padding, letter by letter', () => {

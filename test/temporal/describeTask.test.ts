@@ -5,21 +5,17 @@ import { connectTemporal } from '../../src/temporal/connect.ts'
 import { createDescribeTask } from '../../src/temporal/describeTask.ts'
 import { createReportRun } from '../../src/temporal/reportRun.ts'
 import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { openTestWorld } from '../support/openTestWorld.ts'
+import { openScriptedWorld } from '../support/openTestWorld.ts'
 import type { TemporalWorld } from '../support/temporalWorld.ts'
-import { createScripts, handleOf, startTestWorker, testStart } from '../support/temporalWorld.ts'
+import { createScripts, handleOf, testStart } from '../support/temporalWorld.ts'
 import { until } from '../support/until.ts'
 
 let world: TemporalWorld
 const scripts = createScripts()
 
 beforeAll(async () => {
-  world = await openTestWorld()
-  const worker = await startTestWorker(world.settings, scripts.activities)
-  return async () => {
-    await worker.stop()
-    await world.close()
-  }
+  world = await openScriptedWorld(scripts)
+  return () => world.close()
 }, stackStartMsMax)
 
 /** Without its cache, so that each question sees the present. */

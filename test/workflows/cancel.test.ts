@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { ProduceResult } from '../../src/tasks/produceResult.ts'
 import { cancelWorkflow } from '../../src/temporal/cancelWorkflow.ts'
 import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { openTestWorld } from '../support/openTestWorld.ts'
+import { openScriptedWorld, openTestWorld } from '../support/openTestWorld.ts'
 import type { Script, TemporalWorld } from '../support/temporalWorld.ts'
 import { createScripts, handleOf, startTestWorker } from '../support/temporalWorld.ts'
 import { until } from '../support/until.ts'
@@ -13,12 +13,8 @@ let world: TemporalWorld
 const scripts = createScripts()
 
 beforeAll(async () => {
-  world = await openTestWorld()
-  const worker = await startTestWorker(world.settings, scripts.activities)
-  return async () => {
-    await worker.stop()
-    await world.close()
-  }
+  world = await openScriptedWorld(scripts)
+  return () => world.close()
 }, stackStartMsMax)
 
 const longWait: ProduceResult = { kind: 'wait', delayMs: 600_000, reason: 'cooldown' }

@@ -5,20 +5,16 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { ProduceResult } from '../../src/tasks/produceResult.ts'
 import { fetchHistory } from '../../src/temporal/fetchHistory.ts'
 import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { openTestWorld } from '../support/openTestWorld.ts'
+import { openScriptedWorld } from '../support/openTestWorld.ts'
 import type { Script, TemporalWorld } from '../support/temporalWorld.ts'
-import { createScripts, handleOf, startTestWorker } from '../support/temporalWorld.ts'
+import { createScripts, handleOf } from '../support/temporalWorld.ts'
 
 let world: TemporalWorld
 const scripts = createScripts()
 
 beforeAll(async () => {
-  world = await openTestWorld()
-  const worker = await startTestWorker(world.settings, scripts.activities)
-  return async () => {
-    await worker.stop()
-    await world.close()
-  }
+  world = await openScriptedWorld(scripts)
+  return () => world.close()
 }, stackStartMsMax)
 
 const wait = (delayMs: number): ProduceResult => ({ kind: 'wait', delayMs, reason: 'cooldown' })

@@ -51,9 +51,15 @@ const unitMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 export function parseSince(text: string): Since {
   const ago = /^(\d{1,6})([smhd])$/.exec(text)
   if (ago !== null) return { agoMs: Number(ago[1]) * unitMs[unitOf(ago[2])] }
-  const atMs = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN
+  const atMs = isDay(text.slice(0, 10)) ? Date.parse(text) : Number.NaN
   if (Number.isFinite(atMs)) return { atMs }
   throw new InvalidArgumentError('Write 90s, 30m, 2h, 1d, or an ISO 8601 time.')
+}
+
+/** `Date.parse` would take February 30 for March 2. */
+function isDay(text: string): boolean {
+  const atMs = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isFinite(atMs) && new Date(atMs).toISOString().startsWith(text)
 }
 
 function unitOf(letter: string | undefined): keyof typeof unitMs {

@@ -1,3 +1,7 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import type { Command } from 'commander'
 import { createProgram } from '../../src/cli/program.ts'
@@ -38,6 +42,7 @@ describe('wrong usage of the CLI', () => {
     ['a task id of another shape', ['task', 'show', 'task_1']],
     ['an unknown status', ['task', 'list', '--status', 'done']],
     ['a time that is none', ['task', 'list', '--since', 'yesterday']],
+    ['a day that is none', ['task', 'list', '--since', '2026-02-30']],
     ['a limit of nothing', ['task', 'list', '--limit', '0']],
     ['a retry of nothing', ['task', 'retry']],
     ['a retry of one and many', ['task', 'retry', id, '--code', 'upstream_error']],
@@ -59,6 +64,31 @@ describe('wrong usage of the CLI', () => {
     for (const args of right) {
       expect(await run(...args)).toEqual({ exitCode: 1, out: '', err: 'a part was opened\n' })
     }
+  })
+})
+
+describe('an answer of the CLI', () => {
+  const script = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
+
+  it('that cannot be written is exit code 1, told on standard error', async () => {
+    const readOnly = openSync(script, 'r')
+    const child = spawn(process.execPath, [script, '--help'], {
+      stdio: ['ignore', readOnly, 'pipe'],
+    })
+    closeSync(readOnly)
+    let err = ''
+    child.stderr?.on('data', (chunk: Buffer) => (err += chunk.toString()))
+    expect(await once(child, 'close')).toEqual([1, null])
+    expect(err).toMatch(/^The answer could not be written: /)
+  })
+
+  it('that nobody reads to its end is no failure', async () => {
+    const child = spawn(process.execPath, [script, '--help'], { stdio: ['ignore', 'pipe', 'pipe'] })
+    child.stdout.destroy()
+    let err = ''
+    child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()))
+    expect(await once(child, 'close')).toEqual([0, null])
+    expect(err).toBe('')
   })
 })
 

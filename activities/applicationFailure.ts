@@ -1,28 +1,20 @@
 import { ApplicationFailure } from '@temporalio/common'
 import type { TaskFailure } from '../src/domain/taskFailure.ts'
 import { taskFailureMessages } from '../src/domain/taskFailure.ts'
-import type { ProduceResult } from '../src/tasks/produceResult.ts'
 import { unexpectedFailureType, waitFailureType } from '../workflows/contract.ts'
+import type { Wait } from './waitMessage.ts'
 
 /**
  * The only translator of ends and waits into Temporal's failures (design 1.16). Codes, numbers and
  * channel names: what an upstream or a library said stays out of the history.
  */
 
-/**
- * A durable wait: the server runs the activity again after the delay, however often. Its message is what
- * Temporal's UI shows of the pending activity: `waiting: cooldown (b-main), until 12:00:37 UTC`.
- */
-export function waitFailure(
-  wait: Extract<ProduceResult, { kind: 'wait' }>,
-  nowMs = Date.now(),
-): ApplicationFailure {
+/** A durable wait: the server runs the activity again after the delay, however often. */
+export function waitFailure(wait: Wait, message: string): ApplicationFailure {
   const { reason, channel } = wait
-  const until = new Date(nowMs + wait.delayMs).toISOString().slice(11, 19)
-  const where = channel === undefined ? '' : ` (${channel})`
   return plain({
     type: waitFailureType,
-    message: `waiting: ${reason}${where}, until ${until} UTC`,
+    message,
     nonRetryable: false,
     // Zero would mean "none given", and the retry policy would choose a longer one.
     nextRetryDelay: Math.max(1, Math.ceil(wait.delayMs)),

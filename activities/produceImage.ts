@@ -6,6 +6,11 @@ import { beatWhile } from './heartbeats.ts'
 import type { ReportUnexpected } from './reportUnexpected.ts'
 import { throughShortWaits } from './shortWaits.ts'
 import { stopSignal } from './stopSignal.ts'
+import { tellWorkflow } from './tellWorkflow.ts'
+import { waitMessage } from './waitMessage.ts'
+
+/** Telling costs the server a signal and a workflow task, so a wait must be long enough to be looked at. */
+const toldWaitMsMin = 10_000
 
 export type ProduceImageDeps = {
   /** `src/tasks/produceImage.ts`: safe to repeat, twice at once, and after any crash. */
@@ -51,12 +56,20 @@ export function createProduceImageActivity(deps: ProduceImageDeps) {
       case 'succeeded':
       case 'over':
         return { outcome: result.kind }
-      case 'wait':
-        throw waitFailure(result)
+      case 'wait': {
+        const message = waitMessage(result, Date.now())
+        if (result.delayMs >= toldWaitMsMin) await tellWorkflow(context, thenCall(message, at))
+        throw waitFailure(result, message)
+      }
       case 'end':
         throw endFailure(result.failure, at?.channel)
       default:
         return assertNever(result)
     }
   }
+}
+
+/** Which call comes next, when this run of the activity knows. */
+function thenCall(message: string, last: Stage | undefined): string {
+  return last === undefined ? message : `${message}; then call ${last.attempt + 1}`
 }

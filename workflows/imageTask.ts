@@ -3,7 +3,9 @@ import {
   CancellationScope,
   CancelledFailure,
   defineQuery,
+  defineSignal,
   patched,
+  setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
 } from '@temporalio/workflow'
@@ -12,10 +14,11 @@ import { taskFailureMessages } from '../src/domain/taskFailure.ts'
 import type { ImageTaskActivities } from './imageTaskActivities.ts'
 import { activitiesFor } from './imageTaskActivities.ts'
 import type { ImageTaskInput, ImageTaskResult, ImageTaskStatus } from './contract.ts'
-import { searchAttributes, statusQueryName } from './contract.ts'
+import { searchAttributes, statusQueryName, waitingSignalName } from './contract.ts'
 import { producedFailure } from './producedFailure.ts'
 
 const statusQuery = defineQuery<ImageTaskStatus>(statusQueryName)
+const waitingSignal = defineSignal<[string]>(waitingSignalName)
 
 /** Recorded in histories: see workflows/README.md. */
 const askFirstPatch = 'ask-before-producing'
@@ -28,8 +31,10 @@ const askFirstPatch = 'ask-before-producing'
 export async function imageTask(input: ImageTaskInput): Promise<ImageTaskResult> {
   let status: ImageTaskStatus = { stage: 'producing' }
   setHandler(statusQuery, () => status)
+  setHandler(waitingSignal, setCurrentDetails)
   const tell = (next: Partial<ImageTaskStatus>) => {
     status = { ...status, ...next }
+    if (next.stage !== undefined) setCurrentDetails('')
   }
   const { taskId } = input
   const activities = activitiesFor(input)

@@ -3,7 +3,7 @@ import { assertNever } from '../domain/assertNever.ts'
 import type { AttemptStore, OpenedAttempt } from '../domain/attemptStore.ts'
 import type { BlobStore } from '../domain/blobStore.ts'
 import type { UpstreamCaller } from '../domain/upstreamCaller.ts'
-import type { UpstreamOutcome } from '../domain/upstreamOutcome.ts'
+import type { OutcomeEvidence, UpstreamOutcome } from '../domain/upstreamOutcome.ts'
 import type { ProduceResult, Stage } from './produceResult.ts'
 import { readAnswerMeta } from './readAnswerMeta.ts'
 import { retryUntil } from './retryUntil.ts'
@@ -54,6 +54,7 @@ export function createProduceImage(deps: ProduceImageDeps) {
   const monotonicMs = deps.monotonicMs ?? (() => performance.now())
   return async (input: ProduceInput): Promise<ProduceResult> => {
     let checked: number | undefined
+    let refusedBy: RefusedBy | undefined
     for (;;) {
       if (input.signal?.aborted === true) return { kind: 'wait', delayMs: 0, reason: 'backoff' }
       const askedAtMs = monotonicMs()
@@ -64,8 +65,9 @@ export function createProduceImage(deps: ProduceImageDeps) {
       switch (begun.kind) {
         case 'opened': {
           if (monotonicMs() - askedAtMs > gateAnswerMsMax) throw new Error(staleGate)
-          const settled = await runAttempt(deps, input, begun.attempt)
-          if (settled !== undefined) return settled
+          const ran = await runAttempt(deps, input, begun.attempt)
+          if (ran.kind !== 'closed') return ran
+          refusedBy = ran.refusedBy
           break
         }
         case 'unchecked':
@@ -79,6 +81,7 @@ export function createProduceImage(deps: ProduceImageDeps) {
           }
           return begun
         case 'wait':
+          return { ...begun, ...(refusedBy === undefined ? {} : { refusedBy }) }
         case 'over':
           return begun
         default:
@@ -88,12 +91,16 @@ export function createProduceImage(deps: ProduceImageDeps) {
   }
 }
 
-/** `undefined`: the attempt is closed without an image, ask the gate what is next. */
+type RefusedBy = NonNullable<Extract<ProduceResult, { kind: 'wait' }>['refusedBy']>
+
+/** Without an image: the gate is to be asked what is next. */
+type Closed = { readonly kind: 'closed'; readonly refusedBy?: RefusedBy }
+
 async function runAttempt(
   deps: ProduceImageDeps,
   input: ProduceInput,
   attempt: OpenedAttempt,
-): Promise<ProduceResult | undefined> {
+): Promise<ProduceResult | Closed> {
   const { taskId } = input
   const { n, channel, request, upstreamKey, timeoutMs } = attempt
   input.onStage?.({ stage: 'calling', attempt: n, channel: channel.name })
@@ -118,12 +125,17 @@ async function runAttempt(
     }
     // An outcome that is not written down counts as unknown: it is worth some patience.
     await retryUntil(() => deps.attempts.closeAttempt(close), { limitMs: closeRetryMs })
-    return undefined
+    return outcome.class === 'refused' ? closedBy(channel.name, evidence) : { kind: 'closed' }
   }
   input.onStage?.({ stage: 'storing', attempt: n, channel: channel.name })
   const { answerId, hardEndMs } = attempt
   const meta = await storeAnswer(deps.blobs, { taskId, attempt: n, answerId, hardEndMs, outcome })
   return settle(deps, meta, answerId, outcome)
+}
+
+function closedBy(channel: string, { httpStatus }: OutcomeEvidence): Closed {
+  const refusedBy = { channel, ...(httpStatus === undefined ? {} : { httpStatus }) }
+  return { kind: 'closed', refusedBy }
 }
 
 async function settle(

@@ -12,6 +12,8 @@ export type ProduceResult =
       readonly delayMs: number
       readonly reason: WaitReason
       readonly channel?: string
+      /** Who refused the call made just before. Without a status: nobody was reached. */
+      readonly refusedBy?: { readonly channel: string; readonly httpStatus?: number }
     }
   /** The end without an image, decided but not yet recorded. */
   | { readonly kind: 'end'; readonly failure: TaskFailure }

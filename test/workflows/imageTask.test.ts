@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { WorkflowFailedError } from '@temporalio/client'
 import { ApplicationFailure } from '@temporalio/common'
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { ProduceResult } from '../../src/tasks/produceResult.ts'
 import { fetchHistory } from '../../src/temporal/fetchHistory.ts'
 import { stackStartMsMax } from '../support/embeddedStack.ts'
 import { openScriptedWorld } from '../support/openTestWorld.ts'
 import type { Script, TemporalWorld } from '../support/temporalWorld.ts'
 import { createScripts, handleOf } from '../support/temporalWorld.ts'
+import { until } from '../support/until.ts'
 
 let world: TemporalWorld
 const scripts = createScripts()
@@ -17,7 +17,8 @@ beforeAll(async () => {
   return () => world.close()
 }, stackStartMsMax)
 
-const wait = (delayMs: number): ProduceResult => ({ kind: 'wait', delayMs, reason: 'cooldown' })
+const wait = (delayMs: number) => ({ kind: 'wait', delayMs, reason: 'cooldown' }) as const
+const metadataQueryName = '__temporal_workflow_metadata'
 const rejected = {
   kind: 'end',
   failure: { code: 'content_policy_violation', cause: 'rejected', workPossible: false },
@@ -125,6 +126,24 @@ describe('imageTask', () => {
     expect(await handle.query('status')).toEqual({ stage: 'producing' })
     await handle.result()
     expect(await handle.query('status')).toEqual({ stage: 'succeeded' })
+  })
+
+  it('shows what a long wait is for, and which call comes next, among its current details', async () => {
+    const refusedBy = { channel: 'b-main', httpStatus: 429 }
+    const handle = await run({
+      produce: [
+        async ({ onStage }) => {
+          onStage?.({ stage: 'calling', attempt: 1, channel: 'b-main' })
+          return { ...wait(60_000), refusedBy }
+        },
+      ],
+    })
+    const details = await until('current details', async () => {
+      const metadata = await handle.query<{ currentDetails?: string }>(metadataQueryName)
+      return metadata.currentDetails === '' ? undefined : metadata.currentDetails
+    })
+    expect(details).toMatch(/^429 from b-main, until \d\d:\d\d:\d\d UTC; then call 2$/)
+    await handle.terminate()
   })
 
   it('does nothing when a finished task is reset', async () => {

@@ -1,0 +1,24 @@
+import { describe, expect, it } from 'vitest'
+import { waitMessage } from '../../activities/waitMessage.ts'
+
+const nowMs = Date.parse('2026-03-01T11:59:37Z')
+const message = (wait: Omit<Parameters<typeof waitMessage>[0], 'kind' | 'delayMs'>) =>
+  waitMessage({ kind: 'wait', delayMs: 60_000, ...wait }, nowMs)
+
+describe('the message of a wait', () => {
+  it.each([
+    [
+      { reason: 'cooldown', channel: 'b-main', refusedBy: { channel: 'b-main', httpStatus: 429 } },
+      '429 from b-main',
+    ],
+    [
+      { reason: 'cooldown', channel: 'b-main', refusedBy: { channel: 'b-main' } },
+      'no connection to b-main',
+    ],
+    [{ reason: 'cooldown', channel: 'b-main' }, 'b-main cools down'],
+    [{ reason: 'channel_paused', channel: 'b-main' }, 'b-main is paused'],
+    [{ reason: 'channel_full', channel: 'b-main' }, 'b-main is full'],
+  ] as const)('of %j says "%s", and until when', (wait, cause) => {
+    expect(message(wait)).toBe(`${cause}, until 12:00:37 UTC`)
+  })
+})

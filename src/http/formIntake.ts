@@ -82,11 +82,12 @@ function openParser(contentType: string): BusboyInstance | undefined {
 
 function refusalOfText(name: string, value: string, cut: boolean): RequestFailure | undefined {
   if (cut) return { tag: 'body_too_large', limitBytes: requestTextBytesMax }
-  if (!value.includes('\0')) return undefined
+  // A part may name its own charset, and UTF-16 can say what no database text holds.
+  if (value.isWellFormed() && !value.includes('\0')) return undefined
   return invalidRequest(
     'invalid_value',
     name,
-    `Invalid value for '${name}': text must not hold NUL.`,
+    `Invalid value for '${name}': text must not hold NUL or lone surrogates.`,
   )
 }
 

@@ -17,6 +17,13 @@ const model: FormPart = { name: 'model', value: 'familyb-image-2-web' }
 const prompt: FormPart = { name: 'prompt', value: 'a lighthouse, größer' }
 const image: FormPart = { name: 'image', filename: 'a.png', type: 'image/png', value: redPixelPng }
 
+/** A part may be written in UTF-16, half a pair of surrogates and all. */
+const halfOfAPair: FormPart = {
+  ...prompt,
+  type: 'text/plain; charset=utf-16le',
+  value: Buffer.from('a\ud800', 'utf16le'),
+}
+
 function post(parts: readonly FormPart[]): Promise<Response> {
   const body = new Uint8Array(formBody(parts))
   return api.send(path, { method: 'POST', body, headers: { 'Content-Type': formType } })
@@ -95,6 +102,7 @@ describe('an edits form', () => {
     ],
     ['a text twice', [model, prompt, prompt, image], 'invalid_value', 'prompt'],
     ['NUL', [model, { ...prompt, value: 'a\0' }, image], 'invalid_value', 'prompt'],
+    ['a lone surrogate', [model, halfOfAPair, image], 'invalid_value', 'prompt'],
     ['NUL after its image', [image, { ...prompt, value: 'a\0' }], 'invalid_value', 'prompt'],
     ['n of 2', [model, prompt, image, { name: 'n', value: '2' }], 'invalid_value', 'n'],
     [

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { required } from '../config.ts'
-import type { ApiDeps, Observation, SigningKeys } from '../http/apiDeps.ts'
+import type { ApiDeps, SigningKeys } from '../http/apiDeps.ts'
 import { createInternalServer } from '../http/internalServer.ts'
 import { createCancelTask } from '../store/cancelTask.ts'
 import { createMarkStarted } from '../store/markStarted.ts'
@@ -12,7 +12,6 @@ import { createTaskService } from '../tasks/createTaskService.ts'
 import type { TaskService } from '../tasks/taskService.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import type { Tracing } from '../telemetry/tracing.ts'
 import type { Temporal } from '../temporal/connect.ts'
 import { connectTemporal } from '../temporal/connect.ts'
 import { createDescribeTask } from '../temporal/describeTask.ts'
@@ -23,6 +22,7 @@ import { createStartTask } from '../temporal/startTask.ts'
 import { startApiServer } from './apiServer.ts'
 import type { Installation } from './installation.ts'
 import { openInstallation } from './installation.ts'
+import { observeRequests } from './observeRequests.ts'
 import { createProcessMetrics } from './processMetrics.ts'
 import { createReadiness, withPart } from './readiness.ts'
 import type { RunningProcess } from './runProcess.ts'
@@ -60,7 +60,7 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
       signingKeys,
       ready: async () => (await readiness()).ready,
       log,
-      observe: observer({ log, metrics, tracing }),
+      observe: observeRequests({ log, metrics, tracing }),
     }),
     { host: config.host, port: config.port, drainMs: config.syncDeadlineSeconds * 1000 + 5_000 },
   )
@@ -153,7 +153,7 @@ function apiDepsOf(
     readonly signingKeys: SigningKeys
     readonly ready: () => Promise<boolean>
     readonly log: Logger
-    readonly observe: ReturnType<typeof observer>
+    readonly observe: ReturnType<typeof observeRequests>
   },
 ): ApiDeps {
   const { installation, tasks, signingKeys, ready, log, observe } = parts
@@ -174,21 +174,6 @@ function apiDepsOf(
     observe,
     reportError: (error, { requestId, route }) =>
       log.error('request failed unexpectedly', { requestId, route, error }),
-  }
-}
-
-/** Access log and metrics of every request; a span of those that made a task or joined one. */
-function observer(parts: {
-  readonly log: Logger
-  readonly metrics: Metrics
-  readonly tracing: Tracing | undefined
-}) {
-  return (seen: Observation): void => {
-    parts.metrics.request(seen)
-    parts.log.info('request', { ...seen, durationMs: Math.round(seen.durationMs) })
-    const { taskId, replayed } = seen
-    if (taskId === undefined || replayed === undefined) return
-    parts.tracing?.request({ ...seen, taskId, replayed })
   }
 }
 

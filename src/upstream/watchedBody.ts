@@ -15,13 +15,22 @@ export function watchBody(
 ): WatchedBody {
   let startedAtMs: number | undefined
   let failed = false
+  // Step by step: a connection that fails throws its error into the generator where it yields.
   const watched = async function* (): AsyncGenerator<Uint8Array> {
     startedAtMs = monotonicMs()
+    const source = content[Symbol.asyncIterator]()
+    const next = async () => {
+      try {
+        return await source.next()
+      } catch (error) {
+        failed = true
+        throw error
+      }
+    }
     try {
-      yield* content
-    } catch (error) {
-      failed = true
-      throw error
+      for (let step = await next(); step.done !== true; step = await next()) yield step.value
+    } finally {
+      await source.return?.()
     }
   }
   const stream = Readable.from(watched(), { highWaterMark: 2 })

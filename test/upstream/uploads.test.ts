@@ -2,9 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { BlobStore } from '../../src/domain/blobStore.ts'
+import type { Family } from '../../src/domain/models.ts'
 import { listen } from '../support/httpServer.ts'
 import { redPixelPng } from '../support/images.ts'
-import { goodAnswer, listenAnswering } from '../support/upstreamServers.ts'
+import { goodAnswer, listenAnswering, listenRaw } from '../support/upstreamServers.ts'
 import { openUpstreamWorld } from '../support/upstreamWorld.ts'
 
 const notSent = { class: 'refused', evidence: { reason: 'inputs_unreadable' } }
@@ -60,6 +61,26 @@ describe('source images on their way to the upstream', () => {
     expect(readBytes).toBe(64 * 1024 * 1024)
     expect(received).toBeGreaterThan(readBytes)
   })
+
+  it.each(['A', 'B'] satisfies Family[])(
+    'make the outcome of family %s unknown when the upstream stops taking them or resets',
+    async (family) => {
+      const { call, storeInput } = await openUpstreamWorld()
+      const input = await storeInput(Buffer.alloc(8 * 1024 * 1024, 7), 'image/png')
+      const request = { action: 'edit', inputs: Array.from({ length: 4 }, () => input) } as const
+      const silent = await listenRaw((socket) => socket.pause())
+      const stalled = await call(`http://${silent}`, family, { request, call: { timeoutMs: 300 } })
+      expect(stalled).toMatchObject({ class: 'unknown', evidence: { reason: 'timeout' } })
+      const resetting = await listenRaw((socket) => {
+        socket.pause()
+        setTimeout(() => socket.resetAndDestroy(), 200)
+      })
+      expect(await call(`http://${resetting}`, family, { request })).toMatchObject({
+        class: 'unknown',
+        evidence: { reason: 'connection_lost' },
+      })
+    },
+  )
 
   it('answers while the upload is still under way when the upstream refuses early', async () => {
     const { call, storeInput } = await openUpstreamWorld()

@@ -21,8 +21,18 @@ const requestTimeoutMs = 900_000
 const keepAliveTimeoutMs = 75_000
 const connectionsCheckMs = 5_000
 
-/** The server of `createApp`; to be listened on and closed by its caller. */
-export function createServer(app: Koa<ApiState>, deps: Pick<ApiDeps, 'randomBytes'>): Server {
+/** A client that takes no byte of its answer for so long holds a file or a pool of memory for nobody. */
+const unreadTimeoutMs = 60_000
+
+/**
+ * The server of `createApp`; to be listened on and closed by its caller. `unreadMs`: how long an answer
+ * may lie unread, default one minute.
+ */
+export function createServer(
+  app: Koa<ApiState>,
+  deps: Pick<ApiDeps, 'randomBytes'>,
+  { unreadMs = unreadTimeoutMs }: { readonly unreadMs?: number } = {},
+): Server {
   const server = createHttpServer({
     maxHeaderSize: headerBytesMax,
     headersTimeout: headersTimeoutMs,
@@ -38,6 +48,10 @@ export function createServer(app: Koa<ApiState>, deps: Pick<ApiDeps, 'randomByte
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
     exchanges.begin(request, response)
+    response.setTimeout(unreadMs, () => {
+      // Without anything to read, it is we who are silent: a synchronous call waits for its image.
+      if (request.socket.writableLength > 0) request.socket.destroy()
+    })
     response.once('finish', () => readRest(request))
     response.once('close', () => {
       // `close` of the server ended the idle connections of its moment; this one was busy then.

@@ -1,8 +1,14 @@
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import Koa from 'koa'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import type { ApiState } from '../../src/http/apiContext.ts'
+import { createServer } from '../../src/http/createServer.ts'
 import { errorResponse } from '../../src/schema/responses.ts'
+import { portOf } from '../support/httpServer.ts'
 import type { TestApi } from '../support/testApi.ts'
 import { startTestApi } from '../support/testApi.ts'
 
@@ -58,6 +64,60 @@ describe('a client that expects 100-continue', () => {
     expect(first).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
     expect(first).toContain('Connection: close')
     socket.destroy()
+  })
+})
+
+describe('a client that does not read its answer', () => {
+  const unreadMs = 300
+
+  /** A server whose one answer is this one; gives a connection that has asked for it. */
+  async function ask(answer: (context: Koa.Context) => Promise<void>) {
+    const app = new Koa<ApiState>()
+    app.silent = true
+    app.use(answer)
+    const server = createServer(app, { randomBytes }, { unreadMs })
+    const socket = connect(await portOf(server), '127.0.0.1')
+    onTestFinished(() => {
+      socket.destroy()
+      server.closeAllConnections()
+      server.close()
+    })
+    socket.on('error', () => {})
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+    return socket
+  }
+
+  it('is let go, and what its answer holds open with it', async () => {
+    const ended = Promise.withResolvers<number>()
+    const startedAt = performance.now()
+    const socket = await ask(async (context) => {
+      context.body = Readable.from(
+        (async function* () {
+          try {
+            for (;;) yield Buffer.alloc(65_536)
+          } finally {
+            ended.resolve(performance.now() - startedAt)
+          }
+        })(),
+      )
+    })
+    socket.pause()
+    expect(await ended.promise).toBeGreaterThanOrEqual(unreadMs)
+  })
+
+  it('is kept while it reads, however slowly, and while there is nothing to read', async () => {
+    const bytes = 8 * 1024 * 1024
+    const socket = await ask(async (context) => {
+      await sleep(2 * unreadMs)
+      context.set('Connection', 'close')
+      context.body = Readable.from([Buffer.alloc(bytes)], { objectMode: false })
+    })
+    let received = 0
+    for await (const chunk of socket) {
+      received += Buffer.byteLength(chunk)
+      await sleep(received < bytes / 2 ? 5 : 0)
+    }
+    expect(received).toBeGreaterThan(bytes)
   })
 })
 

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { waitForLock } from './fileLock.mjs'
+import { node24 } from './runUnderNode24.mjs'
 
 /** A first install over a slow line may take long; a waiter waits for it this long. */
 const installTimeoutMs = 30 * 60_000
@@ -22,7 +23,7 @@ const outputLinesMax = 40
 export const ensureInstalled = async (root, options = {}) => {
   const say = options.say ?? ((line) => process.stderr.write(`${line}\n`))
   const settled = () =>
-    options.onlyIfMissing ? isComplete(root) : isMarkedFresh(root) || adoptFresh(root)
+    options.onlyIfMissing ? isUsable(root) : isMarkedFresh(root) || adoptFresh(root)
   if (settled()) return
   const lock = await waitForLock(join(root, '.cache/install.lock'), {
     timeoutMs: installTimeoutMs,
@@ -32,7 +33,7 @@ export const ensureInstalled = async (root, options = {}) => {
     // Whoever held the lock may have installed all there is.
     if (settled()) return
     await runNpmCi(root, say)
-    if (!isComplete(root)) {
+    if (!(options.onlyIfMissing ? isUsable(root) : isComplete(root))) {
       throw new Error(
         'npm ci ended well, but Node 24 (node_modules/node/bin/node) is missing. ' +
           'Are install scripts switched off (npm config get ignore-scripts)?',
@@ -58,9 +59,13 @@ const markerPath = (root) => join(root, 'node_modules/.darkroom-installed')
 const writeMarker = (root) => writeFileSync(markerPath(root), `${fingerprint(root)}\n`)
 
 // npm writes its hidden lock file last: without it an install was interrupted.
+const isInstalled = (root) => existsSync(join(root, 'node_modules/.package-lock.json'))
+
 const isComplete = (root) =>
-  existsSync(join(root, 'node_modules/.package-lock.json')) &&
-  existsSync(join(root, 'node_modules/node/bin/node'))
+  isInstalled(root) && existsSync(join(root, 'node_modules/node/bin/node'))
+
+// An image for production is installed without scripts, so without a Node of ours, and has its own.
+const isUsable = (root) => isInstalled(root) && existsSync(node24(root))
 
 /** Whether this very lock file and package.json were installed by us. */
 export const isMarkedFresh = (root) => {

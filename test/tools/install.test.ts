@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, it } from 'vitest'
-import { adoptFresh, isMarkedFresh } from '../../tools/install.mjs'
+import { adoptFresh, ensureInstalled, isMarkedFresh } from '../../tools/install.mjs'
 import { tempFolder } from '../support/tempFolder.ts'
 
 const write = (path: string, content: unknown): void => {
@@ -64,4 +64,12 @@ it('installs nothing again for an edit of package.json that changes no dependenc
   expect(isMarkedFresh(root)).toBe(false)
   expect(adoptFresh(root)).toBe(true)
   expect(existsSync(join(root, 'node_modules/left-pad'))).toBe(false)
+})
+
+it('leaves an image alone that was installed without scripts, for a command that needs none', async () => {
+  const root = installedCheckout()
+  rmSync(join(root, 'node_modules/node'), { recursive: true })
+  const said: string[] = []
+  await ensureInstalled(root, { onlyIfMissing: true, say: (line) => said.push(line) })
+  expect(said).toEqual([])
 })

@@ -29,17 +29,25 @@ export async function runCli(
     command
       .exitOverride()
       .showHelpAfterError('(add --help for usage)')
-      .configureOutput({ writeOut: streams.out, writeErr: streams.err }),
+      .configureOutput({ writeOut: streams.out, writeErr: json ? () => {} : streams.err }),
   )
   try {
     await program.parseAsync([...args], { from: 'user' })
     return exitCode
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+    const isUsage = error instanceof CommanderError
+    if (isUsage && error.exitCode === 0) return 0
     const message = error instanceof Error ? error.message : 'failed'
-    streams.err(json ? `${JSON.stringify({ error: { message } })}\n` : `${message}\n`)
-    return 1
+    if (json) streams.err(`${JSON.stringify({ error: { message: unmarked(message) } })}\n`)
+    // Commander has told people of their usage itself.
+    else if (!isUsage) streams.err(`${message}\n`)
+    return isUsage ? 2 : 1
   }
+}
+
+/** Commander marks its sentences for a terminal. */
+function unmarked(message: string): string {
+  return message.replace(/^error: /, '')
 }
 
 function everyCommand(command: Command, tell: (command: Command) => void): void {

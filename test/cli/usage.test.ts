@@ -54,6 +54,16 @@ describe('wrong usage of the CLI', () => {
     expect(err).not.toContain('a part was opened')
   })
 
+  it('is told in JSON with --json, as every other refusal is', async () => {
+    for (const args of [['account', 'create'], ['task', 'show', 'task_1'], ['acount']]) {
+      const { exitCode, err } = await run(...args, '--json')
+      expect(exitCode).toBe(2)
+      expect(JSON.parse(err)).toEqual({
+        error: { message: expect.not.stringMatching(/^error:|--help/) },
+      })
+    }
+  })
+
   it('is told from right usage, which opens the parts', async () => {
     const right = [
       ['account', 'create', 'a.b_c@d+e-f', '--credits', '0', '--models', 'familyb-image-2-vip'],

@@ -14,9 +14,11 @@ export function keyCreate(context: CliContext): Command {
     examples: ['key create acme', 'key create acme --expires-days 0.5 --json'],
   })
     .option('--expires-days <n>', 'life of the key (default: until revoked)', parseDays)
-    .action(async (account: string, { expiresDays }: { readonly expiresDays?: number }) => {
+    .action(async (account: string, options: { readonly expiresDays?: number }) => {
+      // Named by its option; `parseDays` made milliseconds of it.
+      const { expiresDays: expiresInMs } = options
       const issueKey = await context.parts.issueKey()
-      const issued = await issueKey(account, expiresDays)
+      const issued = await issueKey(account, expiresInMs)
       if (issued === undefined) throw noSuchAccount(account)
       const { key, secret } = issued
       context.show({

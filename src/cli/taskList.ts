@@ -8,6 +8,7 @@ import { taskStatuses } from '../domain/taskState.ts'
 import type { CliContext } from './context.ts'
 import { leaf } from './leaf.ts'
 import { parseLimit, parseSince } from './parse.ts'
+import { noSuchAccount } from './refusal.ts'
 import { table } from './table.ts'
 
 /** `task list`: JSON is an array of the record's fields and `account`, newest first. */
@@ -33,12 +34,20 @@ export function taskList(context: CliContext): Command {
         context.parts.capabilities(),
       ])
       const listed = await tasks.listTasks(filter)
+      if (listed.length === 0) await refuseUnknownAccount(context, filter.account)
       const rows = listed.map(({ task, accountName }: ListedTask) => ({
         ...taskRecord(task, capabilities[task.model].usualDurationMs),
         account: accountName,
       }))
       context.show({ json: rows, text: taskTable(rows) })
     })
+}
+
+/** A name mistyped is told from an account without tasks. */
+async function refuseUnknownAccount(context: CliContext, name: string | undefined): Promise<void> {
+  if (name === undefined) return
+  const account = await (await context.parts.accounts()).findAccount(name)
+  if (account === undefined) throw noSuchAccount(name)
 }
 
 function taskTable(rows: readonly (TaskRecord & { readonly account: string })[]): string {

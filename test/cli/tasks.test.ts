@@ -46,6 +46,14 @@ async function failedTask(accountId?: string) {
 type Listed = { task_id: string; status: string; account: string; error?: { code: string } }
 
 describe('darkroom task list', () => {
+  it('is refused for an account that is not there, and is empty for one without tasks', async () => {
+    const accounts = createAccountStore(database.pool)
+    await accounts.createAccount({ accountId: 'acct_idle', name: 'idle', credits: 0 })
+    expect(await darkroomJson(['task', 'list', '--account', 'idle'], environment)).toEqual([])
+    const run = await runDarkroom(['task', 'list', '--account', 'idel'], environment)
+    expect(run).toMatchObject({ exitCode: 1, stderr: 'There is no account named "idel".\n' })
+  })
+
   it('lists the fields of the record and the account, by account, status, model and time', async () => {
     const live = await insertTask(database.pool)
     const failed = await failedTask(live.accountId)

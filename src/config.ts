@@ -3,6 +3,7 @@ import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { ConfigError, explainIssues } from './config/configError.ts'
 import type { Environment } from './config/environment.ts'
+import { httpUrl } from './config/httpUrl.ts'
 import type { Secret } from './config/secrets.ts'
 import { readSecrets } from './config/secrets.ts'
 
@@ -100,7 +101,7 @@ export function readConfig(environment: Environment = process.env): Config {
   return {
     host: given.HOST,
     port: given.PORT,
-    publicUrl: (given.PUBLIC_URL ?? `http://${given.HOST}:${given.PORT}`).replace(/\/+$/, ''),
+    publicUrl: (given.PUBLIC_URL ?? httpUrl(given.HOST, given.PORT)).replace(/\/+$/, ''),
     internalHost: given.INTERNAL_HOST,
     internalPort: given.INTERNAL_PORT,
     workerInternalPort: given.WORKER_INTERNAL_PORT,

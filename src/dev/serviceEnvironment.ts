@@ -1,13 +1,15 @@
+import { resolve } from 'node:path'
 import type { Config } from '../config.ts'
 import { inheritedEnvironment } from '../config.ts'
+import { httpUrl } from '../config/httpUrl.ts'
 import { embeddedSecret } from './embeddedSecrets.ts'
 import type { OwnPorts } from './ownPorts.ts'
 import { simulatorCredentials, writeSimulatorChannels } from './simulatorChannels.ts'
 import type { Stack } from './stack/stack.ts'
 
 /**
- * The variables that the embedded parts set for our own processes, and for the CLI through
- * `runtime.json`. What the operator has set stands: these are only the ones they left out.
+ * The variables of our own processes, and of the CLI through `runtime.json`: addresses and secrets of
+ * the embedded parts, and what the CLI must know as the processes do, whoever has set it.
  */
 export async function serviceEnvironment(
   config: Config,
@@ -16,21 +18,21 @@ export async function serviceEnvironment(
   simulatorUrl: string | undefined,
 ): Promise<Record<string, string>> {
   const { dataDir } = config
-  const given = inheritedEnvironment()
-  const publicUrl = given['PUBLIC_URL'] ?? `http://${config.host}:${ports.api}`
-  const simulated =
-    simulatorUrl === undefined
-      ? {}
-      : {
-          DARKROOM_CONFIG: await writeSimulatorChannels(dataDir, simulatorUrl),
-          ...simulatorCredentials,
-        }
+  // An empty variable counts as absent, here as in `readConfig`.
+  const given = Object.fromEntries(
+    Object.entries(inheritedEnvironment()).filter(([, value]) => value !== ''),
+  )
+  const publicUrl = given['PUBLIC_URL'] ?? httpUrl(config.host, ports.api)
   return {
-    ...simulated,
+    ...(await channelVariables(config, simulatorUrl)),
     DATA_DIR: dataDir,
     DATABASE_URL: stack.databaseUrl,
     TEMPORAL_ADDRESS: stack.temporalAddress,
     ...(stack.temporalUiUrl === undefined ? {} : { TEMPORAL_UI_URL: stack.temporalUiUrl }),
+    TEMPORAL_NAMESPACE: config.temporalNamespace,
+    RETENTION_SECONDS: String(config.retentionSeconds),
+    TOMBSTONE_SECONDS: String(config.tombstoneSeconds),
+    TASK_DEADLINE_SECONDS: String(config.taskDeadlineSeconds),
     HOST: config.host,
     PORT: String(ports.api),
     PUBLIC_URL: publicUrl,
@@ -40,4 +42,16 @@ export async function serviceEnvironment(
     SIGNING_KEYS: given['SIGNING_KEYS'] ?? (await embeddedSecret(dataDir, 'signing-keys')),
     KEY_PEPPER: given['KEY_PEPPER'] ?? (await embeddedSecret(dataDir, 'key-pepper')),
   }
+}
+
+/** The operator's file, absolute since the CLI may run elsewhere; without one, the simulator's. */
+async function channelVariables(
+  { dataDir, operatorFilePath }: Config,
+  simulatorUrl: string | undefined,
+): Promise<Record<string, string>> {
+  if (simulatorUrl !== undefined) {
+    const path = await writeSimulatorChannels(dataDir, simulatorUrl)
+    return { DARKROOM_CONFIG: path, ...simulatorCredentials }
+  }
+  return operatorFilePath === undefined ? {} : { DARKROOM_CONFIG: resolve(operatorFilePath) }
 }

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
 export type ServiceProcess = {
-  /** SIGTERM, then waits for the end: calls in flight finish. `now` kills at once. */
+  /** SIGTERM, then waits for the end: calls in flight finish. */
   readonly stop: () => Promise<void>
   readonly kill: () => void
   readonly pid: () => number | undefined

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { inheritedEnvironment, readConfig, required } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
+import { httpUrl } from '../config/httpUrl.ts'
 import { runtimeFileName, writeRuntimeFile } from '../config/runtimeFile.ts'
 import { createPool } from '../store/createPool.ts'
 import { migrate } from '../store/migrate.ts'
@@ -67,7 +68,7 @@ export async function startService(say: Say): Promise<Service> {
     await untilReady(config, ports)
     const key = demo ? await makeDemoKey(config, environment) : undefined
     return {
-      apiUrl: `http://${config.host}:${ports.api}`,
+      apiUrl: httpUrl(config.host, ports.api),
       temporalUiUrl: stack.temporalUiUrl,
       key,
       keyPath: join(config.dataDir, 'demo-key'),
@@ -129,8 +130,8 @@ function startProcesses(
 /** Both processes answer: the API serves, and the worker polls. */
 async function untilReady(config: Config, ports: OwnPorts): Promise<void> {
   const endsAt = performance.now() + readyTimeoutMs
-  const api = `http://${config.host}:${ports.api}/readyz`
-  const worker = `http://${config.internalHost}:${ports.workerInternal}/readyz`
+  const api = `${httpUrl(config.host, ports.api)}/readyz`
+  const worker = `${httpUrl(config.internalHost, ports.workerInternal)}/readyz`
   while (!(await answersOk(api)) || !(await answersOk(worker))) {
     if (performance.now() > endsAt) {
       throw startFailure(`Darkroom was not ready within ${readyTimeoutMs / 1000} s.`)

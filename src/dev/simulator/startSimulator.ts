@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { httpUrl } from '../../config/httpUrl.ts'
 import { listen } from '../../http/listen.ts'
 import { type CallLog, type CallMatcher, createCallLog, type SimulatorCall } from './callLog.ts'
 import { controlPrefix, serveControl } from './control.ts'
@@ -67,7 +68,7 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
   const port = await listen(server, { host, port: options.port })
   return {
     ...controls,
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
+    url: httpUrl(host, port),
     port,
     waitForCalls: (count, matcher, timeoutMs) => waitForCalls(log, count, matcher, timeoutMs),
     strayRequests: () => strayRequests,

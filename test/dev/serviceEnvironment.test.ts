@@ -1,0 +1,50 @@
+import { resolve } from 'node:path'
+import { afterEach, expect, it, vi } from 'vitest'
+import { readConfig } from '../../src/config.ts'
+import { withRuntimeFile, writeRuntimeFile } from '../../src/config/runtimeFile.ts'
+import { serviceEnvironment } from '../../src/dev/serviceEnvironment.ts'
+import { tempFolder } from '../support/tempFolder.ts'
+
+afterEach(() => {
+  vi.unstubAllEnvs()
+})
+
+const stack = { databaseUrl: 'postgres://127.0.0.1:1/darkroom', temporalAddress: '127.0.0.1:2' }
+const ports = { api: 3, internal: 4, workerInternal: 5, simulator: 6 }
+
+/** What a CLI in another shell reads while `npm start` runs with these variables. */
+async function seenByCli(variables: Record<string, string>, simulatorUrl?: string) {
+  const dataDir = tempFolder()
+  for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value)
+  const config = readConfig({ ...variables, DATA_DIR: dataDir })
+  await writeRuntimeFile(dataDir, await serviceEnvironment(config, stack, ports, simulatorUrl))
+  return readConfig(withRuntimeFile({ DATA_DIR: dataDir }))
+}
+
+it('makes secrets where a variable for one is there and empty', async () => {
+  const seen = await seenByCli({ SIGNING_KEYS: '', KEY_PEPPER: '' }, 'http://127.0.0.1:6')
+  expect(seen.signingKeys).toHaveLength(1)
+  expect(seen.keyPeppers).toHaveLength(1)
+})
+
+it("tells a CLI what the operator's environment has told the service", async () => {
+  const seen = await seenByCli({
+    DARKROOM_CONFIG: 'config.json',
+    TEMPORAL_NAMESPACE: 'images',
+    RETENTION_SECONDS: '60',
+    TOMBSTONE_SECONDS: '70',
+    TASK_DEADLINE_SECONDS: '80',
+  })
+  expect(seen).toMatchObject({
+    operatorFilePath: resolve('config.json'),
+    temporalNamespace: 'images',
+    retentionSeconds: 60,
+    tombstoneSeconds: 70,
+    taskDeadlineSeconds: 80,
+  })
+})
+
+it('writes an IPv6 address of the API as URLs have it', async () => {
+  expect((await seenByCli({ HOST: '::1' })).publicUrl).toBe('http://[::1]:3')
+  expect(readConfig({ HOST: '::1', PORT: '80' }).publicUrl).toBe('http://[::1]:80')
+})

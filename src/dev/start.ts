@@ -12,6 +12,7 @@ import { connectTemporal } from '../temporal/connect.ts'
 import { ensureNamespace } from '../temporal/ensureNamespace.ts'
 import { registerSearchAttributes } from '../temporal/searchAttributes.ts'
 import { temporalSettings } from '../temporal/settings.ts'
+import { pricedOperation } from '../wiring/installation.ts'
 import { demoKey } from './demoAccount.ts'
 import type { OwnPorts } from './ownPorts.ts'
 import { ownPorts } from './ownPorts.ts'
@@ -55,6 +56,8 @@ export async function startService(say: Say): Promise<Service> {
       'DARKROOM_CONFIG is not set, and the simulator serves only while HOST is a loopback address.',
     )
   }
+  // Our processes would end at it, again and again.
+  if (!withSimulator) pricedOperation(config, { withKeys: true })
   const started: Started = { services: [] }
   const stop = () => stopAll(started, config)
   try {

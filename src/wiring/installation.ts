@@ -68,7 +68,11 @@ export async function openInstallation(
   return { operation, databaseUrl, pool, blobs: opened.store, close }
 }
 
-function pricedOperation(config: Config, options: InstallationOptions): Installation['operation'] {
+/** The operator's file with a price for whatever can be asked for. Throws `ConfigError` naming the fault. */
+export function pricedOperation(
+  config: Config,
+  options: Pick<InstallationOptions, 'withKeys'>,
+): Installation['operation'] {
   const path = required(config.operatorFilePath, 'DARKROOM_CONFIG')
   const operation = readOperation(path, options, inheritedEnvironment())
   const prices = priceList(operation.prices)

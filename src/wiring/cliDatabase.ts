@@ -50,8 +50,11 @@ export function cliDatabase(config: () => Promise<Config>) {
 }
 
 async function urlOf(config: () => Promise<Config>): Promise<string> {
-  const { required } = await import('../config.ts')
-  return required((await config()).databaseUrl, 'DATABASE_URL')
+  const { databaseUrl, dataDir } = await config()
+  if (databaseUrl !== undefined) return databaseUrl
+  throw new Refusal(
+    `DATABASE_URL is not set, and no \`npm start\` is running on DATA_DIR ${dataDir}.`,
+  )
 }
 
 async function reached<Value>(databaseUrl: string, ask: () => Promise<Value>): Promise<Value> {

@@ -48,6 +48,7 @@ describe('darkroom', () => {
     expect(run.exitCode).toBe(1)
     const said: { error: { message: string } } = JSON.parse(run.stderr)
     expect(said.error.message).toContain('DATABASE_URL')
+    expect(said.error.message).toContain(dataDir)
   })
 
   it('finds the stack by what npm start left in DATA_DIR', async () => {

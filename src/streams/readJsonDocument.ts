@@ -25,10 +25,10 @@ const feedBytesMax = 16 * 1024
 
 /**
  * Reads one JSON document from a byte stream, in memory except for the strings that `divert` names:
- * these are decoded as base64, strictly unless told otherwise, and streamed to `take` with backpressure. Memory stays within the
- * given limits whatever the body (research/reliability.md section 4, JSON; section 5, body arithmetic).
- * A leading byte-order mark is dropped. Expected failures are values; errors of `source` and of `take`
- * are thrown on, after `take` has ended.
+ * these are decoded as base64, strictly unless told otherwise, and streamed to `take` with backpressure.
+ * Memory stays within the given limits whatever the body (research/reliability.md section 4, JSON;
+ * section 5, body arithmetic). A leading byte-order mark is dropped. Expected failures are values;
+ * errors of `source` and of `take` are thrown on, after `take` has ended.
  */
 export async function readJsonDocument<Taken>(
   source: AsyncIterable<Uint8Array>,

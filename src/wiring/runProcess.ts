@@ -79,7 +79,7 @@ function exitWithParent(): void {
   process.stdin.resume()
 }
 
-/** Our own sentences are for the operator; anything else is named in the log without its text. */
+/** The sentence alone, for whoever started us: the log has the error without its text. */
 function exitOn(error: unknown): void {
   const message = error instanceof Error ? error.message : 'failed'
   process.stderr.write(`${message}\n`)

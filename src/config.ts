@@ -45,15 +45,28 @@ export type Config = {
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
 
-const port = (fallback: number) => z.coerce.number().int().min(0).max(65_535).default(fallback)
+/** Digits only: coerced, a blank would be 0, and a fault would be told in the words of a programmer. */
 const whole = (fallback: number, least: number, most: number) =>
-  z.coerce.number().int().min(least).max(most).default(fallback)
+  z
+    .string()
+    .trim()
+    .refine(
+      (digits) => /^\d{1,15}$/.test(digits) && Number(digits) >= least && Number(digits) <= most,
+      `must be a whole number from ${least} to ${most}`,
+    )
+    .transform(Number)
+    .default(fallback)
+const port = (fallback: number) => whole(fallback, 0, 65_535)
 const text = z.string().min(1)
+/** Paths are put behind it. */
+const baseUrl = z
+  .url({ protocol: /^https?$/ })
+  .refine((url) => !/[?#]/.test(url), 'must have no query and no fragment')
 
 const variables = z.object({
   HOST: text.default('127.0.0.1'),
   PORT: port(8080),
-  PUBLIC_URL: z.url({ protocol: /^https?$/ }).optional(),
+  PUBLIC_URL: baseUrl.optional(),
   INTERNAL_HOST: text.default('127.0.0.1'),
   INTERNAL_PORT: port(9464),
   WORKER_INTERNAL_PORT: port(9465),

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { readConfig } from '../src/config.ts'
+import { ConfigError } from '../src/config/configError.ts'
 
 const mebibyte = 1024 * 1024
 
@@ -13,5 +14,39 @@ describe('what is not set', () => {
     // All images together in Base64, and a long prompt beside them.
     const largest = (64 * mebibyte * 4) / 3 + 16 * mebibyte
     expect(readConfig({ INGRESS_LIMIT_BYTES: '' }).ingressLimitBytes).toBeGreaterThan(largest)
+  })
+})
+
+describe('a variable that cannot be used', () => {
+  it.each(['eighty', '80.5', '-1', '65536', '1e3', ' ', '0x50'])(
+    'is told with what it may be: PORT=%j',
+    (value) => {
+      expect(() => readConfig({ PORT: value })).toThrow(
+        new ConfigError('PORT: must be a whole number from 0 to 65535'),
+      )
+    },
+  )
+
+  it('is told with the limits of that variable', () => {
+    expect(() => readConfig({ UPSTREAM_CALLS_MAX: '0', SYNC_DEADLINE_SECONDS: '9999' })).toThrow(
+      'SYNC_DEADLINE_SECONDS: must be a whole number from 1 to 3600\n' +
+        'UPSTREAM_CALLS_MAX: must be a whole number from 1 to 100',
+    )
+    expect(readConfig({ UPSTREAM_CALLS_MAX: ' 100 ' }).upstreamCallsMax).toBe(100)
+  })
+
+  it.each([
+    'https://images.example/?a=b',
+    'https://images.example/#top',
+    'https://images.example?',
+  ])('is refused as the base of URLs: %s', (url) => {
+    expect(() => readConfig({ PUBLIC_URL: url })).toThrow(
+      'PUBLIC_URL: must have no query and no fragment',
+    )
+  })
+
+  it('is told from a base of URLs with a path', () => {
+    const { publicUrl } = readConfig({ PUBLIC_URL: 'https://images.example/darkroom/' })
+    expect(publicUrl).toBe('https://images.example/darkroom')
   })
 })

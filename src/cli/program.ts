@@ -19,6 +19,7 @@ import { taskList } from './taskList.ts'
 import { taskReplay } from './taskReplay.ts'
 import { taskRetry } from './taskRetry.ts'
 import { taskShow } from './taskShow.ts'
+import { version } from './version.ts'
 
 const about = `
 Finds the service by the environment (DATABASE_URL, …) or by what a running \`npm start\` left in
@@ -28,6 +29,7 @@ DATA_DIR/runtime.json. Exit codes: 0 done, 1 refused or found wrong, 2 wrong usa
 export function createProgram(context: CliContext): Command {
   return new Command('darkroom')
     .description('Operate a Darkroom: accounts, keys, the ledger, tasks and channels.')
+    .version(version(), '--version', 'tell which version this is')
     .addHelpText('after', about)
     .addCommand(migrate(context))
     .addCommand(

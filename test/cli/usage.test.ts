@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, openSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import type { Command } from 'commander'
@@ -100,6 +100,15 @@ describe('an answer of the CLI', () => {
     expect(await once(child, 'close')).toEqual([0, null])
     expect(err).toBe('')
   })
+})
+
+it('tells the version of this checkout, and opens nothing for it', async () => {
+  const manifest: unknown = JSON.parse(
+    readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+  )
+  const { exitCode, out, err } = await run('--version')
+  expect({ exitCode, err }).toEqual({ exitCode: 0, err: '' })
+  expect(manifest).toMatchObject({ version: out.trim() })
 })
 
 describe('help of the CLI', () => {

@@ -7,6 +7,7 @@ import { taskRecord } from '../domain/taskRecord.ts'
 import { taskStatuses } from '../domain/taskState.ts'
 import type { CliContext } from './context.ts'
 import { leaf } from './leaf.ts'
+import { shortTime } from './moment.ts'
 import { parseLimit, parseSince } from './parse.ts'
 import { noSuchAccount } from './refusal.ts'
 import { table } from './table.ts'
@@ -59,8 +60,8 @@ function taskTable(rows: readonly (TaskRecord & { readonly account: string })[])
       row.model,
       row.status,
       row.progress,
-      row.created_at,
-      row.completed_at,
+      shortTime(Date.parse(row.created_at)),
+      shortTime(row.completed_at === undefined ? undefined : Date.parse(row.completed_at)),
       row.error?.code,
     ]),
     'No such tasks.',

@@ -80,6 +80,9 @@ describe('darkroom task list', () => {
       `update task set created_at = now() - interval '2 hours' where task_id = $1`,
       [live.taskId],
     )
+    const { stdout } = await runDarkroom([...own, '--status', 'failed'], environment)
+    const time = '\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d'
+    expect(stdout).toMatch(new RegExp(` ${time}  ${time}  upstream_error\n`))
     const recent = await darkroomJson<Listed[]>([...own, '--since', '1h'], environment)
     expect(recent.map(({ task_id }) => task_id)).toEqual([failed.taskId])
   })

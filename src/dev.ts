@@ -1,3 +1,4 @@
+import { announcement } from './dev/announcement.ts'
 import type { Service } from './dev/start.ts'
 import { startService } from './dev/start.ts'
 import { ConfigError } from './config/configError.ts'
@@ -28,29 +29,10 @@ await start()
 async function start(): Promise<void> {
   try {
     service = await startService(say)
-    announce(service)
+    say(announcement(service, process.stdout.isTTY))
   } catch (error) {
     const expected = error instanceof ConfigError || isStartFailure(error)
     say(expected ? error.message : String(error instanceof Error ? error.stack : error))
     process.exit(error instanceof ConfigError ? 2 : 1)
   }
-}
-
-/** The key is shown to a person only: what is not a terminal may be a log. */
-function announce({ apiUrl, temporalUiUrl, key, keyPath }: Service): void {
-  say(`\nDarkroom is ready at ${apiUrl}`)
-  if (temporalUiUrl !== undefined) say(`Temporal UI:         ${temporalUiUrl}`)
-  if (key === undefined) return
-  say(`Key of account demo: ${process.stdout.isTTY ? key : `in ${keyPath}`}`)
-  const body = {
-    model: 'familyb-image-2-vip',
-    action: 'generate',
-    prompt: 'A lighthouse at dusk',
-    size: '1024x1024',
-  }
-  say(
-    `\nTry it:\n\ncurl -s ${apiUrl}/v1/images/tasks -H "Authorization: Bearer $(cat '${keyPath}')" \\\n` +
-      `  -H 'Content-Type: application/json' -H "Idempotency-Key: $(date +%s)" \\\n` +
-      `  -d '${JSON.stringify(body)}'\n`,
-  )
 }

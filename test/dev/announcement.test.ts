@@ -1,0 +1,29 @@
+import { expect, it } from 'vitest'
+import { announcement } from '../../src/dev/announcement.ts'
+
+const service = {
+  apiUrl: 'http://127.0.0.1:8080',
+  temporalUiUrl: 'http://127.0.0.1:8233',
+  key: 'sk_the_key',
+  keyPath: '/data/demo-key',
+}
+
+it('shows how to submit a task and how to poll it', () => {
+  const lines = announcement(service, true).split('\n')
+  const bearer = `-H "Authorization: Bearer $(cat '/data/demo-key')"`
+  expect(lines).toContain(`curl -s http://127.0.0.1:8080/v1/images/tasks ${bearer} \\`)
+  expect(lines).toContain(`curl -s http://127.0.0.1:8080/v1/tasks/TASK_ID ${bearer}`)
+  expect(lines).toContain('Key of account demo: sk_the_key')
+})
+
+it('keeps the key from what is no terminal', () => {
+  const text = announcement(service, false)
+  expect(text).toContain('Key of account demo: in /data/demo-key')
+  expect(text).not.toContain('sk_the_key')
+})
+
+it('shows no call where there is no demo account', () => {
+  expect(announcement({ ...service, key: undefined }, true)).toBe(
+    '\nDarkroom is ready at http://127.0.0.1:8080\nTemporal UI:         http://127.0.0.1:8233',
+  )
+})

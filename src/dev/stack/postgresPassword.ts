@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { readSecretFile, writeSecretFile } from './secretFile.ts'
 import { startFailure } from './startFailure.ts'
 
 const passwordBytes = 24
@@ -12,12 +12,15 @@ const passwordBytes = 24
  */
 export const postgresPassword = async (dataDir: string, pgData: string): Promise<string> => {
   const path = join(dataDir, 'postgres-password')
-  if (existsSync(path)) return readFileSync(path, 'utf8').trim()
+  const kept = await readSecretFile(path)
+  if (kept !== undefined) return kept
   if (existsSync(join(pgData, 'PG_VERSION'))) {
-    throw startFailure(`${path} is missing, but ${pgData} holds data: restore it from a backup.`)
+    throw startFailure(
+      `${path} is missing or empty, but ${pgData} holds data: restore it from a backup.`,
+    )
   }
   // Hexadecimal: it goes into URLs and into Temporal's YAML as it is.
   const password = randomBytes(passwordBytes).toString('hex')
-  await writeFile(path, `${password}\n`, { mode: 0o600 })
+  await writeSecretFile(path, password)
   return password
 }

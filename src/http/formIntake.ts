@@ -83,12 +83,19 @@ function openParser(contentType: string): BusboyInstance | undefined {
 function refusalOfText(name: string, value: string, cut: boolean): RequestFailure | undefined {
   if (cut) return { tag: 'body_too_large', limitBytes: requestTextBytesMax }
   // A part may name its own charset, and UTF-16 can say what no database text holds.
-  if (value.isWellFormed() && !value.includes('\0')) return undefined
-  return invalidRequest(
-    'invalid_value',
-    name,
-    `Invalid value for '${name}': text must not hold NUL or lone surrogates.`,
-  )
+  if (!value.isWellFormed() || value.includes('\0')) {
+    return invalidText(name, 'text must not hold NUL or lone surrogates')
+  }
+  // The parser puts U+FFFD where bytes are no text, and nothing tells it from one that was sent: either
+  // way the text is damaged, and its image would be paid for.
+  if (value.includes('\uFFFD')) {
+    return invalidText(name, 'text must be valid UTF-8 and not hold U+FFFD')
+  }
+  return undefined
+}
+
+function invalidText(name: string, why: string): RequestFailure {
+  return invalidRequest('invalid_value', name, `Invalid value for '${name}': ${why}.`)
 }
 
 function unknownPart(name: string | undefined): RequestFailure {

@@ -24,6 +24,9 @@ const halfOfAPair: FormPart = {
   value: Buffer.from('a\ud800', 'utf16le'),
 }
 
+/** Not UTF-8, and a prompt all the same when its part says what it is. */
+const latin1Prompt: FormPart = { ...prompt, value: Buffer.from('a lighthouse, größer', 'latin1') }
+
 function post(parts: readonly FormPart[]): Promise<Response> {
   const body = new Uint8Array(formBody(parts))
   return api.send(path, { method: 'POST', body, headers: { 'Content-Type': formType } })
@@ -50,6 +53,10 @@ describe('an edits form', () => {
     ['octets', [model, prompt, { ...image, type: 'application/octet-stream' }]],
     ['a wrong type', [model, prompt, { ...image, type: 'image/webp' }]],
     ['a number as text', [model, prompt, image, { name: 'n', value: '1' }]],
+    [
+      'a text in the charset it names',
+      [model, { ...latin1Prompt, type: 'text/plain; charset=ISO-8859-1' }, image],
+    ],
     ['texts typed as octets', [model, { ...prompt, type: 'application/octet-stream' }, image]],
   ] as const)('is taken: %s', async (_what, parts) => {
     const [response] = await Promise.all([post(parts), finishNext()])
@@ -103,6 +110,13 @@ describe('an edits form', () => {
     ['a text twice', [model, prompt, prompt, image], 'invalid_value', 'prompt'],
     ['NUL', [model, { ...prompt, value: 'a\0' }, image], 'invalid_value', 'prompt'],
     ['a lone surrogate', [model, halfOfAPair, image], 'invalid_value', 'prompt'],
+    ['bytes that are not UTF-8', [model, latin1Prompt, image], 'invalid_value', 'prompt'],
+    [
+      'bytes that are not the UTF-8 they are said to be',
+      [model, { ...latin1Prompt, type: 'text/plain; charset=UTF-8' }, image],
+      'invalid_value',
+      'prompt',
+    ],
     ['NUL after its image', [image, { ...prompt, value: 'a\0' }], 'invalid_value', 'prompt'],
     ['n of 2', [model, prompt, image, { name: 'n', value: '2' }], 'invalid_value', 'n'],
     [

@@ -30,7 +30,15 @@ const expectedReasons: Readonly<Record<OutcomeClass, readonly OutcomeReason[]>> 
   rejected: ['invalid_request', 'content_policy', 'no_image', 'forbidden'],
   exhausted: ['quota_exhausted'],
   operator_fault: ['credential', 'forbidden', 'model_not_found'],
-  unknown: ['server_error', 'connection_lost', 'timeout', 'broken_body'],
+  unknown: [
+    'server_error',
+    'connection_lost',
+    'timeout',
+    'broken_body',
+    'answer_too_large',
+    'unexpected_status',
+    'forbidden',
+  ],
 }
 
 /** Counters and histograms of one process, in `registry`. */

@@ -1,0 +1,31 @@
+import { Registry } from 'prom-client'
+import { describe, expect, it } from 'vitest'
+import { classifyErrorAnswer } from '../../src/domain/outcomeTable.ts'
+import { outcomeReasons } from '../../src/domain/upstreamOutcome.ts'
+import { createRecorders } from '../../src/telemetry/recorders.ts'
+
+async function callsAtStart(): Promise<readonly string[]> {
+  const registry = new Registry()
+  createRecorders(registry, ['main'])
+  return (await registry.metrics()).split('\n').filter((line) => line.endsWith('} 0'))
+}
+
+describe('upstream calls', () => {
+  it('are counted from zero for every reason that a call can end with', async () => {
+    const lines = (await callsAtStart()).join('\n')
+    // Told of an attempt whose worker is gone, never by a call.
+    const told = outcomeReasons.filter((reason) => reason !== 'worker_lost')
+    expect(told.filter((reason) => !lines.includes(`reason="${reason}"`))).toEqual([])
+  })
+
+  it('are counted from zero for what every bare status comes to', async () => {
+    const lines = await callsAtStart()
+    const statuses = Array.from({ length: 399 }, (_, at) => 201 + at)
+    const unseen = statuses.filter((status) => {
+      const { class: outcome, reason } = classifyErrorAnswer({ status, elapsedMs: 0 })
+      const labels = `{channel="main",class="${outcome}",reason="${reason}"}`
+      return !lines.includes(`darkroom_upstream_calls_total${labels} 0`)
+    })
+    expect(unseen).toEqual([])
+  })
+})

@@ -54,6 +54,7 @@ async function readDocument(
     tokensMax: jsonTokensMax,
     textBytesMax: requestTextBytesMax,
     unstorableText: 'refuse',
+    equalKeys: 'refuse',
     divertedBytesMax: inputImageBytesMax,
     divertedTotalBytesMax: inputImagesBytesMax,
     divertedCountMax: inputImagesMax,

@@ -5,6 +5,8 @@ export type JsonBounds = {
   readonly depthMax: number
   /** Keys, array items and values together. */
   readonly tokensMax: number
+  /** Of equal keys in one object, whether the document is refused or the last one counts. */
+  readonly equalKeys: 'refuse' | 'last'
 }
 
 type Container =
@@ -61,7 +63,9 @@ export function nameMember(tree: JsonTree, key: string): JsonIntakeFailure | und
   const container = tree.open.at(-1)
   if (container?.kind !== 'object') throw new Error('Bug: a key outside of an object')
   container.key = key
-  if (Object.hasOwn(container.members, key)) return { tag: 'duplicate_key', path: pathOf(tree) }
+  if (tree.bounds.equalKeys === 'refuse' && Object.hasOwn(container.members, key)) {
+    return { tag: 'duplicate_key', path: pathOf(tree) }
+  }
   tree.tokens += 1
   return undefined
 }

@@ -39,7 +39,8 @@ export function readFamilyA(answer: ModelAnswer, names: NativeNames): FamilyARea
   const candidate = objectOf(itemsOf(document['candidates'])[0])
   const parts = candidate === undefined ? [] : partsOf(candidate)
   const chosenAt = parts.findLastIndex((part) => 'inlineData' in part && part['thought'] !== true)
-  const chosen = answer.images.find(({ path }) => isPart(path, chosenAt))
+  // Of equal keys the last one counts, in the document and here.
+  const chosen = answer.images.findLast(({ path }) => isPart(path, chosenAt))
   const mimeType = chosen?.image?.mimeType
   const kept = parts.flatMap((part, at) => {
     if (!('inlineData' in part)) return 'fileData' in part ? [] : [part]

@@ -26,13 +26,12 @@ export type ModelAnswer = {
   readonly images: readonly AnswerImage[]
 }
 
-/** Thinking models show drafts: a handful at most. */
-const imagesMax = 16
 const depthMax = 64
 
 /**
  * Reads a 200 answer while it arrives, its images aside, so that no image ever lies in memory as text
- * (research reliability.md section 5). What breaks off throws `AnswerLostError`; then, and on a refusal,
+ * (research reliability.md section 5). A paid image is not lost to how many stand beside it, nor to equal
+ * keys: all within the byte limits are held, and the last of equal keys counts. What breaks off throws `AnswerLostError`; then, and on a refusal,
  * nothing is held any more.
  */
 export async function readModelAnswer(
@@ -69,9 +68,10 @@ const limits = {
   tokensMax: jsonTokensMax,
   textBytesMax: upstreamAnswerTextBytesMax,
   unstorableText: 'replace',
+  equalKeys: 'last',
   divertedBytesMax: outputImageBytesMax,
   divertedTotalBytesMax: upstreamAnswerBytesMax,
-  divertedCountMax: imagesMax,
+  divertedCountMax: jsonTokensMax,
   createDecoder: createForgivingBase64Decoder,
 } as const
 

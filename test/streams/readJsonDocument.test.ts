@@ -14,6 +14,7 @@ const options: ReadJsonOptions<string> = {
   tokensMax: 1000,
   textBytesMax: 4096,
   unstorableText: 'refuse',
+  equalKeys: 'refuse',
   divertedBytesMax: 1000,
   divertedTotalBytesMax: 1500,
   divertedCountMax: 3,
@@ -122,6 +123,12 @@ describe('a refused JSON document', () => {
       tag: 'duplicate_key',
       path: ['__proto__'],
     })
+  })
+
+  it('counts the last of equal keys when told to', async () => {
+    const text = '{"a":{"b":1},"__proto__":1,"a":{"c":2},"__proto__":2}'
+    const result = await read(text, { equalKeys: 'last' })
+    expect(JSON.stringify(result)).toContain('"document":{"a":{"c":2},"__proto__":2}')
   })
 
   it.each([

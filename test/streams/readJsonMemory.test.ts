@@ -50,6 +50,7 @@ it.each([
     tokensMax: jsonTokensMax,
     textBytesMax: requestTextBytesMax,
     unstorableText: 'refuse',
+    equalKeys: 'refuse',
     divertedBytesMax: inputImageBytesMax,
     divertedTotalBytesMax: inputImagesBytesMax,
     divertedCountMax: inputImagesMax,

@@ -4,15 +4,16 @@ import type { FamilyAReading } from '../../src/upstream/familyAAnswer.ts'
 import { isFamilyAImage, readFamilyA } from '../../src/upstream/familyAAnswer.ts'
 import { readModelAnswer } from '../../src/upstream/readModelAnswer.ts'
 import { streamOf } from '../support/byteStreams.ts'
-import { redPixelPng } from '../support/images.ts'
+import { paddedPng, redPixelPng } from '../support/images.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
 const names = { modelVersion: 'familya-3-pro-image', responseId: 'ours' }
 const png = { mimeType: 'image/png', data: redPixelPng.toString('base64') }
 const held = { mimeType: 'image/png', data: '' }
 
-async function readingOf(answer: object): Promise<FamilyAReading> {
-  const body = streamOf([Buffer.from(JSON.stringify(answer))])
+async function readingOf(answer: object | string): Promise<FamilyAReading> {
+  const text = typeof answer === 'string' ? answer : JSON.stringify(answer)
+  const body = streamOf([Buffer.from(text)])
   const read = await readModelAnswer(body, isFamilyAImage, { tempDir: tempFolder(), randomBytes })
   if (!read.ok) throw new Error(`Not read: ${read.failure}`)
   onTestFinished(async () => {
@@ -70,6 +71,21 @@ describe('answers of family A', () => {
       withParts([{ inlineData: png }, { inlineData: png, thought: true }]),
     )
     expect(partsOf(reading)).toEqual(answered([{ inlineData: held }]))
+  })
+
+  it('takes the last image after many drafts', async () => {
+    const drafts = Array.from({ length: 40 }, () => ({ inlineData: png, thought: true }))
+    const reading = await readingOf(withParts([...drafts, { inlineData: png }]))
+    expect(partsOf(reading)).toEqual(answered([{ inlineData: held }]))
+  })
+
+  it('takes the image of the last of equal keys', async () => {
+    const other = { mimeType: 'image/png', data: paddedPng(200, 1).toString('base64') }
+    const [first, last] = [png, other].map((inlineData) =>
+      JSON.stringify(withParts([{ inlineData }])).slice(1, -1),
+    )
+    const reading = await readingOf(`{${first},${last}}`)
+    expect(reading).toMatchObject({ kind: 'image', image: { bytes: 200 } })
   })
 
   it('reads snake_case and writes camelCase', async () => {

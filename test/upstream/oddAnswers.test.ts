@@ -53,6 +53,14 @@ describe('answers written otherwise than vendors do', () => {
   })
 
   it.each([
+    ['of forty', JSON.stringify({ created: 1, data: Array(40).fill({ b64_json: png }) })],
+    ['beside equal keys', `{"created":0,"data":[{"b64_json":"${png}"}],"created":1}`],
+  ])('give the first image %s', async (_which, body) => {
+    const outcome = await outcomeOfAnswer(200, body)
+    expect(outcome).toMatchObject({ class: 'succeeded', native: { response: { created: 1 } } })
+  })
+
+  it.each([
     ['as a data URL', `data:image/png;base64,${png}`],
     ['with line breaks', png.replaceAll(/.{20}/g, '$&\n')],
     ['in the URL alphabet without padding', redPixelPng.toString('base64url')],

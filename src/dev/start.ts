@@ -165,8 +165,8 @@ async function makeDemoKey(
     onConnectionError: () => {},
   })
   try {
-    const pepper = required(keyPeppers?.[0], 'KEY_PEPPER')
-    return await demoKey(pool, config.dataDir, pepper)
+    const [newest, ...older] = required(keyPeppers, 'KEY_PEPPER')
+    return await demoKey(pool, config.dataDir, [required(newest, 'KEY_PEPPER'), ...older])
   } finally {
     await pool.end()
   }

@@ -53,7 +53,10 @@ describe('answers written otherwise than vendors do', () => {
   })
 
   it.each([
-    ['of forty', JSON.stringify({ created: 1, data: Array(40).fill({ b64_json: png }) })],
+    [
+      'of forty',
+      JSON.stringify({ created: 1, data: Array.from({ length: 40 }, () => ({ b64_json: png })) }),
+    ],
     ['beside equal keys', `{"created":0,"data":[{"b64_json":"${png}"}],"created":1}`],
   ])('give the first image %s', async (_which, body) => {
     const outcome = await outcomeOfAnswer(200, body)

@@ -8,7 +8,7 @@ export type BlobStoreDeps = {
   readonly randomBytes: RandomBytes
   /** Epoch milliseconds, compared with file times only. */
   readonly nowMs: () => number
-  /** Local directory for uploads on their way to S3. */
+  /** Local directory of this process alone, for uploads on their way to S3. */
   readonly tempDir: string
 }
 
@@ -45,7 +45,7 @@ async function openS3(url: URL, deps: BlobStoreDeps): Promise<OpenBlobStore> {
     client,
     bucket: url.hostname,
     namePrefix: path === '' ? '' : `${path}/`,
-    tempDirectory: join(deps.tempDir, 'darkroom-uploads'),
+    tempDirectory: join(deps.tempDir, 'uploads'),
     randomBytes: deps.randomBytes,
     nowMs: deps.nowMs,
   })

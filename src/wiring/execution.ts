@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
 import type { AttemptStore } from '../domain/attemptStore.ts'
@@ -32,7 +31,7 @@ export function createExecution(
     readonly tracer: TaskTracer | undefined
   },
 ): Execution {
-  const { pool, blobs, operation } = parts.installation
+  const { pool, blobs, operation, tempDir } = parts.installation
   const agent = createUpstreamAgent()
   const attempts = createAttemptStore({
     pool,
@@ -46,7 +45,7 @@ export function createExecution(
   const caller = createUpstreamCaller({
     blobs,
     capabilities: operation.capabilities,
-    tempDir: join(tmpdir(), 'darkroom-answers'),
+    tempDir: join(tempDir, 'answers'),
     dispatcher: agent,
   })
   const callUpstream = parts.tracer?.upstream(caller) ?? caller

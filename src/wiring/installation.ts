@@ -14,6 +14,7 @@ import { createPool } from '../store/createPool.ts'
 import { claimStoreId } from '../store/claimStoreId.ts'
 import { requireSchema } from '../store/requireSchema.ts'
 import type { Logger } from '../telemetry/logger.ts'
+import { makeProcessTempFolder } from './processTempFolder.ts'
 
 /** What API and worker share: the operator's file, the database, the blob store, checked together. */
 export type Installation = {
@@ -21,6 +22,8 @@ export type Installation = {
   readonly databaseUrl: string
   readonly pool: Pool
   readonly blobs: OpenBlobStore['store']
+  /** For what is on its way: of this process alone, gone when it closes. */
+  readonly tempDir: string
   readonly close: () => Promise<void>
 }
 
@@ -43,10 +46,11 @@ export async function openInstallation(
 ): Promise<Installation> {
   const operation = pricedOperation(config, options)
   const databaseUrl = required(config.databaseUrl, 'DATABASE_URL')
+  const temp = await makeProcessTempFolder(tmpdir())
   const opened = await openBlobStore(config.blobStoreUrl, {
     randomBytes,
     nowMs: Date.now,
-    tempDir: tmpdir(),
+    tempDir: temp.path,
   })
   const pool = createPool({
     databaseUrl,
@@ -57,6 +61,7 @@ export async function openInstallation(
   const close = async () => {
     await pool.end()
     await opened.close()
+    await temp.remove()
   }
   try {
     await requireSchema(pool)
@@ -65,7 +70,7 @@ export async function openInstallation(
     await close()
     throw error
   }
-  return { operation, databaseUrl, pool, blobs: opened.store, close }
+  return { operation, databaseUrl, pool, blobs: opened.store, tempDir: temp.path, close }
 }
 
 /** The operator's file with a price for whatever can be asked for. Throws `ConfigError` naming the fault. */

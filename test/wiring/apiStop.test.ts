@@ -1,9 +1,12 @@
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { freePort } from '../../src/dev/stack/freePort.ts'
 import { startDarkroomProcess } from '../support/darkroomProcess.ts'
 import { stackStartMsMax } from '../support/embeddedStack.ts'
 import type { TestService } from '../support/service.ts'
 import { startTestService } from '../support/service.ts'
+import { tempFolder } from '../support/tempFolder.ts'
 import { until } from '../support/until.ts'
 
 let service: TestService
@@ -13,12 +16,17 @@ beforeAll(async () => {
   return () => service.stop()
 }, stackStartMsMax)
 
-async function startLoneApi() {
+async function startLoneApi(environment: Readonly<Record<string, string>> = {}) {
   const [port, internal] = [await freePort(), await freePort()]
   const url = `http://127.0.0.1:${port}`
   const api = await startDarkroomProcess({
     name: 'api',
-    environment: { ...service.environment, PORT: `${port}`, INTERNAL_PORT: `${internal}` },
+    environment: {
+      ...service.environment,
+      ...environment,
+      PORT: `${port}`,
+      INTERNAL_PORT: `${internal}`,
+    },
     url,
     readyUrl: `${url}/readyz`,
     alone: true,
@@ -49,5 +57,14 @@ describe('an API that is told to stop', () => {
     })
     expect(submitted.status).toBe(202)
     expect(await api.ended).toBe(0)
+  })
+  it('leaves nothing of its temporary folder, which only it may enter', async () => {
+    const parent = tempFolder()
+    const { api } = await startLoneApi({ TMPDIR: parent })
+    const modes = readdirSync(parent).map((name) => statSync(join(parent, name)).mode & 0o777)
+    expect(modes).toEqual([0o700])
+    api.signal('SIGTERM')
+    expect(await api.ended).toBe(0)
+    expect(readdirSync(parent)).toEqual([])
   })
 })

@@ -1,0 +1,36 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { dirname, join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { makeProcessTempFolder } from '../../src/wiring/processTempFolder.ts'
+import { tempFolder } from '../support/tempFolder.ts'
+
+describe('the temporary folder of a process', () => {
+  it('is new, is its own, and nobody else may enter it', async () => {
+    const parent = tempFolder()
+    const first = await makeProcessTempFolder(parent)
+    const second = await makeProcessTempFolder(parent)
+    expect(first.path).not.toBe(second.path)
+    expect(dirname(first.path)).toBe(parent)
+    expect(statSync(first.path).mode & 0o777).toBe(0o700)
+    writeFileSync(join(first.path, 'upload'), 'x')
+    await first.remove()
+    expect(existsSync(first.path)).toBe(false)
+    expect(existsSync(second.path)).toBe(true)
+  })
+
+  it('takes away what killed processes left, and nothing else', async () => {
+    const parent = tempFolder()
+    const { pid: deadPid } = spawnSync(process.execPath, ['-e', ''])
+    const living = `darkroom-${hostname()}-${process.pid}-AbCd12`
+    const others = [living, 'darkroom-test-x1', `darkroom-elsewhere.invalid-${deadPid}-AbCd12`]
+    const left = `darkroom-${hostname()}-${deadPid}-AbCd12`
+    for (const name of [...others, left]) mkdirSync(join(parent, name))
+    writeFileSync(join(parent, left, 'upload'), 'x')
+    const { path, remove } = await makeProcessTempFolder(parent)
+    await remove()
+    expect(path).not.toContain(left)
+    expect(readdirSync(parent).toSorted()).toEqual(others.toSorted())
+  })
+})

@@ -16,10 +16,22 @@ const pauseMs = 300
 
 /** The ports of our own processes, settled and found free before anything is started. */
 export async function ownPorts(config: Config, withSimulator: boolean): Promise<OwnPorts> {
+  const host = { address: config.host, variable: 'HOST' }
+  const internalHost = { address: config.internalHost, variable: 'INTERNAL_HOST' }
   const wishes = [
-    { name: 'api', port: config.port, variable: 'PORT' },
-    { name: 'internal', port: config.internalPort, variable: 'INTERNAL_PORT' },
-    { name: 'workerInternal', port: config.workerInternalPort, variable: 'WORKER_INTERNAL_PORT' },
+    { name: 'api', port: config.port, variable: 'PORT', host },
+    {
+      name: 'internal',
+      port: config.internalPort,
+      variable: 'INTERNAL_PORT',
+      host: internalHost,
+    },
+    {
+      name: 'workerInternal',
+      port: config.workerInternalPort,
+      variable: 'WORKER_INTERNAL_PORT',
+      host: internalHost,
+    },
     ...(withSimulator
       ? [{ name: 'simulator', port: config.simulatorPort, variable: 'SIMULATOR_PORT' } as const]
       : []),

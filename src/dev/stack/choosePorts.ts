@@ -1,6 +1,6 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { freePort, isPortFree } from './freePort.ts'
+import { freePort, listenFault, loopbackHost } from './freePort.ts'
 import { startFailure } from './startFailure.ts'
 
 /** A port that a part listens on. */
@@ -11,12 +11,14 @@ export type PortWish = {
   port: number
   /** The environment variable that sets it; absent for ports that nobody outside needs to know. */
   variable?: string
+  /** Where it listens, and the environment variable that says so; absent: 127.0.0.1, always. */
+  host?: { address: string; variable: string }
 }
 
 /**
  * Settles the ports of the parts before anything is started. Chosen ports are kept in
  * DATA_DIR/ports.json: Temporal's members find one another by address, and stale members of another
- * address delay a start. Throws a start failure naming the variable of a port in use.
+ * address delay a start. Throws a start failure naming the variable of a port in use, or of a host that is not ours.
  */
 export const choosePorts = async <Name extends string>(
   dataDir: string,
@@ -28,7 +30,8 @@ export const choosePorts = async <Name extends string>(
   const chosen = new Map<Name, number>()
   const toKeep = { ...kept }
   for (const wish of wishes) {
-    const port = wish.port === 0 ? await keptOrFree(kept[wish.name], taken) : await required(wish)
+    await requireListenable(wish)
+    const port = wish.port === 0 ? await keptOrFree(kept[wish.name], taken, wish) : wish.port
     if (wish.port === 0) toKeep[wish.name] = port
     taken.add(port)
     chosen.set(wish.name, port)
@@ -41,16 +44,34 @@ export const choosePorts = async <Name extends string>(
   }
 }
 
-const required = async ({ name, port, variable }: PortWish): Promise<number> => {
-  if (await isPortFree(port)) return port
+const requireListenable = async ({ name, port, variable, host }: PortWish): Promise<void> => {
+  const address = host?.address ?? loopbackHost
+  const fault = await listenFault(port, address)
+  if (fault === undefined) return
   const what = variable ?? `the port of ${name}`
+  if (fault === 'EADDRINUSE') {
+    throw startFailure(
+      `${what} ${port} is in use by another program. Stop that program, or set ${what} to a free port.`,
+    )
+  }
+  // An address of another machine, a name that is none, or a port that only root may have.
+  const where = host === undefined ? address : `${host.variable} ${address}`
   throw startFailure(
-    `${what} ${port} is in use by another program. Stop that program, or set ${what} to a free port.`,
+    `${what} ${port}: listening on ${where} is refused (${fault}). Set ` +
+      `${host === undefined ? what : `${host.variable} or ${what}`} to what this machine allows.`,
   )
 }
 
-const keptOrFree = async (kept: number | undefined, taken: ReadonlySet<number>): Promise<number> =>
-  kept !== undefined && !taken.has(kept) && (await isPortFree(kept)) ? kept : freePort(taken)
+const keptOrFree = async (
+  kept: number | undefined,
+  taken: ReadonlySet<number>,
+  { host }: PortWish,
+): Promise<number> => {
+  const address = host?.address ?? loopbackHost
+  const isKept =
+    kept !== undefined && !taken.has(kept) && (await listenFault(kept, address)) === undefined
+  return isKept ? kept : freePort(taken, address)
+}
 
 const readKept = async (path: string): Promise<Record<string, number>> => {
   try {

@@ -7,19 +7,24 @@ const portMin = 20_000
 const portMax = 32_000
 const attemptsMax = 200
 
-/** Whether a server could listen on 127.0.0.1 at that port now. */
-export const isPortFree = (port: number): Promise<boolean> =>
+export const loopbackHost = '127.0.0.1'
+
+/** Why no server could listen on that port of that host now, by the system's code; `undefined`: it could. */
+export const listenFault = (port: number, host: string): Promise<string | undefined> =>
   new Promise((resolve) => {
     const probe = createServer()
-    probe.once('error', () => resolve(false))
-    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)))
+    probe.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))
+    probe.listen(port, host, () => probe.close(() => resolve(undefined)))
   })
 
-/** A port of 127.0.0.1 that nobody listens on and that is not in `taken`. */
-export const freePort = async (taken: ReadonlySet<number> = new Set()): Promise<number> => {
+/** A port of that host that nobody listens on and that is not in `taken`. */
+export const freePort = async (
+  taken: ReadonlySet<number> = new Set(),
+  host: string = loopbackHost,
+): Promise<number> => {
   for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
     const port = randomInt(portMin, portMax)
-    if (!taken.has(port) && (await isPortFree(port))) return port
+    if (!taken.has(port) && (await listenFault(port, host)) === undefined) return port
   }
   throw new Error(`no free port between ${portMin} and ${portMax}`)
 }

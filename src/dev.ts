@@ -10,7 +10,7 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`)
 
 let service: Service | undefined
 let asked = 0
-const stop = async (): Promise<void> => {
+const stop = async (exitCode = 0): Promise<void> => {
   asked += 1
   if (asked > 1) {
     service?.kill()
@@ -20,7 +20,7 @@ const stop = async (): Promise<void> => {
   if (service === undefined) process.exit(0)
   say('\nStopping; calls in flight finish first. Ctrl-C again stops at once.')
   await service.stop()
-  process.exit(0)
+  process.exit(exitCode)
 }
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void stop())
 
@@ -30,6 +30,10 @@ async function start(): Promise<void> {
   try {
     service = await startService(say)
     say(announcement(service, process.stdout.isTTY))
+    void service.refused.then((reason) => {
+      say(reason)
+      return stop(2)
+    })
   } catch (error) {
     const expected = error instanceof ConfigError || isStartFailure(error)
     say(expected ? error.message : String(error instanceof Error ? error.stack : error))

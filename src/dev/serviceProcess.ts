@@ -14,16 +14,20 @@ export type ServiceProcessOptions = {
   readonly name: 'api' | 'worker'
   readonly environment: Readonly<Record<string, string>>
   readonly say: (line: string) => void
+  /** Told once, and why, when the process refuses its configuration: it would do so again and again. */
+  readonly onRefused: (reason: string) => void
 }
 
 const restartDelayMs = 1_000
+/** Of `src/wiring/runProcess.ts`: wrong configuration. */
+const refusedExitCode = 2
 
 /**
  * Runs `src/api.ts` or `src/worker.ts` as a process of its own, as production does, and starts it again
- * should it die. It reads from a pipe that closes with us, so that a kill -9 of ours leaves no orphan.
+ * should it die, but not when it refuses its configuration. It reads from a pipe that closes with us, so that a kill -9 of ours leaves no orphan.
  */
 export function startServiceProcess(options: ServiceProcessOptions): ServiceProcess {
-  const { name, environment, say } = options
+  const { name, environment, say, onRefused } = options
   const script = fileURLToPath(new URL(`../${name}.ts`, import.meta.url))
   let child: ChildProcess | undefined
   const stopped = new AbortController()
@@ -37,6 +41,12 @@ export function startServiceProcess(options: ServiceProcessOptions): ServiceProc
       // A group of its own would outlive a kill of ours; in ours, Ctrl-C reaches it too and is ignored there.
       const end = await endOf(child)
       if (stopped.signal.aborted) return
+      if (child.exitCode === refusedExitCode) {
+        onRefused(
+          `The ${name} refuses its configuration, so it is not started again: it has said why above.`,
+        )
+        return
+      }
       say(`The ${name} ${end}; it is started again.`)
       await sleep(restartDelayMs)
     }

@@ -1,6 +1,5 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { inheritedEnvironment, readConfig, required } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
@@ -24,7 +23,7 @@ import { startSimulator } from './simulator/startSimulator.ts'
 import type { Say } from './stack/say.ts'
 import type { Stack } from './stack/stack.ts'
 import { startStack } from './stack/stack.ts'
-import { startFailure } from './stack/startFailure.ts'
+import { untilReady } from './untilReady.ts'
 
 export type Service = {
   readonly apiUrl: string
@@ -32,6 +31,8 @@ export type Service = {
   /** The demo account's key; absent where the demo is off. */
   readonly key: string | undefined
   readonly keyPath: string
+  /** Resolves, with the reason, when a process refuses its configuration after a crash. */
+  readonly refused: Promise<string>
   readonly stop: () => Promise<void>
   readonly kill: () => void
 }
@@ -44,6 +45,7 @@ type Started = {
   stack?: Stack
   simulator?: Simulator
   readonly services: ServiceProcess[]
+  readonly refused: PromiseWithResolvers<string>
 }
 
 /** The whole service on one machine (design section 3): resolves when `GET /readyz` is 200. */
@@ -58,7 +60,7 @@ export async function startService(say: Say): Promise<Service> {
   }
   // Our processes would end at it, again and again.
   if (!withSimulator) pricedOperation(config, { withKeys: true })
-  const started: Started = { services: [] }
+  const started: Started = { services: [], refused: Promise.withResolvers() }
   const stop = () => stopAll(started, config)
   try {
     const ports = await ownPorts(config, withSimulator)
@@ -68,13 +70,14 @@ export async function startService(say: Say): Promise<Service> {
     const environment = await serviceEnvironment(config, stack, ports, started.simulator?.url)
     await writeRuntimeFile(config.dataDir, environment)
     startProcesses(started, environment, say)
-    await untilReady(config, ports)
+    await bothReady(config, ports, started.refused.promise)
     const key = demo ? await makeDemoKey(config, environment) : undefined
     return {
       apiUrl: httpUrl(config.host, ports.api),
       temporalUiUrl: stack.temporalUiUrl,
       key,
       keyPath: join(config.dataDir, 'demo-key'),
+      refused: started.refused.promise,
       stop,
       kill: () => {
         for (const service of started.services) service.kill()
@@ -126,31 +129,23 @@ function startProcesses(
 ): void {
   for (const name of ['worker', 'api'] as const) {
     const all = { ...inheritedEnvironment(), ...environment }
-    started.services.push(startServiceProcess({ name, environment: all, say }))
+    const onRefused = started.refused.resolve
+    started.services.push(startServiceProcess({ name, environment: all, say, onRefused }))
   }
 }
 
-/** Both processes answer: the API serves, and the worker polls. */
-async function untilReady(config: Config, ports: OwnPorts): Promise<void> {
-  const endsAt = performance.now() + readyTimeoutMs
-  const api = `${httpUrl(config.host, ports.api)}/readyz`
-  const worker = `${httpUrl(config.internalHost, ports.workerInternal)}/readyz`
-  while (!(await answersOk(api)) || !(await answersOk(worker))) {
-    if (performance.now() > endsAt) {
-      throw startFailure(`Darkroom was not ready within ${readyTimeoutMs / 1000} s.`)
-    }
-    await sleep(100)
-  }
-}
-
-async function answersOk(url: string): Promise<boolean> {
-  return fetch(url, { signal: AbortSignal.timeout(2_000) }).then(
-    async (answer) => {
-      await answer.body?.cancel()
-      return answer.ok
-    },
-    () => false,
-  )
+/**
+ * Both processes: the API serves, and the worker polls. The API's internal answer is asked for too, since
+ * only it tells how the parts stand.
+ */
+async function bothReady(config: Config, ports: OwnPorts, refused: Promise<string>): Promise<void> {
+  const readyz = (host: string, port: number) => `${httpUrl(host, port)}/readyz`
+  const probes = [
+    { name: 'the api', url: readyz(config.internalHost, ports.internal) },
+    { name: 'the api for clients', url: readyz(config.host, ports.api) },
+    { name: 'the worker', url: readyz(config.internalHost, ports.workerInternal) },
+  ]
+  await untilReady({ probes, refused, timeoutMs: readyTimeoutMs })
 }
 
 async function makeDemoKey(

@@ -15,7 +15,7 @@ export type SyncWaits = {
 /**
  * When its client leaves, a task is cancelled if that costs nothing (design 1.11), but not while another
  * client waits for the same task: a retry with the same key joins before the first connection is known
- * to be dead.
+ * to be dead. Of clients on other API processes it knows nothing: the limit is named in tasks/money.md.
  */
 export function createSyncWaits(tasks: Pick<TaskService, 'awaitEnd' | 'cancel'>): SyncWaits {
   const waiting = new Map<string, number>()

@@ -91,6 +91,11 @@ describe('a synchronous call', () => {
       [500, 'new_api_error', 'do_request_failed', null, 'false'],
     ],
     [
+      'cancelled, where a new try is welcome',
+      { code: 'cancelled', cause: 'cancelled', workPossible: false },
+      [500, 'new_api_error', 'cancelled', null, null],
+    ],
+    [
       'the deadline after refusals',
       { code: 'rate_limit_exceeded', cause: 'deadline', workPossible: false },
       [429, 'rate_limit_error', 'rate_limit_exceeded', null, null],

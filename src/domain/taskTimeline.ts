@@ -8,6 +8,7 @@ export type TimelineEvent = {
     | 'held'
     | 'started'
     | 'attempt_opened'
+    | 'stored'
     | 'attempt_closed'
     | 'settled'
     | 'released'
@@ -55,7 +56,10 @@ function attemptEvents(attempt: AttemptDetail): readonly TimelineEvent[] {
     detail: { attempt: n, channel },
   }
   if (closedAtMs === undefined) return [opened]
-  return [opened, { atMs: closedAtMs, event: 'attempt_closed', detail: outcomeOf(attempt) }]
+  // An attempt closes as succeeded by what lies in the blob store: the answer was stored right before.
+  const stored: TimelineEvent = { atMs: closedAtMs, event: 'stored', detail: { attempt: n } }
+  const closed = { atMs: closedAtMs, event: 'attempt_closed', detail: outcomeOf(attempt) } as const
+  return attempt.class === 'succeeded' ? [opened, stored, closed] : [opened, closed]
 }
 
 function outcomeOf(attempt: AttemptDetail): TimelineEvent['detail'] {

@@ -113,6 +113,7 @@ describe('a task that failed after two refusals', () => {
       'held',
       'started',
       'attempt_opened',
+      'stored',
       'attempt_closed',
       'settled',
       'succeeded',

@@ -39,6 +39,8 @@ const refused: ProduceResult = {
 const paths: Readonly<Record<string, Path>> = {
   succeeded: { script: { produce: [succeeded] } },
   succeededAfterWaits: { script: { produce: [wait(1_100), wait(1_200), succeeded] } },
+  // Long enough to be told among the run's current details.
+  succeededAfterToldWait: { script: { produce: [wait(11_000), succeeded] } },
   over: { script: { produce: [{ kind: 'over' }] } },
   failed: {
     script: {

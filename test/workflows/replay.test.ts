@@ -18,6 +18,7 @@ const paths = [
   'failedWithRetryAfter',
   'over',
   'succeeded',
+  'succeededAfterToldWait',
   'succeededAfterWaits',
   'succeededWhileFailing',
 ]

@@ -51,6 +51,8 @@ export type Admission =
 const defaultCooldownMs = 1_000
 const defaultCooldownMsMax = 30_000
 const patienceMsMax = 15_000
+/** Refusals in a row whose Retry-After is taken to the second. */
+const believedRefusals = 3
 const slotMsMin = 10
 const slotMsMax = 10_000
 /** Nobody is told to come back later than this for want of a slot: estimates may be wrong. */
@@ -133,7 +135,8 @@ function cooldownMs(retryAfterMs: number | undefined, refusals: number): number 
   const unnamedMs = defaultCooldownMs * 2 ** (refusals - 1)
   if (retryAfterMs === undefined) return Math.min(unnamedMs, defaultCooldownMsMax)
   // Who limits calls in flight names a time that knows nothing of how long ours will take.
-  const patienceMs = refusals === 1 ? 0 : defaultCooldownMs * 1.5 ** (refusals - 1)
+  const early = refusals - believedRefusals
+  const patienceMs = early <= 0 ? 0 : defaultCooldownMs * 1.5 ** early
   return clamp(retryAfterMs, Math.min(patienceMs, patienceMsMax), cooldownMsMax)
 }
 

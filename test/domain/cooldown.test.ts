@@ -111,7 +111,7 @@ describe('a cooldown', () => {
     const lengths: number[] = []
     let state: Cooldown | undefined
     let nowMs = 0
-    for (let refusals = 0; refusals < 9; refusals += 1) {
+    for (let refusals = 0; refusals < 11; refusals += 1) {
       state = refuse(state, {
         nowMs,
         openedAtMs: nowMs,
@@ -123,7 +123,9 @@ describe('a cooldown', () => {
       nowMs = state.untilMs + 1
       state = admit(state, { nowMs, open: none, jitter: 0 }).next
     }
-    expect(lengths).toEqual([2_000, 2_000, 2_250, 3_375, 5_063, 7_594, 11_391, 15_000, 15_000])
+    expect(lengths).toEqual([
+      2_000, 2_000, 2_000, 2_000, 2_250, 3_375, 5_063, 7_594, 11_391, 15_000, 15_000,
+    ])
   })
 
   it('believes no Retry-After beyond fifteen minutes', () => {

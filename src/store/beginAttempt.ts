@@ -10,10 +10,11 @@ import { nextStep } from '../domain/nextStep.ts'
 import { openChain } from '../domain/pastAttempt.ts'
 import { outcomeClasses, outcomeReasons } from '../domain/upstreamOutcome.ts'
 import type { BeginResult, OpenedAttempt } from '../domain/attemptStore.ts'
+import { beginFirstCall, overdueMs } from './beginFirstCall.ts'
 import { lockChannelStates } from './channelStates.ts'
 import { closeOpenAttempt } from './closeOpenAttempt.ts'
-import type { LockedAttempt, LockedTask } from './lockTask.ts'
-import { lockTask } from './lockTask.ts'
+import type { LockedAttempt, TaskWithAttempts } from './lockTask.ts'
+import { lockTaskWithAttempts } from './lockTask.ts'
 import { standInLine } from './placeLine.ts'
 import { saveCooldown } from './saveCooldown.ts'
 import { withTransaction } from './transaction.ts'
@@ -27,18 +28,17 @@ export type BeginAttemptDeps = {
   readonly callsMax: number
 }
 
-/** What the reconciler adds to a lease or a wait before it finds the row overdue. */
-const overdueMs = 30_000
-
 /**
  * The gate (design 1.6), one transaction: no call starts unless the task is live, before its deadline and
  * within its bounds, whoever asks and from whatever zombie. `checked` names an open attempt whose answer
  * the caller looked for and did not find; it is closed as unknown.
  */
 export function createBeginAttempt(deps: BeginAttemptDeps) {
-  return async (input: { taskId: string; checked?: number }): Promise<BeginResult> =>
-    withTransaction(deps.pool, async (client) => {
-      const task = await lockTask(client, input.taskId)
+  return async (input: { taskId: string; checked?: number }): Promise<BeginResult> => {
+    const attempt = await beginFirstCall(deps, input.taskId)
+    if (attempt !== undefined) return { kind: 'opened', attempt }
+    return withTransaction(deps.pool, async (client) => {
+      const task = await lockTaskWithAttempts(client, input.taskId)
       if (task === undefined || task.status === 'succeeded' || task.status === 'failed') {
         return { kind: 'over' }
       }
@@ -52,12 +52,13 @@ export function createBeginAttempt(deps: BeginAttemptDeps) {
       }
       return decide(deps, client, { ...task, attempts })
     })
+  }
 }
 
 async function decide(
   deps: BeginAttemptDeps,
   client: PoolClient,
-  locked: LockedTask,
+  locked: TaskWithAttempts,
 ): Promise<BeginResult> {
   const { taskId, accountId, family, model } = locked
   const sync = isSyncRoute(locked.route)
@@ -89,7 +90,7 @@ async function decide(
 
 async function postpone(
   client: PoolClient,
-  task: LockedTask,
+  task: TaskWithAttempts,
   step: Extract<NextStep, { kind: 'wait' }>,
 ): Promise<BeginResult> {
   const { delayMs, reason, channel, cooldown, inLine } = step
@@ -110,7 +111,7 @@ async function postpone(
 async function openAttempt(
   deps: BeginAttemptDeps,
   client: PoolClient,
-  task: LockedTask,
+  task: TaskWithAttempts,
   step: Extract<NextStep, { kind: 'call' }>,
 ): Promise<OpenedAttempt> {
   if (task.request === null) throw new Error(`Bug: ${task.taskId} is live without its request`)
@@ -133,7 +134,7 @@ async function openAttempt(
   return { n, channel, answerId, upstreamKey, timeoutMs, hardEndMs, request }
 }
 
-function closedAsLost(task: LockedTask, open: LockedAttempt): readonly LockedAttempt[] {
+function closedAsLost(task: TaskWithAttempts, open: LockedAttempt): readonly LockedAttempt[] {
   const lost = { ...open, closedAtMs: task.nowMs, class: 'unknown', reason: 'worker_lost' }
   return task.attempts.map((attempt) => (attempt.n === open.n ? lost : attempt))
 }

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { Lifetimes } from './endTask.ts'
 import { endTask } from './endTask.ts'
-import { lockTask } from './lockTask.ts'
+import { lockTaskWithAttempts } from './lockTask.ts'
 import { withTransaction } from './transaction.ts'
 
 /**
@@ -12,7 +12,7 @@ import { withTransaction } from './transaction.ts'
 export function createCancelTask(deps: { readonly pool: Pool; readonly lifetimes: Lifetimes }) {
   return async (taskId: string): Promise<boolean> =>
     withTransaction(deps.pool, async (client) => {
-      const task = await lockTask(client, taskId)
+      const task = await lockTaskWithAttempts(client, taskId)
       if (task === undefined || task.status === 'succeeded' || task.status === 'failed')
         return false
       const worked = task.attempts.some(

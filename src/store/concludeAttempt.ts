@@ -33,7 +33,7 @@ export async function concludeAttempt(
     taskId,
     model,
     channel,
-    openedAtMs: closed.openedAtMs,
+    closed,
     class: met.class,
     evidence,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),

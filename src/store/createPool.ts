@@ -5,6 +5,8 @@ export type PoolOptions = {
   /** Shown by PostgreSQL in pg_stat_activity: `darkroom-api`, `darkroom-worker`, `darkroom-cli`. */
   readonly applicationName: string
   readonly connectionsMax: number
+  /** Kept open when idle, once opened. Default 0. */
+  readonly connectionsMin?: number
   /** Told of every connection that died; the pool replaces it by itself. */
   readonly onConnectionError: (error: Error) => void
   /** Time to a usable connection, waiting for a free one included. Default 5 s. */
@@ -30,6 +32,7 @@ export function createPool(options: PoolOptions): Pool {
     connectionString: options.databaseUrl,
     application_name: options.applicationName,
     max: options.connectionsMax,
+    min: options.connectionsMin ?? 0,
     connectionTimeoutMillis: options.connectTimeoutMs ?? 5_000,
     statement_timeout: statementTimeoutMs,
     query_timeout: statementTimeoutMs + queryTimeoutExtraMs,
@@ -45,6 +48,17 @@ export function createPool(options: PoolOptions): Pool {
   // without one the process would end.
   pool.on('connect', (client) => client.on('error', () => {}))
   return pool
+}
+
+/**
+ * Opens so many connections at once and leaves them to the pool: what comes first finds them ready
+ * instead of paying for them. Rejects as `pool.connect` does.
+ */
+export async function openConnections(pool: Pool, count: number): Promise<void> {
+  const opening = Array.from({ length: count }, () => pool.connect())
+  const opened = await Promise.allSettled(opening)
+  for (const one of opened) if (one.status === 'fulfilled') one.value.release()
+  await Promise.all(opening)
 }
 
 const int8Oid = 20

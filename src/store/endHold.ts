@@ -1,33 +1,21 @@
-import type { PoolClient } from 'pg'
+/** What a task without an end has cost so far, as parameters of the statement that ends it. */
+type HoldParams = { readonly task: string; readonly account: string; readonly credits: string }
 
 /**
- * Settles or releases the hold of a task whose row is locked by the caller: a ledger row and the balance,
- * last in the lock order. The partial unique index makes a second end impossible. A price of zero made
- * no hold and ends none.
+ * The parts of a `with` that settle or release the hold of a task whose row is locked: a ledger row and
+ * the balance, last in the lock order, and in the statement that ends the task, so that a busy account's
+ * balance is locked for the commit alone. The partial unique index makes a second end impossible. A price
+ * of zero made no hold and ends none.
  */
-export async function endHold(
-  client: PoolClient,
-  task: { readonly taskId: string; readonly accountId: string; readonly credits: number },
-  kind: 'settle' | 'release',
-): Promise<void> {
-  if (task.credits === 0) return
-  await client.query({
-    name: `end-hold-${kind}`,
-    text: kind === 'settle' ? settleSql : releaseSql,
-    values: [task.accountId, task.taskId, task.credits],
-  })
+export function endHoldSql(kind: 'settle' | 'release', params: HoldParams): string {
+  const { task, account, credits } = params
+  const to = kind === 'settle' ? 'spent' : 'available'
+  return `entry as (
+    insert into ledger (account_id, task_id, kind, debit, credit, credits)
+    select ${account}, ${task}, '${kind}', 'held', '${to}', ${credits}::bigint
+    where ${credits}::bigint > 0
+  ), balanced as (
+    update balance set held = held - ${credits}::bigint, ${to} = ${to} + ${credits}::bigint
+    where account_id = ${account} and ${credits}::bigint > 0
+  )`
 }
-
-const settleSql = `
-  with entry as (
-    insert into ledger (account_id, task_id, kind, debit, credit, credits)
-    values ($1, $2, 'settle', 'held', 'spent', $3)
-  )
-  update balance set held = held - $3, spent = spent + $3 where account_id = $1`
-
-const releaseSql = `
-  with entry as (
-    insert into ledger (account_id, task_id, kind, debit, credit, credits)
-    values ($1, $2, 'release', 'held', 'available', $3)
-  )
-  update balance set held = held - $3, available = available + $3 where account_id = $1`

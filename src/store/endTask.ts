@@ -2,7 +2,7 @@ import type { PoolClient } from 'pg'
 import { isSyncRoute } from '../domain/imageRequest.ts'
 import type { TaskFailure } from '../domain/taskFailure.ts'
 import { closeLostSql } from './closeOpenAttempt.ts'
-import { endHold } from './endHold.ts'
+import { endHoldSql } from './endHold.ts'
 import type { LockedTask } from './lockTask.ts'
 
 export type Lifetimes = { readonly retentionSeconds: number; readonly tombstoneSeconds: number }
@@ -28,9 +28,10 @@ export async function endTask(
       failure.retryAfterMs === undefined ? null : Math.round(failure.retryAfterMs),
       lifetimes.retentionSeconds + lifetimes.tombstoneSeconds,
       isSyncRoute(task.route) && !failure.workPossible,
+      task.accountId,
+      task.credits,
     ],
   })
-  await endHold(client, task, 'release')
 }
 
 const endSql = `
@@ -48,5 +49,6 @@ const endSql = `
     from done where upload.task_id = $1
   ), freed as (
     delete from idempotency_key where task_id = $1 and $7
-  ), lost as (${closeLostSql})
+  ), lost as (${closeLostSql}),
+  ${endHoldSql('release', { task: '$1', account: '$8', credits: '$9' })}
   select pg_notify('task_end', $1)`

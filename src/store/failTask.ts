@@ -2,14 +2,14 @@ import type { Pool } from 'pg'
 import type { TaskFailure } from '../domain/taskFailure.ts'
 import type { Lifetimes } from './endTask.ts'
 import { endTask } from './endTask.ts'
-import { lockTask } from './lockTask.ts'
+import { lockTaskWithAttempts } from './lockTask.ts'
 import { withTransaction } from './transaction.ts'
 
 /** Ends a live task with a failure and releases its hold; false when it had ended already. */
 export function createFailTask(deps: { readonly pool: Pool; readonly lifetimes: Lifetimes }) {
   return async (taskId: string, failure: TaskFailure): Promise<boolean> =>
     withTransaction(deps.pool, async (client) => {
-      const task = await lockTask(client, taskId)
+      const task = await lockTaskWithAttempts(client, taskId)
       if (task === undefined || task.status === 'succeeded' || task.status === 'failed')
         return false
       const workPossible = failure.workPossible || mayHaveWorked(task.attempts)

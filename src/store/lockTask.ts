@@ -3,7 +3,7 @@ import type { Route } from '../domain/imageRequest.ts'
 import type { Family, ModelId } from '../domain/models.ts'
 import type { TaskStatus } from '../domain/taskState.ts'
 
-/** The locked task with its attempts; `nowMs` is the database's clock once the lock was had (epoch). */
+/** The locked task; `nowMs` is the database's clock once the lock was had (epoch). */
 export type LockedTask = {
   readonly taskId: string
   readonly accountId: string
@@ -16,8 +16,10 @@ export type LockedTask = {
   readonly nowMs: number
   readonly deadlineMs: number
   readonly hardEndMs: number
-  readonly attempts: readonly LockedAttempt[]
 }
+
+/** Oldest attempt first. */
+export type TaskWithAttempts = LockedTask & { readonly attempts: readonly LockedAttempt[] }
 
 export type LockedAttempt = {
   readonly n: number
@@ -32,10 +34,7 @@ export type LockedAttempt = {
   readonly retryAfterMs: number | null
 }
 
-/**
- * Locks the task row: first in the lock order task → channel → cooldown → balance. The attempts are
- * read by a statement of their own, after the lock is had, so that they are as the last holder left them.
- */
+/** Locks the task row: first in the lock order task → channel → cooldown → balance. */
 export async function lockTask(
   client: PoolClient,
   taskId: string,
@@ -45,7 +44,18 @@ export async function lockTask(
     text: lockSql,
     values: [taskId],
   })
-  const task = locked.rows[0]
+  return locked.rows[0]
+}
+
+/**
+ * Locks the task row and reads its attempts, by a statement of their own after the lock is had, so that
+ * they are as the last holder left them.
+ */
+export async function lockTaskWithAttempts(
+  client: PoolClient,
+  taskId: string,
+): Promise<TaskWithAttempts | undefined> {
+  const task = await lockTask(client, taskId)
   if (task === undefined) return undefined
   if (task.status === 'queued') return { ...task, attempts: [] }
   const attempts = await client.query<LockedAttempt>({

@@ -4,13 +4,14 @@ import { grant, refuse } from '../domain/cooldown.ts'
 import type { ModelId } from '../domain/models.ts'
 import type { OutcomeClass, OutcomeEvidence } from '../domain/upstreamOutcome.ts'
 import { lockChannelStates } from './channelStates.ts'
+import type { ClosedAttempt } from './closeOpenAttempt.ts'
 import { saveCooldown } from './saveCooldown.ts'
 
 export type NotedOutcome = {
   readonly taskId: string
   readonly model: ModelId
   readonly channel: Channel
-  readonly openedAtMs: number
+  readonly closed: ClosedAttempt
   readonly class: OutcomeClass
   readonly evidence: OutcomeEvidence
   readonly retryAfterMs?: number
@@ -27,14 +28,15 @@ export async function noteOutcome(client: PoolClient, noted: NotedOutcome): Prom
   // Our own blob store's fault: the channel has seen nothing of it.
   if (noted.evidence.reason === 'inputs_unreadable') return
   const refused = noted.class === 'refused'
-  const key = { channel: noted.channel.name, model: noted.model }
-  if (refused || (await hasCooldown(client, key))) await learn(client, noted)
+  const { hasCooldown, hasFaults } = noted.closed
+  if (refused || hasCooldown) await learn(client, noted)
   if (noted.class === 'operator_fault') await countFault(client, noted)
-  else if (!refused) await forgetFaults(client, noted.channel.name)
+  else if (!refused && hasFaults) await forgetFaults(client, noted.channel.name)
 }
 
 async function learn(client: PoolClient, noted: NotedOutcome): Promise<void> {
-  const { channel, model, openedAtMs, retryAfterMs } = noted
+  const { channel, model, retryAfterMs } = noted
+  const { openedAtMs } = noted.closed
   const [state] = await lockChannelStates(client, [channel], model)
   const open = state?.open ?? { asking: 0, taken: 0 }
   const nowMs = await databaseNowMs(client)
@@ -55,18 +57,6 @@ async function learn(client: PoolClient, noted: NotedOutcome): Promise<void> {
     const input = { nowMs, openedAtMs, open, concurrencyMax }
     await saveCooldown(client, key, grant(state.cooldown, input))
   }
-}
-
-async function hasCooldown(
-  client: PoolClient,
-  key: { readonly channel: string; readonly model: string },
-): Promise<boolean> {
-  const { rowCount } = await client.query({
-    name: 'has-cooldown',
-    text: 'select 1 from cooldown where channel = $1 and model = $2',
-    values: [key.channel, key.model],
-  })
-  return rowCount === 1
 }
 
 async function databaseNowMs(client: PoolClient): Promise<number> {

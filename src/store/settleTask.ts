@@ -5,7 +5,8 @@ import type { Family } from '../domain/models.ts'
 import type { OutcomeEvidence } from '../domain/upstreamOutcome.ts'
 import { closeLostSql } from './closeOpenAttempt.ts'
 import { concludeAttempt } from './concludeAttempt.ts'
-import { endHold } from './endHold.ts'
+import { endHoldSql } from './endHold.ts'
+import type { LockedTask } from './lockTask.ts'
 import { lockTask } from './lockTask.ts'
 import { withTransaction } from './transaction.ts'
 
@@ -35,8 +36,7 @@ export function createSettleTask(deps: SettleTaskDeps) {
       const met = { n: meta.attempt, class: 'succeeded', evidence } as const
       await concludeAttempt(client, deps.channelsOf, task, met)
       if (task.status === 'succeeded' || task.status === 'failed') return false
-      await publish(client, deps, meta, answerId)
-      await endHold(client, task, 'settle')
+      await publish(client, deps, task, { meta, answerId })
       return true
     })
 }
@@ -44,8 +44,8 @@ export function createSettleTask(deps: SettleTaskDeps) {
 async function publish(
   client: PoolClient,
   deps: SettleTaskDeps,
-  meta: AnswerMeta,
-  answerId: string,
+  task: LockedTask,
+  { meta, answerId }: { readonly meta: AnswerMeta; readonly answerId: string },
 ): Promise<void> {
   await client.query({
     name: 'publish-answer',
@@ -58,6 +58,8 @@ async function publish(
       meta.image.sha256,
       deps.retentionSeconds,
       deps.retentionSeconds + deps.tombstoneSeconds,
+      task.accountId,
+      task.credits,
     ],
   })
 }
@@ -83,5 +85,6 @@ const publishSql = `
         when kind = 'input' then now()
         else done.hard_end_at + interval '1 hour' end
     from done where upload.task_id = $1
-  ), lost as (${closeLostSql})
+  ), lost as (${closeLostSql}),
+  ${endHoldSql('settle', { task: '$1', account: '$8', credits: '$9' })}
   select pg_notify('task_end', $1)`

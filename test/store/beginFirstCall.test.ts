@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto'
+import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { beginFirstCall } from '../../src/store/beginFirstCall.ts'
+import { createTestAttempts, testChannel } from '../support/attemptStore.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { createTestDatabase } from '../support/database.ts'
+import { insertTask } from '../support/insertTask.ts'
+import { until } from '../support/until.ts'
+
+let database: TestDatabase
+let taskId: string
+
+const channel = testChannel({ concurrencyMax: 1 })
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  await createTestAttempts(database.pool, [channel])
+  return () => database.drop()
+})
+
+beforeEach(async () => {
+  await database.pool.query(`update channel set paused_at = null`)
+  await database.pool.query(`delete from attempt; delete from cooldown; delete from place_line`)
+  taskId = (await insertTask(database.pool)).taskId
+})
+
+const begin = () =>
+  beginFirstCall({ pool: database.pool, randomBytes, channelsOf: () => [channel] }, taskId)
+
+async function taskRow(): Promise<unknown> {
+  const { rows } = await database.pool.query(
+    `select status, (select count(*)::int from attempt where attempt.task_id = task.task_id) as calls
+     from task where task_id = $1`,
+    [taskId],
+  )
+  return rows[0]
+}
+
+async function someoneWaits(): Promise<void> {
+  await until('somebody who waits for a lock', async () => {
+    const { rowCount } = await database.pool.query(
+      `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    )
+    return rowCount === 1 ? true : undefined
+  })
+}
+
+describe('the short way to the first call', () => {
+  it('takes the first channel when nothing stands against it', async () => {
+    const call = await begin()
+    expect(call).toMatchObject({ n: 1, upstreamKey: `${taskId}-1`, timeoutMs: 5_000, channel })
+    expect(call?.hardEndMs).toBeGreaterThan(890_000)
+    expect(await taskRow()).toEqual({ status: 'processing', calls: 1 })
+  })
+
+  it('is not for a task that has begun', async () => {
+    await begin()
+    expect(await begin()).toBeUndefined()
+    expect(await taskRow()).toEqual({ status: 'processing', calls: 1 })
+  })
+
+  it('lets one of many pass where there is one place', async () => {
+    const others = await Promise.all(Array.from({ length: 7 }, () => insertTask(database.pool)))
+    const deps = { pool: database.pool, randomBytes, channelsOf: () => [channel] }
+    const ids = [taskId, ...others.map((task) => task.taskId)]
+    const begun = await Promise.all(ids.map((id) => beginFirstCall(deps, id)))
+    expect(begun.filter((call) => call !== undefined)).toHaveLength(1)
+  })
+
+  it.each([
+    ['the channel is paused', `update channel set paused_at = now()`],
+    [
+      'the model begins to cool down',
+      `insert into cooldown (channel, model, until_at, slot_at)
+       values ('b-main', 'familyb-image-2-vip', now(), now())`,
+    ],
+    [
+      'somebody stands in line',
+      `insert into place_line (channel, task_id, account_id, sync, present_until)
+       values ('b-main', 'another', 'acct', false, now() + interval '1 minute')`,
+    ],
+  ])('writes nothing when %s while it waits for its turn', async (_what, change) => {
+    const holder = await database.pool.connect()
+    onTestFinished(() => holder.release(true))
+    await holder.query('begin')
+    await holder.query(`select from channel where name = 'b-main' for update`)
+    const beginning = begin()
+    await someoneWaits()
+    await holder.query(change)
+    await holder.query('commit')
+    expect(await beginning).toBeUndefined()
+    expect(await taskRow()).toEqual({ status: 'queued', calls: 0 })
+  })
+
+  it('writes nothing when the task ends while it waits for its row', async () => {
+    const holder = await database.pool.connect()
+    onTestFinished(() => holder.release(true))
+    await holder.query('begin')
+    await holder.query('select from task where task_id = $1 for update', [taskId])
+    const beginning = begin()
+    await someoneWaits()
+    await holder.query(
+      `update task set status = 'failed', failure_code = 'cancelled', failure_cause = 'cancelled',
+         failure_work_possible = false, completed_at = now()
+       where task_id = $1`,
+      [taskId],
+    )
+    await holder.query('commit')
+    expect(await beginning).toBeUndefined()
+    expect(await taskRow()).toEqual({ status: 'failed', calls: 0 })
+  })
+})

@@ -30,6 +30,8 @@ import { longestTimeoutMs, produceTimeoutMs } from './temporalLimits.ts'
 import { openTracing } from './tracing.ts'
 
 const connectionsMax = 24
+/** Enough for a burst of calls at once: it pays for no connection. */
+const connectionsMin = 12
 /** Of one start behind a submit; what takes longer is the reconciler's. */
 const startTimeoutMs = 3_000
 
@@ -41,6 +43,7 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
   const installation = await openInstallation(config, log, {
     process: 'api',
     connectionsMax,
+    connectionsMin,
     withKeys: false,
   })
   const { pool } = installation

@@ -10,7 +10,7 @@ import type { Operation } from '../config/operation.ts'
 import { readOperation } from '../config/operation.ts'
 import { priceList, unpricedCombinations } from '../domain/prices.ts'
 import type { Price } from '../domain/prices.ts'
-import { createPool } from '../store/createPool.ts'
+import { createPool, openConnections } from '../store/createPool.ts'
 import { claimStoreId } from '../store/claimStoreId.ts'
 import { requireSchema } from '../store/requireSchema.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -30,6 +30,8 @@ export type Installation = {
 export type InstallationOptions = {
   readonly process: 'api' | 'worker'
   readonly connectionsMax: number
+  /** Opened before the process is ready, and kept. */
+  readonly connectionsMin: number
   /** Only the worker holds the upstreams' credentials. */
   readonly withKeys: boolean
 }
@@ -56,6 +58,7 @@ export async function openInstallation(
     databaseUrl,
     applicationName: `darkroom-${options.process}`,
     connectionsMax: options.connectionsMax,
+    connectionsMin: options.connectionsMin,
     onConnectionError: (error) => log.warn('database connection lost', { error }),
   })
   const close = async () => {
@@ -65,6 +68,7 @@ export async function openInstallation(
   }
   try {
     await requireSchema(pool)
+    await openConnections(pool, options.connectionsMin)
     await claimStoreId(pool, await opened.store.storeId())
   } catch (error) {
     await close()

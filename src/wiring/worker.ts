@@ -18,6 +18,8 @@ import { sdkLog, startTemporalWorker } from './temporalWorker.ts'
 import { openTracing } from './tracing.ts'
 
 const connectionsMax = 24
+/** Enough for a burst of calls at once: it pays for no connection. */
+const connectionsMin = 12
 
 /** One worker process: polls Temporal, calls upstream models, takes part in reconciling. */
 export async function startWorker(config: Config, log: Logger): Promise<RunningProcess> {
@@ -25,6 +27,7 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   const installation = await openInstallation(config, log, {
     process: 'worker',
     connectionsMax,
+    connectionsMin,
     withKeys: true,
   })
   const { operation, pool, blobs, databaseUrl } = installation

@@ -14,8 +14,9 @@ export const temporalSettings: Readonly<Record<string, boolean | number | string
   'frontend.namespaceRPS.visibility': 500,
   'frontend.namespaceRPS': 20_000,
   'frontend.rps': 20_000,
+  // What lists are made of is written behind the work itself: it costs as much as all else in a run.
+  'history.visibilityProcessorSchedulerWorkerCount': 2,
   // A search attribute or namespace just registered is known at once.
-  'system.forceSearchAttributesCacheRefreshOnRead': true,
   'system.namespaceCacheRefreshInterval': '1s',
 }
 

@@ -42,7 +42,9 @@ export function readOperation(
           `${apiKeyEnv} holds what no HTTP header can carry, such as a line end`,
         )
       }
-      return { ...channel, apiKey: apiKey ?? '', timeoutMs: timeoutSeconds * 1000 }
+      // 16.1 × 1000 is not exactly 16100.
+      const timeoutMs = Math.round(timeoutSeconds * 1000)
+      return { ...channel, apiKey: apiKey ?? '', timeoutMs }
     },
   )
   return { channels, prices: file.prices, capabilities: overridden(file.capabilities) }

@@ -9,7 +9,7 @@ export type SendRequest = {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: RequestBody
-  /** From now, waiting for a connection included, to the last byte of the answer. */
+  /** From now, waiting for a connection included, to the last byte of the answer; may be fractional. */
   readonly timeoutMs: number
   readonly signal?: AbortSignal
 }
@@ -61,7 +61,7 @@ export async function send<Value>(
   request: SendRequest,
   read: (answer: Answer) => Promise<Value>,
 ): Promise<SendResult<Value>> {
-  const deadline = AbortSignal.timeout(request.timeoutMs)
+  const deadline = AbortSignal.timeout(wholeMs(request.timeoutMs))
   const signal =
     request.signal === undefined ? deadline : AbortSignal.any([deadline, request.signal])
   const body = watchBody(request.body.open(), deps.monotonicMs)
@@ -114,8 +114,8 @@ async function startRequest(
     },
     body: body.stream,
     signal,
-    headersTimeout: request.timeoutMs,
-    bodyTimeout: request.timeoutMs,
+    headersTimeout: wholeMs(request.timeoutMs),
+    bodyTimeout: wholeMs(request.timeoutMs),
   })
   return await Promise.race([responding, abortedBeforeStart(signal, body)])
 }
@@ -129,6 +129,11 @@ function abortedBeforeStart(signal: AbortSignal, body: WatchedBody): Promise<nev
     if (signal.aborted) check()
     else signal.addEventListener('abort', check, { once: true })
   })
+}
+
+/** Node's timers throw at fractions, and 0 turns the client library's own off. */
+function wholeMs(ms: number): number {
+  return Math.max(1, Math.floor(ms))
 }
 
 /** A header sent twice says what its values say one after the other (RFC 9110 section 5.3). */

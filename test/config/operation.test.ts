@@ -4,11 +4,16 @@ import { describe, expect, it } from 'vitest'
 import { readOperation } from '../../src/config/operation.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
-function withCredential(credential: string) {
+const channel = { name: 'b', family: 'B', baseUrl: 'http://127.0.0.1', apiKeyEnv: 'B_KEY' }
+
+function withFile(file: object, credential = 'secret-b') {
   const path = join(tempFolder(), 'operator.json')
-  const channel = { name: 'b', family: 'B', baseUrl: 'http://127.0.0.1', apiKeyEnv: 'B_KEY' }
-  writeFileSync(path, JSON.stringify({ channels: [channel] }))
+  writeFileSync(path, JSON.stringify({ channels: [channel], ...file }))
   return readOperation(path, { withKeys: true }, { B_KEY: credential })
+}
+
+function withCredential(credential: string) {
+  return withFile({}, credential)
 }
 
 describe("a channel's credential", () => {
@@ -23,5 +28,16 @@ describe("a channel's credential", () => {
   ])('is refused at the start, by the name of its variable, when it is %s', (_what, credential) => {
     expect(() => withCredential(credential)).toThrow(/B_KEY/)
     expect(() => withCredential(credential)).not.toThrow(/cret/)
+  })
+})
+
+describe("a channel's timeout", () => {
+  it.each([
+    [16.1, 16_100],
+    [1.0004, 1000],
+    [3599.9999, 3_600_000],
+  ])('of %d s is a whole number of milliseconds, %d', (timeoutSeconds, timeoutMs) => {
+    const channels = [{ ...channel, timeoutSeconds }]
+    expect(withFile({ channels }).channels[0]?.timeoutMs).toBe(timeoutMs)
   })
 })

@@ -95,6 +95,21 @@ describe('connections to the upstream', () => {
     expect(Date.now() - startedAt).toBeLessThan(2000)
   })
 
+  it.each([9_000.000000000002, 9_000.7])('keeps to a total time of %d ms', async (timeoutMs) => {
+    const { call } = await openUpstreamWorld()
+    const { url } = await listenAnswering((response) => response.end(goodAnswer))
+    expect(await call(url, 'B', { call: { timeoutMs } })).toMatchObject({ class: 'succeeded' })
+  })
+
+  it.each([200.5, 0.4, 0, -1])('gives up on a silent upstream after %d ms', async (timeoutMs) => {
+    const { call } = await openUpstreamWorld()
+    const { url } = await listenAnswering(() => {})
+    const startedAt = Date.now()
+    const outcome = await call(url, 'B', { call: { timeoutMs } })
+    expect(['timeout', 'not_sent']).toContain(outcome.evidence.reason)
+    expect(Date.now() - startedAt).toBeLessThan(2000)
+  })
+
   it('takes a 429 for what it is although its body never ends', async () => {
     const { call } = await openUpstreamWorld()
     const { url } = await listenAnswering((response) => {

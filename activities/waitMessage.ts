@@ -22,6 +22,8 @@ function causeOf({ reason, channel = 'every channel', refusedBy }: Wait): string
       return `${channel} is full`
     case 'channel_paused':
       return `${channel} is paused`
+    case 'call_under_way':
+      return `an earlier call on ${channel} is under way`
     case 'backoff':
       return `${channel} is given a rest after a call without a good end`
     default:

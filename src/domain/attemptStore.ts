@@ -31,6 +31,8 @@ export type BeginResult =
   /** Terminal or gone: nothing to do, whoever asks. */
   | { readonly kind: 'over' }
 
+export type AttemptName = { readonly taskId: string; readonly n: number }
+
 /** How one attempt closed; `succeeded` is closed by `settleTask` in its own transaction. */
 export type AttemptClose = {
   readonly taskId: string
@@ -48,6 +50,8 @@ export type AttemptStore = {
     readonly taskId: string
     readonly checked?: number
   }) => Promise<BeginResult>
+  /** Says that the calls of these attempts are under way, so that nobody makes them again. */
+  readonly touchAttempts: (attempts: readonly AttemptName[]) => Promise<void>
   /** Closes the attempt if it is still open, and tells channel and cooldown what happened. */
   readonly closeAttempt: (close: AttemptClose) => Promise<void>
   /** Answer ids of all attempts that may have stored one, newest first. */

@@ -50,6 +50,13 @@ export const syncCooldownWaitMsMax = 5_000
 /** Added to deadline + channel timeout before a task is failed whatever happens: design 1.10. */
 export const hardEndGraceMs = 60_000
 
+/**
+ * While a call is under way its worker says so in PostgreSQL this often; not heard of for `presentMs`, it
+ * counts as lost. Below Temporal's heartbeat timeout: who takes over a lost call finds it lost here, too.
+ */
+export const presenceEveryMs = 3_000
+export const presentMs = 10_000
+
 /** A staged upload that no task took over is swept after this: design, lifetimes. */
 export const uploadGraceMs = 24 * 3_600_000
 

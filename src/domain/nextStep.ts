@@ -34,7 +34,13 @@ export type TaskFacts = {
   readonly jitter: number
 }
 
-export type WaitReason = 'cooldown' | 'slow_start' | 'channel_full' | 'channel_paused' | 'backoff'
+export type WaitReason =
+  | 'cooldown'
+  | 'slow_start'
+  | 'channel_full'
+  | 'channel_paused'
+  | 'backoff'
+  | 'call_under_way'
 
 export type NextStep =
   | { readonly kind: 'call'; readonly channel: Channel; readonly cooldown?: Cooldown }

@@ -7,6 +7,7 @@ import { createCloseAttempt } from './closeAttempt.ts'
 import type { Lifetimes } from './endTask.ts'
 import { createFailTask } from './failTask.ts'
 import { createSettleTask } from './settleTask.ts'
+import { createTouchAttempts } from './touchAttempts.ts'
 
 /** The transactions of execution over one pool. Lifetimes in seconds (design, lifetimes). */
 export function createAttemptStore(deps: BeginAttemptDeps & Lifetimes): AttemptStore {
@@ -14,6 +15,7 @@ export function createAttemptStore(deps: BeginAttemptDeps & Lifetimes): AttemptS
   const lifetimes = { retentionSeconds, tombstoneSeconds }
   return {
     beginAttempt: createBeginAttempt(deps),
+    touchAttempts: createTouchAttempts({ pool }),
     closeAttempt: createCloseAttempt(deps),
     answersOf: createAnswersOf({ pool }),
     settleTask: createSettleTask(deps),

@@ -12,12 +12,16 @@ import { outcomeClasses, outcomeReasons } from '../domain/upstreamOutcome.ts'
 import type { BeginResult, OpenedAttempt } from '../domain/attemptStore.ts'
 import { beginFirstCall, overdueMs } from './beginFirstCall.ts'
 import { lockChannelStates } from './channelStates.ts'
+import { presentMs } from '../domain/limits.ts'
 import { closeOpenAttempt } from './closeOpenAttempt.ts'
-import type { LockedAttempt, TaskWithAttempts } from './lockTask.ts'
+import type { LockedAttempt, LockedTask, TaskWithAttempts } from './lockTask.ts'
 import { lockTaskWithAttempts } from './lockTask.ts'
 import { standInLine } from './placeLine.ts'
 import { saveCooldown } from './saveCooldown.ts'
 import { withTransaction } from './transaction.ts'
+
+/** How soon a call that somebody else has under way is looked at again. */
+const presenceCheckMs = 3_000
 
 export type BeginAttemptDeps = {
   readonly pool: Pool
@@ -31,7 +35,8 @@ export type BeginAttemptDeps = {
 /**
  * The gate (design 1.6), one transaction: no call starts unless the task is live, before its deadline and
  * within its bounds, whoever asks and from whatever zombie. `checked` names an open attempt whose answer
- * the caller looked for and did not find; it is closed as unknown.
+ * the caller looked for and did not find: while its worker is heard of it is waited for, after that it is
+ * closed as unknown.
  */
 export function createBeginAttempt(deps: BeginAttemptDeps) {
   return async (input: { taskId: string; checked?: number }): Promise<BeginResult> => {
@@ -46,6 +51,7 @@ export function createBeginAttempt(deps: BeginAttemptDeps) {
       if (open !== undefined && open.n !== input.checked) {
         return { kind: 'unchecked', n: open.n, answerId: open.answerId }
       }
+      if (open !== undefined && isUnderWay(task, open)) return waitFor(open)
       const attempts = open === undefined ? task.attempts : closedAsLost(task, open)
       if (open !== undefined) {
         await closeOpenAttempt(client, task.taskId, open.n, 'unknown', { reason: 'worker_lost' })
@@ -53,6 +59,16 @@ export function createBeginAttempt(deps: BeginAttemptDeps) {
       return decide(deps, client, { ...task, attempts })
     })
   }
+}
+
+/** Its worker has said so lately, and its time is not over. */
+function isUnderWay({ nowMs, hardEndMs }: LockedTask, { seenAtMs }: LockedAttempt): boolean {
+  return nowMs < hardEndMs && nowMs - seenAtMs < presentMs
+}
+
+/** Temporal may have lost sight of a worker that lives, or an operator has reset its run. */
+function waitFor({ channel }: LockedAttempt): BeginResult {
+  return { kind: 'wait', delayMs: presenceCheckMs, reason: 'call_under_way', channel }
 }
 
 async function decide(
@@ -156,8 +172,9 @@ function pastAttempt(attempt: LockedAttempt) {
 
 const openSql = `
   with opened as (
-    insert into attempt (task_id, n, channel, model, answer_id, upstream_key, lease_until)
-    values ($1, $2, $3, $4, $5, $6, clock_timestamp() + $7 * interval '1 millisecond')
+    insert into attempt (task_id, n, channel, model, answer_id, upstream_key, lease_until, seen_at)
+    values ($1, $2, $3, $4, $5, $6, clock_timestamp() + $7 * interval '1 millisecond',
+      clock_timestamp())
   ), place as (
     insert into upload (upload_id, kind, task_id, sweep_after) values ($5, 'answer', $1, 'infinity')
   ), line as (

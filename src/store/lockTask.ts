@@ -28,6 +28,8 @@ export type LockedAttempt = {
   readonly upstreamKey: string
   readonly openedAtMs: number
   readonly leaseUntilMs: number
+  /** When its worker was last heard of; 0: never. */
+  readonly seenAtMs: number
   readonly closedAtMs: number | null
   readonly class: string | null
   readonly reason: string | null
@@ -82,6 +84,7 @@ const attemptsSql = `
   select n, channel, answer_id as "answerId", upstream_key as "upstreamKey",
     (extract(epoch from opened_at) * 1000)::float8 as "openedAtMs",
     (extract(epoch from lease_until) * 1000)::float8 as "leaseUntilMs",
+    coalesce((extract(epoch from seen_at) * 1000)::float8, 0) as "seenAtMs",
     (extract(epoch from closed_at) * 1000)::float8 as "closedAtMs",
     class, reason, retry_after_ms::float8 as "retryAfterMs"
   from attempt where task_id = $1

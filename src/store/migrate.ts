@@ -14,7 +14,8 @@ const migrationsFolder = new URL('migrations/', import.meta.url)
 const fileNamePattern = /^(\d{6})\.sql$/
 /** Any fixed number: who migrates holds this advisory lock. */
 const advisoryLock = 4_711_001
-const connectTimeoutMs = 5_000
+/** The command line is to tell of an unreachable part within 5 s, of which starting takes a share. */
+const connectTimeoutMs = 3_000
 /** Others migrating the same database at once are waited for. */
 const lockTimeoutMs = 120_000
 const statementTimeoutMs = 600_000

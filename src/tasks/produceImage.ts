@@ -4,6 +4,7 @@ import type { AttemptStore, OpenedAttempt } from '../domain/attemptStore.ts'
 import type { BlobStore } from '../domain/blobStore.ts'
 import type { UpstreamCaller } from '../domain/upstreamCaller.ts'
 import type { OutcomeEvidence, UpstreamOutcome } from '../domain/upstreamOutcome.ts'
+import { createPresence } from './presence.ts'
 import type { ProduceResult, Stage } from './produceResult.ts'
 import { readAnswerMeta } from './readAnswerMeta.ts'
 import { retryUntil } from './retryUntil.ts'
@@ -51,6 +52,7 @@ export type ProduceInput = {
  */
 export function createProduceImage(deps: ProduceImageDeps) {
   const settleStoredOf = createSettleStored(deps)
+  const presence = createPresence(deps.attempts)
   const monotonicMs = deps.monotonicMs ?? (() => performance.now())
   return async (input: ProduceInput): Promise<ProduceResult> => {
     let checked: number | undefined
@@ -65,7 +67,9 @@ export function createProduceImage(deps: ProduceImageDeps) {
       switch (begun.kind) {
         case 'opened': {
           if (monotonicMs() - askedAtMs > gateAnswerMsMax) throw new Error(staleGate)
-          const ran = await runAttempt(deps, input, begun.attempt)
+          const { attempt } = begun
+          const name = { taskId: input.taskId, n: attempt.n }
+          const ran = await presence.during(name, () => runAttempt(deps, input, attempt))
           if (ran.kind !== 'closed') return ran
           refusedBy = ran.refusedBy
           break

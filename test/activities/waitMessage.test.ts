@@ -18,6 +18,7 @@ describe('the message of a wait', () => {
     [{ reason: 'cooldown', channel: 'b-main' }, 'b-main cools down'],
     [{ reason: 'channel_paused', channel: 'b-main' }, 'b-main is paused'],
     [{ reason: 'channel_full', channel: 'b-main' }, 'b-main is full'],
+    [{ reason: 'call_under_way', channel: 'b-main' }, 'an earlier call on b-main is under way'],
   ] as const)('of %j says "%s", and until when', (wait, cause) => {
     expect(message(wait)).toBe(`${cause}, until 12:00:37 UTC`)
   })

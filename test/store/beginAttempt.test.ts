@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { AttemptStore, OpenedAttempt } from '../../src/domain/attemptStore.ts'
-import { createTestAttempts, testChannel } from '../support/attemptStore.ts'
+import { createTestAttempts, loseWorker, testChannel } from '../support/attemptStore.ts'
 import { insertTask } from '../support/insertTask.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { createTestDatabase } from '../support/database.ts'
@@ -44,6 +44,7 @@ describe('beginAttempt', () => {
     const first = await open(attempts, taskId)
     const again = await attempts.beginAttempt({ taskId })
     expect(again).toEqual({ kind: 'unchecked', n: 1, answerId: first.answerId })
+    await loseWorker(database.pool, taskId)
     expect(await attempts.beginAttempt({ taskId, checked: 1 })).toMatchObject({
       kind: 'wait',
       reason: 'backoff',
@@ -53,6 +54,16 @@ describe('beginAttempt', () => {
       [taskId],
     )
     expect(rows).toEqual([{ class: 'unknown', reason: 'worker_lost' }])
+  })
+
+  it('waits for a call whose worker is heard of, and makes no other', async () => {
+    const { taskId } = await insertTask(database.pool)
+    await open(attempts, taskId)
+    const wait = { kind: 'wait', reason: 'call_under_way', channel: 'b-main', delayMs: 3_000 }
+    expect(await attempts.beginAttempt({ taskId, checked: 1 })).toEqual(wait)
+    await loseWorker(database.pool, taskId)
+    await attempts.touchAttempts([{ taskId, n: 1 }])
+    expect(await attempts.beginAttempt({ taskId, checked: 1 })).toEqual(wait)
   })
 
   it('keeps the upstream key through unknown outcomes and takes a new one after a refusal', async () => {

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { AnswerMeta } from '../../src/domain/answerMeta.ts'
 import type { AttemptStore } from '../../src/domain/attemptStore.ts'
 import type { TaskFailure } from '../../src/domain/taskFailure.ts'
-import { createTestAttempts } from '../support/attemptStore.ts'
+import { createTestAttempts, loseWorker } from '../support/attemptStore.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { balanceOf, insertTask } from '../support/insertTask.ts'
@@ -118,6 +118,7 @@ describe('the end of a task', () => {
 
     const settled = await insertTask(database.pool)
     const firstAnswer = await opened(settled.taskId)
+    await loseWorker(database.pool, settled.taskId)
     await attempts.beginAttempt({ taskId: settled.taskId, checked: 1 })
     await letBackoffPass(settled.taskId)
     const secondAnswer = await opened(settled.taskId)
@@ -136,6 +137,7 @@ describe('the end of a task', () => {
 
     const settled = await insertTask(database.pool)
     const answerId = await opened(settled.taskId)
+    await loseWorker(database.pool, settled.taskId)
     await attempts.beginAttempt({ taskId: settled.taskId, checked: 1 })
     await letBackoffPass(settled.taskId)
     await opened(settled.taskId)

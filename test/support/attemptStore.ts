@@ -17,6 +17,14 @@ export function testChannel(given: Partial<Channel> = {}): Channel {
   }
 }
 
+/** As if the worker of a task's calls had died a while ago. */
+export async function loseWorker(pool: Pool, taskId: string): Promise<void> {
+  await pool.query(
+    `update attempt set seen_at = seen_at - interval '1 minute' where task_id = $1`,
+    [taskId],
+  )
+}
+
 /** The transactions of execution as a worker has them, without jitter, over channels of the test's own. */
 export async function createTestAttempts(
   pool: Pool,

@@ -1,3 +1,7 @@
+-- While a call is under way its worker says so every few seconds: it is not to be made a second time
+-- because Temporal has lost sight of that worker. Null: opened by a worker that says nothing.
+alter table attempt add column seen_at timestamptz;
+
 -- The gate's short way (src/store/beginFirstCall.ts): a queued task's first call on a channel that has
 -- nothing against it. The rows are locked in the gate's order, and every condition is read after the
 -- locks were had: each statement of a function sees what was committed before it began.
@@ -36,8 +40,10 @@ begin
   hard_end_ms := extract(epoch from queued.hard_end_at - clock_timestamp()) * 1000;
   lease_until := clock_timestamp()
     + (least(timeout_ms, hard_end_ms) + overdue_ms) * interval '1 millisecond';
-  insert into attempt (task_id, n, channel, model, answer_id, upstream_key, lease_until)
-    values (the_task, 1, the_channel, queued.model, the_answer, the_upstream_key, lease_until);
+  insert into attempt
+    (task_id, n, channel, model, answer_id, upstream_key, lease_until, seen_at)
+    values (the_task, 1, the_channel, queued.model, the_answer, the_upstream_key, lease_until,
+      clock_timestamp());
   insert into upload (upload_id, kind, task_id, sweep_after)
     values (the_answer, 'answer', the_task, 'infinity');
   delete from place_line where task_id = the_task;

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
-import type { CapabilityTable } from '../domain/capabilities.ts'
+import type { Capabilities, CapabilityTable } from '../domain/capabilities.ts'
 import { builtInCapabilities } from '../domain/capabilities.ts'
 import type { Channel } from '../domain/channel.ts'
-import type { ModelId } from '../domain/models.ts'
+import type { ImageSize, ModelId } from '../domain/models.ts'
 import { modelIds } from '../domain/models.ts'
 import type { OperatorFile } from '../schema/operatorFile.ts'
 import { operatorFile } from '../schema/operatorFile.ts'
@@ -47,7 +47,7 @@ export function readOperation(
       return { ...channel, apiKey: apiKey ?? '', timeoutMs }
     },
   )
-  return { channels, prices: file.prices, capabilities: overridden(file.capabilities) }
+  return { channels, prices: file.prices, capabilities: overridden(path, file.capabilities) }
 }
 
 function parseOperatorFile(path: string): OperatorFile {
@@ -64,13 +64,26 @@ function parseOperatorFile(path: string): OperatorFile {
   return parsed.data
 }
 
-function overridden(overrides: OperatorFile['capabilities']): CapabilityTable {
-  const merged = (model: ModelId) => {
+function overridden(path: string, overrides: OperatorFile['capabilities']): CapabilityTable {
+  const merged = (model: ModelId): Capabilities => {
+    const builtIn = builtInCapabilities[model]
     const override = Object.entries(overrides[model] ?? {}).filter(
       ([, value]) => value !== undefined,
     )
-    return { ...builtInCapabilities[model], ...Object.fromEntries(override) }
+    const sizeIsSent = builtIn.sizeIsSent || addsSize(builtIn, overrides[model]?.sizes)
+    const capabilities = { ...builtIn, sizeIsSent, ...Object.fromEntries(override) }
+    if (!capabilities.sizeIsSent && capabilities.sizes.length > 1) {
+      throw new ConfigError(
+        `${path}: capabilities.${model}.sizeIsSent must be true for a choice of sizes`,
+      )
+    }
+    return capabilities
   }
   const table = Object.fromEntries(modelIds.map((model) => [model, merged(model)]))
   return { ...builtInCapabilities, ...table }
+}
+
+/** A size that a model does not make unasked must be sent, or it would be charged and not made. */
+function addsSize(builtIn: Capabilities, sizes: readonly ImageSize[] = []): boolean {
+  return sizes.some((size) => !builtIn.sizes.includes(size))
 }

@@ -40,6 +40,7 @@ const price = z.strictObject({
 
 const capabilities = z.strictObject({
   sizes: z.array(z.enum(imageSizes)).optional(),
+  /** Follows from `sizes` when absent. */
   sizeIsSent: z.boolean().optional(),
   aspectRatios: z.array(z.enum(aspectRatios)).optional(),
   usualDurationMs: z.int().min(1).max(3_600_000).optional(),

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { readOperation } from '../../src/config/operation.ts'
+import { familyARequest } from '../../src/upstream/familyARequest.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
 const channel = { name: 'b', family: 'B', baseUrl: 'http://127.0.0.1', apiKeyEnv: 'B_KEY' }
@@ -40,4 +41,40 @@ describe("a channel's timeout", () => {
     const channels = [{ ...channel, timeoutSeconds }]
     expect(withFile({ channels }).channels[0]?.timeoutMs).toBe(timeoutMs)
   })
+})
+
+describe("an operator's override of sizes", () => {
+  const lite = 'familya-3.1-flash-lite-image'
+  const pro = 'familya-3-pro-image'
+
+  it.each([
+    [lite, { sizes: ['1K', '2K'] }, true],
+    [lite, { sizes: ['2K'] }, true],
+    [lite, { sizes: ['1K'] }, false],
+    [lite, { sizes: ['2K'], sizeIsSent: false }, false],
+    [lite, { sizes: ['1K'], sizeIsSent: true }, true],
+    [lite, { usualDurationMs: 1 }, false],
+    [lite, undefined, false],
+    [pro, { sizes: ['2K'] }, true],
+    [pro, { sizes: ['1K'], sizeIsSent: false }, false],
+    [pro, undefined, true],
+  ] as const)('of %s with %j sends the size: %j', (model, override, sizeIsSent) => {
+    const { capabilities } = withFile({ capabilities: { [model]: override } })
+    expect(capabilities[model].sizeIsSent).toBe(sizeIsSent)
+    const [size] = capabilities[model].sizes
+    const body = { kind: 'prompt', prompt: 'A fox' } as const
+    const request = { route: 'images.tasks', family: 'A', model, action: 'generate' } as const
+    const asked = { ...request, body, inputs: [], ...(size === undefined ? {} : { size }) }
+    const sent = JSON.stringify(familyARequest(asked, capabilities[model]))
+    expect(sent.includes('imageSize')).toBe(sizeIsSent)
+  })
+
+  it.each([{ sizeIsSent: false }, { sizes: ['1K', '4K'], sizeIsSent: false }])(
+    'refuses to offer sizes that are never sent: %j',
+    (override) => {
+      expect(() => withFile({ capabilities: { [pro]: override } })).toThrow(
+        /operator\.json: capabilities\.familya-3-pro-image\.sizeIsSent/,
+      )
+    },
+  )
 })

@@ -36,7 +36,7 @@ export type UpstreamCallerDeps = {
 
 /**
  * Calls upstream models over HTTP, each call once (design 1.7, 1.8). Every expected failure is an
- * outcome; what is thrown is a bug or a full disk here. The image of a `succeeded` outcome is held for
+ * outcome; what is thrown is a bug. The image of a `succeeded` outcome is held for
  * the caller to store and discard.
  */
 export function createUpstreamCaller(deps: UpstreamCallerDeps): UpstreamCaller {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { rmSync, writeFileSync } from 'node:fs'
 import sharp from 'sharp'
 import { describe, expect, it } from 'vitest'
 import type { Family } from '../../src/domain/models.ts'
@@ -73,4 +74,18 @@ describe('images of an answer', () => {
     expect(await call(url, 'B')).toMatchObject({ evidence: { reason: 'connection_lost' } })
     expect(openFilesIn(tempDir)).toBe(0)
   })
+
+  it.each(['A', 'B'] satisfies Family[])(
+    'of family %s are not lost to a temporary directory that cannot be written',
+    async (family) => {
+      const png = await largePng()
+      const url = await answering(JSON.stringify(answerWith(family, [png])))
+      const { call, tempDir } = await openUpstreamWorld()
+      rmSync(tempDir, { recursive: true })
+      writeFileSync(tempDir, 'a file')
+      const outcome = await call(url, family)
+      if (outcome.class !== 'succeeded') throw new Error(`Not an image but ${outcome.class}`)
+      expect((await collect(outcome.image.open())).equals(png)).toBe(true)
+    },
+  )
 })

@@ -43,10 +43,11 @@ export function createSpillFile(deps: SpillDeps): SpillFile {
   }
 
   async function* read(): AsyncGenerator<Uint8Array> {
-    let at = 0
-    while (file !== undefined && at < bytes) {
+    const from = file
+    if (from === undefined) return
+    for (let at = 0; at < bytes;) {
       const length = Math.min(readBytesMax, bytes - at)
-      const { bytesRead, buffer } = await file.read(Buffer.alloc(length), 0, length, at)
+      const { bytesRead, buffer } = await from.read(Buffer.alloc(length), 0, length, at)
       if (bytesRead === 0) throw new Error('Bug: a held file ended early')
       at += bytesRead
       yield buffer.subarray(0, bytesRead)

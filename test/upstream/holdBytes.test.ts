@@ -20,15 +20,14 @@ async function fillDiskAfter(writes: number): Promise<void> {
   const probe = await open(join(tempFolder(), 'probe'), 'w')
   const files: FileHandle = Object.getPrototypeOf(probe)
   await probe.close()
-  const { appendFile } = files
   let written = 0
   const spy = vi.spyOn(files, 'appendFile').mockImplementation(async function (
     this: FileHandle,
     data,
   ) {
     written += 1
-    if (written <= writes) return await appendFile.call(this, data)
-    if (written === writes + 1) await appendFile.call(this, Buffer.alloc(5000))
+    if (written <= writes) return await this.writeFile(data)
+    if (written === writes + 1) await this.writeFile(Buffer.alloc(5000))
     throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
   })
   onTestFinished(() => spy.mockRestore())

@@ -41,9 +41,9 @@ export function createTaskService(deps: TaskServiceDeps): TaskService {
     live: deps.live,
     awaitEnd: createAwaitEnd(deps),
     cancel: deps.attempts.cancelTask,
-    answer: async ({ asset, expiresAtMs, nowMs }) => {
+    answer: async ({ asset, expiresAtMs, nowMs }, limitMs) => {
       if (asset === undefined || expiresAtMs === undefined || expiresAtMs <= nowMs) return undefined
-      return readAnswerMeta(blobs, asset.answerId)
+      return readAnswerMeta(blobs, asset.answerId, limitMs)
     },
     nativeRefusal: store.readNativeRefusal,
   }

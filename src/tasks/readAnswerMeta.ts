@@ -2,18 +2,28 @@ import type { AnswerMeta } from '../domain/answerMeta.ts'
 import { answerMetaKey } from '../domain/answerMeta.ts'
 import type { BlobStore } from '../domain/blobStore.ts'
 import { upstreamAnswerTextBytesMax } from '../domain/limits.ts'
+import { within } from './within.ts'
 
 /** Twice what an answer's text may take: JSON escapes, and the fields of our own. */
 const metaBytesMax = 2 * upstreamAnswerTextBytesMax + 65_536
 
+/** A store that takes longer counts as one that cannot answer; it may have no bound of its own. */
+const readMsMax = 10_000
+
 /**
  * The commit mark of a stored answer; `undefined` when nothing was stored. We wrote it ourselves and
- * create-only, so its shape is trusted once its version is known. Throws when the store cannot answer.
+ * create-only, so its shape is trusted once its version is known. Throws when the store cannot
+ * answer within `limitMs`.
  */
 export async function readAnswerMeta(
   blobs: BlobStore,
   answerId: string,
+  limitMs = readMsMax,
 ): Promise<AnswerMeta | undefined> {
+  return within(limitMs, () => readMeta(blobs, answerId))
+}
+
+async function readMeta(blobs: BlobStore, answerId: string): Promise<AnswerMeta | undefined> {
   const blob = await blobs.read(answerMetaKey(answerId))
   if (blob === undefined) return undefined
   if (blob.bytes > metaBytesMax)

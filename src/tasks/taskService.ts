@@ -50,8 +50,11 @@ export type TaskService = {
   readonly awaitEnd: (taskId: string, signal: AbortSignal) => Promise<TaskView>
   /** One compare-and-set: false when a call is under way or may have done work (design 1.11). */
   readonly cancel: (taskId: string) => Promise<boolean>
-  /** The stored answer of a succeeded task, while it is kept. */
-  readonly answer: (task: TaskView) => Promise<AnswerMeta | undefined>
+  /**
+   * The stored answer of a succeeded task, while it is kept. Rejects when the blob store fails, or takes
+   * longer than `limitMs` (or some seconds).
+   */
+  readonly answer: (task: TaskView, limitMs?: number) => Promise<AnswerMeta | undefined>
   /** Family A: the model's own refusal (a native 200), for synchronous v1beta callers. */
   readonly nativeRefusal: (taskId: string) => Promise<JsonObject | undefined>
 }

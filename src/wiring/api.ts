@@ -177,6 +177,8 @@ function apiDepsOf(
     observe,
     reportError: (error, { requestId, route }) =>
       log.error('request failed unexpectedly', { requestId, route, error }),
+    reportNoResult: (error, { requestId, route, taskId }) =>
+      log.warn('lookup answered without result', { requestId, route, taskId, error }),
   }
 }
 

@@ -7,6 +7,7 @@ import type { RequestFailure } from '../../src/domain/requestFailure.ts'
 import { fail, succeed } from '../../src/domain/result.ts'
 import type { LiveStatus, TaskView } from '../../src/domain/taskState.ts'
 import type { AcceptInput, TaskService } from '../../src/tasks/taskService.ts'
+import { within } from '../../src/tasks/within.ts'
 import { redPixelPng } from './images.ts'
 import { streamOf } from './byteStreams.ts'
 
@@ -24,6 +25,8 @@ export type FakeTasks = {
   refuseNext: RequestFailure | undefined
   /** The next `accept` throws. */
   breakNext: boolean
+  /** What `answer` does instead of answering. */
+  answerFault: 'fails' | 'hangs' | undefined
   live: LiveStatus | undefined
   refusal: JsonObject | undefined
   readonly change: (taskId: string, changed: Partial<TaskView>) => void
@@ -96,7 +99,12 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
       fake.cancelled.push(taskId)
       return true
     },
-    answer: async (task) => answers.get(task.taskId),
+    answer: (task, limitMs = 10_000) =>
+      within(limitMs, async () => {
+        if (fake.answerFault === 'fails') throw new Error('disk is gone')
+        if (fake.answerFault === 'hangs') await new Promise(() => {})
+        return answers.get(task.taskId)
+      }),
     nativeRefusal: async () => fake.refusal,
   }
 
@@ -131,6 +139,7 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
     openUploads: new Set(),
     refuseNext: undefined,
     breakNext: false,
+    answerFault: undefined,
     live: undefined,
     refusal: undefined,
     change,

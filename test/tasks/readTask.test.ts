@@ -42,13 +42,13 @@ function metaOf(taskId: string): AnswerMeta {
   return { version: 1, taskId, attempt: 1, image, native: { response: {}, imagePath: [] } }
 }
 
-async function serviceWith(meta: AnswerMeta) {
+async function serviceWith(meta: AnswerMeta, blobs: BlobStore = blobsWith(meta)) {
   const { pool, databaseUrl } = database
   return createTaskService({
     store: createTaskStore(pool),
     attempts: await createTestAttempts(pool),
     ends: createTaskEnds({ databaseUrl, pool, onConnectionError: () => {} }),
-    blobs: blobsWith(meta),
+    blobs,
     peppers: [],
     live: () => Promise.resolve(undefined),
     capabilities: builtInCapabilities,
@@ -100,6 +100,15 @@ describe('read', () => {
     expect(await service.answer(read.value)).toEqual(meta)
     const late = { ...read.value, nowMs: (read.value.expiresAtMs ?? 0) + 1 }
     expect(await service.answer(late)).toBeUndefined()
+  })
+
+  it('does not wait for a blob store that never answers', async () => {
+    const { taskId, accountId, meta } = await succeededTask()
+    const never = { ...blobsWith(meta), read: () => new Promise<never>(() => {}) }
+    const service = await serviceWith(meta, never)
+    const read = await service.read(callerOf(accountId), taskId)
+    if (!read.ok) throw new Error(read.failure.tag)
+    await expect(service.answer(read.value, 50)).rejects.toThrow('no answer in 50 ms')
   })
 
   it('gives back the native refusal of a task that has one', async () => {

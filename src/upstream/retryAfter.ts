@@ -1,4 +1,5 @@
 import { cooldownMsMax } from '../domain/limits.ts'
+import { httpDateMs } from './httpDate.ts'
 
 export type RetryAfterSources = {
   /** Header values as received; a repeated header arrives as an array. */
@@ -36,22 +37,17 @@ function scaled(text: string | undefined, unitMs: number): number | undefined {
   return Math.ceil(Math.round(Number(text) * unitMs * 1000) / 1000)
 }
 
-/** Without the zone, `Date.parse` would read the time as ours. */
-const httpDate = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*, .* GMT$/
-
 function untilDate(
   text: string | undefined,
   answerDate: string | undefined,
   nowMs: number,
 ): number | undefined {
-  const atMs = dateMs(text)
+  const atMs = dateMs(text, nowMs)
   if (atMs === undefined) return undefined
-  const waitMs = atMs - (dateMs(answerDate) ?? nowMs)
+  const waitMs = atMs - (dateMs(answerDate, nowMs) ?? nowMs)
   return waitMs < 0 ? undefined : waitMs
 }
 
-function dateMs(text: string | undefined): number | undefined {
-  if (text === undefined || !httpDate.test(text)) return undefined
-  const ms = Date.parse(text)
-  return Number.isNaN(ms) ? undefined : ms
+function dateMs(text: string | undefined, nowMs: number): number | undefined {
+  return text === undefined ? undefined : httpDateMs(text, nowMs)
 }

@@ -1,9 +1,9 @@
 /** `Sun, 06 Nov 1994 08:49:37 GMT`, and RFC 850's `Sunday, 06-Nov-94 08:49:37 GMT`. */
 const dayFirst =
-  /^[A-Z][a-z]+, (?<day>\d\d?)[ -](?<month>[A-Z][a-z]{2})[ -](?<year>\d{4}|\d\d) (?<time>[\d:]{8}) GMT$/
+  /^[A-Z][a-z]+, (?<day>\d\d?)[ -](?<month>[A-Z][a-z]{2})[ -](?<year>\d{4}|\d\d) (?<time>\d\d:\d\d:\d\d) GMT$/
 /** That of C's asctime, `Sun Nov  6 08:49:37 1994`, which is meant in UTC. */
 const monthFirst =
-  /^[A-Z][a-z]{2} (?<month>[A-Z][a-z]{2}) +(?<day>\d\d?) (?<time>[\d:]{8}) (?<year>\d{4})$/
+  /^[A-Z][a-z]{2} (?<month>[A-Z][a-z]{2}) +(?<day>\d\d?) (?<time>\d\d:\d\d:\d\d) (?<year>\d{4})$/
 
 /**
  * An HTTP-date in each of its three forms (RFC 9110 section 5.6.7) as epoch milliseconds; `undefined`

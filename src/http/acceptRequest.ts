@@ -43,6 +43,8 @@ export async function acceptRequest(
     const accepted = await accept(caller, parts, received.value, staging, key.value)
     if (!accepted.ok) return accepted
     taken = !accepted.value.replayed
+    // An attempt may exist from here on: a retry may be for work that is done, key or no key.
+    context.state.retryMayRepeatWork = true
     context.state.taskId = accepted.value.taskId
     context.state.replayed = accepted.value.replayed
     if (key.value !== undefined) context.set('Idempotent-Replayed', String(!taken))

@@ -15,6 +15,8 @@ export async function answerSync(
 ): Promise<HttpFailure | undefined> {
   const { syncDeadlineMs, publicUrl } = parts.config
   context.set('X-Task-Id', taskId)
+  // Where the image is to be had, whatever becomes of this answer.
+  context.set('Location', taskUrl(publicUrl, taskId))
   const task = await parts.syncWaits.wait(taskId, context.res, syncDeadlineMs)
   if (task === undefined) {
     // Nobody is there to be answered.
@@ -23,7 +25,6 @@ export async function answerSync(
   }
   if (task.status === 'succeeded') return sendNative(context, parts, task)
   if (task.status === 'failed') return answerFailed(context, parts, task)
-  context.set('Location', taskUrl(publicUrl, taskId))
   return { tag: 'sync_deadline' }
 }
 
@@ -35,7 +36,7 @@ async function answerFailed(
 ): Promise<HttpFailure | undefined> {
   const { failure, route, taskId } = task
   if (failure === undefined) throw new Error(`Bug: ${taskId} failed without a failure`)
-  context.state.retryMayRepeatWork = false
+  context.state.retryMayRepeatWork = failure.workPossible
   if (route === 'v1beta.generateContent' && failure.cause === 'rejected') {
     const refusal = await parts.tasks.nativeRefusal(taskId)
     if (refusal !== undefined) {

@@ -121,6 +121,29 @@ describe('a synchronous call', () => {
     ]).toEqual(expected)
   })
 
+  it.each([
+    ['without a key', {}],
+    ['with a key', { 'Idempotency-Key': 'charged' }],
+  ])(
+    'says not to retry, and where the image is, when it cannot be read once charged: %s',
+    async (_what, headers) => {
+      api.tasks.answerFault = 'fails'
+      const [response, taskId] = await Promise.all([
+        api.postJson(path, body, headers),
+        nextTask().then(async (taskId) => {
+          await api.tasks.succeed(taskId)
+          return taskId
+        }),
+      ])
+      api.tasks.answerFault = undefined
+      expect(response.status).toBe(500)
+      expect(errorResponse.parse(await response.json()).error.code).toBe('internal_error')
+      expect(response.headers.get('x-should-retry')).toBe('false')
+      expect(response.headers.get('x-task-id')).toBe(taskId)
+      expect(response.headers.get('location')).toMatch(new RegExp(`/v1/tasks/${taskId}$`))
+    },
+  )
+
   it('joins the task that its key names, and gets the same 200', async () => {
     const headers = { 'Idempotency-Key': 'join' }
     const first = api.postJson(path, body, headers)

@@ -23,7 +23,9 @@ export async function answerSync(
     context.respond = false
     return undefined
   }
-  if (task.status === 'succeeded') return sendNative(context, parts, task)
+  if (task.status === 'succeeded') {
+    return sendNative(context, parts, task, { tag: 'result_expired' })
+  }
   if (task.status === 'failed') return answerFailed(context, parts, task)
   return { tag: 'sync_deadline' }
 }

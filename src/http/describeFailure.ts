@@ -27,6 +27,13 @@ export function describeFailure(failure: HttpFailure, request: string): Descript
         'The image is not finished yet. Its task goes on.',
         noRetry,
       )
+    case 'result_expired':
+      return invalid(
+        404,
+        'result_expired',
+        'The image of this Idempotency-Key has expired. A new request needs a new key.',
+        noRetry,
+      )
     case 'asset_not_found':
       return invalid(404, 'not_found', 'There is no such asset, or no longer.')
     case 'range_not_satisfiable':

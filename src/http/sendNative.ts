@@ -9,17 +9,18 @@ import { sendStream } from './sendStream.ts'
 
 /**
  * The native response of a succeeded task with the image bytes inside, streamed from the blob store.
- * Gone once the task has expired: then there is no such result.
+ * Once the task has expired its answer is `gone`.
  */
 export async function sendNative(
   context: ApiContext,
   parts: ApiParts,
   task: TaskView,
+  gone: HttpFailure,
 ): Promise<HttpFailure | undefined> {
   const meta = await parts.tasks.answer(task)
-  if (meta === undefined || task.asset === undefined) return { tag: 'task_not_found' }
+  if (meta === undefined || task.asset === undefined) return gone
   const image = await parts.blobs.read(answerImageKey(task.asset.answerId))
-  if (image === undefined) return { tag: 'task_not_found' }
+  if (image === undefined) return gone
   const { before, after } = splitAtImage(meta.native)
   const [head, tail] = [Buffer.from(before), Buffer.from(after)]
   await sendStream(context, {

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { AnswerMeta } from '../../src/domain/answerMeta.ts'
 import type { TaskFailure } from '../../src/domain/taskFailure.ts'
 import { errorResponse } from '../../src/schema/responses.ts'
 import { redPixelPng } from '../support/images.ts'
@@ -18,6 +19,13 @@ const path = '/v1/images/generations'
 const body = { model: 'familyb-image-2-vip', prompt: 'a lighthouse' }
 const contentPath = '/v1beta/models/familya-3-pro-image:generateContent'
 const content = { contents: [{ parts: [{ text: 'a lighthouse' }] }] }
+
+const familyANative: AnswerMeta['native'] = {
+  response: {
+    candidates: [{ content: { parts: [{ inlineData: { mimeType: 'image/png', data: '' } }] } }],
+  },
+  imagePath: ['candidates', 0, 'content', 'parts', 0, 'inlineData', 'data'],
+}
 
 /** The id of the task that the call just sent becomes. */
 async function nextTask(): Promise<string> {
@@ -159,6 +167,40 @@ describe('a synchronous call', () => {
   })
 })
 
+describe('a key whose image has expired', () => {
+  it.each([
+    ['family B', path, body, undefined],
+    ['family A', contentPath, content, familyANative],
+  ] as const)(
+    'is told so, and to take a new one, in the full envelope: %s',
+    async (name, route, request, native) => {
+      const headers = { 'Idempotency-Key': `expired ${name}` }
+      const [first, taskId] = await Promise.all([
+        api.postJson(route, request, headers),
+        nextTask().then(async (taskId) => {
+          await api.tasks.succeed(taskId, native)
+          return taskId
+        }),
+      ])
+      expect(first.status).toBe(200)
+      await first.text()
+      api.tasks.change(taskId, { nowMs: 1_700_086_460_000 })
+      const response = await api.postJson(route, request, headers)
+      expect(response.status).toBe(404)
+      expect(errorResponse.parse(await response.json()).error).toEqual({
+        message: 'The image of this Idempotency-Key has expired. A new request needs a new key.',
+        type: 'invalid_request_error',
+        param: null,
+        code: 'result_expired',
+      })
+      expect(response.headers.get('x-should-retry')).toBe('false')
+      expect(response.headers.get('idempotent-replayed')).toBe('true')
+      expect(response.headers.get('x-task-id')).toBe(taskId)
+      expect(response.headers.get('location')).toMatch(new RegExp(`/v1/tasks/${taskId}$`))
+    },
+  )
+})
+
 describe('a client that leaves', () => {
   function openCall(key: string) {
     const text = JSON.stringify(body)
@@ -195,15 +237,9 @@ describe('a client that leaves', () => {
 
 describe('a content call', () => {
   it('answers the native body of family A', async () => {
-    const native = {
-      response: {
-        candidates: [{ content: { parts: [{ inlineData: { mimeType: 'image/png', data: '' } }] } }],
-      },
-      imagePath: ['candidates', 0, 'content', 'parts', 0, 'inlineData', 'data'],
-    }
     const [response] = await Promise.all([
       api.postJson(contentPath, content),
-      nextTask().then((taskId) => api.tasks.succeed(taskId, native)),
+      nextTask().then((taskId) => api.tasks.succeed(taskId, familyANative)),
     ])
     expect(response.status).toBe(200)
     expect(await response.json()).toEqual({

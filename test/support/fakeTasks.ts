@@ -5,6 +5,7 @@ import { canonicalRequest } from '../../src/domain/canonicalRequest.ts'
 import type { JsonObject } from '../../src/domain/imageRequest.ts'
 import type { RequestFailure } from '../../src/domain/requestFailure.ts'
 import { fail, succeed } from '../../src/domain/result.ts'
+import { publicStatus } from '../../src/domain/taskRecord.ts'
 import type { LiveStatus, TaskView } from '../../src/domain/taskState.ts'
 import type { AcceptInput, TaskService } from '../../src/tasks/taskService.ts'
 import { within } from '../../src/tasks/within.ts'
@@ -103,7 +104,7 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
       within(limitMs, async () => {
         if (fake.answerFault === 'fails') throw new Error('disk is gone')
         if (fake.answerFault === 'hangs') await new Promise(() => {})
-        return answers.get(task.taskId)
+        return publicStatus(task) === 'succeeded' ? answers.get(task.taskId) : undefined
       }),
     nativeRefusal: async () => fake.refusal,
   }

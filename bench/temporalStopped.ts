@@ -1,6 +1,6 @@
 /**
  * Temporal's server is stopped (SIGSTOP) for 30 s while clients submit: they are answered 202 as fast as
- * before, and when it continues every task ends.
+ * before, and when it continues every task ends. Calls that are under way all the while are not made again.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient } from '../test/support/client.ts'
@@ -13,6 +13,9 @@ const everyMs = 100
 const before = 100
 const slowerMax = 3
 const limitMs = 180_000
+/** Under way from before the stop until after it. */
+const longCalls = 5
+const longCallMs = 45_000
 
 await runBench(async ({ check, stack }) => {
   const service = await startTestService({ environment: { LOG_LEVEL: 'warn' } })
@@ -29,6 +32,11 @@ await runBench(async ({ check, stack }) => {
   try {
     const usual: number[] = []
     for (let count = 0; count < before; count += 1) await submit(usual)
+    for (let count = 0; count < longCalls; count += 1) {
+      const prompt = `A slow lighthouse [sim:delay ms=${longCallMs}]`
+      submitted.push((await client.accepted({ ...body, prompt })).task_id)
+    }
+    await service.simulator.waitForCalls(submitted.length)
     const without: number[] = []
     process.kill(temporal, 'SIGSTOP')
     const continuesAt = performance.now() + stoppedMs

@@ -54,7 +54,7 @@ export type AttemptStore = {
   readonly touchAttempts: (attempts: readonly AttemptName[]) => Promise<void>
   /** Closes the attempt if it is still open, and tells channel and cooldown what happened. */
   readonly closeAttempt: (close: AttemptClose) => Promise<void>
-  /** Answer ids of all attempts that may have stored one, newest first. */
+  /** Answer ids of a live task's attempts that may have stored one, newest first. */
   readonly answersOf: (taskId: string) => Promise<readonly string[]>
   /**
    * Publishes a stored answer and charges for it, once: compare-and-set on a non-terminal task. False:

@@ -51,6 +51,12 @@ export const syncCooldownWaitMsMax = 5_000
 export const hardEndGraceMs = 60_000
 
 /**
+ * Past its hard end a task waits so long for a blob store that cannot say whether its answer is stored; then
+ * it fails and its hold is released without: design 1.12.
+ */
+export const storePatienceMs = 5 * 60_000
+
+/**
  * While a call is under way its worker says so in PostgreSQL this often; not heard of for `presentMs`, it
  * counts as lost. Below Temporal's heartbeat timeout: who takes over a lost call finds it lost here, too.
  */

@@ -7,6 +7,14 @@ export type OverdueTask = {
   readonly leaseLeftMs: number
 }
 
+/** A live task whose time is over. */
+export type PastEndTask = {
+  readonly taskId: string
+  readonly pastHardEnd: boolean
+  /** Its hard end is over by more than the given patience, and it was looked at in vain since. */
+  readonly patienceOver: boolean
+}
+
 /** How long until a row is looked at again: `firstMs`, doubled by every look so far, at most `mostMs`. */
 export type Backoff = { readonly firstMs: number; readonly mostMs: number }
 
@@ -18,7 +26,7 @@ export type ReconcileStore = {
   /** Started, overdue, and not for `pastEndTasks`. */
   readonly overdueTasks: (limit: number) => Promise<readonly OverdueTask[]>
   /** Past the deadline with no attempt open, or past the hard end: no worker may bring anything more. */
-  readonly pastEndTasks: (limit: number) => Promise<readonly string[]>
+  readonly pastEndTasks: (limit: number, patienceMs: number) => Promise<readonly PastEndTask[]>
   readonly postponeChecks: (taskIds: readonly string[], backoff: Backoff) => Promise<void>
   /** Makes live rows overdue now: something was heard of their runs. */
   readonly hastenChecks: (taskIds: readonly string[]) => Promise<void>

@@ -7,20 +7,35 @@ import { within } from './within.ts'
 /** Twice what an answer's text may take: JSON escapes, and the fields of our own. */
 const metaBytesMax = 2 * upstreamAnswerTextBytesMax + 65_536
 
+/** The store failed: whether an answer is stored is not known. With the failure's short code, if it has one. */
+export class AnswerUnknownError extends Error {
+  override readonly name = 'AnswerUnknownError'
+  readonly code: string | undefined
+  constructor(cause: unknown) {
+    super('the blob store could not say whether the answer is stored', { cause })
+    const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
+    this.code = typeof code === 'string' ? code : undefined
+  }
+}
+
 /** A store that takes longer counts as one that cannot answer; it may have no bound of its own. */
 const readMsMax = 10_000
 
 /**
  * The commit mark of a stored answer; `undefined` when nothing was stored. We wrote it ourselves and
- * create-only, so its shape is trusted once its version is known. Throws when the store cannot
- * answer within `limitMs`.
+ * create-only, so its shape is trusted once its version is known. Throws `AnswerUnknownError` when
+ * the store cannot answer within `limitMs`.
  */
 export async function readAnswerMeta(
   blobs: BlobStore,
   answerId: string,
   limitMs = readMsMax,
 ): Promise<AnswerMeta | undefined> {
-  return within(limitMs, () => readMeta(blobs, answerId))
+  try {
+    return await within(limitMs, () => readMeta(blobs, answerId))
+  } catch (error) {
+    throw new AnswerUnknownError(error)
+  }
 }
 
 async function readMeta(blobs: BlobStore, answerId: string): Promise<AnswerMeta | undefined> {

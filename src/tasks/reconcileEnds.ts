@@ -1,11 +1,14 @@
 import type { AttemptStore } from '../domain/attemptStore.ts'
-import type { ReconcileStore } from '../domain/reconcileStore.ts'
+import { storePatienceMs } from '../domain/limits.ts'
+import type { PastEndTask, ReconcileStore } from '../domain/reconcileStore.ts'
+import type { TaskFailure } from '../domain/taskFailure.ts'
 import { inParallel } from './inParallel.ts'
 import type { ProduceResult } from './produceResult.ts'
+import { AnswerUnknownError } from './readAnswerMeta.ts'
 import type { ReconcileStep } from './reconcileStep.ts'
 
 const batchMax = 50
-const parallel = 4
+const parallel = 8
 const backoff = { firstMs: 2_000, mostMs: 60_000 } as const
 
 export type EndDeps = {
@@ -15,10 +18,18 @@ export type EndDeps = {
   readonly onError: (taskId: string, error: unknown) => void
 }
 
+/** Of a task that nobody is waited for any more, without what gate and store would say of it. */
+const hardEnd: TaskFailure = {
+  code: 'generation_timeout',
+  cause: 'deadline',
+  workPossible: true,
+}
+
 /**
- * Ends tasks whose time is over, with PostgreSQL and the blob store alone: Temporal may be gone. Past the
- * deadline the gate opens no call, so `produceImage` only settles a stored answer or says which end it
- * is (design 1.10).
+ * Ends tasks whose time is over: Temporal may be gone. Past the deadline the gate opens no call, so
+ * `produceImage` only settles a stored answer or says which end it is (design 1.10). A blob store that
+ * fails is waited for until some minutes past the hard end; from there on PostgreSQL alone ends the task,
+ * lest a hold outlive its task's promise for as long as a store is away.
  */
 export function createEndStep(deps: EndDeps): ReconcileStep {
   return {
@@ -26,15 +37,15 @@ export function createEndStep(deps: EndDeps): ReconcileStep {
     everyMs: 1_000,
     run: async (signal, tell) => {
       let ended = 0
-      let due: readonly string[]
+      let due: readonly PastEndTask[]
       do {
         ended = 0
-        due = await deps.store.pastEndTasks(batchMax)
-        await inParallel(due, { parallel, signal }, async (taskId) => {
-          const found = await endOne(deps, taskId)
+        due = await deps.store.pastEndTasks(batchMax, storePatienceMs)
+        await inParallel(due, { parallel, signal }, async (task) => {
+          const found = await endOne(deps, task)
           if (found === undefined) return
           ended += 1
-          tell({ found, count: 1, taskId })
+          tell({ found, count: 1, taskId: task.taskId })
         })
         // A batch of which none could be ended would come again: it has its pause.
       } while (due.length === batchMax && ended > 0 && !signal.aborted)
@@ -42,9 +53,10 @@ export function createEndStep(deps: EndDeps): ReconcileStep {
   }
 }
 
-async function endOne(deps: EndDeps, taskId: string): Promise<'settled' | 'failed' | undefined> {
+async function endOne(deps: EndDeps, task: PastEndTask): Promise<'settled' | 'failed' | undefined> {
+  const { taskId } = task
   try {
-    const result = await deps.produceImage({ taskId })
+    const result = await settleOrEnd(deps, task)
     if (result.kind === 'succeeded') return 'settled'
     if (result.kind !== 'end') return undefined
     return (await deps.failTask(taskId, result.failure)) ? 'failed' : undefined
@@ -53,5 +65,21 @@ async function endOne(deps: EndDeps, taskId: string): Promise<'settled' | 'faile
     deps.onError(taskId, error)
     await deps.store.postponeChecks([taskId], backoff)
     return undefined
+  }
+}
+
+async function settleOrEnd(
+  deps: EndDeps,
+  { taskId, pastHardEnd, patienceOver }: PastEndTask,
+): Promise<ProduceResult> {
+  try {
+    const result = await deps.produceImage({ taskId })
+    // Its worker is heard of still, and hangs: its call was to be over by now, and its answer stored.
+    return pastHardEnd && result.kind === 'wait' ? { kind: 'end', failure: hardEnd } : result
+  } catch (error) {
+    if (patienceOver && error instanceof AnswerUnknownError) {
+      return { kind: 'end', failure: hardEnd }
+    }
+    throw error
   }
 }

@@ -108,7 +108,7 @@ describe('read', () => {
     const service = await serviceWith(meta, never)
     const read = await service.read(callerOf(accountId), taskId)
     if (!read.ok) throw new Error(read.failure.tag)
-    await expect(service.answer(read.value, 50)).rejects.toThrow('no answer in 50 ms')
+    await expect(service.answer(read.value, 50)).rejects.toThrow('could not say')
   })
 
   it('gives back the native refusal of a task that has one', async () => {

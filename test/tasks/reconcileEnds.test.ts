@@ -1,5 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createProduceImage } from '../../src/tasks/produceImage.ts'
 import { createEndStep } from '../../src/tasks/reconcileEnds.ts'
+import { createSettleOrFail, createSettleStored } from '../../src/tasks/settleOrFail.ts'
 import { stackStartMsMax } from '../support/embeddedStack.ts'
 import { balanceOf, insertTask } from '../support/insertTask.ts'
 import type { ReconcileWorld } from '../support/reconcileWorld.ts'
@@ -101,6 +103,76 @@ describe('the end of a task past its deadline', () => {
     const row = await taskRow(world.pool, stuck.taskId)
     expect(row).toMatchObject({ status: 'queued', checks: 1 })
     expect(row?.nextCheck).toBeGreaterThan(1)
+  })
+
+  describe('while the blob store is away', () => {
+    const lookedAt = { next_check_at: `now() - interval '1 second'` }
+    const never = { ...lookedAt, next_check_at: `now() - interval '1 hour'` }
+    const hardEnd = (ago: string) => ({
+      deadline_at: `now() - interval '1 hour'`,
+      hard_end_at: `now() - interval '${ago}'`,
+    })
+    const awayStep = () => {
+      const blobs = {
+        ...world.blobs,
+        read: async () => {
+          throw new Error('the blob store is away')
+        },
+      }
+      const callUpstream = async () => {
+        throw new Error('the reconciler called an upstream')
+      }
+      const produceImage = createProduceImage({ attempts: world.attempts, blobs, callUpstream })
+      return { ...endStep(produceImage), blobs }
+    }
+
+    it('is waited for until minutes past the hard end, and for a second look', async () => {
+      const { taskId, accountId } = await insertTask(world.pool)
+      await openAttempt(world.attempts, taskId)
+      const { run, failed } = awayStep()
+      await setTask(world.pool, taskId, { ...hardEnd('4 minutes'), ...lookedAt })
+      expect(await run()).toEqual([])
+      await setTask(world.pool, taskId, { ...hardEnd('6 minutes'), ...never })
+      expect(await run()).toEqual([])
+      expect(failed).toEqual([taskId, taskId])
+      expect(await taskRow(world.pool, taskId)).toMatchObject({ status: 'processing', checks: 2 })
+      expect(await balanceOf(world.pool, accountId)).toMatchObject({ held: 10 })
+    })
+
+    it('comes all the same after that, releases the hold, and stays', async () => {
+      const { taskId, accountId } = await insertTask(world.pool)
+      const attempt = await openAttempt(world.attempts, taskId)
+      await storeTestAnswer(world.blobs, { taskId, ...attempt })
+      await setTask(world.pool, taskId, { ...hardEnd('6 minutes'), ...lookedAt })
+      const { run, blobs } = awayStep()
+      expect(await run()).toEqual([{ found: 'failed', count: 1, taskId }])
+      expect(await taskRow(world.pool, taskId)).toMatchObject({
+        failureCode: 'generation_timeout',
+        workPossible: true,
+      })
+      const released = { available: 1000, held: 0, spent: 0 }
+      expect(await balanceOf(world.pool, accountId)).toEqual(released)
+      // Its workflow, which has tried to record its own end meanwhile, asks the store no more.
+      const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
+      const settleOrFail = createSettleOrFail({ attempts: world.attempts, blobs })
+      expect(await settleOrFail(taskId, failure)).toBe('over')
+      // The store is back, with the image in it.
+      expect(await endStep().run()).toEqual([])
+      const settleStored = createSettleStored({ attempts: world.attempts, blobs: world.blobs })
+      expect(await settleStored(taskId)).toBe(false)
+      expect(await balanceOf(world.pool, accountId)).toEqual(released)
+    })
+
+    it('does not come for any other trouble', async () => {
+      const { taskId } = await insertTask(world.pool)
+      await openAttempt(world.attempts, taskId)
+      await setTask(world.pool, taskId, { ...hardEnd('6 minutes'), ...lookedAt })
+      const { run, failed } = endStep(async () => {
+        throw new Error('the database had a moment')
+      })
+      expect(await run()).toEqual([])
+      expect(failed).toEqual([taskId])
+    })
   })
 
   it('comes in one run to all of them, however many', async () => {

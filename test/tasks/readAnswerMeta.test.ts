@@ -1,0 +1,41 @@
+import { afterEach, expect, it, vi } from 'vitest'
+import type { BlobStore } from '../../src/domain/blobStore.ts'
+import { readAnswerMeta } from '../../src/tasks/readAnswerMeta.ts'
+
+afterEach(() => void vi.useRealTimers())
+
+function storeThat(read: BlobStore['read']): BlobStore {
+  const refuse = () => Promise.reject(new Error('not asked for'))
+  return { put: refuse, read, deletePrefix: refuse, storeId: refuse }
+}
+
+it('knows an answer that was not stored from one that cannot be asked for', async () => {
+  const empty = storeThat(async () => undefined)
+  expect(await readAnswerMeta(empty, 'an1')).toBeUndefined()
+  const broken = storeThat(async () => {
+    throw Object.assign(new Error('secret place'), { code: 'ECONNREFUSED' })
+  })
+  await expect(readAnswerMeta(broken, 'an1')).rejects.toMatchObject({
+    name: 'AnswerUnknownError',
+    code: 'ECONNREFUSED',
+    message: expect.not.stringContaining('secret'),
+  })
+})
+
+it('gives a store up that stays silent, at its first word or in the middle', async () => {
+  vi.useFakeTimers()
+  const silent = () => new Promise<never>(() => {})
+  const dumb = storeThat(silent)
+  const halfway = storeThat(async () => ({
+    bytes: 10,
+    content: (async function* () {
+      yield Buffer.from('{')
+      await silent()
+    })(),
+  }))
+  for (const store of [dumb, halfway]) {
+    const read = expect(readAnswerMeta(store, 'an1')).rejects.toThrow('could not say')
+    await vi.advanceTimersByTimeAsync(10_000)
+    await read
+  }
+})

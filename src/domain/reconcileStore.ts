@@ -30,8 +30,11 @@ export type ReconcileStore = {
   readonly postponeChecks: (taskIds: readonly string[], backoff: Backoff) => Promise<void>
   /** Makes live rows overdue now: something was heard of their runs. */
   readonly hastenChecks: (taskIds: readonly string[]) => Promise<void>
-  /** Uploads whose time has come, taken so that no task can take them over any more. */
-  readonly takeUploads: (limit: number) => Promise<readonly string[]>
+  /**
+   * Uploads whose time has come, taken so that no task can take them over any more; due again after
+   * `retryMs` unless they are forgotten.
+   */
+  readonly takeUploads: (limit: number, retryMs: number) => Promise<readonly string[]>
   /** Their blobs are gone. */
   readonly forgetUploads: (uploadIds: readonly string[]) => Promise<void>
   /** Deletes records whose time has come, and gives up what is left of their uploads; how many. */

@@ -5,6 +5,8 @@ import type { ReconcileStep } from './reconcileStep.ts'
 
 const batchMax = 100
 const parallel = 8
+/** Of blobs that could not be deleted: others come first. */
+const retryMs = 5 * 60_000
 
 /** Deletes blobs by row, never by looking around in the store (design, lifetimes): expired, staged, dead. */
 export function createSweepStep(deps: {
@@ -17,7 +19,7 @@ export function createSweepStep(deps: {
     run: async (signal, tell) => {
       let taken = 0
       do {
-        const uploadIds = await deps.store.takeUploads(batchMax)
+        const uploadIds = await deps.store.takeUploads(batchMax, retryMs)
         taken = uploadIds.length
         await inParallel(uploadIds, { parallel, signal }, async (uploadId) => {
           await deps.blobs.deletePrefix(uploadId)

@@ -61,13 +61,28 @@ describe('the sweep', () => {
     await expect(sweep({ deletePrefix })).rejects.toThrow('the blob store is away')
     expect(await uploadIds()).toEqual([stuck])
     expect(await world.blobs.read(`${other}/0`)).toBeUndefined()
+    expect(await sweep()).toEqual([])
+    await world.pool.query(`update upload set next_try_at = next_try_at - interval '5 minutes'`)
     expect(await sweep()).toEqual([{ found: 'swept', count: 1 }])
     expect(await uploadIds()).toEqual([])
   })
 
+  it('comes to the others although a hundred before them cannot be deleted', async () => {
+    const before = `now() - interval '1 hour'`
+    const stuck = new Set(await Promise.all(Array.from({ length: 120 }, () => upload(before))))
+    const other = await upload('now()')
+    const deletePrefix = async (prefix: string) => {
+      if (stuck.has(prefix)) throw new Error('the blob store forbids it')
+      await world.blobs.deletePrefix(prefix)
+    }
+    for (const _run of [1, 2]) await expect(sweep({ deletePrefix })).rejects.toThrow('forbids')
+    expect(await world.blobs.read(`${other}/0`)).toBeUndefined()
+    expect(await uploadIds()).toHaveLength(stuck.size)
+  })
+
   it('leaves no moment in which a task could take over what is being deleted', async () => {
     const over = await upload('now()')
-    await world.store.takeUploads(10)
+    await world.store.takeUploads(10, 1_000)
     const { rowCount } = await world.pool.query(
       'update upload set task_id = $2 where upload_id = $1 and sweep_after > now()',
       [over, 'task'],

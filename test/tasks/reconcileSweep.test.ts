@@ -75,7 +75,8 @@ describe('the sweep', () => {
       if (stuck.has(prefix)) throw new Error('the blob store forbids it')
       await world.blobs.deletePrefix(prefix)
     }
-    for (const _run of [1, 2]) await expect(sweep({ deletePrefix })).rejects.toThrow('forbids')
+    await expect(sweep({ deletePrefix })).rejects.toThrow('forbids')
+    await expect(sweep({ deletePrefix })).rejects.toThrow('forbids')
     expect(await world.blobs.read(`${other}/0`)).toBeUndefined()
     expect(await uploadIds()).toHaveLength(stuck.size)
   })

@@ -3,6 +3,7 @@ import type { CapabilityTable } from '../domain/capabilities.ts'
 import type { ChannelAdmin } from '../domain/channelAdmin.ts'
 import type { HistoryEvents, Replayed } from '../domain/history.ts'
 import type { RetryResult, TaskAdmin } from '../domain/taskAdmin.ts'
+import type { TaskView } from '../domain/taskState.ts'
 import type { Violation } from '../domain/violation.ts'
 import type { IssueKey } from '../tasks/issueKey.ts'
 
@@ -20,6 +21,8 @@ export type Parts = {
   readonly cancelTask: () => Promise<CancelTask>
   readonly capabilities: () => Promise<CapabilityTable>
   readonly channels: () => Promise<ChannelAdmin>
+  /** The signed address of a task's image, as the lookup gives it; none without SIGNING_KEYS and PUBLIC_URL. */
+  readonly assetUrl: () => Promise<(task: TaskView) => string | undefined>
   readonly fetchHistory: () => Promise<FetchHistory>
   readonly replayTask: () => Promise<ReplayTask>
   /** Where Temporal's UI shows a task's workflow, when the UI's address is known. */

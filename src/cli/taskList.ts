@@ -12,7 +12,7 @@ import { parseLimit, parseSince } from './parse.ts'
 import { noSuchAccount } from './refusal.ts'
 import { table } from './table.ts'
 
-/** `task list`: JSON is an array of the record's fields and `account`, newest first. */
+/** `task list`: JSON is an array of the record's fields (but `result`) and `account`, newest first. */
 export function taskList(context: CliContext): Command {
   return leaf({
     usage: 'list',
@@ -30,16 +30,19 @@ export function taskList(context: CliContext): Command {
     .option('--since <when>', 'accepted since: 30m, 2h, 1d, or an ISO 8601 time', parseSince)
     .option('--limit <n>', 'at most so many', parseLimit, 50)
     .action(async (filter: TaskFilter) => {
-      const [tasks, capabilities] = await Promise.all([
+      const [tasks, capabilities, assetUrl] = await Promise.all([
         context.parts.tasks(),
         context.parts.capabilities(),
+        context.parts.assetUrl(),
       ])
       const listed = await tasks.listTasks(filter)
       if (listed.length === 0) await refuseUnknownAccount(context, filter.account)
-      const rows = listed.map(({ task, accountName }: ListedTask) => ({
-        ...taskRecord(task, capabilities[task.model].usualDurationMs),
-        account: accountName,
-      }))
+      const rows = listed.map(({ task, accountName }: ListedTask) => {
+        const { usualDurationMs } = capabilities[task.model]
+        const url = assetUrl(task)
+        const published = url === undefined ? undefined : { url }
+        return { ...taskRecord(task, usualDurationMs, published), account: accountName }
+      })
       context.show({ json: rows, text: taskTable(rows) })
     })
 }

@@ -4,28 +4,39 @@ import type { CancelTask, Parts } from '../cli/context.ts'
 import type { CliStreams } from '../cli/runCli.ts'
 import { runCli } from '../cli/runCli.ts'
 import type { Config } from '../config.ts'
+import type { Environment } from '../config/environment.ts'
 import type { Operation } from '../config/operation.ts'
+import type { TaskView } from '../domain/taskState.ts'
 import { cliDatabase } from './cliDatabase.ts'
 import { cancelWorkflowOf, fetchHistoryOf, migrateTemporal } from './cliTemporal.ts'
 
 /** Runs one command of the operator over the parts that it asks for; answers its exit code. */
 export async function operate(args: readonly string[], streams: CliStreams): Promise<number> {
-  const config = once(async () => {
-    const { inheritedEnvironment, readConfig } = await import('../config.ts')
+  const environment = once(async () => {
+    const { inheritedEnvironment } = await import('../config.ts')
     const { withRuntimeFile } = await import('../config/runtimeFile.ts')
-    return readConfig(withRuntimeFile(inheritedEnvironment()))
+    return withRuntimeFile(inheritedEnvironment())
+  })
+  const config = once(async () => {
+    const { readConfig } = await import('../config.ts')
+    return readConfig(await environment())
   })
   const database = cliDatabase(config)
   try {
-    return await runCli(args, createParts(config, database), streams)
+    return await runCli(args, createParts({ environment, config }, database), streams)
   } finally {
     await database.close()
   }
 }
 
+type Settings = {
+  readonly environment: () => Promise<Environment>
+  readonly config: () => Promise<Config>
+}
+
 /** Libraries are loaded by the first who needs them: a command should answer well under a second. */
 function createParts(
-  config: () => Promise<Config>,
+  { environment, config }: Settings,
   database: ReturnType<typeof cliDatabase>,
 ): Parts {
   const tasks = async () =>
@@ -66,6 +77,7 @@ function createParts(
     },
     channels: async () =>
       (await import('../store/channels.ts')).createChannelAdmin(await database.pool()),
+    assetUrl: async () => assetUrlBy(await environment(), await config()),
     fetchHistory: async () => fetchHistoryOf(await config()),
     replayTask: async () => (await import('./cliReplay.ts')).openReplay(),
     workflowUrl: async (taskId) => {
@@ -77,6 +89,17 @@ function createParts(
       return `${base}/namespaces/${temporalNamespace}/workflows/${workflowId}`
     },
   }
+}
+
+/** PUBLIC_URL must be given: what HOST and PORT would make of it here need not be the API's address. */
+async function assetUrlBy(
+  environment: Environment,
+  { signingKeys, publicUrl }: Config,
+): Promise<(task: TaskView) => string | undefined> {
+  const [first, ...others] = signingKeys ?? []
+  if (first === undefined || (environment['PUBLIC_URL'] ?? '') === '') return () => undefined
+  const { assetUrl } = await import('../http/assetUrl.ts')
+  return (task) => assetUrl(task, publicUrl, [first, ...others])
 }
 
 async function cancelTaskBy(config: Config, pool: Pool): Promise<CancelTask> {

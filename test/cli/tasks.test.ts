@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { AttemptStore } from '../../src/domain/attemptStore.ts'
 import { newTaskId } from '../../src/domain/ids.ts'
+import { assetUrl } from '../../src/http/assetUrl.ts'
 import { createAccountStore } from '../../src/store/accountStore.ts'
+import { createTaskStore } from '../../src/store/taskStore.ts'
 import { createTestAttempts } from '../support/attemptStore.ts'
 import { darkroomJson, runDarkroom } from '../support/cli.ts'
 import type { TestDatabase } from '../support/database.ts'
@@ -85,6 +87,39 @@ describe('darkroom task list', () => {
     expect(stdout).toMatch(new RegExp(` ${time}  ${time}  upstream_error\n`))
     const recent = await darkroomJson<Listed[]>([...own, '--since', '1h'], environment)
     expect(recent.map(({ task_id }) => task_id)).toEqual([failed.taskId])
+  })
+})
+
+describe('darkroom task list with an image', () => {
+  it('gives its address as the lookup does, where keys and base are at hand, else none', async () => {
+    const { taskId, accountId } = await insertTask(database.pool)
+    const begun = await attempts.beginAttempt({ taskId })
+    if (begun.kind !== 'opened') throw new Error(begun.kind)
+    const image = { mimeType: 'image/png', bytes: 3, sha256: 'ab', width: 1, height: 1 } as const
+    const native = { response: {}, imagePath: [] }
+    const meta = { version: 1, taskId, attempt: 1, image, native } as const
+    await attempts.settleTask({ meta, answerId: begun.attempt.answerId })
+    const task = await createTaskStore(database.pool).readTask(taskId)
+    if (task === undefined) throw new Error('no task')
+    const secret = 'sixteen characters'
+    const url = assetUrl(task, 'https://images.example.test', [{ id: 'k1', secret }])
+    const signing = {
+      SIGNING_KEYS: `k1:${secret},k0:another long one`,
+      PUBLIC_URL: 'https://images.example.test/',
+    }
+    const listed = (given: Record<string, string>) =>
+      darkroomJson<Listed[]>(['task', 'list', '--account', accountId], { ...environment, ...given })
+    const shown = [{ output: { assets: [{ type: 'image', url, mime_type: 'image/png' }] } }]
+    expect(await listed(signing)).toMatchObject(shown)
+    const running = await mkdtemp(join(tmpdir(), 'darkroom-cli-'))
+    await writeFile(join(running, 'runtime.json'), JSON.stringify({ environment: signing }))
+    expect(await listed({ DATA_DIR: running })).toMatchObject(shown)
+    await rm(running, { recursive: true })
+    for (const missing of ['SIGNING_KEYS', 'PUBLIC_URL']) {
+      const [record] = await listed({ ...signing, [missing]: '' })
+      expect(record).toMatchObject({ task_id: taskId, status: 'succeeded' })
+      expect(record).not.toHaveProperty('output')
+    }
   })
 })
 

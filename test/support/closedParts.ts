@@ -13,6 +13,7 @@ export const closedParts: Parts = {
   cancelTask: opened,
   capabilities: opened,
   channels: opened,
+  assetUrl: opened,
   fetchHistory: opened,
   replayTask: opened,
   workflowUrl: opened,

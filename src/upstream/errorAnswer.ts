@@ -1,6 +1,7 @@
 import type { ErrorVerdict } from '../domain/outcomeTable.ts'
 import { classifyErrorAnswer } from '../domain/outcomeTable.ts'
 import { AnswerLostError } from './answerBody.ts'
+import { firstDocument } from './firstDocument.ts'
 import { retryAfterMs } from './retryAfter.ts'
 import type { Answer } from './send.ts'
 import type { ParsedVendorError } from './vendorError.ts'
@@ -34,7 +35,7 @@ export async function readErrorAnswer(answer: Answer, nowMs: number): Promise<Er
 async function readVendorError(answer: Answer): Promise<ParsedVendorError | undefined> {
   const chunks: Uint8Array[] = []
   const reading = (async () => {
-    for await (const chunk of answer.body(errorBytesMax)) chunks.push(chunk)
+    for await (const chunk of firstDocument(answer.body(errorBytesMax))) chunks.push(chunk)
     return parseVendorError(Buffer.concat(chunks))
   })()
   let timer: NodeJS.Timeout | undefined

@@ -12,6 +12,7 @@ import { assertNever } from '../domain/assertNever.ts'
 import type { JsonIntakeFailure, JsonPath } from '../streams/jsonIntakeFailure.ts'
 import { createForgivingBase64Decoder } from '../streams/forgivingBase64.ts'
 import { readJsonDocument } from '../streams/readJsonDocument.ts'
+import { firstDocument } from './firstDocument.ts'
 import type { HoldDeps } from './holdBytes.ts'
 import { holdImage } from './holdImage.ts'
 import { objectOf } from './jsonMember.ts'
@@ -31,8 +32,9 @@ const depthMax = 64
 /**
  * Reads a 200 answer while it arrives, its images aside, so that no image ever lies in memory as text
  * (research reliability.md section 5). A paid image is not lost to how many stand beside it, nor to equal
- * keys: all within the byte limits are held, and the last of equal keys counts. What breaks off throws `AnswerLostError`; then, and on a refusal,
- * nothing is held any more.
+ * keys, nor to what comes or fails behind the document: all within the byte limits are held, and the last
+ * of equal keys counts. What breaks off throws `AnswerLostError`; then, and on a refusal, nothing is held
+ * any more.
  */
 export async function readModelAnswer(
   body: AsyncIterable<Uint8Array>,
@@ -47,7 +49,7 @@ export async function readModelAnswer(
   }
   const discardAll = async () => await Promise.all(held.map((image) => image.discard()))
   try {
-    const read = await readJsonDocument(body, { ...limits, divert: isImage, take })
+    const read = await readJsonDocument(firstDocument(body), { ...limits, divert: isImage, take })
     const document = read.ok ? objectOf(read.value.document) : undefined
     if (read.ok && document !== undefined) {
       const images = read.value.diverted.map(({ path, value }) =>

@@ -1,0 +1,66 @@
+import { array, check, asyncProperty, jsonValue, nat, oneof, string, uint8Array } from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { firstDocument } from '../../src/upstream/firstDocument.ts'
+import { collect, cutAt, streamOf } from '../support/byteStreams.ts'
+
+const whole = Buffer.from('{"a":["}\\"]",{"b":"\\\\"}],"c":"ü"}')
+
+describe('the first document of an answer', () => {
+  it('ends where its object or array does, whatever stands behind it and however it is cut', async () => {
+    const document = jsonValue({ maxDepth: 5 }).map((value) => JSON.stringify({ value }))
+    const nested = document.map((text) => `[${text},"]",[]]`)
+    const rest = oneof(string(), document).map((text) => Buffer.from(text))
+    const ends = asyncProperty(
+      oneof(document, nested).map((text) => Buffer.from(text)),
+      oneof(rest, uint8Array()),
+      array(nat(200), { maxLength: 5 }),
+      async (document, rest, places) => {
+        const chunks = cutAt(Buffer.concat([document, rest]), places)
+        return (await collect(firstDocument(streamOf(chunks)))).equals(document)
+      },
+    )
+    expect((await check(ends, { numRuns: 500 })).failed).toBe(false)
+  })
+
+  it('is all there is when it does not end, or is none', async () => {
+    for (const text of ['', 'null', '<html>', '"{}"', '{"a":{}', '{"a":"}', '{"a":"\\"}']) {
+      const chunks = cutAt(Buffer.from(text), [3, 6])
+      expect((await collect(firstDocument(streamOf(chunks)))).toString()).toBe(text)
+    }
+  })
+
+  it('does not wait for the end of a source that has none', async () => {
+    const source = async function* (): AsyncGenerator<Uint8Array> {
+      yield whole
+      await new Promise(() => {})
+    }
+    expect(await collect(firstDocument(source()))).toEqual(whole)
+  })
+
+  it('takes no harm from a source that fails behind it, and passes an earlier failure on', async () => {
+    const failingAfter = async function* (bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+      yield bytes
+      throw new Error('broke off')
+    }
+    expect(await collect(firstDocument(failingAfter(whole)))).toEqual(whole)
+    const cut = failingAfter(whole.subarray(0, -1))
+    await expect(collect(firstDocument(cut))).rejects.toThrow('broke off')
+  })
+
+  it('reads a source to its end, and lets go of one that is given up', async () => {
+    const seen: string[] = []
+    const source = async function* (): AsyncGenerator<Uint8Array> {
+      try {
+        yield whole
+        yield Buffer.from('\n')
+        seen.push('read to its end')
+      } finally {
+        seen.push('let go')
+      }
+    }
+    await collect(firstDocument(source()))
+    expect(seen).toEqual(['read to its end', 'let go'])
+    for await (const _ of firstDocument(source())) break
+    expect(seen.slice(2)).toEqual(['let go'])
+  })
+})

@@ -1,0 +1,102 @@
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { goodAnswer, listenAnswering } from '../support/upstreamServers.ts'
+import { openUpstreamWorld } from '../support/upstreamWorld.ts'
+
+const bytes = Buffer.byteLength(goodAnswer)
+const chunk = `${bytes.toString(16)}\r\n${goodAnswer}\r\n`
+
+type End = (socket: Socket) => void
+const held: End = () => {}
+const closed: End = (socket) => void socket.end()
+const reset: End = (socket) => void setTimeout(() => socket.resetAndDestroy(), 50)
+
+function message(headers: string, body: string): string {
+  return `HTTP/1.1 200 OK\r\n${headers}\r\n\r\n${body}`
+}
+
+function lengthOf(body: string): string {
+  return `content-length: ${Buffer.byteLength(body)}`
+}
+
+async function outcomeOf(raw: string, end: End) {
+  const { call } = await openUpstreamWorld()
+  const { url, count } = await listenAnswering((_, { socket }) => {
+    socket.write(raw)
+    end(socket)
+  })
+  const outcome = await call(url, 'B', { call: { timeoutMs: 5_000 } })
+  expect(count()).toBe(1)
+  return outcome
+}
+
+const page = `${goodAnswer}<!-- served by a front -->`
+
+describe('an answer that holds a whole document', () => {
+  it.each([
+    ['text behind it', message(lengthOf(page), page), held],
+    ['bytes beyond its length', message(lengthOf(goodAnswer), page), held],
+    [
+      'a length too great, then closed',
+      message(`content-length: ${bytes + 9}`, goodAnswer),
+      closed,
+    ],
+    ['a length too great, then held', message(`content-length: ${bytes + 9}`, goodAnswer), held],
+    ['no length, then held', message('x-a: b', goodAnswer), held],
+    ['no last chunk, then closed', message('transfer-encoding: chunked', chunk), closed],
+    ['no last chunk, then held', message('transfer-encoding: chunked', chunk), held],
+    ['no last chunk, then reset', message('transfer-encoding: chunked', chunk), reset],
+  ])('is not lost to %s', async (_what, raw, end) => {
+    expect(await outcomeOf(raw, end)).toMatchObject({ class: 'succeeded' })
+  })
+
+  it.each([
+    ['trailers', message('transfer-encoding: chunked', `${chunk}0\r\nx-sum: 1\r\n\r\n`), held],
+    ['no length, then closed', message('x-a: b', goodAnswer), closed],
+    [
+      'a type of its own',
+      message(`content-type: text/html\r\n${lengthOf(goodAnswer)}`, goodAnswer),
+      held,
+    ],
+  ])('is read with %s', async (_what, raw, end) => {
+    expect(await outcomeOf(raw, end)).toMatchObject({ class: 'succeeded' })
+  })
+
+  it('lets the connection serve again when its last chunk comes a little later', async () => {
+    const { call } = await openUpstreamWorld()
+    const sockets = new Set<Socket>()
+    const { url } = await listenAnswering((response, { socket }) => {
+      sockets.add(socket)
+      response.write(goodAnswer)
+      setTimeout(() => response.end(), 50)
+    })
+    for (let calls = 0; calls < 2; calls += 1) {
+      expect(await call(url, 'B')).toMatchObject({ class: 'succeeded' })
+      await sleep(20)
+    }
+    expect(sockets.size).toBe(1)
+  })
+})
+
+describe('an error answer that holds a whole document', () => {
+  const error = { message: 'm', type: 'server_error', param: null, code: 'server_is_overloaded' }
+  const envelope = JSON.stringify({ error })
+
+  const ends: readonly [string, (response: ServerResponse) => unknown][] = [
+    ['text', (response) => response.writeHead(503).end(`${envelope}<hr>`)],
+    ['silence', (response) => response.writeHead(503, { 'content-length': 900 }).write(envelope)],
+  ]
+
+  it.each(ends)('is understood although %s follows', async (_what, answer) => {
+    const { call } = await openUpstreamWorld()
+    const { url } = await listenAnswering(answer)
+    const startedAt = Date.now()
+    expect(await call(url, 'B')).toMatchObject({
+      class: 'refused',
+      evidence: { reason: 'overloaded' },
+    })
+    expect(Date.now() - startedAt).toBeLessThan(1500)
+  })
+})

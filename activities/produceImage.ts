@@ -6,7 +6,7 @@ import { beatWhile } from './heartbeats.ts'
 import type { ReportUnexpected } from './reportUnexpected.ts'
 import { throughShortWaits } from './shortWaits.ts'
 import { stopSignal } from './stopSignal.ts'
-import { tellWorkflow } from './tellWorkflow.ts'
+import { createTellWorkflow } from './tellWorkflow.ts'
 import { waitMessage } from './waitMessage.ts'
 
 /** Telling costs the server a signal and a workflow task, so a wait must be long enough to be looked at. */
@@ -36,6 +36,7 @@ export type Produced = { readonly outcome: 'succeeded' | 'over' }
  * so no slot is held and no history is written.
  */
 export function createProduceImageActivity(deps: ProduceImageDeps) {
+  const tellWorkflow = createTellWorkflow()
   return async ({ taskId }: { readonly taskId: string }): Promise<Produced> => {
     const context = Context.current()
     const signal = AbortSignal.any([stopSignal(context), ...(deps.stopping ? [deps.stopping] : [])])

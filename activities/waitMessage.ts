@@ -3,8 +3,12 @@ import type { ProduceResult } from '../src/tasks/produceResult.ts'
 
 export type Wait = Extract<ProduceResult, { kind: 'wait' }>
 
-/** What Temporal's UI shows of a task that waits: `429 from b-main, until 12:00:37 UTC`. */
+/**
+ * What Temporal's UI shows of a task that waits: `429 from b-main, until 12:00:37 UTC`. Of a paused
+ * channel nobody knows until when.
+ */
 export function waitMessage(wait: Wait, nowMs: number): string {
+  if (wait.reason === 'channel_paused') return causeOf(wait)
   const until = new Date(nowMs + wait.delayMs).toISOString().slice(11, 19)
   return `${causeOf(wait)}, until ${until} UTC`
 }

@@ -16,10 +16,13 @@ describe('the message of a wait', () => {
       'no connection to b-main',
     ],
     [{ reason: 'cooldown', channel: 'b-main' }, 'b-main cools down'],
-    [{ reason: 'channel_paused', channel: 'b-main' }, 'b-main is paused'],
     [{ reason: 'channel_full', channel: 'b-main' }, 'b-main is full'],
     [{ reason: 'call_under_way', channel: 'b-main' }, 'an earlier call on b-main is under way'],
   ] as const)('of %j says "%s", and until when', (wait, cause) => {
     expect(message(wait)).toBe(`${cause}, until 12:00:37 UTC`)
+  })
+
+  it('of a paused channel says no time: it is an operator who ends the pause', () => {
+    expect(message({ reason: 'channel_paused', channel: 'b-main' })).toBe('b-main is paused')
   })
 })

@@ -57,8 +57,13 @@ const slotMsMin = 10
 const slotMsMax = 10_000
 /** Nobody is told to come back later than this for want of a slot: estimates may be wrong. */
 const slotWaitMsMax = 60_000
-/** A window without refusal for this long ends the slow start: the limit is gone. */
-export const windowQuietMs = 60_000
+/** Without a refusal for this long: the limit is gone. */
+export const quietMs = 60_000
+
+/** Nothing was refused since the cooldown ended or the window began, for long: the state says nothing more. */
+export function isPast({ untilMs, windowMs = untilMs }: Cooldown, nowMs: number): boolean {
+  return nowMs - Math.max(untilMs, windowMs) > quietMs
+}
 
 /** May a call go now? `jitter`: a number in [0, 1). */
 export function admit(
@@ -101,7 +106,7 @@ function waitForSlot(
  * may lengthen the cooldown but teach nothing: they were already on their way.
  */
 export function refuse(
-  state: Cooldown | undefined,
+  known: Cooldown | undefined,
   input: {
     readonly nowMs: number
     readonly openedAtMs: number
@@ -112,6 +117,7 @@ export function refuse(
   },
 ): Cooldown {
   const { nowMs, openedAtMs, inFlight, open, retryAfterMs } = input
+  const state = known === undefined || isPast(known, nowMs) ? undefined : known
   const refusals = (state?.refusals ?? 0) + 1
   const untilMs = nowMs + cooldownMs(retryAfterMs, refusals)
   if (state === undefined) {
@@ -154,8 +160,8 @@ export function grant(
   },
 ): Cooldown | undefined {
   const { nowMs, openedAtMs, open, concurrencyMax } = input
+  if (isPast(state, nowMs)) return undefined
   if (state.windowMs === undefined || openedAtMs < state.windowMs) return state
-  if (nowMs - state.windowMs > windowQuietMs) return undefined
   const next = { ...state, granted: state.granted + 1, refusals: 0 }
   const beyond = next.granted + open.taken - next.learned
   if (beyond >= concurrencyMax) return undefined

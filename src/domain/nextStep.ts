@@ -1,10 +1,16 @@
 import type { Channel } from './channel.ts'
 import type { Cooldown, WindowCalls } from './cooldown.ts'
-import { admit } from './cooldown.ts'
+import { admit, isPast } from './cooldown.ts'
 import { refusalsMax, syncCooldownWaitMsMax } from './limits.ts'
 import type { PastAttempt } from './pastAttempt.ts'
 import { countOf, isUpstreamRefusal, openChain } from './pastAttempt.ts'
-import { deadlineFailure, outOfChannels, refusalFailure, rejection } from './taskEnding.ts'
+import {
+  deadlineFailure,
+  outOfChannels,
+  refusalFailure,
+  rejection,
+  waitFailure,
+} from './taskEnding.ts'
 import type { TaskFailure } from './taskFailure.ts'
 
 /** A configured channel that serves the task's family, with what all workers know of it. */
@@ -22,6 +28,8 @@ export type ChannelState = {
 
 export type TaskFacts = {
   readonly nowMs: number
+  /** Since its acceptance. */
+  readonly ageMs: number
   readonly deadlineMs: number
   /** Somebody holds a connection open: refusals are passed on instead of waited out (design 1.13). */
   readonly sync: boolean
@@ -58,7 +66,9 @@ export type NextStep =
 
 type Wait = Extract<NextStep, { kind: 'wait' }>
 
-const pausedCheckMs = 15_000
+/** A backlog that waits for an operator asks ever less often: each asking is a run of its activity. */
+const pausedCheckMsMin = 15_000
+const pausedCheckMsMax = 60_000
 /** Who is first in line asks this often, the others less: a free place is not long without a call. */
 const placeCheckMs = 100
 const placeCheckMsMax = 1_000
@@ -113,11 +123,19 @@ function firstOpen(facts: TaskFacts, channels: readonly ChannelState[]): NextSte
     if (step.kind === 'call') return step
     waits.push(step)
   }
-  const wait = waits.reduce((least, other) => (other.delayMs < least.delayMs ? other : least))
+  const wait = waitable(facts, waits).reduce((least, other) =>
+    other.delayMs < least.delayMs ? other : least,
+  )
   const inLine = waits.flatMap(({ reason, channel = [] }) =>
     reason === 'channel_full' ? channel : [],
   )
   return boundedWait(facts, { ...wait, ...(inLine.length === 0 ? {} : { inLine }) })
+}
+
+/** Nobody who holds a connection open waits for an operator, where a channel says itself when it is free. */
+function waitable({ sync }: TaskFacts, waits: readonly Wait[]): readonly Wait[] {
+  const timed = waits.filter(({ reason }) => reason !== 'channel_paused')
+  return sync && timed.length > 0 ? timed : waits
 }
 
 function tryChannel(
@@ -127,7 +145,7 @@ function tryChannel(
   const { channel, cooldown } = state
   const jitterMs = (mostMs: number) => Math.ceil(facts.jitter * mostMs)
   if (state.paused) {
-    const delayMs = pausedCheckMs + jitterMs(1_000)
+    const delayMs = pausedCheckMs(facts) + jitterMs(1_000)
     return { kind: 'wait', delayMs, reason: 'channel_paused', channel: channel.name }
   }
   const behind = state.inFlight + state.ahead - channel.concurrencyMax
@@ -136,12 +154,16 @@ function tryChannel(
     const delayMs = checkMs - jitterMs(checkMs / 4)
     return { kind: 'wait', delayMs, reason: 'channel_full', channel: channel.name }
   }
-  if (cooldown === undefined) return { kind: 'call', channel }
   const { nowMs, jitter } = facts
+  if (cooldown === undefined || isPast(cooldown, nowMs)) return { kind: 'call', channel }
   const admission = admit(cooldown, { nowMs, open: state.open, jitter })
   if (admission.kind === 'admitted') return { kind: 'call', channel, cooldown: admission.next }
   const { delayMs, reason, next } = admission
   return { kind: 'wait', delayMs, reason, channel: channel.name, cooldown: next }
+}
+
+function pausedCheckMs({ ageMs }: TaskFacts): number {
+  return Math.min(Math.max(ageMs / 2, pausedCheckMsMin), pausedCheckMsMax)
 }
 
 /** A wait that passes the deadline is the end now; a synchronous caller does not wait long at all. */
@@ -150,10 +172,10 @@ function boundedWait(facts: TaskFacts, wait: Wait): NextStep {
   const cooldownLeftMs = (wait.cooldown?.untilMs ?? facts.nowMs) - facts.nowMs
   if (facts.sync && wait.delayMs > syncCooldownWaitMsMax) {
     if (wait.reason === 'channel_paused') return { kind: 'end', failure: outOfChannels(facts) }
-    return { kind: 'end', failure: refusalFailure(facts, wait.delayMs) }
+    return { kind: 'end', failure: waitFailure(facts, wait.channel, wait.delayMs) }
   }
   if (cooldownLeftMs >= leftMs) {
-    return { kind: 'end', failure: refusalFailure(facts, cooldownLeftMs) }
+    return { kind: 'end', failure: waitFailure(facts, wait.channel, cooldownLeftMs) }
   }
   return { ...wait, delayMs: Math.min(wait.delayMs, leftMs) }
 }

@@ -19,12 +19,11 @@ export function countOf(past: readonly PastAttempt[], outcome: OutcomeClass): nu
 }
 
 /**
- * The unknown outcome that the next call follows up, if any. What was refused in between did no work, so
- * the call still belongs to that channel and goes by its idempotency key (design 1.7).
+ * The unknown outcome that the next call follows up, if any: whatever came after it, paid work may exist
+ * over there, so the task stays with that channel and its idempotency key (design 1.7).
  */
 export function openChain<Past extends { readonly class: string | null }>(
   past: readonly Past[],
 ): Past | undefined {
-  const last = past.findLast((attempt) => attempt.class !== 'refused')
-  return last?.class === 'unknown' ? last : undefined
+  return past.findLast((attempt) => attempt.class === 'unknown')
 }

@@ -25,24 +25,45 @@ export function deadlineFailure(facts: Facts): TaskFailure {
   return { code: 'generation_timeout', cause: 'deadline', workPossible: mayHaveWorked(facts) }
 }
 
-/** `waitMs`: how long a wait would be, beside what the last answer asked for. */
-export function refusalFailure(facts: Facts, waitMs?: number): TaskFailure {
-  const last = facts.past.at(-1)
-  const saidMs =
-    last?.retryAfterMs === undefined ? undefined : last.closedAtMs + last.retryAfterMs - facts.nowMs
-  const retryAfterMs = Math.max(waitMs ?? 0, saidMs ?? 0)
+/** Until one of the channels said it would take a call. */
+export function refusalFailure(facts: Facts): TaskFailure {
+  const toldMs = [...toldWaitsMs(facts).values()].filter((ms) => ms > 0)
+  return refusedFor(facts, Math.min(...toldMs))
+}
+
+/** The channel that is free soonest is not free for so long, or for as long as it said itself. */
+export function waitFailure(
+  facts: Facts,
+  channel: string | undefined,
+  waitMs: number,
+): TaskFailure {
+  const toldMs = channel === undefined ? undefined : toldWaitsMs(facts).get(channel)
+  return refusedFor(facts, Math.max(waitMs, toldMs ?? 0))
+}
+
+/** How long from now each channel asked for with its last refusal. */
+function toldWaitsMs({ nowMs, past }: Facts): ReadonlyMap<string, number> {
+  return new Map(
+    past.flatMap(({ channel, closedAtMs, retryAfterMs }) =>
+      retryAfterMs === undefined ? [] : [[channel, closedAtMs + retryAfterMs - nowMs]],
+    ),
+  )
+}
+
+function refusedFor(facts: Facts, retryAfterMs: number): TaskFailure {
   return {
     code: 'rate_limit_exceeded',
     cause: 'refused',
     workPossible: mayHaveWorked(facts),
-    ...(retryAfterMs > 0 ? { retryAfterMs } : {}),
+    ...(retryAfterMs > 0 && Number.isFinite(retryAfterMs) ? { retryAfterMs } : {}),
   }
 }
 
-/** No channel is left for this task: why, is what the last one said. */
+/** No channel is left for this task: what one of them may yet give goes before what none can. */
 export function outOfChannels(facts: Facts): TaskFailure {
-  const last = facts.past.at(-1)
-  if (last?.class === 'refused') return refusalFailure(facts)
-  if (last?.class === 'exhausted') return { ...refusalFailure(facts), cause: 'exhausted' }
+  if (facts.past.some(isUpstreamRefusal)) return refusalFailure(facts)
+  if (countOf(facts.past, 'exhausted') > 0) {
+    return { ...refusalFailure(facts), cause: 'exhausted' }
+  }
   return { code: 'upstream_error', cause: 'operator_fault', workPossible: mayHaveWorked(facts) }
 }

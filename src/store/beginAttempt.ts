@@ -85,6 +85,7 @@ async function decide(
   const task = { ...locked, nowMs: locked.nowMs + performance.now() - askedAtMs }
   const step = nextStep({
     nowMs: task.nowMs,
+    ageMs: task.nowMs - task.createdAtMs,
     deadlineMs: task.deadlineMs,
     sync,
     past: task.attempts.map(pastAttempt),

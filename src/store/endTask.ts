@@ -9,7 +9,7 @@ export type Lifetimes = { readonly retentionSeconds: number; readonly tombstoneS
 
 /**
  * Ends a locked live task without an image: failed, released, its inputs kept as long as its record. A
- * synchronous task without possible work gives its key back, so that the retry is a new try (design 1.13).
+ * synchronous task gives its key back where the caller's retry is to be a new try (design 1.13).
  */
 export async function endTask(
   client: PoolClient,
@@ -27,11 +27,16 @@ export async function endTask(
       failure.workPossible,
       failure.retryAfterMs === undefined ? null : Math.round(failure.retryAfterMs),
       lifetimes.retentionSeconds + lifetimes.tombstoneSeconds,
-      isSyncRoute(task.route) && !failure.workPossible,
+      isSyncRoute(task.route) && isNewTry(failure),
       task.accountId,
       task.credits,
     ],
   })
+}
+
+/** Nothing was done, or the caller is told when to come again. */
+function isNewTry({ code, workPossible }: TaskFailure): boolean {
+  return !workPossible || code === 'rate_limit_exceeded'
 }
 
 const endSql = `

@@ -14,6 +14,7 @@ export type LockedTask = {
   readonly request: string | null
   readonly credits: number
   readonly nowMs: number
+  readonly createdAtMs: number
   readonly deadlineMs: number
   readonly hardEndMs: number
 }
@@ -73,6 +74,7 @@ const lockSql = `
   with locked as materialized (
     select task_id as "taskId", account_id as "accountId", route, family, model, status, request,
       credits::float8 as credits,
+      (extract(epoch from created_at) * 1000)::float8 as "createdAtMs",
       (extract(epoch from deadline_at) * 1000)::float8 as "deadlineMs",
       (extract(epoch from hard_end_at) * 1000)::float8 as "hardEndMs"
     from task where task_id = $1

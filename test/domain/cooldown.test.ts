@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Cooldown } from '../../src/domain/cooldown.ts'
-import { admit, grant, refuse, windowQuietMs } from '../../src/domain/cooldown.ts'
+import { admit, grant, quietMs, refuse } from '../../src/domain/cooldown.ts'
 import { cooldownMsMax } from '../../src/domain/limits.ts'
 
 const cooling: Cooldown = {
@@ -66,12 +66,17 @@ describe('a cooldown', () => {
 
   it('is forgotten when its limit was not felt for a while', () => {
     const input = {
-      nowMs: 10_001 + windowQuietMs,
+      nowMs: 10_001 + quietMs,
       openedAtMs: 10_001,
       open: none,
       concurrencyMax: 50,
     }
     expect(grant(ramping, input)).toBeUndefined()
+  })
+
+  it('begins anew with a refusal that comes long after the last one', () => {
+    const late = { nowMs: 10_001 + quietMs, openedAtMs: 10_001 + quietMs, inFlight: 3, open: none }
+    expect(refuse({ ...cooling, refusals: 5 }, late)).toMatchObject({ learned: 3, refusals: 1 })
   })
 
   it('learns from a refusal how many calls the window gave and how far apart to ask', () => {

@@ -38,6 +38,7 @@ function past(attempt: Partial<PastAttempt> & Pick<PastAttempt, 'class'>): PastA
 function facts(known: Partial<TaskFacts> = {}): TaskFacts {
   return {
     nowMs,
+    ageMs: 0,
     deadlineMs: nowMs + 600_000,
     sync: false,
     past: [],
@@ -107,6 +108,25 @@ describe('the next step of a task', () => {
       failure: { code: 'rate_limit_exceeded', workPossible: true },
     })
     expect(nextStep(facts({ channels, past: [refused] }))).toMatchObject({ kind: 'call' })
+  })
+
+  it.each(['exhausted', 'operator_fault'] as const)(
+    'ends where an unknown outcome was followed by %s: the work may exist over there',
+    (outcome) => {
+      const closed = [past({ class: 'unknown' }), past({ class: outcome, reason: 'credential' })]
+      expect(nextStep(facts({ past: closed }))).toMatchObject({
+        kind: 'end',
+        failure: { workPossible: true },
+      })
+    },
+  )
+
+  it('asks a paused channel ever less often', () => {
+    const channels = [state('one', { paused: true })]
+    const delayMs = (ageMs: number) => nextStep(facts({ channels, ageMs }))
+    expect(delayMs(0)).toMatchObject({ reason: 'channel_paused', delayMs: 15_000 })
+    expect(delayMs(60_000)).toMatchObject({ delayMs: 30_000 })
+    expect(delayMs(600_000)).toMatchObject({ delayMs: 60_000 })
   })
 
   it('backs off after an unknown outcome, longer after the second', () => {
@@ -212,6 +232,38 @@ describe('the next step of a task', () => {
         retryAfterMs: 7_000,
       },
     })
+  })
+
+  it('tells a synchronous caller when the first of its channels is free, whatever the last one said', () => {
+    const at = { closedAtMs: nowMs, class: 'refused' } as const
+    const told = past({ ...at, retryAfterMs: 90_000 })
+    const sooner = past({ ...at, channel: 'two', retryAfterMs: 7_000 })
+    const silent = past({ ...at, channel: 'two', reason: 'not_sent' })
+    const fault = past({ class: 'operator_fault', channel: 'two', reason: 'credential' })
+    const waitMs = (closed: readonly PastAttempt[]) =>
+      nextStep(facts({ sync: true, past: [told, ...closed] }))
+    const refused = { code: 'rate_limit_exceeded', cause: 'refused' }
+    expect(waitMs([sooner])).toMatchObject({ failure: { ...refused, retryAfterMs: 7_000 } })
+    expect(waitMs([silent])).toMatchObject({ failure: { ...refused, retryAfterMs: 90_000 } })
+    expect(waitMs([fault])).toMatchObject({ failure: { ...refused, retryAfterMs: 90_000 } })
+  })
+
+  it('tells a synchronous caller of a cooldown, not of another channel that is paused', () => {
+    const channels = [state('one', { cooldown }), state('two', { paused: true })]
+    expect(nextStep(facts({ sync: true, channels }))).toMatchObject({
+      kind: 'end',
+      failure: { code: 'rate_limit_exceeded', retryAfterMs: 20_000 },
+    })
+    expect(nextStep(facts({ channels }))).toMatchObject({ reason: 'channel_paused' })
+  })
+
+  it('calls again as if never refused once the limit was not felt for a minute', () => {
+    const slow = { ...cooldown, windowMs: nowMs - 60_001, untilMs: nowMs - 70_000, slotMs: 10_000 }
+    const channels = [state('one', { cooldown: slow, open: { asking: 1, taken: 0 } })]
+    const step = nextStep(facts({ sync: true, channels }))
+    expect(step).toEqual({ kind: 'call', channel: channels[0]?.channel })
+    const younger = [state('one', { cooldown: { ...slow, windowMs: nowMs - 59_000 } })]
+    expect(nextStep(facts({ channels: younger }))).toMatchObject({ cooldown: { slotMs: 10_000 } })
   })
 
   it('lets a synchronous caller wait out a short cooldown, and tells it of a long one', () => {

@@ -215,16 +215,19 @@ describe('the end of a task', () => {
   })
 
   it.each([
-    ['images.generations', false, 0],
-    ['images.generations', true, 1],
-    ['images.tasks', false, 1],
-  ] as const)('of %s with work possible %s leaves %i keys', async (route, workPossible, keys) => {
+    ['images.generations', false, 'upstream_error', 0],
+    ['images.generations', true, 'upstream_error', 1],
+    ['images.generations', true, 'rate_limit_exceeded', 0],
+    ['images.tasks', false, 'upstream_error', 1],
+    ['images.tasks', true, 'rate_limit_exceeded', 1],
+  ] as const)('of %s, work possible %s, by %s leaves %i keys', async (...row) => {
+    const [route, workPossible, code, keys] = row
     const { taskId, accountId } = await insertTask(database.pool, { route })
     await database.pool.query(`insert into idempotency_key values ($1, '\\x01', $2)`, [
       accountId,
       taskId,
     ])
-    await attempts.failTask(taskId, { ...failure, workPossible })
+    await attempts.failTask(taskId, { ...failure, code, workPossible })
     const { rowCount } = await database.pool.query(
       'select 1 from idempotency_key where task_id = $1',
       [taskId],

@@ -1,7 +1,7 @@
-import type { Readable } from 'node:stream'
 import { BodyError } from '../streams/bodyError.ts'
 import { parseContentEncoding } from '../streams/contentCoding.ts'
 import { decodeContent } from '../streams/decodeContent.ts'
+import type { Exchange } from './exchange.ts'
 
 /** The answer ended otherwise than whole: the connection broke, the deadline came, or it was too large. */
 export class AnswerLostError extends Error {
@@ -20,12 +20,16 @@ export class AnswerLostError extends Error {
  * is read as it is. Every failure is an `AnswerLostError`.
  */
 export async function* readAnswer(
-  body: Readable,
+  { body, failure }: Pick<Exchange, 'body' | 'failure'>,
   contentEncoding: string | undefined,
   bytesMax: number,
 ): AsyncGenerator<Uint8Array> {
   const codings = parseContentEncoding(contentEncoding)
-  const chunks = decodeContent(answerChunks(body), codings.ok ? codings.value : [], bytesMax)
+  const chunks = decodeContent(
+    answerChunks(body, failure),
+    codings.ok ? codings.value : [],
+    bytesMax,
+  )
   try {
     yield* chunks
   } catch (error) {
@@ -40,13 +44,18 @@ function lost(error: BodyError): AnswerLostError {
   return new AnswerLostError(error.failure.tag === 'too_large', error)
 }
 
-async function* answerChunks(body: Readable): AsyncGenerator<Uint8Array> {
+async function* answerChunks(
+  body: AsyncIterable<unknown>,
+  failure: Exchange['failure'],
+): AsyncGenerator<Uint8Array> {
   const chunks = body[Symbol.asyncIterator]()
   for (;;) {
     const chunk = await nextChunk(chunks)
-    if (chunk === undefined) return
+    if (chunk === undefined) break
     yield chunk
   }
+  const cause = failure()
+  if (cause !== undefined) throw new AnswerLostError(false, cause)
 }
 
 async function nextChunk(chunks: AsyncIterator<unknown>): Promise<Uint8Array | undefined> {

@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { errors } from 'undici'
 import { AnswerLostError, readAnswer } from './answerBody.ts'
+import { exchange } from './exchange.ts'
 import type { RequestBody } from './requestBody.ts'
 import type { WatchedBody } from './watchedBody.ts'
 import { watchBody } from './watchedBody.ts'
@@ -68,12 +69,10 @@ export async function send<Value>(
   const sinceStart = (): number => deps.monotonicMs() - (body.startedAtMs() ?? deps.monotonicMs())
   let answer: Answer | undefined
   try {
-    const response = await startRequest(deps.dispatcher, request, body, signal)
-    const { statusCode: status, headers } = response
-    // Dropping the rest of a body raises an error in it, which by then nobody waits for.
-    response.body.on('error', () => {})
+    const response = await exchange(deps.dispatcher, dispatchOptions(request, body), signal)
+    const { status, headers } = response
     const coding = joinedHeader(headers['content-encoding'])
-    const readBody = (bytesMax: number) => readAnswer(response.body, coding, bytesMax)
+    const readBody = (bytesMax: number) => readAnswer(response, coding, bytesMax)
     answer = { status, headers, elapsedMs: sinceStart(), body: readBody }
     const value = await read(answer).finally(() => response.body.destroy())
     return { kind: 'answered', value, answer, latencyMs: Math.round(sinceStart()) }
@@ -91,18 +90,9 @@ export async function send<Value>(
   }
 }
 
-/**
- * The client library looks at the signal only once a connection is free; until then the wait here ends
- * on its own, and the library drops the request unsent when its turn comes.
- */
-async function startRequest(
-  dispatcher: Dispatcher,
-  request: SendRequest,
-  body: WatchedBody,
-  signal: AbortSignal,
-): Promise<Dispatcher.ResponseData> {
+function dispatchOptions(request: SendRequest, body: WatchedBody): Dispatcher.DispatchOptions {
   const { origin, pathname, search } = new URL(request.url)
-  const responding = dispatcher.request({
+  return {
     origin,
     path: pathname + search,
     method: 'POST',
@@ -113,22 +103,9 @@ async function startRequest(
       'accept-encoding': 'identity',
     },
     body: body.stream,
-    signal,
     headersTimeout: wholeMs(request.timeoutMs),
     bodyTimeout: wholeMs(request.timeoutMs),
-  })
-  return await Promise.race([responding, abortedBeforeStart(signal, body)])
-}
-
-function abortedBeforeStart(signal: AbortSignal, body: WatchedBody): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    const check = (): void => {
-      if (body.startedAtMs() === undefined)
-        reject(new Error('The deadline came before a connection'))
-    }
-    if (signal.aborted) check()
-    else signal.addEventListener('abort', check, { once: true })
-  })
+  }
 }
 
 /** Node's timers throw at fractions, and 0 turns the client library's own off. */

@@ -1,5 +1,6 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
+import sharp from 'sharp'
 import type { ReceivedImage } from '../../src/domain/receivedImage.ts'
 
 /** One red pixel; small enough to stand in a test as it is. */
@@ -34,4 +35,12 @@ export function paddedPng(bytes: number, salt: number): Buffer {
     checksum,
     redPixelPng.subarray(-chunkFrameBytes),
   ])
+}
+
+/** Noise does not compress: 3 bytes a pixel. */
+export async function noisePng(width: number, height: number): Promise<Buffer> {
+  const raw = { width, height, channels: 3 } as const
+  return await sharp(randomBytes(width * height * 3), { raw })
+    .png()
+    .toBuffer()
 }

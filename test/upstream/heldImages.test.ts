@@ -1,20 +1,15 @@
-import { randomBytes } from 'node:crypto'
 import { rmSync, writeFileSync } from 'node:fs'
-import sharp from 'sharp'
 import { describe, expect, it } from 'vitest'
 import type { Family } from '../../src/domain/models.ts'
 import { heldInMemoryBytesMax } from '../../src/upstream/holdBytes.ts'
 import { collect } from '../support/byteStreams.ts'
 import { listen } from '../support/httpServer.ts'
+import { noisePng } from '../support/images.ts'
 import { openFilesIn } from '../support/openFiles.ts'
 import { openUpstreamWorld } from '../support/upstreamWorld.ts'
 
-/** Noise does not compress: larger than what is held in memory. */
 async function largePng(): Promise<Buffer> {
-  const raw = { width: 1000, height: 900, channels: 3 } as const
-  const png = await sharp(randomBytes(1000 * 900 * 3), { raw })
-    .png()
-    .toBuffer()
+  const png = await noisePng(1000, 900)
   expect(png.length).toBeGreaterThan(heldInMemoryBytesMax)
   return png
 }

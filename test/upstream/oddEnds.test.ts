@@ -1,12 +1,14 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
+import { noisePng } from '../support/images.ts'
 import { goodAnswer, listenAnswering } from '../support/upstreamServers.ts'
 import { openUpstreamWorld } from '../support/upstreamWorld.ts'
 
 const bytes = Buffer.byteLength(goodAnswer)
-const chunk = `${bytes.toString(16)}\r\n${goodAnswer}\r\n`
+const chunk = chunked(goodAnswer)
 
 type End = (socket: Socket) => void
 const held: End = () => {}
@@ -17,11 +19,22 @@ function message(headers: string, body: string): string {
   return `HTTP/1.1 200 OK\r\n${headers}\r\n\r\n${body}`
 }
 
-function lengthOf(body: string): string {
+function packed(body: Buffer): Buffer {
+  return Buffer.concat([
+    Buffer.from(message(`content-encoding: gzip\r\n${lengthOf(body)}`, '')),
+    body,
+  ])
+}
+
+function chunked(text: string): string {
+  return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
+}
+
+function lengthOf(body: string | Buffer): string {
   return `content-length: ${Buffer.byteLength(body)}`
 }
 
-async function outcomeOf(raw: string, end: End) {
+async function outcomeOf(raw: string | Buffer, end: End) {
   const { call } = await openUpstreamWorld()
   const { url, count } = await listenAnswering((_, { socket }) => {
     socket.write(raw)
@@ -62,6 +75,17 @@ describe('an answer that holds a whole document', () => {
     ],
   ])('is read with %s', async (_what, raw, end) => {
     expect(await outcomeOf(raw, end)).toMatchObject({ class: 'succeeded' })
+  })
+
+  it.each<[string, (large: string) => Buffer | string]>([
+    ['is whole', (large) => message(lengthOf(large), large)],
+    ['is compressed', (large) => packed(gzipSync(large))],
+    ['lacks its last chunk', (large) => message('transfer-encoding: chunked', chunked(large))],
+  ])('and %s is not lost when its readers are behind as the upstream closes', async (_, raw) => {
+    const png = await noisePng(1200, 1200)
+    const large = raw(JSON.stringify({ created: 1, data: [{ b64_json: png.toString('base64') }] }))
+    const outcomes = await Promise.all([1, 2, 3, 4].map(() => outcomeOf(large, closed)))
+    expect(outcomes.map((outcome) => outcome.class)).toEqual(Array(4).fill('succeeded'))
   })
 
   it('lets the connection serve again when its last chunk comes a little later', async () => {

@@ -49,7 +49,7 @@ export function createUpstreamCaller(deps: UpstreamCallerDeps): UpstreamCaller {
   return async (call) => {
     const family = familyCallOf(call, deps.capabilities, hold)
     const read = async (answer: Answer): Promise<AnswerReading> => {
-      if (answer.status !== 200)
+      if (!mayHoldImage(answer.status))
         return { kind: 'error', error: await readErrorAnswer(answer, nowMs()) }
       const body = answer.body(upstreamAnswerBytesMax)
       return { kind: 'ok', read: await readModelAnswer(body, family.isImage, hold) }
@@ -69,6 +69,11 @@ export function createUpstreamCaller(deps: UpstreamCallerDeps): UpstreamCaller {
     const result = await send({ dispatcher, monotonicMs }, request, read)
     return await outcomeOf(result, family)
   }
+}
+
+/** A front may answer 201 or 203 where the vendor says 200. */
+function mayHoldImage(status: number): boolean {
+  return status >= 200 && status <= 299
 }
 
 function familyCallOf(

@@ -22,7 +22,18 @@ export async function outcomeOf(
   if (result.kind === 'lost') return { class: 'unknown', evidence: witness(result.reason) }
   const reading = result.value
   if (reading.kind === 'error') return errorOutcome(reading.error, witness)
-  const { read } = reading
+  const outcome = await outcomeOfRead(reading.read, family, witness)
+  // Of another 2xx nothing but an image is believed: a 202 without one says that the work goes on.
+  return outcome.class === 'succeeded' || result.answer.status === 200
+    ? outcome
+    : { class: 'unknown', evidence: witness('unexpected_status') }
+}
+
+async function outcomeOfRead(
+  read: Extract<AnswerReading, { kind: 'ok' }>['read'],
+  family: FamilyCall,
+  witness: Witness,
+): Promise<UpstreamOutcome> {
   if (!read.ok) return { class: 'unknown', evidence: witness(read.failure) }
   return verdictOutcome(await judged(read.value, family), witness)
 }

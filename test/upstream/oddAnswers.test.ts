@@ -52,10 +52,33 @@ describe('answers written otherwise than vendors do', () => {
     })
   })
 
+  it.each([201, 202, 203, 206])('give their image under the status %d', async (status) => {
+    const outcome = await outcomeOfAnswer(status, goodAnswer)
+    expect(outcome).toMatchObject({ class: 'succeeded', evidence: { httpStatus: status } })
+  })
+
+  it.each([
+    [201, '{"created":1,"data":[]}'],
+    [202, '{"created":1}'],
+    [202, '<html>'],
+    [202, '{"id":"task-1","status":"queued"}'],
+    [204, ''],
+    [206, goodAnswer.slice(0, -2)],
+  ])('are unknown outcomes without an image under the status %d: %s', async (status, body) => {
+    expect(await outcomeOfAnswer(status, body)).toMatchObject({
+      class: 'unknown',
+      evidence: { reason: 'unexpected_status', httpStatus: status },
+    })
+  })
+
   it.each([
     [
       'of forty',
       JSON.stringify({ created: 1, data: Array.from({ length: 40 }, () => ({ b64_json: png })) }),
+    ],
+    [
+      'written with escapes',
+      `{"created":1,"data":[{"b64_json":"${png.replaceAll('/', '\\/').replace('A', '\\u0041')}"}]}`,
     ],
     ['beside equal keys', `{"created":0,"data":[{"b64_json":"${png}"}],"created":1}`],
   ])('give the first image %s', async (_which, body) => {

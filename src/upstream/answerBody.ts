@@ -1,4 +1,5 @@
 import { BodyError } from '../streams/bodyError.ts'
+import type { ContentCoding } from '../streams/contentCoding.ts'
 import { parseContentEncoding } from '../streams/contentCoding.ts'
 import { decodeContent } from '../streams/decodeContent.ts'
 import type { Exchange } from './exchange.ts'
@@ -24,19 +25,35 @@ export async function* readAnswer(
   contentEncoding: string | undefined,
   bytesMax: number,
 ): AsyncGenerator<Uint8Array> {
-  const codings = parseContentEncoding(contentEncoding)
-  const chunks = decodeContent(
-    answerChunks(body, failure),
-    codings.ok ? codings.value : [],
-    bytesMax,
-  )
+  const chunks = answerChunks(body, failure)
   try {
-    yield* chunks
+    const first = await chunks.next()
+    if (first.done === true) return
+    const codings = codingsOf(contentEncoding, first.value)
+    yield* decodeContent(startingWith(first.value, chunks), codings, bytesMax)
   } catch (error) {
     throw error instanceof BodyError ? lost(error) : error
   } finally {
     body.destroy()
   }
+}
+
+/** Fronts that unpack an answer leave its coding named, and some that pack one name none. */
+function codingsOf(header: string | undefined, start: Uint8Array): readonly ContentCoding[] {
+  const [first, second] = start
+  // `{`: nothing that is compressed begins so and unpacks to JSON.
+  if (first === 0x7b) return []
+  const codings = parseContentEncoding(header)
+  if (codings.ok && codings.value.length > 0) return codings.value
+  return first === 0x1f && second === 0x8b ? ['gzip'] : []
+}
+
+async function* startingWith(
+  first: Uint8Array,
+  rest: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  yield first
+  yield* rest
 }
 
 /** What breaks off under a coding comes out of the decoder as a broken coding. */

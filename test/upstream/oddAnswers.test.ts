@@ -36,11 +36,30 @@ describe('answers written otherwise than vendors do', () => {
     })
   })
 
-  it('are unknown outcomes when their coding breaks off or was never applied', async () => {
+  it.each(['gzip', 'deflate', 'br', 'zstd', 'gzip, br'])(
+    'are read as they are when %s is named and was undone on the way',
+    async (coding) => {
+      const outcome = await outcomeOfAnswer(200, goodAnswer, { 'content-encoding': coding })
+      expect(outcome).toMatchObject({ class: 'succeeded' })
+    },
+  )
+
+  it.each([{}, { 'content-encoding': 'identity' }, { 'content-encoding': 'utf-8' }])(
+    'are unpacked when they are compressed and %j does not say so',
+    async (headers) => {
+      const outcome = await outcomeOfAnswer(200, gzipSync(goodAnswer), headers)
+      expect(outcome).toMatchObject({ class: 'succeeded' })
+    },
+  )
+
+  it('are unknown outcomes when their coding breaks off or is another', async () => {
     const gzip = { 'content-encoding': 'gzip' }
-    const cut = gzipSync(goodAnswer).subarray(0, -10)
+    const cut = gzipSync(goodAnswer).subarray(0, -20)
     expect(await outcomeOfAnswer(200, cut, gzip)).toMatchObject({ class: 'unknown' })
-    expect(await outcomeOfAnswer(200, goodAnswer, gzip)).toMatchObject({ class: 'unknown' })
+    expect(await outcomeOfAnswer(200, deflateSync(goodAnswer), gzip)).toMatchObject({
+      class: 'unknown',
+    })
+    expect(await outcomeOfAnswer(200, '', gzip)).toMatchObject({ class: 'unknown' })
     expect(await outcomeOfAnswer(503, '', gzip)).toMatchObject({ class: 'unknown' })
   })
 

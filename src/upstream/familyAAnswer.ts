@@ -31,21 +31,21 @@ export function isFamilyAImage(path: JsonPath): boolean {
 
 /**
  * What a 200 of family A means (research wire.md section 1). Thinking models show drafts before the
- * image: the last image that is no thought is the one. The response that goes on has the first
+ * image: the last whole image that is no thought is the one. The response that goes on has the first
  * candidate alone, in camelCase, with that image's place left empty and no other image.
  */
 export function readFamilyA(answer: ModelAnswer, names: NativeNames): FamilyAReading {
   const document = camelCased(answer.document)
   const candidate = objectOf(itemsOf(document['candidates'])[0])
   const parts = candidate === undefined ? [] : partsOf(candidate)
-  const chosenAt = parts.findLastIndex((part) => 'inlineData' in part && part['thought'] !== true)
   // Of equal keys the last one counts, in the document and here.
-  const chosen = answer.images.findLast(({ path }) => isPart(path, chosenAt))
-  const mimeType = chosen?.image?.mimeType
+  const imageAt = (at: number) => answer.images.findLast(({ path }) => isPart(path, at))?.image
+  const chosenAt = parts.findLastIndex((part, at) => isDrawn(part) && imageAt(at) !== undefined)
+  const image = imageAt(chosenAt)
   const kept = parts.flatMap((part, at) => {
     if (!('inlineData' in part)) return 'fileData' in part ? [] : [part]
-    return at === chosenAt && mimeType !== undefined
-      ? [{ ...part, inlineData: { mimeType, data: '' } }]
+    return at === chosenAt && image !== undefined
+      ? [{ ...part, inlineData: { mimeType: image.mimeType, data: '' } }]
       : []
   })
   const response: JsonObject = {
@@ -53,15 +53,17 @@ export function readFamilyA(answer: ModelAnswer, names: NativeNames): FamilyARea
     ...picked(document, ['promptFeedback', 'usageMetadata']),
     ...names,
   }
-  if (chosenAt === -1) {
+  if (image === undefined) {
     const reason = whyNoImage(document, candidate, parts)
     return reason === 'broken' ? { kind: reason } : { kind: 'refusal', reason, response }
   }
   const index = kept.findIndex((part) => 'inlineData' in part)
   const imagePath = ['candidates', 0, 'content', 'parts', index, 'inlineData', 'data']
-  return chosen?.image === undefined
-    ? { kind: 'broken' }
-    : { kind: 'image', image: chosen.image, response, imagePath }
+  return { kind: 'image', image, response, imagePath }
+}
+
+function isDrawn(part: JsonObject): boolean {
+  return 'inlineData' in part && part['thought'] !== true
 }
 
 function whyNoImage(
@@ -71,7 +73,7 @@ function whyNoImage(
 ): 'content_policy' | 'no_image' | 'broken' {
   const blocked = textOf(objectOf(document['promptFeedback'])?.['blockReason']) !== undefined
   if (candidate === undefined && !blocked && !isFamilyAAnswer(document)) return 'broken'
-  if (parts.some((part) => 'fileData' in part)) return 'broken'
+  if (parts.some((part) => isDrawn(part) || 'fileData' in part)) return 'broken'
   const refused = blocked || policyReasons.includes(textOf(candidate?.['finishReason']) ?? '')
   return refused ? 'content_policy' : 'no_image'
 }

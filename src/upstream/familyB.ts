@@ -29,10 +29,10 @@ export function familyBCall(call: UpstreamCall, deps: FamilyBDeps): FamilyCall {
   }
 }
 
-/** Of several images the first counts. An image by URL is not fetched: the answer is broken. */
+/** Of several images the first whole one counts. An image by URL is not fetched: the answer is broken. */
 async function judge(answer: ModelAnswer, deps: FamilyBDeps): Promise<AnswerVerdict> {
   if (isEmptyFamilyB(answer.document)) return { kind: 'refusal', reason: 'no_image' }
-  const first = answer.images[0]?.image
+  const first = answer.images.find(({ image }) => image !== undefined)?.image
   const image = first === undefined ? undefined : await asPng(first, deps)
   if (image === undefined) return { kind: 'broken' }
   const response = familyBResponse(answer.document, Math.floor(deps.nowMs() / 1000))

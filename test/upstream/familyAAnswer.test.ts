@@ -79,6 +79,15 @@ describe('answers of family A', () => {
     expect(partsOf(reading)).toEqual(answered([{ inlineData: held }]))
   })
 
+  it.each(['', 'aGVsbG8=', png.data.slice(0, -20)])(
+    'takes the last image that is whole, before one of %j',
+    async (data) => {
+      const parts = [{ inlineData: png }, { inlineData: { mimeType: 'image/png', data } }]
+      const reading = await readingOf(withParts([...parts, { text: 'Done.' }]))
+      expect(partsOf(reading)).toEqual(answered([{ inlineData: held }, { text: 'Done.' }]))
+    },
+  )
+
   it('takes the image of the last of equal keys', async () => {
     const other = { mimeType: 'image/png', data: paddedPng(200, 1).toString('base64') }
     const [first, last] = [png, other].map((inlineData) =>
@@ -117,6 +126,12 @@ describe('answers of family A', () => {
     expect(await readingOf(withParts([{ fileData }]))).toEqual({ kind: 'broken' })
     const both = await readingOf(withParts([{ fileData }, { inlineData: png }]))
     expect(partsOf(both)).toEqual(answered([{ inlineData: held }]))
+  })
+
+  it('calls a broken image beside a thought broken', async () => {
+    const inlineData = { mimeType: 'image/png', data: 'aGVsbG8=' }
+    const reading = await readingOf(withParts([{ inlineData: png, thought: true }, { inlineData }]))
+    expect(reading).toEqual({ kind: 'broken' })
   })
 
   it('calls thoughts without an image no image', async () => {

@@ -99,6 +99,11 @@ describe('answers written otherwise than vendors do', () => {
       'written with escapes',
       `{"created":1,"data":[{"b64_json":"${png.replaceAll('/', '\\/').replace('A', '\\u0041')}"}]}`,
     ],
+    ['behind an empty one', `{"created":1,"data":[{"b64_json":""},{"b64_json":"${png}"}]}`],
+    [
+      'behind one that is none',
+      `{"created":1,"data":[{"b64_json":"aGVsbG8="},{"b64_json":null},{"b64_json":"${png}"}]}`,
+    ],
     ['beside equal keys', `{"created":0,"data":[{"b64_json":"${png}"}],"created":1}`],
   ])('give the first image %s', async (_which, body) => {
     const outcome = await outcomeOfAnswer(200, body)

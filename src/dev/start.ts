@@ -23,6 +23,7 @@ import { startSimulator } from './simulator/startSimulator.ts'
 import type { Say } from './stack/say.ts'
 import type { Stack } from './stack/stack.ts'
 import { startStack } from './stack/stack.ts'
+import type { UntilReadyOptions } from './untilReady.ts'
 import { untilReady } from './untilReady.ts'
 
 export type Service = {
@@ -68,10 +69,9 @@ export async function startService(say: Say): Promise<Service> {
     await prepare(config, stack, say)
     if (withSimulator) started.simulator = await startSimulator({ port: ports.simulator })
     const environment = await serviceEnvironment(config, stack, ports, started.simulator?.url)
-    await writeRuntimeFile(config.dataDir, environment)
-    startProcesses(started, environment, say)
-    await bothReady(config, ports, started.refused.promise)
     const key = demo ? await makeDemoKey(config, environment) : undefined
+    await writeRuntimeFile(config.dataDir, environment)
+    await startProcesses({ config, started, ports, environment, say })
     return {
       apiUrl: httpUrl(config.host, ports.api),
       temporalUiUrl: stack.temporalUiUrl,
@@ -122,30 +122,32 @@ async function prepare(config: Config, stack: Stack, say: Say): Promise<void> {
   }
 }
 
-function startProcesses(
-  started: Started,
-  environment: Readonly<Record<string, string>>,
-  say: Say,
-): void {
-  for (const name of ['worker', 'api'] as const) {
-    const all = { ...inheritedEnvironment(), ...environment }
+/**
+ * The worker before the API: whoever sees `GET /readyz` answer 200 finds everything there. The API's
+ * internal answer is asked for too, since only it tells how the parts stand.
+ */
+async function startProcesses(start: {
+  readonly config: Config
+  readonly started: Started
+  readonly ports: OwnPorts
+  readonly environment: Readonly<Record<string, string>>
+  readonly say: Say
+}): Promise<void> {
+  const { config, started, ports, environment, say } = start
+  const all = { ...inheritedEnvironment(), ...environment }
+  const readyz = (host: string, port: number) => `${httpUrl(host, port)}/readyz`
+  const run = async (name: 'worker' | 'api', probes: UntilReadyOptions['probes']) => {
     const onRefused = started.refused.resolve
     started.services.push(startServiceProcess({ name, environment: all, say, onRefused }))
+    await untilReady({ probes, refused: started.refused.promise, timeoutMs: readyTimeoutMs })
   }
-}
-
-/**
- * Both processes: the API serves, and the worker polls. The API's internal answer is asked for too, since
- * only it tells how the parts stand.
- */
-async function bothReady(config: Config, ports: OwnPorts, refused: Promise<string>): Promise<void> {
-  const readyz = (host: string, port: number) => `${httpUrl(host, port)}/readyz`
-  const probes = [
+  await run('worker', [
+    { name: 'the worker', url: readyz(config.internalHost, ports.workerInternal) },
+  ])
+  await run('api', [
     { name: 'the api', url: readyz(config.internalHost, ports.internal) },
     { name: 'the api for clients', url: readyz(config.host, ports.api) },
-    { name: 'the worker', url: readyz(config.internalHost, ports.workerInternal) },
-  ]
-  await untilReady({ probes, refused, timeoutMs: readyTimeoutMs })
+  ])
 }
 
 async function makeDemoKey(

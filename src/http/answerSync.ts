@@ -1,3 +1,5 @@
+import { assertNever } from '../domain/assertNever.ts'
+import { publicStatus } from '../domain/taskRecord.ts'
 import type { TaskView } from '../domain/taskState.ts'
 import type { Accepted } from '../tasks/taskService.ts'
 import type { ApiContext } from './apiContext.ts'
@@ -23,11 +25,21 @@ export async function answerSync(
     context.respond = false
     return undefined
   }
-  if (task.status === 'succeeded') {
-    return sendNative(context, parts, task, { tag: 'result_expired' })
+  const status = publicStatus(task)
+  switch (status) {
+    case 'queued':
+    case 'processing':
+      return { tag: 'sync_deadline' }
+    case 'failed':
+      return answerFailed(context, parts, task)
+    case 'expired':
+      return { tag: 'result_expired' }
+    case 'succeeded':
+      await sendNative(context, parts, task)
+      return undefined
+    default:
+      return assertNever(status)
   }
-  if (task.status === 'failed') return answerFailed(context, parts, task)
-  return { tag: 'sync_deadline' }
 }
 
 /** Design section 4, Ends of a task. Family A's refusal by the model is a 200 to its own clients. */

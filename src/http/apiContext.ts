@@ -12,7 +12,10 @@ export type ApiState = {
   taskId?: string
   /** Of a request that was accepted: its key named an earlier task. */
   replayed?: boolean
-  /** Set while a retry may buy a second image, or work may be done: a 5xx says `x-should-retry: false`. */
+  /**
+   * Set while a retry may buy a second image, or is for work that is done: a 5xx says
+   * `x-should-retry: false`.
+   */
   retryMayRepeatWork?: boolean
 }
 

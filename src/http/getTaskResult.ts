@@ -2,11 +2,8 @@ import { assertNever } from '../domain/assertNever.ts'
 import { publicStatus } from '../domain/taskRecord.ts'
 import type { AccountHandler } from './apiContext.ts'
 import type { ApiParts } from './apiParts.ts'
-import type { HttpFailure } from './httpFailure.ts'
 import { requestedTask } from './requestedTask.ts'
 import { sendNative } from './sendNative.ts'
-
-const expired: HttpFailure = { tag: 'task_not_found' }
 
 /** `GET …/{task_id}/result`: the native response with the bytes inside (design section 4). */
 export function getTaskResult(parts: ApiParts): AccountHandler {
@@ -21,9 +18,10 @@ export function getTaskResult(parts: ApiParts): AccountHandler {
       case 'failed':
         return { tag: 'task_failed' }
       case 'expired':
-        return expired
+        return { tag: 'task_not_found' }
       case 'succeeded':
-        return sendNative(context, parts, read.value, expired)
+        await sendNative(context, parts, read.value)
+        return undefined
       default:
         return assertNever(status)
     }

@@ -4,23 +4,22 @@ import type { TaskView } from '../domain/taskState.ts'
 import { base64Length, encodeBase64 } from '../streams/encodeBase64.ts'
 import type { ApiContext } from './apiContext.ts'
 import type { ApiParts } from './apiParts.ts'
-import type { HttpFailure } from './httpFailure.ts'
 import { sendStream } from './sendStream.ts'
 
 /**
- * The native response of a succeeded task with the image bytes inside, streamed from the blob store.
- * Once the task has expired its answer is `gone`.
+ * The native response of a succeeded task with the image bytes inside, streamed from the blob store. Throws
+ * when the store does not have what it is to keep until the task expires: then the image is lost, and no
+ * retry brings it back.
  */
 export async function sendNative(
   context: ApiContext,
   parts: ApiParts,
   task: TaskView,
-  gone: HttpFailure,
-): Promise<HttpFailure | undefined> {
+): Promise<void> {
   const meta = await parts.tasks.answer(task)
-  if (meta === undefined || task.asset === undefined) return gone
+  if (meta === undefined || task.asset === undefined) throw lost(context, task, 'meta.json')
   const image = await parts.blobs.read(answerImageKey(task.asset.answerId))
-  if (image === undefined) return gone
+  if (image === undefined) throw lost(context, task, 'image')
   const { before, after } = splitAtImage(meta.native)
   const [head, tail] = [Buffer.from(before), Buffer.from(after)]
   await sendStream(context, {
@@ -33,5 +32,9 @@ export async function sendNative(
       yield tail
     },
   })
-  return undefined
+}
+
+function lost(context: ApiContext, { taskId }: TaskView, blob: string): Error {
+  context.state.retryMayRepeatWork = true
+  return new Error(`the ${blob} of ${taskId} is missing in the blob store`)
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { AnswerMeta } from '../../src/domain/answerMeta.ts'
 import type { TaskFailure } from '../../src/domain/taskFailure.ts'
 import { errorResponse } from '../../src/schema/responses.ts'
@@ -199,6 +199,37 @@ describe('a key whose image has expired', () => {
       expect(response.headers.get('location')).toMatch(new RegExp(`/v1/tasks/${taskId}$`))
     },
   )
+})
+
+describe('an image that is lost before its time', () => {
+  afterEach(() => {
+    api.tasks.answerFault = undefined
+  })
+
+  const losses: readonly (readonly [string, () => void])[] = [
+    ['its meta.json', () => void (api.tasks.answerFault = 'is missing')],
+    ['its bytes', () => api.blobs.content.clear()],
+  ]
+
+  it.each(losses)('is an error of ours, and no retry is asked for: %s', async (what, lose) => {
+    const headers = { 'Idempotency-Key': `lost ${what}` }
+    const [first, taskId] = await Promise.all([
+      api.postJson(path, body, headers),
+      nextTask().then(async (id) => {
+        await api.tasks.succeed(id)
+        return id
+      }),
+    ])
+    await first.text()
+    lose()
+    const result = `/v1/tasks/${taskId}/result`
+    for (const response of [await api.postJson(path, body, headers), await api.send(result)]) {
+      expect(response.status).toBe(500)
+      expect(response.headers.get('x-should-retry')).toBe('false')
+      expect(await response.json()).toMatchObject({ error: { code: 'internal_error' } })
+      expect(String(api.reported.at(-1))).toMatch(`of ${taskId} is missing`)
+    }
+  })
 })
 
 describe('a client that leaves', () => {

@@ -27,7 +27,7 @@ export type FakeTasks = {
   /** The next `accept` throws. */
   breakNext: boolean
   /** What `answer` does instead of answering. */
-  answerFault: 'fails' | 'hangs' | undefined
+  answerFault: 'fails' | 'hangs' | 'is missing' | undefined
   live: LiveStatus | undefined
   refusal: JsonObject | undefined
   readonly change: (taskId: string, changed: Partial<TaskView>) => void
@@ -104,6 +104,7 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
       within(limitMs, async () => {
         if (fake.answerFault === 'fails') throw new Error('disk is gone')
         if (fake.answerFault === 'hangs') await new Promise(() => {})
+        if (fake.answerFault === 'is missing') return undefined
         return publicStatus(task) === 'succeeded' ? answers.get(task.taskId) : undefined
       }),
     nativeRefusal: async () => fake.refusal,

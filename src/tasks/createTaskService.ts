@@ -10,6 +10,7 @@ import { createAuthenticate } from './authenticate.ts'
 import { createAwaitEnd } from './awaitEnd.ts'
 import { readAnswerMeta } from './readAnswerMeta.ts'
 import type { Pepper } from './secretHash.ts'
+import { createSparingWithin } from './sparingWithin.ts'
 import type { TaskService } from './taskService.ts'
 
 export type TaskServiceDeps = Omit<AcceptTaskDeps, 'store'> & {
@@ -25,6 +26,7 @@ export type TaskServiceDeps = Omit<AcceptTaskDeps, 'store'> & {
 /** What Darkroom does for its HTTP callers, put together from its parts. */
 export function createTaskService(deps: TaskServiceDeps): TaskService {
   const { store, blobs } = deps
+  const soon = createSparingWithin()
   return {
     authenticate: createAuthenticate(deps),
     openUpload: async () => {
@@ -43,7 +45,8 @@ export function createTaskService(deps: TaskServiceDeps): TaskService {
     cancel: deps.attempts.cancelTask,
     answer: async ({ asset, expiresAtMs, nowMs }, limitMs) => {
       if (asset === undefined || expiresAtMs === undefined || expiresAtMs <= nowMs) return undefined
-      return readAnswerMeta(blobs, asset.answerId, limitMs)
+      if (limitMs === undefined) return readAnswerMeta(blobs, asset.answerId)
+      return readAnswerMeta(blobs, asset.answerId, (ask) => soon(limitMs, ask))
     },
     nativeRefusal: store.readNativeRefusal,
   }

@@ -52,7 +52,8 @@ export type TaskService = {
   readonly cancel: (taskId: string) => Promise<boolean>
   /**
    * The stored answer of a succeeded task, while it is kept. Rejects when the blob store fails, or takes
-   * longer than `limitMs` (or some seconds).
+   * longer than some seconds. With `limitMs`, whoever asks can do without: rejects after that time, and at
+   * once while the store is left alone after a silence.
    */
   readonly answer: (task: TaskView, limitMs?: number) => Promise<AnswerMeta | undefined>
   /** Family A: the model's own refusal (a native 200), for synchronous v1beta callers. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import type { AnswerMeta } from '../../src/domain/answerMeta.ts'
 import { builtInCapabilities } from '../../src/domain/capabilities.ts'
 import type { BlobStore } from '../../src/domain/blobStore.ts'
@@ -102,13 +102,16 @@ describe('read', () => {
     expect(await service.answer(late)).toBeUndefined()
   })
 
-  it('does not wait for a blob store that never answers', async () => {
+  it('does not wait for a blob store that never answers, nor ask it anew at each lookup', async () => {
     const { taskId, accountId, meta } = await succeededTask()
-    const never = { ...blobsWith(meta), read: () => new Promise<never>(() => {}) }
-    const service = await serviceWith(meta, never)
+    const ask = vi.fn<BlobStore['read']>(() => new Promise<never>(() => {}))
+    const service = await serviceWith(meta, { ...blobsWith(meta), read: ask })
     const read = await service.read(callerOf(accountId), taskId)
     if (!read.ok) throw new Error(read.failure.tag)
-    await expect(service.answer(read.value, 50)).rejects.toThrow('could not say')
+    for (let lookups = 0; lookups < 5; lookups += 1) {
+      await expect(service.answer(read.value, 50)).rejects.toThrow('could not say')
+    }
+    expect(ask).toHaveBeenCalledOnce()
   })
 
   it('gives back the native refusal of a task that has one', async () => {

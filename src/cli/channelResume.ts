@@ -8,7 +8,7 @@ export function channelResume(context: CliContext): Command {
   return leaf({
     usage: 'resume <name>',
     description:
-      'call a channel again: ends its pause, which waiting tasks notice in 15 s, and its cooldowns, for new tasks',
+      'call a channel again: ends its pause, which waiting tasks notice within a minute, and its cooldowns, for new tasks',
     examples: ['channel resume a-main'],
   }).action(async (name: string) => {
     const channel = await (await context.parts.channels()).resumeChannel(name)

@@ -57,11 +57,14 @@ export const hardEndGraceMs = 60_000
 export const storePatienceMs = 5 * 60_000
 
 /**
- * While a call is under way its worker says so in PostgreSQL this often; not heard of for `presentMs`, it
- * counts as lost. Below Temporal's heartbeat timeout: who takes over a lost call finds it lost here, too.
+ * While a call is under way its worker says so in PostgreSQL this often, and waits no longer than that for
+ * its word to arrive. Not heard of for `presentMs`, it is doubted: below Temporal's heartbeat timeout, so
+ * that who takes over finds it so at once. Silent for `doubtMs` more, in which every worker that lives
+ * would have spoken, the call counts as lost.
  */
-export const presenceEveryMs = 3_000
+export const presenceEveryMs = 2_500
 export const presentMs = 10_000
+export const doubtMs = 6_000
 
 /** A staged upload that no task took over is swept after this: design, lifetimes. */
 export const uploadGraceMs = 24 * 3_600_000

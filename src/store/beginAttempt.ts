@@ -12,16 +12,13 @@ import { outcomeClasses, outcomeReasons } from '../domain/upstreamOutcome.ts'
 import type { BeginResult, OpenedAttempt } from '../domain/attemptStore.ts'
 import { beginFirstCall, overdueMs } from './beginFirstCall.ts'
 import { lockChannelStates } from './channelStates.ts'
-import { presentMs } from '../domain/limits.ts'
 import { closeOpenAttempt } from './closeOpenAttempt.ts'
-import type { LockedAttempt, LockedTask, TaskWithAttempts } from './lockTask.ts'
+import { doubtCall } from './doubtCall.ts'
+import type { LockedAttempt, TaskWithAttempts } from './lockTask.ts'
 import { lockTaskWithAttempts } from './lockTask.ts'
 import { standInLine } from './placeLine.ts'
 import { saveCooldown } from './saveCooldown.ts'
 import { withTransaction } from './transaction.ts'
-
-/** How soon a call that somebody else has under way is looked at again. */
-const presenceCheckMs = 3_000
 
 export type BeginAttemptDeps = {
   readonly pool: Pool
@@ -34,7 +31,8 @@ export type BeginAttemptDeps = {
 
 /**
  * The gate (design 1.6), one transaction: no call starts unless the task is live, before its deadline and
- * within its bounds, whoever asks and from whatever zombie. `checked` names an open attempt whose answer
+ * within its bounds, whoever asks and from whatever zombie. What is asked here of a first call stands in
+ * `begin_first_call` as well (migrations), which a new condition must reach, too. `checked` names an open attempt whose answer
  * the caller looked for and did not find: while its worker is heard of it is waited for, after that it is
  * closed as unknown.
  */
@@ -51,7 +49,10 @@ export function createBeginAttempt(deps: BeginAttemptDeps) {
       if (open !== undefined && open.n !== input.checked) {
         return { kind: 'unchecked', n: open.n, answerId: open.answerId }
       }
-      if (open !== undefined && isUnderWay(task, open)) return waitFor(open)
+      const delayMs = open === undefined ? 0 : await doubtCall(client, task, open)
+      if (open !== undefined && delayMs > 0) {
+        return { kind: 'wait', delayMs, reason: 'call_under_way', channel: open.channel }
+      }
       const attempts = open === undefined ? task.attempts : closedAsLost(task, open)
       if (open !== undefined) {
         await closeOpenAttempt(client, task.taskId, open.n, 'unknown', { reason: 'worker_lost' })
@@ -59,16 +60,6 @@ export function createBeginAttempt(deps: BeginAttemptDeps) {
       return decide(deps, client, { ...task, attempts })
     })
   }
-}
-
-/** Its worker has said so lately, and its time is not over. */
-function isUnderWay({ nowMs, hardEndMs }: LockedTask, { seenAtMs }: LockedAttempt): boolean {
-  return nowMs < hardEndMs && nowMs - seenAtMs < presentMs
-}
-
-/** Temporal may have lost sight of a worker that lives, or an operator has reset its run. */
-function waitFor({ channel }: LockedAttempt): BeginResult {
-  return { kind: 'wait', delayMs: presenceCheckMs, reason: 'call_under_way', channel }
 }
 
 async function decide(

@@ -31,6 +31,8 @@ export type LockedAttempt = {
   readonly leaseUntilMs: number
   /** When its worker was last heard of; 0: never. */
   readonly seenAtMs: number
+  /** When somebody found its worker silent; 0: nobody did. */
+  readonly doubtedAtMs: number
   readonly closedAtMs: number | null
   readonly class: string | null
   readonly reason: string | null
@@ -87,6 +89,7 @@ const attemptsSql = `
     (extract(epoch from opened_at) * 1000)::float8 as "openedAtMs",
     (extract(epoch from lease_until) * 1000)::float8 as "leaseUntilMs",
     coalesce((extract(epoch from seen_at) * 1000)::float8, 0) as "seenAtMs",
+    coalesce((extract(epoch from doubted_at) * 1000)::float8, 0) as "doubtedAtMs",
     (extract(epoch from closed_at) * 1000)::float8 as "closedAtMs",
     class, reason, retry_after_ms::float8 as "retryAfterMs"
   from attempt where task_id = $1

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { AttemptName, AttemptStore } from '../domain/attemptStore.ts'
 import { presenceEveryMs } from '../domain/limits.ts'
 
@@ -9,8 +10,8 @@ export type Presence = {
 /**
  * Says for all calls of this process, every few seconds, that they are under way. Temporal loses sight of
  * a worker that lives when it stops itself, and an operator may reset a run: whoever takes the task up
- * then must wait for the call, not make it again (design 1.9). A word that fails is not repeated: without
- * PostgreSQL nobody else can begin a call either.
+ * then must wait for the call, not make it again (design 1.9). A word that fails is not repeated: the next
+ * one comes soon, and before a silent call is given up it is doubted for longer than that.
  */
 export function createPresence(
   { touchAttempts }: Pick<AttemptStore, 'touchAttempts'>,
@@ -23,7 +24,9 @@ export function createPresence(
   async function tell(): Promise<void> {
     if (telling) return
     telling = true
-    await touchAttempts([...underWay]).catch(() => {})
+    const told = touchAttempts([...underWay]).catch(() => {})
+    // One that hangs on a dead connection must not keep the next ones back.
+    await Promise.race([told, sleep(everyMs, undefined, { ref: false })])
     telling = false
   }
 

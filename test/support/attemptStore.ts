@@ -17,10 +17,12 @@ export function testChannel(given: Partial<Channel> = {}): Channel {
   }
 }
 
-/** As if the worker of a task's calls had died a while ago. */
+/** As if the worker of a task's calls had died a while ago, and been doubted since. */
 export async function loseWorker(pool: Pool, taskId: string): Promise<void> {
   await pool.query(
-    `update attempt set seen_at = seen_at - interval '1 minute' where task_id = $1`,
+    `update attempt set seen_at = seen_at - interval '1 minute',
+       doubted_at = now() - interval '30 seconds'
+     where task_id = $1`,
     [taskId],
   )
 }

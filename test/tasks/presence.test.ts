@@ -48,4 +48,15 @@ describe('the presence of calls', () => {
     expect(await presence.during(first, () => sleep(4 * everyMs, 'done'))).toBe('done')
     expect(told.length).toBeGreaterThan(1)
   })
+
+  it('speaks again although a word hangs on a dead connection', async () => {
+    let words = 0
+    const touchAttempts = () => {
+      words += 1
+      return new Promise<void>(() => {})
+    }
+    const presence = createPresence({ touchAttempts }, everyMs)
+    await presence.during(first, () => sleep(10 * everyMs))
+    expect(words).toBeGreaterThan(2)
+  })
 })

@@ -25,7 +25,7 @@ export async function beginFirstCall(
   { pool, randomBytes, channelsOf }: BeginFirstCallDeps,
   taskId: string,
 ): Promise<OpenedAttempt | undefined> {
-  const task = await readQueued(pool, taskId)
+  const task = await readQueued(pool, taskId, channelsOf)
   const [channel] = task === undefined ? [] : channelsOf(task.family)
   if (task === undefined || channel === undefined) return undefined
   const answerId = newUploadId(randomBytes, 'answer')
@@ -43,21 +43,27 @@ export async function beginFirstCall(
   return { n: 1, channel, answerId, upstreamKey, timeoutMs, hardEndMs, request }
 }
 
+/** A queued task whose family's first channel has, at a glance, nothing against it. */
 async function readQueued(
   pool: Pool,
   taskId: string,
+  channelsOf: BeginFirstCallDeps['channelsOf'],
 ): Promise<{ readonly family: Family; readonly request: string } | undefined> {
   const { rows } = await pool.query<{ family: Family; request: string }>({
     name: 'read-queued',
     text: readSql,
-    values: [taskId],
+    values: [taskId, channelsOf('A')[0]?.name, channelsOf('B')[0]?.name],
   })
   return rows[0]
 }
 
-/** While a model cools down or somebody stands in line, the short way is not worth asking for. */
 const readSql = `
-  select family, request from task
+  select family, request
+  from task, lateral (select case family when 'A' then $2::text else $3::text end as name) first
   where task_id = $1 and status = 'queued' and request is not null
-    and not exists (select from cooldown where cooldown.model = task.model)
-    and not exists (select from place_line)`
+    and not exists (
+      select from cooldown where channel = first.name and cooldown.model = task.model
+    )
+    and not exists (
+      select from place_line where channel = first.name and present_until > clock_timestamp()
+    )`

@@ -1,16 +1,10 @@
 import type { Channel } from './channel.ts'
 import type { Cooldown, WindowCalls } from './cooldown.ts'
-import { admit, isPast } from './cooldown.ts'
-import { refusalsMax, syncCooldownWaitMsMax } from './limits.ts'
+import { chooseChannel } from './chooseChannel.ts'
+import { refusalsMax } from './limits.ts'
 import type { PastAttempt } from './pastAttempt.ts'
 import { countOf, isUpstreamRefusal, openChain } from './pastAttempt.ts'
-import {
-  deadlineFailure,
-  outOfChannels,
-  refusalFailure,
-  rejection,
-  waitFailure,
-} from './taskEnding.ts'
+import { deadlineFailure, outOfChannels, refusalFailure, rejection } from './taskEnding.ts'
 import type { TaskFailure } from './taskFailure.ts'
 
 /** A configured channel that serves the task's family, with what all workers know of it. */
@@ -64,14 +58,6 @@ export type NextStep =
     }
   | { readonly kind: 'end'; readonly failure: TaskFailure }
 
-type Wait = Extract<NextStep, { kind: 'wait' }>
-
-/** A backlog that waits for an operator asks ever less often: each asking is a run of its activity. */
-const pausedCheckMsMin = 15_000
-const pausedCheckMsMax = 60_000
-/** Who is first in line asks this often, the others less: a free place is not long without a call. */
-const placeCheckMs = 100
-const placeCheckMsMax = 1_000
 const backoffMsFirst = 1_000
 const backoffMsMax = 30_000
 
@@ -90,7 +76,7 @@ export function nextStep(facts: TaskFacts): NextStep {
     return { kind: 'end', failure: refusalFailure(facts) }
   const channels = candidates(facts)
   if (channels.length === 0) return { kind: 'end', failure: outOfChannels(facts) }
-  return backoffAfter(facts, last) ?? firstOpen(facts, channels)
+  return backoffAfter(facts, last) ?? chooseChannel(facts, channels)
 }
 
 /**
@@ -113,71 +99,6 @@ function candidates(facts: TaskFacts): readonly ChannelState[] {
   return facts.channels.filter(
     ({ channel: { name } }) => !skipped.has(name) && (tied === undefined || name === tied),
   )
-}
-
-/** The first channel that is neither paused, full nor cooling down; else the shortest wait. */
-function firstOpen(facts: TaskFacts, channels: readonly ChannelState[]): NextStep {
-  const waits: Wait[] = []
-  for (const state of channels) {
-    const step = tryChannel(facts, state)
-    if (step.kind === 'call') return step
-    waits.push(step)
-  }
-  const wait = waitable(facts, waits).reduce((least, other) =>
-    other.delayMs < least.delayMs ? other : least,
-  )
-  const inLine = waits.flatMap(({ reason, channel = [] }) =>
-    reason === 'channel_full' ? channel : [],
-  )
-  return boundedWait(facts, { ...wait, ...(inLine.length === 0 ? {} : { inLine }) })
-}
-
-/** Nobody who holds a connection open waits for an operator, where a channel says itself when it is free. */
-function waitable({ sync }: TaskFacts, waits: readonly Wait[]): readonly Wait[] {
-  const timed = waits.filter(({ reason }) => reason !== 'channel_paused')
-  return sync && timed.length > 0 ? timed : waits
-}
-
-function tryChannel(
-  facts: TaskFacts,
-  state: ChannelState,
-): Wait | Extract<NextStep, { kind: 'call' }> {
-  const { channel, cooldown } = state
-  const jitterMs = (mostMs: number) => Math.ceil(facts.jitter * mostMs)
-  if (state.paused) {
-    const delayMs = pausedCheckMs(facts) + jitterMs(1_000)
-    return { kind: 'wait', delayMs, reason: 'channel_paused', channel: channel.name }
-  }
-  const behind = state.inFlight + state.ahead - channel.concurrencyMax
-  if (behind >= 0) {
-    const checkMs = Math.min(placeCheckMs * (behind + 1), placeCheckMsMax)
-    const delayMs = checkMs - jitterMs(checkMs / 4)
-    return { kind: 'wait', delayMs, reason: 'channel_full', channel: channel.name }
-  }
-  const { nowMs, jitter } = facts
-  if (cooldown === undefined || isPast(cooldown, nowMs)) return { kind: 'call', channel }
-  const admission = admit(cooldown, { nowMs, open: state.open, jitter })
-  if (admission.kind === 'admitted') return { kind: 'call', channel, cooldown: admission.next }
-  const { delayMs, reason, next } = admission
-  return { kind: 'wait', delayMs, reason, channel: channel.name, cooldown: next }
-}
-
-function pausedCheckMs({ ageMs }: TaskFacts): number {
-  return Math.min(Math.max(ageMs / 2, pausedCheckMsMin), pausedCheckMsMax)
-}
-
-/** A wait that passes the deadline is the end now; a synchronous caller does not wait long at all. */
-function boundedWait(facts: TaskFacts, wait: Wait): NextStep {
-  const leftMs = facts.deadlineMs - facts.nowMs
-  const cooldownLeftMs = (wait.cooldown?.untilMs ?? facts.nowMs) - facts.nowMs
-  if (facts.sync && wait.delayMs > syncCooldownWaitMsMax) {
-    if (wait.reason === 'channel_paused') return { kind: 'end', failure: outOfChannels(facts) }
-    return { kind: 'end', failure: waitFailure(facts, wait.channel, wait.delayMs) }
-  }
-  if (cooldownLeftMs >= leftMs) {
-    return { kind: 'end', failure: waitFailure(facts, wait.channel, cooldownLeftMs) }
-  }
-  return { ...wait, delayMs: Math.min(wait.delayMs, leftMs) }
 }
 
 /** After an unknown outcome, and while our own store keeps the inputs from us: no channel asks for it. */

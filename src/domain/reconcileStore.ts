@@ -10,7 +10,6 @@ export type OverdueTask = {
 /** A live task whose time is over. */
 export type PastEndTask = {
   readonly taskId: string
-  readonly pastHardEnd: boolean
   /** Its hard end is over by more than the given patience, and it was looked at in vain since. */
   readonly patienceOver: boolean
 }

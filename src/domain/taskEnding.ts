@@ -41,11 +41,16 @@ export function waitFailure(
   return refusedFor(facts, Math.max(waitMs, toldMs ?? 0))
 }
 
-/** How long from now each channel asked for with its last refusal. */
-function toldWaitsMs({ nowMs, past }: Facts): ReadonlyMap<string, number> {
+/** The last word of each channel. */
+function lastWords({ past }: Facts): readonly PastAttempt[] {
+  return [...new Map(past.map((attempt) => [attempt.channel, attempt])).values()]
+}
+
+/** How long from now each channel asked for with its last word. */
+function toldWaitsMs(facts: Facts): ReadonlyMap<string, number> {
   return new Map(
-    past.flatMap(({ channel, closedAtMs, retryAfterMs }) =>
-      retryAfterMs === undefined ? [] : [[channel, closedAtMs + retryAfterMs - nowMs]],
+    lastWords(facts).flatMap(({ channel, closedAtMs, retryAfterMs }) =>
+      retryAfterMs === undefined ? [] : [[channel, closedAtMs + retryAfterMs - facts.nowMs]],
     ),
   )
 }
@@ -61,8 +66,9 @@ function refusedFor(facts: Facts, retryAfterMs: number): TaskFailure {
 
 /** No channel is left for this task: what one of them may yet give goes before what none can. */
 export function outOfChannels(facts: Facts): TaskFailure {
-  if (facts.past.some(isUpstreamRefusal)) return refusalFailure(facts)
-  if (countOf(facts.past, 'exhausted') > 0) {
+  const words = lastWords(facts)
+  if (words.some(isUpstreamRefusal)) return refusalFailure(facts)
+  if (countOf(words, 'exhausted') > 0) {
     return { ...refusalFailure(facts), cause: 'exhausted' }
   }
   return { code: 'upstream_error', cause: 'operator_fault', workPossible: mayHaveWorked(facts) }

@@ -188,6 +188,19 @@ describe('the next step of a task', () => {
     })
   })
 
+  it.each([
+    ['exhausted', 'rate_limit_exceeded', 'exhausted'],
+    ['operator_fault', 'upstream_error', 'operator_fault'],
+  ] as const)('ends by the last word of its only channel: %s', (outcome, code, cause) => {
+    const channels = [state('one')]
+    const refused = past({ class: 'refused', retryAfterMs: 70_000 })
+    const closed = [refused, past({ class: outcome, reason: 'credential' })]
+    expect(nextStep(facts({ channels, past: closed }))).toEqual({
+      kind: 'end',
+      failure: { code, cause, workPossible: false },
+    })
+  })
+
   it("ends with our own fault when every channel refuses the operator's credential", () => {
     const fault = past({ class: 'operator_fault', reason: 'credential' })
     expect(nextStep(facts({ past: [fault, { ...fault, channel: 'two' }] }))).toMatchObject({

@@ -52,13 +52,12 @@ export function createPool(options: PoolOptions): Pool {
 
 /**
  * Opens so many connections at once and leaves them to the pool: what comes first finds them ready
- * instead of paying for them. Rejects as `pool.connect` does.
+ * instead of paying for them. Where the server has no more to give, fewer will do.
  */
 export async function openConnections(pool: Pool, count: number): Promise<void> {
   const opening = Array.from({ length: count }, () => pool.connect())
   const opened = await Promise.allSettled(opening)
   for (const one of opened) if (one.status === 'fulfilled') one.value.release()
-  await Promise.all(opening)
 }
 
 const int8Oid = 20

@@ -31,7 +31,7 @@ import { openTracing } from './tracing.ts'
 
 const connectionsMax = 24
 /** Enough for a burst of calls at once: it pays for no connection. */
-const connectionsMin = 12
+const connectionsMin = 8
 /** Of one start behind a submit; what takes longer is the reconciler's. */
 const startTimeoutMs = 3_000
 

@@ -19,7 +19,7 @@ import { openTracing } from './tracing.ts'
 
 const connectionsMax = 24
 /** Enough for a burst of calls at once: it pays for no connection. */
-const connectionsMin = 12
+const connectionsMin = 8
 
 /** One worker process: polls Temporal, calls upstream models, takes part in reconciling. */
 export async function startWorker(config: Config, log: Logger): Promise<RunningProcess> {

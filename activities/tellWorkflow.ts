@@ -19,12 +19,12 @@ export function createTellWorkflow(): (context: Context, text: string) => Promis
       if (info.workflowExecution === undefined) return
       const { workflowId, runId } = info.workflowExecution
       if (told.get(runId) === text) return
+      const run = client.workflow.getHandle(workflowId, runId)
+      await client.withDeadline(Date.now() + timeoutMs, () => run.signal(waitingSignalName, text))
       told.delete(runId)
       told.set(runId, text)
       const [oldest] = told.keys()
       if (oldest !== undefined && told.size > rememberedMax) told.delete(oldest)
-      const run = client.workflow.getHandle(workflowId, runId)
-      await client.withDeadline(Date.now() + timeoutMs, () => run.signal(waitingSignalName, text))
     } catch {
       // Temporal is away or busy: nobody is looking.
     }

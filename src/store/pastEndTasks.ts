@@ -11,7 +11,7 @@ export function createPastEndTasks(deps: { readonly pool: Pool }) {
   return async (limit: number, patienceMs: number): Promise<readonly PastEndTask[]> => {
     const { rows } = await deps.pool.query<PastEndTask>({
       name: 'past-end-tasks',
-      text: `select task_id as "taskId", hard_end_at <= now() as "pastHardEnd",
+      text: `select task_id as "taskId",
           hard_end_at + $2::float8 * interval '1 millisecond' <= now()
             and next_check_at > hard_end_at as "patienceOver"
         from task

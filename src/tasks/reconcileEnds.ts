@@ -70,12 +70,10 @@ async function endOne(deps: EndDeps, task: PastEndTask): Promise<'settled' | 'fa
 
 async function settleOrEnd(
   deps: EndDeps,
-  { taskId, pastHardEnd, patienceOver }: PastEndTask,
+  { taskId, patienceOver }: PastEndTask,
 ): Promise<ProduceResult> {
   try {
-    const result = await deps.produceImage({ taskId })
-    // Its worker is heard of still, and hangs: its call was to be over by now, and its answer stored.
-    return pastHardEnd && result.kind === 'wait' ? { kind: 'end', failure: hardEnd } : result
+    return await deps.produceImage({ taskId })
   } catch (error) {
     if (patienceOver && error instanceof AnswerUnknownError) {
       return { kind: 'end', failure: hardEnd }

@@ -1,38 +1,16 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-
-/** Long enough for the last bytes of a message, which let the connection serve again. */
-const lingerMsMax = 200
-
 /**
- * An answer up to the end of the first JSON object or array in it. What is said is said by then: neither
- * garbage behind it, nor a connection that breaks or never ends, takes a paid image away. Any other text
- * goes through as it is.
+ * An answer up to the end of the first JSON object or array in it; then `source` is let go of. What is
+ * said is said by then: neither garbage behind it, nor a connection that breaks or never ends, takes a
+ * paid image away. Any other text goes through as it is.
  */
 export async function* firstDocument(
   source: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
-  const chunks = source[Symbol.asyncIterator]()
   const endIn = createEndFinder()
-  try {
-    for (let step = await chunks.next(); step.done !== true; step = await chunks.next()) {
-      const end = endIn(step.value)
-      yield step.value.subarray(0, end)
-      if (end !== undefined) {
-        await Promise.race([drained(chunks), sleep(lingerMsMax, undefined, { ref: false })])
-        return
-      }
-    }
-  } finally {
-    // Not waited for: it would wait in turn for whatever the source still waits for.
-    void Promise.resolve(chunks.return?.()).catch(() => {})
-  }
-}
-
-async function drained(chunks: AsyncIterator<Uint8Array>): Promise<void> {
-  try {
-    for (;;) if ((await chunks.next()).done === true) return
-  } catch {
-    // Nothing was missing.
+  for await (const chunk of source) {
+    const end = endIn(chunk)
+    yield chunk.subarray(0, end)
+    if (end !== undefined) return
   }
 }
 

@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { noisePng } from '../support/images.ts'
@@ -16,7 +15,7 @@ const closed: End = (socket) => void socket.end()
 const reset: End = (socket) => void setTimeout(() => socket.resetAndDestroy(), 50)
 
 function message(headers: string, body: string): string {
-  return `HTTP/1.1 200 OK\r\n${headers}\r\n\r\n${body}`
+  return `${headers}\r\n\r\n${body}`
 }
 
 function packed(body: Buffer): Buffer {
@@ -34,9 +33,13 @@ function lengthOf(body: string | Buffer): string {
   return `content-length: ${Buffer.byteLength(body)}`
 }
 
-async function outcomeOf(raw: string | Buffer, end: End) {
+/** Upstreams that are told to close may say what they like. */
+type Connection = 'close' | 'keep-alive'
+
+async function outcomeOf(raw: string | Buffer, end: End, connection: Connection) {
   const { call } = await openUpstreamWorld()
   const { url, count } = await listenAnswering((_, { socket }) => {
+    socket.write(`HTTP/1.1 200 OK\r\nconnection: ${connection}\r\n`)
     socket.write(raw)
     end(socket)
   })
@@ -47,62 +50,54 @@ async function outcomeOf(raw: string | Buffer, end: End) {
 
 const page = `${goodAnswer}<!-- served by a front -->`
 
-describe('an answer that holds a whole document', () => {
-  it.each([
-    ['text behind it', message(lengthOf(page), page), held],
-    ['bytes beyond its length', message(lengthOf(goodAnswer), page), held],
-    [
-      'a length too great, then closed',
-      message(`content-length: ${bytes + 9}`, goodAnswer),
-      closed,
-    ],
-    ['a length too great, then held', message(`content-length: ${bytes + 9}`, goodAnswer), held],
-    ['no length, then held', message('x-a: b', goodAnswer), held],
-    ['no last chunk, then closed', message('transfer-encoding: chunked', chunk), closed],
-    ['no last chunk, then held', message('transfer-encoding: chunked', chunk), held],
-    ['no last chunk, then reset', message('transfer-encoding: chunked', chunk), reset],
-  ])('is not lost to %s', async (_what, raw, end) => {
-    expect(await outcomeOf(raw, end)).toMatchObject({ class: 'succeeded' })
-  })
-
-  it.each([
-    ['trailers', message('transfer-encoding: chunked', `${chunk}0\r\nx-sum: 1\r\n\r\n`), held],
-    ['no length, then closed', message('x-a: b', goodAnswer), closed],
-    [
-      'a type of its own',
-      message(`content-type: text/html\r\n${lengthOf(goodAnswer)}`, goodAnswer),
-      held,
-    ],
-  ])('is read with %s', async (_what, raw, end) => {
-    expect(await outcomeOf(raw, end)).toMatchObject({ class: 'succeeded' })
-  })
-
-  it.each<[string, (large: string) => Buffer | string]>([
-    ['is whole', (large) => message(lengthOf(large), large)],
-    ['is compressed', (large) => packed(gzipSync(large))],
-    ['lacks its last chunk', (large) => message('transfer-encoding: chunked', chunked(large))],
-  ])('and %s is not lost when its readers are behind as the upstream closes', async (_, raw) => {
-    const png = await noisePng(1200, 1200)
-    const large = raw(JSON.stringify({ created: 1, data: [{ b64_json: png.toString('base64') }] }))
-    const outcomes = await Promise.all([1, 2, 3, 4].map(() => outcomeOf(large, closed)))
-    expect(outcomes.map((outcome) => outcome.class)).toEqual(Array(4).fill('succeeded'))
-  })
-
-  it('lets the connection serve again when its last chunk comes a little later', async () => {
-    const { call } = await openUpstreamWorld()
-    const sockets = new Set<Socket>()
-    const { url } = await listenAnswering((response, { socket }) => {
-      sockets.add(socket)
-      response.write(goodAnswer)
-      setTimeout(() => response.end(), 50)
+describe.each<Connection>(['close', 'keep-alive'])(
+  'a whole document with connection: %s',
+  (connection) => {
+    it.each([
+      ['text behind it', message(lengthOf(page), page), held],
+      ['bytes beyond its length', message(lengthOf(goodAnswer), page), held],
+      [
+        'a length too great, then closed',
+        message(`content-length: ${bytes + 9}`, goodAnswer),
+        closed,
+      ],
+      ['a length too great, then held', message(`content-length: ${bytes + 9}`, goodAnswer), held],
+      ['no length, then held', message('x-a: b', goodAnswer), held],
+      ['no last chunk, then closed', message('transfer-encoding: chunked', chunk), closed],
+      ['no last chunk, then held', message('transfer-encoding: chunked', chunk), held],
+      ['no last chunk, then reset', message('transfer-encoding: chunked', chunk), reset],
+    ])('is not lost to %s', async (_what, raw, end) => {
+      expect(await outcomeOf(raw, end, connection)).toMatchObject({ class: 'succeeded' })
     })
-    for (let calls = 0; calls < 2; calls += 1) {
-      expect(await call(url, 'B')).toMatchObject({ class: 'succeeded' })
-      await sleep(20)
-    }
-    expect(sockets.size).toBe(1)
-  })
-})
+
+    it.each([
+      ['trailers', message('transfer-encoding: chunked', `${chunk}0\r\nx-sum: 1\r\n\r\n`), held],
+      ['no length, then closed', message('x-a: b', goodAnswer), closed],
+      [
+        'a type of its own',
+        message(`content-type: text/html\r\n${lengthOf(goodAnswer)}`, goodAnswer),
+        held,
+      ],
+    ])('is read with %s', async (_what, raw, end) => {
+      expect(await outcomeOf(raw, end, connection)).toMatchObject({ class: 'succeeded' })
+    })
+
+    it.each<[string, (large: string) => Buffer | string]>([
+      ['is whole', (large) => message(lengthOf(large), large)],
+      ['is compressed', (large) => packed(gzipSync(large))],
+      ['lacks its last chunk', (large) => message('transfer-encoding: chunked', chunked(large))],
+    ])('and %s is not lost when its readers are behind as the upstream closes', async (_, raw) => {
+      const png = await noisePng(1200, 1200)
+      const large = raw(
+        JSON.stringify({ created: 1, data: [{ b64_json: png.toString('base64') }] }),
+      )
+      const outcomes = await Promise.all(
+        [1, 2, 3, 4].map(() => outcomeOf(large, closed, connection)),
+      )
+      expect(outcomes.map((outcome) => outcome.class)).toEqual(Array(4).fill('succeeded'))
+    })
+  },
+)
 
 describe('an error answer that holds a whole document', () => {
   const error = { message: 'm', type: 'server_error', param: null, code: 'server_is_overloaded' }

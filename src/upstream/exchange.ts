@@ -32,6 +32,8 @@ export function exchange(
     }
     if (signal.aborted) return abort()
     signal.addEventListener('abort', abort, { once: true })
+    // A deadline lives on until it comes, and all that hangs on it.
+    const letGo = (): void => signal.removeEventListener('abort', abort)
     dispatcher.dispatch(options, {
       onRequestStart: (started) => {
         controller = started
@@ -43,8 +45,12 @@ export function exchange(
         resolve({ status, headers, body: arriving.body, failure: arriving.failure })
       },
       onResponseData: (_answering, chunk) => arriving?.push(chunk),
-      onResponseEnd: () => arriving?.end(),
+      onResponseEnd: () => {
+        letGo()
+        arriving?.end()
+      },
       onResponseError: (_answering, error) => {
+        letGo()
         if (arriving === undefined) reject(error)
         else arriving.end(error)
       },

@@ -53,8 +53,8 @@ export type SendDeps = {
  * One POST, never repeated and never redirected (design 1.7). Tells what may have been worked on from
  * what cannot have been: `not_sent` covers a failure before the first byte was handed to a connection
  * (refused, name not found, TLS, connect timeout, deadline in the queue), and a body that we ourselves
- * could not finish, which no upstream acts on since its announced length never arrived. `read` runs inside the deadline; an error of
- * its own is thrown on.
+ * could not finish, which no upstream acts on since its announced length never arrived. `read` runs
+ * inside the deadline; an error of its own is thrown on.
  */
 export async function send<Value>(
   deps: SendDeps,

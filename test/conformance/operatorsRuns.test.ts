@@ -35,7 +35,7 @@ const scenarios = {
   },
   callingTerminate: { hand: 'terminate', fault: 'delay ms=3000', begun: 1 },
   callingCancel: { hand: 'cancel', fault: 'delay ms=3000', begun: 1 },
-  callingReset: { hand: 'reset', fault: 'delay ms=4800', begun: 1 },
+  callingReset: { hand: 'reset', fault: 'delay ms=3500', begun: 1 },
   silentTerminate: { hand: 'terminate', fault: 'hang', begun: 1 },
   triedTerminate: { hand: 'terminate', fault: '500 times=2', closed: 2 },
   triedCancel: { hand: 'cancel', fault: '500 times=2', closed: 2 },

@@ -42,7 +42,7 @@ describe('an exchange', () => {
     const signal = AbortSignal.timeout(300_000)
     const { url } = await listenAnswering((response) => response.destroy())
     for (const origin of [url, nobodyListens]) {
-      await expect(exchangeWith(origin, signal)).rejects.toThrow()
+      await expect(exchangeWith(origin, signal)).rejects.toBeInstanceOf(Error)
       expect(listenersOf(signal)).toBe(0)
     }
   })

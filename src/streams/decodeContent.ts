@@ -17,20 +17,27 @@ const zstdWindowLogMax = 23
 const chunkSize = 4 * 1024
 
 /**
+ * What a coding is that stops before its end: broken, or read as far as it goes, for a reader that sees
+ * for itself whether all is there.
+ */
+export type CutOff = 'fails' | 'ends'
+
+/**
  * Undoes content codings in reverse order of their application, while the body streams. Both the bytes
  * as sent and the bytes decoded are counted against `bytesMax`: zlib's `maxOutputLength` does not hold
  * for streams (research/reliability.md section 4, Decompression). Throws `BodyError`; an error of
- * `source` must be one too, anything else is taken for a broken coding.
+ * `source` is thrown on, and with `ends` not before all that could be decoded was read.
  */
 export async function* decodeContent(
   source: AsyncIterable<Uint8Array>,
   codings: readonly ContentCoding[],
   bytesMax: number,
+  cutOff: CutOff = 'fails',
 ): AsyncGenerator<Uint8Array> {
   let content: AsyncIterable<Uint8Array> = limitBytes(source, bytesMax)
   for (const coding of codings.toReversed()) {
     // Each step is limited: in a stack, the middle may already be the bomb.
-    content = limitBytes(decodeOne(content, coding), bytesMax)
+    content = limitBytes(decodeOne(content, coding, cutOff), bytesMax)
   }
   yield* content
 }
@@ -38,20 +45,43 @@ export async function* decodeContent(
 async function* decodeOne(
   source: AsyncIterable<Uint8Array>,
   coding: ContentCoding,
+  cutOff: CutOff,
 ): AsyncGenerator<Uint8Array> {
   const chunks = source[Symbol.asyncIterator]()
   const first = await chunks.next()
   if (first.done === true) throw new BodyError({ tag: 'corrupt_coding' })
-  const decoder = createDecoder(coding, first.value)
+  const decoder = createDecoder(coding, first.value, cutOff)
+  const sent = untilFailure(startingWith(first.value, chunks))
   // Whatever fails destroys the decoder, so the reading below sees the same error.
-  void pipeline(Readable.from(startingWith(first.value, chunks)), decoder).catch(() => {})
+  void pipeline(Readable.from(sent.chunks), decoder).catch(() => {})
   try {
     for await (const chunk of decoder) yield chunk
-  } catch (error) {
-    throw error instanceof BodyError ? error : new BodyError({ tag: 'corrupt_coding' })
+  } catch {
+    throw sent.failure() ?? new BodyError({ tag: 'corrupt_coding' })
   } finally {
     decoder.destroy()
   }
+  const failure = sent.failure()
+  if (failure !== undefined) throw failure
+}
+
+type Sent = {
+  readonly chunks: AsyncIterable<Uint8Array>
+  /** Why they ended, when that was no end. */
+  readonly failure: () => Error | undefined
+}
+
+/** An error in a pipeline destroys the decoder, and with it all that it has decoded already. */
+function untilFailure(source: AsyncIterable<Uint8Array>): Sent {
+  let failure: Error | undefined
+  const chunks = async function* (): AsyncGenerator<Uint8Array> {
+    try {
+      yield* source
+    } catch (error) {
+      failure = error instanceof Error ? error : new Error('The body broke off', { cause: error })
+    }
+  }
+  return { chunks: chunks(), failure: () => failure }
 }
 
 async function* startingWith(
@@ -68,19 +98,22 @@ async function* startingWith(
   }
 }
 
-function createDecoder(coding: ContentCoding, firstBytes: Uint8Array): Duplex {
+function createDecoder(coding: ContentCoding, firstBytes: Uint8Array, cutOff: CutOff): Duplex {
+  // To finish is to insist on the end of the coding, to flush is not.
+  const ending = (flush: number) => (cutOff === 'ends' ? { finishFlush: flush } : {})
+  const { Z_SYNC_FLUSH, BROTLI_OPERATION_FLUSH, ZSTD_e_flush } = zlib.constants
+  const options = { chunkSize, ...ending(Z_SYNC_FLUSH) }
   switch (coding) {
     case 'gzip':
-      return zlib.createGunzip({ chunkSize })
+      return zlib.createGunzip(options)
     case 'deflate':
-      return startsAsZlib(firstBytes)
-        ? zlib.createInflate({ chunkSize })
-        : zlib.createInflateRaw({ chunkSize })
+      return startsAsZlib(firstBytes) ? zlib.createInflate(options) : zlib.createInflateRaw(options)
     case 'br':
-      return zlib.createBrotliDecompress({ chunkSize })
+      return zlib.createBrotliDecompress({ chunkSize, ...ending(BROTLI_OPERATION_FLUSH) })
     case 'zstd':
       return zlib.createZstdDecompress({
         chunkSize,
+        ...ending(ZSTD_e_flush),
         params: { [zlib.constants.ZSTD_d_windowLogMax]: zstdWindowLogMax },
       })
     default:

@@ -30,7 +30,7 @@ export async function* readAnswer(
     const first = await chunks.next()
     if (first.done === true) return
     const codings = codingsOf(contentEncoding, first.value)
-    yield* decodeContent(startingWith(first.value, chunks), codings, bytesMax)
+    yield* decodeContent(startingWith(first.value, chunks), codings, bytesMax, 'ends')
   } catch (error) {
     throw error instanceof BodyError ? lost(error) : error
   } finally {

@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import * as zlib from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { BodyError } from '../../src/streams/bodyError.ts'
@@ -81,6 +83,47 @@ describe('content decoding', () => {
     ['no bytes at all', ['gzip'], Buffer.alloc(0)],
   ] as const)('names a broken coding: %s', async (_what, codings, bytes) => {
     expect(await failureOf(bytes, codings)).toEqual({ tag: 'corrupt_coding' })
+  })
+
+  const noise = Buffer.from(randomBytes(mebibyte).toString('base64'))
+  const encoders = {
+    gzip: zlib.gzipSync,
+    deflate: zlib.deflateSync,
+    br: (bytes: Buffer) =>
+      zlib.brotliCompressSync(bytes, { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 1 } }),
+    zstd: zlib.zstdCompressSync,
+  }
+  const coded = (['gzip', 'deflate', 'br', 'zstd'] as const).map(
+    (coding) => [coding, encoders[coding](noise)] as const,
+  )
+
+  it.each(coded)('of %s gives all that came before its source failed', async (coding, bytes) => {
+    async function* broken(): AsyncGenerator<Uint8Array> {
+      yield* streamOf(cutAt(bytes, [100_000, 500_000]))
+      throw new BodyError({ tag: 'interrupted' })
+    }
+    for (const cutOff of ['fails', 'ends'] as const) {
+      const chunks: Uint8Array[] = []
+      const reading = (async () => {
+        for await (const chunk of decodeContent(broken(), [coding], 2 * mebibyte, cutOff)) {
+          chunks.push(chunk)
+          // A reader that is behind when the source fails.
+          if (chunks.length % 20 === 0) await sleep(1)
+        }
+      })()
+      await expect(reading).rejects.toMatchObject({ failure: { tag: 'interrupted' } })
+      expect(Buffer.concat(chunks).equals(noise)).toBe(true)
+    }
+  })
+
+  it.each(coded)('reads %s that stops before its end as far as it is told to', async (...given) => {
+    const [coding, bytes] = given
+    const cut = bytes.subarray(0, -10)
+    expect(await failureOf(cut, [coding], 2 * mebibyte)).toEqual({ tag: 'corrupt_coding' })
+    const source = streamOf(cutAt(cut, [1000]))
+    const read = await collect(decodeContent(source, [coding], 2 * mebibyte, 'ends'))
+    expect(read.length).toBeGreaterThan(mebibyte)
+    expect(noise.subarray(0, read.length).equals(read)).toBe(true)
   })
 
   it('passes on the failure of its source', async () => {

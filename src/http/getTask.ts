@@ -11,7 +11,7 @@ import { requestedTask } from './requestedTask.ts'
 import { sendJson } from './sendJson.ts'
 
 /** A poll is to be quick: a blob store that takes longer is not waited for. */
-const resultReadMsMax = 1_000
+const resultReadMsMax = 1_500
 
 /** Spec, GET task lookup; identical under `/v1/task/{task_id}` and `/v1/tasks/{task_id}`. */
 export function getTask(parts: ApiParts): AccountHandler {

@@ -39,8 +39,8 @@ export type RunningWorker = {
 const cachedWorkflowsMax = 1_000
 const workflowSlots = 40
 const recordSlots = 20
-/** Enough for the four partitions a queue has by default, and for bursts. */
-const pollers = 8
+/** Whoever finds a poller waiting is handed over at once; whoever does not is written down and read again. */
+const pollers = 24
 /** Beats are rare and decide about a paid call: none is held back by more than this. */
 const heartbeatThrottle = '1 s'
 /** After the grace time: a call that has not ended by then is given up with its slot. */

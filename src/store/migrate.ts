@@ -15,7 +15,7 @@ const fileNamePattern = /^(\d{6})\.sql$/
 /** Any fixed number: who migrates holds this advisory lock. */
 const advisoryLock = 4_711_001
 /** The command line is to tell of an unreachable part within 5 s, of which starting takes a share. */
-const connectTimeoutMs = 3_000
+const connectTimeoutMs = 2_000
 /** Others migrating the same database at once are waited for. */
 const lockTimeoutMs = 120_000
 const statementTimeoutMs = 600_000

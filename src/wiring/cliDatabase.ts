@@ -3,7 +3,7 @@ import { Refusal } from '../cli/refusal.ts'
 import type { Config } from '../config.ts'
 
 /** An unreachable part is to be told of within 5 s. */
-const connectTimeoutMs = 3_000
+const connectTimeoutMs = 2_000
 const connectionsMax = 4
 /** For the one statement that reads the whole ledger. */
 const patientTimeoutMs = 600_000

@@ -11,7 +11,7 @@ async function connect(config: Config, address: string): Promise<Temporal> {
 }
 
 /** An unreachable part is to be told of within 5 s, of which loading takes a share. */
-const reachTimeoutMs = 3_000
+const reachTimeoutMs = 2_000
 
 /** Namespace retention and search attributes; without TEMPORAL_ADDRESS nothing, and `undefined`. */
 export async function migrateTemporal(config: Config): Promise<MigrateReport['temporal']> {

@@ -21,8 +21,6 @@ export type ApiDeps = {
   readonly observe?: (seen: Observation) => void
   /** Errors that are bugs or outages, with what a log needs to find the request. Must not throw. */
   readonly reportError?: (error: unknown, request: ReportedRequest) => void
-  /** A lookup that was answered without `result`: the blob store could not give it. Must not throw. */
-  readonly reportNoResult?: (error: unknown, request: ReportedRequest & { taskId: string }) => void
 }
 
 export type ApiConfig = {

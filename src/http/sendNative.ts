@@ -16,11 +16,11 @@ export async function sendNative(
   parts: ApiParts,
   task: TaskView,
 ): Promise<void> {
-  const meta = await parts.tasks.answer(task)
-  if (meta === undefined || task.asset === undefined) throw lost(context, task, 'meta.json')
+  const native = await parts.tasks.native(task)
+  if (native === undefined || task.asset === undefined) throw lost(context, task, 'answer')
   const image = await parts.blobs.read(answerImageKey(task.asset.answerId))
   if (image === undefined) throw lost(context, task, 'image')
-  const { before, after } = splitAtImage(meta.native)
+  const { before, after } = splitAtImage(native)
   const [head, tail] = [Buffer.from(before), Buffer.from(after)]
   await sendStream(context, {
     status: 200,

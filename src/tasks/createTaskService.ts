@@ -10,7 +10,6 @@ import { createAuthenticate } from './authenticate.ts'
 import { createAwaitEnd } from './awaitEnd.ts'
 import { readAnswerMeta } from './readAnswerMeta.ts'
 import type { Pepper } from './secretHash.ts'
-import { createSparingWithin } from './sparingWithin.ts'
 import type { TaskService } from './taskService.ts'
 
 export type TaskServiceDeps = Omit<AcceptTaskDeps, 'store'> & {
@@ -26,7 +25,6 @@ export type TaskServiceDeps = Omit<AcceptTaskDeps, 'store'> & {
 /** What Darkroom does for its HTTP callers, put together from its parts. */
 export function createTaskService(deps: TaskServiceDeps): TaskService {
   const { store, blobs } = deps
-  const soon = createSparingWithin()
   return {
     authenticate: createAuthenticate(deps),
     openUpload: async () => {
@@ -43,10 +41,13 @@ export function createTaskService(deps: TaskServiceDeps): TaskService {
     live: deps.live,
     awaitEnd: createAwaitEnd(deps),
     cancel: deps.attempts.cancelTask,
-    answer: async ({ asset, expiresAtMs, nowMs }, limitMs) => {
+    native: async ({ taskId, asset, expiresAtMs, nowMs }) => {
       if (asset === undefined || expiresAtMs === undefined || expiresAtMs <= nowMs) return undefined
-      if (limitMs === undefined) return readAnswerMeta(blobs, asset.answerId)
-      return readAnswerMeta(blobs, asset.answerId, (ask) => soon(limitMs, ask))
+      const written = await store.readNativeResponse(taskId)
+      if (written !== undefined) return written
+      // Published by the version before, which kept it in the blob store alone.
+      const meta = await readAnswerMeta(blobs, asset.answerId)
+      return meta?.native
     },
     nativeRefusal: store.readNativeRefusal,
   }

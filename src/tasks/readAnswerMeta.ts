@@ -21,21 +21,17 @@ export class AnswerUnknownError extends Error {
 /** A store that takes longer counts as one that cannot answer; it may have no bound of its own. */
 const readMsMax = 10_000
 
-/** Gives up on a question that takes too long. */
-type Bound = <Value>(ask: () => Promise<Value>) => Promise<Value>
-
 /**
  * The commit mark of a stored answer; `undefined` when nothing was stored. We wrote it ourselves and
  * create-only, so its shape is trusted once its version is known. Throws `AnswerUnknownError` when
- * the store cannot answer as soon as `bound` wants it.
+ * the store cannot answer in time.
  */
 export async function readAnswerMeta(
   blobs: BlobStore,
   answerId: string,
-  bound: Bound = (ask) => within(readMsMax, ask),
 ): Promise<AnswerMeta | undefined> {
   try {
-    return await bound(() => readMeta(blobs, answerId))
+    return await within(readMsMax, () => readMeta(blobs, answerId))
   } catch (error) {
     throw new AnswerUnknownError(error)
   }

@@ -1,9 +1,9 @@
-import type { AnswerMeta } from '../domain/answerMeta.ts'
 import type { Caller } from '../domain/caller.ts'
 import type { ImageRequest, JsonObject } from '../domain/imageRequest.ts'
 import type { RequestFailure } from '../domain/requestFailure.ts'
 import type { Result } from '../domain/result.ts'
 import type { LiveStatus, TaskView } from '../domain/taskState.ts'
+import type { NativeResponse } from '../domain/upstreamOutcome.ts'
 
 /** What this request's client calls the two fields that a model's capabilities may forbid. */
 export type ParamNames = { readonly size: string; readonly aspectRatio: string }
@@ -50,12 +50,8 @@ export type TaskService = {
   readonly awaitEnd: (taskId: string, signal: AbortSignal) => Promise<TaskView>
   /** One compare-and-set: false when a call is under way or may have done work (design 1.11). */
   readonly cancel: (taskId: string) => Promise<boolean>
-  /**
-   * The stored answer of a succeeded task, while it is kept. Rejects when the blob store fails, or takes
-   * longer than some seconds. With `limitMs`, whoever asks can do without: rejects after that time, and at
-   * once while the store is left alone after a silence.
-   */
-  readonly answer: (task: TaskView, limitMs?: number) => Promise<AnswerMeta | undefined>
+  /** The native response around the image of a succeeded task, while that is kept. */
+  readonly native: (task: TaskView) => Promise<NativeResponse | undefined>
   /** Family A: the model's own refusal (a native 200), for synchronous v1beta callers. */
   readonly nativeRefusal: (taskId: string) => Promise<JsonObject | undefined>
 }

@@ -177,8 +177,6 @@ function apiDepsOf(
     observe,
     reportError: (error, { requestId, route }) =>
       log.error('request failed unexpectedly', { requestId, route, error }),
-    reportNoResult: (error, { requestId, route, taskId }) =>
-      log.warn('lookup answered without result', { requestId, route, taskId, error }),
   }
 }
 

@@ -101,6 +101,8 @@ describe('a result past its retention', () => {
         (await uploadsOf(taskId)).length === 0 ? true : undefined,
       ),
     ).toBe(true)
+    const kept = 'select 1 from task where task_id = $1 and native_response is not null'
+    expect((await service.pool.query(kept, [taskId])).rowCount).toBe(0)
   })
 
   it('is no expiry for a failed task: its record stays as it is', async () => {

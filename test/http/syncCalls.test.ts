@@ -135,7 +135,7 @@ describe('a synchronous call', () => {
   ])(
     'says not to retry, and where the image is, when it cannot be read once charged: %s',
     async (_what, headers) => {
-      api.tasks.answerFault = 'fails'
+      api.tasks.nativeFault = 'fails'
       const [response, taskId] = await Promise.all([
         api.postJson(path, body, headers),
         nextTask().then(async (taskId) => {
@@ -143,7 +143,7 @@ describe('a synchronous call', () => {
           return taskId
         }),
       ])
-      api.tasks.answerFault = undefined
+      api.tasks.nativeFault = undefined
       expect(response.status).toBe(500)
       expect(errorResponse.parse(await response.json()).error.code).toBe('internal_error')
       expect(response.headers.get('x-should-retry')).toBe('false')
@@ -203,11 +203,11 @@ describe('a key whose image has expired', () => {
 
 describe('an image that is lost before its time', () => {
   afterEach(() => {
-    api.tasks.answerFault = undefined
+    api.tasks.nativeFault = undefined
   })
 
   const losses: readonly (readonly [string, () => void])[] = [
-    ['its meta.json', () => void (api.tasks.answerFault = 'is missing')],
+    ['its answer', () => void (api.tasks.nativeFault = 'is missing')],
     ['its bytes', () => api.blobs.content.clear()],
   ]
 

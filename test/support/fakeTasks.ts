@@ -1,4 +1,3 @@
-import type { AnswerMeta } from '../../src/domain/answerMeta.ts'
 import { answerImageKey } from '../../src/domain/answerMeta.ts'
 import type { BlobStore } from '../../src/domain/blobStore.ts'
 import { canonicalRequest } from '../../src/domain/canonicalRequest.ts'
@@ -7,8 +6,8 @@ import type { RequestFailure } from '../../src/domain/requestFailure.ts'
 import { fail, succeed } from '../../src/domain/result.ts'
 import { publicStatus } from '../../src/domain/taskRecord.ts'
 import type { LiveStatus, TaskView } from '../../src/domain/taskState.ts'
+import type { NativeResponse } from '../../src/domain/upstreamOutcome.ts'
 import type { AcceptInput, TaskService } from '../../src/tasks/taskService.ts'
-import { within } from '../../src/tasks/within.ts'
 import { redPixelPng } from './images.ts'
 import { streamOf } from './byteStreams.ts'
 
@@ -26,16 +25,16 @@ export type FakeTasks = {
   refuseNext: RequestFailure | undefined
   /** The next `accept` throws. */
   breakNext: boolean
-  /** What `answer` does instead of answering. */
-  answerFault: 'fails' | 'hangs' | 'is missing' | undefined
+  /** What `native` does instead of answering. */
+  nativeFault: 'fails' | 'is missing' | undefined
   live: LiveStatus | undefined
   refusal: JsonObject | undefined
   readonly change: (taskId: string, changed: Partial<TaskView>) => void
-  readonly succeed: (taskId: string, native?: AnswerMeta['native']) => Promise<void>
+  readonly succeed: (taskId: string, native?: NativeResponse) => Promise<void>
   readonly newestId: () => string
 }
 
-export const familyBNative: AnswerMeta['native'] = {
+export const familyBNative: NativeResponse = {
   response: { created: 5, data: [{ b64_json: '' }], size: '1024x1024' },
   imagePath: ['data', 0, 'b64_json'],
 }
@@ -43,7 +42,7 @@ export const familyBNative: AnswerMeta['native'] = {
 /** Secrets `sk-a` and `sk-b` belong to two accounts. */
 export function createFakeTasks(blobs: BlobStore): FakeTasks {
   const tasks = new Map<string, TaskView>()
-  const answers = new Map<string, AnswerMeta>()
+  const natives = new Map<string, NativeResponse>()
   const keys = new Map<string, { readonly taskId: string; readonly request: string }>()
   const woken = new Set<() => void>()
   let count = 0
@@ -100,13 +99,11 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
       fake.cancelled.push(taskId)
       return true
     },
-    answer: (task, limitMs = 10_000) =>
-      within(limitMs, async () => {
-        if (fake.answerFault === 'fails') throw new Error('disk is gone')
-        if (fake.answerFault === 'hangs') await new Promise(() => {})
-        if (fake.answerFault === 'is missing') return undefined
-        return publicStatus(task) === 'succeeded' ? answers.get(task.taskId) : undefined
-      }),
+    native: async (task) => {
+      if (fake.nativeFault === 'fails') throw new Error('database is gone')
+      if (fake.nativeFault === 'is missing') return undefined
+      return publicStatus(task) === 'succeeded' ? natives.get(task.taskId) : undefined
+    },
     nativeRefusal: async () => fake.refusal,
   }
 
@@ -122,8 +119,7 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
     const answerId = `an${taskId.slice(5)}`
     const key = answerImageKey(answerId)
     const { bytes, sha256 } = await blobs.put(key, streamOf([redPixelPng]), {})
-    const image = { mimeType: 'image/png', bytes, sha256, width: 1, height: 1 } as const
-    answers.set(taskId, { version: 1, taskId, attempt: 1, image, native })
+    natives.set(taskId, native)
     change(taskId, {
       status: 'succeeded',
       completedAtMs: 1_700_000_060_000,
@@ -141,7 +137,7 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
     openUploads: new Set(),
     refuseNext: undefined,
     breakNext: false,
-    answerFault: undefined,
+    nativeFault: undefined,
     live: undefined,
     refusal: undefined,
     change,

@@ -39,7 +39,9 @@ async function* chunks(bytes: Uint8Array) {
 
 function metaOf(taskId: string): AnswerMeta {
   const image = { mimeType: 'image/png', bytes: 3, sha256: 'ab', width: 1, height: 1 } as const
-  return { version: 1, taskId, attempt: 1, image, native: { response: {}, imagePath: [] } }
+  const response = { created: 5, data: [{ b64_json: '' }], note: '\u0000 \ud800' }
+  const native = { response, imagePath: ['data', 0, 'b64_json'] }
+  return { version: 1, taskId, attempt: 1, image, native }
 }
 
 async function serviceWith(meta: AnswerMeta, blobs: BlobStore = blobsWith(meta)) {
@@ -97,21 +99,28 @@ describe('read', () => {
       asset: { answerId, mimeType: 'image/png', bytes: 3, sha256: 'ab' },
     })
     expect((read.value.expiresAtMs ?? 0) - (read.value.completedAtMs ?? 0)).toBe(86_400_000)
-    expect(await service.answer(read.value)).toEqual(meta)
+    expect(await service.native(read.value)).toEqual(meta.native)
     const late = { ...read.value, nowMs: (read.value.expiresAtMs ?? 0) + 1 }
-    expect(await service.answer(late)).toBeUndefined()
+    expect(await service.native(late)).toBeUndefined()
   })
 
-  it('does not wait for a blob store that never answers, nor ask it anew at each lookup', async () => {
+  it('needs no blob store for the native response of a task that has ended', async () => {
     const { taskId, accountId, meta } = await succeededTask()
-    const ask = vi.fn<BlobStore['read']>(() => new Promise<never>(() => {}))
+    const ask = vi.fn<BlobStore['read']>(() => Promise.reject(new Error('the disk is gone')))
     const service = await serviceWith(meta, { ...blobsWith(meta), read: ask })
     const read = await service.read(callerOf(accountId), taskId)
     if (!read.ok) throw new Error(read.failure.tag)
-    for (let lookups = 0; lookups < 5; lookups += 1) {
-      await expect(service.answer(read.value, 50)).rejects.toThrow('could not say')
-    }
-    expect(ask).toHaveBeenCalledOnce()
+    expect(await service.native(read.value)).toEqual(meta.native)
+    expect(ask).not.toHaveBeenCalled()
+  })
+
+  it('finds the native response that an older version left in the blob store alone', async () => {
+    const { taskId, accountId, meta } = await succeededTask()
+    await database.pool.query('update task set native_response = null where task_id = $1', [taskId])
+    const service = await serviceWith(meta)
+    const read = await service.read(callerOf(accountId), taskId)
+    if (!read.ok) throw new Error(read.failure.tag)
+    expect(await service.native(read.value)).toEqual(meta.native)
   })
 
   it('gives back the native refusal of a task that has one', async () => {

@@ -82,7 +82,8 @@ function* historyOf({ tag, seen }: ChaosRequest): Generator<string> {
 }
 
 function* sameEnd(tag: string, before: TaskRecord, after: TaskRecord): Generator<string> {
-  if (JSON.stringify(before) !== JSON.stringify(after)) yield `D4: the end of ${tag} changed`
+  const [was, is] = [JSON.stringify(before), JSON.stringify(after)]
+  if (was !== is) yield `D4: the end of ${tag} changed from ${was} to ${is}`
 }
 
 /** U1, U2: no more calls than allowed, each within an attempt that the gate let through. */

@@ -18,7 +18,13 @@ export function checkFormType(header: string | undefined): RequestFailure | unde
   if (!/^multipart\/form-data\s*(?:;|$)/i.test(text)) {
     return unsupported('must be multipart/form-data')
   }
-  return /;\s*boundary\s*=\s*(?:"[^"]+"|[^\s;"]+)/i.test(text) ? undefined : unusableBoundary
+  return boundaryOf(text) === undefined ? unusableBoundary : undefined
+}
+
+/** The boundary that a content type names; `undefined` when there is none. */
+export function boundaryOf(contentType: string): string | undefined {
+  const found = /;\s*boundary\s*=\s*(?:"([^"]+)"|([^\s;"]+))/i.exec(contentType)
+  return found?.[1] ?? found?.[2]
 }
 
 function unsupported(what: string): RequestFailure {

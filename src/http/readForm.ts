@@ -5,8 +5,11 @@ import { invalidRequest } from '../domain/requestFailure.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import { IntakeAbandonedError } from '../streams/diversion.ts'
+import { unreadable } from './bodyFailure.ts'
+import type { DelimiterCounter } from './delimiterCounter.ts'
+import { createDelimiterCounter } from './delimiterCounter.ts'
 import { createFormParser } from './formIntake.ts'
-import { unusableBoundary } from './mediaType.ts'
+import { boundaryOf, unusableBoundary } from './mediaType.ts'
 
 export type EditsForm = {
   readonly fields: Readonly<Record<string, string>>
@@ -40,10 +43,14 @@ export async function readForm(
     },
     refuse: stopped.resolve,
   })
-  if (parser === undefined) return fail(unusableBoundary)
+  const boundary = boundaryOf(contentType)
+  if (parser === undefined || boundary === undefined) return fail(unusableBoundary)
+  const delimiters = createDelimiterCounter(boundary)
   try {
-    const failure = await feed(content, parser, stopped.promise)
+    const failure = await feed(seenBy(delimiters, content), parser, stopped.promise)
     if (failure !== undefined) return fail(failure)
+    const toldOf = fields.size + (taking === undefined ? 0 : 1)
+    if (delimiters.count() !== toldOf + 1) return fail(unreadable(strayPart))
     const image = await taking
     return succeed({
       fields: Object.fromEntries(fields),
@@ -53,6 +60,19 @@ export async function readForm(
     abandon?.()
     await taking?.catch(() => {})
     parser.destroy()
+  }
+}
+
+const strayPart =
+  'Each part of the form must be form-data with a name, behind a line of the boundary alone.'
+
+async function* seenBy(
+  delimiters: DelimiterCounter,
+  content: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  for await (const chunk of content) {
+    delimiters.see(chunk)
+    yield chunk
   }
 }
 

@@ -1,4 +1,3 @@
-import type { Duplex } from 'node:stream'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import * as zlib from 'node:zlib'
@@ -53,7 +52,7 @@ async function* decodeOne(
   const decoder = createDecoder(coding, first.value, cutOff)
   const sent = untilFailure(startingWith(first.value, chunks))
   // Whatever fails destroys the decoder, so the reading below sees the same error.
-  void pipeline(Readable.from(sent.chunks), decoder).catch(() => {})
+  const written = pipeline(Readable.from(sent.chunks), decoder).catch(() => {})
   try {
     for await (const chunk of decoder) yield chunk
   } catch {
@@ -61,12 +60,19 @@ async function* decodeOne(
   } finally {
     decoder.destroy()
   }
+  // A decoder that has seen its end passes over what follows. Only that of gzip minds it: another member.
+  const restMatters = cutOff === 'fails' && coding !== 'gzip'
+  if (restMatters) await written
   const failure = sent.failure()
   if (failure !== undefined) throw failure
+  if (restMatters && decoder.bytesWritten < sent.bytes()) {
+    throw new BodyError({ tag: 'corrupt_coding' })
+  }
 }
 
 type Sent = {
   readonly chunks: AsyncIterable<Uint8Array>
+  readonly bytes: () => number
   /** Why they ended, when that was no end. */
   readonly failure: () => Error | undefined
 }
@@ -74,14 +80,18 @@ type Sent = {
 /** An error in a pipeline destroys the decoder, and with it all that it has decoded already. */
 function untilFailure(source: AsyncIterable<Uint8Array>): Sent {
   let failure: Error | undefined
+  let bytes = 0
   const chunks = async function* (): AsyncGenerator<Uint8Array> {
     try {
-      yield* source
+      for await (const chunk of source) {
+        bytes += chunk.length
+        yield chunk
+      }
     } catch (error) {
       failure = error instanceof Error ? error : new Error('The body broke off', { cause: error })
     }
   }
-  return { chunks: chunks(), failure: () => failure }
+  return { chunks: chunks(), bytes: () => bytes, failure: () => failure }
 }
 
 async function* startingWith(
@@ -98,7 +108,7 @@ async function* startingWith(
   }
 }
 
-function createDecoder(coding: ContentCoding, firstBytes: Uint8Array, cutOff: CutOff): Duplex {
+function createDecoder(coding: ContentCoding, firstBytes: Uint8Array, cutOff: CutOff): Decoder {
   // To finish is to insist on the end of the coding, to flush is not.
   const ending = (flush: number) => (cutOff === 'ends' ? { finishFlush: flush } : {})
   const { Z_SYNC_FLUSH, BROTLI_OPERATION_FLUSH, ZSTD_e_flush } = zlib.constants
@@ -120,6 +130,13 @@ function createDecoder(coding: ContentCoding, firstBytes: Uint8Array, cutOff: Cu
       return assertNever(coding)
   }
 }
+
+type Decoder =
+  | zlib.Gunzip
+  | zlib.Inflate
+  | zlib.InflateRaw
+  | zlib.BrotliDecompress
+  | zlib.ZstdDecompress
 
 /** `deflate` means the zlib format (RFC 9110 section 8.4.1.2); some clients send the bare stream. */
 function startsAsZlib(bytes: Uint8Array): boolean {

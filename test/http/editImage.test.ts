@@ -13,6 +13,7 @@ beforeAll(async () => {
 afterAll(() => api.close())
 
 const path = '/v1/images/edits'
+const named = 'Content-Disposition: form-data; name="n"'
 const model: FormPart = { name: 'model', value: 'familyb-image-2-web' }
 const prompt: FormPart = { name: 'prompt', value: 'a lighthouse, größer' }
 const image: FormPart = { name: 'image', filename: 'a.png', type: 'image/png', value: redPixelPng }
@@ -139,6 +140,34 @@ describe('an edits form', () => {
     expect(await errorOf(response)).toMatchObject({ code, param })
     expect(api.tasks.openUploads.size).toBe(0)
     expect(api.blobs.content.size).toBe(before)
+  })
+
+  const stray = [
+    ['without a disposition', 'X-Other: y'],
+    ['attached', 'Content-Disposition: attachment; name="n"'],
+    ['with a line break in its name', 'Content-Disposition: form-data; name="n\nm"'],
+  ] as const
+  it.each([
+    ...stray.map(([what, head]) => [`a part ${what}`, `\r\n${head}\r\n\r\n2\r\n`] as const),
+    ['a boundary line with a blank', ` \r\n${named}\r\n\r\n2\r\n`],
+    ['a longer boundary line', `junk\r\n${named}\r\n\r\n2\r\n`],
+    ['a part that is only its head', `\r\n${named}\r\n`],
+  ] as const)('is not read past what would be dropped: %s', async (_what, part) => {
+    const whole = formBody([model, prompt, image])
+    const boundary = whole.subarray(0, whole.indexOf('\r\n'))
+    for (const body of [
+      Buffer.concat([boundary, Buffer.from(part), whole]),
+      Buffer.concat([whole.subarray(0, -4), Buffer.from(part), boundary, Buffer.from('--\r\n')]),
+    ]) {
+      const response = await api.send(path, {
+        method: 'POST',
+        body: new Uint8Array(body),
+        headers: { 'Content-Type': formType },
+      })
+      expect(response.status).toBe(400)
+      expect(await errorOf(response)).toMatchObject({ code: 'read_request_body_failed' })
+    }
+    expect(api.tasks.openUploads.size).toBe(0)
   })
 
   it.each([

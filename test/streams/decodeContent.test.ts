@@ -21,6 +21,10 @@ async function failureOf(bytes: Uint8Array, codings: readonly ContentCoding[], b
   return error.failure
 }
 
+function behind(coded: Buffer): Buffer {
+  return Buffer.concat([coded, Buffer.from('more')])
+}
+
 describe('content decoding', () => {
   it.each([
     ['nothing', [], text],
@@ -81,6 +85,11 @@ describe('content decoding', () => {
     ['a flipped byte', ['br'], Buffer.concat([Buffer.from([0xff]), zlib.brotliCompressSync(text)])],
     ['the end of zstd missing', ['zstd'], zlib.zstdCompressSync(text).subarray(0, -3)],
     ['no bytes at all', ['gzip'], Buffer.alloc(0)],
+    ['something behind gzip', ['gzip'], behind(zlib.gzipSync(text))],
+    ['something behind deflate', ['deflate'], behind(zlib.deflateSync(text))],
+    ['something behind bare deflate', ['deflate'], behind(zlib.deflateRawSync(text))],
+    ['something behind br', ['br'], behind(zlib.brotliCompressSync(text))],
+    ['something behind zstd', ['zstd'], behind(zlib.zstdCompressSync(text))],
   ] as const)('names a broken coding: %s', async (_what, codings, bytes) => {
     expect(await failureOf(bytes, codings)).toEqual({ tag: 'corrupt_coding' })
   })

@@ -55,13 +55,12 @@ export function failureOfJson(failure: JsonIntakeFailure): RequestFailure {
       return invalidJson('The request body has too many values.')
     case 'text_too_long':
       return { tag: 'body_too_large', limitBytes: failure.limitBytes }
-    case 'diverted_total_too_large':
-      return invalidImage(null, `The images are larger than ${failure.limitBytes} bytes together.`)
     case 'duplicate_key':
     case 'number_out_of_range':
     case 'unstorable_text':
     case 'invalid_base64':
     case 'diverted_too_large':
+    case 'diverted_total_too_large':
     case 'too_many_diverted':
       return failureOfValue(failure, paramPath(failure.path))
     default:
@@ -73,6 +72,7 @@ function failureOfValue(
   failure: Extract<JsonIntakeFailure, { path: unknown }>,
   param: string,
 ): RequestFailure {
+  const list = paramPath(failure.path.slice(0, 1))
   switch (failure.tag) {
     case 'duplicate_key':
       return invalidJson('The request body has a field twice.', param)
@@ -87,10 +87,12 @@ function failureOfValue(
         param,
         `Invalid image in '${param}': it is larger than ${failure.limitBytes} bytes.`,
       )
-    case 'too_many_diverted': {
-      const list = paramPath(failure.path.slice(0, 1))
-      return invalidValue(list, `at most ${failure.limit} images`)
+    case 'diverted_total_too_large': {
+      const { limitBytes } = failure
+      return invalidImage(list, `The images are larger than ${limitBytes} bytes together.`)
     }
+    case 'too_many_diverted':
+      return invalidValue(list, `at most ${failure.limit} images`)
     default:
       return assertNever(failure)
   }
@@ -104,6 +106,6 @@ function invalidValue(param: string, what: string): RequestFailure {
   return invalidRequest('invalid_value', param, `Invalid value for '${param}': ${what}.`)
 }
 
-function invalidImage(param: string | null, message: string): RequestFailure {
+function invalidImage(param: string, message: string): RequestFailure {
   return invalidRequest('invalid_image', param, message)
 }

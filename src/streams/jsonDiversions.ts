@@ -66,7 +66,7 @@ export function createJsonDiversions<Taken>(
     if (problem === 'invalid_base64') return { tag: 'invalid_base64', path }
     return divertedBytesMax <= bytesLeft
       ? { tag: 'diverted_too_large', path, limitBytes: divertedBytesMax }
-      : { tag: 'diverted_total_too_large', limitBytes: divertedTotalBytesMax }
+      : { tag: 'diverted_total_too_large', path, limitBytes: divertedTotalBytesMax }
   }
 
   async function flush(): Promise<JsonIntakeFailure | undefined> {

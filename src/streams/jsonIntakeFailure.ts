@@ -18,5 +18,10 @@ export type JsonIntakeFailure =
   | { readonly tag: 'text_too_long'; readonly limitBytes: number }
   | { readonly tag: 'invalid_base64'; readonly path: JsonPath }
   | { readonly tag: 'diverted_too_large'; readonly path: JsonPath; readonly limitBytes: number }
-  | { readonly tag: 'diverted_total_too_large'; readonly limitBytes: number }
+  /** The path is of the value that was too much. */
+  | {
+      readonly tag: 'diverted_total_too_large'
+      readonly path: JsonPath
+      readonly limitBytes: number
+    }
   | { readonly tag: 'too_many_diverted'; readonly path: JsonPath; readonly limit: number }

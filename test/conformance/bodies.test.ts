@@ -104,15 +104,19 @@ describe('memory of the API', () => {
   })
 })
 
+const refusedAt = (param: string) => ({ error: { code: 'invalid_image', param } })
+
 describe('an edit', () => {
   it.each([
-    ['one of 20 MiB', [20 * mebibyte], 202],
-    ['one of 20 MiB and a byte', [20 * mebibyte + 1], 400],
-    ['four of 64 MiB and a byte', [...Array<number>(3).fill(20 * mebibyte), 4 * mebibyte + 1], 400],
-  ])('is taken or refused to the byte: %s', async (_what, sizes, status) => {
+    ['one of 20 MiB', [20], 0, { status: 'queued' }],
+    ['one of 20 MiB and a byte', [20], 1, refusedAt('input_images[0].data')],
+    ['four of 64 MiB and a byte', [20, 20, 20, 4], 1, refusedAt('input_images')],
+  ])('is taken or refused to the byte: %s', async (_what, mebibytes, more, answer) => {
+    const sizes = mebibytes.map(
+      (size, i) => size * mebibyte + (i + 1 < mebibytes.length ? 0 : more),
+    )
     const posted = await post(largeEdit(sizes.map((bytes, i) => paddedPng(bytes, i))))
-    expect(posted.status).toBe(status)
-    expect(status === 202 || codeOf(posted.body) === 'invalid_image').toBe(true)
+    expect(JSON.parse(posted.body)).toMatchObject(answer)
   })
 })
 

@@ -208,6 +208,7 @@ describe('a diverted string', () => {
     expect(await read(`[{${bytes(1000)}},{${bytes(500)}}]`)).toMatchObject({ ok: true })
     expect(await failureOf(`[{${bytes(1000)}},{${bytes(501)}}]`)).toEqual({
       tag: 'diverted_total_too_large',
+      path: [1, 'data'],
       limitBytes: 1500,
     })
     expect(await failureOf('[{"data":""},{"data":""},{"data":""},{"data":""}]')).toEqual({

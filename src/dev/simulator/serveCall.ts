@@ -71,7 +71,9 @@ export async function serveCall(
     await answer(exchange, deps)
     if (!gone.signal.aborted) await once(gone.signal, 'abort')
   } catch (error) {
-    if (!gone.signal.aborted && !request.destroyed) reportBug(exchange, error)
+    // A request that was read to its end is destroyed, too.
+    const cutOff = request.destroyed && !request.complete
+    if (!gone.signal.aborted && !cutOff) reportBug(exchange, error)
   } finally {
     call.status = response.headersSent ? response.statusCode : null
     call.clientAborted = !response.writableFinished && !brokenByUs && !deps.closing()

@@ -31,8 +31,20 @@ const charactersMax = 600
 const shrinkStep = 0.82
 const shrinksMax = 12
 
-/** Draws white text, wrapped, as large as it fits into the box. Empty text draws nothing: null. */
+/**
+ * Draws white text, wrapped, as large as it fits into the box. Empty text draws nothing: null. The same
+ * of text without ink (blanks of no width, marks of direction), which only the font can tell.
+ */
 export async function drawText(text: string, box: TextBox): Promise<TextLayer | null> {
+  try {
+    return await drawInk(text, box)
+  } catch (error) {
+    if (error instanceof Error && error.message.includes('no text to render')) return null
+    throw error
+  }
+}
+
+async function drawInk(text: string, box: TextBox): Promise<TextLayer | null> {
   let shown = legible(text)
   if (shown === '') return null
   let font = Math.min(box.fontMax, fittingFont(shown, box))

@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { errors } from 'undici'
 import { AnswerLostError, readAnswer } from './answerBody.ts'
+import { startCallDeadline } from './callDeadline.ts'
 import { exchange } from './exchange.ts'
 import type { RequestBody } from './requestBody.ts'
 import type { WatchedBody } from './watchedBody.ts'
@@ -61,9 +62,11 @@ export async function send<Value>(
   request: SendRequest,
   read: (answer: Answer) => Promise<Value>,
 ): Promise<SendResult<Value>> {
-  const deadline = AbortSignal.timeout(wholeMs(request.timeoutMs))
+  const deadline = startCallDeadline(request.timeoutMs, deps.monotonicMs)
   const signal =
-    request.signal === undefined ? deadline : AbortSignal.any([deadline, request.signal])
+    request.signal === undefined
+      ? deadline.signal
+      : AbortSignal.any([deadline.signal, request.signal])
   const body = watchBody(request.body.open(), deps.monotonicMs)
   const sinceStart = (): number => deps.monotonicMs() - (body.startedAtMs() ?? deps.monotonicMs())
   let answer: Answer | undefined
@@ -81,10 +84,11 @@ export async function send<Value>(
     if (answer === undefined && body.startedAtMs() === undefined) {
       return { kind: 'not_sent', why: 'no_connection' }
     }
-    const reason = deadline.aborted ? 'timeout' : lostReason(error)
+    const reason = deadline.signal.aborted ? 'timeout' : lostReason(error)
     const latencyMs = Math.round(sinceStart())
     return { kind: 'lost', reason, latencyMs, ...(answer === undefined ? {} : { answer }) }
   } finally {
+    deadline.clear()
     body.stream.destroy()
   }
 }

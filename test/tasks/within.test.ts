@@ -1,13 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { within } from '../../src/tasks/within.ts'
+import { standStill } from '../support/standStill.ts'
 
 const limitMs = 50
-
-/** As SIGSTOP does: nothing of this process goes on. */
-function standStill(ms: number): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
-}
 
 describe('a question with a limit', () => {
   it('is given up at its limit', async () => {

@@ -20,35 +20,49 @@ export type Receive = (
 ) => Promise<Result<Received, HttpFailure>>
 
 /**
+ * Answers a request that was accepted. `again` accepts the same request once more: for a call that joined
+ * a task which then ended as if it had never been.
+ */
+export type AnswerAccepted = (
+  accepted: Accepted,
+  again: () => Promise<Result<Accepted, HttpFailure>>,
+) => Promise<HttpFailure | undefined>
+
+/**
  * The way in that five routes share: key, body, acceptance. Whatever was staged for a request that made
- * no new task is given up, also when the client leaves in the middle of it.
+ * no new task is given up once it is answered, also when the client leaves in the middle of it.
  */
 export async function acceptRequest(
   context: ApiContext,
   caller: Caller,
   parts: ApiParts,
   receive: Receive,
-): Promise<Result<Accepted, HttpFailure>> {
+  answer: AnswerAccepted,
+): Promise<HttpFailure | undefined> {
   const key = readIdempotencyKey(context.req)
-  if (!key.ok) return key
+  if (!key.ok) return key.failure
   const staging = createStaging(parts.tasks, parts.blobs)
   const lease = leaseFrom(parts.largeBodies)
   let taken = false
   try {
     const { ingressLimitBytes } = parts.config
     const received = await receive(staging, { ingressLimitBytes, lease })
-    if (!received.ok) return received
-    // From here on the outcome of an error is open, and without a key a retry makes a second task.
-    context.state.retryMayRepeatWork = key.value === undefined
-    const accepted = await accept(caller, parts, received.value, staging, key.value)
-    if (!accepted.ok) return accepted
-    taken = !accepted.value.replayed
-    // An attempt may exist from here on: a retry may be for work that is done, key or no key.
-    context.state.retryMayRepeatWork = true
-    context.state.taskId = accepted.value.taskId
-    context.state.replayed = accepted.value.replayed
-    if (key.value !== undefined) context.set('Idempotent-Replayed', String(!taken))
-    return accepted
+    if (!received.ok) return received.failure
+    const acceptOnce = async (): Promise<Result<Accepted, HttpFailure>> => {
+      // From here on the outcome of an error is open, and without a key a retry makes a second task.
+      context.state.retryMayRepeatWork = key.value === undefined
+      const accepted = await accept(caller, parts, received.value, staging, key.value)
+      if (!accepted.ok) return accepted
+      taken = !accepted.value.replayed
+      // An attempt may exist from here on: a retry may be for work that is done, key or no key.
+      context.state.retryMayRepeatWork = true
+      context.state.taskId = accepted.value.taskId
+      context.state.replayed = accepted.value.replayed
+      if (key.value !== undefined) context.set('Idempotent-Replayed', String(!taken))
+      return accepted
+    }
+    const accepted = await acceptOnce()
+    return accepted.ok ? await answer(accepted.value, acceptOnce) : accepted.failure
   } finally {
     if (!taken) await discard(context, parts, staging)
   }

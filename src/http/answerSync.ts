@@ -1,25 +1,51 @@
 import { assertNever } from '../domain/assertNever.ts'
 import { publicStatus } from '../domain/taskRecord.ts'
 import type { TaskView } from '../domain/taskState.ts'
-import type { Accepted } from '../tasks/taskService.ts'
+import type { AnswerAccepted } from './acceptRequest.ts'
+import { taskUrl } from './answerAccepted.ts'
 import type { ApiContext } from './apiContext.ts'
 import type { ApiParts } from './apiParts.ts'
 import type { HttpFailure } from './httpFailure.ts'
 import { sendJson } from './sendJson.ts'
 import { sendNative } from './sendNative.ts'
-import { taskUrl } from './sendAccepted.ts'
 
-/** Holds the call open until its task ends: a synchronous call is a view over a task (design 1.13). */
-export async function answerSync(
+/** A task that was joined is cancelled under a call once; again and again it would be no coincidence. */
+const joinsMax = 3
+
+/**
+ * Holds the call open until its task ends: a synchronous call is a view over a task (design 1.13). One
+ * that joined a task in the moment in which this was cancelled for a client that had left is a new try:
+ * that task cost nothing, and has given its key back.
+ */
+export function answerSync(context: ApiContext, parts: ApiParts): AnswerAccepted {
+  return async (first, again) => {
+    const endsAtMs = performance.now() + parts.config.syncDeadlineMs
+    let accepted = first
+    for (let joins = 1; ; joins += 1) {
+      context.set('X-Task-Id', accepted.taskId)
+      // Where the image is to be had, whatever becomes of this answer.
+      context.set('Location', taskUrl(parts.config.publicUrl, accepted.taskId))
+      const waitMs = Math.max(0, endsAtMs - performance.now())
+      const task = await parts.syncWaits.wait(accepted.taskId, context.res, waitMs)
+      if (!accepted.replayed || joins === joinsMax || !isAsIfNeverBeen(task)) {
+        return answerTask(context, parts, task)
+      }
+      const renewed = await again()
+      if (!renewed.ok) return renewed.failure
+      accepted = renewed.value
+    }
+  }
+}
+
+function isAsIfNeverBeen(task: TaskView | undefined): boolean {
+  return task?.failure?.cause === 'cancelled' && !task.failure.workPossible
+}
+
+async function answerTask(
   context: ApiContext,
   parts: ApiParts,
-  { taskId }: Accepted,
+  task: TaskView | undefined,
 ): Promise<HttpFailure | undefined> {
-  const { syncDeadlineMs, publicUrl } = parts.config
-  context.set('X-Task-Id', taskId)
-  // Where the image is to be had, whatever becomes of this answer.
-  context.set('Location', taskUrl(publicUrl, taskId))
-  const task = await parts.syncWaits.wait(taskId, context.res, syncDeadlineMs)
   if (task === undefined) {
     // Nobody is there to be answered.
     context.respond = false

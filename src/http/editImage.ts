@@ -1,6 +1,7 @@
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import { parseEditsRequest } from '../schema/imagesRequest.ts'
+import type { Receive } from './acceptRequest.ts'
 import { acceptRequest } from './acceptRequest.ts'
 import { answerSync } from './answerSync.ts'
 import type { AccountHandler, ApiContext } from './apiContext.ts'
@@ -17,13 +18,13 @@ import type { Staging } from './staging.ts'
 /** Spec: `POST /v1/images/edits`. */
 export function editImage(parts: ApiParts): AccountHandler {
   return async (context, caller) => {
-    const accepted = await acceptRequest(context, caller, parts, async (staging, options) => {
+    const receive: Receive = async (staging, options) => {
       const form = await receiveForm(context, options, staging)
       if (!form.ok) return form
       const request = parseEditsRequest(form.value.fields, form.value.image)
       return request.ok ? succeed({ request: request.value }) : request
-    })
-    return accepted.ok ? answerSync(context, parts, accepted.value) : accepted.failure
+    }
+    return acceptRequest(context, caller, parts, receive, answerSync(context, parts))
   }
 }
 

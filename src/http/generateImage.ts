@@ -1,5 +1,6 @@
 import { succeed } from '../domain/result.ts'
 import { parseGenerationsRequest } from '../schema/imagesRequest.ts'
+import type { Receive } from './acceptRequest.ts'
 import { acceptRequest } from './acceptRequest.ts'
 import { answerSync } from './answerSync.ts'
 import type { AccountHandler } from './apiContext.ts'
@@ -9,12 +10,12 @@ import { receiveJson } from './receiveJson.ts'
 /** Spec: `POST /v1/images/generations`. */
 export function generateImage(parts: ApiParts): AccountHandler {
   return async (context, caller) => {
-    const accepted = await acceptRequest(context, caller, parts, async (staging, options) => {
+    const receive: Receive = async (staging, options) => {
       const received = await receiveJson(context, options, () => false, staging)
       if (!received.ok) return received
       const request = parseGenerationsRequest(received.value.document)
       return request.ok ? succeed({ request: request.value }) : request
-    })
-    return accepted.ok ? answerSync(context, parts, accepted.value) : accepted.failure
+    }
+    return acceptRequest(context, caller, parts, receive, answerSync(context, parts))
   }
 }

@@ -15,7 +15,8 @@ export type SyncWaits = {
 /**
  * When its client leaves, a task is cancelled if that costs nothing (design 1.11), but not while another
  * client waits for the same task: a retry with the same key joins before the first connection is known
- * to be dead. Of clients on other API processes it knows nothing: the limit is named in tasks/money.md.
+ * to be dead. It knows nothing of clients on other API processes, nor of one that joins while it cancels:
+ * these begin anew (`answerSync.ts`).
  */
 export function createSyncWaits(tasks: Pick<TaskService, 'awaitEnd' | 'cancel'>): SyncWaits {
   const waiting = new Map<string, number>()

@@ -214,6 +214,45 @@ describe('a synchronous client that leaves', () => {
   })
 })
 
+describe('a synchronous client that leaves and comes back at once with its key', () => {
+  it('gets its image, charged once, whether or not its task was cancelled meanwhile', async () => {
+    await fillChannel()
+    const gaps = [0, 0, 2, 5, 10, 20]
+    const back = gaps.map(async (gapMs, n) => {
+      const { path, body } = generations(`back ${n}`)
+      const key = `back ${n}`
+      const socket = openCall(client, { path, body }, { key, half: false })
+      await until('all tasks', async () =>
+        (await tasks()).length === gaps.length ? true : undefined,
+      )
+      socket.destroy()
+      await sleep(gapMs)
+      return fetch(`${service.url}${path}`, {
+        method: 'POST',
+        headers: {
+          authorization: client.authorization,
+          'content-type': 'application/json',
+          'idempotency-key': key,
+        },
+        body: JSON.stringify(body),
+      })
+    })
+    await sleep(1_000)
+    release()
+    const statuses = await Promise.all(
+      back.map(async (answering) => {
+        const answer = await answering
+        await answer.arrayBuffer()
+        return answer.status
+      }),
+    )
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 200])
+    for (let n = 0; n < statuses.length; n += 1) {
+      expect(service.simulator.calls({ prompt: `back ${n}` })).toHaveLength(1)
+    }
+  })
+})
+
 function endOf(task: Task | undefined): 'free' | 'charged' {
   return task?.status === 'succeeded' ? 'charged' : 'free'
 }

@@ -167,6 +167,50 @@ describe('a synchronous call', () => {
   })
 })
 
+describe('a call that joined a task which is cancelled under it', () => {
+  const cancelled = { code: 'cancelled', cause: 'cancelled', workPossible: false } as const
+
+  async function joined(key: string) {
+    const headers = { 'Idempotency-Key': key }
+    const first = api.postJson(path, body, headers)
+    const taskId = await nextTask()
+    const second = api.postJson(path, body, headers)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    return { first, second, taskId }
+  }
+
+  it('is a new try, when that task cost nothing', async () => {
+    const { first, second, taskId } = await joined('cancelled under it')
+    api.tasks.freeKeys()
+    const renewed = nextTask()
+    await fails(taskId, cancelled)
+    expect((await first).status).toBe(500)
+    const next = await renewed
+    await api.tasks.succeed(next)
+    const { status, headers } = await second
+    expect(status).toBe(200)
+    expect(headers.get('x-task-id')).toBe(next)
+    expect(headers.get('idempotent-replayed')).toBe('false')
+    expect(headers.get('location')).toMatch(new RegExp(`/v1/tasks/${next}$`))
+  })
+
+  it('is told so, when work may have been done', async () => {
+    const { second, taskId } = await joined('cancelled late')
+    await fails(taskId, { ...cancelled, workPossible: true })
+    expect((await second).status).toBe(500)
+    expect((await second).headers.get('x-task-id')).toBe(taskId)
+    expect((await second).headers.get('x-should-retry')).toBe('false')
+  })
+
+  it('does not go on so for ever', async () => {
+    const { second, taskId } = await joined('cancelled for ever')
+    // The key is never given back.
+    await fails(taskId, cancelled)
+    expect((await second).status).toBe(500)
+    expect((await second).headers.get('x-task-id')).toBe(taskId)
+  })
+})
+
 describe('a key whose image has expired', () => {
   it.each([
     ['family B', path, body, undefined],

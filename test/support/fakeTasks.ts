@@ -32,6 +32,8 @@ export type FakeTasks = {
   readonly change: (taskId: string, changed: Partial<TaskView>) => void
   readonly succeed: (taskId: string, native?: NativeResponse) => Promise<void>
   readonly newestId: () => string
+  /** All keys name nothing again. */
+  readonly freeKeys: () => void
 }
 
 export const familyBNative: NativeResponse = {
@@ -143,6 +145,7 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
     change,
     succeed: finish,
     newestId: () => [...tasks.keys()].at(-1) ?? '',
+    freeKeys: () => keys.clear(),
   }
   return fake
 }

@@ -26,7 +26,7 @@ export type OpenBlobStore = {
  */
 export async function openBlobStore(url: string, deps: BlobStoreDeps): Promise<OpenBlobStore> {
   const parsed = URL.parse(url)
-  if (parsed?.protocol === 'file:') {
+  if (parsed?.protocol === 'file:' && parsed.hostname === '') {
     const directory = fileURLToPath(parsed)
     return { store: await createFileBlobStore({ ...deps, directory }), close: async () => {} }
   }

@@ -7,7 +7,12 @@ export class ConfigError extends Error {
 
 /** One line per fault, each beginning with the variable or the path in the file. */
 export function explainIssues(error: z.ZodError): string {
-  return error.issues.map((issue) => `${pathText(issue.path)}: ${issue.message}`).join('\n')
+  return error.issues.map(issueText).join('\n')
+}
+
+/** What is wrong with the file as a whole has no path. */
+function issueText({ path, message }: z.core.$ZodIssue): string {
+  return path.length === 0 ? message : `${pathText(path)}: ${message}`
 }
 
 function pathText(parts: readonly PropertyKey[]): string {

@@ -170,8 +170,9 @@ async function makeDemoKey(
 }
 
 async function stopAll(started: Started, config: Config): Promise<void> {
-  await rm(join(config.dataDir, runtimeFileName), { force: true })
+  // Calls that are under way are finished before, which takes minutes: the CLI is to find the stack.
   await Promise.all(started.services.map((service) => service.stop()))
+  await rm(join(config.dataDir, runtimeFileName), { force: true })
   await started.simulator?.close()
   await started.stack?.stop()
 }

@@ -15,7 +15,8 @@ export type RequestFailure =
   | { readonly tag: 'access_denied'; readonly message: string }
   | { readonly tag: 'insufficient_quota'; readonly requiredCredits: number }
   | { readonly tag: 'idempotency_key_reused' }
-  | { readonly tag: 'body_too_large'; readonly limitBytes: number }
+  /** `texts`: not the body as a whole is too large, but the texts in it. */
+  | { readonly tag: 'body_too_large'; readonly limitBytes: number; readonly texts?: true }
   | { readonly tag: 'overloaded'; readonly retryAfterSeconds: number }
   | { readonly tag: 'task_not_found' }
   | { readonly tag: 'task_not_finished' }

@@ -54,7 +54,7 @@ export function failureOfJson(failure: JsonIntakeFailure): RequestFailure {
     case 'too_many_tokens':
       return invalidJson('The request body has too many values.')
     case 'text_too_long':
-      return { tag: 'body_too_large', limitBytes: failure.limitBytes }
+      return { tag: 'body_too_large', limitBytes: failure.limitBytes, texts: true }
     case 'duplicate_key':
     case 'number_out_of_range':
     case 'unstorable_text':

@@ -82,7 +82,7 @@ function describeRequestFailure(failure: RequestFailure, request: string): Descr
       return newApi(
         413,
         'read_request_body_failed',
-        `request body exceeds ${sizeText(failure.limitBytes)}: request body too large`,
+        `${failure.texts === true ? 'texts of the request body exceed' : 'request body exceeds'} ${sizeText(failure.limitBytes)}: request body too large`,
       )
     case 'overloaded':
       return tooMany(

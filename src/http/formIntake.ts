@@ -81,7 +81,7 @@ function openParser(contentType: string): BusboyInstance | undefined {
 }
 
 function refusalOfText(name: string, value: string, cut: boolean): RequestFailure | undefined {
-  if (cut) return { tag: 'body_too_large', limitBytes: requestTextBytesMax }
+  if (cut) return { tag: 'body_too_large', limitBytes: requestTextBytesMax, texts: true }
   // A part may name its own charset, and UTF-16 can say what no database text holds.
   if (!value.isWellFormed() || value.includes('\0')) {
     return invalidText(name, 'text must not hold NUL or lone surrogates')

@@ -21,10 +21,14 @@ export function createSweepStep(deps: {
       do {
         const uploadIds = await deps.store.takeUploads(batchMax, retryMs)
         taken = uploadIds.length
-        await inParallel(uploadIds, { parallel, signal }, async (uploadId) => {
+        let swept = 0
+        const sweeping = inParallel(uploadIds, { parallel, signal }, async (uploadId) => {
           await deps.blobs.deletePrefix(uploadId)
           await deps.store.forgetUploads([uploadId])
-          tell({ found: 'swept', count: 1 })
+          swept += 1
+        })
+        await sweeping.finally(() => {
+          if (swept > 0) tell({ found: 'swept', count: swept })
         })
       } while (taken === batchMax && !signal.aborted)
     },

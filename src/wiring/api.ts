@@ -20,6 +20,7 @@ import type { StartQueue } from '../temporal/startQueue.ts'
 import { createStartQueue } from '../temporal/startQueue.ts'
 import { createStartTask } from '../temporal/startTask.ts'
 import { startApiServer } from './apiServer.ts'
+import { explaining } from './explaining.ts'
 import type { Installation } from './installation.ts'
 import { openInstallation } from './installation.ts'
 import { observeRequests } from './observeRequests.ts'
@@ -56,6 +57,7 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
   let draining = false
   const look = createReadiness({ pool, blobs: installation.blobs, temporal })
   const readiness = async () => withPart(await look(), 'process', draining ? 'stopping' : 'ok')
+  const { host, port, internalHost, internalPort } = config
   const server = await startApiServer(
     apiDepsOf(config, {
       installation,
@@ -65,10 +67,14 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
       log,
       observe: observeRequests({ log, metrics, tracing }),
     }),
-    { host: config.host, port: config.port, drainMs: config.syncDeadlineSeconds * 1000 + 5_000 },
-  )
-  const { internalHost: host, internalPort: port } = config
-  const internal = await createInternalServer({ host, port, metrics, readiness })
+    { host, port, drainMs: config.syncDeadlineSeconds * 1000 + 5_000 },
+  ).catch(explaining(`HOST ${host}, PORT ${port}`))
+  const internal = await createInternalServer({
+    host: internalHost,
+    port: internalPort,
+    metrics,
+    readiness,
+  }).catch(explaining(`INTERNAL_HOST ${internalHost}, INTERNAL_PORT ${internalPort}`))
   log.info('api ready', { port: server.port })
   return {
     ended: new Promise(() => {}),

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import { Refusal } from '../cli/refusal.ts'
 import type { Config } from '../config.ts'
+import { isConnectionError } from './isConnectionError.ts'
 
 /** An unreachable part is to be told of within 5 s. */
 const connectTimeoutMs = 2_000
@@ -67,14 +68,4 @@ async function reached<Value>(databaseUrl: string, ask: () => Promise<Value>): P
       `PostgreSQL at ${new URL(databaseUrl).host} (DATABASE_URL) cannot be reached: ${reason}`,
     )
   }
-}
-
-/** SQLSTATE classes 08 connection, 28 authorization, 3D no such database, 53 resources, 57 shutdown. */
-const connectionStates = /^(08|28|3D|53|57)/
-
-function isConnectionError(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
-  if (connectionStates.test(code)) return true
-  return /^E[A-Z_]+$/.test(code) || /timeout|terminated/i.test(error.message)
 }

@@ -14,6 +14,8 @@ import { createPool, openConnections } from '../store/createPool.ts'
 import { claimStoreId } from '../store/claimStoreId.ts'
 import { requireSchema } from '../store/requireSchema.ts'
 import type { Logger } from '../telemetry/logger.ts'
+import { explaining } from './explaining.ts'
+import { isConnectionError } from './isConnectionError.ts'
 import { makeProcessTempFolder } from './processTempFolder.ts'
 
 /** What API and worker share: the operator's file, the database, the blob store, checked together. */
@@ -67,14 +69,25 @@ export async function openInstallation(
     await temp.remove()
   }
   try {
-    await requireSchema(pool)
-    await openConnections(pool, options.connectionsMin)
-    await claimStoreId(pool, await opened.store.storeId())
+    const storeId = await opened.store.storeId().catch(explaining('BLOB_STORE cannot be used'))
+    await reached(databaseUrl, async () => {
+      await requireSchema(pool)
+      await openConnections(pool, options.connectionsMin)
+      await claimStoreId(pool, storeId)
+    })
   } catch (error) {
     await close()
     throw error
   }
   return { operation, databaseUrl, pool, blobs: opened.store, tempDir: temp.path, close }
+}
+
+async function reached(databaseUrl: string, ask: () => Promise<void>): Promise<void> {
+  const explain = explaining(`PostgreSQL at ${new URL(databaseUrl).host} (DATABASE_URL)`)
+  await ask().catch((error: unknown) => {
+    if (isConnectionError(error)) explain(error)
+    throw error
+  })
 }
 
 /** The operator's file with a price for whatever can be asked for. Throws `ConfigError` naming the fault. */

@@ -8,6 +8,7 @@ import { temporalSettings } from '../temporal/settings.ts'
 import type { RunningWorker } from '../temporal/worker/createWorker.ts'
 import { installMeasuredRuntime } from '../temporal/worker/sdkMetrics.ts'
 import { createExecution } from './execution.ts'
+import { explaining } from './explaining.ts'
 import { openInstallation } from './installation.ts'
 import { createProcessMetrics } from './processMetrics.ts'
 import { createReadiness, withPart } from './readiness.ts'
@@ -54,13 +55,12 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   const look = createReadiness({ pool, blobs, temporal })
   let worker: RunningWorker | undefined
   // Before any task is taken: a port in use ends the process, and must not cost a paid call each time.
-  const internal = await createInternalServer({
-    host: config.internalHost,
-    port: config.workerInternalPort,
-    metrics,
-    readiness: async () =>
-      withPart(await look(), 'polling', worker?.isRunning() === true ? 'ok' : 'stopped'),
-  })
+  const { internalHost: host, workerInternalPort: port } = config
+  const readiness = async () =>
+    withPart(await look(), 'polling', worker?.isRunning() === true ? 'ok' : 'stopped')
+  const internal = await createInternalServer({ host, port, metrics, readiness }).catch(
+    explaining(`INTERNAL_HOST ${host}, WORKER_INTERNAL_PORT ${port}`),
+  )
   // Before the worker: it needs PostgreSQL alone, and works while Temporal is away.
   reconciler.start()
   const stopping = new AbortController()

@@ -4,11 +4,16 @@ import { openBlobStore } from '../../src/blobs/openBlobStore.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
 describe('address of the blob store', () => {
-  it.each(['', 'blobs', '/var/blobs', 'http://bucket/prefix', 's3:///prefix', 'ftp://x/y'])(
-    'refuses %j with a sentence naming the variable',
-    async (url) => {
-      const deps = { randomBytes, nowMs: Date.now, tempDir: tempFolder() }
-      await expect(openBlobStore(url, deps)).rejects.toThrow(/^BLOB_STORE must be/)
-    },
-  )
+  it.each([
+    '',
+    'blobs',
+    '/var/blobs',
+    'http://bucket/prefix',
+    's3:///prefix',
+    'ftp://x/y',
+    'file://blobs/x',
+  ])('refuses %j with a sentence naming the variable', async (url) => {
+    const deps = { randomBytes, nowMs: Date.now, tempDir: tempFolder() }
+    await expect(openBlobStore(url, deps)).rejects.toThrow(/^BLOB_STORE must be/)
+  })
 })

@@ -32,6 +32,12 @@ describe("a channel's credential", () => {
   })
 })
 
+describe('a fault of the file as a whole', () => {
+  it('is told without a path', () => {
+    expect(() => withFile({ chanels: [] })).toThrow(/operator\.json: Unrecognized key: "chanels"/)
+  })
+})
+
 describe("a channel's timeout", () => {
   it.each([
     [16.1, 16_100],

@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { redPixelPng } from '../support/images.ts'
 import type { TestApi } from '../support/testApi.ts'
 import { startTestApi } from '../support/testApi.ts'
@@ -156,6 +156,18 @@ describe('a refused submit', () => {
     const broken = await api.postJson(path, generate, { 'Content-Encoding': 'gzip' })
     expect(broken.status).toBe(400)
     expect(await errorOf(broken)).toMatchObject({ code: 'read_request_body_failed' })
+  })
+
+  it('of too much text is 413 for that, well within the ingress limit', async () => {
+    const roomy = await startTestApi({ ingressLimitBytes: 32 * 1024 * 1024 })
+    onTestFinished(() => roomy.close())
+    const prompt = 'x'.repeat(16 * 1024 * 1024 + 1)
+    const response = await roomy.postJson(path, { ...generate, prompt })
+    expect(response.status).toBe(413)
+    expect(await errorOf(response)).toMatchObject({
+      message: 'texts of the request body exceed 16 MB: request body too large',
+      code: 'read_request_body_failed',
+    })
   })
 
   it.each([

@@ -19,6 +19,12 @@ export const pixelSizes = ['1024x1024', '2048x2048', '3840x2160'] as const
 export const imageSizes = [...tierSizes, ...pixelSizes] as const
 export type ImageSize = (typeof imageSizes)[number]
 
+/** The values of `size` that the models of a family can be told, whatever one of them makes. */
+export const sizesOf: Readonly<Record<Family, readonly ImageSize[]>> = {
+  A: tierSizes,
+  B: pixelSizes,
+}
+
 export const aspectRatios = [
   '1:1',
   '1:4',

@@ -1,5 +1,14 @@
 import { z } from 'zod'
-import { aspectRatios, actions, imageSizes, modelIds, qualities } from '../domain/models.ts'
+import type { ImageSize, ModelId } from '../domain/models.ts'
+import {
+  actions,
+  aspectRatios,
+  familyOf,
+  imageSizes,
+  modelIds,
+  qualities,
+  sizesOf,
+} from '../domain/models.ts'
 
 /** The operator's file (design section 3): channels, prices, capabilities. Unknown fields are refused. */
 
@@ -46,21 +55,48 @@ const capabilities = z.strictObject({
   usualDurationMs: z.int().min(1).max(3_600_000).optional(),
 })
 
-export const operatorFile = z
-  .strictObject({
-    channels: z.array(channel).min(1).max(100),
-    prices: z.array(price).max(1000).default([]),
-    capabilities: z.partialRecord(z.enum(modelIds), capabilities).default({}),
-  })
-  .superRefine((file, context) => {
-    const seen = new Set<string>()
-    for (const [index, { name }] of file.channels.entries()) {
-      if (seen.has(name)) {
-        const path = ['channels', index, 'name']
-        context.addIssue({ code: 'custom', path, message: 'is used twice' })
-      }
-      seen.add(name)
+const fields = z.strictObject({
+  channels: z.array(channel).min(1).max(100),
+  prices: z.array(price).max(1000).default([]),
+  capabilities: z.partialRecord(z.enum(modelIds), capabilities).default({}),
+})
+
+type Fault = readonly [path: readonly (string | number)[], message: string]
+
+/** A name twice, and what no request of that model can ever ask for: a slip that would go unnoticed. */
+function* faultsAcross(file: z.infer<typeof fields>): Generator<Fault> {
+  const seen = new Set<string>()
+  for (const [index, { name }] of file.channels.entries()) {
+    if (seen.has(name)) yield [['channels', index, 'name'], 'is used twice']
+    seen.add(name)
+  }
+  for (const [index, { model, size }] of file.prices.entries()) {
+    if (size !== undefined) yield* foreignSizes(['prices', index, 'size'], model, [size])
+  }
+  for (const model of modelIds) {
+    const { sizes = [], aspectRatios: ratios = [] } = file.capabilities[model] ?? {}
+    yield* foreignSizes(['capabilities', model, 'sizes'], model, sizes)
+    if (familyOf(model) === 'B' && ratios.length > 0) {
+      yield [['capabilities', model, 'aspectRatios'], 'models of this family take none']
     }
-  })
+  }
+}
+
+function* foreignSizes(
+  path: Fault[0],
+  model: ModelId,
+  sizes: readonly ImageSize[],
+): Generator<Fault> {
+  const known = sizesOf[familyOf(model)]
+  if (sizes.some((size) => !known.includes(size))) {
+    yield [path, `models of this family take ${known.join(', ')}`]
+  }
+}
+
+export const operatorFile = fields.superRefine((file, context) => {
+  for (const [path, message] of faultsAcross(file)) {
+    context.addIssue({ code: 'custom', path: [...path], message })
+  }
+})
 
 export type OperatorFile = z.infer<typeof operatorFile>

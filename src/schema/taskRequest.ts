@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import type { ImageRequest } from '../domain/imageRequest.ts'
 import { inputImagesMax, inputImagesMin } from '../domain/limits.ts'
-import type { Family } from '../domain/models.ts'
 import {
   actions,
   aspectRatios,
@@ -9,9 +8,8 @@ import {
   imageSizes,
   inputMimeTypes,
   modelIds,
-  pixelSizes,
+  sizesOf,
   qualities,
-  tierSizes,
 } from '../domain/models.ts'
 import type { ReceivedImage } from '../domain/receivedImage.ts'
 import type { RequestFailure } from '../domain/requestFailure.ts'
@@ -43,8 +41,6 @@ export const taskRequest = fields.superRefine((request, context) => {
     context.addIssue({ code: 'custom', path: [path], message })
   }
 })
-
-const sizesOf: Readonly<Record<Family, readonly string[]>> = { A: tierSizes, B: pixelSizes }
 
 /** What the spec's table says across fields; what one model can do is decided at acceptance. */
 function* crossRules(request: z.infer<typeof fields>): Generator<readonly [string, string]> {

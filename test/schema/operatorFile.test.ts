@@ -22,3 +22,30 @@ describe('the base address of a channel', () => {
     expect(parse(text).error?.issues[0]?.path).toEqual(['channels', 0, 'baseUrl'])
   })
 })
+
+describe('a size or ratio that no request of the model can name', () => {
+  const channels = [
+    { name: 'b', family: 'B', apiKeyEnv: 'B_KEY', baseUrl: 'http://127.0.0.1:8090/v1' },
+  ]
+  const [pro, vip] = ['familya-3-pro-image', 'familyb-image-2-vip']
+
+  it.each([
+    ['prices.0.size', { prices: [{ model: vip, size: '2K', credits: 1 }] }],
+    ['prices.0.size', { prices: [{ model: pro, size: '1024x1024', credits: 1 }] }],
+    [`capabilities.${pro}.sizes`, { capabilities: { [pro]: { sizes: ['1K', '1024x1024'] } } }],
+    [`capabilities.${vip}.sizes`, { capabilities: { [vip]: { sizes: ['4K'] } } }],
+    [`capabilities.${vip}.aspectRatios`, { capabilities: { [vip]: { aspectRatios: ['1:1'] } } }],
+  ])('is refused at %s: %j', (path, file) => {
+    const parsed = operatorFile.safeParse({ channels, ...file })
+    expect(parsed.error?.issues.map((issue) => issue.path.join('.'))).toEqual([path])
+  })
+
+  it('is none where it fits', () => {
+    const prices = [
+      { model: vip, size: '1024x1024', credits: 1 },
+      { model: pro, size: '4K', credits: 1 },
+    ]
+    const capabilities = { [pro]: { sizes: ['4K'], aspectRatios: ['1:1'] }, [vip]: {} }
+    expect(operatorFile.safeParse({ channels, prices, capabilities }).success).toBe(true)
+  })
+})

@@ -1,6 +1,7 @@
 import type { FailureCause, TaskFailureCode } from './taskFailure.ts'
 import type { ImageMimeType, ModelId } from './models.ts'
 import type { Route } from './imageRequest.ts'
+import type { NativeResponse } from './upstreamOutcome.ts'
 
 /** Statuses of the row. `expired` is no state: a succeeded task reads so after its retention. */
 export const taskStatuses = ['queued', 'processing', 'succeeded', 'failed'] as const
@@ -31,6 +32,8 @@ export type TaskView = {
     readonly retryAfterMs?: number
   }
   readonly asset?: TaskAsset
+  /** Around the image, until its bytes are gone. Of a task that is read alone, not of one in a list. */
+  readonly native?: NativeResponse
 }
 
 /** The finished image of a succeeded task. `answerId` is its place in the blob store. */

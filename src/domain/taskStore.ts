@@ -2,7 +2,6 @@ import type { Caller } from './caller.ts'
 import type { TaskStart } from './execution.ts'
 import type { ImageRequest, JsonObject } from './imageRequest.ts'
 import type { TaskView } from './taskState.ts'
-import type { NativeResponse } from './upstreamOutcome.ts'
 
 /** A task to be written down with its hold. Digests are 32 bytes, times durations from the database's now. */
 export type NewTask = {
@@ -46,7 +45,6 @@ export type TaskStore = {
   /** `undefined` for unknown, purged and, with an account, strangers' tasks alike. */
   readonly readTask: (taskId: string, accountId?: string) => Promise<TaskView | undefined>
   readonly readNativeRefusal: (taskId: string) => Promise<JsonObject | undefined>
-  readonly readNativeResponse: (taskId: string) => Promise<NativeResponse | undefined>
   readonly openUpload: (uploadId: string, sweepAfterMs: number) => Promise<void>
   readonly discardUpload: (uploadId: string) => Promise<void>
 }

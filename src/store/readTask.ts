@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import type { TaskView } from '../domain/taskState.ts'
+import type { NativeResponse } from '../domain/upstreamOutcome.ts'
 import type { TaskViewRow } from './taskViewRow.ts'
 import { taskViewColumns, taskViewOf } from './taskViewRow.ts'
 
@@ -20,10 +21,13 @@ export async function readTask(
           text: `${readSql} and account_id = $2`,
           values: [taskId, accountId],
         }
-  const { rows } = await pool.query<TaskViewRow>(query)
-  return rows[0] && taskViewOf(rows[0])
+  const { rows } = await pool.query<TaskViewRow & { readonly native: string | null }>(query)
+  const [row] = rows
+  if (row === undefined || row.native === null) return row && taskViewOf(row)
+  const native: NativeResponse = JSON.parse(row.native)
+  return { ...taskViewOf(row), native }
 }
 
 const readSql = `
-  select ${taskViewColumns}
+  select ${taskViewColumns}, native_response as native
   from task where task_id = $1 and (purge_at is null or purge_at > now())`

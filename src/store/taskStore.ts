@@ -5,7 +5,6 @@ import { findKeyedTask } from './findKeyedTask.ts'
 import { freeKey } from './freeKey.ts'
 import { insertTask } from './insertTask.ts'
 import { readNativeRefusal } from './readNativeRefusal.ts'
-import { readNativeResponse } from './readNativeResponse.ts'
 import { readTask } from './readTask.ts'
 import { discardUpload, openUpload } from './uploads.ts'
 
@@ -18,7 +17,6 @@ export function createTaskStore(pool: Pool): TaskStore {
     insertTask: (task) => insertTask(pool, task),
     readTask: (taskId, accountId) => readTask(pool, taskId, accountId),
     readNativeRefusal: (taskId) => readNativeRefusal(pool, taskId),
-    readNativeResponse: (taskId) => readNativeResponse(pool, taskId),
     openUpload: (uploadId, sweepAfterMs) => openUpload(pool, uploadId, sweepAfterMs),
     discardUpload: (uploadId) => discardUpload(pool, uploadId),
   }

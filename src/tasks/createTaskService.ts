@@ -41,10 +41,9 @@ export function createTaskService(deps: TaskServiceDeps): TaskService {
     live: deps.live,
     awaitEnd: createAwaitEnd(deps),
     cancel: deps.attempts.cancelTask,
-    native: async ({ taskId, asset, expiresAtMs, nowMs }) => {
+    native: async ({ native, asset, expiresAtMs, nowMs }) => {
       if (asset === undefined || expiresAtMs === undefined || expiresAtMs <= nowMs) return undefined
-      const written = await store.readNativeResponse(taskId)
-      if (written !== undefined) return written
+      if (native !== undefined) return native
       // Published by the version before, which kept it in the blob store alone.
       const meta = await readAnswerMeta(blobs, asset.answerId)
       return meta?.native

@@ -47,6 +47,8 @@ type Started = {
   simulator?: Simulator
   readonly services: ServiceProcess[]
   readonly refused: PromiseWithResolvers<string>
+  /** The CLI finds this stack; before, perhaps another on the same folder, which refused this start. */
+  toldCli?: true
 }
 
 /** The whole service on one machine (design section 3): resolves when `GET /readyz` is 200. */
@@ -71,6 +73,7 @@ export async function startService(say: Say): Promise<Service> {
     const environment = await serviceEnvironment(config, stack, ports, started.simulator?.url)
     const key = demo ? await makeDemoKey(config, environment) : undefined
     await writeRuntimeFile(config.dataDir, environment)
+    started.toldCli = true
     await startProcesses({ config, started, ports, environment, say })
     return {
       apiUrl: httpUrl(config.host, ports.api),
@@ -172,7 +175,7 @@ async function makeDemoKey(
 async function stopAll(started: Started, config: Config): Promise<void> {
   // Calls that are under way are finished before, which takes minutes: the CLI is to find the stack.
   await Promise.all(started.services.map((service) => service.stop()))
-  await rm(join(config.dataDir, runtimeFileName), { force: true })
+  if (started.toldCli) await rm(join(config.dataDir, runtimeFileName), { force: true })
   await started.simulator?.close()
   await started.stack?.stop()
 }

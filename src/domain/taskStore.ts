@@ -44,6 +44,8 @@ export type TaskStore = {
   readonly insertTask: (task: NewTask) => Promise<InsertTaskResult>
   /** `undefined` for unknown, purged and, with an account, strangers' tasks alike. */
   readonly readTask: (taskId: string, accountId?: string) => Promise<TaskView | undefined>
+  /** The same for an asset's URL: without `native`. */
+  readonly readTaskOfImage: (taskId: string) => Promise<TaskView | undefined>
   readonly readNativeRefusal: (taskId: string) => Promise<JsonObject | undefined>
   readonly openUpload: (uploadId: string, sweepAfterMs: number) => Promise<void>
   readonly discardUpload: (uploadId: string) => Promise<void>

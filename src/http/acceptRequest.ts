@@ -1,6 +1,7 @@
 import type { Caller } from '../domain/caller.ts'
 import type { ImageRequest } from '../domain/imageRequest.ts'
 import type { Result } from '../domain/result.ts'
+import { succeed } from '../domain/result.ts'
 import type { Accepted, ParamNames } from '../tasks/taskService.ts'
 import type { ApiContext } from './apiContext.ts'
 import type { ApiParts } from './apiParts.ts'
@@ -19,14 +20,19 @@ export type Receive = (
   options: OpenBodyOptions,
 ) => Promise<Result<Received, HttpFailure>>
 
+type Acceptance = Result<Accepted, HttpFailure>
+
 /**
- * Answers a request that was accepted. `again` accepts the same request once more: for a call that joined
- * a task which then ended as if it had never been.
+ * Answers a request that was accepted. `again` accepts the same request once more, for a call that joined
+ * a task which then ended as if it had never been; absent for one too large to be kept for that.
  */
 export type AnswerAccepted = (
   accepted: Accepted,
-  again: () => Promise<Result<Accepted, HttpFailure>>,
+  again: (() => Promise<Acceptance>) | undefined,
 ) => Promise<HttpFailure | undefined>
+
+/** Beside a waiting call lies its connection, not its prompt of megabytes. */
+const keptTextMax = 256 * 1024
 
 /**
  * The way in that five routes share: key, body, acceptance. Whatever was staged for a request that made
@@ -42,30 +48,62 @@ export async function acceptRequest(
   const key = readIdempotencyKey(context.req)
   if (!key.ok) return key.failure
   const staging = createStaging(parts.tasks, parts.blobs)
-  const lease = leaseFrom(parts.largeBodies)
-  let taken = false
+  const entry = { context, caller, parts, staging, key: key.value }
   try {
     const { ingressLimitBytes } = parts.config
-    const received = await receive(staging, { ingressLimitBytes, lease })
-    if (!received.ok) return received.failure
-    const acceptOnce = async (): Promise<Result<Accepted, HttpFailure>> => {
-      // From here on the outcome of an error is open, and without a key a retry makes a second task.
-      context.state.retryMayRepeatWork = key.value === undefined
-      const accepted = await accept(caller, parts, received.value, staging, key.value)
-      if (!accepted.ok) return accepted
-      taken = !accepted.value.replayed
-      // An attempt may exist from here on: a retry may be for work that is done, key or no key.
-      context.state.retryMayRepeatWork = true
-      context.state.taskId = accepted.value.taskId
-      context.state.replayed = accepted.value.replayed
-      if (key.value !== undefined) context.set('Idempotent-Replayed', String(!taken))
-      return accepted
-    }
-    const accepted = await acceptOnce()
-    return accepted.ok ? await answer(accepted.value, acceptOnce) : accepted.failure
+    const lease = leaseFrom(parts.largeBodies)
+    const begun = await begin(entry, () => receive(staging, { ingressLimitBytes, lease }))
+    return begun.ok ? await answer(begun.value.accepted, begun.value.again) : begun.failure
   } finally {
-    if (!taken) await discard(context, parts, staging)
+    if (context.state.replayed !== false) await discard(context, parts, staging)
   }
+}
+
+type Entry = {
+  readonly context: ApiContext
+  readonly caller: Caller
+  readonly parts: ApiParts
+  readonly staging: Staging
+  readonly key: Uint8Array | undefined
+}
+
+/** Apart from the answer, which may be long in coming: nothing of the request is to be held for it. */
+async function begin(
+  entry: Entry,
+  receive: () => Promise<Result<Received, HttpFailure>>,
+): Promise<
+  Result<{ accepted: Accepted; again: (() => Promise<Acceptance>) | undefined }, HttpFailure>
+> {
+  const received = await receive()
+  if (!received.ok) return received
+  const accepted = await acceptOnce(entry, received.value)
+  if (!accepted.ok) return accepted
+  const isKept = accepted.value.replayed && textLength(received.value.request) <= keptTextMax
+  const again = isKept ? againOf(entry, received.value) : undefined
+  return succeed({ accepted: accepted.value, again })
+}
+
+/** Its closure is the one thing that keeps the request. */
+function againOf(entry: Entry, received: Received): () => Promise<Acceptance> {
+  return () => acceptOnce(entry, received)
+}
+
+function textLength({ body }: ImageRequest): number {
+  return body.kind === 'prompt' ? body.prompt.length : JSON.stringify(body.content).length
+}
+
+async function acceptOnce(entry: Entry, received: Received): Promise<Acceptance> {
+  const { context, caller, parts, staging, key } = entry
+  // From here on the outcome of an error is open, and without a key a retry makes a second task.
+  context.state.retryMayRepeatWork = key === undefined
+  const accepted = await accept(caller, parts, received, staging, key)
+  if (!accepted.ok) return accepted
+  // An attempt may exist from here on: a retry may be for work that is done, key or no key.
+  context.state.retryMayRepeatWork = true
+  context.state.taskId = accepted.value.taskId
+  context.state.replayed = accepted.value.replayed
+  if (key !== undefined) context.set('Idempotent-Replayed', String(accepted.value.replayed))
+  return accepted
 }
 
 function accept(

@@ -14,7 +14,7 @@ const joinsMax = 3
 
 /**
  * Holds the call open until its task ends: a synchronous call is a view over a task (design 1.13). One
- * that joined a task in the moment in which this was cancelled for a client that had left is a new try:
+ * that joined a task which is then cancelled, for a client that had left or by an operator, is a new try:
  * that task cost nothing, and has given its key back.
  */
 export function answerSync(context: ApiContext, parts: ApiParts): AnswerAccepted {
@@ -27,14 +27,23 @@ export function answerSync(context: ApiContext, parts: ApiParts): AnswerAccepted
       context.set('Location', taskUrl(parts.config.publicUrl, accepted.taskId))
       const waitMs = Math.max(0, endsAtMs - performance.now())
       const task = await parts.syncWaits.wait(accepted.taskId, context.res, waitMs)
-      if (!accepted.replayed || joins === joinsMax || !isAsIfNeverBeen(task)) {
+      const isOver = !accepted.replayed || joins === joinsMax || again === undefined
+      if (isOver || !isAsIfNeverBeen(task)) {
         return answerTask(context, parts, task)
       }
+      forget(context)
       const renewed = await again()
       if (!renewed.ok) return renewed.failure
       accepted = renewed.value
     }
   }
+}
+
+/** A refusal of the new try is none of the task that was joined. */
+function forget(context: ApiContext): void {
+  for (const name of ['X-Task-Id', 'Location', 'Idempotent-Replayed']) context.remove(name)
+  delete context.state.taskId
+  delete context.state.replayed
 }
 
 function isAsIfNeverBeen(task: TaskView | undefined): boolean {

@@ -7,7 +7,7 @@ import type { TaskService } from '../tasks/taskService.ts'
 /** Everything the HTTP face needs, passed in by `src/wiring/api.ts`. */
 export type ApiDeps = {
   readonly tasks: TaskService
-  /** A task by its id alone, for whoever holds a signed asset URL: `TaskStore.readTask`. */
+  /** A task by its id alone, for whoever holds a signed asset URL: `TaskStore.readTaskOfImage`. */
   readonly findTask: (taskId: string) => Promise<TaskView | undefined>
   /** Inputs go in here while a body is read, finished images come out of it. */
   readonly blobs: BlobStore

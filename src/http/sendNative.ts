@@ -34,7 +34,7 @@ export async function sendNative(
   })
 }
 
-function lost(context: ApiContext, { taskId }: TaskView, blob: string): Error {
+function lost(context: ApiContext, { taskId }: TaskView, part: 'image' | 'answer'): Error {
   context.state.retryMayRepeatWork = true
-  return new Error(`the ${blob} of ${taskId} is missing in the blob store`)
+  return new Error(`the ${part} of ${taskId} is missing`)
 }

@@ -28,6 +28,15 @@ export async function readTask(
   return { ...taskViewOf(row), native }
 }
 
-const readSql = `
-  select ${taskViewColumns}, native_response as native
-  from task where task_id = $1 and (purge_at is null or purge_at > now())`
+/** The same by its id alone, without what surrounds its image: for whoever is given the image itself. */
+export async function readTaskOfImage(pool: Pool, taskId: string): Promise<TaskView | undefined> {
+  const { rows } = await pool.query<TaskViewRow>({
+    name: 'read-task-of-image',
+    text: `select ${taskViewColumns} ${fromSql}`,
+    values: [taskId],
+  })
+  return rows[0] && taskViewOf(rows[0])
+}
+
+const fromSql = `from task where task_id = $1 and (purge_at is null or purge_at > now())`
+const readSql = `select ${taskViewColumns}, native_response as native ${fromSql}`

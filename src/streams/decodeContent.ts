@@ -47,64 +47,81 @@ async function* decodeOne(
   cutOff: CutOff,
 ): AsyncGenerator<Uint8Array> {
   const chunks = source[Symbol.asyncIterator]()
-  const first = await chunks.next()
-  if (first.done === true) throw new BodyError({ tag: 'corrupt_coding' })
-  const decoder = createDecoder(coding, first.value, cutOff)
-  const sent = untilFailure(startingWith(first.value, chunks))
-  // Whatever fails destroys the decoder, so the reading below sees the same error.
-  const written = pipeline(Readable.from(sent.chunks), decoder).catch(() => {})
   try {
-    for await (const chunk of decoder) yield chunk
-  } catch {
-    throw sent.failure() ?? new BodyError({ tag: 'corrupt_coding' })
+    const first = await chunks.next()
+    if (first.done === true) throw new BodyError({ tag: 'corrupt_coding' })
+    const decoder = createDecoder(coding, first.value, cutOff)
+    const sent = sendTo(first.value, chunks, coding)
+    // Whatever fails destroys the decoder, so the reading below sees the same error.
+    const written = pipeline(Readable.from(sent.chunks), decoder).catch(() => {})
+    try {
+      for await (const chunk of decoder) yield chunk
+    } catch {
+      throw sent.failure() ?? new BodyError({ tag: 'corrupt_coding' })
+    } finally {
+      decoder.destroy()
+    }
+    // A decoder that has seen its end passes over what follows: it was never read, or never looked at.
+    if (cutOff === 'fails') {
+      await written
+      await sent.rest()
+    }
+    const failure = sent.failure()
+    if (failure !== undefined) throw failure
+    if (cutOff === 'fails' && decoder.bytesWritten < sent.endsAt()) {
+      throw new BodyError({ tag: 'corrupt_coding' })
+    }
   } finally {
-    decoder.destroy()
-  }
-  // A decoder that has seen its end passes over what follows. Only that of gzip minds it: another member.
-  const restMatters = cutOff === 'fails' && coding !== 'gzip'
-  if (restMatters) await written
-  const failure = sent.failure()
-  if (failure !== undefined) throw failure
-  if (restMatters && decoder.bytesWritten < sent.bytes()) {
-    throw new BodyError({ tag: 'corrupt_coding' })
+    // Not awaited: it waits for a chunk that may never come.
+    chunks.return?.().catch(() => {})
   }
 }
 
 type Sent = {
   readonly chunks: AsyncIterable<Uint8Array>
-  readonly bytes: () => number
+  /** Reads on where the decoder has stopped reading. */
+  readonly rest: () => Promise<void>
+  /** Behind the last byte that means anything. */
+  readonly endsAt: () => number
   /** Why they ended, when that was no end. */
   readonly failure: () => Error | undefined
 }
 
-/** An error in a pipeline destroys the decoder, and with it all that it has decoded already. */
-function untilFailure(source: AsyncIterable<Uint8Array>): Sent {
+/**
+ * The chunks for a decoder, one by one: an error in a pipeline destroys the decoder and with it all that
+ * it has decoded already, and a decoder that has ended throws its error in here.
+ */
+function sendTo(first: Uint8Array, others: AsyncIterator<Uint8Array>, coding: ContentCoding): Sent {
   let failure: Error | undefined
   let bytes = 0
-  const chunks = async function* (): AsyncGenerator<Uint8Array> {
+  let endsAt = 0
+  const see = (chunk: Uint8Array): Uint8Array => {
+    // Zeros may pad gzip (RFC 1952).
+    const last = coding === 'gzip' ? chunk.findLastIndex((byte) => byte !== 0) : chunk.length - 1
+    if (last >= 0) endsAt = bytes + last + 1
+    bytes += chunk.length
+    return chunk
+  }
+  const next = async (): Promise<Uint8Array | undefined> => {
     try {
-      for await (const chunk of source) {
-        bytes += chunk.length
-        yield chunk
-      }
+      const step = await others.next()
+      return step.done === true ? undefined : see(step.value)
     } catch (error) {
       failure = error instanceof Error ? error : new Error('The body broke off', { cause: error })
+      return undefined
     }
   }
-  return { chunks: chunks(), bytes: () => bytes, failure: () => failure }
-}
-
-async function* startingWith(
-  first: Uint8Array,
-  rest: AsyncIterator<Uint8Array>,
-): AsyncGenerator<Uint8Array> {
-  try {
-    yield first
-    for (let step = await rest.next(); step.done !== true; step = await rest.next()) {
-      yield step.value
-    }
-  } finally {
-    await rest.return?.()
+  const chunks = async function* (): AsyncGenerator<Uint8Array> {
+    yield see(first)
+    for (let chunk = await next(); chunk !== undefined; chunk = await next()) yield chunk
+  }
+  return {
+    chunks: chunks(),
+    rest: async () => {
+      while ((await next()) !== undefined);
+    },
+    endsAt: () => endsAt,
+    failure: () => failure,
   }
 }
 

@@ -32,7 +32,7 @@ export function exchange(
     }
     if (signal.aborted) return abort()
     signal.addEventListener('abort', abort, { once: true })
-    // A deadline lives on until it comes, and all that hangs on it.
+    // A signal may outlive the call, and all that hangs on it with it.
     const letGo = (): void => signal.removeEventListener('abort', abort)
     dispatcher.dispatch(options, {
       onRequestStart: (started) => {

@@ -169,7 +169,7 @@ function apiDepsOf(
   const store = createTaskStore(installation.pool)
   return {
     tasks,
-    findTask: (taskId) => store.readTask(taskId),
+    findTask: store.readTaskOfImage,
     blobs: installation.blobs,
     config: {
       publicUrl: config.publicUrl,

@@ -94,6 +94,33 @@ describe('content decoding', () => {
     expect(await failureOf(bytes, codings)).toEqual({ tag: 'corrupt_coding' })
   })
 
+  it.each(['gzip', 'deflate', 'br', 'zstd'] as const)(
+    'reads on behind the end of %s, however late and however much is there',
+    async (coding) => {
+      const whole = encoders[coding](Buffer.from(text))
+      for (const more of [1, 50_000]) {
+        const source = async function* (): AsyncGenerator<Uint8Array> {
+          yield whole
+          for (let chunks = 0; chunks < 5; chunks += 1) {
+            await sleep(20)
+            yield Buffer.alloc(more, chunks)
+          }
+        }
+        const reading = collect(decodeContent(source(), [coding], mebibyte))
+        await expect(reading).rejects.toMatchObject({ failure: { tag: 'corrupt_coding' } })
+      }
+    },
+  )
+
+  it('reads zeros behind gzip as padding, but nothing behind these', async () => {
+    const padded = Buffer.concat([zlib.gzipSync(text), Buffer.alloc(100)])
+    for (const cuts of [[], [20], [padded.length - 50]]) {
+      const read = await collect(decodeContent(streamOf(cutAt(padded, cuts)), ['gzip'], mebibyte))
+      expect(read.toString()).toBe(String(text))
+    }
+    expect(await failureOf(behind(padded), ['gzip'])).toEqual({ tag: 'corrupt_coding' })
+  })
+
   const noise = Buffer.from(randomBytes(mebibyte).toString('base64'))
   const encoders = {
     gzip: zlib.gzipSync,

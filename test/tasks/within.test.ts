@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { within } from '../../src/tasks/within.ts'
 import { standStill } from '../support/standStill.ts'
 
@@ -23,4 +23,13 @@ describe('a question with a limit', () => {
       expect(await asked).toBe('an answer')
     },
   )
+
+  it('is given up for good when the process stands still again and again', async () => {
+    const startedAtMs = performance.now()
+    const stopping = setInterval(() => standStill(300), 1)
+    onTestFinished(() => clearInterval(stopping))
+    const asked = within(limitMs, () => sleep(60_000, 'late', { ref: false }))
+    await expect(asked).rejects.toThrow('no answer in 50 ms')
+    expect(performance.now() - startedAtMs).toBeLessThan(20_000)
+  })
 })

@@ -132,8 +132,10 @@ export function refuse(
   const took = state.granted + open.taken
   // A refused probe only says that it was too early.
   const learned = took === 0 ? state.learned : took
-  // The limit as just learned: so many calls between one window's start and the next one's.
-  const slotMs = clamp((untilMs - state.windowMs) / learned / 2, slotMsMin, slotMsMax)
+  // The limit as just learned: so many calls between one window's start and the next one's. Only where
+  // more were waiting: else the window gave what was asked of it, and says nothing of what it could give.
+  const limitMs = clamp((untilMs - state.windowMs) / learned / 2, slotMsMin, slotMsMax)
+  const slotMs = state.slotAtMs > nowMs ? limitMs : state.slotMs
   return { untilMs, granted: 0, learned, refusals, slotAtMs: untilMs, slotMs }
 }
 

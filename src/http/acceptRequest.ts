@@ -51,7 +51,7 @@ export async function acceptRequest(
   const entry = { context, caller, parts, staging, key: key.value }
   try {
     const { ingressLimitBytes } = parts.config
-    const lease = leaseFrom(parts.largeBodies)
+    const lease = leaseFrom(parts.largeBodies, caller.accountId)
     const begun = await begin(entry, () => receive(staging, { ingressLimitBytes, lease }))
     return begun.ok ? await answer(begun.value.accepted, begun.value.again) : begun.failure
   } finally {

@@ -17,7 +17,7 @@ export type BodyLease = {
   readonly end: () => void
 }
 
-export function leaseFrom(budget: ByteBudget): BodyLease {
+export function leaseFrom(budget: ByteBudget, holder: string): BodyLease {
   const taken: number[] = []
   let coveredBytes = freeBytes
   let ended = false
@@ -25,9 +25,9 @@ export function leaseFrom(budget: ByteBudget): BodyLease {
   async function cover(bytes: number): Promise<boolean> {
     if (bytes <= coveredBytes) return true
     const more = Math.max(stepBytes, bytes - coveredBytes)
-    if (!(await budget.take(more, waitMs))) return false
+    if (!(await budget.take(holder, more, waitMs))) return false
     if (ended) {
-      budget.give(more)
+      budget.give(holder, more)
       return false
     }
     taken.push(more)
@@ -37,7 +37,7 @@ export function leaseFrom(budget: ByteBudget): BodyLease {
 
   function end(): void {
     ended = true
-    for (const bytes of taken.splice(0)) budget.give(bytes)
+    for (const bytes of taken.splice(0)) budget.give(holder, bytes)
   }
 
   return { cover, end }

@@ -11,8 +11,11 @@ import type { HttpFailure } from './httpFailure.ts'
 import { overloaded } from './bodyFailure.ts'
 import { readRequest } from './readRequest.ts'
 
-/** A client that sends nothing for so long is not coming back: its budget and its upload are freed. */
-const idleMs = 60_000
+/**
+ * A client that sends nothing for so long is not coming back: its budget and its upload are freed. One
+ * that would not end within the server's time for a request (`createServer.ts`) is not waited for.
+ */
+const pace = { idleMs: 60_000, graceMs: 60_000, bytesPerSecondMin: 32 * 1024 } as const
 
 /** Below this, chunks are gathered: see `coalesceChunks`. */
 const chunkBytesMin = 4096
@@ -58,7 +61,7 @@ export async function openBody(
     res.removeHeader('Connection')
     res.writeContinue()
   }
-  const source = coalesceChunks(readRequest(req, idleMs), chunkBytesMin)
+  const source = coalesceChunks(readRequest(req, pace), chunkBytesMin)
   const chunks = covered(decodeContent(source, codings.value, ingressLimitBytes), lease)
   // Without `return`: leaving a loop over it closes nothing.
   const content = { [Symbol.asyncIterator]: () => ({ next: () => chunks.next() }) }

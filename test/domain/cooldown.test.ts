@@ -80,8 +80,8 @@ describe('a cooldown', () => {
   })
 
   it('learns from a refusal how many calls the window gave and how far apart to ask', () => {
-    const granted = { ...ramping, granted: 10 }
-    const next = refuse(granted, {
+    const waitedFor = { ...ramping, granted: 10, slotAtMs: 12_100 }
+    const next = refuse(waitedFor, {
       nowMs: 12_000,
       openedAtMs: 11_900,
       inFlight: 1,
@@ -90,6 +90,21 @@ describe('a cooldown', () => {
     })
     expect(next).toMatchObject({ untilMs: 15_000, learned: 10, slotMs: 250, granted: 0 })
     expect(next.windowMs).toBeUndefined()
+  })
+
+  it('learns no distance from a window in which nobody waited: it gave all that it was asked for', () => {
+    const idle = { ...ramping, granted: 1, learned: 1, slotAtMs: 10_000, slotMs: 50 }
+    const refused = { nowMs: 20_000, openedAtMs: 19_900, inFlight: 1, open: none }
+    const next = refuse(idle, { ...refused, retryAfterMs: 12_000 })
+    expect(next).toMatchObject({ untilMs: 32_000, slotMs: 50, slotAtMs: 32_000 })
+    // A burst that finds the upstream open again is not spread over minutes.
+    let state = admit(next, { nowMs: 40_000, open: none, jitter: 0 }).next
+    const delaysMs = Array.from({ length: 11 }, () => {
+      const asked = admit(state, { nowMs: 40_000, open: { asking: 1, taken: 0 }, jitter: 0 })
+      state = asked.next
+      return asked.kind === 'wait' ? asked.delayMs : 0
+    })
+    expect(Math.max(...delaysMs)).toBeLessThan(1_000)
   })
 
   it('takes a late refusal of an earlier window as a longer wait and no lesson', () => {

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { createByteBudget } from '../../src/http/byteBudget.ts'
 import { readRequest } from '../../src/http/readRequest.ts'
 import { errorResponse } from '../../src/schema/responses.ts'
@@ -14,34 +14,46 @@ describe('a byte budget', () => {
   it('admits in turn, as room is given back', async () => {
     const budget = createByteBudget(10)
     const order: string[] = []
-    expect(await budget.take(6, 0)).toBe(true)
-    const large = budget.take(10, 1000).then(() => order.push('large'))
-    const small = budget.take(1, 1000).then(() => order.push('small'))
+    expect(await budget.take('a', 6, 0)).toBe(true)
+    const large = budget.take('b', 10, 1000).then(() => order.push('large'))
+    const small = budget.take('c', 1, 1000).then(() => order.push('small'))
     await sleep(5)
     expect(order).toEqual([])
-    budget.give(6)
+    budget.give('a', 6)
     await large
     expect(order).toEqual(['large'])
-    budget.give(10)
+    budget.give('b', 10)
     await small
     expect(order).toEqual(['large', 'small'])
   })
 
   it('turns away who waited long enough, and lets the next one in', async () => {
     const budget = createByteBudget(10)
-    await budget.take(6, 0)
-    const late = budget.take(5, 10)
-    const next = budget.take(4, 1000)
+    await budget.take('a', 6, 0)
+    const late = budget.take('b', 5, 10)
+    const next = budget.take('c', 4, 1000)
     expect(await late).toBe(false)
     expect(await next).toBe(true)
   })
 
   it('counts more than the whole as the whole', async () => {
     const budget = createByteBudget(10)
-    expect(await budget.take(99, 0)).toBe(true)
-    expect(await budget.take(1, 1)).toBe(false)
-    budget.give(99)
-    expect(await budget.take(10, 0)).toBe(true)
+    expect(await budget.take('a', 99, 0)).toBe(true)
+    expect(await budget.take('b', 1, 1)).toBe(false)
+    budget.give('a', 99)
+    expect(await budget.take('b', 10, 0)).toBe(true)
+  })
+
+  it('leaves a quarter to the others, whoever asks for how much', async () => {
+    const budget = createByteBudget(100)
+    for (let bodies = 0; bodies < 3; bodies += 1) expect(await budget.take('a', 25, 0)).toBe(true)
+    const fourth = budget.take('a', 25, 1000)
+    expect(await budget.take('b', 25, 0)).toBe(true)
+    budget.give('a', 25)
+    expect(await fourth).toBe(true)
+    for (let bodies = 0; bodies < 3; bodies += 1) budget.give('a', 25)
+    budget.give('b', 25)
+    expect(await budget.take('a', 100, 0)).toBe(true)
   })
 })
 
@@ -81,16 +93,40 @@ describe('too many large bodies at once', () => {
   })
 })
 
-describe('a request that stops sending', () => {
-  it('is given up after the idle time, and can still be answered', async () => {
+describe('a request that falls behind', () => {
+  const pace = { idleMs: 200, graceMs: 400, bytesPerSecondMin: 1_000 }
+
+  /** What is read, or why it was given up, of a body sent in chunks of 50 bytes. */
+  async function sent(chunks: number, everyMs: number): Promise<string> {
     const server = createServer((request, response) => {
-      collect(readRequest(request, 30)).catch((error: unknown) => response.end(String(error)))
+      collect(readRequest(request, pace)).then(
+        (bytes) => response.end(`${bytes.length} bytes`),
+        (error: unknown) => response.end(String(error)),
+      )
     })
     const socket = connect(await portOf(server), '127.0.0.1')
-    socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf')
-    const [answer] = await once(socket, 'data')
-    expect(String(answer)).toContain('stalled')
-    socket.destroy()
-    server.close()
+    onTestFinished(() => {
+      socket.destroy()
+      server.close()
+    })
+    socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n')
+    const answer = once(socket, 'data')
+    for (let chunk = 0; chunk < chunks && socket.writable; chunk += 1) {
+      socket.write('x'.repeat(50))
+      await sleep(everyMs)
+    }
+    return String((await answer)[0])
+  }
+
+  it('is given up when nothing comes, and can still be answered', async () => {
+    expect(await sent(1, 0)).toContain('stalled')
+  })
+
+  it('is given up when it drips', async () => {
+    expect(await sent(20, 100)).toContain('stalled')
+  })
+
+  it('is read when it is slow and keeps up', async () => {
+    expect(await sent(20, 30)).toContain('1000 bytes')
   })
 })

@@ -69,7 +69,10 @@ async function produce(
   tell: (next: Partial<ImageTaskStatus>) => void,
 ): Promise<ImageTaskResult> {
   try {
-    const { outcome } = await activities.produceImage({ taskId })
+    let result: ImageTaskResult | null = await activities.produceImage({ taskId })
+    // Completed by hand, with whatever an operator put there: the activity itself says how the task stands.
+    while (result?.outcome === undefined) result = await activities.produceImage({ taskId })
+    const { outcome } = result
     tell({ stage: outcome })
     return { outcome }
   } catch (error) {

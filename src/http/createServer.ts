@@ -6,6 +6,7 @@ import type { ApiDeps } from './apiDeps.ts'
 import { answerBrokenRequest } from './brokenRequest.ts'
 import { createExchanges } from './exchanges.ts'
 import { readRest } from './lingering.ts'
+import { createTurns } from './turns.ts'
 
 /** The header block of a request: about three times what clients with many headers send. */
 const headerBytesMax = 16 * 1024
@@ -45,6 +46,7 @@ export function createServer(
   })
   const handle = app.callback()
   const exchanges = createExchanges()
+  const turns = createTurns()
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
     exchanges.begin(request, response)
@@ -57,7 +59,7 @@ export function createServer(
       // `close` of the server ended the idle connections of its moment; this one was busy then.
       if (!server.listening) setImmediate(() => server.closeIdleConnections())
     })
-    void handle(request, response)
+    turns(request, response, () => void handle(request, response))
   }
 
   /** Such a client waits before it sends its body; refused, it may send it or not: nobody could tell. */

@@ -10,6 +10,7 @@ export type LogFields = {
   readonly accountId?: string
   readonly keyId?: string
   readonly workflowId?: string
+  readonly runId?: string
   readonly route?: string
   readonly method?: string
   readonly status?: number
@@ -43,6 +44,7 @@ const allowed = [
   'accountId',
   'keyId',
   'workflowId',
+  'runId',
   'route',
   'method',
   'status',

@@ -10,6 +10,7 @@ import type { Logger } from '../telemetry/logger.ts'
 import type { TemporalSettings } from '../temporal/settings.ts'
 import type { RunningWorker } from '../temporal/worker/createWorker.ts'
 import { createWorker } from '../temporal/worker/createWorker.ts'
+import type { WorkerLog } from '../temporal/worker/installRuntime.ts'
 import { loggerOf } from '../temporal/worker/installRuntime.ts'
 import { createPatientWorker } from '../temporal/worker/patientWorker.ts'
 import { workflowBundle } from '../temporal/worker/workflowBundle.ts'
@@ -65,8 +66,9 @@ export async function startTemporalWorker(
 
 /** The SDK tells each change of its state at `info`; for us that is detail. */
 export function sdkLog(log: Logger) {
-  return (level: 'debug' | 'info' | 'warn' | 'error', event: string) =>
-    log[level === 'info' ? 'debug' : level](`temporal: ${event}`)
+  const told: WorkerLog = (level, event, run) =>
+    log[level === 'info' ? 'debug' : level](`temporal: ${event}`, run)
+  return told
 }
 
 function slotsOf(channels: readonly Channel[]): number {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { WorkflowFailedError } from '@temporalio/client'
-import { ApplicationFailure } from '@temporalio/common'
+import { ApplicationFailure, defaultPayloadConverter } from '@temporalio/common'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { fetchHistory } from '../../src/temporal/fetchHistory.ts'
 import { stackStartMsMax } from '../support/embeddedStack.ts'
@@ -56,6 +56,35 @@ describe('imageTask', () => {
   it('completes with nothing done when the task was over already', async () => {
     const { end } = await outcome({ produce: [{ kind: 'over' }] })
     expect(end).toEqual({ outcome: 'over' })
+  })
+
+  it('asks again after an operator completed its activity with nothing', async () => {
+    const completed = Promise.withResolvers<void>()
+    const handle = await run({
+      produce: [
+        async () => {
+          await completed.promise
+          return { kind: 'succeeded' }
+        },
+        { kind: 'succeeded' },
+      ],
+    })
+    const { workflowId } = handle
+    const activityId = await until('the activity', async () => {
+      const { raw } = await handle.describe()
+      const [pending] = raw.pendingActivities ?? []
+      return pending?.lastStartedTime ? pending.activityId : undefined
+    })
+    const { workflowService: service } = world.temporal.client
+    await service.respondActivityTaskCompletedById({
+      namespace: world.temporal.namespace,
+      workflowId,
+      activityId,
+      result: { payloads: [defaultPayloadConverter.toPayload(null)] },
+    })
+    completed.resolve()
+    expect(await handle.result()).toEqual({ outcome: 'succeeded' })
+    expect(scripts.seenOf(workflowId.slice('image/'.length)).runsAtMs).toHaveLength(2)
   })
 
   it('records a failure and fails with its code as type', async () => {

@@ -69,10 +69,7 @@ async function produce(
   tell: (next: Partial<ImageTaskStatus>) => void,
 ): Promise<ImageTaskResult> {
   try {
-    let result: ImageTaskResult | null = await activities.produceImage({ taskId })
-    // Completed by hand, with whatever an operator put there: the activity itself says how the task stands.
-    while (result?.outcome === undefined) result = await activities.produceImage({ taskId })
-    const { outcome } = result
+    const outcome = await producedOutcome(taskId, activities)
     tell({ stage: outcome })
     return { outcome }
   } catch (error) {
@@ -85,6 +82,17 @@ async function produce(
     }
     tell({ stage: 'failed' })
     throw failedTask(failure, channel)
+  }
+}
+
+/** An operator may complete the activity by hand with anything: only itself says how the task stands. */
+async function producedOutcome(
+  taskId: string,
+  activities: ImageTaskActivities,
+): Promise<ImageTaskResult['outcome']> {
+  for (;;) {
+    const result: ImageTaskResult | null = await activities.produceImage({ taskId })
+    if (result?.outcome !== undefined) return result.outcome
   }
 }
 

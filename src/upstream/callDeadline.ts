@@ -7,13 +7,13 @@ export type CallDeadline = {
 const tickMs = 250
 
 /** A tick this late was kept from coming: the process stood still. */
-const stallMs = 100
+const stallMs = 200
 
 /** For an answer that arrived while nobody could read it; below the silence that counts as a lost worker. */
-const graceMs = 3_000
+const graceMs = 1_500
 
 /** All extensions of one call together. Its lease outlasts them by far. */
-const extensionsMsMax = 9_000
+const extensionsMsMax = 3_000
 
 /**
  * Aborts after `timeoutMs` by a clock that goes on while the process is stopped (SIGSTOP, a paused

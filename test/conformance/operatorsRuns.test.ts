@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { darkroomJson } from '../support/cli.ts'
 import type { Client } from '../support/client.ts'
 import { createClient } from '../support/client.ts'
@@ -49,6 +49,9 @@ let runs: ReturnType<typeof createOperatorRuns>
 const ends = new Map<string, Promise<End>>()
 /** Stopped before any worker was there. */
 const unseen = new Map<OperatorHand, string>()
+
+// What a terminated run leaves is looked for ever less often: on a busy machine once more takes long.
+vi.setConfig({ testTimeout: 60_000 })
 
 beforeAll(async () => {
   service = await startTestService({ workers: 0, channel: { timeoutSeconds: 5 } })

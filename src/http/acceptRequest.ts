@@ -21,6 +21,7 @@ export type Receive = (
 ) => Promise<Result<Received, HttpFailure>>
 
 type Acceptance = Result<Accepted, HttpFailure>
+type Again = () => Promise<Acceptance>
 
 /**
  * Answers a request that was accepted. `again` accepts the same request once more, for a call that joined
@@ -28,7 +29,7 @@ type Acceptance = Result<Accepted, HttpFailure>
  */
 export type AnswerAccepted = (
   accepted: Accepted,
-  again: (() => Promise<Acceptance>) | undefined,
+  again: Again | undefined,
 ) => Promise<HttpFailure | undefined>
 
 /** Beside a waiting call lies its connection, not its prompt of megabytes. */
@@ -71,21 +72,15 @@ type Entry = {
 async function begin(
   entry: Entry,
   receive: () => Promise<Result<Received, HttpFailure>>,
-): Promise<
-  Result<{ accepted: Accepted; again: (() => Promise<Acceptance>) | undefined }, HttpFailure>
-> {
+): Promise<Result<{ accepted: Accepted; again: Again | undefined }, HttpFailure>> {
   const received = await receive()
   if (!received.ok) return received
   const accepted = await acceptOnce(entry, received.value)
   if (!accepted.ok) return accepted
   const isKept = accepted.value.replayed && textLength(received.value.request) <= keptTextMax
-  const again = isKept ? againOf(entry, received.value) : undefined
+  // This closure is the one thing that keeps the request.
+  const again = isKept ? () => acceptOnce(entry, received.value) : undefined
   return succeed({ accepted: accepted.value, again })
-}
-
-/** Its closure is the one thing that keeps the request. */
-function againOf(entry: Entry, received: Received): () => Promise<Acceptance> {
-  return () => acceptOnce(entry, received)
 }
 
 function textLength({ body }: ImageRequest): number {
@@ -93,10 +88,10 @@ function textLength({ body }: ImageRequest): number {
 }
 
 async function acceptOnce(entry: Entry, received: Received): Promise<Acceptance> {
-  const { context, caller, parts, staging, key } = entry
+  const { context, key } = entry
   // From here on the outcome of an error is open, and without a key a retry makes a second task.
   context.state.retryMayRepeatWork = key === undefined
-  const accepted = await accept(caller, parts, received, staging, key)
+  const accepted = await accept(entry, received)
   if (!accepted.ok) return accepted
   // An attempt may exist from here on: a retry may be for work that is done, key or no key.
   context.state.retryMayRepeatWork = true
@@ -107,18 +102,15 @@ async function acceptOnce(entry: Entry, received: Received): Promise<Acceptance>
 }
 
 function accept(
-  caller: Caller,
-  parts: ApiParts,
+  { caller, parts, staging, key }: Entry,
   { request, paramNames }: Received,
-  staging: Staging,
-  idempotencyKey: Uint8Array | undefined,
-): Promise<Result<Accepted, HttpFailure>> {
+): Promise<Acceptance> {
   const uploadId = staging.uploadId()
   return parts.tasks.accept({
     caller,
     request,
     ...(uploadId === undefined ? {} : { uploadId }),
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...(key === undefined ? {} : { idempotencyKey: key }),
     ...(paramNames === undefined ? {} : { paramNames }),
   })
 }

@@ -25,7 +25,7 @@ export function createByteBudget(bytesMax: number): ByteBudget {
   }
 
   /** A single body is let in, whatever its share. */
-  function exceedsShare({ holder, bytes }: Pick<Waiter, 'holder' | 'bytes'>): boolean {
+  function exceedsShare({ holder, bytes }: Waiter): boolean {
     const has = held.get(holder) ?? 0
     return has > 0 && has + bytes > bytesMax * shareMax
   }

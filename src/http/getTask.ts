@@ -3,7 +3,6 @@ import { pollAfterSeconds } from '../domain/pollAfter.ts'
 import type { PublishedResult } from '../domain/taskRecord.ts'
 import { publicStatus, taskRecord } from '../domain/taskRecord.ts'
 import type { TaskView } from '../domain/taskState.ts'
-import type { NativeResponse } from '../domain/upstreamOutcome.ts'
 import type { AccountHandler } from './apiContext.ts'
 import type { ApiParts } from './apiParts.ts'
 import { assetUrl } from './assetUrl.ts'
@@ -34,13 +33,8 @@ async function publishedResult(
   if (publicStatus(task) !== 'succeeded' || task.asset === undefined) return undefined
   const url = assetUrl(task, parts.config.publicUrl, parts.signingKeys)
   if (url === undefined) return undefined
-  const native = await nativeOf(parts, task)
+  // A task of the version before has it in the blob store alone: that being away costs nothing else.
+  const native = await parts.tasks.native(task).catch(() => undefined)
   if (native === undefined) return { url }
   return { url, native: nativeByUrl(native, { url, mimeType: task.asset.mimeType }) }
-}
-
-/** A task of the version before has it in the blob store alone: that being away costs nothing else. */
-async function nativeOf(parts: ApiParts, task: TaskView): Promise<NativeResponse | undefined> {
-  if (task.native !== undefined) return parts.tasks.native(task)
-  return parts.tasks.native(task).catch(() => undefined)
 }

@@ -12,8 +12,8 @@ import { overloaded } from './bodyFailure.ts'
 import { readRequest } from './readRequest.ts'
 
 /**
- * A client that sends nothing for so long is not coming back: its budget and its upload are freed. One
- * that would not end within the server's time for a request (`createServer.ts`) is not waited for.
+ * A client that sends nothing for so long is not coming back: its budget and its upload are freed. Nor
+ * may it drip: what holds room in the budget comes at the pace of a slow uplink at least.
  */
 const pace = { idleMs: 60_000, graceMs: 60_000, bytesPerSecondMin: 32 * 1024 } as const
 

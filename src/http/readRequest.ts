@@ -11,8 +11,8 @@ export type Pace = {
 
 /**
  * The bytes of a request as they come. Throws `BodyError`: `interrupted` when the client leaves,
- * `stalled` when it falls behind the pace: a body that drips holds room that others wait for. Leaving early does not destroy the request: the
- * connection is still needed for the answer.
+ * `stalled` when it falls behind the pace: a body that drips holds room that others wait for. Leaving
+ * early does not destroy the request: the connection is still needed for the answer.
  */
 export async function* readRequest(
   request: IncomingMessage,

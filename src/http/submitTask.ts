@@ -2,10 +2,10 @@ import { succeed } from '../domain/result.ts'
 import { isTaskImagePath, parseTaskRequest } from '../schema/taskRequest.ts'
 import type { Receive } from './acceptRequest.ts'
 import { acceptRequest } from './acceptRequest.ts'
+import { answerAccepted } from './answerAccepted.ts'
 import type { AccountHandler } from './apiContext.ts'
 import type { ApiParts } from './apiParts.ts'
 import { receiveJson } from './receiveJson.ts'
-import { answerAccepted } from './answerAccepted.ts'
 
 /** Spec: `POST /v1/images/tasks`. */
 export function submitTask(parts: ApiParts): AccountHandler {

@@ -8,8 +8,8 @@ import {
   imageSizes,
   inputMimeTypes,
   modelIds,
-  sizesOf,
   qualities,
+  sizesOf,
 } from '../domain/models.ts'
 import type { ReceivedImage } from '../domain/receivedImage.ts'
 import type { RequestFailure } from '../domain/requestFailure.ts'

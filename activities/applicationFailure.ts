@@ -1,8 +1,10 @@
 import { ApplicationFailure } from '@temporalio/common'
-import type { TaskFailure } from '../src/domain/taskFailure.ts'
-import { taskFailureMessages } from '../src/domain/taskFailure.ts'
+import { assertNever } from '../src/domain/assertNever.ts'
+import { defined } from '../src/domain/defined.ts'
+import type { TaskFailure } from '../src/domain/failure.ts'
+import { taskFailureMessages } from '../src/domain/failure.ts'
+import type { ProduceResult } from '../src/tasks/produceImage.ts'
 import { unexpectedFailureType, waitFailureType } from '../workflows/contract.ts'
-import type { Wait } from './waitMessage.ts'
 
 /**
  * The only translator of ends and waits into Temporal's failures (design 1.16). Codes, numbers and
@@ -18,7 +20,7 @@ export function waitFailure(wait: Wait, message: string): ApplicationFailure {
     nonRetryable: false,
     // Zero would mean "none given", and the retry policy would choose a longer one.
     nextRetryDelay: Math.max(1, Math.ceil(wait.delayMs)),
-    details: [{ reason, ...(channel === undefined ? {} : { channel }) }],
+    details: [{ reason, ...defined({ channel }) }],
     category: 'BENIGN',
   })
 }
@@ -29,7 +31,7 @@ export function endFailure(failure: TaskFailure, channel: string | undefined): A
     type: failure.code,
     message: taskFailureMessages[failure.code],
     nonRetryable: true,
-    details: [{ ...failure, ...(channel === undefined ? {} : { channel }) }],
+    details: [{ ...failure, ...defined({ channel }) }],
     category: 'BENIGN',
   })
 }
@@ -55,4 +57,38 @@ function plain(options: Parameters<typeof ApplicationFailure.create>[0]): Applic
   const failure = ApplicationFailure.create(options)
   failure.stack = ''
   return failure
+}
+
+type Wait = Extract<ProduceResult, { kind: 'wait' }>
+
+/**
+ * What Temporal's UI shows of a task that waits: `429 from b-main, until 12:00:37 UTC`. Of a paused
+ * channel nobody knows until when.
+ */
+export function waitMessage(wait: Wait, nowMs: number): string {
+  if (wait.reason === 'channel_paused') return causeOf(wait)
+  const until = new Date(nowMs + wait.delayMs).toISOString().slice(11, 19)
+  return `${causeOf(wait)}, until ${until} UTC`
+}
+
+function causeOf({ reason, channel = 'every channel', refusedBy }: Wait): string {
+  switch (reason) {
+    case 'cooldown':
+      if (refusedBy === undefined) return `${channel} cools down`
+      return refusedBy.httpStatus === undefined
+        ? `no connection to ${refusedBy.channel}`
+        : `${refusedBy.httpStatus} from ${refusedBy.channel}`
+    case 'slow_start':
+      return `${channel} is asked again slowly after a refusal`
+    case 'channel_full':
+      return `${channel} is full`
+    case 'channel_paused':
+      return `${channel} is paused`
+    case 'call_under_way':
+      return `an earlier call on ${channel} is under way`
+    case 'backoff':
+      return `${channel} is given a rest after a call without a good end`
+    default:
+      return assertNever(reason)
+  }
 }

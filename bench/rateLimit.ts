@@ -2,7 +2,7 @@
  * 200 tasks at once for a model whose upstream grants 10 calls per 5 s and refuses the rest: all succeed,
  * and few calls are refused. Perfect would be as long as the limit itself takes, 95 s.
  */
-import { verifyLedger } from '../src/store/verifyLedger.ts'
+import { verifyLedger } from '../src/store/accounts/verifyLedger.ts'
 import { createClient } from '../test/support/client.ts'
 import { startTestService } from '../test/support/service.ts'
 import { runBench } from './support/runBench.ts'

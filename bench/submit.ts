@@ -2,7 +2,7 @@
  * Submits of a short prompt by 16 clients at once, with a worker at work on the same machine: latency of
  * the 202, and accepted tasks per second. Every one is a durable promise: task, hold and ledger committed.
  */
-import { verifyLedger } from '../src/store/verifyLedger.ts'
+import { verifyLedger } from '../src/store/accounts/verifyLedger.ts'
 import { createClient } from '../test/support/client.ts'
 import { startTestService } from '../test/support/service.ts'
 import { describeMs, percentile } from './support/figures.ts'

@@ -1,5 +1,5 @@
 import type { Action, Family, ImageSize, ModelId } from '../src/domain/models.ts'
-import type { TaskFailureCode } from '../src/domain/taskFailure.ts'
+import type { TaskFailureCode } from '../src/domain/failure.ts'
 
 /**
  * What the workflow and its callers agree on. No imports but types: clients load it without any SDK.

@@ -1,21 +1,27 @@
 import {
+  ActivityFailure,
   ApplicationFailure,
   CancellationScope,
   CancelledFailure,
   defineQuery,
   defineSignal,
   patched,
+  proxyActivities,
   setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
 } from '@temporalio/workflow'
-import type { TaskFailure } from '../src/domain/taskFailure.ts'
-import { taskFailureMessages } from '../src/domain/taskFailure.ts'
-import type { ImageTaskActivities } from './imageTaskActivities.ts'
-import { activitiesFor } from './imageTaskActivities.ts'
+import type { Activities } from '../activities/createActivities.ts'
+import type { FailureCause, TaskFailure, TaskFailureCode } from '../src/domain/failure.ts'
+import { failureCauses, taskFailureCodes, taskFailureMessages } from '../src/domain/failure.ts'
 import type { ImageTaskInput, ImageTaskResult, ImageTaskStatus } from './contract.ts'
-import { searchAttributes, statusQueryName, waitingSignalName } from './contract.ts'
-import { producedFailure } from './producedFailure.ts'
+import {
+  heartbeatTimeoutMs,
+  produceTaskQueue,
+  searchAttributes,
+  statusQueryName,
+  waitingSignalName,
+} from './contract.ts'
 
 const statusQuery = defineQuery<ImageTaskStatus>(statusQueryName)
 const waitingSignal = defineSignal<[string]>(waitingSignalName)
@@ -110,4 +116,64 @@ function failedTask(failure: TaskFailure, channel: string | undefined): Applicat
     details: [failure],
     category: 'BENIGN',
   })
+}
+
+export type ImageTaskActivities = Activities
+
+/** Retried without end, for crashes and outages: the task's deadline is kept in PostgreSQL (design 1.1). */
+const retry = { initialInterval: '1 s', backoffCoefficient: 2, maximumInterval: '30 s' } as const
+
+/** One statement or two in PostgreSQL. */
+const recordTimeout = '30 s'
+
+/** The activities of one task, each with every limit explicit. */
+export function activitiesFor(input: ImageTaskInput): ImageTaskActivities {
+  const { produceImage } = proxyActivities<Activities>({
+    taskQueue: produceTaskQueue(input.family),
+    startToCloseTimeout: input.produceTimeoutMs,
+    heartbeatTimeout: heartbeatTimeoutMs,
+    retry,
+    cancellationType: 'WAIT_CANCELLATION_COMPLETED',
+    summary: input.model,
+  })
+  // On the workflow's own queue: a family whose slots are all taken can still be cancelled.
+  const { recordFailure, cancelTask } = proxyActivities<Activities>({
+    startToCloseTimeout: recordTimeout,
+    retry,
+  })
+  return { produceImage, recordFailure, cancelTask }
+}
+
+export type ProducedFailure = { readonly failure: TaskFailure; readonly channel?: string }
+
+/** Nothing is known of the end, so a call may have done work: never a reason to call again. */
+const unknownEnd: ProducedFailure = {
+  failure: { code: 'upstream_error', cause: 'unknown', workPossible: true },
+}
+
+/** Reads the end that `activities/applicationFailure.ts` wrote; any other error is an unknown end. */
+export function producedFailure(error: unknown): ProducedFailure {
+  if (!(error instanceof ActivityFailure)) throw error
+  const { cause } = error
+  if (!(cause instanceof ApplicationFailure)) return unknownEnd
+  const code = taskFailureCodes.find((name) => name === cause.type)
+  const detail: unknown = cause.details?.[0]
+  if (code === undefined || !isObject(detail)) return unknownEnd
+  return read(code, detail)
+}
+
+function read(code: TaskFailureCode, detail: Readonly<Record<string, unknown>>): ProducedFailure {
+  const { cause, workPossible, retryAfterMs, channel } = detail
+  const known: FailureCause = failureCauses.find((name) => name === cause) ?? 'unknown'
+  const failure = {
+    code,
+    cause: known,
+    workPossible: workPossible !== false,
+    ...(typeof retryAfterMs === 'number' ? { retryAfterMs } : {}),
+  }
+  return typeof channel === 'string' ? { failure, channel } : { failure }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null
 }

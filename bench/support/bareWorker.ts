@@ -1,7 +1,7 @@
 // node bareWorker.ts ADDRESS NAMESPACE QUEUE: a worker of `bare` with the SDK's defaults, until SIGTERM.
 import { fileURLToPath } from 'node:url'
 import { NativeConnection, Worker } from '@temporalio/worker'
-import { installRuntime } from '../../src/temporal/worker/installRuntime.ts'
+import { installRuntime } from '../../src/temporal/worker/runtime.ts'
 
 const [address, namespace, taskQueue] = process.argv.slice(2)
 if (address === undefined || namespace === undefined || taskQueue === undefined) {

@@ -1,18 +1,14 @@
 import { createReadStream } from 'node:fs'
-import { link, mkdir, rm, stat } from 'node:fs/promises'
+import { link, mkdir, open, readFile, rm, stat } from 'node:fs/promises'
 import { dirname, join, relative, sep } from 'node:path'
-import type { BlobStore } from '../domain/blobStore.ts'
-import { BlobExistsError } from '../domain/blobStore.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import { randomText } from '../domain/ids.ts'
+import type { BlobStore } from '../domain/ports/blobStore.ts'
+import { BlobExistsError } from '../domain/ports/blobStore.ts'
 import { assertBlobKey, assertBlobPrefix } from './blobKey.ts'
-import { isErrnoCode } from './errnoCode.ts'
-import { fileStoreId } from './fileStoreId.ts'
-import { sweepTempFiles, tempFileIdleMsMax } from './sweepTempFiles.ts'
-import { syncDirectory } from './syncDirectory.ts'
-import { writeTempFile } from './writeTempFile.ts'
+import { isErrnoCode, sweepTempFiles, tempFileIdleMsMax, writeTempFile } from './tempFiles.ts'
 
-export type FileBlobStoreDeps = {
+type FileBlobStoreDeps = {
   /** Absolute; made when absent. Names beginning with a dot inside it are the store's own. */
   readonly directory: string
   readonly randomBytes: RandomBytes
@@ -55,7 +51,7 @@ export async function createFileBlobStore(deps: FileBlobStoreDeps): Promise<Blob
     },
     read: async (key, range) => {
       assertBlobKey(key)
-      return await readFile(join(directory, key), range)
+      return await readBlobFile(join(directory, key), range)
     },
     deletePrefix: async (prefix) => {
       assertBlobPrefix(prefix)
@@ -92,7 +88,7 @@ async function syncUpTo(root: string, directory: string): Promise<void> {
   }
 }
 
-async function readFile(
+async function readBlobFile(
   path: string,
   range?: { readonly first: number; readonly last: number },
 ): ReturnType<BlobStore['read']> {
@@ -115,5 +111,54 @@ async function fileSize(path: string): Promise<number | undefined> {
   } catch (error) {
     if (isErrnoCode(error, 'ENOENT', 'ENOTDIR')) return undefined
     throw error
+  }
+}
+
+/**
+ * The id that stops two nodes from using different stores (design section 3, `BLOB_STORE`): read, and
+ * written at first use. `link` decides between nodes that start together; all read the winner's.
+ */
+async function fileStoreId(
+  path: string,
+  newTempPath: () => string,
+  randomBytes: RandomBytes,
+): Promise<string> {
+  const found = await readId(path)
+  if (found !== undefined) return found
+  const tempPath = newTempPath()
+  await writeTempFile(tempPath, oneChunk(Buffer.from(randomText(randomBytes, 32))))
+  try {
+    await link(tempPath, path)
+    await syncDirectory(dirname(path))
+  } catch (error) {
+    if (!isErrnoCode(error, 'EEXIST')) throw error
+  } finally {
+    await rm(tempPath, { force: true })
+  }
+  const written = await readId(path)
+  if (written === undefined) throw new Error('The blob store lost its id right after writing it')
+  return written
+}
+
+async function readId(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if (isErrnoCode(error, 'ENOENT')) return undefined
+    throw error
+  }
+}
+
+async function* oneChunk(chunk: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield await Promise.resolve(chunk)
+}
+
+/** Flushes a directory to the disk: without it a power cut may forget the names just made in it. */
+async function syncDirectory(path: string): Promise<void> {
+  const handle = await open(path, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
   }
 }

@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { BlobStore } from '../domain/blobStore.ts'
+import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import { createFileBlobStore } from './fileBlobStore.ts'
 
-export type BlobStoreDeps = {
+type BlobStoreDeps = {
   readonly randomBytes: RandomBytes
   /** Epoch milliseconds, compared with file times only. */
   readonly nowMs: () => number
@@ -36,7 +36,7 @@ export async function openBlobStore(url: string, deps: BlobStoreDeps): Promise<O
 
 async function openS3(url: URL, deps: BlobStoreDeps): Promise<OpenBlobStore> {
   const [{ createS3Client }, { createS3BlobStore }] = await Promise.all([
-    import('./s3Client.ts'),
+    import('./s3BlobStore.ts'),
     import('./s3BlobStore.ts'),
   ])
   const client = createS3Client({ pathStyle: url.searchParams.get('addressing') !== 'virtual' })

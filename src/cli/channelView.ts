@@ -1,4 +1,4 @@
-import type { ChannelStatus } from '../domain/channelAdmin.ts'
+import type { ChannelStatus } from '../domain/ports/channelAdmin.ts'
 import { iso, isoOrNull, shortTime } from './moment.ts'
 import { Refusal } from './refusal.ts'
 import { table } from './table.ts'

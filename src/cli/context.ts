@@ -1,11 +1,11 @@
-import type { AccountStore } from '../domain/accountStore.ts'
+import type { AccountStore } from '../domain/ports/accountStore.ts'
 import type { CapabilityTable } from '../domain/capabilities.ts'
-import type { ChannelAdmin } from '../domain/channelAdmin.ts'
-import type { HistoryEvents, Replayed } from '../domain/history.ts'
-import type { RetryResult, TaskAdmin } from '../domain/taskAdmin.ts'
-import type { TaskView } from '../domain/taskState.ts'
+import type { ChannelAdmin } from '../domain/ports/channelAdmin.ts'
+import type { HistoryEvents, Replayed } from '../domain/ports/taskRuns.ts'
+import type { RetryResult, TaskAdmin } from '../domain/ports/taskAdmin.ts'
+import type { TaskView } from '../domain/task.ts'
 import type { Violation } from '../domain/violation.ts'
-import type { IssueKey } from '../tasks/issueKey.ts'
+import type { IssueKey } from '../tasks/apiKeys.ts'
 
 /**
  * What commands work on. Each part is opened when a command first asks for it and loads its libraries

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import type { HistoryEvents } from '../domain/history.ts'
+import type { HistoryEvents } from '../domain/ports/taskRuns.ts'
 import { Refusal } from './refusal.ts'
 
 /** Reads a file that `task history`, Temporal's UI or its CLI wrote. Throws `Refusal` naming the file. */

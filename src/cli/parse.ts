@@ -3,7 +3,7 @@ import { accountNamePattern, depositCreditsMax } from '../domain/account.ts'
 import { taskIdPattern } from '../domain/ids.ts'
 import type { ModelId } from '../domain/models.ts'
 import { isModelId, modelIds } from '../domain/models.ts'
-import type { Since } from '../domain/taskAdmin.ts'
+import type { Since } from '../domain/ports/taskAdmin.ts'
 
 /** Parsers of arguments and options: what they refuse is wrong usage, exit code 2. */
 

@@ -1,5 +1,5 @@
-import type { Since, TaskFilter } from '../domain/taskAdmin.ts'
-import type { TaskFailureCode } from '../domain/taskFailure.ts'
+import type { Since, TaskFilter } from '../domain/ports/taskAdmin.ts'
+import type { TaskFailureCode } from '../domain/failure.ts'
 import type { CliContext } from './context.ts'
 import { whyNot } from './retryRefusal.ts'
 

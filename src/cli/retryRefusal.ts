@@ -1,5 +1,5 @@
 import { assertNever } from '../domain/assertNever.ts'
-import type { RetryResult } from '../domain/taskAdmin.ts'
+import type { RetryResult } from '../domain/ports/taskAdmin.ts'
 
 /** Why a task was not retried, for the operator. */
 export function whyNot(

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { HistoryEvents, Replayed } from '../domain/history.ts'
+import type { HistoryEvents, Replayed } from '../domain/ports/taskRuns.ts'
 import type { Answer, CliContext } from './context.ts'
 import { describeEvent, historyEvents, readHistoryFile } from './historyFile.ts'
 import { leaf } from './leaf.ts'

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { TaskDetail } from '../domain/taskAdmin.ts'
+import type { TaskDetail } from '../domain/ports/taskAdmin.ts'
 import { publicStatus } from '../domain/taskRecord.ts'
 import type { TimelineEvent } from '../domain/taskTimeline.ts'
 import { taskTimeline } from '../domain/taskTimeline.ts'

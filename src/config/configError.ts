@@ -21,3 +21,6 @@ function pathText(parts: readonly PropertyKey[]): string {
     return text === '' ? String(part) : `${text}.${String(part)}`
   }, '')
 }
+
+/** Variables by name, as a process has them. */
+export type Environment = Readonly<Record<string, string | undefined>>

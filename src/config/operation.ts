@@ -7,7 +7,7 @@ import { modelIds } from '../domain/models.ts'
 import type { OperatorFile } from '../schema/operatorFile.ts'
 import { operatorFile } from '../schema/operatorFile.ts'
 import { ConfigError, explainIssues } from './configError.ts'
-import type { Environment } from './environment.ts'
+import type { Environment } from './configError.ts'
 
 /** The operator's file, checked, with each channel's credential taken from its variable. */
 export type Operation = {

@@ -3,7 +3,7 @@ import { rename, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { ConfigError } from './configError.ts'
-import type { Environment } from './environment.ts'
+import type { Environment } from './configError.ts'
 
 /** File in DATA_DIR where a running `npm start` leaves the variables of its processes (mode 0600). */
 export const runtimeFileName = 'runtime.json'

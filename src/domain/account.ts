@@ -36,3 +36,11 @@ export const accountCreditsMax = Number.MAX_SAFE_INTEGER
 export function newAccountId(randomBytes: RandomBytes): string {
   return `acct_${randomText(randomBytes, 16)}`
 }
+
+/** Who asks: the account behind a valid key. The key itself goes no further than authentication. */
+export type Caller = {
+  readonly accountId: string
+  readonly keyId: string
+  /** Models this account and key may use; absent: all. */
+  readonly models?: readonly ModelId[]
+}

@@ -1,7 +1,7 @@
 type Absent<Value> = Extract<Value, null | undefined>
 
 /** `Members` with each member that may be null or undefined made optional instead. */
-export type Defined<Members> = {
+type Defined<Members> = {
   readonly [
     Name in keyof Members as Absent<Members[Name]> extends never ? Name : never
   ]: Members[Name]

@@ -1,3 +1,6 @@
+import { defined } from './defined.ts'
+import type { Json, JsonObject } from './json.ts'
+import { isArray } from './json.ts'
 import type {
   Action,
   AspectRatio,
@@ -20,7 +23,7 @@ export type InputImage = {
 }
 
 /** Where a request came in. Part of the fingerprint: one key used on two routes is a conflict. */
-export const routes = [
+const routes = [
   'images.tasks',
   'images.generations',
   'images.edits',
@@ -35,16 +38,6 @@ export function isSyncRoute(route: Route): boolean {
     route === 'images.generations' || route === 'images.edits' || route === 'v1beta.generateContent'
   )
 }
-
-/** A JSON value without numbers that JSON cannot carry. */
-export type Json =
-  | null
-  | boolean
-  | number
-  | string
-  | readonly Json[]
-  | { readonly [key: string]: Json }
-export type JsonObject = { readonly [key: string]: Json }
 
 /**
  * A v1beta document in camelCase, each `inlineData.data` replaced by `inputs[i]` of the request:
@@ -73,4 +66,47 @@ export type ImageRequest = {
     | { readonly kind: 'prompt'; readonly prompt: string }
     | { readonly kind: 'content'; readonly content: ContentDocument }
   readonly inputs: readonly InputImage[]
+}
+
+/** One image of a request, in the blob store before its request is known to be good. */
+export type ReceivedImage = {
+  /** Where it stood in the request's document: keys and indices. */
+  readonly path: readonly (string | number)[]
+  readonly blobKey: string
+  readonly bytes: number
+  /** Lower-case hex of the decoded bytes. */
+  readonly sha256: string
+  /** By the bytes themselves; absent: no whole PNG, JPEG or WebP. */
+  readonly sniffedType?: ImageMimeType
+}
+
+/** Raised whenever two requests that were equal may canonicalize differently, or the reverse. */
+const canonicalVersion = 1
+
+/**
+ * The normalized request as stable text (spec, Idempotency rules): route and version included, images
+ * by digest and type, object keys sorted, defaults filled by the schema before. Equal text means
+ * "the same request"; its SHA-256 is the fingerprint.
+ */
+export function canonicalRequest(request: ImageRequest): string {
+  const { route, model, action, size, aspectRatio, quality, body, inputs } = request
+  return stableText({
+    version: canonicalVersion,
+    route,
+    model,
+    action,
+    ...defined({ size, aspectRatio, quality }),
+    body: body.kind === 'prompt' ? { prompt: body.prompt } : { content: { ...body.content } },
+    inputs: inputs.map((input) => ({ mimeType: input.mimeType, sha256: input.sha256 })),
+  })
+}
+
+/** JSON with the keys of every object sorted by code unit. */
+function stableText(value: Json): string {
+  if (value === null || typeof value !== 'object') return JSON.stringify(value)
+  if (isArray(value)) return `[${value.map(stableText).join(',')}]`
+  const members = Object.entries(value)
+    .toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+    .map(([key, member]) => `${JSON.stringify(key)}:${stableText(member)}`)
+  return `{${members.join(',')}}`
 }

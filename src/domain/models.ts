@@ -9,7 +9,6 @@ export const familyBModels = ['familyb-image-2-web', 'familyb-image-2-vip'] as c
 export const modelIds = [...familyAModels, ...familyBModels] as const
 
 export type FamilyAModel = (typeof familyAModels)[number]
-export type FamilyBModel = (typeof familyBModels)[number]
 export type ModelId = (typeof modelIds)[number]
 export const families = ['A', 'B'] as const
 export type Family = (typeof families)[number]

@@ -1,4 +1,5 @@
 import type { CapabilityTable } from './capabilities.ts'
+import { defined } from './defined.ts'
 import type { ImageRequest } from './imageRequest.ts'
 import type { Action, ImageSize, ModelId, Quality } from './models.ts'
 import { actions, familyOf, modelIds, qualities } from './models.ts'
@@ -72,8 +73,7 @@ function definedOnly(request: {
   const { size, quality, ...rest } = request
   return {
     ...rest,
-    ...(size === undefined ? {} : { size }),
-    ...(quality === undefined ? {} : { quality }),
+    ...defined({ size, quality }),
   }
 }
 

@@ -1,9 +1,9 @@
-import type { JsonObject } from './imageRequest.ts'
+import { defined } from './defined.ts'
+import type { TaskFailureCode } from './failure.ts'
+import { taskFailureMessages } from './failure.ts'
+import type { JsonObject } from './json.ts'
 import type { ImageMimeType, ModelId } from './models.ts'
-import { progressOf } from './progress.ts'
-import type { TaskFailureCode } from './taskFailure.ts'
-import { taskFailureMessages } from './taskFailure.ts'
-import type { PublicStatus, TaskView } from './taskState.ts'
+import type { PublicStatus, TaskView } from './task.ts'
 
 /** Spec, Task record, with `expired` and `result` of design section 4. What does not apply is absent. */
 export type TaskRecord = {
@@ -64,11 +64,34 @@ function outputOf(
   const { url, native } = published
   return {
     output: { assets: [{ type: 'image', url, mime_type: task.asset.mimeType }] },
-    ...(native === undefined ? {} : { result: native }),
+    ...defined({ result: native }),
   }
 }
 
 /** The accepted response counts whole seconds: both forms must be the same instant. */
 function wholeSeconds(epochMs: number): string {
   return new Date(Math.floor(epochMs / 1000) * 1000).toISOString().replace('.000Z', 'Z')
+}
+
+/** Until the image is there, however long it takes: 100 says that it is. */
+const progressMax = 95
+
+/** Share of the way that the usual duration covers: 1 - e^-1.6, about 80 of 100. */
+const steepness = 1.6
+
+type Timed = Pick<TaskView, 'status' | 'nowMs' | 'processingAtMs'>
+
+/**
+ * Design section 4, Progress: 0 queued, then by elapsed time against the model's usual duration, 100 on
+ * success only. It depends on the row and its clock alone and grows with time, so no poll sees it fall;
+ * what the workflow adds comes and goes (Temporal down, a worker lost) and could not promise that.
+ */
+export function progressOf(task: Timed, usualDurationMs: number): number {
+  if (task.status === 'succeeded') return 100
+  if (task.status === 'queued' || task.processingAtMs === undefined) return 0
+  // A poll during the end's commit may have seen a later clock than the end did: no time is late enough.
+  if (task.status === 'failed') return progressMax
+  const elapsed = Math.max(0, task.nowMs - task.processingAtMs) / usualDurationMs
+  const covered = 1 - Math.exp(-steepness * elapsed)
+  return Math.min(progressMax, 1 + Math.floor(progressMax * covered))
 }

@@ -1,4 +1,5 @@
-import type { AttemptDetail, TaskDetail } from './taskAdmin.ts'
+import { defined } from './defined.ts'
+import type { AttemptDetail, TaskDetail } from './ports/taskAdmin.ts'
 
 /** One thing that happened to a task. `detail`: what is known of it, by names fit for JSON. */
 export type TimelineEvent = {
@@ -40,7 +41,7 @@ function acceptance(detail: TaskDetail): readonly TimelineEvent[] {
   const accepted: TimelineEvent = {
     atMs: acceptedAtMs,
     event: 'accepted',
-    detail: { route, ...(retryOf === undefined ? {} : { retry_of: retryOf }) },
+    detail: { route, ...defined({ retry_of: retryOf }) },
   }
   if (startedAtMs === undefined) return [accepted]
   // Starts are marked in batches, some moments later: the first attempt may be older than its mark.
@@ -67,12 +68,14 @@ function outcomeOf(attempt: AttemptDetail): TimelineEvent['detail'] {
   return {
     attempt: n,
     channel,
-    ...(attempt.class === undefined ? {} : { class: attempt.class }),
-    ...(reason === undefined ? {} : { reason }),
-    ...(httpStatus === undefined ? {} : { http_status: httpStatus }),
-    ...(upstreamRequestId === undefined ? {} : { upstream_request_id: upstreamRequestId }),
-    ...(latencyMs === undefined ? {} : { latency_ms: latencyMs }),
-    ...(retryAfterMs === undefined ? {} : { retry_after_ms: retryAfterMs }),
+    ...defined({
+      class: attempt.class,
+      reason,
+      http_status: httpStatus,
+      upstream_request_id: upstreamRequestId,
+      latency_ms: latencyMs,
+      retry_after_ms: retryAfterMs,
+    }),
   }
 }
 

@@ -1,5 +1,5 @@
 /** What `ledger verify` can find, by account and by task. Research reliability.md section 2, M1 to M4. */
-export const accountViolations = [
+const accountViolations = [
   'account_without_balance',
   'balance_without_account',
   'negative_balance',
@@ -8,7 +8,7 @@ export const accountViolations = [
   'spent_differs',
   'deposits_differ',
 ] as const
-export const taskViolations = [
+const taskViolations = [
   'hold_missing',
   'hold_twice',
   'hold_of_free_task',

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { ImageMimeType } from '../domain/models.ts'
-import type { TaskView } from '../domain/taskState.ts'
-import type { SigningKey, SigningKeys } from './apiDeps.ts'
+import type { TaskView } from '../domain/task.ts'
+import type { SigningKey, SigningKeys } from './context.ts'
 
 /** Raised when what is signed changes: old URLs then need their old rule for 24 hours. */
 const version = '1'

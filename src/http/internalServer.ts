@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
 import type { Readiness } from '../domain/readiness.ts'
-import { listen } from './listen.ts'
+import { listen } from './connection/createServer.ts'
 
-export type InternalServerOptions = {
+type InternalServerOptions = {
   readonly host: string
   readonly port: number
   readonly metrics: { readonly expose: () => Promise<string>; readonly contentType: string }
@@ -12,7 +12,7 @@ export type InternalServerOptions = {
   readonly readiness: () => Promise<Readiness>
 }
 
-export type InternalServer = { readonly port: number; readonly close: () => Promise<void> }
+type InternalServer = { readonly port: number; readonly close: () => Promise<void> }
 
 const requestTimeoutMs = 10_000
 

@@ -1,16 +1,20 @@
-import type { AccountHandler, ApiState, Handler } from './apiContext.ts'
-import type { ApiParts } from './apiParts.ts'
-import { asyncGenerateContent, generateContent } from './generateContent.ts'
-import { editImage } from './editImage.ts'
-import { generateImage } from './generateImage.ts'
-import { getAsset } from './getAsset.ts'
-import { getHealth, getReadiness } from './health.ts'
-import { getTask } from './getTask.ts'
-import { getTaskResult } from './getTaskResult.ts'
-import { submitTask } from './submitTask.ts'
+import { Router } from '@koa/router'
+import type Koa from 'koa'
+import type { AccountHandler, ApiParts, ApiState, Handler, RouteContext } from './context.ts'
+import type { HttpFailure } from './errors.ts'
+import { writeFailure } from './errors.ts'
+import { authenticate } from './middleware/authenticate.ts'
+import { editImage } from './routes/editImage.ts'
+import { asyncGenerateContent, generateContent } from './routes/generateContent.ts'
+import { generateImage } from './routes/generateImage.ts'
+import { getAsset } from './routes/getAsset.ts'
+import { getTask } from './routes/getTask.ts'
+import { getTaskResult } from './routes/getTaskResult.ts'
+import { getHealth, getReadiness } from './routes/health.ts'
+import { submitTask } from './routes/submitTask.ts'
 
 /** HEAD comes with every GET. `open` routes are the ones that ask for no key. */
-export type Route = {
+type Route = {
   readonly method: 'GET' | 'POST'
   /** In path-to-regexp's notation; also the pattern in logs and metrics. */
   readonly path: string
@@ -21,7 +25,7 @@ export type Route = {
 )
 
 /** Every route of the service (spec, Endpoints; design section 4). */
-export function routes(parts: ApiParts): readonly Route[] {
+function routes(parts: ApiParts): readonly Route[] {
   return [
     post('/v1/images/tasks', submitTask(parts)),
     post('/v1/images/generations', generateImage(parts)),
@@ -48,4 +52,59 @@ function lookup(path: string, handle: AccountHandler): Route {
 
 function open(path: string, handle: Handler): Route {
   return { method: 'GET', path, envelope: 'full', access: 'open', handle }
+}
+
+/** Every route behind its authentication, and what answers when none fits. */
+export function installRoutes(app: Koa<ApiState>, parts: ApiParts): void {
+  const router = new Router<ApiState>({ sensitive: true, strict: true })
+  for (const route of routes(parts)) {
+    router.register(route.path, [route.method], async (context) => {
+      context.state.route = route.path.replaceAll('\\', '')
+      context.state.envelope = route.envelope
+      const failure = await handle(parts, route, context)
+      if (failure !== undefined) writeFailure(context, failure)
+    })
+  }
+  app.use(plainColon)
+  app.use(router.routes())
+  app.use(noRoute(router))
+}
+
+/** Clients that encode a path segment as a whole write the colon of v1beta's methods as `%3A`. */
+const plainColon: Koa.Middleware<ApiState> = (context, next) => {
+  if (/^\/v1beta\/.*%3a/i.test(context.path)) {
+    context.path = context.path.replaceAll(/%3a/gi, ':')
+  }
+  return next()
+}
+
+/** The key is checked before a byte of the body is read. */
+async function handle(
+  parts: ApiParts,
+  route: Route,
+  context: RouteContext,
+): Promise<HttpFailure | undefined> {
+  if (route.access === 'open') return route.handle(context)
+  const caller = await authenticate(parts, context.req)
+  if (!caller.ok) return caller.failure
+  context.state.accountId = caller.value.accountId
+  return route.handle(context, caller.value)
+}
+
+function noRoute(router: Router<ApiState>): Koa.Middleware<ApiState> {
+  return async (context, next) => {
+    const { path, route } = router.match(context.path, context.method)
+    if (route) return next()
+    const allow = [...new Set(path.flatMap(({ methods }) => methods)), 'OPTIONS']
+    if (context.method === 'OPTIONS') {
+      context.set('Allow', path.length > 0 ? allow.join(', ') : 'GET, HEAD, POST, OPTIONS')
+      context.status = 204
+      return undefined
+    }
+    writeFailure(
+      context,
+      path.length > 0 ? { tag: 'method_not_allowed', allow } : { tag: 'not_found' },
+    )
+    return undefined
+  }
 }

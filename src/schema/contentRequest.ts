@@ -1,29 +1,22 @@
-import type {
-  ContentDocument,
-  ImageRequest,
-  Json,
-  JsonObject,
-  Route,
-} from '../domain/imageRequest.ts'
-import { familyAModels } from '../domain/models.ts'
+import { defined } from '../domain/defined.ts'
+import type { RequestFailure } from '../domain/failure.ts'
+import { invalidRequest } from '../domain/failure.ts'
+import type { ContentDocument, ImageRequest, ReceivedImage, Route } from '../domain/imageRequest.ts'
+import type { Json, JsonObject } from '../domain/json.ts'
 import type { FamilyAModel } from '../domain/models.ts'
-import type { ReceivedImage } from '../domain/receivedImage.ts'
-import type { RequestFailure } from '../domain/requestFailure.ts'
-import { invalidRequest } from '../domain/requestFailure.ts'
+import { familyAModels } from '../domain/models.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
-import { toCamelCase } from './contentCasing.ts'
 import type { ContentRequest } from './contentFields.ts'
 import { contentRequest } from './contentFields.ts'
-import { firstFailure } from './firstFailure.ts'
 import type { DeclaredImage } from './matchImages.ts'
 import { matchImages } from './matchImages.ts'
-import { paramPath } from './paramPath.ts'
+import { firstFailure, paramPath } from './requestFailures.ts'
 
 export type ContentRoute = Extract<Route, `v1beta.${string}`>
 
 /** The request, and what its client calls the two fields that a model's capabilities may forbid. */
-export type ParsedContent = {
+type ParsedContent = {
   readonly request: ImageRequest
   readonly paramNames: { readonly size: string; readonly aspectRatio: string }
 }
@@ -74,8 +67,7 @@ export function parseContentRequest(
       family: 'A',
       model,
       action: inputs.value.length > 0 ? 'edit' : 'generate',
-      ...(imageSize === undefined ? {} : { size: imageSize }),
-      ...(aspectRatio === undefined ? {} : { aspectRatio }),
+      ...defined({ size: imageSize, aspectRatio }),
       body: { kind: 'content', content: contentDocument(parsed.data) },
       inputs: inputs.value,
     },
@@ -109,7 +101,7 @@ function contentDocument(request: ContentRequest): ContentDocument {
   return {
     contents: withReferences(request.contents),
     ...(systemInstruction === undefined ? {} : { systemInstruction: present(systemInstruction) }),
-    ...(safetySettings === undefined ? {} : { safetySettings }),
+    ...defined({ safetySettings }),
     ...(Object.keys(config).length === 0 ? {} : { generationConfig: present(config) }),
   }
 }
@@ -141,4 +133,58 @@ function present(object: Loose): JsonObject {
 
 function isLoose(value: Json | Loose): value is Loose {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** A v1beta document in camelCase that still knows what its client called each field. */
+type CasedDocument = {
+  readonly document: Json
+  /** A path of the camelCase document in the client's own casing. */
+  readonly rename: (path: readonly PropertyKey[]) => readonly PropertyKey[]
+  /** Set when one object has the same field in both casings: the path of the second. */
+  readonly doubled?: readonly PropertyKey[]
+}
+
+type Names = ReadonlyMap<string, string>
+
+/** Google's REST interface takes both casings (research/wire.md section 1), so both are one request. */
+function toCamelCase(document: Json): CasedDocument {
+  const names = new WeakMap<object, Names>()
+  let doubled: readonly PropertyKey[] | undefined
+
+  function convert(value: Json, path: readonly PropertyKey[]): Json {
+    if (value === null || typeof value !== 'object') return value
+    if (isArray(value)) return value.map((item, i) => convert(item, [...path, i]))
+    const members = new Map<string, Json>()
+    const given = new Map<string, string>()
+    for (const [name, member] of Object.entries(value)) {
+      const camel = camelName(name)
+      if (members.has(camel)) doubled ??= [...path, name]
+      members.set(camel, convert(member, [...path, name]))
+      given.set(camel, name)
+    }
+    const converted = Object.fromEntries(members)
+    names.set(converted, given)
+    return converted
+  }
+
+  function rename(path: readonly PropertyKey[]): readonly PropertyKey[] {
+    let value: unknown = converted
+    return path.map((step) => {
+      if (typeof value !== 'object' || value === null) return step
+      const given = names.get(value)?.get(String(step)) ?? step
+      value = Reflect.get(value, step)
+      return given
+    })
+  }
+
+  const converted = convert(document, [])
+  return { document: converted, rename, ...defined({ doubled }) }
+}
+
+function camelName(name: string): string {
+  return name.replaceAll(/(?<=[a-z0-9])_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}
+
+function isArray(value: Json): value is readonly Json[] {
+  return Array.isArray(value)
 }

@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import type { ImageRequest } from '../domain/imageRequest.ts'
+import { defined } from '../domain/defined.ts'
+import type { ImageRequest, ReceivedImage } from '../domain/imageRequest.ts'
 import { familyBModels, pixelSizes, qualities } from '../domain/models.ts'
-import type { ReceivedImage } from '../domain/receivedImage.ts'
-import type { RequestFailure } from '../domain/requestFailure.ts'
-import { invalidRequest } from '../domain/requestFailure.ts'
+import type { RequestFailure } from '../domain/failure.ts'
+import { invalidRequest } from '../domain/failure.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
-import { firstFailure } from './firstFailure.ts'
+import { firstFailure } from './requestFailures.ts'
 
 const shared = {
   model: z.enum(familyBModels),
@@ -16,7 +16,7 @@ const shared = {
 }
 
 /** Spec: the body of `POST /v1/images/generations`. */
-export const generationsRequest = z.strictObject({ ...shared, n: z.literal(1).optional() })
+const generationsRequest = z.strictObject({ ...shared, n: z.literal(1).optional() })
 
 /** Spec: the text fields of `POST /v1/images/edits`; in a form every value is text. */
 export const editsFields = z.strictObject({ ...shared, n: z.literal('1').optional() })
@@ -63,8 +63,7 @@ function common(request: Omit<z.infer<typeof generationsRequest>, 'n'>): Common 
   return {
     family: 'B',
     model,
-    ...(size === undefined ? {} : { size }),
-    ...(quality === undefined ? {} : { quality }),
+    ...defined({ size, quality }),
     body: { kind: 'prompt', prompt },
   }
 }

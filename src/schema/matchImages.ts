@@ -1,11 +1,10 @@
-import type { InputImage } from '../domain/imageRequest.ts'
+import type { InputImage, ReceivedImage } from '../domain/imageRequest.ts'
 import type { ImageMimeType } from '../domain/models.ts'
-import type { ReceivedImage } from '../domain/receivedImage.ts'
-import type { RequestFailure } from '../domain/requestFailure.ts'
-import { invalidRequest } from '../domain/requestFailure.ts'
+import type { RequestFailure } from '../domain/failure.ts'
+import { invalidRequest } from '../domain/failure.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
-import { paramPath } from './paramPath.ts'
+import { paramPath } from './requestFailures.ts'
 
 export type DeclaredImage = {
   /** Where its data stands in the document, in the client's own casing. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import type { ImageRequest } from '../domain/imageRequest.ts'
+import { defined } from '../domain/defined.ts'
+import type { ImageRequest, ReceivedImage } from '../domain/imageRequest.ts'
 import { inputImagesMax, inputImagesMin } from '../domain/limits.ts'
 import {
   actions,
@@ -11,11 +12,10 @@ import {
   qualities,
   sizesOf,
 } from '../domain/models.ts'
-import type { ReceivedImage } from '../domain/receivedImage.ts'
-import type { RequestFailure } from '../domain/requestFailure.ts'
+import type { RequestFailure } from '../domain/failure.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
-import { firstFailure } from './firstFailure.ts'
+import { firstFailure } from './requestFailures.ts'
 import { matchImages } from './matchImages.ts'
 
 const inputImage = z.strictObject({
@@ -36,7 +36,7 @@ const fields = z.strictObject({
 })
 
 /** Spec, Image task request: the body of `POST /v1/images/tasks`. */
-export const taskRequest = fields.superRefine((request, context) => {
+const taskRequest = fields.superRefine((request, context) => {
   for (const [path, message] of crossRules(request)) {
     context.addIssue({ code: 'custom', path: [path], message })
   }
@@ -86,8 +86,7 @@ export function parseTaskRequest(
     family,
     model,
     action,
-    ...(size === undefined ? {} : { size }),
-    ...(aspect_ratio === undefined ? {} : { aspectRatio: aspect_ratio }),
+    ...defined({ size, aspectRatio: aspect_ratio }),
     ...(quality === undefined || family === 'A' ? {} : { quality }),
     body: { kind: 'prompt', prompt },
     inputs: inputs.value,

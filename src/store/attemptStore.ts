@@ -1,13 +1,11 @@
-import type { AttemptStore } from '../domain/attemptStore.ts'
-import { createAnswersOf } from './answersOf.ts'
-import type { BeginAttemptDeps } from './beginAttempt.ts'
-import { createBeginAttempt } from './beginAttempt.ts'
-import { createCancelTask } from './cancelTask.ts'
-import { createCloseAttempt } from './closeAttempt.ts'
-import type { Lifetimes } from './endTask.ts'
-import { createFailTask } from './failTask.ts'
-import { createSettleTask } from './settleTask.ts'
-import { createTouchAttempts } from './touchAttempts.ts'
+import type { AttemptStore } from '../domain/ports/attemptStore.ts'
+import { createAnswersOf, createSettleTask } from './attempts/settleTask.ts'
+import type { BeginAttemptDeps } from './attempts/beginAttempt.ts'
+import { createBeginAttempt } from './attempts/beginAttempt.ts'
+import { createCancelTask, createFailTask } from './tasks/endTask.ts'
+import { createCloseAttempt } from './attempts/closeAttempt.ts'
+import type { Lifetimes } from './tasks/endTask.ts'
+import { createTouchAttempts } from './attempts/presence.ts'
 
 /** The transactions of execution over one pool. Lifetimes in seconds (design, lifetimes). */
 export function createAttemptStore(deps: BeginAttemptDeps & Lifetimes): AttemptStore {

@@ -1,14 +1,16 @@
 import type { Pool } from 'pg'
-import type { ReconcileStore } from '../domain/reconcileStore.ts'
-import { createForgetUploads } from './forgetUploads.ts'
-import { createHastenChecks } from './hastenChecks.ts'
-import { createMarkStarted } from './markStarted.ts'
-import { createOverdueTasks } from './overdueTasks.ts'
-import { createPastEndTasks } from './pastEndTasks.ts'
-import { createPostponeChecks } from './postponeChecks.ts'
-import { createPurgeTasks } from './purgeTasks.ts'
-import { createTakeUploads } from './takeUploads.ts'
-import { createUnstartedTasks } from './unstartedTasks.ts'
+import type { ReconcileStore } from '../domain/ports/reconcileStore.ts'
+import { createForgetUploads, createPurgeTasks, createTakeUploads } from './reconcile/uploads.ts'
+import {
+  createHastenChecks,
+  createMarkStarted,
+  createPostponeChecks,
+} from './reconcile/nextChecks.ts'
+import {
+  createOverdueTasks,
+  createPastEndTasks,
+  createUnstartedTasks,
+} from './reconcile/dueTasks.ts'
 
 /** The reconciler's statements over one pool. */
 export function createReconcileStore(deps: { readonly pool: Pool }): ReconcileStore {

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
-import type { TaskAdmin } from '../domain/taskAdmin.ts'
-import { listTasks } from './listTasks.ts'
-import { readTaskDetail } from './readTaskDetail.ts'
-import { retryTask } from './retryTask.ts'
+import type { TaskAdmin } from '../domain/ports/taskAdmin.ts'
+import { listTasks } from './tasks/listTasks.ts'
+import { readTaskDetail } from './tasks/readTaskDetail.ts'
+import { retryTask } from './tasks/retryTask.ts'
 
 /** The operator's view of tasks, over one pool. */
 export function createTaskAdmin(pool: Pool): TaskAdmin {

@@ -1,12 +1,9 @@
 import type { Pool } from 'pg'
-import type { TaskStore } from '../domain/taskStore.ts'
-import { findCaller } from './findCaller.ts'
-import { findKeyedTask } from './findKeyedTask.ts'
-import { freeKey } from './freeKey.ts'
-import { insertTask } from './insertTask.ts'
-import { readNativeRefusal } from './readNativeRefusal.ts'
-import { readTask, readTaskOfImage } from './readTask.ts'
-import { discardUpload, openUpload } from './uploads.ts'
+import type { TaskStore } from '../domain/ports/taskStore.ts'
+import { findCaller } from './accounts/apiKeys.ts'
+import { findKeyedTask, freeKey, insertTask } from './tasks/insertTask.ts'
+import { readNativeRefusal, readTask, readTaskOfImage } from './tasks/readTask.ts'
+import { discardUpload, openUpload } from './reconcile/uploads.ts'
 
 /** What acceptance and lookup need, over one pool. */
 export function createTaskStore(pool: Pool): TaskStore {

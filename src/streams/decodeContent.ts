@@ -2,9 +2,9 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import * as zlib from 'node:zlib'
 import { assertNever } from '../domain/assertNever.ts'
-import { BodyError } from './bodyError.ts'
-import type { ContentCoding } from './contentCoding.ts'
-import { limitBytes } from './limitBytes.ts'
+import type { Result } from '../domain/result.ts'
+import { fail, succeed } from '../domain/result.ts'
+import { BodyError, limitBytes } from './bodyBytes.ts'
 
 /** RFC 9659: a zstd window in HTTP is at most 8 MiB; zlib's own default would allow 128 MiB a body. */
 const zstdWindowLogMax = 23
@@ -19,7 +19,7 @@ const chunkSize = 4 * 1024
  * What a coding is that stops before its end: broken, or read as far as it goes, for a reader that sees
  * for itself whether all is there.
  */
-export type CutOff = 'fails' | 'ends'
+type CutOff = 'fails' | 'ends'
 
 /**
  * Undoes content codings in reverse order of their application, while the body streams. Both the bytes
@@ -158,4 +158,36 @@ type Decoder =
 /** `deflate` means the zlib format (RFC 9110 section 8.4.1.2); some clients send the bare stream. */
 function startsAsZlib(bytes: Uint8Array): boolean {
   return ((bytes[0] ?? 0) & 0x0f) === 8
+}
+
+export type ContentCoding = 'gzip' | 'deflate' | 'br' | 'zstd'
+
+/** More than one coding is lawful and rare; a stack of many multiplies what one small body unpacks to. */
+const codingsMax = 3
+
+const codings: ReadonlyMap<string, ContentCoding | 'identity'> = new Map([
+  ['gzip', 'gzip'],
+  ['x-gzip', 'gzip'],
+  ['deflate', 'deflate'],
+  ['br', 'br'],
+  ['zstd', 'zstd'],
+  ['identity', 'identity'],
+])
+
+/**
+ * The codings of a Content-Encoding header in the order they were applied (RFC 9110 section 8.4);
+ * `identity` is left out. An unknown coding or too many of them is `unsupported`.
+ */
+export function parseContentEncoding(
+  header: string | undefined,
+): Result<readonly ContentCoding[], 'unsupported'> {
+  const names = (header ?? '').split(',').map((name) => name.trim().toLowerCase())
+  const applied: ContentCoding[] = []
+  for (const name of names) {
+    if (name === '') continue
+    const coding = codings.get(name)
+    if (coding === undefined) return fail('unsupported')
+    if (coding !== 'identity') applied.push(coding)
+  }
+  return applied.length > codingsMax ? fail('unsupported') : succeed(applied)
 }

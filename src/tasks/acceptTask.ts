@@ -1,21 +1,22 @@
 import { createHash } from 'node:crypto'
-import { canonicalRequest } from '../domain/canonicalRequest.ts'
+import type { Caller } from '../domain/account.ts'
 import type { CapabilityTable } from '../domain/capabilities.ts'
-import type { TaskStart } from '../domain/execution.ts'
+import { defined } from '../domain/defined.ts'
+import type { RequestFailure } from '../domain/failure.ts'
+import { invalidRequest } from '../domain/failure.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import { newTaskId } from '../domain/ids.ts'
 import type { ImageRequest } from '../domain/imageRequest.ts'
-import { isSyncRoute } from '../domain/imageRequest.ts'
+import { canonicalRequest, isSyncRoute } from '../domain/imageRequest.ts'
 import { hardEndGraceMs } from '../domain/limits.ts'
 import type { Family } from '../domain/models.ts'
+import type { TaskStart } from '../domain/ports/taskRuns.ts'
+import type { InsertTaskResult, OnAccepted, TaskStore } from '../domain/ports/taskStore.ts'
 import type { Price } from '../domain/prices.ts'
 import { creditsOf } from '../domain/prices.ts'
-import type { RequestFailure } from '../domain/requestFailure.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
-import type { InsertTaskResult, OnAccepted, TaskStore } from '../domain/taskStore.ts'
-import { refusalOf } from './admission.ts'
-import type { Accepted, AcceptInput, ParamNames } from './taskService.ts'
+import type { AcceptInput, Accepted, ParamNames } from './taskService.ts'
 
 export type AcceptTaskDeps = {
   readonly store: Pick<TaskStore, 'findKeyedTask' | 'freeKey' | 'insertTask'>
@@ -117,8 +118,7 @@ function insert(
     caller,
     request,
     fingerprint,
-    ...(keyDigest === undefined ? {} : { keyDigest }),
-    ...(uploadId === undefined ? {} : { uploadId }),
+    ...defined({ keyDigest, uploadId }),
     credits,
     deadlineMs,
     hardEndMs: deadlineMs + deps.longestTimeoutMs(request.family) + hardEndGraceMs,
@@ -140,11 +140,40 @@ function startFacts(request: ImageRequest) {
     family,
     model,
     action,
-    ...(size === undefined ? {} : { size }),
+    ...defined({ size }),
     sync: isSyncRoute(route),
   }
 }
 
 function sha256(content: string | Uint8Array): Uint8Array {
   return createHash('sha256').update(content).digest()
+}
+
+/** What forbids a request besides money: its account's models, then its model's capabilities. */
+function refusalOf(
+  caller: Caller,
+  request: ImageRequest,
+  capabilities: CapabilityTable,
+  paramNames: ParamNames,
+): RequestFailure | undefined {
+  const { model, size, aspectRatio } = request
+  if (caller.models !== undefined && !caller.models.includes(model)) {
+    return { tag: 'access_denied', message: 'This account has no access to the requested model.' }
+  }
+  const able = capabilities[model]
+  if (size !== undefined && !able.sizes.includes(size)) {
+    return notSupported(paramNames.size, able.sizes)
+  }
+  if (aspectRatio !== undefined && !able.aspectRatios.includes(aspectRatio)) {
+    return notSupported(paramNames.aspectRatio, able.aspectRatios)
+  }
+  return undefined
+}
+
+function notSupported(param: string, supported: readonly string[]): RequestFailure {
+  const message =
+    supported.length === 0
+      ? 'The requested model does not take this parameter.'
+      : `The requested model does not support this value. Supported: ${supported.join(', ')}.`
+  return invalidRequest('invalid_value', param, message)
 }

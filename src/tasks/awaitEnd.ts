@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { TaskEnds, TaskStore } from '../domain/taskStore.ts'
-import type { TaskView } from '../domain/taskState.ts'
+import type { TaskEnds, TaskStore } from '../domain/ports/taskStore.ts'
+import type { TaskView } from '../domain/task.ts'
 
-export type AwaitEndDeps = {
+type AwaitEndDeps = {
   readonly store: Pick<TaskStore, 'readTask'>
   readonly ends: Pick<TaskEnds, 'watch'>
 }

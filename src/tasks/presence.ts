@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { AttemptName, AttemptStore } from '../domain/attemptStore.ts'
+import type { AttemptName, AttemptStore } from '../domain/ports/attemptStore.ts'
 import { presenceEveryMs } from '../domain/limits.ts'
 
-export type Presence = {
+type Presence = {
   /** Runs the work, and says until its end that the attempt's call is under way. */
   readonly during: <Value>(attempt: AttemptName, work: () => Promise<Value>) => Promise<Value>
 }

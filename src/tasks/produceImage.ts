@@ -1,15 +1,15 @@
-import type { AnswerMeta } from '../domain/answerMeta.ts'
 import { assertNever } from '../domain/assertNever.ts'
-import type { AttemptStore, OpenedAttempt } from '../domain/attemptStore.ts'
-import type { BlobStore } from '../domain/blobStore.ts'
-import type { UpstreamCaller } from '../domain/upstreamCaller.ts'
-import type { OutcomeEvidence, UpstreamOutcome } from '../domain/upstreamOutcome.ts'
+import { defined } from '../domain/defined.ts'
+import type { TaskFailure } from '../domain/failure.ts'
+import type { WaitReason } from '../domain/gate/taskFacts.ts'
+import type { AttemptStore, OpenedAttempt } from '../domain/ports/attemptStore.ts'
+import type { BlobStore } from '../domain/ports/blobStore.ts'
+import type { AnswerMeta } from '../domain/storedAnswer.ts'
+import type { OutcomeEvidence, UpstreamCaller, UpstreamOutcome } from '../domain/upstreamCall.ts'
 import { createPresence } from './presence.ts'
-import type { ProduceResult, Stage } from './produceResult.ts'
-import { readAnswerMeta } from './readAnswerMeta.ts'
 import { retryUntil } from './retryUntil.ts'
 import { createSettleStored } from './settleOrFail.ts'
-import { storeAnswer } from './storeAnswer.ts'
+import { readAnswerMeta, storeAnswer } from './storedAnswer.ts'
 
 export type ProduceImageDeps = {
   readonly attempts: AttemptStore
@@ -38,7 +38,7 @@ export type SeenOutcome = {
   readonly outcome: Pick<UpstreamOutcome, 'class' | 'evidence'>
 }
 
-export type ProduceInput = {
+type ProduceInput = {
   readonly taskId: string
   /** The caller no longer wants a new call begun. A call under way is finished: it is paid for. */
   readonly signal?: AbortSignal
@@ -62,7 +62,7 @@ export function createProduceImage(deps: ProduceImageDeps) {
       const askedAtMs = monotonicMs()
       const begun = await deps.attempts.beginAttempt({
         taskId: input.taskId,
-        ...(checked === undefined ? {} : { checked }),
+        ...defined({ checked }),
       })
       switch (begun.kind) {
         case 'opened': {
@@ -85,7 +85,7 @@ export function createProduceImage(deps: ProduceImageDeps) {
           }
           return begun
         case 'wait':
-          return { ...begun, ...(refusedBy === undefined ? {} : { refusedBy }) }
+          return { ...begun, ...defined({ refusedBy }) }
         case 'over':
           return begun
         default:
@@ -138,7 +138,7 @@ async function runAttempt(
 }
 
 function closedBy(channel: string, { httpStatus }: OutcomeEvidence): Closed {
-  const refusedBy = { channel, ...(httpStatus === undefined ? {} : { httpStatus }) }
+  const refusedBy = { channel, ...defined({ httpStatus }) }
   return { kind: 'closed', refusedBy }
 }
 
@@ -156,4 +156,28 @@ async function settle(
 async function settleStored(deps: ProduceImageDeps, answerId: string): Promise<boolean> {
   const meta = await readAnswerMeta(deps.blobs, answerId)
   return meta !== undefined && (await deps.attempts.settleTask({ meta, answerId }))
+}
+
+/** How far one go at a task came; `produceImage` never throws for an expected end (design 1.5). */
+export type ProduceResult =
+  | { readonly kind: 'succeeded' }
+  /** Ended by somebody else, or gone: nothing is left to do. */
+  | { readonly kind: 'over' }
+  /** Come again after `delayMs`, jitter included: the gate has counted on it (design 1.8). */
+  | {
+      readonly kind: 'wait'
+      readonly delayMs: number
+      readonly reason: WaitReason
+      readonly channel?: string
+      /** Who refused the call made just before. Without a status: nobody was reached. */
+      readonly refusedBy?: { readonly channel: string; readonly httpStatus?: number }
+    }
+  /** The end without an image, decided but not yet recorded. */
+  | { readonly kind: 'end'; readonly failure: TaskFailure }
+
+/** Where an attempt is, told as it moves: heartbeat details, and from there the status of the lookup. */
+export type Stage = {
+  readonly stage: 'calling' | 'storing'
+  readonly attempt: number
+  readonly channel: string
 }

@@ -4,7 +4,7 @@ import { hardEndGraceMs } from '../domain/limits.ts'
 import type { Family } from '../domain/models.ts'
 import type { Price } from '../domain/prices.ts'
 import { creditsOf } from '../domain/prices.ts'
-import type { RetryResult, TaskAdmin } from '../domain/taskAdmin.ts'
+import type { RetryResult, TaskAdmin } from '../domain/ports/taskAdmin.ts'
 
 export type RetryTaskDeps = {
   readonly admin: Pick<TaskAdmin, 'retryTask'>

@@ -1,9 +1,9 @@
-import type { AttemptStore } from '../domain/attemptStore.ts'
-import type { BlobStore } from '../domain/blobStore.ts'
-import type { TaskFailure } from '../domain/taskFailure.ts'
-import { readAnswerMeta } from './readAnswerMeta.ts'
+import type { TaskFailure } from '../domain/failure.ts'
+import type { AttemptStore } from '../domain/ports/attemptStore.ts'
+import type { BlobStore } from '../domain/ports/blobStore.ts'
+import { readAnswerMeta } from './storedAnswer.ts'
 
-export type SettleOrFailDeps = {
+type SettleOrFailDeps = {
   readonly attempts: Pick<AttemptStore, 'answersOf' | 'settleTask' | 'failTask'>
   readonly blobs: BlobStore
 }

@@ -1,9 +1,22 @@
-import type { Caller } from '../domain/caller.ts'
-import type { ImageRequest, JsonObject } from '../domain/imageRequest.ts'
-import type { RequestFailure } from '../domain/requestFailure.ts'
+import type { Caller } from '../domain/account.ts'
+import type { RequestFailure } from '../domain/failure.ts'
+import { newUploadId } from '../domain/ids.ts'
+import type { ImageRequest } from '../domain/imageRequest.ts'
+import type { JsonObject } from '../domain/json.ts'
+import { uploadGraceMs } from '../domain/limits.ts'
+import type { NativeResponse } from '../domain/nativeResponse.ts'
+import type { AttemptStore } from '../domain/ports/attemptStore.ts'
+import type { BlobStore } from '../domain/ports/blobStore.ts'
+import type { TaskEnds, TaskStore } from '../domain/ports/taskStore.ts'
 import type { Result } from '../domain/result.ts'
-import type { LiveStatus, TaskView } from '../domain/taskState.ts'
-import type { NativeResponse } from '../domain/upstreamOutcome.ts'
+import { fail, succeed } from '../domain/result.ts'
+import type { LiveStatus, TaskView } from '../domain/task.ts'
+import type { AcceptTaskDeps } from './acceptTask.ts'
+import { createAcceptTask } from './acceptTask.ts'
+import type { Pepper } from './apiKeys.ts'
+import { createAuthenticate } from './apiKeys.ts'
+import { createAwaitEnd } from './awaitEnd.ts'
+import { readAnswerMeta } from './storedAnswer.ts'
 
 /** What this request's client calls the two fields that a model's capabilities may forbid. */
 export type ParamNames = { readonly size: string; readonly aspectRatio: string }
@@ -54,4 +67,44 @@ export type TaskService = {
   readonly native: (task: TaskView) => Promise<NativeResponse | undefined>
   /** Family A: the model's own refusal (a native 200), for synchronous v1beta callers. */
   readonly nativeRefusal: (taskId: string) => Promise<JsonObject | undefined>
+}
+
+type TaskServiceDeps = Omit<AcceptTaskDeps, 'store'> & {
+  readonly store: TaskStore
+  readonly attempts: Pick<AttemptStore, 'cancelTask'>
+  readonly ends: TaskEnds
+  readonly blobs: BlobStore
+  readonly peppers: readonly Pepper[]
+  /** From Temporal, bounded in time; never throws. */
+  readonly live: TaskService['live']
+}
+
+/** What Darkroom does for its HTTP callers, put together from its parts. */
+export function createTaskService(deps: TaskServiceDeps): TaskService {
+  const { store, blobs } = deps
+  return {
+    authenticate: createAuthenticate(deps),
+    openUpload: async () => {
+      const uploadId = newUploadId(deps.randomBytes, 'input')
+      await store.openUpload(uploadId, uploadGraceMs)
+      return uploadId
+    },
+    discardUpload: store.discardUpload,
+    accept: createAcceptTask(deps),
+    read: async (caller, taskId) => {
+      const view = await store.readTask(taskId, caller.accountId)
+      return view === undefined ? fail({ tag: 'task_not_found' }) : succeed(view)
+    },
+    live: deps.live,
+    awaitEnd: createAwaitEnd(deps),
+    cancel: deps.attempts.cancelTask,
+    native: async ({ native, asset, expiresAtMs, nowMs }) => {
+      if (asset === undefined || expiresAtMs === undefined || expiresAtMs <= nowMs) return undefined
+      if (native !== undefined) return native
+      // Published by the version before, which kept it in the blob store alone.
+      const meta = await readAnswerMeta(blobs, asset.answerId)
+      return meta?.native
+    },
+    nativeRefusal: store.readNativeRefusal,
+  }
 }

@@ -1,10 +1,11 @@
 import { pino } from 'pino'
+import { defined } from '../domain/defined.ts'
 
 /**
  * Every field that may appear in a log line. A field that is not here cannot be logged: prompts, keys,
  * bytes, query strings and upstream texts have no way in (design section 4).
  */
-export type LogFields = {
+type LogFields = {
   readonly requestId?: string
   readonly taskId?: string
   readonly accountId?: string
@@ -96,7 +97,7 @@ function pick(fields: LogFields): Record<string, unknown> {
 }
 
 /** Where an error came from, without what it says: messages of libraries quote values. */
-export function describeError(error: unknown): {
+function describeError(error: unknown): {
   readonly name: string
   readonly code?: string
   readonly at?: readonly string[]
@@ -108,5 +109,5 @@ export function describeError(error: unknown): {
     .filter((line) => /^\s+at /.test(line))
     .slice(0, 6)
     .map((line) => line.trim().replace(/^at (.*?)\(?(?:file:\/\/)?[^ (]*\/([^/)]+)\)?$/, '$1$2'))
-  return { name: error.name, ...(code === undefined ? {} : { code }), at: frames }
+  return { name: error.name, ...defined({ code }), at: frames }
 }

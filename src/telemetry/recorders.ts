@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client'
 import { Counter, Histogram } from 'prom-client'
-import type { OutcomeClass, OutcomeReason } from '../domain/upstreamOutcome.ts'
+import type { OutcomeClass, OutcomeReason } from '../domain/upstreamCall.ts'
 
 /** What the parts of a process tell as it happens. None of it throws or waits. */
 export type Recorders = {

@@ -3,9 +3,10 @@ import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from '@open
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchSpanProcessor, RandomIdGenerator, TracerProvider } from '@opentelemetry/sdk-trace'
+import { defined } from '../domain/defined.ts'
 
 /** All that a span may say, by name; a test holds that nothing else is exported. */
-export type SpanAttributes = {
+type SpanAttributes = {
   readonly 'darkroom.task_id': string
   readonly 'darkroom.account_id'?: string
   readonly 'darkroom.model'?: string
@@ -18,7 +19,7 @@ export type SpanAttributes = {
   readonly 'http.response.status_code'?: number
 }
 
-export type SpanStart = {
+type SpanStart = {
   readonly name: string
   readonly kind: 'server' | 'client' | 'internal'
   readonly traceId: string
@@ -31,7 +32,7 @@ export type SpanStart = {
   readonly attributes: SpanAttributes
 }
 
-export type OpenSpan = {
+type OpenSpan = {
   readonly spanId: string
   readonly end: (ending: {
     readonly attributes?: Partial<SpanAttributes>
@@ -106,7 +107,7 @@ function startSpan(tracer: Tracer, start: SpanStart): Span {
   const options = {
     kind: kinds[kind],
     attributes: { ...attributes },
-    ...(startedAtMs === undefined ? {} : { startTime: startedAtMs }),
+    ...defined({ startTime: startedAtMs }),
   }
   if (parentId === undefined) return tracer.startSpan(name, options, ROOT_CONTEXT)
   const parent: SpanContext = {

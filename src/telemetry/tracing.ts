@@ -1,11 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { TaskTracer, TracedActivity } from '../domain/taskTracer.ts'
-import type { UpstreamCall, UpstreamCaller } from '../domain/upstreamCaller.ts'
-import type { OutcomeClass } from '../domain/upstreamOutcome.ts'
-import { failureClass, outcomeOf } from './activityEnd.ts'
+import { createHash } from 'node:crypto'
+import { defined } from '../domain/defined.ts'
+import type { TaskTracer, TracedActivity } from '../domain/ports/taskTracer.ts'
+import type { OutcomeClass, UpstreamCall, UpstreamCaller } from '../domain/upstreamCall.ts'
 import type { Spans } from './spans.ts'
 import { createSpans } from './spans.ts'
-import { requestSpanIdOf, runSpanIdOf, traceIdOf } from './traceIds.ts'
 
 export type Tracing = TaskTracer & {
   /** Sends what is left, within seconds. */
@@ -54,7 +53,7 @@ function traceRequest(spans: Spans, seen: Parameters<TaskTracer['request']>[0]):
       startedAtMs: Date.now() - durationMs,
       attributes: {
         'darkroom.task_id': taskId,
-        ...(accountId === undefined ? {} : { 'darkroom.account_id': accountId }),
+        ...defined({ 'darkroom.account_id': accountId }),
         'http.route': route,
         'http.request.method': method,
         'http.response.status_code': status,
@@ -111,7 +110,7 @@ function traceUpstream(
       const attributes = {
         'darkroom.class': outcome.class,
         'darkroom.reason': reason,
-        ...(httpStatus === undefined ? {} : { 'http.response.status_code': httpStatus }),
+        ...defined({ 'http.response.status_code': httpStatus }),
       }
       span.end({ attributes, failed: badClasses.has(outcome.class) })
       return outcome
@@ -129,4 +128,53 @@ function callAttributes({ origin, channel, request }: UpstreamCall) {
     'darkroom.channel': channel.name,
     'darkroom.model': request.model,
   }
+}
+
+/**
+ * How an activity ended, as one word for its span. Activities answer and throw only our own small
+ * enumerations (`activities/`); anything else is named by its kind, never by what it says.
+ */
+export function outcomeOf(value: unknown): string {
+  if (typeof value === 'string' && isWord(value)) return value
+  if (typeof value === 'boolean') return String(value)
+  if (typeof value !== 'object' || value === null || !('outcome' in value)) return 'done'
+  return typeof value.outcome === 'string' && isWord(value.outcome) ? value.outcome : 'done'
+}
+
+/** The type of an `ApplicationFailure`. `expected`: a wait or the end of a task, no fault of ours. */
+export function failureClass(error: unknown): {
+  readonly name: string
+  readonly expected: boolean
+} {
+  const type = error instanceof Error && 'type' in error ? error.type : undefined
+  const name = typeof type === 'string' && isWord(type) ? type : 'Error'
+  const category = error instanceof Error && 'category' in error ? error.category : undefined
+  return { name, expected: category === 'BENIGN' }
+}
+
+function isWord(text: string): boolean {
+  return /^[A-Za-z_]{1,40}$/.test(text)
+}
+
+/**
+ * The ids of a task's trace follow from ids that every process has already: so request, workflow,
+ * retries, resets and the reconciler meet in one trace, and nothing is carried along or stored for it.
+ * Lower-case hex, 16 and 8 bytes, as W3C Trace Context has them.
+ */
+export function traceIdOf(taskId: string): string {
+  return digest(`trace ${taskId}`).slice(0, 32)
+}
+
+/** The span of the request that made the task: the root of its trace. */
+export function requestSpanIdOf(taskId: string): string {
+  return digest(`request ${taskId}`).slice(0, 16)
+}
+
+/** The span of one run of its workflow. */
+export function runSpanIdOf(runId: string): string {
+  return digest(`run ${runId}`).slice(0, 16)
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
 }

@@ -1,11 +1,11 @@
 /** What waits for its turn: which account it is of, and whether a client holds a connection open for it. */
-export type InLine = { readonly accountId: string; readonly sync: boolean }
+type InLine = { readonly accountId: string; readonly sync: boolean }
 
 /**
  * A line in which synchronous calls go first and every account has its turn: one account's thousand do
  * not stand before another's one (design 1.14).
  */
-export type FairLine<Item extends InLine> = {
+type FairLine<Item extends InLine> = {
   readonly size: () => number
   /** Beyond `sizeMax` the last of the account with the most in line has to leave: it is given back. */
   readonly add: (item: Item) => Item | undefined

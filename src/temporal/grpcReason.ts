@@ -1,6 +1,5 @@
 import { isGrpcServiceError } from '@temporalio/client'
 import { NamespaceNotFoundError } from '@temporalio/common'
-import { TemporalTimeout } from './temporalTimeout.ts'
 
 /** The names of gRPC's status codes, in their order. */
 const statusNames = [
@@ -22,7 +21,7 @@ const statusNames = [
   'DATA_LOSS',
   'UNAUTHENTICATED',
 ] as const
-export type GrpcReason = (typeof statusNames)[number]
+type GrpcReason = (typeof statusNames)[number]
 
 /** Why a call to Temporal failed, as a word fit for logs and metrics. Anything else is a bug: rethrown. */
 export function grpcReason(error: unknown): GrpcReason {
@@ -47,4 +46,13 @@ function knownReason(error: unknown): GrpcReason | undefined {
 
 function causeOf(error: unknown): unknown {
   return error instanceof Error ? error.cause : undefined
+}
+
+/** The deadline passed. What was asked may still happen. */
+export class TemporalTimeout extends Error {
+  override readonly name = 'TemporalTimeout'
+
+  constructor(limitMs: number) {
+    super(`Temporal did not answer in ${limitMs} ms`)
+  }
 }

@@ -1,6 +1,4 @@
-import type { StartTask, TaskStart } from '../domain/execution.ts'
-import { createBreaker } from './breaker.ts'
-import { createBatcher } from './batcher.ts'
+import type { StartTask, TaskStart } from '../domain/ports/taskRuns.ts'
 import { createFairLine } from './fairLine.ts'
 
 export type StartQueueEvent =
@@ -19,7 +17,7 @@ export type StartQueueDeps = {
   readonly limits?: Partial<StartQueueLimits>
 }
 
-export type StartQueueLimits = {
+type StartQueueLimits = {
   /** Starts under way at once. */
   readonly parallel: number
   /** Starts waiting for their turn. */
@@ -97,5 +95,81 @@ export function createStartQueue(deps: StartQueueDeps): StartQueue {
       await Promise.all(underWay)
       await marks.stop()
     },
+  }
+}
+
+type Breaker = {
+  /** How many calls may be under way: none while open, one as a probe, else any number. */
+  readonly allowed: () => number
+  readonly succeeded: () => void
+  readonly failed: () => void
+}
+
+/** Opens after `failures` in a row for `pauseMs`; then one probe decides. `nowMs` is monotonic. */
+function createBreaker(options: {
+  readonly nowMs: () => number
+  readonly failures: number
+  readonly pauseMs: number
+}): Breaker {
+  let inARow = 0
+  let openUntilMs = 0
+  return {
+    allowed: () => {
+      if (inARow < options.failures) return Number.POSITIVE_INFINITY
+      return options.nowMs() < openUntilMs ? 0 : 1
+    },
+    succeeded: () => {
+      inARow = 0
+    },
+    failed: () => {
+      inARow += 1
+      if (inARow >= options.failures) openUntilMs = options.nowMs() + options.pauseMs
+    },
+  }
+}
+
+type Batcher = {
+  readonly add: (id: string) => void
+  /** Flushes what is left; resolves when no flush is under way. */
+  readonly stop: () => Promise<void>
+}
+
+const sizeMax = 200
+const delayMs = 50
+
+/**
+ * Gathers ids for `delayMs` and flushes them together, one flush at a time. A failed flush is told of
+ * and dropped: for marks the reconciler makes good.
+ */
+function createBatcher(options: {
+  readonly flush: (ids: readonly string[]) => Promise<void>
+  readonly onError: (count: number, error: unknown) => void
+}): Batcher {
+  let gathered: string[] = []
+  let timer: NodeJS.Timeout | undefined
+  let flushing = Promise.resolve()
+
+  async function flushAfter(earlier: Promise<void>): Promise<void> {
+    await earlier
+    const ids = gathered
+    gathered = []
+    if (ids.length === 0) return
+    await options.flush(ids).catch((error: unknown) => options.onError(ids.length, error))
+  }
+
+  function flush(): Promise<void> {
+    clearTimeout(timer)
+    timer = undefined
+    flushing = flushAfter(flushing)
+    return flushing
+  }
+
+  return {
+    add: (id) => {
+      gathered.push(id)
+      if (gathered.length >= sizeMax) void flush()
+      else timer ??= setTimeout(() => void flush(), delayMs)
+    },
+    stop: flush,
   }
 }

@@ -1,5 +1,5 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client'
-import type { StartTask, TaskStart } from '../domain/execution.ts'
+import type { StartTask, TaskStart } from '../domain/ports/taskRuns.ts'
 import { workflowIdOf } from '../domain/ids.ts'
 import type { ImageTaskInput } from '../../workflows/contract.ts'
 import {
@@ -11,7 +11,7 @@ import {
 import type { Temporal } from './connect.ts'
 import { grpcReason } from './grpcReason.ts'
 
-export type StartTaskDeps = {
+type StartTaskDeps = {
   readonly temporal: Temporal
   /** Deadline of one start. */
   readonly startTimeoutMs: number

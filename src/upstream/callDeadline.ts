@@ -1,4 +1,4 @@
-export type CallDeadline = {
+type CallDeadline = {
   readonly signal: AbortSignal
   /** When the call is over. */
   readonly clear: () => void

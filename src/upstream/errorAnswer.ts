@@ -1,11 +1,11 @@
-import type { ErrorVerdict } from '../domain/outcomeTable.ts'
-import { classifyErrorAnswer } from '../domain/outcomeTable.ts'
-import { AnswerLostError } from './answerBody.ts'
-import { firstDocument } from './firstDocument.ts'
+import type { ErrorVerdict, VendorError } from '../domain/classifyErrorAnswer.ts'
+import { classifyErrorAnswer } from '../domain/classifyErrorAnswer.ts'
+import { defined } from '../domain/defined.ts'
+import type { Json, JsonObject } from '../domain/json.ts'
+import { itemsOf, objectOf, objectsOf, textOf } from '../domain/json.ts'
+import { AnswerLostError, firstDocument } from './answerBody.ts'
 import { retryAfterMs } from './retryAfter.ts'
 import type { Answer } from './send.ts'
-import type { ParsedVendorError } from './vendorError.ts'
-import { parseVendorError } from './vendorError.ts'
 
 export type ErrorReading = ErrorVerdict & { readonly retryAfterMs?: number }
 
@@ -21,15 +21,15 @@ export async function readErrorAnswer(answer: Answer, nowMs: number): Promise<Er
   const verdict = classifyErrorAnswer({
     status: answer.status,
     elapsedMs: answer.elapsedMs,
-    ...(error === undefined ? {} : { error }),
+    ...defined({ error }),
   })
   const retryDelay = error?.retryDelay
   const waitMs = retryAfterMs({
     headers: answer.headers,
     nowMs,
-    ...(retryDelay === undefined ? {} : { retryDelay }),
+    ...defined({ retryDelay }),
   })
-  return { ...verdict, ...(waitMs === undefined ? {} : { retryAfterMs: waitMs }) }
+  return { ...verdict, ...defined({ retryAfterMs: waitMs }) }
 }
 
 async function readVendorError(answer: Answer): Promise<ParsedVendorError | undefined> {
@@ -52,4 +52,57 @@ async function readVendorError(answer: Answer): Promise<ParsedVendorError | unde
     // Ended by `send`, which drops the rest of the body; nobody is left to hear of that.
     reading.catch(() => {})
   }
+}
+
+type ParsedVendorError = VendorError & {
+  /** RetryInfo of family A, a duration such as `37s`. */
+  readonly retryDelay?: string
+}
+
+/**
+ * The vendor's own error envelope out of an error body, or `undefined` when it is anything else: a
+ * proxy's page, another JSON, nothing. Family A: `{error:{code,message,status,details[]}}`, which Vertex
+ * may wrap in an array of one; B: `{error:{message,type,param,code}}` (research wire.md sections 1, 2).
+ * Gateways in front of a vendor use B's shape for both, so either shape is taken for either family.
+ */
+export function parseVendorError(body: Uint8Array): ParsedVendorError | undefined {
+  const error = envelope(parseJson(body))
+  if (error === undefined) return undefined
+  const kind = textOf(error['status']) ?? textOf(error['type'])
+  if (kind === undefined || textOf(error['message']) === undefined) return undefined
+  const details = objectsOf(error['details'])
+  const retryDelay = details.map((detail) => textOf(detail['retryDelay'])).find(Boolean)
+  const words = [
+    error['code'],
+    error['type'],
+    error['status'],
+    ...details.map((detail) => detail['reason']),
+  ]
+  return {
+    words: words.flatMap((word) => textOf(word)?.toLowerCase() ?? []),
+    quotaIds: details.flatMap(quotaIds),
+    message: textOf(error['message']) ?? '',
+    ...defined({ retryDelay }),
+  }
+}
+
+function parseJson(body: Uint8Array): Json | undefined {
+  try {
+    const parsed: Json = JSON.parse(Buffer.from(body).toString('utf8'))
+    return parsed
+  } catch {
+    return undefined
+  }
+}
+
+function envelope(json: Json | undefined): JsonObject | undefined {
+  const items = itemsOf(json)
+  return objectOf(objectOf(items.length === 1 ? items[0] : json)?.['error'])
+}
+
+/** QuotaFailure: `violations[]` of `{quotaMetric, quotaId}`. */
+function quotaIds(detail: JsonObject): readonly string[] {
+  return objectsOf(detail['violations']).flatMap((violation) =>
+    [violation['quotaId'], violation['quotaMetric']].flatMap((id) => textOf(id) ?? []),
+  )
 }

@@ -1,7 +1,9 @@
 import type { Capabilities } from '../domain/capabilities.ts'
-import type { ContentDocument, ImageRequest, Json, JsonObject } from '../domain/imageRequest.ts'
-import { isArray, objectOf } from './jsonMember.ts'
+import { defined } from '../domain/defined.ts'
+import type { ContentDocument, ImageRequest } from '../domain/imageRequest.ts'
 import type { BodyPiece } from './requestBody.ts'
+import type { Json, JsonObject } from '../domain/json.ts'
+import { isArray, objectOf } from '../domain/json.ts'
 
 /**
  * A request as family A's `generateContent` body (research wire.md section 1), its images as pieces to
@@ -52,7 +54,7 @@ function configured(
   const ratio = request.aspectRatio ?? aspectRatio
   const imageConfig: JsonObject = {
     ...given,
-    ...(ratio === undefined ? {} : { aspectRatio: ratio }),
+    ...defined({ aspectRatio: ratio }),
     ...(size === undefined || !capabilities.sizeIsSent ? {} : { imageSize: size }),
   }
   const present = Object.keys(imageConfig).length > 0

@@ -1,12 +1,18 @@
+import { assertNever } from '../domain/assertNever.ts'
 import { upstreamModelName } from '../domain/channel.ts'
+import { defined } from '../domain/defined.ts'
 import { randomText } from '../domain/ids.ts'
-import type { UpstreamCall } from '../domain/upstreamCaller.ts'
-import { asPng } from './asPng.ts'
-import { familyBResponse, isEmptyFamilyB, isFamilyBImage } from './familyBAnswer.ts'
-import { familyBRequest } from './familyBRequest.ts'
-import type { AnswerVerdict, FamilyCall } from './familyCall.ts'
-import type { HoldDeps } from './holdBytes.ts'
-import type { ModelAnswer } from './readModelAnswer.ts'
+import type { ImageRequest } from '../domain/imageRequest.ts'
+import type { JsonObject } from '../domain/json.ts'
+import { countOf, objectOf, textOf } from '../domain/json.ts'
+import type { ImageMimeType } from '../domain/models.ts'
+import type { UpstreamCall } from '../domain/upstreamCall.ts'
+import type { JsonPath } from '../streams/json/readJsonDocument.ts'
+import type { AnswerVerdict, FamilyCall } from './callUpstream.ts'
+import type { HoldDeps } from './heldImage.ts'
+import { asPng } from './heldImage.ts'
+import type { ModelAnswer } from './modelAnswer.ts'
+import type { BodyPiece } from './requestBody.ts'
 
 export type FamilyBDeps = HoldDeps & {
   /** Epoch milliseconds, for an answer that does not say when it was made. */
@@ -37,4 +43,138 @@ async function judge(answer: ModelAnswer, deps: FamilyBDeps): Promise<AnswerVerd
   if (image === undefined) return { kind: 'broken' }
   const response = familyBResponse(answer.document, Math.floor(deps.nowMs() / 1000))
   return { kind: 'image', image, native: { response, imagePath: ['data', 0, 'b64_json'] } }
+}
+
+/** Where an Images answer carries image bytes. */
+export function isFamilyBImage(path: JsonPath): boolean {
+  return path.length === 3 && path[0] === 'data' && path[2] === 'b64_json'
+}
+
+/**
+ * An answer that holds no image at all, unlike one whose image is broken or elsewhere. `data` may be
+ * missing: of its answers the vendor only requires `created`.
+ */
+export function isEmptyFamilyB(document: JsonObject): boolean {
+  return 'data' in document
+    ? Array.isArray(document['data']) && document['data'].length === 0
+    : countOf(document['created']) !== undefined
+}
+
+/**
+ * Exactly the synchronous image response of the spec, the image's place left empty: `size` and `quality`
+ * when the route reports them, `usage` with both detail objects. `nowSeconds` stands in for `created`.
+ */
+export function familyBResponse(document: JsonObject, nowSeconds: number): JsonObject {
+  const size = textOf(document['size'])
+  const quality = textOf(document['quality'])
+  const usage = objectOf(document['usage'])
+  return {
+    created: countOf(document['created']) ?? nowSeconds,
+    data: [{ b64_json: '' }],
+    ...defined({ size, quality }),
+    ...(usage === undefined ? {} : { usage: normalUsage(usage) }),
+  }
+}
+
+/** Numbers that the upstream leaves out of a usage it reports are 0, or follow from the others. */
+function normalUsage(usage: JsonObject): JsonObject {
+  const input = details(usage['input_tokens_details'])
+  const output = details(usage['output_tokens_details'])
+  const inputTokens = countOf(usage['input_tokens']) ?? input.text_tokens + input.image_tokens
+  const outputTokens = countOf(usage['output_tokens']) ?? output.text_tokens + output.image_tokens
+  return {
+    input_tokens: inputTokens,
+    output_tokens: outputTokens,
+    total_tokens: countOf(usage['total_tokens']) ?? inputTokens + outputTokens,
+    input_tokens_details: input,
+    output_tokens_details: output,
+  }
+}
+
+function details(value: JsonObject[string] | undefined): {
+  readonly text_tokens: number
+  readonly image_tokens: number
+} {
+  const given = objectOf(value)
+  return {
+    text_tokens: countOf(given?.['text_tokens']) ?? 0,
+    image_tokens: countOf(given?.['image_tokens']) ?? 0,
+  }
+}
+
+type FamilyBRequest = {
+  readonly path: '/images/generations' | '/images/edits'
+  readonly contentType: string
+  readonly pieces: readonly BodyPiece[]
+}
+
+/**
+ * A request as family B's generations JSON or edits form (research wire.md section 2). PNG is asked for
+ * because the spec promises it. `boundary`: random text that no part contains.
+ */
+function familyBRequest(
+  request: ImageRequest,
+  upstreamModel: string,
+  boundary: string,
+): FamilyBRequest {
+  if (request.body.kind !== 'prompt') throw new Error('Bug: family B has no content documents')
+  const fields = {
+    model: upstreamModel,
+    prompt: request.body.prompt,
+    n: 1,
+    ...defined({ size: request.size, quality: request.quality }),
+    output_format: 'png',
+  }
+  switch (request.action) {
+    case 'generate':
+      return {
+        path: '/images/generations',
+        contentType: 'application/json',
+        pieces: [{ kind: 'text', text: JSON.stringify(fields) }],
+      }
+    case 'edit':
+      return {
+        path: '/images/edits',
+        contentType: `multipart/form-data; boundary=${boundary}`,
+        pieces: formPieces(fields, request, boundary),
+      }
+    default:
+      return assertNever(request.action)
+  }
+}
+
+function formPieces(
+  fields: Readonly<Record<string, string | number>>,
+  request: ImageRequest,
+  boundary: string,
+): readonly BodyPiece[] {
+  const texts = Object.entries(fields).map(
+    ([name, value]) => `${partHead(boundary, `name="${name}"`)}\r\n${String(value)}\r\n`,
+  )
+  // Vendors take one image as `image`, several only as `image[]`.
+  const name = request.inputs.length === 1 ? 'image' : 'image[]'
+  const images = request.inputs.flatMap((input, at): readonly BodyPiece[] => {
+    const fileName = `image-${at + 1}.${extensions[input.mimeType]}`
+    const head = partHead(boundary, `name="${name}"; filename="${fileName}"`)
+    return [
+      { kind: 'text', text: `${head}Content-Type: ${input.mimeType}\r\n\r\n` },
+      { kind: 'raw', input },
+      { kind: 'text', text: '\r\n' },
+    ]
+  })
+  return [
+    { kind: 'text', text: texts.join('') },
+    ...images,
+    { kind: 'text', text: `--${boundary}--\r\n` },
+  ]
+}
+
+function partHead(boundary: string, disposition: string): string {
+  return `--${boundary}\r\nContent-Disposition: form-data; ${disposition}\r\n`
+}
+
+const extensions: Readonly<Record<ImageMimeType, string>> = {
+  'image/png': 'png',
+  'image/jpeg': 'jpg',
+  'image/webp': 'webp',
 }

@@ -1,6 +1,6 @@
-import type { BlobStore } from '../domain/blobStore.ts'
+import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { InputImage } from '../domain/imageRequest.ts'
-import { base64Length, encodeBase64 } from '../streams/encodeBase64.ts'
+import { base64Length, encodeBase64 } from '../streams/base64.ts'
 
 /** A request body in order: text, and images that are read from the blob store only while sending. */
 export type BodyPiece =

@@ -1,13 +1,13 @@
+import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { errors } from 'undici'
+import { defined } from '../domain/defined.ts'
 import { AnswerLostError, readAnswer } from './answerBody.ts'
 import { startCallDeadline } from './callDeadline.ts'
 import { exchange } from './exchange.ts'
 import type { RequestBody } from './requestBody.ts'
-import type { WatchedBody } from './watchedBody.ts'
-import { watchBody } from './watchedBody.ts'
 
-export type SendRequest = {
+type SendRequest = {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: RequestBody
@@ -25,7 +25,7 @@ export type Answer = {
   readonly body: (bytesMax: number) => AsyncIterable<Uint8Array>
 }
 
-export type LostReason = 'timeout' | 'connection_lost' | 'answer_too_large'
+type LostReason = 'timeout' | 'connection_lost' | 'answer_too_large'
 
 export type SendResult<Value> =
   /** Nothing reached the upstream that it could act on. */
@@ -44,7 +44,7 @@ export type SendResult<Value> =
       readonly answer: Answer
     }
 
-export type SendDeps = {
+type SendDeps = {
   readonly dispatcher: Dispatcher
   /** A clock that only goes forward, in milliseconds. */
   readonly monotonicMs: () => number
@@ -86,7 +86,7 @@ export async function send<Value>(
     }
     const reason = deadline.signal.aborted ? 'timeout' : lostReason(error)
     const latencyMs = Math.round(sinceStart())
-    return { kind: 'lost', reason, latencyMs, ...(answer === undefined ? {} : { answer }) }
+    return { kind: 'lost', reason, latencyMs, ...defined({ answer }) }
   } finally {
     deadline.clear()
     body.stream.destroy()
@@ -127,4 +127,43 @@ function lostReason(error: unknown): LostReason {
   const timedOut =
     cause instanceof errors.HeadersTimeoutError || cause instanceof errors.BodyTimeoutError
   return timedOut ? 'timeout' : 'connection_lost'
+}
+
+type WatchedBody = {
+  readonly stream: Readable
+  /** When the first piece was asked for: only a connected socket asks. */
+  readonly startedAtMs: () => number | undefined
+  /** Our own source failed, so the body was never complete. */
+  readonly failed: () => boolean
+}
+
+/** Watches how far the sending of a request body got. */
+export function watchBody(
+  content: AsyncIterable<Uint8Array>,
+  monotonicMs: () => number,
+): WatchedBody {
+  let startedAtMs: number | undefined
+  let failed = false
+  // Step by step: a connection that fails throws its error into the generator where it yields.
+  const watched = async function* (): AsyncGenerator<Uint8Array> {
+    startedAtMs = monotonicMs()
+    const source = content[Symbol.asyncIterator]()
+    const next = async () => {
+      try {
+        return await source.next()
+      } catch (error) {
+        failed = true
+        throw error
+      }
+    }
+    try {
+      for (let step = await next(); step.done !== true; step = await next()) yield step.value
+    } finally {
+      await source.return?.()
+    }
+  }
+  const stream = Readable.from(watched(), { highWaterMark: 2 })
+  // The sender listens only while it sends; a late error must not become an uncaught one.
+  stream.on('error', () => {})
+  return { stream, startedAtMs: () => startedAtMs, failed: () => failed }
 }

@@ -1,10 +1,9 @@
 import { once } from 'node:events'
-import type { ApiDeps } from '../http/apiDeps.ts'
-import { createApp } from '../http/createApp.ts'
-import { createServer } from '../http/createServer.ts'
-import { listen } from '../http/listen.ts'
+import { createApp } from '../http/app.ts'
+import { createServer, listen } from '../http/connection/createServer.ts'
+import type { ApiDeps } from '../http/context.ts'
 
-export type ApiServer = {
+type ApiServer = {
   readonly port: number
   /** Takes no new connection; requests under way finish, at most for `drainMs`. */
   readonly close: () => Promise<void>

@@ -4,9 +4,10 @@ import type { CancelTask, Parts } from '../cli/context.ts'
 import type { CliStreams } from '../cli/runCli.ts'
 import { runCli } from '../cli/runCli.ts'
 import type { Config } from '../config.ts'
-import type { Environment } from '../config/environment.ts'
+import type { Environment } from '../config/configError.ts'
 import type { Operation } from '../config/operation.ts'
-import type { TaskView } from '../domain/taskState.ts'
+import { defined } from '../domain/defined.ts'
+import type { TaskView } from '../domain/task.ts'
 import { cliDatabase } from './cliDatabase.ts'
 import { cancelWorkflowOf, fetchHistoryOf, migrateTemporal } from './cliTemporal.ts'
 
@@ -42,23 +43,25 @@ function createParts(
   const tasks = async () =>
     (await import('../store/taskAdmin.ts')).createTaskAdmin(await database.pool())
   const accounts = async () =>
-    (await import('../store/accountStore.ts')).createAccountStore(await database.pool())
+    (await import('../store/accounts/accountStore.ts')).createAccountStore(await database.pool())
   return {
     tasks,
     accounts,
     migrate: async () => {
       const { applied } = await database.migrate()
       const temporal = await migrateTemporal(await config())
-      return { applied, ...(temporal === undefined ? {} : { temporal }) }
+      return { applied, ...defined({ temporal }) }
     },
     issueKey: async () => {
       const { required } = await import('../config.ts')
-      const { createIssueKey } = await import('../tasks/issueKey.ts')
+      const { createIssueKey } = await import('../tasks/apiKeys.ts')
       const pepper = required((await config()).keyPeppers?.[0], 'KEY_PEPPER')
       return createIssueKey({ accounts: await accounts(), pepper, randomBytes })
     },
     verifyLedger: async () =>
-      (await import('../store/verifyLedger.ts')).verifyLedger(await database.patientPool()),
+      (await import('../store/accounts/verifyLedger.ts')).verifyLedger(
+        await database.patientPool(),
+      ),
     retryTask: async () => {
       const { createRetryTask } = await import('../tasks/retryTask.ts')
       return createRetryTask({
@@ -76,7 +79,7 @@ function createParts(
       return (await operationAt(operatorFilePath)).capabilities
     },
     channels: async () =>
-      (await import('../store/channels.ts')).createChannelAdmin(await database.pool()),
+      (await import('../store/channels/channelAdmin.ts')).createChannelAdmin(await database.pool()),
     assetUrl: async () => assetUrlBy(await environment(), await config()),
     fetchHistory: async () => fetchHistoryOf(await config()),
     replayTask: async () => (await import('./cliReplay.ts')).openReplay(),
@@ -103,7 +106,7 @@ async function assetUrlBy(
 }
 
 async function cancelTaskBy(config: Config, pool: Pool): Promise<CancelTask> {
-  const { createCancelTask } = await import('../store/cancelTask.ts')
+  const { createCancelTask } = await import('../store/tasks/endTask.ts')
   const cancelTask = createCancelTask({ pool, lifetimes: config })
   return async (taskId) => {
     const cancelled = await cancelTask(taskId)

@@ -1,7 +1,8 @@
 import type { Pool } from 'pg'
 import { Refusal } from '../cli/refusal.ts'
 import type { Config } from '../config.ts'
-import { isConnectionError } from './isConnectionError.ts'
+import { defined } from '../domain/defined.ts'
+import { isConnectionError } from './installation.ts'
 
 /** An unreachable part is to be told of within 5 s. */
 const connectTimeoutMs = 2_000
@@ -14,8 +15,8 @@ export function cliDatabase(config: () => Promise<Config>) {
   const open: Pool[] = []
 
   const openPool = async (statementTimeoutMs?: number) => {
-    const { createPool } = await import('../store/createPool.ts')
-    const { requireSchema } = await import('../store/requireSchema.ts')
+    const { createPool } = await import('../store/connection/pool.ts')
+    const { requireSchema } = await import('../store/schema/migrate.ts')
     const databaseUrl = await urlOf(config)
     const pool = createPool({
       databaseUrl,
@@ -23,7 +24,7 @@ export function cliDatabase(config: () => Promise<Config>) {
       connectionsMax,
       connectTimeoutMs,
       onConnectionError: () => {},
-      ...(statementTimeoutMs === undefined ? {} : { statementTimeoutMs }),
+      ...defined({ statementTimeoutMs }),
     })
     open.push(pool)
     await reached(databaseUrl, () => pool.query('select 1'))
@@ -40,7 +41,7 @@ export function cliDatabase(config: () => Promise<Config>) {
     pool: () => (pool ??= openPool()),
     patientPool: () => openPool(patientTimeoutMs),
     migrate: async () => {
-      const { migrate } = await import('../store/migrate.ts')
+      const { migrate } = await import('../store/schema/migrate.ts')
       const databaseUrl = await urlOf(config)
       return reached(databaseUrl, () => migrate({ databaseUrl }))
     },

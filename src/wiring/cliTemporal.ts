@@ -6,7 +6,7 @@ import type { Temporal } from '../temporal/connect.ts'
 /** Temporal's client is loaded only by the few commands that talk to it; never the worker's SDK. */
 async function connect(config: Config, address: string): Promise<Temporal> {
   const { connectTemporal } = await import('../temporal/connect.ts')
-  const { temporalSettings } = await import('../temporal/settings.ts')
+  const { temporalSettings } = await import('../temporal/connect.ts')
   return connectTemporal(temporalSettings({ address, namespace: config.temporalNamespace }))
 }
 
@@ -18,8 +18,8 @@ export async function migrateTemporal(config: Config): Promise<MigrateReport['te
   const address = config.temporalAddress
   if (address === undefined) return undefined
   const temporal = await connect(config, address)
-  const { ensureNamespace } = await import('../temporal/ensureNamespace.ts')
-  const { registerSearchAttributes } = await import('../temporal/searchAttributes.ts')
+  const { ensureNamespace } = await import('../temporal/namespace.ts')
+  const { registerSearchAttributes } = await import('../temporal/namespace.ts')
   try {
     await temporal.within(reachTimeoutMs, () => temporal.client.workflowService.getSystemInfo({}))
     const retentionSeconds = config.retentionSeconds + config.tombstoneSeconds
@@ -37,7 +37,7 @@ export async function migrateTemporal(config: Config): Promise<MigrateReport['te
 /** Best effort: the task is cancelled already, its workflow notices by itself a little later. */
 export async function cancelWorkflowOf(config: Config, taskId: string): Promise<void> {
   if (config.temporalAddress === undefined) return
-  const { cancelWorkflow } = await import('../temporal/cancelWorkflow.ts')
+  const { cancelWorkflow } = await import('../temporal/runs.ts')
   const temporal = await connect(config, config.temporalAddress)
   try {
     await cancelWorkflow(temporal, taskId)
@@ -50,7 +50,7 @@ export async function cancelWorkflowOf(config: Config, taskId: string): Promise<
 export async function fetchHistoryOf(config: Config): Promise<FetchHistory> {
   const { required } = await import('../config.ts')
   const address = required(config.temporalAddress, 'TEMPORAL_ADDRESS')
-  const { fetchHistory } = await import('../temporal/fetchHistory.ts')
+  const { fetchHistory } = await import('../temporal/runs.ts')
   return async (taskId) => {
     const temporal = await connect(config, address)
     try {

@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
-import type { AttemptStore } from '../domain/attemptStore.ts'
+import { defined } from '../domain/defined.ts'
+import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import type { Channel } from '../domain/channel.ts'
 import type { Family } from '../domain/models.ts'
-import type { TaskTracer } from '../domain/taskTracer.ts'
+import type { TaskTracer } from '../domain/ports/taskTracer.ts'
 import { createAttemptStore } from '../store/attemptStore.ts'
 import type { SeenOutcome } from '../tasks/produceImage.ts'
 import { createProduceImage } from '../tasks/produceImage.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { createUpstreamCaller } from '../upstream/createUpstreamCaller.ts'
-import { createUpstreamAgent } from '../upstream/upstreamAgent.ts'
+import { createUpstreamCaller, createUpstreamAgent } from '../upstream/callUpstream.ts'
 import type { Installation } from './installation.ts'
 
 /** What brings tasks to their end, for activities and reconciler alike. */
@@ -74,8 +74,7 @@ function reportOutcome(
     channel,
     class: outcome.class,
     reason,
-    ...(httpStatus === undefined ? {} : { httpStatus }),
-    ...(upstreamRequestId === undefined ? {} : { upstreamRequestId }),
+    ...defined({ httpStatus, upstreamRequestId }),
     ...(latencyMs === undefined ? {} : { durationMs: Math.round(latencyMs) }),
   })
 }

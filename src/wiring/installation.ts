@@ -8,14 +8,12 @@ import { inheritedEnvironment, required } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
 import type { Operation } from '../config/operation.ts'
 import { readOperation } from '../config/operation.ts'
-import { priceList, unpricedCombinations } from '../domain/prices.ts'
 import type { Price } from '../domain/prices.ts'
-import { createPool, openConnections } from '../store/createPool.ts'
-import { claimStoreId } from '../store/claimStoreId.ts'
-import { requireSchema } from '../store/requireSchema.ts'
+import { priceList, unpricedCombinations } from '../domain/prices.ts'
+import { createPool, openConnections } from '../store/connection/pool.ts'
+import { claimStoreId } from '../store/installation.ts'
+import { requireSchema } from '../store/schema/migrate.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import { explaining } from './explaining.ts'
-import { isConnectionError } from './isConnectionError.ts'
 import { makeProcessTempFolder } from './processTempFolder.ts'
 
 /** What API and worker share: the operator's file, the database, the blob store, checked together. */
@@ -29,7 +27,7 @@ export type Installation = {
   readonly close: () => Promise<void>
 }
 
-export type InstallationOptions = {
+type InstallationOptions = {
   readonly process: 'api' | 'worker'
   readonly connectionsMax: number
   /** Opened before the process is ready, and kept. */
@@ -105,4 +103,24 @@ export function pricedOperation(
     )
   }
   return { ...operation, priceList: prices }
+}
+
+/** For `catch`: throws the same failure behind a sentence that names the variable it depends on. */
+export function explaining(what: string): (error: unknown) => never {
+  return (error) => {
+    const reason =
+      error instanceof Error && error.message !== '' ? error.message : 'no reason given'
+    throw new Error(`${what}: ${reason}`, { cause: error })
+  }
+}
+
+/** SQLSTATE classes 08 connection, 28 authorization, 3D no such database, 53 resources, 57 shutdown. */
+const connectionStates = /^(08|28|3D|53|57)/
+
+/** Whether PostgreSQL was not to be had, rather than asked for something wrong. */
+export function isConnectionError(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  if (connectionStates.test(code)) return true
+  return /^E[A-Z_]+$/.test(code) || /timeout|terminated/i.test(error.message)
 }

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 
-export type ProcessTempFolder = {
+type ProcessTempFolder = {
   readonly path: string
   /** Removes it with all that lies in it. */
   readonly remove: () => Promise<void>

@@ -1,12 +1,11 @@
 import type { Pool } from 'pg'
-import type { BlobStore } from '../domain/blobStore.ts'
+import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { Readiness } from '../domain/readiness.ts'
-import { readStoreId } from '../store/claimStoreId.ts'
-import { neededSchemaVersion } from '../store/migrate.ts'
-import { schemaVersion } from '../store/requireSchema.ts'
+import { readStoreId } from '../store/installation.ts'
+import { neededSchemaVersion, schemaVersion } from '../store/schema/migrate.ts'
 import type { Temporal } from '../temporal/connect.ts'
 import { grpcReason } from '../temporal/grpcReason.ts'
-import { createAttributesKnown } from '../temporal/searchAttributes.ts'
+import { createAttributesKnown } from '../temporal/namespace.ts'
 
 /** Probes come every second or so, from several sides: one look serves them all. */
 const lookMsMax = 1_000

@@ -1,22 +1,20 @@
 import type { Pool } from 'pg'
-import type { AttemptStore } from '../domain/attemptStore.ts'
-import type { BlobStore } from '../domain/blobStore.ts'
+import { defined } from '../domain/defined.ts'
+import type { AttemptStore } from '../domain/ports/attemptStore.ts'
+import type { BlobStore } from '../domain/ports/blobStore.ts'
 import { createReconcileStore } from '../store/reconcileStore.ts'
-import { createReconcilerLock } from '../store/reconcilerLock.ts'
-import type { ProduceResult } from '../tasks/produceResult.ts'
-import type { Reconciler } from '../tasks/reconcile.ts'
-import { createReconciler } from '../tasks/reconcile.ts'
-import { createCheckStep } from '../tasks/reconcileChecks.ts'
-import { createEndStep } from '../tasks/reconcileEnds.ts'
-import { createKilledStep } from '../tasks/reconcileKilled.ts'
-import { createPurgeStep } from '../tasks/reconcilePurge.ts'
-import { createStartStep } from '../tasks/reconcileStarts.ts'
-import { createSweepStep } from '../tasks/reconcileSweep.ts'
+import { createReconcilerLock } from '../store/connection/reconcilerLock.ts'
+import type { ProduceResult } from '../tasks/produceImage.ts'
+import type { Reconciler } from '../tasks/reconcile/reconciler.ts'
+import { createReconciler } from '../tasks/reconcile/reconciler.ts'
+import { createCheckStep, createKilledStep } from '../tasks/reconcile/checkStep.ts'
+import { createEndStep } from '../tasks/reconcile/endStep.ts'
+import { createPurgeStep, createSweepStep } from '../tasks/reconcile/sweepStep.ts'
+import { createStartStep } from '../tasks/reconcile/startStep.ts'
 import { createSettleStored } from '../tasks/settleOrFail.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Temporal } from '../temporal/connect.ts'
-import { createKilledRuns } from '../temporal/killedRuns.ts'
-import { createReportRun } from '../temporal/reportRun.ts'
+import { createKilledRuns, createReportRun } from '../temporal/runs.ts'
 import { createStartTask } from '../temporal/startTask.ts'
 
 const startTimeoutMs = 5_000
@@ -67,7 +65,7 @@ export function createWorkerReconciler(deps: {
     ],
     onFinding: ({ step, found, count, taskId }) => {
       deps.onFinding(found, count)
-      log.info(`reconciler: ${found}`, { step, count, ...(taskId === undefined ? {} : { taskId }) })
+      log.info(`reconciler: ${found}`, { step, count, ...defined({ taskId }) })
     },
     onStepError: (step, error) => log.warn('reconciler step failed', { step, error }),
   })

@@ -1,22 +1,31 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { createActivities } from '../../activities/createActivities.ts'
 import type { Config } from '../config.ts'
 import { required } from '../config.ts'
+import type { Channel } from '../domain/channel.ts'
+import type { TaskTracer } from '../domain/ports/taskTracer.ts'
 import { createInternalServer } from '../http/internalServer.ts'
-import { ensureChannels } from '../store/ensureChannels.ts'
+import { ensureChannels } from '../store/channels/channelAdmin.ts'
+import { createIsCancelled } from '../store/tasks/endTask.ts'
+import { createSettleOrFail } from '../tasks/settleOrFail.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import { connectTemporal } from '../temporal/connect.ts'
-import { temporalSettings } from '../temporal/settings.ts'
+import type { TemporalSettings } from '../temporal/connect.ts'
+import { connectTemporal, temporalSettings } from '../temporal/connect.ts'
 import type { RunningWorker } from '../temporal/worker/createWorker.ts'
-import { installMeasuredRuntime } from '../temporal/worker/sdkMetrics.ts'
-import { createExecution } from './execution.ts'
-import { explaining } from './explaining.ts'
-import { openInstallation } from './installation.ts'
-import { createProcessMetrics } from './processMetrics.ts'
+import { createPatientWorker, createWorker } from '../temporal/worker/createWorker.ts'
+import type { WorkerLog } from '../temporal/worker/runtime.ts'
+import { installMeasuredRuntime, loggerOf } from '../temporal/worker/runtime.ts'
+import { workflowBundle } from '../temporal/worker/workflowBundle.ts'
+import type { Execution } from './execution.ts'
+import { channelsOf, createExecution } from './execution.ts'
+import type { Installation } from './installation.ts'
+import { explaining, openInstallation } from './installation.ts'
+import { createProcessMetrics, openTracing } from './observability.ts'
 import { createReadiness, withPart } from './readiness.ts'
 import { createWorkerReconciler } from './reconciler.ts'
 import type { RunningProcess } from './runProcess.ts'
-import { produceTimeoutMs } from './temporalLimits.ts'
-import { sdkLog, startTemporalWorker } from './temporalWorker.ts'
-import { openTracing } from './tracing.ts'
+import { longestTimeoutMs, produceTimeoutMs } from './temporalLimits.ts'
 
 const connectionsMax = 24
 /** Enough for a burst of calls at once: it pays for no connection. */
@@ -80,4 +89,64 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
       await tracer?.close()
     },
   }
+}
+
+/** Storing and settling after the last byte of an answer, before a stopping worker gives up. */
+const settleGraceMs = 30_000
+
+/** Polls Temporal for workflows and activities; patient while Temporal is away. */
+async function startTemporalWorker(
+  config: Config,
+  parts: {
+    readonly settings: TemporalSettings
+    readonly installation: Installation
+    readonly execution: Execution
+    readonly log: Logger
+    readonly tracer: TaskTracer | undefined
+    readonly stopping: AbortSignal
+  },
+): Promise<RunningWorker> {
+  const { settings, installation, execution, log, tracer, stopping } = parts
+  const { attempts, produceImage } = execution
+  const { pool, blobs, operation } = installation
+  const { channels } = operation
+  const activities = createActivities({
+    produceImage,
+    settleOrFail: createSettleOrFail({ attempts, blobs }),
+    cancelTask: attempts.cancelTask,
+    isCancelled: createIsCancelled({ pool }),
+    onUnexpected: ({ activity, taskId, error }) =>
+      log.error('activity failed unexpectedly', { step: activity, taskId, error }),
+    stopping,
+  })
+  const bundle = await workflowBundle({
+    ...bundleCache(config),
+    logger: loggerOf(sdkLog(log)),
+    traced: tracer !== undefined,
+  })
+  const slots = {
+    A: slotsOf(channelsOf(channels, 'A')),
+    B: slotsOf(channelsOf(channels, 'B')),
+  }
+  const traced = tracer === undefined ? {} : { tracer }
+  const shutdownGraceMs = longestTimeoutMs(channels) + settleGraceMs
+  return createPatientWorker(
+    () => createWorker({ settings, activities, bundle, slots, shutdownGraceMs, ...traced }),
+    (error) => log.warn('Temporal is away', { error }),
+  )
+}
+
+/** The SDK tells each change of its state at `info`; for us that is detail. */
+function sdkLog(log: Logger) {
+  const told: WorkerLog = (level, event, run) =>
+    log[level === 'info' ? 'debug' : level](`temporal: ${event}`, run)
+  return told
+}
+
+function slotsOf(channels: readonly Channel[]): number {
+  return channels.reduce((sum, { concurrencyMax }) => sum + concurrencyMax, 0)
+}
+
+function bundleCache(config: Config): { readonly cacheDir?: string } {
+  return existsSync(config.dataDir) ? { cacheDir: join(config.dataDir, 'cache') } : {}
 }

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { createCancelTaskActivity } from '../../activities/cancelTask.ts'
-import { createRecordFailureActivity } from '../../activities/recordFailure.ts'
-
+import {
+  createCancelTaskActivity,
+  createRecordFailureActivity,
+} from '../../activities/createActivities.ts'
 const taskId = 'task_1'
 const away = async () => {
   throw new Error('the password of the database')

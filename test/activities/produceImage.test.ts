@@ -3,8 +3,8 @@ import { MockActivityEnvironment } from '@temporalio/testing'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { ProduceImageDeps } from '../../activities/produceImage.ts'
 import { createProduceImageActivity } from '../../activities/produceImage.ts'
-import type { ProduceResult } from '../../src/tasks/produceResult.ts'
-import { loggerOf } from '../../src/temporal/worker/installRuntime.ts'
+import type { ProduceResult } from '../../src/tasks/produceImage.ts'
+import { loggerOf } from '../../src/temporal/worker/runtime.ts'
 import { heartbeatIntervalMs } from '../../workflows/contract.ts'
 
 type Produce = ProduceImageDeps['produceImage']

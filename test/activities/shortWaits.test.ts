@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { throughShortWaits } from '../../activities/shortWaits.ts'
-import type { ProduceResult } from '../../src/tasks/produceResult.ts'
+import { throughShortWaits } from '../../activities/produceImage.ts'
+import type { ProduceResult } from '../../src/tasks/produceImage.ts'
 
 const wait = (delayMs: number): ProduceResult => ({ kind: 'wait', delayMs, reason: 'slow_start' })
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { waitMessage } from '../../activities/waitMessage.ts'
+import { waitMessage } from '../../activities/applicationFailure.ts'
 
 const nowMs = Date.parse('2026-03-01T11:59:37Z')
 const message = (wait: Omit<Parameters<typeof waitMessage>[0], 'kind' | 'delayMs'>) =>

@@ -1,5 +1,5 @@
 import { constantFrom, nat, record, string } from 'fast-check'
-import type { BlobStore } from '../../src/domain/blobStore.ts'
+import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
 import { collect, streamOf } from '../support/byteStreams.ts'
 
 /** One step of a random history: the same is done to the store and to a map. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { deleteObjects } from '../../src/blobs/deleteObjects.ts'
+import { deleteObjects } from '../../src/blobs/s3Objects.ts'
 import { fakeObjectStore } from '../support/fakeObjectStore.ts'
 
 function listing(keys: readonly string[], next?: string): string {

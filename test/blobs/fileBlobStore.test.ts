@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { createFileBlobStore } from '../../src/blobs/fileBlobStore.ts'
-import { tempFileIdleMsMax } from '../../src/blobs/sweepTempFiles.ts'
+import { tempFileIdleMsMax } from '../../src/blobs/tempFiles.ts'
 import { streamOf } from '../support/byteStreams.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 

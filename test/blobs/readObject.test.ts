@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { readObject } from '../../src/blobs/readObject.ts'
+import { readObject } from '../../src/blobs/s3Objects.ts'
 import { collect, streamOf } from '../support/byteStreams.ts'
 import type { SeenRequest } from '../support/fakeObjectStore.ts'
 import { fakeObjectStore } from '../support/fakeObjectStore.ts'

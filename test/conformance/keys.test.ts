@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { verifyLedger } from '../../src/store/verifyLedger.ts'
+import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
 import { moneyOf } from '../support/books.ts'
 import { darkroomJson } from '../support/cli.ts'
 import type { Client, Submitted } from '../support/client.ts'

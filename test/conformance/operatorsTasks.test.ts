@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { TaskFailureCode } from '../../src/domain/taskFailure.ts'
+import type { TaskFailureCode } from '../../src/domain/failure.ts'
 import { taskIdOf } from '../../src/domain/ids.ts'
 import { entriesOf, moneyOf } from '../support/books.ts'
 import { darkroomJson, runDarkroom } from '../support/cli.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { workflowIdOf } from '../../src/domain/ids.ts'
-import { verifyLedger } from '../../src/store/verifyLedger.ts'
+import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
 import { moneyOf } from '../support/books.ts'
 import { darkroomJson } from '../support/cli.ts'
 import type { Client, TaskRecord } from '../support/client.ts'

@@ -1,9 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { crc32 as zlibCrc32 } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { isWellFormedSecret, newApiKeySecret, secretPrefix } from '../../src/domain/apiKey.ts'
-import { crc32 } from '../../src/domain/crc32.ts'
-
+import {
+  isWellFormedSecret,
+  newApiKeySecret,
+  secretPrefix,
+  crc32,
+} from '../../src/domain/apiKey.ts'
 describe('API key secrets', () => {
   it('are sk- and 48 letters or digits, and different each time', () => {
     const secrets = Array.from({ length: 200 }, () => newApiKeySecret(randomBytes))

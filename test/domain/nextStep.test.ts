@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Channel } from '../../src/domain/channel.ts'
-import type { ChannelState, TaskFacts } from '../../src/domain/nextStep.ts'
-import { nextStep } from '../../src/domain/nextStep.ts'
-import type { PastAttempt } from '../../src/domain/pastAttempt.ts'
-
+import { nextStep } from '../../src/domain/gate/nextStep.ts'
+import type { PastAttempt, ChannelState, TaskFacts } from '../../src/domain/gate/taskFacts.ts'
 const nowMs = 1_000_000
 
 function channel(name: string): Channel {

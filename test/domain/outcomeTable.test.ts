@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { ErrorAnswer, VendorError } from '../../src/domain/outcomeTable.ts'
-import { classifyErrorAnswer, promptRefusalMsMax } from '../../src/domain/outcomeTable.ts'
+import type { ErrorAnswer, VendorError } from '../../src/domain/classifyErrorAnswer.ts'
+import { classifyErrorAnswer, promptRefusalMsMax } from '../../src/domain/classifyErrorAnswer.ts'
 
 function answer(status: number, error?: Partial<VendorError>, elapsedMs = 50): ErrorAnswer {
   const vendor = error && { words: [], quotaIds: [], message: '', ...error }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { imagesResponse } from '../../src/schema/responses.ts'
+import { imagesResponse } from '../support/responses.ts'
 import type { FormPart } from '../support/forms.ts'
 import { formBody, formType } from '../support/forms.ts'
 import { redPixelPng } from '../support/images.ts'

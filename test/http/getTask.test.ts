@@ -1,9 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import {
-  errorResponse,
-  shortErrorResponse,
-  taskRecordResponse,
-} from '../../src/schema/responses.ts'
+import { errorResponse, shortErrorResponse, taskRecordResponse } from '../support/responses.ts'
 import { redPixelPng } from '../support/images.ts'
 import type { TestApi } from '../support/testApi.ts'
 import { startTestApi } from '../support/testApi.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { errorResponse, shortErrorResponse } from '../../src/schema/responses.ts'
+import { errorResponse, shortErrorResponse } from '../support/responses.ts'
 import type { TestApi } from '../support/testApi.ts'
 import { startTestApi } from '../support/testApi.ts'
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import type { AttemptStore, OpenedAttempt } from '../../src/domain/attemptStore.ts'
+import type { AttemptStore, OpenedAttempt } from '../../src/domain/ports/attemptStore.ts'
 import { createTestAttempts, loseWorker, testChannel } from '../support/attemptStore.ts'
 import { insertTask } from '../support/insertTask.ts'
 import type { TestDatabase } from '../support/database.ts'

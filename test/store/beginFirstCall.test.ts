@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { beginFirstCall } from '../../src/store/beginFirstCall.ts'
+import { beginFirstCall } from '../../src/store/attempts/beginFirstCall.ts'
 import { createTestAttempts, testChannel } from '../support/attemptStore.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { createTestDatabase } from '../support/database.ts'

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { AttemptStore } from '../../src/domain/attemptStore.ts'
+import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
 import { createTestAttempts, testChannel } from '../support/attemptStore.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { createTestDatabase } from '../support/database.ts'

@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { migrate } from '../../src/store/migrate.ts'
-import { requireSchema } from '../../src/store/requireSchema.ts'
+import { migrate, requireSchema } from '../../src/store/schema/migrate.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { createTestDatabase } from '../support/database.ts'
 

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { AttemptStore } from '../../src/domain/attemptStore.ts'
+import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
 import type { Route } from '../../src/domain/imageRequest.ts'
 import { createTestAttempts, testChannel } from '../support/attemptStore.ts'
 import type { TestDatabase } from '../support/database.ts'

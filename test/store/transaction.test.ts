@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { rollback, withTransaction } from '../../src/store/transaction.ts'
+import { rollback, withTransaction } from '../../src/store/connection/transaction.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { createTestDatabase } from '../support/database.ts'
 

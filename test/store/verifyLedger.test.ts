@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { createAccountStore } from '../../src/store/accountStore.ts'
-import { verifyLedger } from '../../src/store/verifyLedger.ts'
+import { createAccountStore } from '../../src/store/accounts/accountStore.ts'
+import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
 import { createTestAccept, createTestCaller, generateRequest } from '../support/acceptance.ts'
 import { createTestAttempts } from '../support/attemptStore.ts'
 import type { TestDatabase } from '../support/database.ts'

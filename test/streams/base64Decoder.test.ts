@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createBase64Decoder } from '../../src/streams/base64Decoder.ts'
+import { createBase64Decoder } from '../../src/streams/base64.ts'
 import { decodePieces } from '../support/base64Pieces.ts'
 
 const decode = (pieces: readonly string[]) => decodePieces(createBase64Decoder(), pieces)

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { base64Length, encodeBase64 } from '../../src/streams/encodeBase64.ts'
+import { base64Length, encodeBase64 } from '../../src/streams/base64.ts'
 import { collect, streamOf } from '../support/byteStreams.ts'
 
 it('encodes any bytes in any chunks as Buffer would in one piece', async () => {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createForgivingBase64Decoder } from '../../src/streams/forgivingBase64.ts'
+import { createForgivingBase64Decoder } from '../../src/streams/base64.ts'
 import { decodePieces } from '../support/base64Pieces.ts'
 
 const decode = (pieces: readonly string[]) => decodePieces(createForgivingBase64Decoder(), pieces)

@@ -1,8 +1,11 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { JsonIntakeFailure, JsonPath } from '../../src/streams/jsonIntakeFailure.ts'
-import { readJsonDocument } from '../../src/streams/readJsonDocument.ts'
-import type { ReadJsonOptions } from '../../src/streams/readJsonDocument.ts'
+import type {
+  JsonIntakeFailure,
+  JsonPath,
+  ReadJsonOptions,
+} from '../../src/streams/json/readJsonDocument.ts'
+import { readJsonDocument } from '../../src/streams/json/readJsonDocument.ts'
 import { collect, cutAt, streamOf } from '../support/byteStreams.ts'
 
 const isData = (path: JsonPath) => path.at(-1) === 'data'

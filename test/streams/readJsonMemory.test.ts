@@ -7,7 +7,7 @@ import {
   jsonTokensMax,
   requestTextBytesMax,
 } from '../../src/domain/limits.ts'
-import { readJsonDocument } from '../../src/streams/readJsonDocument.ts'
+import { readJsonDocument } from '../../src/streams/json/readJsonDocument.ts'
 
 const mebibyte = 1024 * 1024
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import sharp from 'sharp'
 import { describe, expect, it } from 'vitest'
-import { createImageSniffer, sniffed } from '../../src/streams/sniffImage.ts'
+import { createImageSniffer, sniffed } from '../../src/streams/images/sniffImage.ts'
 import { collect, cutAt, streamOf } from '../support/byteStreams.ts'
 
 function sniff(bytes: Uint8Array, cuts: readonly number[] = []) {

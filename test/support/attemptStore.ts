@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
-import type { AttemptStore } from '../../src/domain/attemptStore.ts'
+import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
 import type { Channel } from '../../src/domain/channel.ts'
 import { createAttemptStore } from '../../src/store/attemptStore.ts'
 

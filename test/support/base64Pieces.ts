@@ -1,4 +1,4 @@
-import type { Base64Decoder } from '../../src/streams/base64Decoder.ts'
+import type { Base64Decoder } from '../../src/streams/base64.ts'
 
 /** The bytes of a text that comes in pieces; `undefined` when the decoder refuses any of it. */
 export function decodePieces(

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { verifyLedger } from '../../src/store/verifyLedger.ts'
+import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
 
 /** After every test: deposits, ledger, balances and tasks agree. Throws what does not. */
 export async function booksAgree(pool: Pool): Promise<void> {

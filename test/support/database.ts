@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Client, Pool } from 'pg'
 import { withPostgres } from '../../src/dev/stack/postgresClient.ts'
-import { createPool } from '../../src/store/createPool.ts'
-import { migrate } from '../../src/store/migrate.ts'
+import { createPool } from '../../src/store/connection/pool.ts'
+import { migrate } from '../../src/store/schema/migrate.ts'
 import { embeddedStack } from './embeddedStack.ts'
 
 /** A migrated database of one test file's own. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { onTestFinished, vi } from 'vitest'
 import type { S3Client } from '@aws-sdk/client-s3'
-import { createS3Client } from '../../src/blobs/s3Client.ts'
+import { createS3Client } from '../../src/blobs/s3BlobStore.ts'
 import { collect } from './byteStreams.ts'
 import { listen } from './httpServer.ts'
 

@@ -1,15 +1,15 @@
-import { answerImageKey } from '../../src/domain/answerMeta.ts'
-import type { BlobStore } from '../../src/domain/blobStore.ts'
-import { canonicalRequest } from '../../src/domain/canonicalRequest.ts'
-import type { JsonObject } from '../../src/domain/imageRequest.ts'
-import type { RequestFailure } from '../../src/domain/requestFailure.ts'
+import { answerImageKey } from '../../src/domain/storedAnswer.ts'
+import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
+import { canonicalRequest } from '../../src/domain/imageRequest.ts'
+import type { RequestFailure } from '../../src/domain/failure.ts'
 import { fail, succeed } from '../../src/domain/result.ts'
 import { publicStatus } from '../../src/domain/taskRecord.ts'
-import type { LiveStatus, TaskView } from '../../src/domain/taskState.ts'
-import type { NativeResponse } from '../../src/domain/upstreamOutcome.ts'
+import type { LiveStatus, TaskView } from '../../src/domain/task.ts'
 import type { AcceptInput, TaskService } from '../../src/tasks/taskService.ts'
 import { redPixelPng } from './images.ts'
 import { streamOf } from './byteStreams.ts'
+import type { JsonObject } from '../../src/domain/json.ts'
+import type { NativeResponse } from '../../src/domain/nativeResponse.ts'
 
 /**
  * A task service that keeps its tasks in memory and never works on them: for tests of HTTP's own

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { BlobStore } from '../../src/domain/blobStore.ts'
-import { BlobExistsError } from '../../src/domain/blobStore.ts'
+import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
+import { BlobExistsError } from '../../src/domain/ports/blobStore.ts'
 import { collect, cutAt, streamOf } from './byteStreams.ts'
 
 /** A blob store in memory, for tests that are about something else. */

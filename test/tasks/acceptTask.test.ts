@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { newUploadId } from '../../src/domain/ids.ts'
 import type { ImageRequest } from '../../src/domain/imageRequest.ts'
-import type { RequestFailure } from '../../src/domain/requestFailure.ts'
+import type { RequestFailure } from '../../src/domain/failure.ts'
 import type { Result } from '../../src/domain/result.ts'
 import { createTaskStore } from '../../src/store/taskStore.ts'
-import { discardUpload, openUpload } from '../../src/store/uploads.ts'
+import { discardUpload, openUpload } from '../../src/store/reconcile/uploads.ts'
 import type { Accepted } from '../../src/tasks/taskService.ts'
 import {
   createTestAccept,

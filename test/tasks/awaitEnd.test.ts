@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { createTaskEnds } from '../../src/store/taskEnds.ts'
+import { createTaskEnds } from '../../src/store/tasks/taskEnds.ts'
 import { createTaskStore } from '../../src/store/taskStore.ts'
 import { createAwaitEnd } from '../../src/tasks/awaitEnd.ts'
 import { createTestAttempts } from '../support/attemptStore.ts'

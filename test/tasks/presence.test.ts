@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import type { AttemptName } from '../../src/domain/attemptStore.ts'
+import type { AttemptName } from '../../src/domain/ports/attemptStore.ts'
 import { createPresence } from '../../src/tasks/presence.ts'
 
 const everyMs = 20

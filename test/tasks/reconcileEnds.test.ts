@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createProduceImage } from '../../src/tasks/produceImage.ts'
-import { createEndStep } from '../../src/tasks/reconcileEnds.ts'
+import { createEndStep } from '../../src/tasks/reconcile/endStep.ts'
 import { createSettleOrFail, createSettleStored } from '../../src/tasks/settleOrFail.ts'
 import { stackStartMsMax } from '../support/embeddedStack.ts'
 import { balanceOf, insertTask } from '../support/insertTask.ts'

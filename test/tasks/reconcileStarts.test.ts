@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { StartResult, TaskStart } from '../../src/domain/execution.ts'
-import { createStartStep } from '../../src/tasks/reconcileStarts.ts'
+import type { StartResult, TaskStart } from '../../src/domain/ports/taskRuns.ts'
+import { createStartStep } from '../../src/tasks/reconcile/startStep.ts'
 import { connectTemporal } from '../../src/temporal/connect.ts'
 import { createStartTask } from '../../src/temporal/startTask.ts'
 import { stackStartMsMax } from '../support/embeddedStack.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { within } from '../../src/tasks/within.ts'
+import { within } from '../../src/tasks/storedAnswer.ts'
 import { standStill } from '../support/standStill.ts'
 
 const limitMs = 50

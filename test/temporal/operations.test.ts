@@ -1,13 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { connectTemporal } from '../../src/temporal/connect.ts'
-import { ensureNamespace, retentionSecondsMin } from '../../src/temporal/ensureNamespace.ts'
-import { createKilledRuns } from '../../src/temporal/killedRuns.ts'
 import {
+  ensureNamespace,
+  retentionSecondsMin,
   createAttributesKnown,
   missingSearchAttributes,
   registerSearchAttributes,
-} from '../../src/temporal/searchAttributes.ts'
+} from '../../src/temporal/namespace.ts'
+import { createKilledRuns } from '../../src/temporal/runs.ts'
 import { embeddedStack, stackStartMsMax } from '../support/embeddedStack.ts'
 import { openTestWorld } from '../support/openTestWorld.ts'
 import { handleOf, testStart } from '../support/temporalWorld.ts'

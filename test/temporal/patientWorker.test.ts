@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { RunningWorker } from '../../src/temporal/worker/createWorker.ts'
-import { createPatientWorker } from '../../src/temporal/worker/patientWorker.ts'
+import { createPatientWorker } from '../../src/temporal/worker/createWorker.ts'
 import { until } from '../support/until.ts'
 
 function fakeWorker() {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { StartResult, TaskStart } from '../../src/domain/execution.ts'
+import type { StartResult, TaskStart } from '../../src/domain/ports/taskRuns.ts'
 import type { StartQueueDeps, StartQueueEvent } from '../../src/temporal/startQueue.ts'
 import { createStartQueue } from '../../src/temporal/startQueue.ts'
 import { testStart } from '../support/temporalWorld.ts'

@@ -1,6 +1,6 @@
 import { readFile, readdir } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
-import { loggerOf } from '../../src/temporal/worker/installRuntime.ts'
+import { loggerOf } from '../../src/temporal/worker/runtime.ts'
 import { replayHistories } from '../../src/temporal/worker/replay.ts'
 import { workflowBundle } from '../../src/temporal/worker/workflowBundle.ts'
 import { testBundle } from '../support/temporalWorld.ts'

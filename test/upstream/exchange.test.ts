@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Exchange } from '../../src/upstream/exchange.ts'
 import { exchange } from '../../src/upstream/exchange.ts'
-import { createUpstreamAgent } from '../../src/upstream/upstreamAgent.ts'
+import { createUpstreamAgent } from '../../src/upstream/callUpstream.ts'
 import { collect } from '../support/byteStreams.ts'
 import { goodAnswer, listenAnswering } from '../support/upstreamServers.ts'
 

@@ -1,10 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import {
-  familyBResponse,
-  isEmptyFamilyB,
-  isFamilyBImage,
-} from '../../src/upstream/familyBAnswer.ts'
+import { familyBResponse, isEmptyFamilyB, isFamilyBImage } from '../../src/upstream/familyB.ts'
 import { listen } from '../support/httpServer.ts'
 import { redPixelPng } from '../support/images.ts'
 import { openUpstreamWorld } from '../support/upstreamWorld.ts'

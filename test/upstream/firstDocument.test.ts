@@ -1,6 +1,6 @@
 import { array, check, asyncProperty, jsonValue, nat, oneof, string, uint8Array } from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { firstDocument } from '../../src/upstream/firstDocument.ts'
+import { firstDocument } from '../../src/upstream/answerBody.ts'
 import { collect, cutAt, streamOf } from '../support/byteStreams.ts'
 
 const whole = Buffer.from('{"a":["}\\"]",{"b":"\\\\"}],"c":"ü"}')

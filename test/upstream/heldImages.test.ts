@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { Family } from '../../src/domain/models.ts'
-import { heldInMemoryBytesMax } from '../../src/upstream/holdBytes.ts'
+import { heldInMemoryBytesMax } from '../../src/upstream/heldImage.ts'
 import { collect } from '../support/byteStreams.ts'
 import { listen } from '../support/httpServer.ts'
 import { noisePng } from '../support/images.ts'

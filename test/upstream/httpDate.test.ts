@@ -1,6 +1,6 @@
 import { check, date, property } from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { httpDateMs } from '../../src/upstream/httpDate.ts'
+import { httpDateMs } from '../../src/upstream/retryAfter.ts'
 
 const nowMs = Date.UTC(2026, 10, 22)
 const bornMs = Date.UTC(1994, 10, 6, 8, 49, 37)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Family } from '../../src/domain/models.ts'
-import type { OutcomeClass, OutcomeReason } from '../../src/domain/upstreamOutcome.ts'
+import type { OutcomeClass, OutcomeReason } from '../../src/domain/upstreamCall.ts'
 import { openSimulatedWorld } from '../support/upstreamWorld.ts'
 
 type Row = readonly [string, OutcomeClass, OutcomeReason, extra?: object]

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import type { BlobStore } from '../../src/domain/blobStore.ts'
+import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
 import type { Family } from '../../src/domain/models.ts'
 import { listen } from '../support/httpServer.ts'
 import { redPixelPng } from '../support/images.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseVendorError } from '../../src/upstream/vendorError.ts'
+import { parseVendorError } from '../../src/upstream/errorAnswer.ts'
 
 const parse = (body: unknown) => parseVendorError(Buffer.from(JSON.stringify(body)))
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { watchBody } from '../../src/upstream/watchedBody.ts'
+import { watchBody } from '../../src/upstream/send.ts'
 
 async function* pieces(count: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < count; at += 1) yield Buffer.alloc(1024)

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { observeRequests } from '../../src/wiring/observeRequests.ts'
+import { observeRequests } from '../../src/wiring/observability.ts'
 
 const base = { method: 'GET', durationMs: 1.6, requestId: 'req_1' }
 

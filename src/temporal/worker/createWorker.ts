@@ -1,16 +1,17 @@
 import { NativeConnection, Worker } from '@temporalio/worker'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { produceTaskQueue, workflowTaskQueue } from '../../../workflows/contract.ts'
 import type { Family } from '../../domain/models.ts'
 import { families } from '../../domain/models.ts'
-import type { TaskTracer } from '../../domain/taskTracer.ts'
-import { produceTaskQueue, workflowTaskQueue } from '../../../workflows/contract.ts'
-import type { TemporalSettings } from '../settings.ts'
-import { connectionOptions } from '../settings.ts'
+import type { TaskTracer } from '../../domain/ports/taskTracer.ts'
+import type { TemporalSettings } from '../connect.ts'
+import { connectionOptions } from '../connect.ts'
 import { tracedWorker } from './tracedWorker.ts'
 import type { WorkflowBundle } from './workflowBundle.ts'
 
 type ActivityName = 'produceImage' | 'recordFailure' | 'cancelTask'
 
-export type WorkerOptions = {
+type WorkerOptions = {
   readonly settings: TemporalSettings
   /** `createActivities(deps)`. */
   readonly activities: Readonly<Record<ActivityName, (input: never) => Promise<unknown>>>
@@ -137,4 +138,54 @@ async function untilStopped(
   await connection.close()
   const failed = ends.find((end) => end.status === 'rejected')
   if (failed !== undefined) throw failed.reason
+}
+
+const pauseMs = 2_000
+
+/**
+ * A worker that waits for a Temporal which is away when the process starts: until it is connected it is
+ * not running, and the rest of the process (the reconciler) does its work. Once connected, an outage is
+ * waited out by the SDK itself.
+ */
+export function createPatientWorker(
+  create: () => Promise<RunningWorker>,
+  onUnreachable: (error: unknown) => void,
+): RunningWorker {
+  const stopping = new AbortController()
+  const stopAsked = Promise.withResolvers<undefined>()
+  let worker: RunningWorker | undefined
+
+  async function work(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      const connecting = create()
+      try {
+        worker = await Promise.race([connecting, stopAsked.promise])
+      } catch (error) {
+        onUnreachable(error)
+        await sleep(pauseMs, undefined, { signal: stopping.signal }).catch(() => {})
+        continue
+      }
+      // `stop` came while it connected: nobody else will stop it. A frozen Temporal may take half a minute.
+      if (worker === undefined) return void stopLate(connecting)
+      if (stopping.signal.aborted) await worker.stop()
+      return worker.done
+    }
+  }
+
+  const done = work()
+  return {
+    done,
+    isRunning: () => worker?.isRunning() ?? false,
+    stop: async () => {
+      stopping.abort()
+      stopAsked.resolve(undefined)
+      await worker?.stop()
+      await done
+    },
+  }
+}
+
+/** Of a connection that nobody waits for any more: that it fails, now or while it stops, is nobody's loss. */
+async function stopLate(connecting: Promise<RunningWorker>): Promise<void> {
+  await connecting.then((late) => late.stop()).catch(() => {})
 }

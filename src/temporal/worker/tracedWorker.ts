@@ -1,6 +1,6 @@
 import type { ActivityInterceptorsFactory, InjectedSinks } from '@temporalio/worker'
 import { taskIdOf } from '../../domain/ids.ts'
-import type { TaskTracer } from '../../domain/taskTracer.ts'
+import type { TaskTracer } from '../../domain/ports/taskTracer.ts'
 import type { RunSinks } from '../../../workflows/contract.ts'
 
 /** Options of a worker that tell a tracer of its activities and of the runs that end on it. */

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from '@temporalio/worker'
 import { bundleWorkflowCode } from '@temporalio/worker'
+import { defined } from '../../domain/defined.ts'
 
 export type WorkflowBundle = { readonly code: string }
 
@@ -46,7 +47,7 @@ async function bundle({ traced, logger }: BundleOptions): Promise<WorkflowBundle
   const { code } = await bundleWorkflowCode({
     workflowsPath,
     ...(traced === true ? { workflowInterceptorModules: [tracerPath] } : {}),
-    ...(logger === undefined ? {} : { logger }),
+    ...defined({ logger }),
   })
   return { code }
 }
@@ -54,7 +55,8 @@ async function bundle({ traced, logger }: BundleOptions): Promise<WorkflowBundle
 async function sourcesDigest(): Promise<string> {
   const hash = createHash('sha256').update(sdkVersion())
   for (const folder of sourceFolders) {
-    const names = (await readdir(folder)).filter((name) => name.endsWith('.ts')).toSorted()
+    const found = await readdir(folder, { recursive: true })
+    const names = found.filter((name) => name.endsWith('.ts')).toSorted()
     for (const name of names) hash.update(name).update(await readFile(new URL(name, folder)))
   }
   return hash.digest('hex').slice(0, 32)

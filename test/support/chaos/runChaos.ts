@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { verifyLedger } from '../../../src/store/verifyLedger.ts'
+import { verifyLedger } from '../../../src/store/accounts/verifyLedger.ts'
 import type { Seeded } from '../seeded.ts'
 import { createSeeded } from '../seeded.ts'
 import type { TestService } from '../service.ts'

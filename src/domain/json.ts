@@ -1,0 +1,40 @@
+/** A JSON value without numbers that JSON cannot carry. */
+export type Json =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly Json[]
+  | { readonly [key: string]: Json }
+export type JsonObject = { readonly [key: string]: Json }
+
+/** Reads into a vendor's JSON, whose shape is never taken on trust. */
+export function objectOf(value: Json | undefined): JsonObject | undefined {
+  return value !== null && typeof value === 'object' && !isArray(value) ? value : undefined
+}
+
+export function itemsOf(value: Json | undefined): readonly Json[] {
+  return value !== null && typeof value === 'object' && isArray(value) ? value : []
+}
+
+/** The objects among the items. */
+export function objectsOf(value: Json | undefined): readonly JsonObject[] {
+  return itemsOf(value).flatMap((item) => {
+    const object = objectOf(item)
+    return object === undefined ? [] : [object]
+  })
+}
+
+export function textOf(value: Json | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+/** A count: a whole number from 0 up. */
+export function countOf(value: Json | undefined): number | undefined {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined
+}
+
+/** TypeScript's own `Array.isArray` does not narrow readonly arrays. */
+export function isArray(value: Json): value is readonly Json[] {
+  return Array.isArray(value)
+}

@@ -1,0 +1,65 @@
+import type { ReceivedImage } from '../../domain/imageRequest.ts'
+import type { Json } from '../../domain/json.ts'
+import {
+  inputImageBytesMax,
+  inputImagesBytesMax,
+  inputImagesMax,
+  jsonDepthMax,
+  jsonTokensMax,
+  requestTextBytesMax,
+} from '../../domain/limits.ts'
+import type { Result } from '../../domain/result.ts'
+import { fail, succeed } from '../../domain/result.ts'
+import type { JsonPath } from '../../streams/json/readJsonDocument.ts'
+import { readJsonDocument } from '../../streams/json/readJsonDocument.ts'
+import type { ApiContext } from '../context.ts'
+import type { HttpFailure } from '../errors.ts'
+import type { OpenBody, OpenBodyOptions } from './body.ts'
+import { openBody } from './body.ts'
+import { failureOfBodyError, failureOfJson } from './bodyFailure.ts'
+import { checkJsonType } from './mediaType.ts'
+import type { Staging } from './staging.ts'
+
+type ReceivedJson = { readonly document: Json; readonly images: readonly ReceivedImage[] }
+
+/** Reads a JSON body, the images at `isImage` paths straight into the blob store. */
+export async function receiveJson(
+  context: ApiContext,
+  options: OpenBodyOptions,
+  isImage: (path: JsonPath) => boolean,
+  staging: Staging,
+): Promise<Result<ReceivedJson, HttpFailure>> {
+  const wrongType = checkJsonType(context.req.headers['content-type'])
+  if (wrongType !== undefined) return fail(wrongType)
+  const body = await openBody(context, options)
+  if (!body.ok) return body
+  try {
+    return await readDocument(body.value, isImage, staging)
+  } catch (error) {
+    return fail(failureOfBodyError(error))
+  } finally {
+    body.value.close()
+  }
+}
+
+async function readDocument(
+  body: OpenBody,
+  isImage: (path: JsonPath) => boolean,
+  staging: Staging,
+): Promise<Result<ReceivedJson, HttpFailure>> {
+  const read = await readJsonDocument(body.content, {
+    divert: isImage,
+    take: staging.take,
+    depthMax: jsonDepthMax,
+    tokensMax: jsonTokensMax,
+    textBytesMax: requestTextBytesMax,
+    unstorableText: 'refuse',
+    equalKeys: 'refuse',
+    divertedBytesMax: inputImageBytesMax,
+    divertedTotalBytesMax: inputImagesBytesMax,
+    divertedCountMax: inputImagesMax,
+  })
+  if (!read.ok) return fail(await body.refusal(failureOfJson(read.failure)))
+  const { document, diverted } = read.value
+  return succeed({ document, images: diverted.map(({ value }) => value) })
+}

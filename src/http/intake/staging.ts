@@ -1,0 +1,45 @@
+import { defined } from '../../domain/defined.ts'
+import type { ReceivedImage } from '../../domain/imageRequest.ts'
+import type { BlobStore } from '../../domain/ports/blobStore.ts'
+import { createImageSniffer, sniffed } from '../../streams/images/sniffImage.ts'
+import type { TaskService } from '../../tasks/taskService.ts'
+
+/** The place of one request's images until its task takes them over. */
+export type Staging = {
+  /** Stores one image while it streams by; at most one call per `index`. */
+  readonly take: (
+    content: AsyncIterable<Uint8Array>,
+    at: { readonly path: readonly (string | number)[]; readonly index: number },
+  ) => Promise<ReceivedImage>
+  /** `undefined` while nothing was stored. */
+  readonly uploadId: () => string | undefined
+  /** Gives the upload up; a no-op once a task has taken it. */
+  readonly discard: () => Promise<void>
+}
+
+export function createStaging(tasks: TaskService, blobs: BlobStore): Staging {
+  // Opened with the first image: most requests have none.
+  let opened: Promise<string> | undefined
+  let uploadId: string | undefined
+
+  async function take(
+    content: AsyncIterable<Uint8Array>,
+    { path, index }: Parameters<Staging['take']>[1],
+  ): Promise<ReceivedImage> {
+    opened ??= tasks.openUpload()
+    uploadId = await opened
+    const blobKey = `${uploadId}/${index}`
+    const sniffer = createImageSniffer()
+    const { bytes, sha256 } = await blobs.put(blobKey, sniffed(content, sniffer), {})
+    const type = sniffer.finish()?.mimeType
+    return { path, blobKey, bytes, sha256, ...defined({ sniffedType: type }) }
+  }
+
+  return {
+    take,
+    uploadId: () => uploadId,
+    discard: async () => {
+      if (uploadId !== undefined) await tasks.discardUpload(uploadId)
+    },
+  }
+}

@@ -1,0 +1,46 @@
+import type { Caller } from '../../domain/account.ts'
+import type { ContentRoute } from '../../schema/contentRequest.ts'
+import {
+  isContentImagePath,
+  parseContentModel,
+  parseContentRequest,
+} from '../../schema/contentRequest.ts'
+import { answerAccepted } from '../answers/answerAccepted.ts'
+import { answerSync } from '../answers/answerSync.ts'
+import type { AccountHandler, ApiParts, RouteContext } from '../context.ts'
+import type { HttpFailure } from '../errors.ts'
+import type { AnswerAccepted, Receive } from '../intake/acceptRequest.ts'
+import { acceptRequest } from '../intake/acceptRequest.ts'
+import { receiveJson } from '../intake/receiveJson.ts'
+
+/** Spec: `POST /v1beta/models/{model}:generateContent`; the native body is the answer. */
+export function generateContent(parts: ApiParts): AccountHandler {
+  return (context, caller) =>
+    acceptContent(context, caller, parts, 'v1beta.generateContent', answerSync(context, parts))
+}
+
+/** Spec: `POST /v1beta/models/{model}:asyncGenerateContent`; answers as submit does. */
+export function asyncGenerateContent(parts: ApiParts): AccountHandler {
+  return (context, caller) => {
+    const answer = answerAccepted(context, parts)
+    return acceptContent(context, caller, parts, 'v1beta.asyncGenerateContent', answer)
+  }
+}
+
+async function acceptContent(
+  context: RouteContext,
+  caller: Caller,
+  parts: ApiParts,
+  route: ContentRoute,
+  answer: AnswerAccepted,
+): Promise<HttpFailure | undefined> {
+  const model = parseContentModel(context.params['model'] ?? '')
+  if (!model.ok) return model.failure
+  const receive: Receive = async (staging, options) => {
+    const received = await receiveJson(context, options, isContentImagePath, staging)
+    if (!received.ok) return received
+    const { document, images } = received.value
+    return parseContentRequest(route, model.value, document, images)
+  }
+  return acceptRequest(context, caller, parts, receive, answer)
+}

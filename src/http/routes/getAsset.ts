@@ -1,0 +1,125 @@
+import { taskIdPattern } from '../../domain/ids.ts'
+import { answerImageKey } from '../../domain/storedAnswer.ts'
+import type { TaskAsset, TaskView } from '../../domain/task.ts'
+import { publicStatus } from '../../domain/taskRecord.ts'
+import { sendStream } from '../answers/sendNative.ts'
+import { isAssetUrl } from '../assetUrl.ts'
+import type { ApiContext, ApiParts, Handler } from '../context.ts'
+import type { HttpFailure } from '../errors.ts'
+
+const notFound: HttpFailure = { tag: 'asset_not_found' }
+
+/**
+ * `GET /v1/assets/{task_id}/{name}?…`: the image behind a signed URL. The signature lets in, the row
+ * decides: expiry is by the database's clock, so nothing is served that the record calls expired.
+ */
+export function getAsset(parts: ApiParts): Handler {
+  return async (context) => {
+    const { taskId = '', name = '' } = context.params
+    const query = new URLSearchParams(context.querystring)
+    if (!isAssetUrl(parts.signingKeys, { taskId, name }, query)) return notFound
+    if (!taskIdPattern.test(taskId)) return notFound
+    context.state.taskId = taskId
+    const task = await parts.findTask(taskId)
+    if (task?.asset === undefined || publicStatus(task) !== 'succeeded') return notFound
+    return sendAsset(context, parts, task, { ...task.asset, name })
+  }
+}
+
+type NamedAsset = TaskAsset & { readonly name: string }
+
+async function sendAsset(
+  context: ApiContext,
+  parts: ApiParts,
+  task: TaskView,
+  asset: NamedAsset,
+): Promise<HttpFailure | undefined> {
+  const etag = `"${asset.sha256}"`
+  const headers = assetHeaders(task, asset, etag)
+  if (etagMatches(context.get('If-None-Match'), etag)) {
+    context.set(headers)
+    context.status = 304
+    return undefined
+  }
+  const range = rangeOf(context, etag, asset.bytes)
+  if (range === 'unsatisfiable') return { tag: 'range_not_satisfiable', bytes: asset.bytes }
+  const key = answerImageKey(asset.answerId)
+  const part = range === 'whole' ? undefined : range
+  const found = await parts.blobs.read(key, part)
+  if (found === undefined) return notFound
+  await sendStream(context, {
+    status: part === undefined ? 200 : 206,
+    headers: {
+      ...headers,
+      'Content-Type': asset.mimeType,
+      ...(part === undefined
+        ? {}
+        : { 'Content-Range': `bytes ${part.first}-${part.last}/${asset.bytes}` }),
+    },
+    contentLength: part === undefined ? asset.bytes : part.last - part.first + 1,
+    content: () => found.content,
+  })
+  return undefined
+}
+
+/** A range is for GET alone, and with If-Range only while the content is the one it knew. */
+function rangeOf(context: ApiContext, etag: string, bytes: number): ReturnType<typeof parseRange> {
+  const ifRange = context.get('If-Range')
+  if (context.method !== 'GET' || (ifRange !== '' && ifRange !== etag)) return 'whole'
+  return parseRange(context.get('Range'), bytes)
+}
+
+/**
+ * Research wire.md section 4, Assets. The image is somebody's input to a browser: it may not be taken
+ * for a page, and a page of anyone may show it.
+ */
+function assetHeaders(
+  task: TaskView,
+  asset: NamedAsset,
+  etag: string,
+): Readonly<Record<string, string>> {
+  const leftMs = (task.expiresAtMs ?? task.nowMs) - task.nowMs
+  const fileName = `${task.taskId}${asset.name.slice(asset.name.lastIndexOf('.'))}`
+  return {
+    ETag: etag,
+    'Accept-Ranges': 'bytes',
+    'Cache-Control': `private, max-age=${Math.max(0, Math.floor(leftMs / 1000))}, immutable`,
+    'Content-Disposition': `inline; filename="${fileName}"`,
+    'Content-Security-Policy': "sandbox; default-src 'none'",
+    'Cross-Origin-Resource-Policy': 'cross-origin',
+  }
+}
+
+/** Both ends inclusive. */
+type ByteRange = { readonly first: number; readonly last: number }
+
+const singleRange = /^bytes=\s*(?:(\d{1,15})-(\d{0,15})|-(\d{1,15}))\s*$/i
+
+/**
+ * One range of `bytes` long content (RFC 9110 section 14). Several ranges, other units and anything not
+ * understood are ignored, as the RFC allows: then the whole is sent.
+ */
+function parseRange(
+  header: string | undefined,
+  bytes: number,
+): ByteRange | 'whole' | 'unsatisfiable' {
+  const match = singleRange.exec(header ?? '')
+  if (match === null) return 'whole'
+  const [, first, last, suffix] = match
+  if (first === undefined) return suffixRange(Number(suffix), bytes)
+  const from = Number(first)
+  const to = last === undefined || last === '' ? Number.MAX_SAFE_INTEGER : Number(last)
+  if (to < from) return 'whole'
+  return from < bytes ? { first: from, last: Math.min(to, bytes - 1) } : 'unsatisfiable'
+}
+
+function suffixRange(length: number, bytes: number): ByteRange | 'unsatisfiable' {
+  if (length === 0 || bytes === 0) return 'unsatisfiable'
+  return { first: Math.max(0, bytes - length), last: bytes - 1 }
+}
+
+/** If-None-Match against one strong ETag (RFC 9110 section 13.1.2: weak comparison). */
+function etagMatches(header: string, etag: string): boolean {
+  if (header.trim() === '*') return true
+  return header.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === etag)
+}

@@ -1,0 +1,21 @@
+import { succeed } from '../../domain/result.ts'
+import { isTaskImagePath, parseTaskRequest } from '../../schema/taskRequest.ts'
+import { answerAccepted } from '../answers/answerAccepted.ts'
+import type { AccountHandler, ApiParts } from '../context.ts'
+import type { Receive } from '../intake/acceptRequest.ts'
+import { acceptRequest } from '../intake/acceptRequest.ts'
+import { receiveJson } from '../intake/receiveJson.ts'
+
+/** Spec: `POST /v1/images/tasks`. */
+export function submitTask(parts: ApiParts): AccountHandler {
+  return async (context, caller) => {
+    const receive: Receive = async (staging, options) => {
+      const received = await receiveJson(context, options, isTaskImagePath, staging)
+      if (!received.ok) return received
+      const { document, images } = received.value
+      const request = parseTaskRequest(document, images)
+      return request.ok ? succeed({ request: request.value }) : request
+    }
+    return acceptRequest(context, caller, parts, receive, answerAccepted(context, parts))
+  }
+}

@@ -1,0 +1,90 @@
+import type { Pool, PoolClient } from 'pg'
+import type { Account } from '../../domain/account.ts'
+import { accountCreditsMax } from '../../domain/account.ts'
+import type { ModelId } from '../../domain/models.ts'
+import { isModelId } from '../../domain/models.ts'
+import type { AccountStore } from '../../domain/ports/accountStore.ts'
+import { rollback, withTransaction } from '../connection/transaction.ts'
+
+/** An account with its balance and, with credits, its first deposit. False when the name is taken. */
+export async function createAccount(
+  pool: Pool,
+  account: Parameters<AccountStore['createAccount']>[0],
+): Promise<boolean> {
+  const { accountId, name, models, credits } = account
+  return withTransaction(pool, async (client) => {
+    const { rowCount } = await client.query(createSql, [accountId, name, models ?? null, credits])
+    if (rowCount !== 1) return false
+    if (credits > 0) await client.query(depositSql, [accountId, credits])
+    return true
+  })
+}
+
+const createSql = `
+  with created as (
+    insert into account (account_id, name, models) values ($1, $2, $3)
+    on conflict (name) do nothing
+    returning account_id
+  )
+  insert into balance (account_id, available) select account_id, $4 from created`
+
+export const depositSql = `
+  insert into ledger (account_id, kind, debit, credit, credits)
+  values ($1, 'deposit', 'funding', 'available', $2)`
+
+type AccountRow = Omit<Account, 'models'> & { readonly models: string[] | null }
+
+/** An account with its balances, by name. */
+export async function findAccount(
+  client: Pool | PoolClient,
+  name: string,
+): Promise<Account | undefined> {
+  const { rows } = await client.query<AccountRow>(`${accountSql} where a.name = $1`, [name])
+  return rows[0] && accountOf(rows[0])
+}
+
+/** Every account, by name. */
+export async function listAccounts(pool: Pool): Promise<readonly Account[]> {
+  const { rows } = await pool.query<AccountRow>(`${accountSql} order by a.name`)
+  return rows.map(accountOf)
+}
+
+function accountOf({ models, ...row }: AccountRow): Account {
+  return { ...row, ...knownModels(models) }
+}
+
+const accountSql = `
+  select a.account_id as "accountId", a.name, a.models,
+    (extract(epoch from a.created_at) * 1000)::float8 as "createdAtMs",
+    b.available, b.held, b.spent
+  from account a join balance b using (account_id)`
+
+/** A deposit: ledger row and balance, in the ledger's own lock order. */
+export async function topUpAccount(
+  pool: Pool,
+  name: string,
+  credits: number,
+): Promise<Account | 'beyond_limit' | undefined> {
+  return withTransaction<Account | 'beyond_limit' | undefined>(pool, async (client) => {
+    const account = await findAccount(client, name)
+    if (account === undefined || credits === 0) return account
+    await client.query(depositSql, [account.accountId, credits])
+    const { rowCount } = await client.query(creditSql, [
+      account.accountId,
+      credits,
+      accountCreditsMax,
+    ])
+    return rowCount === 1 ? findAccount(client, name) : rollback('beyond_limit')
+  })
+}
+
+const creditSql = `
+  update balance set available = available + $2
+  where account_id = $1 and available + held + spent + $2::bigint <= $3::bigint`
+
+/** An account's list of models as read; a model that no longer exists is nothing to be allowed. */
+export function knownModels(models: readonly string[] | null): {
+  readonly models?: readonly ModelId[]
+} {
+  return models === null ? {} : { models: models.filter(isModelId) }
+}

@@ -1,0 +1,91 @@
+import type { Pool } from 'pg'
+import type { ApiKey, Caller } from '../../domain/account.ts'
+import { defined } from '../../domain/defined.ts'
+import type { AccountStore } from '../../domain/ports/accountStore.ts'
+import { knownModels } from './accounts.ts'
+
+type KeyRow = {
+  readonly keyId: string
+  readonly prefix: string
+  readonly createdAtMs: number
+  readonly expiresAtMs: number | null
+  readonly revokedAtMs: number | null
+}
+
+/** Writes a key down, by the hash of its secret. */
+export async function createKey(
+  pool: Pool,
+  key: Parameters<AccountStore['createKey']>[0],
+): Promise<ApiKey> {
+  const { keyId, accountId, prefix, pepperId, secretHash, expiresInMs } = key
+  const { rows } = await pool.query<KeyRow>(
+    `insert into api_key (key_id, account_id, prefix, pepper_id, secret_hash, expires_at)
+     values ($1, $2, $3, $4, $5, now() + $6::float8 * interval '1 millisecond')
+     returning ${keyColumns}`,
+    [keyId, accountId, prefix, pepperId, Buffer.from(secretHash), expiresInMs ?? null],
+  )
+  if (rows[0] === undefined) throw new Error('Bug: an insert returned no row')
+  return keyOf(rows[0])
+}
+
+/** Oldest first. */
+export async function listKeys(pool: Pool, accountId: string): Promise<readonly ApiKey[]> {
+  const { rows } = await pool.query<KeyRow>(
+    `select ${keyColumns} from api_key where account_id = $1 order by created_at, key_id`,
+    [accountId],
+  )
+  return rows.map(keyOf)
+}
+
+/** The clock, not the transaction's start: a key is refused from the moment this returns. */
+export async function revokeKey(pool: Pool, keyId: string): Promise<ApiKey | undefined> {
+  const { rows } = await pool.query<KeyRow>(
+    `update api_key set revoked_at = coalesce(revoked_at, clock_timestamp())
+     where key_id = $1 returning ${keyColumns}`,
+    [keyId],
+  )
+  return rows[0] && keyOf(rows[0])
+}
+
+function keyOf({ expiresAtMs, revokedAtMs, ...row }: KeyRow): ApiKey {
+  return {
+    ...row,
+    ...defined({ expiresAtMs, revokedAtMs }),
+  }
+}
+
+const keyColumns = `key_id as "keyId", prefix,
+  (extract(epoch from created_at) * 1000)::float8 as "createdAtMs",
+  (extract(epoch from expires_at) * 1000)::float8 as "expiresAtMs",
+  (extract(epoch from revoked_at) * 1000)::float8 as "revokedAtMs"`
+
+type CallerRow = {
+  readonly accountId: string
+  readonly keyId: string
+  readonly models: string[] | null
+}
+
+/**
+ * The account behind a secret, by its hashes under every pepper in use. An index finds equal hashes, so
+ * no comparison of secrets leaks by its timing. Expired and revoked keys are not found from that moment.
+ */
+export async function findCaller(
+  pool: Pool,
+  secretHashes: readonly Uint8Array[],
+): Promise<Caller | undefined> {
+  const { rows } = await pool.query<CallerRow>({
+    name: 'find-caller',
+    text: findSql,
+    values: [secretHashes.map((hash) => Buffer.from(hash))],
+  })
+  const row = rows[0]
+  if (row === undefined) return undefined
+  const { accountId, keyId } = row
+  return { accountId, keyId, ...knownModels(row.models) }
+}
+
+const findSql = `
+  select k.account_id as "accountId", k.key_id as "keyId", a.models
+  from api_key k join account a using (account_id)
+  where k.secret_hash = any($1::bytea[]) and k.revoked_at is null
+    and (k.expires_at is null or k.expires_at > clock_timestamp())`

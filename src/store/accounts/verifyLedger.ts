@@ -1,0 +1,95 @@
+import type { Pool } from 'pg'
+import type { Violation } from '../../domain/violation.ts'
+import { withTransaction } from '../connection/transaction.ts'
+
+/** Faults come in masses or hardly ever; of a mass the first thousand say enough. */
+const violationsMax = 1_000
+
+/**
+ * Holds the books against each other in one snapshot, whatever happens meanwhile: deposits, ledger,
+ * balances, and each task's hold and end. An empty answer is the promise kept.
+ */
+export async function verifyLedger(pool: Pool): Promise<readonly Violation[]> {
+  return withTransaction(
+    pool,
+    async (client) => {
+      const balances = await client.query<Violation>(verifyBalancesSql, [violationsMax])
+      const tasks = await client.query<Violation>(verifyTasksSql, [violationsMax])
+      return [...balances.rows, ...tasks.rows]
+    },
+    { isolation: 'repeatable read read only' },
+  )
+}
+
+/**
+ * One row per violation of an account: what its ledger rows sum up to against its balance. Money comes in
+ * by deposits only, so they are the sum of the three buckets.
+ */
+export const verifyBalancesSql = `
+  with sums as (
+    select account_id,
+      sum(case kind when 'deposit' then credits else 0 end) as deposits,
+      sum(case 'available' when credit then credits when debit then -credits else 0 end) as available,
+      sum(case 'held' when credit then credits when debit then -credits else 0 end) as held,
+      sum(case 'spent' when credit then credits when debit then -credits else 0 end) as spent
+    from ledger group by account_id
+  ), books as (
+    select account_id, a.name is not null as known, b.available is not null as kept,
+      coalesce(b.available, 0) as available, coalesce(b.held, 0) as held,
+      coalesce(b.spent, 0) as spent, coalesce(s.deposits, 0) as deposits,
+      coalesce(s.available, 0) as entered_available, coalesce(s.held, 0) as entered_held,
+      coalesce(s.spent, 0) as entered_spent
+    from account a full join balance b using (account_id) full join sums s using (account_id)
+  )
+  select account_id as "accountId", kind
+  from books, unnest(array[
+    case when not kept then 'account_without_balance' end,
+    case when not known then 'balance_without_account' end,
+    case when least(available, held, spent) < 0 then 'negative_balance' end,
+    case when available <> entered_available then 'available_differs' end,
+    case when held <> entered_held then 'held_differs' end,
+    case when spent <> entered_spent then 'spent_differs' end,
+    case when deposits <> available + held + spent then 'deposits_differ' end
+  ]) as kind
+  where kind is not null
+  order by account_id, kind
+  limit $1`
+
+/**
+ * One row per violation of a task: one hold, at most one end, and the end that its status asks for. A task
+ * without a price has no entries; a purged one has left entries that must have come to an end.
+ */
+export const verifyTasksSql = `
+  with entries as (
+    select task_id, min(account_id) as account_id,
+      count(*) filter (where kind = 'hold') as holds,
+      count(*) filter (where kind = 'settle') as settles,
+      count(*) filter (where kind = 'release') as releases,
+      min(credits) as least_credits, max(credits) as most_credits,
+      min(account_id) <> max(account_id) as accounts_mixed
+    from ledger where task_id is not null group by task_id
+  ), books as (
+    select task_id, coalesce(t.account_id, e.account_id) as account_id, t.status, t.credits,
+      coalesce(e.holds, 0) as holds, coalesce(e.settles, 0) as settles,
+      coalesce(e.releases, 0) as releases,
+      least_credits <> most_credits or t.credits not in (least_credits, 0) as credits_differ,
+      accounts_mixed or t.account_id <> e.account_id as account_differs
+    from task t full join entries e using (task_id)
+  )
+  select task_id as "taskId", account_id as "accountId", kind
+  from books, unnest(array[
+    case when credits > 0 and holds = 0 then 'hold_missing' end,
+    case when holds > 1 then 'hold_twice' end,
+    case when credits = 0 and holds + settles + releases > 0 then 'hold_of_free_task' end,
+    case when credits_differ then 'credits_differ' end,
+    case when account_differs then 'account_differs' end,
+    case when settles + releases > 1 then 'end_twice' end,
+    case when settles + releases > 0 and holds = 0 then 'end_without_hold' end,
+    case when status in ('queued', 'processing') and settles + releases > 0 then 'live_task_ended' end,
+    case when status = 'succeeded' and credits > 0 and settles <> 1 then 'succeeded_not_settled' end,
+    case when status = 'failed' and credits > 0 and releases <> 1 then 'failed_not_released' end,
+    case when status is null and settles + releases = 0 then 'held_without_task' end
+  ]) as kind
+  where kind is not null
+  order by task_id, kind
+  limit $1`

@@ -1,0 +1,69 @@
+import type { Pool } from 'pg'
+import type { Channel } from '../../domain/channel.ts'
+import type { RandomBytes } from '../../domain/ids.ts'
+import { newUploadId } from '../../domain/ids.ts'
+import type { ImageRequest } from '../../domain/imageRequest.ts'
+import type { Family } from '../../domain/models.ts'
+import type { OpenedAttempt } from '../../domain/ports/attemptStore.ts'
+
+type BeginFirstCallDeps = {
+  readonly pool: Pool
+  readonly randomBytes: RandomBytes
+  readonly channelsOf: (family: Family) => readonly Channel[]
+}
+
+/** What is added to a call's longest time before its worker counts as gone. */
+export const overdueMs = 30_000
+
+/**
+ * The gate's short way, for the most frequent case: the first call of a queued task, on the operator's
+ * first channel, which is free. One statement checks it all under the gate's locks and writes, so that a
+ * channel's row is locked for no round trip: many tasks that begin at once pass one after the other.
+ * `undefined`: something stands against it, nothing was written; the gate itself is to decide.
+ */
+export async function beginFirstCall(
+  { pool, randomBytes, channelsOf }: BeginFirstCallDeps,
+  taskId: string,
+): Promise<OpenedAttempt | undefined> {
+  const task = await readQueued(pool, taskId, channelsOf)
+  const [channel] = task === undefined ? [] : channelsOf(task.family)
+  if (task === undefined || channel === undefined) return undefined
+  const answerId = newUploadId(randomBytes, 'answer')
+  const upstreamKey = `${taskId}-1`
+  const { name, concurrencyMax } = channel
+  const { rows } = await pool.query<{ hardEndMs: number | null }>({
+    name: 'begin-first-call',
+    text: 'select begin_first_call($1, $2, $3, $4, $5, $6, $7) as "hardEndMs"',
+    values: [taskId, name, concurrencyMax, answerId, upstreamKey, channel.timeoutMs, overdueMs],
+  })
+  const hardEndMs = rows[0]?.hardEndMs ?? undefined
+  if (hardEndMs === undefined) return undefined
+  const timeoutMs = Math.min(channel.timeoutMs, hardEndMs)
+  const request: ImageRequest = JSON.parse(task.request)
+  return { n: 1, channel, answerId, upstreamKey, timeoutMs, hardEndMs, request }
+}
+
+/** A queued task whose family's first channel has, at a glance, nothing against it. */
+async function readQueued(
+  pool: Pool,
+  taskId: string,
+  channelsOf: BeginFirstCallDeps['channelsOf'],
+): Promise<{ readonly family: Family; readonly request: string } | undefined> {
+  const { rows } = await pool.query<{ family: Family; request: string }>({
+    name: 'read-queued',
+    text: readSql,
+    values: [taskId, channelsOf('A')[0]?.name, channelsOf('B')[0]?.name],
+  })
+  return rows[0]
+}
+
+const readSql = `
+  select family, request
+  from task, lateral (select case family when 'A' then $2::text else $3::text end as name) first
+  where task_id = $1 and status = 'queued' and request is not null
+    and not exists (
+      select from cooldown where channel = first.name and cooldown.model = task.model
+    )
+    and not exists (
+      select from place_line where channel = first.name and present_until > clock_timestamp()
+    )`

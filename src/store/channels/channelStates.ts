@@ -1,0 +1,164 @@
+import type { PoolClient } from 'pg'
+import type { Channel } from '../../domain/channel.ts'
+import { defined } from '../../domain/defined.ts'
+import type { Cooldown } from '../../domain/gate/cooldown.ts'
+import { takenAfterMs } from '../../domain/gate/cooldown.ts'
+import type { ChannelState } from '../../domain/gate/taskFacts.ts'
+import type { ModelId } from '../../domain/models.ts'
+
+type StateRow = {
+  readonly name: string
+  readonly paused: boolean
+  readonly inFlight: number
+  readonly inFlightOfModel: number
+  readonly asking: number
+  readonly taken: number
+  readonly ahead: number
+  readonly untilMs: number | null
+  readonly windowMs: number | null
+  readonly granted: number | null
+  readonly learned: number | null
+  readonly refusals: number | null
+  readonly slotAtMs: number | null
+  readonly slotMs: number | null
+}
+
+/** Who asks for a place; whoever only reports what became of a call asks for none. */
+type Asking = { readonly taskId: string; readonly accountId: string; readonly sync: boolean }
+
+/**
+ * Locks the channels' rows (in name order, so that two takers cannot deadlock), then reads what all
+ * workers know of them. The lock makes counting open attempts and opening one more a single step.
+ */
+export async function lockChannelStates(
+  client: PoolClient,
+  channels: readonly Channel[],
+  model: ModelId,
+  asking?: Asking,
+): Promise<readonly ChannelState[]> {
+  const names = channels.map((channel) => channel.name)
+  await client.query({ name: 'lock-channels', text: lockSql, values: [names] })
+  const { rows } = await client.query<StateRow>({
+    name: 'channel-states',
+    text: statesSql,
+    values: [names, model, asking?.taskId, asking?.accountId, asking?.sync, takenAfterMs],
+  })
+  const byName = new Map(rows.map((row) => [row.name, row]))
+  return channels.map((channel) => stateOf(channel, byName.get(channel.name)))
+}
+
+function stateOf(channel: Channel, row: StateRow | undefined): ChannelState {
+  const cooldown = row === undefined ? undefined : cooldownOf(row)
+  return {
+    channel,
+    paused: row?.paused ?? false,
+    inFlight: row?.inFlight ?? 0,
+    inFlightOfModel: row?.inFlightOfModel ?? 0,
+    open: { asking: row?.asking ?? 0, taken: row?.taken ?? 0 },
+    ahead: row?.ahead ?? 0,
+    ...defined({ cooldown }),
+  }
+}
+
+function cooldownOf(row: StateRow): Cooldown | undefined {
+  if (row.untilMs === null) return undefined
+  return {
+    untilMs: row.untilMs,
+    ...defined({ windowMs: row.windowMs }),
+    granted: row.granted ?? 0,
+    learned: row.learned ?? 1,
+    refusals: row.refusals ?? 0,
+    slotAtMs: row.slotAtMs ?? row.untilMs,
+    slotMs: row.slotMs ?? 0,
+  }
+}
+
+const lockSql = `select 1 from channel where name = any($1) order by name for update`
+
+/**
+ * `ahead`: who stands in line before the task that asks. Callers who wait go first, then whose account
+ * has the fewest calls open there, then who came first. Without a line, and without a task that asks,
+ * `open` is never computed.
+ */
+const statesSql = `
+  with open as (
+    select a.channel, t.account_id, count(*) as calls
+    from attempt a join task t using (task_id)
+    where a.channel = any($1) and a.closed_at is null and a.lease_until > clock_timestamp()
+    group by a.channel, t.account_id
+  )
+  select c.name, c.paused_at is not null as paused,
+    calls."inFlight", calls."inFlightOfModel", calls.asking, calls.taken,
+    (select count(*) from place_line w
+      where w.channel = c.name and w.task_id <> $3 and w.present_until > clock_timestamp()
+        and (
+          not w.sync,
+          coalesce((select calls from open
+            where open.channel = w.channel and open.account_id = w.account_id), 0),
+          w.since
+        ) < (
+          not $5::boolean,
+          coalesce((select calls from open
+            where open.channel = c.name and open.account_id = $4), 0),
+          coalesce((select own.since from place_line own
+            where own.channel = c.name and own.task_id = $3
+              and own.present_until > clock_timestamp()), clock_timestamp())
+        )
+    )::int as ahead,
+    (extract(epoch from d.until_at) * 1000)::float8 as "untilMs",
+    (extract(epoch from d.window_at) * 1000)::float8 as "windowMs",
+    d.granted, d.learned, d.refusals,
+    (extract(epoch from d.slot_at) * 1000)::float8 as "slotAtMs",
+    d.slot_ms as "slotMs"
+  from channel c left join cooldown d on d.channel = c.name and d.model = $2,
+    lateral (
+      select count(*)::int as "inFlight",
+        (count(*) filter (where a.model = $2))::int as "inFlightOfModel",
+        (count(*) filter (where a.model = $2 and a.opened_at >= d.window_at
+          and a.opened_at > clock_timestamp() - $6 * interval '1 millisecond'))::int as asking,
+        (count(*) filter (where a.model = $2 and a.opened_at >= d.window_at
+          and a.opened_at <= clock_timestamp() - $6 * interval '1 millisecond'))::int as taken
+      from attempt a
+      where a.channel = c.name and a.closed_at is null and a.lease_until > clock_timestamp()
+    ) calls
+  where c.name = any($1)`
+
+/** Writes one (channel, model) cooldown; `undefined` forgets it. Under the channel's row lock. */
+export async function saveCooldown(
+  client: PoolClient,
+  key: { readonly channel: string; readonly model: string },
+  cooldown: Cooldown | undefined,
+): Promise<void> {
+  if (cooldown === undefined) {
+    await client.query('delete from cooldown where channel = $1 and model = $2', [
+      key.channel,
+      key.model,
+    ])
+    return
+  }
+  await client.query({
+    name: 'save-cooldown',
+    text: saveSql,
+    values: [
+      key.channel,
+      key.model,
+      cooldown.untilMs,
+      cooldown.windowMs ?? null,
+      cooldown.granted,
+      cooldown.learned,
+      cooldown.refusals,
+      cooldown.slotAtMs,
+      cooldown.slotMs,
+    ],
+  })
+}
+
+const saveSql = `
+  insert into cooldown (channel, model, until_at, window_at, granted, learned, refusals,
+    slot_at, slot_ms)
+  values ($1, $2, to_timestamp($3::float8 / 1000), to_timestamp($4::float8 / 1000), $5, $6, $7,
+    to_timestamp($8::float8 / 1000), $9)
+  on conflict (channel, model) do update set
+    until_at = excluded.until_at, window_at = excluded.window_at, granted = excluded.granted,
+    learned = excluded.learned, refusals = excluded.refusals,
+    slot_at = excluded.slot_at, slot_ms = excluded.slot_ms`

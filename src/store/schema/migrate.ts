@@ -1,0 +1,141 @@
+import { createHash } from 'node:crypto'
+import { readFile, readdir } from 'node:fs/promises'
+import type { Pool } from 'pg'
+import { Client } from 'pg'
+
+/** One numbered file of `migrations/`. `checksum`: lower-case hex SHA-256 of its text. */
+type Migration = {
+  readonly version: number
+  readonly name: string
+  readonly sql: string
+  readonly checksum: string
+}
+
+const migrationsFolder = new URL('migrations/', import.meta.url)
+const fileNamePattern = /^(\d{6})\.sql$/
+/** Any fixed number: who migrates holds this advisory lock. */
+const advisoryLock = 4_711_001
+/** The command line is to tell of an unreachable part within 5 s, of which starting takes a share. */
+const connectTimeoutMs = 2_000
+/** Others migrating the same database at once are waited for. */
+const lockTimeoutMs = 120_000
+const statementTimeoutMs = 600_000
+
+/**
+ * Brings a database to the schema of this checkout: forward only, each file in a transaction of its
+ * own, safe to run in many processes at once. Answers the names of the files it applied itself.
+ * Throws when a file differs from what was applied under its number, and when the database cannot.
+ */
+export async function migrate(options: {
+  readonly databaseUrl: string
+}): Promise<{ readonly applied: readonly string[] }> {
+  const client = new Client({
+    connectionString: options.databaseUrl,
+    application_name: 'darkroom-migrate',
+    connectionTimeoutMillis: connectTimeoutMs,
+    lock_timeout: lockTimeoutMs,
+    statement_timeout: statementTimeoutMs,
+    query_timeout: statementTimeoutMs + connectTimeoutMs,
+    keepAlive: true,
+  })
+  const migrations = await readMigrations()
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    const applied: string[] = []
+    for (const migration of migrations) {
+      if (await applyOnce(client, migration)) applied.push(migration.name)
+    }
+    return { applied }
+  } finally {
+    await client.end()
+  }
+}
+
+/** The schema version this checkout needs: its last migration's number. */
+export async function neededSchemaVersion(): Promise<number> {
+  return (await migrationNames()).reduce((last, name) => Math.max(last, versionOf(name)), 0)
+}
+
+async function applyOnce(client: Client, migration: Migration): Promise<boolean> {
+  await client.query('begin')
+  try {
+    await client.query('select pg_advisory_xact_lock($1)', [advisoryLock])
+    await client.query(createTableSql)
+    const { rows } = await client.query<{ checksum: string }>(
+      'select checksum from schema_migration where version = $1',
+      [migration.version],
+    )
+    const recorded = rows[0]
+    if (recorded === undefined) {
+      await client.query(migration.sql)
+      await client.query(recordSql, [migration.version, migration.name, migration.checksum])
+    } else if (recorded.checksum !== migration.checksum) {
+      throw new Error(
+        `Migration ${migration.name} was changed after this database had applied it. ` +
+          'Applied migrations never change: put the change into a new file.',
+      )
+    }
+    await client.query('commit')
+    return recorded === undefined
+  } catch (error) {
+    await client.query('rollback').catch(() => {})
+    throw error
+  }
+}
+
+async function readMigrations(): Promise<readonly Migration[]> {
+  const names = await migrationNames()
+  return Promise.all(
+    names.map(async (name) => {
+      const sql = await readFile(new URL(name, migrationsFolder), 'utf8')
+      const checksum = createHash('sha256').update(sql).digest('hex')
+      return { version: versionOf(name), name, sql, checksum }
+    }),
+  )
+}
+
+async function migrationNames(): Promise<readonly string[]> {
+  const names = await readdir(migrationsFolder)
+  return names.filter((name) => fileNamePattern.test(name)).toSorted()
+}
+
+function versionOf(name: string): number {
+  return Number(fileNamePattern.exec(name)?.[1])
+}
+
+const createTableSql = `
+  create table if not exists schema_migration (
+    version integer primary key,
+    name text not null,
+    checksum text not null,
+    applied_at timestamptz not null default now()
+  )`
+
+const recordSql = 'insert into schema_migration (version, name, checksum) values ($1, $2, $3)'
+
+/**
+ * A process refuses to work on a schema older than its own code. A newer one is fine: migrations
+ * expand first and contract a release later. Throws with what to do.
+ */
+export async function requireSchema(pool: Pool): Promise<void> {
+  const needed = await neededSchemaVersion()
+  const present = await schemaVersion(pool)
+  if (present >= needed) return
+  throw new Error(
+    `The database is at schema version ${present}, this process needs ${needed}. ` +
+      'Run `npx darkroom migrate` first.',
+  )
+}
+
+/** The last migration this database has applied; 0 for an empty database. */
+export async function schemaVersion(pool: Pool): Promise<number> {
+  const table = await pool.query<{ present: boolean }>(
+    `select to_regclass('schema_migration') is not null as present`,
+  )
+  if (table.rows[0]?.present !== true) return 0
+  const { rows } = await pool.query<{ version: number }>(
+    'select coalesce(max(version), 0) as version from schema_migration',
+  )
+  return rows[0]?.version ?? 0
+}

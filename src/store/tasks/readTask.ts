@@ -1,0 +1,136 @@
+import type { Pool } from 'pg'
+import { defined } from '../../domain/defined.ts'
+import type { FailureCause, TaskFailureCode } from '../../domain/failure.ts'
+import type { Route } from '../../domain/imageRequest.ts'
+import type { JsonObject } from '../../domain/json.ts'
+import type { ImageMimeType, ModelId } from '../../domain/models.ts'
+import type { NativeResponse } from '../../domain/nativeResponse.ts'
+import type { TaskStatus, TaskView } from '../../domain/task.ts'
+
+export type TaskViewRow = {
+  readonly taskId: string
+  readonly accountId: string
+  readonly route: Route
+  readonly model: ModelId
+  readonly status: TaskStatus
+  readonly createdAtMs: number
+  readonly nowMs: number
+  readonly processingAtMs: number | null
+  readonly completedAtMs: number | null
+  readonly expiresAtMs: number | null
+  readonly failureCode: TaskFailureCode | null
+  readonly failureCause: FailureCause | null
+  readonly workPossible: boolean | null
+  readonly retryAfterMs: number | null
+  readonly answerId: string | null
+  readonly mimeType: ImageMimeType | null
+  readonly bytes: number | null
+  readonly sha256: string | null
+}
+
+/** The row as the domain knows it; what does not apply is absent. */
+export function taskViewOf(row: TaskViewRow): TaskView {
+  const { taskId, accountId, route, model, status, createdAtMs, nowMs } = row
+  return {
+    taskId,
+    accountId,
+    route,
+    model,
+    status,
+    createdAtMs,
+    nowMs,
+    ...defined({
+      processingAtMs: row.processingAtMs,
+      completedAtMs: row.completedAtMs,
+      expiresAtMs: row.expiresAtMs,
+    }),
+    ...failureOf(row),
+    ...assetOf(row),
+  }
+}
+
+function failureOf(row: TaskViewRow): Pick<TaskView, 'failure'> {
+  if (row.failureCode === null || row.failureCause === null) return {}
+  const failure = {
+    code: row.failureCode,
+    cause: row.failureCause,
+    workPossible: row.workPossible ?? false,
+  }
+  if (row.retryAfterMs === null) return { failure }
+  return { failure: { ...failure, retryAfterMs: row.retryAfterMs } }
+}
+
+function assetOf(row: TaskViewRow): Pick<TaskView, 'asset'> {
+  const { answerId, mimeType, bytes, sha256 } = row
+  if (answerId === null || mimeType === null || bytes === null || sha256 === null) return {}
+  return { asset: { answerId, mimeType, bytes, sha256 } }
+}
+
+/**
+ * Of a `task`, by its own name. Clients see the creation in whole seconds, everywhere the same (design
+ * section 4).
+ */
+export const taskViewColumns = `
+  task.task_id as "taskId", task.account_id as "accountId", route, task.model, status,
+  (floor(extract(epoch from task.created_at)) * 1000)::float8 as "createdAtMs",
+  (extract(epoch from now()) * 1000)::float8 as "nowMs",
+  (extract(epoch from processing_at) * 1000)::float8 as "processingAtMs",
+  (extract(epoch from completed_at) * 1000)::float8 as "completedAtMs",
+  (extract(epoch from expires_at) * 1000)::float8 as "expiresAtMs",
+  failure_code as "failureCode", failure_cause as "failureCause",
+  failure_work_possible as "workPossible", failure_retry_after_ms as "retryAfterMs",
+  answer_id as "answerId", asset_mime_type as "mimeType", asset_bytes as bytes,
+  asset_sha256 as sha256`
+
+/**
+ * A task as the lookup shows it. The account is part of the condition, so a stranger's task costs and
+ * answers exactly what an unknown one does. A record past its life is gone, swept or not.
+ */
+export async function readTask(
+  pool: Pool,
+  taskId: string,
+  accountId?: string,
+): Promise<TaskView | undefined> {
+  const query =
+    accountId === undefined
+      ? { name: 'read-task', text: readSql, values: [taskId] }
+      : {
+          name: 'read-own-task',
+          text: `${readSql} and account_id = $2`,
+          values: [taskId, accountId],
+        }
+  const { rows } = await pool.query<TaskViewRow & { readonly native: string | null }>(query)
+  const [row] = rows
+  if (row === undefined || row.native === null) return row && taskViewOf(row)
+  const native: NativeResponse = JSON.parse(row.native)
+  return { ...taskViewOf(row), native }
+}
+
+/** The same by its id alone, without what surrounds its image: for whoever is given the image itself. */
+export async function readTaskOfImage(pool: Pool, taskId: string): Promise<TaskView | undefined> {
+  const { rows } = await pool.query<TaskViewRow>({
+    name: 'read-task-of-image',
+    text: `select ${taskViewColumns} ${fromSql}`,
+    values: [taskId],
+  })
+  return rows[0] && taskViewOf(rows[0])
+}
+
+const fromSql = `from task where task_id = $1 and (purge_at is null or purge_at > now())`
+const readSql = `select ${taskViewColumns}, native_response as native ${fromSql}`
+
+/** The model's own refusal of a task, as `closeAttempt` wrote it; `undefined` for every other task. */
+export async function readNativeRefusal(
+  pool: Pool,
+  taskId: string,
+): Promise<JsonObject | undefined> {
+  const { rows } = await pool.query<{ refusal: string | null }>({
+    name: 'read-native-refusal',
+    text: 'select native_refusal as refusal from task where task_id = $1',
+    values: [taskId],
+  })
+  const refusal = rows[0]?.refusal ?? undefined
+  if (refusal === undefined) return undefined
+  const written: JsonObject = JSON.parse(refusal)
+  return written
+}

@@ -1,0 +1,87 @@
+import type { Pool } from 'pg'
+import type { ImageSize, Quality } from '../../domain/models.ts'
+import type { AttemptDetail, EntryDetail, TaskDetail } from '../../domain/ports/taskAdmin.ts'
+import { withTransaction } from '../connection/transaction.ts'
+import { withoutNulls } from '../withoutNulls.ts'
+import type { TaskViewRow } from './readTask.ts'
+import { taskViewColumns, taskViewOf } from './readTask.ts'
+
+type DetailRow = TaskViewRow &
+  Pick<TaskDetail, 'accountName' | 'action' | 'credits' | 'acceptedAtMs' | 'deadlineAtMs'> & {
+    readonly size: ImageSize | null
+    readonly quality: Quality | null
+    readonly startedAtMs: number | null
+    readonly purgeAtMs: number | null
+    readonly retryOf: string | null
+    readonly retriedAs: string | null
+  }
+
+type Nullable<Row> = {
+  readonly [Name in keyof Row]-?: undefined extends Row[Name]
+    ? Exclude<Row[Name], undefined> | null
+    : Row[Name]
+}
+
+/** A task with its attempts and ledger rows, as of one moment. `undefined` for an unknown or purged one. */
+export async function readTaskDetail(pool: Pool, taskId: string): Promise<TaskDetail | undefined> {
+  return withTransaction(
+    pool,
+    async (client) => {
+      const tasks = await client.query<DetailRow>(detailSql, [taskId])
+      const row = tasks.rows[0]
+      if (row === undefined) return undefined
+      const attempts = await client.query<Nullable<AttemptDetail>>(attemptsSql, [taskId])
+      const entries = await client.query<EntryDetail>(entriesSql, [taskId])
+      return detailOf(row, attempts.rows, entries.rows)
+    },
+    { isolation: 'repeatable read read only' },
+  )
+}
+
+function detailOf(
+  row: DetailRow,
+  attempts: readonly Nullable<AttemptDetail>[],
+  entries: readonly EntryDetail[],
+): TaskDetail {
+  const { size, quality, startedAtMs, purgeAtMs, retryOf, retriedAs } = row
+  return {
+    task: taskViewOf(row),
+    accountName: row.accountName,
+    action: row.action,
+    route: row.route,
+    credits: row.credits,
+    acceptedAtMs: row.acceptedAtMs,
+    deadlineAtMs: row.deadlineAtMs,
+    ...withoutNulls({ size, quality, startedAtMs, purgeAtMs, retryOf, retriedAs }),
+    attempts: attempts.map(({ n, channel, openedAtMs, ...rest }) => ({
+      n,
+      channel,
+      openedAtMs,
+      ...withoutNulls(rest),
+    })),
+    entries,
+  }
+}
+
+const detailSql = `
+  select ${taskViewColumns}, account.name as "accountName", action, size, quality, credits,
+    (extract(epoch from task.created_at) * 1000)::float8 as "acceptedAtMs",
+    (extract(epoch from started_at) * 1000)::float8 as "startedAtMs",
+    (extract(epoch from deadline_at) * 1000)::float8 as "deadlineAtMs",
+    (extract(epoch from purge_at) * 1000)::float8 as "purgeAtMs",
+    retry_of as "retryOf",
+    (select retry.task_id from task retry where retry.retry_of = task.task_id) as "retriedAs"
+  from task join account using (account_id)
+  where task.task_id = $1 and (purge_at is null or purge_at > now())`
+
+const attemptsSql = `
+  select n, channel, class, reason, http_status as "httpStatus",
+    upstream_request_id as "upstreamRequestId", latency_ms as "latencyMs",
+    retry_after_ms as "retryAfterMs",
+    (extract(epoch from opened_at) * 1000)::float8 as "openedAtMs",
+    (extract(epoch from closed_at) * 1000)::float8 as "closedAtMs"
+  from attempt where task_id = $1 order by n`
+
+const entriesSql = `
+  select kind, credits, (extract(epoch from created_at) * 1000)::float8 as "atMs"
+  from ledger where task_id = $1 order by entry_id`

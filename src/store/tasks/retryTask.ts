@@ -1,0 +1,106 @@
+import type { Pool, PoolClient } from 'pg'
+import type { ImageRequest, Route } from '../../domain/imageRequest.ts'
+import { isSyncRoute } from '../../domain/imageRequest.ts'
+import type { RetryResult, RetryTerms, TaskAdmin } from '../../domain/ports/taskAdmin.ts'
+import type { TaskStatus } from '../../domain/task.ts'
+import { rollback, withTransaction } from '../connection/transaction.ts'
+
+type FailedRow = {
+  readonly status: TaskStatus
+  readonly request: string | null
+  readonly retriedAs: string | null
+}
+
+/**
+ * A failed task becomes a new one (design section 3, `task retry`): linked, held afresh, its inputs handed
+ * over, since no two tasks share a blob. The lock on the failed row makes the second of two retries at
+ * once see the first. No key names the new task; nobody holds a connection open for it.
+ */
+export async function retryTask(
+  pool: Pool,
+  input: Parameters<TaskAdmin['retryTask']>[0],
+): Promise<RetryResult> {
+  return withTransaction<RetryResult>(pool, async (client) => {
+    const failed = await lockFailed(client, input.taskId)
+    if (failed === undefined) return { kind: 'unknown' }
+    if (failed.retriedAs !== null) return { kind: 'already_retried', taskId: failed.retriedAs }
+    if (failed.status !== 'failed') return { kind: 'not_failed', status: failed.status }
+    if (failed.request === null) return { kind: 'inputs_gone' }
+    const written: ImageRequest = JSON.parse(failed.request)
+    const request = { ...written, route: unattendedRoute(written.route) }
+    const terms = input.termsOf(request)
+    const { newTaskId } = input
+    await insertRetry(client, input.taskId, newTaskId, request, terms)
+    const handedOver = await client.query(handOverSql, [input.taskId, newTaskId])
+    if (request.inputs.length > 0 && handedOver.rowCount === 0) {
+      return rollback({ kind: 'inputs_gone' })
+    }
+    const { rowCount } = await client.query(holdSql, [newTaskId, terms.credits])
+    const { credits } = terms
+    return rowCount === 1
+      ? { kind: 'retried', taskId: newTaskId }
+      : rollback({ kind: 'insufficient', credits })
+  })
+}
+
+/** Refusals are passed on to a waiting client; with nobody waiting they are waited out (design 1.13). */
+function unattendedRoute(route: Route): Route {
+  if (!isSyncRoute(route)) return route
+  return route === 'v1beta.generateContent' ? 'v1beta.asyncGenerateContent' : 'images.tasks'
+}
+
+async function lockFailed(client: PoolClient, taskId: string): Promise<FailedRow | undefined> {
+  const { rowCount } = await client.query('select 1 from task where task_id = $1 for update', [
+    taskId,
+  ])
+  if (rowCount === 0) return undefined
+  // After the lock, so that a retry that held it is seen.
+  const { rows } = await client.query<FailedRow>(failedSql, [taskId])
+  return rows[0]
+}
+
+async function insertRetry(
+  client: PoolClient,
+  taskId: string,
+  newTaskId: string,
+  request: ImageRequest,
+  terms: RetryTerms,
+): Promise<void> {
+  await client.query(insertSql, [
+    taskId,
+    newTaskId,
+    request.route,
+    JSON.stringify(request),
+    terms.credits,
+    terms.deadlineMs,
+    terms.hardEndMs,
+  ])
+}
+
+const failedSql = `
+  select status, request,
+    (select retry.task_id from task retry where retry.retry_of = task.task_id) as "retriedAs"
+  from task where task_id = $1 and (purge_at is null or purge_at > now())`
+
+const insertSql = `
+  insert into task (task_id, account_id, key_id, route, family, model, action, size, quality,
+    request, fingerprint, key_digest, credits, deadline_at, hard_end_at, retry_of)
+  select $2, account_id, key_id, $3, family, model, action, size, quality, $4, fingerprint, key_digest,
+    $5, now() + $6::float8 * interval '1 millisecond', now() + $7::float8 * interval '1 millisecond',
+    task_id
+  from task where task_id = $1`
+
+const handOverSql = `
+  update upload set task_id = $2, sweep_after = 'infinity'
+  where task_id = $1 and kind = 'input' and sweep_after > now()`
+
+/** As for any new task: a ledger row where there is a price, the conditional balance last. */
+const holdSql = `
+  with entry as (
+    insert into ledger (account_id, task_id, kind, debit, credit, credits)
+    select account_id, task_id, 'hold', 'available', 'held', credits
+    from task where task_id = $1 and credits > 0
+  )
+  update balance set available = available - $2, held = held + $2
+  where account_id = (select account_id from task where task_id = $1)
+    and available >= $2::bigint`

@@ -1,0 +1,110 @@
+import type { Pool } from 'pg'
+import type { TaskEnds } from '../../domain/ports/taskStore.ts'
+import { listenTo } from '../connection/listenTo.ts'
+
+type TaskEndsOptions = {
+  readonly databaseUrl: string
+  /** For the slow poll behind the notifications. */
+  readonly pool: Pool
+  readonly onConnectionError: (error: Error) => void
+  /** Default 1 s. */
+  readonly pollMs?: number
+}
+
+type Watcher = () => void
+
+/**
+ * Wakes those who wait for a task's end. One connection of its own listens for the NOTIFY that ends of
+ * tasks send; it is made with the first watch and replaced when it dies. Behind it one query per second
+ * asks for all watched tasks at once, so a lost notification costs a second, not the wait.
+ */
+export function createTaskEnds(options: TaskEndsOptions): TaskEnds {
+  const watchers = new Map<string, Set<Watcher>>()
+  const wake = (taskId: string) => watchers.get(taskId)?.forEach((watcher) => watcher())
+  const wakeAll = () => [...watchers.keys()].forEach(wake)
+  let listener: ReturnType<typeof listenTo> | undefined
+  let poll: NodeJS.Timeout | undefined
+  let polling = false
+
+  const askForEnds = async () => {
+    if (polling || watchers.size === 0) return
+    polling = true
+    try {
+      for (const taskId of await endedAmong(options.pool, [...watchers.keys()])) wake(taskId)
+    } catch (error) {
+      options.onConnectionError(error instanceof Error ? error : new Error('unknown error'))
+    } finally {
+      polling = false
+    }
+  }
+
+  const begin = () => {
+    listener ??= listenTo({
+      databaseUrl: options.databaseUrl,
+      channel: 'task_end',
+      onPayload: wake,
+      onConnected: wakeAll,
+      onError: options.onConnectionError,
+    })
+    poll ??= setInterval(() => void askForEnds(), options.pollMs ?? 1_000)
+  }
+
+  return {
+    watch: (taskId) => {
+      begin()
+      return watchOne(watchers, taskId, () => {
+        if (watchers.size > 0) return
+        clearInterval(poll)
+        poll = undefined
+      })
+    },
+    close: async () => {
+      clearInterval(poll)
+      poll = undefined
+      wakeAll()
+      await listener?.close()
+    },
+  }
+}
+
+/** A wake that comes between two `next` calls is kept for the second. */
+function watchOne(watchers: Map<string, Set<Watcher>>, taskId: string, onStop: () => void) {
+  let woken = false
+  let resolveNext: (() => void) | undefined
+  const watcher = () => {
+    woken = true
+    resolveNext?.()
+  }
+  const ofTask = watchers.get(taskId) ?? new Set<Watcher>()
+  watchers.set(taskId, ofTask.add(watcher))
+  return {
+    next: async (signal: AbortSignal) => {
+      if (!woken && !signal.aborted) {
+        await new Promise<void>((resolve) => {
+          resolveNext = resolve
+          signal.addEventListener('abort', watcher, { once: true })
+        })
+        signal.removeEventListener('abort', watcher)
+      }
+      woken = false
+      resolveNext = undefined
+    },
+    stop: () => {
+      ofTask.delete(watcher)
+      if (ofTask.size === 0 && watchers.get(taskId) === ofTask) watchers.delete(taskId)
+      onStop()
+    },
+  }
+}
+
+/** Which of these tasks are over: ended, or no longer there at all. */
+async function endedAmong(pool: Pool, taskIds: readonly string[]): Promise<readonly string[]> {
+  const { rows } = await pool.query<{ taskId: string }>({
+    name: 'ended-among',
+    text: `select asked.task_id as "taskId"
+      from unnest($1::text[]) as asked (task_id) left join task using (task_id)
+      where task.task_id is null or task.completed_at is not null`,
+    values: [taskIds],
+  })
+  return rows.map((row) => row.taskId)
+}

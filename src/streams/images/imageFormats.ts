@@ -1,0 +1,171 @@
+import { crc32 } from 'node:zlib'
+import type { ImageMimeType } from '../../domain/models.ts'
+
+export type SniffedImage = {
+  readonly mimeType: ImageMimeType
+  readonly width: number
+  readonly height: number
+}
+
+/**
+ * What a walk over the structure of an image asks of the bytes that are streaming by:
+ * `take` the next few bytes, `skip` some, or the next JPEG `marker` (its second byte).
+ */
+export type WalkRequest =
+  | { readonly kind: 'take'; readonly bytes: number }
+  | { readonly kind: 'skip'; readonly bytes: number }
+  | { readonly kind: 'marker' }
+
+/** Receives what it asked for (nothing after `skip`); `undefined`: no whole image of the format. */
+export type ImageWalk = Generator<WalkRequest, SniffedImage | undefined, Buffer>
+
+/** Chunks or segments of one image: an encoder makes thousands at most, an attacker millions. */
+const imagePartsMax = 100_000
+
+export function* take(bytes: number): Generator<WalkRequest, Buffer, Buffer> {
+  return yield { kind: 'take', bytes }
+}
+
+function* skip(bytes: number): Generator<WalkRequest, void, Buffer> {
+  yield { kind: 'skip', bytes }
+}
+
+function* nextMarker(): Generator<WalkRequest, number, Buffer> {
+  const found = yield { kind: 'marker' }
+  return found.readUInt8(0)
+}
+
+const signatureRest = Buffer.from([0x0d, 0x0a, 0x1a, 0x0a])
+
+/** Colour type → allowed bit depths (PNG, table 11.1). */
+const bitDepths: ReadonlyMap<number, readonly number[]> = new Map([
+  [0, [1, 2, 4, 8, 16]],
+  [2, [8, 16]],
+  [3, [1, 2, 4, 8]],
+  [4, [8, 16]],
+  [6, [8, 16]],
+])
+
+/** A PNG from its fifth byte on: header, chunk by chunk to the end, with image data on the way. */
+export function* walkPng(): ImageWalk {
+  if (!(yield* take(4)).equals(signatureRest)) return undefined
+  const header = yield* take(25)
+  const size = readHeader(header)
+  if (size === undefined) return undefined
+  let dataSeen = false
+  for (let parts = 0; parts < imagePartsMax; parts++) {
+    const chunk = yield* take(8)
+    const length = chunk.readUInt32BE(0)
+    const type = chunk.toString('latin1', 4)
+    if (length > 0x7fffffff) return undefined
+    yield* skip(length + 4)
+    if (type === 'IDAT') dataSeen = true
+    if (type === 'IEND') return dataSeen ? { mimeType: 'image/png', ...size } : undefined
+  }
+  return undefined
+}
+
+/** IHDR whole: length, type, 13 bytes of data, CRC. */
+function readHeader(chunk: Buffer): { width: number; height: number } | undefined {
+  if (chunk.readUInt32BE(0) !== 13 || chunk.toString('latin1', 4, 8) !== 'IHDR') return undefined
+  if (crc32(chunk.subarray(4, 21)) !== chunk.readUInt32BE(21)) return undefined
+  const width = chunk.readUInt32BE(8)
+  const height = chunk.readUInt32BE(12)
+  const depths = bitDepths.get(chunk.readUInt8(17))
+  const legal =
+    isSide(width) &&
+    isSide(height) &&
+    depths?.includes(chunk.readUInt8(16)) === true &&
+    chunk.readUInt16BE(18) === 0 &&
+    chunk.readUInt8(20) <= 1
+  return legal ? { width, height } : undefined
+}
+
+function isSide(pixels: number): boolean {
+  return pixels > 0 && pixels <= 0x7fffffff
+}
+
+const startOfImage = 0xd8
+const endOfImage = 0xd9
+const startOfScan = 0xda
+const temporary = 0x01
+
+/** A JPEG after its SOI: segment by segment over frame header and scans to EOI. */
+export function* walkJpeg(): ImageWalk {
+  let size: { width: number; height: number } | undefined
+  let scanSeen = false
+  for (let parts = 0; parts < imagePartsMax; parts++) {
+    const marker = yield* nextMarker()
+    if (marker === temporary) continue
+    if (marker === startOfImage) return undefined
+    if (marker === endOfImage) {
+      return size !== undefined && scanSeen ? { mimeType: 'image/jpeg', ...size } : undefined
+    }
+    const length = (yield* take(2)).readUInt16BE(0)
+    if (length < 2) return undefined
+    if (isFrame(marker)) {
+      if (length < 8) return undefined
+      size = readFrame(yield* take(5))
+      if (size === undefined) return undefined
+      yield* skip(length - 7)
+    } else {
+      yield* skip(length - 2)
+    }
+    if (marker === startOfScan) scanSeen = true
+  }
+  return undefined
+}
+
+/** SOF0 to SOF15 without DHT, JPG and DAC, which lie between them. */
+function isFrame(marker: number): boolean {
+  return marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc
+}
+
+/** Precision, height, width. A height of zero (given later by DNL) is written by no encoder in use. */
+function readFrame(frame: Buffer): { width: number; height: number } | undefined {
+  const height = frame.readUInt16BE(1)
+  const width = frame.readUInt16BE(3)
+  return width > 0 && height > 0 ? { width, height } : undefined
+}
+
+/** A WebP after `RIFF`: its first chunk gives the size, the container's length where it must end. */
+export function* walkWebp(): ImageWalk {
+  const container = yield* take(8)
+  const riffBytes = container.readUInt32LE(0)
+  if (container.toString('latin1', 4) !== 'WEBP') return undefined
+  // `WEBP`, the first chunk's header and ten bytes of it are read below.
+  if (riffBytes < 22) return undefined
+  const first = yield* take(18)
+  const size = readSize(first.toString('latin1', 0, 4), first.subarray(8))
+  if (size === undefined) return undefined
+  yield* skip(riffBytes - 22)
+  return { mimeType: 'image/webp', ...size }
+}
+
+function readSize(chunk: string, data: Buffer): { width: number; height: number } | undefined {
+  switch (chunk) {
+    case 'VP8 ':
+      return readLossy(data)
+    case 'VP8L':
+      return readLossless(data)
+    case 'VP8X':
+      return { width: data.readUIntLE(4, 3) + 1, height: data.readUIntLE(7, 3) + 1 }
+    default:
+      return undefined
+  }
+}
+
+/** Frame tag, start code 9d 01 2a, then 14 bits of each side. */
+function readLossy(data: Buffer): { width: number; height: number } | undefined {
+  if (data.readUIntBE(3, 3) !== 0x9d012a) return undefined
+  const width = data.readUInt16LE(6) & 0x3fff
+  const height = data.readUInt16LE(8) & 0x3fff
+  return width > 0 && height > 0 ? { width, height } : undefined
+}
+
+/** Signature 2f, then 14 bits of each side less one. */
+function readLossless(data: Buffer): { width: number; height: number } | undefined {
+  if (data.readUInt8(0) !== 0x2f) return undefined
+  const bits = data.readUInt32LE(1)
+  return { width: (bits & 0x3fff) + 1, height: ((bits >>> 14) & 0x3fff) + 1 }
+}

@@ -9,6 +9,11 @@ import type { NativeResponse } from './nativeResponse.ts'
 export const taskStatuses = ['queued', 'processing', 'succeeded', 'failed'] as const
 export type TaskStatus = (typeof taskStatuses)[number]
 
+/** Whether a task has come to its end: its status, its money and its record never change again. */
+export function isEnded(status: TaskStatus): boolean {
+  return status === 'succeeded' || status === 'failed'
+}
+
 /** What a client may see: the record's four, and `expired` (design, lifetimes). */
 export type PublicStatus = TaskStatus | 'expired'
 

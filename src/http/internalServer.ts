@@ -1,8 +1,13 @@
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
-import type { Readiness } from '../domain/readiness.ts'
 import { listen } from './connection/createServer.ts'
+
+/** Whether a process should get work, and the state of each of its parts in one word that is safe to show. */
+export type Readiness = {
+  readonly ready: boolean
+  readonly parts: Readonly<Record<string, string>>
+}
 
 type InternalServerOptions = {
   readonly host: string

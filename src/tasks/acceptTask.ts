@@ -8,7 +8,7 @@ import type { RandomBytes } from '../domain/ids.ts'
 import { newTaskId } from '../domain/ids.ts'
 import type { ImageRequest } from '../domain/imageRequest.ts'
 import { canonicalRequest, isSyncRoute } from '../domain/imageRequest.ts'
-import { hardEndGraceMs } from '../domain/limits.ts'
+import { hardEndMs } from '../domain/deadlines.ts'
 import type { Family } from '../domain/models.ts'
 import type { TaskStart } from '../domain/ports/taskRuns.ts'
 import type { InsertTaskResult, OnAccepted, TaskStore } from '../domain/ports/taskStore.ts'
@@ -121,7 +121,7 @@ function insert(
     ...defined({ keyDigest, uploadId }),
     credits,
     deadlineMs,
-    hardEndMs: deadlineMs + deps.longestTimeoutMs(request.family) + hardEndGraceMs,
+    hardEndMs: hardEndMs(deadlineMs, deps.longestTimeoutMs(request.family)),
   })
 }
 

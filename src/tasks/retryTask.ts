@@ -1,6 +1,6 @@
 import type { RandomBytes } from '../domain/ids.ts'
 import { newTaskId } from '../domain/ids.ts'
-import { hardEndGraceMs } from '../domain/limits.ts'
+import { hardEndMs } from '../domain/deadlines.ts'
 import type { Family } from '../domain/models.ts'
 import type { Price } from '../domain/prices.ts'
 import { creditsOf } from '../domain/prices.ts'
@@ -25,8 +25,8 @@ export function createRetryTask(deps: RetryTaskDeps) {
         if (credits === undefined)
           throw new Error(`Bug: a request of ${request.model} has no price`)
         const deadlineMs = deps.taskDeadlineMs
-        const hardEndMs = deadlineMs + deps.longestTimeoutMs(request.family) + hardEndGraceMs
-        return { credits, deadlineMs, hardEndMs }
+        const timeoutMs = deps.longestTimeoutMs(request.family)
+        return { credits, deadlineMs, hardEndMs: hardEndMs(deadlineMs, timeoutMs) }
       },
     })
 }

@@ -24,7 +24,7 @@ import type { Installation } from './installation.ts'
 import { observeRequests, createProcessMetrics, openTracing } from './observability.ts'
 import { createReadiness, withPart } from './readiness.ts'
 import type { RunningProcess } from './runProcess.ts'
-import { longestTimeoutMs, produceTimeoutMs } from './temporalLimits.ts'
+import { channelsOf, longestTimeoutMs, produceTimeoutMs } from '../domain/deadlines.ts'
 const connectionsMax = 24
 /** Enough for a burst of calls at once: it pays for no connection. */
 const connectionsMin = 8
@@ -100,7 +100,7 @@ function startQueueOf(config: Config, parts: Shared & { readonly metrics: Metric
     startTask: createStartTask({
       temporal,
       startTimeoutMs,
-      produceTimeoutMs: produceTimeoutMs(config, channels),
+      produceTimeoutMs: produceTimeoutMs(config.taskDeadlineSeconds * 1000, channels),
     }),
     markStarted: createMarkStarted({ pool: installation.pool }),
     nowMs: () => performance.now(),
@@ -141,8 +141,7 @@ function taskServiceOf(
     capabilities: operation.capabilities,
     prices: operation.priceList,
     taskDeadlineMs: config.taskDeadlineSeconds * 1000,
-    longestTimeoutMs: (family) =>
-      longestTimeoutMs(operation.channels.filter((channel) => channel.family === family)),
+    longestTimeoutMs: (family) => longestTimeoutMs(channelsOf(operation.channels, family)),
     randomBytes,
     onAccepted: starts.enqueue,
   })

@@ -7,6 +7,7 @@ import type { Config } from '../config.ts'
 import type { Environment } from '../config/configError.ts'
 import type { Operation } from '../config/operation.ts'
 import { defined } from '../domain/defined.ts'
+import type { Family } from '../domain/models.ts'
 import type { TaskView } from '../domain/task.ts'
 import { cliDatabase } from './cliDatabase.ts'
 import { cancelWorkflowOf, fetchHistoryOf, migrateTemporal } from './cliTemporal.ts'
@@ -119,16 +120,13 @@ async function cancelTaskBy(config: Config, pool: Pool): Promise<CancelTask> {
 async function retryTerms(config: Config) {
   const { required } = await import('../config.ts')
   const { priceList } = await import('../domain/prices.ts')
+  const { channelsOf, longestTimeoutMs } = await import('../domain/deadlines.ts')
   const path = required(config.operatorFilePath, 'DARKROOM_CONFIG')
   const { channels, prices } = await operationAt(path)
   return {
     prices: priceList(prices),
     taskDeadlineMs: config.taskDeadlineSeconds * 1_000,
-    longestTimeoutMs: (family: string) =>
-      Math.max(
-        0,
-        ...channels.filter((channel) => channel.family === family).map((one) => one.timeoutMs),
-      ),
+    longestTimeoutMs: (family: Family) => longestTimeoutMs(channelsOf(channels, family)),
   }
 }
 

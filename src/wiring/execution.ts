@@ -3,8 +3,7 @@ import { join } from 'node:path'
 import type { Config } from '../config.ts'
 import { defined } from '../domain/defined.ts'
 import type { AttemptStore } from '../domain/ports/attemptStore.ts'
-import type { Channel } from '../domain/channel.ts'
-import type { Family } from '../domain/models.ts'
+import { channelsOf } from '../domain/deadlines.ts'
 import type { TaskTracer } from '../domain/ports/taskTracer.ts'
 import { createAttemptStore } from '../store/attemptStore.ts'
 import type { SeenOutcome } from '../tasks/produceImage.ts'
@@ -55,10 +54,6 @@ export function createExecution(
     produceImage: createProduceImage({ attempts, blobs, callUpstream, onOutcome }),
     close: () => agent.close(),
   }
-}
-
-export function channelsOf(channels: readonly Channel[], family: Family): readonly Channel[] {
-  return channels.filter((channel) => channel.family === family)
 }
 
 function reportOutcome(

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
-import type { Readiness } from '../domain/readiness.ts'
+import type { Readiness } from '../http/internalServer.ts'
 import { readStoreId } from '../store/installation.ts'
 import { neededSchemaVersion, schemaVersion } from '../store/schema/migrate.ts'
 import type { Temporal } from '../temporal/connect.ts'

@@ -18,14 +18,14 @@ import type { WorkerLog } from '../temporal/worker/runtime.ts'
 import { installMeasuredRuntime, loggerOf } from '../temporal/worker/runtime.ts'
 import { workflowBundle } from '../temporal/worker/workflowBundle.ts'
 import type { Execution } from './execution.ts'
-import { channelsOf, createExecution } from './execution.ts'
+import { createExecution } from './execution.ts'
 import type { Installation } from './installation.ts'
 import { explaining, openInstallation } from './installation.ts'
 import { createProcessMetrics, openTracing } from './observability.ts'
 import { createReadiness, withPart } from './readiness.ts'
 import { createWorkerReconciler } from './reconciler.ts'
 import type { RunningProcess } from './runProcess.ts'
-import { longestTimeoutMs, produceTimeoutMs } from './temporalLimits.ts'
+import { channelsOf, longestTimeoutMs, produceTimeoutMs } from '../domain/deadlines.ts'
 
 const connectionsMax = 24
 /** Enough for a burst of calls at once: it pays for no connection. */
@@ -57,7 +57,7 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     attempts: execution.attempts,
     produceImage: execution.produceImage,
     temporal,
-    produceTimeoutMs: produceTimeoutMs(config, channels),
+    produceTimeoutMs: produceTimeoutMs(config.taskDeadlineSeconds * 1000, channels),
     log,
     onFinding: metrics.finding,
   })

@@ -11,7 +11,7 @@ const cooling: Cooldown = {
   slotAtMs: 10_000,
   slotMs: 100,
 }
-const ramping: Cooldown = { ...cooling, windowMs: 10_000 }
+const ramping: Cooldown = { ...cooling, windowAtMs: 10_000 }
 const none = { asking: 0, taken: 0 }
 
 /** How many calls may ask at once when so many of this window are known to be taken. */
@@ -89,7 +89,7 @@ describe('a cooldown', () => {
       retryAfterMs: 3_000,
     })
     expect(next).toMatchObject({ untilMs: 15_000, learned: 10, slotMs: 250, granted: 0 })
-    expect(next.windowMs).toBeUndefined()
+    expect(next.windowAtMs).toBeUndefined()
   })
 
   it('learns no distance from a window in which nobody waited: it gave all that it was asked for', () => {

@@ -37,7 +37,7 @@ function facts(known: Partial<TaskFacts> = {}): TaskFacts {
   return {
     nowMs,
     ageMs: 0,
-    deadlineMs: nowMs + 600_000,
+    deadlineAtMs: nowMs + 600_000,
     sync: false,
     past: [],
     channels: [state('one'), state('two')],
@@ -144,7 +144,7 @@ describe('the next step of a task', () => {
       kind: 'call',
       channel: { name: 'one' },
     })
-    expect(nextStep(facts({ past: [earlier], deadlineMs: nowMs }))).toMatchObject({
+    expect(nextStep(facts({ past: [earlier], deadlineAtMs: nowMs }))).toMatchObject({
       failure: { code: 'generation_timeout', workPossible: false },
     })
   })
@@ -208,7 +208,7 @@ describe('the next step of a task', () => {
   })
 
   it('ends at the deadline with a timeout, or with the refusal that came last', () => {
-    const late = { deadlineMs: nowMs }
+    const late = { deadlineAtMs: nowMs }
     expect(nextStep(facts(late))).toMatchObject({ failure: { code: 'generation_timeout' } })
     const refused = [past({ class: 'refused' })]
     expect(nextStep(facts({ ...late, past: refused }))).toMatchObject({
@@ -218,11 +218,11 @@ describe('the next step of a task', () => {
 
   it('ends at once when a cooldown passes the deadline', () => {
     const channels = [state('one', { cooldown })]
-    expect(nextStep(facts({ channels, deadlineMs: nowMs + 19_000 }))).toMatchObject({
+    expect(nextStep(facts({ channels, deadlineAtMs: nowMs + 19_000 }))).toMatchObject({
       kind: 'end',
       failure: { code: 'rate_limit_exceeded', retryAfterMs: 20_000 },
     })
-    expect(nextStep(facts({ channels, deadlineMs: nowMs + 21_000 }))).toMatchObject({
+    expect(nextStep(facts({ channels, deadlineAtMs: nowMs + 21_000 }))).toMatchObject({
       kind: 'wait',
       reason: 'cooldown',
       delayMs: 20_000,
@@ -269,11 +269,16 @@ describe('the next step of a task', () => {
   })
 
   it('calls again as if never refused once the limit was not felt for a minute', () => {
-    const slow = { ...cooldown, windowMs: nowMs - 60_001, untilMs: nowMs - 70_000, slotMs: 10_000 }
+    const slow = {
+      ...cooldown,
+      windowAtMs: nowMs - 60_001,
+      untilMs: nowMs - 70_000,
+      slotMs: 10_000,
+    }
     const channels = [state('one', { cooldown: slow, open: { asking: 1, taken: 0 } })]
     const step = nextStep(facts({ sync: true, channels }))
     expect(step).toEqual({ kind: 'call', channel: channels[0]?.channel })
-    const younger = [state('one', { cooldown: { ...slow, windowMs: nowMs - 59_000 } })]
+    const younger = [state('one', { cooldown: { ...slow, windowAtMs: nowMs - 59_000 } })]
     expect(nextStep(facts({ channels: younger }))).toMatchObject({ cooldown: { slotMs: 10_000 } })
   })
 

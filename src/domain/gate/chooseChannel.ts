@@ -68,7 +68,7 @@ function pausedCheckMs({ ageMs }: TaskFacts): number {
 
 /** A wait that passes the deadline is the end now; a synchronous caller does not wait long at all. */
 function boundedWait(facts: TaskFacts, wait: Wait): NextStep {
-  const leftMs = facts.deadlineMs - facts.nowMs
+  const leftMs = facts.deadlineAtMs - facts.nowMs
   const cooldownLeftMs = (wait.cooldown?.untilMs ?? facts.nowMs) - facts.nowMs
   if (facts.sync && wait.delayMs > syncCooldownWaitMsMax) {
     if (wait.reason === 'channel_paused') return { kind: 'end', failure: outOfChannels(facts) }

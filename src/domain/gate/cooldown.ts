@@ -16,7 +16,7 @@ import { cooldownMsMax } from '../limits.ts'
 export type Cooldown = {
   readonly untilMs: number
   /** Start of the present window: when the probe went. Absent while cooling. */
-  readonly windowMs?: number
+  readonly windowAtMs?: number
   /** Calls of this window that ended without a refusal. */
   readonly granted: number
   /** Calls taken in the last full window: the slow-start threshold. */
@@ -61,8 +61,8 @@ const slotWaitMsMax = 60_000
 export const quietMs = 60_000
 
 /** Nothing was refused since the cooldown ended or the window began, for long: the state says nothing more. */
-export function isPast({ untilMs, windowMs = untilMs }: Cooldown, nowMs: number): boolean {
-  return nowMs - Math.max(untilMs, windowMs) > quietMs
+export function isPast({ untilMs, windowAtMs = untilMs }: Cooldown, nowMs: number): boolean {
+  return nowMs - Math.max(untilMs, windowAtMs) > quietMs
 }
 
 /** May a call go now? `jitter`: a number in [0, 1). */
@@ -72,7 +72,8 @@ export function admit(
 ): Admission {
   const { nowMs, open, jitter } = input
   if (nowMs < state.untilMs) return waitForSlot(state, nowMs, state.untilMs, 'cooldown', jitter)
-  const inWindow = state.windowMs === undefined ? { ...state, windowMs: nowMs, granted: 0 } : state
+  const inWindow =
+    state.windowAtMs === undefined ? { ...state, windowAtMs: nowMs, granted: 0 } : state
   if (open.asking >= askingMax(inWindow, open)) {
     return waitForSlot(inWindow, nowMs, nowMs + state.slotMs, 'slow_start', jitter)
   }
@@ -125,7 +126,7 @@ export function refuse(
     const slotMs = slotMsMin * 5
     return { untilMs, granted: 0, learned, refusals, slotAtMs: untilMs, slotMs }
   }
-  if (state.windowMs === undefined || openedAtMs < state.windowMs) {
+  if (state.windowAtMs === undefined || openedAtMs < state.windowAtMs) {
     const toldMs = retryAfterMs === undefined ? 0 : nowMs + cooldownMs(retryAfterMs, 1)
     return toldMs <= state.untilMs ? state : { ...state, untilMs: toldMs }
   }
@@ -134,7 +135,7 @@ export function refuse(
   const learned = took === 0 ? state.learned : took
   // The limit as just learned: so many calls between one window's start and the next one's. Only where
   // more were waiting: else the window gave what was asked of it, and says nothing of what it could give.
-  const limitMs = clamp((untilMs - state.windowMs) / learned / 2, slotMsMin, slotMsMax)
+  const limitMs = clamp((untilMs - state.windowAtMs) / learned / 2, slotMsMin, slotMsMax)
   const slotMs = state.slotAtMs > nowMs ? limitMs : state.slotMs
   return { untilMs, granted: 0, learned, refusals, slotAtMs: untilMs, slotMs }
 }
@@ -163,7 +164,7 @@ export function grant(
 ): Cooldown | undefined {
   const { nowMs, openedAtMs, open, concurrencyMax } = input
   if (isPast(state, nowMs)) return undefined
-  if (state.windowMs === undefined || openedAtMs < state.windowMs) return state
+  if (state.windowAtMs === undefined || openedAtMs < state.windowAtMs) return state
   const next = { ...state, granted: state.granted + 1, refusals: 0 }
   const beyond = next.granted + open.taken - next.learned
   if (beyond >= concurrencyMax) return undefined

@@ -1,12 +1,8 @@
 import type { TaskFailure } from '../failure.ts'
 import type { PastAttempt } from './taskFacts.ts'
-import { countOf, isUpstreamRefusal } from './taskFacts.ts'
+import { countOf, isUpstreamRefusal, mayHaveWorked } from './taskFacts.ts'
 
 type Facts = { readonly nowMs: number; readonly past: readonly PastAttempt[] }
-
-function mayHaveWorked({ past }: Facts): boolean {
-  return countOf(past, 'unknown') > 0
-}
 
 export function rejection(last: PastAttempt, facts: Facts): TaskFailure {
   const code =
@@ -15,14 +11,14 @@ export function rejection(last: PastAttempt, facts: Facts): TaskFailure {
       : last.reason === 'no_image'
         ? 'no_image_generated'
         : 'upstream_invalid_request'
-  return { code, cause: 'rejected', workPossible: mayHaveWorked(facts) }
+  return { code, cause: 'rejected', workPossible: mayHaveWorked(facts.past) }
 }
 
 /** Design section 4, Ends of a task: a task whose last answer was a refusal was not slow, it was refused. */
 export function deadlineFailure(facts: Facts): TaskFailure {
   const last = facts.past.at(-1)
   if (last !== undefined && isUpstreamRefusal(last)) return refusalFailure(facts)
-  return { code: 'generation_timeout', cause: 'deadline', workPossible: mayHaveWorked(facts) }
+  return { code: 'generation_timeout', cause: 'deadline', workPossible: mayHaveWorked(facts.past) }
 }
 
 /** Until one of the channels said it would take a call. */
@@ -59,7 +55,7 @@ function refusedFor(facts: Facts, retryAfterMs: number): TaskFailure {
   return {
     code: 'rate_limit_exceeded',
     cause: 'refused',
-    workPossible: mayHaveWorked(facts),
+    workPossible: mayHaveWorked(facts.past),
     ...(retryAfterMs > 0 && Number.isFinite(retryAfterMs) ? { retryAfterMs } : {}),
   }
 }
@@ -71,5 +67,9 @@ export function outOfChannels(facts: Facts): TaskFailure {
   if (countOf(words, 'exhausted') > 0) {
     return { ...refusalFailure(facts), cause: 'exhausted' }
   }
-  return { code: 'upstream_error', cause: 'operator_fault', workPossible: mayHaveWorked(facts) }
+  return {
+    code: 'upstream_error',
+    cause: 'operator_fault',
+    workPossible: mayHaveWorked(facts.past),
+  }
 }

@@ -11,7 +11,7 @@ const backoffMsMax = 30_000
 export function nextStep(facts: TaskFacts): NextStep {
   const last = facts.past.at(-1)
   if (last?.class === 'rejected') return { kind: 'end', failure: rejection(last, facts) }
-  if (facts.nowMs >= facts.deadlineMs) return { kind: 'end', failure: deadlineFailure(facts) }
+  if (facts.nowMs >= facts.deadlineAtMs) return { kind: 'end', failure: deadlineFailure(facts) }
   if (countOf(facts.past, 'unknown') >= facts.callsMax) {
     return {
       kind: 'end',
@@ -59,7 +59,7 @@ function backoffAfter(facts: TaskFacts, last: PastAttempt | undefined): NextStep
   const backoffMs = Math.min(backoffMsFirst * 4 ** exponent, backoffMsMax) * (1 + facts.jitter / 4)
   const delayMs = Math.ceil(last.closedAtMs + backoffMs - facts.nowMs)
   if (delayMs <= 0) return undefined
-  const leftMs = facts.deadlineMs - facts.nowMs
+  const leftMs = facts.deadlineAtMs - facts.nowMs
   return {
     kind: 'wait',
     delayMs: Math.min(delayMs, leftMs),

@@ -20,7 +20,7 @@ export type TaskFacts = {
   readonly nowMs: number
   /** Since its acceptance. */
   readonly ageMs: number
-  readonly deadlineMs: number
+  readonly deadlineAtMs: number
   /** Somebody holds a connection open: refusals are passed on instead of waited out (design 1.13). */
   readonly sync: boolean
   readonly past: readonly PastAttempt[]
@@ -80,4 +80,12 @@ export function openChain<Past extends { readonly class: string | null }>(
   past: readonly Past[],
 ): Past | undefined {
   return past.findLast((attempt) => attempt.class === 'unknown')
+}
+
+/**
+ * Whether one of a task's attempts may have done paid work upstream: its outcome is unknown, or it is still
+ * open (`class` null). Such a task cannot be cancelled, and its failure says `workPossible`.
+ */
+export function mayHaveWorked(attempts: readonly { readonly class: string | null }[]): boolean {
+  return attempts.some((attempt) => attempt.class === null || attempt.class === 'unknown')
 }

@@ -1,3 +1,4 @@
+import { isEnded } from '../../domain/task.ts'
 import type { Pool, PoolClient } from 'pg'
 import type { Channel } from '../../domain/channel.ts'
 import { defined } from '../../domain/defined.ts'
@@ -42,7 +43,7 @@ export function createBeginAttempt(deps: BeginAttemptDeps) {
     if (attempt !== undefined) return { kind: 'opened', attempt }
     return withTransaction(deps.pool, async (client) => {
       const task = await lockTaskWithAttempts(client, input.taskId)
-      if (task === undefined || task.status === 'succeeded' || task.status === 'failed') {
+      if (task === undefined || isEnded(task.status)) {
         return { kind: 'over' }
       }
       const open = task.attempts.find((attempt) => attempt.closedAtMs === null)
@@ -77,7 +78,7 @@ async function decide(
   const step = nextStep({
     nowMs: task.nowMs,
     ageMs: task.nowMs - task.createdAtMs,
-    deadlineMs: task.deadlineMs,
+    deadlineAtMs: task.deadlineAtMs,
     sync,
     past: task.attempts.map(pastAttempt),
     channels,
@@ -127,7 +128,7 @@ async function openAttempt(
   const n = (task.attempts.at(-1)?.n ?? 0) + 1
   const upstreamKey = openChain(task.attempts)?.upstreamKey ?? `${task.taskId}-${n}`
   const answerId = newUploadId(deps.randomBytes, 'answer')
-  const hardEndMs = task.hardEndMs - task.nowMs
+  const hardEndMs = task.hardEndAtMs - task.nowMs
   const timeoutMs = Math.min(channel.timeoutMs, hardEndMs)
   const leaseMs = timeoutMs + overdueMs
   if (cooldown !== undefined) {

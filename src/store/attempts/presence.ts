@@ -35,10 +35,10 @@ const touchSql = `
  */
 export async function doubtCall(
   client: PoolClient,
-  { taskId, nowMs, hardEndMs }: LockedTask,
+  { taskId, nowMs, hardEndAtMs }: LockedTask,
   { n, seenAtMs, doubtedAtMs }: LockedAttempt,
 ): Promise<number> {
-  if (nowMs >= hardEndMs) return 0
+  if (nowMs >= hardEndAtMs) return 0
   if (nowMs - seenAtMs < presentMs) return presenceEveryMs
   if (doubtedAtMs > seenAtMs) return Math.max(0, doubtedAtMs + doubtMs - nowMs)
   await client.query({

@@ -1,3 +1,4 @@
+import { isEnded } from '../../domain/task.ts'
 import type { Pool, PoolClient } from 'pg'
 import type { Channel } from '../../domain/channel.ts'
 import type { Family } from '../../domain/models.ts'
@@ -34,7 +35,7 @@ export function createSettleTask(deps: SettleTaskDeps) {
       const evidence = input.evidence ?? { reason: 'image' }
       const met = { n: meta.attempt, class: 'succeeded', evidence } as const
       await concludeAttempt(client, deps.channelsOf, task, met)
-      if (task.status === 'succeeded' || task.status === 'failed') return false
+      if (isEnded(task.status)) return false
       await publish(client, deps, task, { meta, answerId })
       return true
     })

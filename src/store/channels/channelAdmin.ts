@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { ChannelAdmin, ChannelStatus } from '../../domain/ports/channelAdmin.ts'
 import { withTransaction } from '../connection/transaction.ts'
-import { withoutNulls } from '../withoutNulls.ts'
+import { defined } from '../../domain/defined.ts'
 
 type ChannelRow = {
   readonly name: string
@@ -35,7 +35,7 @@ async function listChannels(pool: Pool, name?: string): Promise<readonly Channel
   const { rows } = await pool.query<ChannelRow>(listSql, [name ?? null])
   return rows.map(({ pausedAtMs, pauseReason, ...row }) => ({
     ...row,
-    ...withoutNulls({ pausedAtMs, pauseReason }),
+    ...defined({ pausedAtMs, pauseReason }),
   }))
 }
 

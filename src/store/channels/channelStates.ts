@@ -15,7 +15,7 @@ type StateRow = {
   readonly taken: number
   readonly ahead: number
   readonly untilMs: number | null
-  readonly windowMs: number | null
+  readonly windowAtMs: number | null
   readonly granted: number | null
   readonly learned: number | null
   readonly refusals: number | null
@@ -64,7 +64,7 @@ function cooldownOf(row: StateRow): Cooldown | undefined {
   if (row.untilMs === null) return undefined
   return {
     untilMs: row.untilMs,
-    ...defined({ windowMs: row.windowMs }),
+    ...defined({ windowAtMs: row.windowAtMs }),
     granted: row.granted ?? 0,
     learned: row.learned ?? 1,
     refusals: row.refusals ?? 0,
@@ -106,7 +106,7 @@ const statesSql = `
         )
     )::int as ahead,
     (extract(epoch from d.until_at) * 1000)::float8 as "untilMs",
-    (extract(epoch from d.window_at) * 1000)::float8 as "windowMs",
+    (extract(epoch from d.window_at) * 1000)::float8 as "windowAtMs",
     d.granted, d.learned, d.refusals,
     (extract(epoch from d.slot_at) * 1000)::float8 as "slotAtMs",
     d.slot_ms as "slotMs"
@@ -143,7 +143,7 @@ export async function saveCooldown(
       key.channel,
       key.model,
       cooldown.untilMs,
-      cooldown.windowMs ?? null,
+      cooldown.windowAtMs ?? null,
       cooldown.granted,
       cooldown.learned,
       cooldown.refusals,

@@ -1,3 +1,5 @@
+import { mayHaveWorked } from '../../domain/gate/taskFacts.ts'
+import { isEnded } from '../../domain/task.ts'
 import type { Pool, PoolClient } from 'pg'
 import type { TaskFailure } from '../../domain/failure.ts'
 import { isSyncRoute } from '../../domain/imageRequest.ts'
@@ -87,17 +89,11 @@ export function createFailTask(deps: { readonly pool: Pool; readonly lifetimes: 
   return async (taskId: string, failure: TaskFailure): Promise<boolean> =>
     withTransaction(deps.pool, async (client) => {
       const task = await lockTaskWithAttempts(client, taskId)
-      if (task === undefined || task.status === 'succeeded' || task.status === 'failed')
-        return false
+      if (task === undefined || isEnded(task.status)) return false
       const workPossible = failure.workPossible || mayHaveWorked(task.attempts)
       await endTask(client, task, { ...failure, workPossible }, deps.lifetimes)
       return true
     })
-}
-
-/** An open attempt may be working upstream; an unknown one may have worked. */
-function mayHaveWorked(attempts: readonly { readonly class: string | null }[]): boolean {
-  return attempts.some((attempt) => attempt.class === null || attempt.class === 'unknown')
 }
 
 /**
@@ -109,12 +105,8 @@ export function createCancelTask(deps: { readonly pool: Pool; readonly lifetimes
   return async (taskId: string): Promise<boolean> =>
     withTransaction(deps.pool, async (client) => {
       const task = await lockTaskWithAttempts(client, taskId)
-      if (task === undefined || task.status === 'succeeded' || task.status === 'failed')
-        return false
-      const worked = task.attempts.some(
-        (attempt) => attempt.class === null || attempt.class === 'unknown',
-      )
-      if (worked) return false
+      if (task === undefined || isEnded(task.status)) return false
+      if (mayHaveWorked(task.attempts)) return false
       const failure = { code: 'cancelled', cause: 'cancelled', workPossible: false } as const
       await endTask(client, task, failure, deps.lifetimes)
       return true

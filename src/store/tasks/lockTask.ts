@@ -15,8 +15,8 @@ export type LockedTask = {
   readonly credits: number
   readonly nowMs: number
   readonly createdAtMs: number
-  readonly deadlineMs: number
-  readonly hardEndMs: number
+  readonly deadlineAtMs: number
+  readonly hardEndAtMs: number
 }
 
 /** Oldest attempt first. */
@@ -77,8 +77,8 @@ const lockSql = `
     select task_id as "taskId", account_id as "accountId", route, family, model, status, request,
       credits::float8 as credits,
       (extract(epoch from created_at) * 1000)::float8 as "createdAtMs",
-      (extract(epoch from deadline_at) * 1000)::float8 as "deadlineMs",
-      (extract(epoch from hard_end_at) * 1000)::float8 as "hardEndMs"
+      (extract(epoch from deadline_at) * 1000)::float8 as "deadlineAtMs",
+      (extract(epoch from hard_end_at) * 1000)::float8 as "hardEndAtMs"
     from task where task_id = $1
     for update
   )

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import type { ImageSize, Quality } from '../../domain/models.ts'
 import type { AttemptDetail, EntryDetail, TaskDetail } from '../../domain/ports/taskAdmin.ts'
 import { withTransaction } from '../connection/transaction.ts'
-import { withoutNulls } from '../withoutNulls.ts'
+import { defined } from '../../domain/defined.ts'
 import type { TaskViewRow } from './readTask.ts'
 import { taskViewColumns, taskViewOf } from './readTask.ts'
 
@@ -52,12 +52,12 @@ function detailOf(
     credits: row.credits,
     acceptedAtMs: row.acceptedAtMs,
     deadlineAtMs: row.deadlineAtMs,
-    ...withoutNulls({ size, quality, startedAtMs, purgeAtMs, retryOf, retriedAs }),
+    ...defined({ size, quality, startedAtMs, purgeAtMs, retryOf, retriedAs }),
     attempts: attempts.map(({ n, channel, openedAtMs, ...rest }) => ({
       n,
       channel,
       openedAtMs,
-      ...withoutNulls(rest),
+      ...defined(rest),
     })),
     entries,
   }

@@ -1,4 +1,4 @@
-/** What a successful command shows. The caller gets `json` with `--json`, `text` otherwise. */
+/** The answer of a command. It is shown as `json` with `--json`, and as `text` without. */
 export type Answer = {
   readonly json: unknown
   readonly text: string

@@ -26,35 +26,36 @@ describe('wrong usage of the CLI', () => {
     ['an unknown command', ['acount']],
     ['a group without a command', ['account']],
     ['a missing argument', ['account', 'create']],
-    ['an argument too many', ['account', 'show', 'a', 'b']],
+    ['one argument too many', ['account', 'show', 'a', 'b']],
     ['an unknown option', ['account', 'list', '--jsn']],
     ['a name with a space', ['account', 'create', 'a b']],
     ['a name like an option', ['account', 'create', '--', '-a']],
     ['a name of 101 letters', ['account', 'create', 'a'.repeat(101)]],
     ['negative credits', ['account', 'create', 'a', '--credits', '-1']],
+    ['a deposit of 0', ['account', 'topup', 'a', '0']],
     ['a fraction of a credit', ['account', 'topup', 'a', '1.5']],
     ['credits beyond the limit', ['account', 'topup', 'a', '1000000000001']],
-    ['credits in words', ['account', 'topup', 'a', '1e3']],
+    ['credits with an exponent', ['account', 'topup', 'a', '1e3']],
     ['an unknown model', ['account', 'create', 'a', '--models', 'familya-3-pro-image,gpt']],
     ['an empty list of models', ['account', 'create', 'a', '--models', '']],
     ['a key that expires at once', ['key', 'create', 'a', '--expires-days', '0']],
-    ['a key that expires in words', ['key', 'create', 'a', '--expires-days', 'soon']],
+    ['a key that expires at no number', ['key', 'create', 'a', '--expires-days', 'soon']],
     ['a task id of another shape', ['task', 'show', 'task_1']],
     ['an unknown status', ['task', 'list', '--status', 'done']],
-    ['a time that is none', ['task', 'list', '--since', 'yesterday']],
-    ['a day that is none', ['task', 'list', '--since', '2026-02-30']],
-    ['a limit of nothing', ['task', 'list', '--limit', '0']],
-    ['a retry of nothing', ['task', 'retry']],
-    ['a retry of one and many', ['task', 'retry', id, '--code', 'upstream_error']],
-    ['a dry run of one retry', ['task', 'retry', id, '--dry-run']],
-  ])('is exit code 2, told on standard error: %s', async (_name, args) => {
+    ['a time in words', ['task', 'list', '--since', 'yesterday']],
+    ['a day that does not exist', ['task', 'list', '--since', '2026-02-30']],
+    ['a limit of 0', ['task', 'list', '--limit', '0']],
+    ['a retry without tasks', ['task', 'retry']],
+    ['a retry of one task and of many', ['task', 'retry', id, '--code', 'upstream_error']],
+    ['a dry run for one task', ['task', 'retry', id, '--dry-run']],
+  ])('gives exit code 2 and a message on standard error: %s', async (_name, args) => {
     const { exitCode, out, err } = await run(...args)
     expect({ exitCode, out }).toEqual({ exitCode: 2, out: '' })
     expect(err).not.toBe('')
     expect(err).not.toContain('a part was opened')
   })
 
-  it('is told in JSON with --json, as every other refusal is', async () => {
+  it('is reported as JSON with --json', async () => {
     for (const args of [['account', 'create'], ['task', 'show', 'task_1'], ['acount']]) {
       const { exitCode, err } = await run(...args, '--json')
       expect(exitCode).toBe(2)
@@ -64,23 +65,23 @@ describe('wrong usage of the CLI', () => {
     }
   })
 
-  it('is told from right usage, which opens the parts', async () => {
-    const right = [
+  it('is not reported for correct usage, which opens a part', async () => {
+    const correct = [
       ['account', 'create', 'a.b_c@d+e-f', '--credits', '0', '--models', 'familyb-image-2-vip'],
       ['key', 'create', 'a', '--expires-days', '.5'],
       ['task', 'list', '--since', '2026-01-02T03:04:05Z', '--status', 'expired'],
       ['task', 'retry', '--since', '90s', '--limit', '10000'],
     ]
-    for (const args of right) {
+    for (const args of correct) {
       expect(await run(...args)).toEqual({ exitCode: 1, out: '', err: 'a part was opened\n' })
     }
   })
 })
 
-describe('an answer of the CLI', () => {
+describe('the output of the CLI', () => {
   const script = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
 
-  it('that cannot be written is exit code 1, told on standard error', async () => {
+  it('that cannot be written gives exit code 1 and a message on standard error', async () => {
     const readOnly = openSync(script, 'r')
     const child = spawn(process.execPath, [script, '--help'], {
       stdio: ['ignore', readOnly, 'pipe'],
@@ -89,10 +90,10 @@ describe('an answer of the CLI', () => {
     let err = ''
     child.stderr?.on('data', (chunk: Buffer) => (err += chunk.toString()))
     expect(await once(child, 'close')).toEqual([1, null])
-    expect(err).toMatch(/^The answer could not be written: /)
+    expect(err).toMatch(/^The output could not be written: /)
   })
 
-  it('that nobody reads to its end is no failure', async () => {
+  it('may be closed early by its reader, with exit code 0', async () => {
     const child = spawn(process.execPath, [script, '--help'], { stdio: ['ignore', 'pipe', 'pipe'] })
     child.stdout.destroy()
     let err = ''
@@ -102,7 +103,7 @@ describe('an answer of the CLI', () => {
   })
 })
 
-it('tells the version of this checkout, and opens nothing for it', async () => {
+it('shows the version of this checkout without opening a part', async () => {
   const manifest: unknown = JSON.parse(
     readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
   )
@@ -111,14 +112,14 @@ it('tells the version of this checkout, and opens nothing for it', async () => {
   expect(manifest).toMatchObject({ version: out.trim() })
 })
 
-describe('help of the CLI', () => {
+describe('the help of the CLI', () => {
   const context = { parts: closedParts, show: () => {} }
 
   function leavesOf(command: Command): readonly Command[] {
     return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf)
   }
 
-  it('has every command take --json, described and with examples of its own', async () => {
+  it('describes every command, with --json and examples', async () => {
     const leaves = leavesOf(createProgram(context))
     expect(leaves.length).toBeGreaterThanOrEqual(16)
     for (const leaf of leaves) {

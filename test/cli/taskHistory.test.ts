@@ -45,7 +45,7 @@ beforeAll(async () => {
   }
 }, stackStartMsMax)
 
-/** This checkout's sources with two awaits of the workflow in each other's place. */
+/** A copy of this checkout in which two activity calls of the workflow are swapped. */
 async function swappedCheckout(): Promise<string> {
   const folder = tempFolder()
   for (const room of ['src', 'workflows', 'activities', 'package.json']) {
@@ -63,7 +63,7 @@ async function swappedCheckout(): Promise<string> {
 }
 
 describe('darkroom task history', () => {
-  it('writes what Temporal recorded of a task to a file, or to standard output', async () => {
+  it('writes the history of a task to a file, or to standard output', async () => {
     const file = join(tempFolder(), 'of-a-task.json')
     const answer = await darkroomJson(['task', 'history', taskId, '--out', file], environment)
     expect(answer).toEqual({ task_id: taskId, file, events: 18 })
@@ -73,7 +73,7 @@ describe('darkroom task history', () => {
     expect(JSON.parse(stdout)).toEqual(written)
   })
 
-  it('names the file after the task where nothing else is asked for', async () => {
+  it('names the file after the task without --out', async () => {
     const folder = tempFolder()
     const script = join(root, 'src/cli.ts')
     await promisify(execFile)(process.execPath, [script, 'task', 'history', taskId], {
@@ -84,17 +84,17 @@ describe('darkroom task history', () => {
     expect(JSON.parse(written)).toHaveProperty('events')
   })
 
-  it('refuses a task that Temporal does not know, and names a Temporal that is away', async () => {
+  it('refuses a task without a run, and names TEMPORAL_ADDRESS when Temporal is unreachable', async () => {
     const unknown = await runDarkroom(['task', 'history', `task_${'0'.repeat(32)}`], environment)
     expect(unknown).toMatchObject({ exitCode: 1, stdout: '' })
-    expect(unknown.stderr).toContain('Temporal knows no run')
+    expect(unknown.stderr).toContain('Temporal has no run of')
     const startedAt = performance.now()
-    const away = await runDarkroom(['task', 'history', taskId], {
+    const unreachable = await runDarkroom(['task', 'history', taskId], {
       ...environment,
       TEMPORAL_ADDRESS: '127.0.0.1:1',
     })
-    expect(away.exitCode).toBe(1)
-    expect(away.stderr).toContain('127.0.0.1:1 (TEMPORAL_ADDRESS)')
+    expect(unreachable.exitCode).toBe(1)
+    expect(unreachable.stderr).toContain('127.0.0.1:1 (TEMPORAL_ADDRESS)')
     expect(performance.now() - startedAt).toBeLessThan(6_000)
   })
 })
@@ -102,18 +102,18 @@ describe('darkroom task history', () => {
 describe('darkroom task replay', () => {
   const nothing = { DATA_DIR: '/none' }
 
-  it('passes a task while the workflow code is the same', async () => {
+  it('succeeds for a task that ran with the same workflow code', async () => {
     const answer = await darkroomJson(['task', 'replay', taskId], environment)
     expect(answer).toEqual({ replays: true, events: 18 })
   })
 
-  it('passes the file of a task with nothing running', async () => {
+  it('succeeds for a history file without a running service', async () => {
     const run = await runDarkroom(['task', 'replay', '--file', recorded], nothing)
     expect(run).toMatchObject({ exitCode: 0, stderr: '' })
     expect(run.stdout).toContain('all 18 events')
   })
 
-  it('names the event at which a workflow with two awaits swapped takes another way', async () => {
+  it('names the first event that differs when two activity calls are swapped', async () => {
     const script = join(await swappedCheckout(), 'src/cli.ts')
     const args = [script, 'task', 'replay', '--file', recorded, '--json']
     const env = { PATH: process.env['PATH'], ...nothing }
@@ -129,7 +129,7 @@ describe('darkroom task replay', () => {
     })
   })
 
-  it('finds a difference that comes late where it is', async () => {
+  it('names the event of a difference late in the history', async () => {
     const late = join(tempFolder(), 'history.json')
     const text = await readFile(recorded, 'utf8')
     await writeFile(late, text.replaceAll('"recordFailure"', '"recordSomethingElse"'))
@@ -141,7 +141,7 @@ describe('darkroom task replay', () => {
   })
 
   it.each([
-    ['a file that is no history', { no: 'events' }, "is not a history in Temporal's JSON"],
+    ['a file that is not a history', { no: 'events' }, "is not a history in Temporal's JSON"],
     ['a history without a workflow task', { events: [{ eventId: '1' }] }, 'no workflow task'],
   ])('refuses %s', async (_what, content, reason) => {
     const file = join(tempFolder(), 'given.json')
@@ -151,7 +151,7 @@ describe('darkroom task replay', () => {
     expect(run.stderr).toContain(reason)
   })
 
-  it('wants a task or a file, not both and not neither', async () => {
+  it('is wrong usage with both a task id and --file, or with neither', async () => {
     expect((await runDarkroom(['task', 'replay'], nothing)).exitCode).toBe(2)
     const both = ['task', 'replay', taskId, '--file', recorded]
     expect((await runDarkroom(both, nothing)).exitCode).toBe(2)

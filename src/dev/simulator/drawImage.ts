@@ -116,8 +116,9 @@ function groundOf({ width, height }: ImageOrder, seed: Buffer): Sharp {
 const charactersMax = 600
 
 /**
- * The prompt and a line about the image, white on a dark ground, as large as fits in the middle of the
- * picture. The font is a package, so that text shows on a machine without fonts.
+ * The prompt and a line about the image, white on a dark ground, as large as fits. An edit writes at the
+ * bottom, so that the text of a generated source stays visible. The font is a package, so that text shows
+ * on a machine without fonts.
  */
 function lettersOf(order: ImageOrder, seed: Buffer): OverlayOptions {
   const { width, height, model } = order
@@ -128,15 +129,16 @@ function lettersOf(order: ImageOrder, seed: Buffer): OverlayOptions {
   return {
     input: {
       text: {
-        text: `<span foreground="white" background="#0a0f1e" bgalpha="55%">${prompt}\n<span size="40%">${about}</span></span>`,
+        text: `<span foreground="white" background="#0a0f1e" bgalpha="80%">${prompt}\n<span size="40%">${about}</span></span>`,
         font: 'DejaVu Sans Bold',
         fontfile: fontFile('ttf/DejaVuSans-Bold.ttf'),
         width: Math.round(width * 0.9),
-        height: Math.round(height * 0.5),
+        height: Math.round(height * 0.45),
         rgba: true,
         wrap: 'word-char',
       },
     },
+    gravity: order.action === 'edit' ? 'south' : 'north',
   }
 }
 

@@ -41,7 +41,7 @@ export type PixelSize = { readonly width: number; readonly height: number }
 
 /** A source image of an edit. */
 export type SourceImage = {
-  /** The type that the bytes have, whatever the request declares. */
+  /** The type of the bytes, which may differ from the declared type. */
   readonly mimeType: string
   readonly sha256: string
   readonly sizeBytes: number

@@ -15,7 +15,9 @@ beforeAll(async () => {
 afterEach(() => simulator.reset())
 afterAll(() => simulator.close())
 
-const sha256 = (value: string | Buffer): string => createHash('sha256').update(value).digest('hex')
+function sha256(value: string | Buffer): string {
+  return createHash('sha256').update(value).digest('hex')
+}
 
 describe('the call log', () => {
   it('describes the request, its key and its images', async () => {

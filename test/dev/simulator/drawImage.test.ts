@@ -25,7 +25,7 @@ function sourceOf(bytes: Buffer, sha256 = 'digest'): SourceImage {
 
 /** The number of (nearly) white pixels in the first lines of the text. */
 async function whitePixels(image: Uint8Array): Promise<number> {
-  const area = { left: 52, top: 260, width: 560, height: 260 }
+  const area = { left: 52, top: 0, width: 560, height: 260 }
   const pixels = await sharp(image).extract(area).greyscale().raw().toBuffer()
   return pixels.filter((value) => value >= 250).length
 }

@@ -15,9 +15,11 @@ async function refused(spec: string, family: 'A' | 'B' = 'B'): Promise<Answer> {
   return family === 'A' ? callA(simulator, bodyA('x')) : callB(simulator, bodyB('x'))
 }
 
-const retryAfter = ({ headers }: Answer): string | null => headers.get('retry-after')
+function retryAfter({ headers }: Answer): string | null {
+  return headers.get('retry-after')
+}
 
-describe('the wait a simulated 429 asks for', () => {
+describe('the wait that a simulated 429 asks for', () => {
   it('is one second by default', async () => {
     expect(retryAfter(await refused('429'))).toBe('1')
   })

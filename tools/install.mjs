@@ -112,7 +112,7 @@ const runNpmCi = async (root, say) => {
   const startedAt = Date.now()
   const seconds = () => Math.round((Date.now() - startedAt) / 1000)
   const ticker = setInterval(() => say(`  still installing, ${seconds()} s`), progressEveryMs)
-  const npm = spawn('npm', ['ci', '--loglevel=error', '--no-audit', '--no-fund'], {
+  const npm = spawn('npm', ['ci', '--include=dev', '--loglevel=error', '--no-audit', '--no-fund'], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
     shell: process.platform === 'win32',

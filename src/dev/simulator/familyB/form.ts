@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { Busboy, type BusboyFileStream } from '@fastify/busboy'
-import { drawnSourcesMax, type SourceImage } from './imageOrder.ts'
-import { sniffImage } from './sniffImage.ts'
+import type { BusboyFileStream } from '@fastify/busboy'
+import { Busboy } from '@fastify/busboy'
+import { defined } from '../../../domain/defined.ts'
+import type { SourceImage } from '../imageOrder.ts'
+import { sniffImage } from '../imageOrder.ts'
 
-/** A file part; `declaredType` is what its headers say, `source.mimeType` what its bytes are. */
+/** A file part. `declaredType` is the type in its headers, `source.mimeType` the type of its bytes. */
 export type FormFile = {
   readonly field: string
   readonly declaredType: string
@@ -19,14 +21,18 @@ export type Form = {
   readonly sha256: string
 }
 
-/** Per image, as the vendor says; parts beyond the vendor's 16 and one mask are read to be refused. */
+/** The vendor's limit per image. */
 const fileBytesMax = 50 * 1024 * 1024
+/** More than the vendor's 16 images and a mask, so that the checks can refuse a request with too many. */
 const filesMax = 40
 const fieldsMax = 60
 const fieldBytesMax = 32 * 1024 * 1024
 
-/** Reads a multipart body as it comes: each file is hashed, only the first few are kept. Null: malformed. */
-export async function readForm(request: IncomingMessage): Promise<Form | null> {
+/**
+ * Reads a multipart body as a stream: each file is hashed, and only the first one is kept. Returns
+ * undefined when the form is malformed. Throws when the client leaves before the end.
+ */
+export async function readForm(request: IncomingMessage): Promise<Form | undefined> {
   const contentType = request.headers['content-type'] ?? ''
   const hash = createHash('sha256')
   let bytes = 0
@@ -36,9 +42,9 @@ export async function readForm(request: IncomingMessage): Promise<Form | null> {
   })
   const parts = await readParts(request, contentType).catch((error: unknown) => {
     if (request.destroyed && !request.complete) throw error
-    return null
+    return undefined
   })
-  return parts === null ? null : { ...parts, bytes, sha256: hash.digest('hex') }
+  return parts === undefined ? undefined : { ...parts, bytes, sha256: hash.digest('hex') }
 }
 
 function readParts(
@@ -64,7 +70,7 @@ function readParts(
     }
     form.on('field', (name, value) => fields.push([name, value]))
     form.on('file', (field, stream, _name, _encoding, type) => {
-      const file = readFile(field, type, stream, files.length < drawnSourcesMax)
+      const file = readFile(field, type, stream, files.length === 0)
       file.catch(fail)
       files.push(file)
     })
@@ -88,15 +94,18 @@ async function readFile(
   const hash = createHash('sha256')
   const kept: Buffer[] = []
   let head = Buffer.alloc(0)
-  let size = 0
+  let sizeBytes = 0
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     hash.update(chunk)
-    size += chunk.length
+    sizeBytes += chunk.length
     if (head.length < 16) head = Buffer.concat([head, chunk]).subarray(0, 16)
     if (keep) kept.push(chunk)
   }
-  const mimeType = sniffImage(head) ?? 'unknown'
-  const bytes = keep ? Buffer.concat(kept) : null
-  const source = { mimeType, sha256: hash.digest('hex'), size, bytes }
+  const source = {
+    mimeType: sniffImage(head) ?? 'unknown',
+    sha256: hash.digest('hex'),
+    sizeBytes,
+    ...defined({ bytes: keep ? Buffer.concat(kept) : undefined }),
+  }
   return { field, declaredType, tooLarge: stream.truncated, source }
 }

@@ -1,8 +1,9 @@
-import { assertNever } from '../../domain/assertNever.ts'
-import { type ErrorFault, isServerFault, type RefusalFault, type ServerFault } from './faults.ts'
-import type { Problem } from './imageOrder.ts'
-import { htmlReply, jsonReply, type Reply } from './reply.ts'
-import { adviseRetry, adviseRetryIfAsked } from './retryAfter.ts'
+import { assertNever } from '../../../domain/assertNever.ts'
+import type { ErrorFault, ForbiddenAbout, RefusalFault, ServerFault } from '../faults.ts'
+import { isServerFault } from '../faults.ts'
+import type { Problem } from '../imageOrder.ts'
+import type { Reply, RetryAdvice } from '../reply.ts'
+import { adviseRetry, adviseRetryIfAsked, htmlReply, jsonReply } from '../reply.ts'
 
 type ErrorParts = {
   readonly status: number
@@ -23,14 +24,18 @@ const badKey: ErrorParts = {
   code: 'invalid_api_key',
 }
 
-export const badKeyReplyB = (): Reply => write(badKey)
+/** The answer to a call without a key. */
+export function badKeyReplyB(): Reply {
+  return write(badKey)
+}
 
+/** The answer to a request that the vendor refuses. */
 export function problemReplyB(problem: Problem): Reply {
   const { status, message, param = null, code = 'invalid_value' } = problem
   return write({ status, message, type: invalidRequest, code, param })
 }
 
-/** Every kind that means "the model refused" in family A reads as moderation here. */
+/** The answer to a request that the safety system refuses, before (`input`) or after (`output`) the model. */
 export function moderationReply(stage: 'input' | 'output'): Reply {
   return write({
     status: 400,
@@ -42,7 +47,7 @@ export function moderationReply(stage: 'input' | 'output'): Reply {
   })
 }
 
-/** The vendor's answer to a fault of the error groups: research/wire.md section 2, Errors. */
+/** The answer to a fault of the error groups. `nowMs` is the base of retry dates. */
 export function errorReplyB(fault: ErrorFault, model: string, nowMs: number): Reply {
   return isServerFault(fault) ? serverErrorReply(fault, nowMs) : refusalReply(fault, model, nowMs)
 }
@@ -116,8 +121,8 @@ function serverErrorReply(fault: ServerFault, nowMs: number): Reply {
   }
 }
 
-/** RetryInfo is family A's; here the same wait goes into the header. */
-function headerForm<Advice extends { form?: string | undefined }>(advice: Advice): Advice {
+/** RetryInfo exists in family A only; family B sends the same wait in the header. */
+function headerForm(advice: RetryAdvice): RetryAdvice {
   return advice.form === 'retry-info' ? { ...advice, form: 'seconds' } : advice
 }
 
@@ -130,7 +135,7 @@ function serverError(status: number, message: string): Reply {
   })
 }
 
-function forbidden(about: 'credential' | 'project' | 'country' | 'html', model: string): Reply {
+function forbidden(about: ForbiddenAbout, model: string): Reply {
   switch (about) {
     case 'credential':
       return badRequest('This API key has been disabled.', 'invalid_api_key', { status: 403 })

@@ -1,15 +1,15 @@
-import type { EncodedImage } from './encodeImages.ts'
-import type { AnswerFault } from './faults.ts'
-import type { OrderB } from './imageOrder.ts'
-import { textTokens } from './textTokens.ts'
+import type { EncodedImage } from '../drawImage.ts'
+import type { AnswerFault } from '../faults.ts'
+import type { OrderB } from '../imageOrder.ts'
+import { textTokens } from '../imageOrder.ts'
 
-type Json = Record<string, unknown>
+type Json = Readonly<Record<string, unknown>>
 
-/** ImagesResponse: research/wire.md section 2, Response. `images` is empty when none was made. */
+/** An ImagesResponse (OpenAI API reference). `images` is empty when the model made none. */
 export function answerB(
   order: OrderB,
   images: readonly EncodedImage[],
-  fault: AnswerFault | null,
+  fault: AnswerFault | undefined,
   imageUrl: string,
   nowMs: number,
 ): Json {
@@ -28,7 +28,7 @@ export function answerB(
   }
 }
 
-/** Output tokens of one image, low, medium, high, by pixels: research/wire.md section 2, Tokens. */
+/** Output tokens of one image by its pixels and quality. */
 const knownTokens: readonly (readonly [number, Readonly<Record<OrderB['quality'], number>>])[] = [
   [1024 * 1024, { low: 196, medium: 1756, high: 7024 }],
   [2048 * 2048, { low: 397, medium: 3568, high: 14_272 }],
@@ -49,7 +49,7 @@ function usageOf(order: OrderB, imageCount: number): Json {
   }
 }
 
-/** Of the known size that is nearest in pixels. */
+/** Any other size takes the tokens of the known size that is nearest in pixels. */
 function imageTokens(order: OrderB): number {
   const distance = (pixels: number): number => Math.abs(pixels - order.width * order.height)
   const nearest = knownTokens.toSorted(([a], [b]) => distance(a) - distance(b))[0]

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { SimulatorCall } from '../../../src/dev/simulator/callLog.ts'
-import { type Simulator, startSimulator } from '../../../src/dev/simulator/startSimulator.ts'
+import type { Simulator } from '../../../src/dev/simulator/startSimulator.ts'
+import { startSimulator } from '../../../src/dev/simulator/startSimulator.ts'
 import { bodyA, bodyB, callA, callB, imagesOf } from './vendorCalls.ts'
 
 let simulator: Simulator
@@ -9,14 +10,14 @@ beforeAll(async () => {
 })
 afterAll(() => simulator.close())
 
-/** Waits for the log entry: the client may learn of a broken connection first. */
+/** Waits until the call ends: the client may notice a broken connection before the simulator does. */
 async function endedCall(prompt: string): Promise<SimulatorCall | undefined> {
   await expect.poll(() => simulator.calls({ prompt })[0]?.finishedAt).toEqual(expect.any(Number))
   return simulator.calls({ prompt })[0]
 }
 
-describe('a simulated fault of delivery', () => {
-  it('resets the connection once the request was read', async () => {
+describe('a fault of the connection', () => {
+  it('resets the connection after the request is read', async () => {
     simulator.script({}, ['reset'])
     await expect(callB(simulator, bodyB('reset me'))).rejects.toMatchObject({
       cause: { code: 'ECONNRESET' },
@@ -25,7 +26,7 @@ describe('a simulated fault of delivery', () => {
     expect(ended).toMatchObject({ status: null, clientAborted: false })
   })
 
-  it('never answers, and notes when the client gives up', async () => {
+  it('never answers; the log says when the client leaves', async () => {
     simulator.script({}, ['hang'])
     const signal = AbortSignal.timeout(150)
     await expect(callB(simulator, bodyB('hang'), { signal })).rejects.toThrow(/timeout/)
@@ -34,14 +35,14 @@ describe('a simulated fault of delivery', () => {
       .toMatchObject({ fault: 'hang', status: null, clientAborted: true })
   })
 
-  it('breaks off in the middle of the body', async () => {
+  it('ends the connection in the middle of the body', async () => {
     simulator.script({}, ['truncated'])
     await expect(callB(simulator, bodyB('cut me'))).rejects.toThrow('terminated')
     const ended = await endedCall('cut me')
     expect(ended).toMatchObject({ status: 200, billed: true, clientAborted: false })
   })
 
-  it('ends a whole answer in the middle of its JSON', async () => {
+  it('cuts the JSON of a complete answer', async () => {
     simulator.script({}, ['truncated how=json'])
     const answer = await callB(simulator, bodyB('x'))
     expect([answer.status, answer.json]).toEqual([200, { $: 'not JSON' }])
@@ -60,7 +61,7 @@ describe('a simulated fault of delivery', () => {
     await expect(response.text()).rejects.toThrow(/timeout/)
   })
 
-  it('drips a good body slowly', async () => {
+  it('sends a correct body slowly', async () => {
     simulator.script({}, ['slow chunks=5 interval=40'])
     const start = performance.now()
     const answer = await callA(simulator, bodyA('x'))
@@ -68,7 +69,7 @@ describe('a simulated fault of delivery', () => {
     expect(imagesOf(answer)).toHaveLength(1)
   })
 
-  it.each(['A', 'B'])('sends an endless image of family %s, still valid JSON', async (family) => {
+  it.each(['A', 'B'])('sends a huge image of family %s in valid JSON', async (family) => {
     simulator.script({}, ['huge bytes=3000000'])
     const answer = await (family === 'A'
       ? callA(simulator, bodyA('huge'))
@@ -78,7 +79,7 @@ describe('a simulated fault of delivery', () => {
     expect(image?.subarray(1, 4).toString()).toBe('PNG')
   })
 
-  it('answers HTML or nothing with status 200', async () => {
+  it('answers HTML or an empty body with status 200', async () => {
     simulator.script({}, ['html', 'empty'])
     const html = await callB(simulator, bodyB('x'))
     expect([html.status, html.headers.get('content-type')]).toEqual([200, 'text/html'])
@@ -86,7 +87,7 @@ describe('a simulated fault of delivery', () => {
     expect([empty.status, empty.text]).toEqual([200, ''])
   })
 
-  it('redirects to a place where it sees who follows', async () => {
+  it('redirects, and counts who follows', async () => {
     simulator.script({}, ['redirect', 'redirect status=307'])
     const found = await callB(simulator, bodyB('x'))
     expect(found.status).toBe(302)

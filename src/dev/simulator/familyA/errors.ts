@@ -1,39 +1,73 @@
-import { assertNever } from '../../domain/assertNever.ts'
-import {
-  errorInfo,
-  type ErrorPartsA,
-  quotaFailure,
-  retryInfo,
-  writeErrorA,
-} from './familyAErrorShape.ts'
-import { type ErrorFault, isServerFault, type RefusalFault, type ServerFault } from './faults.ts'
-import type { Problem } from './imageOrder.ts'
-import { htmlReply, type Reply } from './reply.ts'
-import { adviseRetry, adviseRetryIfAsked } from './retryAfter.ts'
+import { assertNever } from '../../../domain/assertNever.ts'
+import type { ErrorFault, ForbiddenAbout, RefusalFault, ServerFault } from '../faults.ts'
+import { isServerFault } from '../faults.ts'
+import type { Problem } from '../imageOrder.ts'
+import type { Reply } from '../reply.ts'
+import { adviseRetry, adviseRetryIfAsked, htmlReply, jsonReply } from '../reply.ts'
+
+/** An error body, google.rpc.Status as JSON. Absent `name`: the usual status name of the HTTP status. */
+type ErrorParts = {
+  readonly status: number
+  readonly message: string
+  readonly name?: string
+  readonly details?: readonly unknown[]
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** The google.rpc status names by HTTP status. */
+const statusNames: Readonly<Record<number, string>> = {
+  400: 'INVALID_ARGUMENT',
+  401: 'UNAUTHENTICATED',
+  403: 'PERMISSION_DENIED',
+  404: 'NOT_FOUND',
+  409: 'ABORTED',
+  413: 'INVALID_ARGUMENT',
+  429: 'RESOURCE_EXHAUSTED',
+  499: 'CANCELLED',
+  500: 'INTERNAL',
+  501: 'UNIMPLEMENTED',
+  503: 'UNAVAILABLE',
+  504: 'DEADLINE_EXCEEDED',
+}
+
+function write(parts: ErrorParts, inArray = false): Reply {
+  const { status, message, details = [] } = parts
+  const error = {
+    code: status,
+    message,
+    status: parts.name ?? statusNames[status] ?? 'UNKNOWN',
+    ...(details.length > 0 ? { details } : {}),
+  }
+  return jsonReply(status, inArray ? [{ error }] : { error }, parts.headers)
+}
 
 const quotaMessage = 'You exceeded your current quota, please check your plan and billing details.'
 
-const badKey: ErrorPartsA = {
+const badKey: ErrorParts = {
   status: 400,
   message: 'API key not valid. Please pass a valid API key.',
   details: [errorInfo('API_KEY_INVALID')],
 }
 
-export const badKeyReplyA = (): Reply => writeErrorA(badKey, false)
-
-export function problemReplyA(problem: Problem): Reply {
-  return writeErrorA({ status: problem.status, message: problem.message }, false)
+/** The answer to a call without a key. */
+export function badKeyReplyA(): Reply {
+  return write(badKey)
 }
 
-/** The vendor's answer to a fault of the error groups; `nowMs` dates Retry-After. */
+/** The answer to a request that the vendor refuses. */
+export function problemReplyA({ status, message }: Problem): Reply {
+  return write({ status, message })
+}
+
+/** The answer to a fault of the error groups. `nowMs` is the base of retry dates. */
 export function errorReplyA(fault: ErrorFault, model: string, nowMs: number): Reply {
   const parts = isServerFault(fault)
     ? describeServerError(fault, nowMs)
     : describeRefusal(fault, model, nowMs)
-  return 'body' in parts ? parts : writeErrorA(parts, fault.array ?? false)
+  return 'body' in parts ? parts : write(parts, fault.array)
 }
 
-function describeRefusal(fault: RefusalFault, model: string, nowMs: number): ErrorPartsA | Reply {
+function describeRefusal(fault: RefusalFault, model: string, nowMs: number): ErrorParts | Reply {
   switch (fault.kind) {
     case '429': {
       const { headers, retryDelay } = adviseRetry(fault, nowMs)
@@ -70,7 +104,7 @@ function describeRefusal(fault: RefusalFault, model: string, nowMs: number): Err
   }
 }
 
-function describeServerError(fault: ServerFault, nowMs: number): ErrorPartsA | Reply {
+function describeServerError(fault: ServerFault, nowMs: number): ErrorParts | Reply {
   switch (fault.kind) {
     case '500':
       return { status: 500, message: 'An internal error has occurred. Please retry.' }
@@ -94,7 +128,7 @@ function describeServerError(fault: ServerFault, nowMs: number): ErrorPartsA | R
   }
 }
 
-function billing(status: 400 | 403 | 429): ErrorPartsA {
+function billing(status: 400 | 403 | 429): ErrorParts {
   switch (status) {
     case 400:
       return {
@@ -115,7 +149,7 @@ function billing(status: 400 | 403 | 429): ErrorPartsA {
   }
 }
 
-function forbidden(about: 'credential' | 'project' | 'country' | 'html'): ErrorPartsA | Reply {
+function forbidden(about: ForbiddenAbout): ErrorParts | Reply {
   switch (about) {
     case 'credential':
       return {
@@ -140,4 +174,32 @@ function forbidden(about: 'credential' | 'project' | 'country' | 'html'): ErrorP
     default:
       return assertNever(about)
   }
+}
+
+function typeUrl(name: string): string {
+  return `type.googleapis.com/google.rpc.${name}`
+}
+
+function errorInfo(reason: string): unknown {
+  return {
+    '@type': typeUrl('ErrorInfo'),
+    reason,
+    domain: 'googleapis.com',
+    metadata: { service: 'generativelanguage.googleapis.com' },
+  }
+}
+
+function quotaFailure(quotaId: string): readonly unknown[] {
+  const quotaMetric = 'generativelanguage.googleapis.com/generate_content_requests_per_model'
+  const violations = [{ quotaMetric, quotaId, quotaValue: '10' }]
+  const description = 'Learn more about Gemini API quotas'
+  const url = 'https://ai.google.dev/gemini-api/docs/rate-limits'
+  return [
+    { '@type': typeUrl('QuotaFailure'), violations },
+    { '@type': typeUrl('Help'), links: [{ description, url }] },
+  ]
+}
+
+function retryInfo(retryDelay: string | undefined): readonly unknown[] {
+  return retryDelay === undefined ? [] : [{ '@type': typeUrl('RetryInfo'), retryDelay }]
 }

@@ -1,5 +1,5 @@
 /** A lock that was taken. */
-export type HeldLock = { release: () => void }
+export type HeldLock = { readonly release: () => void }
 
 /** Takes the lock at once, or says which process has it. A holder that died holds nothing. */
 export function tryLock(path: string): HeldLock | { heldBy: number }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Client, Pool } from 'pg'
-import { withPostgres } from '../../src/dev/stack/postgresClient.ts'
+import { withPostgres } from '../../src/dev/stack/postgres/postgresClient.ts'
 import { createPool } from '../../src/store/createPool.ts'
 import { migrate } from '../../src/store/migrate.ts'
 import { embeddedStack } from './embeddedStack.ts'

@@ -86,7 +86,7 @@ async function keptOrFree(
   const address = wish.host?.address ?? loopbackHost
   const isKeptFree =
     kept !== undefined && !taken.has(kept) && (await listenFault(kept, address)) === undefined
-  return isKeptFree ? kept : freePort(taken.union(reserved), address)
+  return isKeptFree ? kept : freePort(new Set([...taken, ...reserved]), address)
 }
 
 /** Returns a port of `host` that no process listens on and that is not in `taken`. */

@@ -2,7 +2,7 @@
 export type HeldLock = { readonly release: () => void }
 
 /**
- * Takes the lock, or returns the id of the process that holds it (0 when that process cannot be told). A lock
+ * Takes the lock, or returns the id of the process that holds it (0 when the holder is unknown). A lock
  * whose holder has ended is free.
  */
 export function tryLock(path: string): HeldLock | { readonly heldBy: number }

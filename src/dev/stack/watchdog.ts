@@ -1,6 +1,6 @@
 // node watchdog.ts DATA_DIR OWNER_PID OWNER_START [remove]
 //
-// Runs beside the process that started the stack (the owner) and ends the parts when the owner is killed.
+// Runs next to the process that started the stack (the owner) and ends the parts when the owner is killed.
 // Its standard input is a pipe that the system closes when the owner ends.
 import { spawn } from 'node:child_process'
 import { rm } from 'node:fs/promises'

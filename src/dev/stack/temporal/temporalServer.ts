@@ -163,7 +163,7 @@ async function awaitTemporal(address: string, isOver: () => boolean): Promise<st
 
 /**
  * The frontend answers before the services behind it do. So this asks for a run that does not exist, which
- * the history service looks up, and for a task queue that nobody polls, which the matching service describes.
+ * the history service looks up, and for an unused task queue, which the matching service describes.
  */
 async function askEveryService(address: string): Promise<void> {
   const connection = await Connection.connect({ address, connectTimeout: callTimeoutMs })

@@ -1,39 +1,43 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
-import { choosePorts } from './stack/choosePorts.ts'
-import { isStartFailure } from './stack/startFailure.ts'
+import { choosePorts } from './stack/ports.ts'
+import { StartError } from './stack/startError.ts'
 
-export type OwnPorts = {
+/** The ports of the API, the worker and the simulator. */
+export type ServicePorts = {
   readonly api: number
   readonly internal: number
   readonly workerInternal: number
+  /** 0 without a simulator. */
   readonly simulator: number
 }
 
-/** Processes of a start that was just killed are gone within moments. */
+/** The processes of a start that was just killed release their ports within three seconds. */
 const triesMax = 10
 const pauseMs = 300
 
-/** The ports of our own processes, settled and found free before anything is started. */
-export async function ownPorts(config: Config, withSimulator: boolean): Promise<OwnPorts> {
+/**
+ * Chooses the ports of the service's own processes before any process starts. Throws `StartError` naming
+ * the variable of a port in use, or of a host that is no address of this machine.
+ */
+export async function chooseServicePorts(
+  config: Config,
+  withSimulator: boolean,
+): Promise<ServicePorts> {
   const host = { address: config.host, variable: 'HOST' }
   const internalHost = { address: config.internalHost, variable: 'INTERNAL_HOST' }
+  const { internalPort, workerInternalPort, simulatorPort } = config
   const wishes = [
     { name: 'api', port: config.port, variable: 'PORT', host },
-    {
-      name: 'internal',
-      port: config.internalPort,
-      variable: 'INTERNAL_PORT',
-      host: internalHost,
-    },
+    { name: 'internal', port: internalPort, variable: 'INTERNAL_PORT', host: internalHost },
     {
       name: 'workerInternal',
-      port: config.workerInternalPort,
+      port: workerInternalPort,
       variable: 'WORKER_INTERNAL_PORT',
       host: internalHost,
     },
     ...(withSimulator
-      ? [{ name: 'simulator', port: config.simulatorPort, variable: 'SIMULATOR_PORT' } as const]
+      ? [{ name: 'simulator', port: simulatorPort, variable: 'SIMULATOR_PORT' } as const]
       : []),
   ] as const
   for (let tries = 1; ; tries += 1) {
@@ -46,7 +50,7 @@ export async function ownPorts(config: Config, withSimulator: boolean): Promise<
         simulator: withSimulator ? port('simulator') : 0,
       }
     } catch (error) {
-      if (tries >= triesMax || !isStartFailure(error)) throw error
+      if (tries >= triesMax || !(error instanceof StartError)) throw error
       await sleep(pauseMs)
     }
   }

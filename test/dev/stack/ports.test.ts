@@ -1,11 +1,10 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
-import { choosePorts } from '../../../src/dev/stack/choosePorts.ts'
-import { freePort } from '../../../src/dev/stack/freePort.ts'
+import { choosePorts, freePort } from '../../../src/dev/stack/ports.ts'
 import { tempFolder } from '../../support/tempFolder.ts'
 
-const occupy = async (port: number): Promise<void> => {
+async function occupy(port: number): Promise<void> {
   const server = createServer().listen(port, '127.0.0.1')
   await once(server, 'listening')
   onTestFinished(() => void server.close())
@@ -32,7 +31,7 @@ it('chooses the same free ports again at the next start', async () => {
   expect(first('one')).not.toBe(first('two'))
 })
 
-it('chooses another port when the chosen one was taken in the meantime', async () => {
+it('chooses another port when another program now uses the kept one', async () => {
   const folder = tempFolder()
   const wishes = [{ name: 'one', port: 0 }] as const
   const first = await choosePorts(folder, wishes)

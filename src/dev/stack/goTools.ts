@@ -4,44 +4,50 @@ import { mkdir, rename, rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { waitForLock } from '../../../tools/fileLock.mjs'
-import type { Environment } from './environment.ts'
+import type { Environment } from '../../config/configError.ts'
 import { runCommand } from './runCommand.ts'
-import type { Say } from './say.ts'
+import type { Say } from './startError.ts'
 
-/** One program: the name of its binary, the Go package it is built from, and build tags. */
-export type GoTool = { name: string; goPackage: string; tags?: readonly string[] }
+/** One program: the name of its binary, the Go package to build, and build tags. */
+export type GoTool = {
+  readonly name: string
+  readonly goPackage: string
+  readonly tags?: readonly string[]
+}
 
 /** A pinned Go module and the programs to build from it. */
 export type GoTools = {
-  /** Shown to people and used for the cache's name, such as `temporal`. */
-  title: string
-  /** Folder of its go.mod and go.sum. */
-  moduleDir: string
-  tools: readonly GoTool[]
+  /** Part of the messages and of the folder name in the cache, such as `temporal`. */
+  readonly title: string
+  /** The folder of go.mod and go.sum. */
+  readonly moduleDir: string
+  readonly tools: readonly GoTool[]
 }
 
-/** Binaries that are there (in `binDir`), or why they are not. */
+/** The folder of the binaries and the key of their version, or why there are no binaries. */
 export type GoBuild =
-  | { kind: 'built'; binDir: string; key: string }
-  | { kind: 'failed'; why: string }
+  | { readonly kind: 'built'; readonly binDir: string; readonly key: string }
+  | { readonly kind: 'failed'; readonly why: string }
 
 const buildTimeoutMs = 30 * 60_000
-const progressEveryMs = 20_000
+const progressIntervalMs = 20_000
 const versionTimeoutMs = 10_000
+const errorLinesMax = 5
 
-/** Where programs are kept between checkouts: $XDG_CACHE_HOME/darkroom, or ~/.cache/darkroom. */
-export const userCacheDir = (env: Environment): string =>
-  join(env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache'), 'darkroom')
+/** The cache that all checkouts of one user share: $XDG_CACHE_HOME/darkroom, or ~/.cache/darkroom. */
+export function userCacheDir(env: Environment): string {
+  return join(env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache'), 'darkroom')
+}
 
 /**
- * Builds the programs once into the user's cache, under a name made of the pinned versions and the
- * platform; afterwards they are there at once. Two builders at a time are safe: one builds, the other
- * waits, and the folder appears only when it is whole.
+ * Builds the programs into the user's cache, or finds them there. The folder's name contains a hash of
+ * the pinned versions and the platform. When two processes build at the same time, the second one waits
+ * for the first. The folder gets its name only when all programs are in it.
  */
-export const buildGoTools = async (
+export async function buildGoTools(
   { title, moduleDir, tools }: GoTools,
-  { env, say }: { env: Environment; say: Say },
-): Promise<GoBuild> => {
+  { env, say }: { readonly env: Environment; readonly say: Say },
+): Promise<GoBuild> {
   const key = moduleKey(moduleDir, tools)
   const binDir = join(userCacheDir(env), `${title}-${key}`)
   if (existsSync(binDir)) return { kind: 'built', binDir, key }
@@ -52,7 +58,7 @@ export const buildGoTools = async (
     timeoutMs: buildTimeoutMs,
     onWait: (pid) => say(`Waiting for process ${pid}, which is building ${title}…`),
   })
-  // Of this process alone: the compiler of a start that was killed may still be writing into its own.
+  // The name contains the process id, because the compiler of a killed start may still write to its draft.
   const draft = `${binDir}.building-${process.pid}`
   try {
     if (existsSync(binDir)) return { kind: 'built', binDir, key }
@@ -71,7 +77,7 @@ export const buildGoTools = async (
   }
 }
 
-const removeDrafts = async (binDir: string): Promise<void> => {
+async function removeDrafts(binDir: string): Promise<void> {
   const parent = dirname(binDir)
   const drafts = readdirSync(parent).filter((name) =>
     name.startsWith(`${basename(binDir)}.building`),
@@ -79,32 +85,43 @@ const removeDrafts = async (binDir: string): Promise<void> => {
   await Promise.all(drafts.map((name) => rm(join(parent, name), { recursive: true, force: true })))
 }
 
-const moduleKey = (moduleDir: string, tools: readonly GoTool[]): string => {
+function moduleKey(moduleDir: string, tools: readonly GoTool[]): string {
   const hash = createHash('sha256')
   for (const file of ['go.mod', 'go.sum']) hash.update(readFileSync(join(moduleDir, file)))
   hash.update(JSON.stringify(tools)).update(`${process.platform}-${process.arch}`)
   return hash.digest('hex').slice(0, 16)
 }
 
-const build = async (
+/** Builds one program into the draft folder. Returns why the build failed, or `undefined`. */
+async function build(
   { name, goPackage, tags = [] }: GoTool,
-  { moduleDir, draft, env, say }: { moduleDir: string; draft: string; env: Environment; say: Say },
-): Promise<string | undefined> => {
-  const startedAt = Date.now()
-  const seconds = (): number => Math.round((Date.now() - startedAt) / 1000)
-  const ticker = setInterval(() => say(`  still building ${name}, ${seconds()} s`), progressEveryMs)
+  options: {
+    readonly moduleDir: string
+    readonly draft: string
+    readonly env: Environment
+    readonly say: Say
+  },
+): Promise<string | undefined> {
+  const { moduleDir, draft, env, say } = options
+  const startedAtMs = Date.now()
+  const seconds = () => Math.round((Date.now() - startedAtMs) / 1000)
+  const progress = setInterval(
+    () => say(`  still building ${name}, ${seconds()} s`),
+    progressIntervalMs,
+  )
   const flags = ['-mod=readonly', '-buildvcs=false', '-trimpath', '-ldflags', '-s -w']
   if (tags.length > 0) flags.push('-tags', tags.join(','))
   const built = await runCommand('go', ['build', ...flags, '-o', join(draft, name), goPackage], {
-    // Flags and workspaces of the machine do not concern the pinned module; a Go that is too old
-    // fetches the one that go.mod names.
+    // Flags and workspaces of this machine must not change the pinned build. GOTOOLCHAIN=auto makes a Go
+    // that is too old download the version that go.mod names.
     env: { ...env, CGO_ENABLED: '0', GOFLAGS: '', GOWORK: 'off', GOTOOLCHAIN: 'auto' },
     cwd: moduleDir,
     timeoutMs: buildTimeoutMs,
-  }).finally(() => clearInterval(ticker))
-  if (!built.ok) return `go build ${goPackage} failed (${built.end}): ${lastLines(built.output)}`
+  }).finally(() => clearInterval(progress))
+  if (!built.ok) {
+    const lines = built.output.split('\n').slice(-errorLinesMax).join('\n')
+    return `go build ${goPackage} failed (${built.end}): ${lines}`
+  }
   say(`  ${name} built in ${seconds()} s`)
   return undefined
 }
-
-const lastLines = (output: string): string => output.split('\n').slice(-5).join('\n')

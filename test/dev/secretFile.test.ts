@@ -2,12 +2,11 @@ import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { readSecrets } from '../../src/config/secrets.ts'
-import { embeddedSecret } from '../../src/dev/embeddedSecrets.ts'
-import { postgresPassword } from '../../src/dev/stack/postgresPassword.ts'
+import { embeddedSecret } from '../../src/dev/secretFile.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
 describe('an embedded secret', () => {
-  it("is made once, and is the owner's alone", async () => {
+  it('is generated once, and only its owner can read it', async () => {
     const dataDir = tempFolder()
     const made = await embeddedSecret(dataDir, 'key-pepper')
     expect(readSecrets('KEY_PEPPER', made)).toHaveLength(1)
@@ -15,7 +14,7 @@ describe('an embedded secret', () => {
     expect(statSync(join(dataDir, 'key-pepper')).mode & 0o777).toBe(0o600)
   })
 
-  it('is made where a crash has left an empty file or half of one beside', async () => {
+  it('is generated when a crash has left an empty file and half a draft', async () => {
     const dataDir = tempFolder()
     const path = join(dataDir, 'key-pepper')
     writeFileSync(path, '', { mode: 0o644 })
@@ -31,22 +30,5 @@ describe('an embedded secret', () => {
     const dataDir = tempFolder()
     mkdirSync(join(dataDir, 'key-pepper'))
     await expect(embeddedSecret(dataDir, 'key-pepper')).rejects.toThrow('EISDIR')
-  })
-})
-
-describe('the password of the embedded PostgreSQL', () => {
-  it('is made where a crash has left an empty file', async () => {
-    const dataDir = tempFolder()
-    writeFileSync(join(dataDir, 'postgres-password'), '')
-    const made = await postgresPassword(dataDir, join(dataDir, 'postgres'))
-    expect(made).toMatch(/^[0-9a-f]{48}$/)
-    expect(await postgresPassword(dataDir, join(dataDir, 'postgres'))).toBe(made)
-  })
-
-  it('is asked for when it is empty and there is data under it', async () => {
-    const dataDir = tempFolder()
-    writeFileSync(join(dataDir, 'postgres-password'), '')
-    writeFileSync(join(dataDir, 'PG_VERSION'), '18')
-    await expect(postgresPassword(dataDir, dataDir)).rejects.toThrow('is missing or empty')
   })
 })

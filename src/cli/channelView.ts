@@ -10,7 +10,7 @@ export function channelJson(channel: ChannelStatus) {
     paused_at: isoOrNull(channel.pausedAtMs),
     pause_reason: channel.pauseReason ?? null,
     in_flight: channel.inFlight,
-    cooldowns: channel.cooldowns.map(({ model, untilMs }) => ({ model, until: iso(untilMs) })),
+    cooldowns: channel.cooldowns.map(({ model, untilAtMs }) => ({ model, until: iso(untilAtMs) })),
   }
 }
 
@@ -22,8 +22,9 @@ export function channelTable(channels: readonly ChannelStatus[]): string {
       name,
       pausedAtMs === undefined ? 'active' : `paused ${shortTime(pausedAtMs)}`,
       inFlight,
-      cooldowns.map(({ model, untilMs }) => `${model} until ${shortTime(untilMs)}`).join(', ') ||
-        undefined,
+      cooldowns
+        .map(({ model, untilAtMs }) => `${model} until ${shortTime(untilAtMs)}`)
+        .join(', ') || undefined,
       pauseReason,
     ]),
     'No channels yet: a worker makes them known when it starts.',

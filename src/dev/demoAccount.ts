@@ -2,10 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import type { Pool } from 'pg'
 import { newAccountId } from '../domain/account.ts'
-import { createAccountStore } from '../store/accounts/accountStore.ts'
-import { createTaskStore } from '../store/taskStore.ts'
 import { createAuthenticate, createIssueKey } from '../tasks/apiKeys.ts'
 import type { Pepper } from '../tasks/apiKeys.ts'
+import { createAccountStore, createTaskStore } from '../wiring/stores.ts'
 import { readSecretFile, writeSecretFile } from './stack/secretFile.ts'
 
 const demoCredits = 1_000_000

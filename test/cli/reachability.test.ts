@@ -9,7 +9,7 @@ import { runDarkroom } from '../support/cli.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { createTestDatabase } from '../support/database.ts'
 
-const migrations = readdirSync(new URL('../../src/store/migrations', import.meta.url)).toSorted()
+const migrations = readdirSync(new URL('../../src/store/schema/migrations', import.meta.url)).toSorted()
 
 let database: TestDatabase
 let dataDir: string

@@ -20,7 +20,7 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   await database.pool.query(`update channel set paused_at = null`)
-  await database.pool.query(`delete from attempt; delete from cooldown; delete from place_line`)
+  await database.pool.query(`delete from attempt; delete from cooldown; delete from place_queue`)
   taskId = (await insertTask(database.pool)).taskId
 })
 
@@ -76,7 +76,7 @@ describe('the short way to the first call', () => {
     ],
     [
       'somebody stands in line',
-      `insert into place_line (channel, task_id, account_id, sync, present_until)
+      `insert into place_queue (channel, task_id, account_id, sync, present_until)
        values ('b-main', 'another', 'acct', false, now() + interval '1 minute')`,
     ],
   ])('writes nothing when %s while it waits for its turn', async (_what, change) => {

@@ -103,7 +103,7 @@ describe('the end of a task', () => {
     const { taskId } = await insertTask(database.pool)
     const answerId = await opened(taskId)
     await attempts.beginAttempt({ taskId, checked: 1 })
-    expect(await attempts.answersOf(taskId)).toEqual([answerId])
+    expect(await attempts.answerIdsOf(taskId)).toEqual([answerId])
     expect(await attempts.settleTask({ meta: metaOf(taskId), answerId })).toBe(true)
     expect(await ends(taskId)).toEqual(['settle'])
   })

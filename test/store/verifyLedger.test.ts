@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { createAccountStore } from '../../src/store/accounts/accountStore.ts'
+import { createAccountStore } from '../../src/wiring/stores.ts'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
 import { createTestAccept, createTestCaller, generateRequest } from '../support/acceptance.ts'
 import { createTestAttempts } from '../support/attemptStore.ts'

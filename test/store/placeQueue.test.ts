@@ -14,7 +14,7 @@ beforeAll(async () => {
   attempts = await createTestAttempts(database.pool, [testChannel({ concurrencyMax: places })])
   return () => database.drop()
 })
-beforeEach(() => database.pool.query('truncate place_line, attempt'))
+beforeEach(() => database.pool.query('truncate place_queue, attempt'))
 
 async function taskOf(accountId: string, route?: Route): Promise<string> {
   const given = { accountId, ...(route === undefined ? {} : { route }) }
@@ -43,7 +43,7 @@ async function free(taskId = ''): Promise<void> {
 }
 
 const standing = async () =>
-  (await database.pool.query('select task_id as "taskId" from place_line order by since')).rows
+  (await database.pool.query('select task_id as "taskId" from place_queue order by since')).rows
 
 describe('the line before a channel whose places are taken', () => {
   it('is kept: a free place goes to who came first, not to who asks first', async () => {
@@ -85,7 +85,7 @@ describe('the line before a channel whose places are taken', () => {
     await free(one)
     expect(await ask(next)).toBe('channel_full')
     await database.pool.query(
-      `update place_line set present_until = now() - interval '2 minutes' where task_id = $1`,
+      `update place_queue set present_until = now() - interval '2 minutes' where task_id = $1`,
       [gone],
     )
     const last = await taskOf('acct_gone')

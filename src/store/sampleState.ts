@@ -18,9 +18,9 @@ export async function sampleState(pool: Pool): Promise<Sample> {
 }
 
 /**
- * The table `task` holds every record for days, so no part of this statement scans it: live tasks are found by
- * their partial index, ended tasks are counted in indexes alone. A succeeded task counts until its image
- * expires.
+ * The table `task` holds every record for days, so no part of this statement scans it: live tasks are
+ * found by their partial index, ended tasks are counted in indexes alone. A succeeded task counts until
+ * its image expires.
  */
 export const sampleSql = `
   with live as materialized (

@@ -12,7 +12,10 @@ import type { TaskView } from '../domain/task.ts'
 import { createCliDatabase } from './cliDatabase.ts'
 import { cancelWorkflowOf, fetchHistoryOf, migrateTemporal } from './cliTemporal.ts'
 
-/** Runs one command of the operator and returns its exit code. Opens only the parts that the command uses. */
+/**
+ * Runs one command of the operator and returns its exit code. Opens only the parts that the command
+ * uses.
+ */
 export async function operate(args: readonly string[], streams: CliStreams): Promise<number> {
   const environment = lazily(async () => {
     const { inheritedEnvironment } = await import('../config.ts')
@@ -37,8 +40,8 @@ type Settings = {
 }
 
 /**
- * The parts of all commands. Each part imports its libraries when a command first uses it, because a command
- * should answer well under a second.
+ * The parts of all commands. Each part imports its libraries when a command first uses it, because a
+ * command should answer well under a second.
  */
 function createParts(
   { environment, config }: Settings,
@@ -94,7 +97,10 @@ function createParts(
   }
 }
 
-/** Needs PUBLIC_URL: its default is made from HOST and PORT, which may differ between this process and the API. */
+/**
+ * Needs PUBLIC_URL: its default is made from HOST and PORT, which may differ between this process and
+ * the API.
+ */
 async function assetUrlBy(
   environment: Environment,
   { signingKeys, publicUrl }: Config,
@@ -115,7 +121,9 @@ async function cancelTaskBy(config: Config, pool: Pool): Promise<CancelTask> {
   }
 }
 
-/** Price and time limits as the API sets them, from the operator's file, which must be readable here. */
+/**
+ * Price and time limits as the API sets them, from the operator's file, which must be readable here.
+ */
 async function retryTerms(config: Config) {
   const { required } = await import('../config.ts')
   const { priceList } = await import('../domain/prices.ts')

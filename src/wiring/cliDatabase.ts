@@ -11,8 +11,8 @@ const connectionsMax = 4
 const ledgerTimeoutMs = 600_000
 
 /**
- * PostgreSQL for one command. Connects when a pool is first used. Throws `Refusal` when PostgreSQL cannot be
- * reached or its schema is older than this checkout.
+ * PostgreSQL for one command. Connects when a pool is first used. Throws `Refusal` when PostgreSQL
+ * cannot be reached or its schema is older than this checkout.
  */
 export function createCliDatabase(config: () => Promise<Config>) {
   const open: Pool[] = []

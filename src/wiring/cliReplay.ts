@@ -7,8 +7,9 @@ import { workflowBundle } from '../temporal/worker/workflowBundle.ts'
 const exitDelayMs = 500
 
 /**
- * Replays histories against the workflow code of this checkout. A file of its own because it imports Temporal's
- * worker SDK (65 MiB), which no other command may load. Bundling the workflow code takes a second or two.
+ * Replays histories against the workflow code of this checkout. A file of its own because it imports
+ * Temporal's worker SDK (65 MiB), which no other command may load. Bundling the workflow code takes a
+ * second or two.
  */
 export function openReplay(): ReplayTask {
   return async (events) => {

@@ -7,8 +7,8 @@ import type { Temporal } from '../temporal/connect.ts'
 const reachTimeoutMs = 2_000
 
 /**
- * Creates the namespace and the search attributes, or updates them. Returns `undefined` without TEMPORAL_ADDRESS.
- * Throws `Refusal` when Temporal cannot be reached or refuses.
+ * Creates the namespace and the search attributes, or updates them. Returns `undefined` without
+ * TEMPORAL_ADDRESS. Throws `Refusal` when Temporal cannot be reached or refuses.
  */
 export async function migrateTemporal(config: Config): Promise<MigrateReport['temporal']> {
   const address = config.temporalAddress
@@ -29,8 +29,8 @@ export async function migrateTemporal(config: Config): Promise<MigrateReport['te
 }
 
 /**
- * Cancels the workflow of a task that is cancelled in PostgreSQL already. Without TEMPORAL_ADDRESS nothing is
- * done: the workflow finds out by itself a little later.
+ * Cancels the workflow of a task that is cancelled in PostgreSQL already. Without TEMPORAL_ADDRESS
+ * nothing is done: the workflow finds out by itself a little later.
  */
 export async function cancelWorkflowOf(config: Config, taskId: string): Promise<void> {
   if (config.temporalAddress === undefined) return
@@ -43,7 +43,10 @@ export async function cancelWorkflowOf(config: Config, taskId: string): Promise<
   }
 }
 
-/** Reads the histories of tasks. Throws `Refusal`, naming TEMPORAL_ADDRESS, when Temporal cannot be reached. */
+/**
+ * Reads the histories of tasks. Throws `Refusal`, naming TEMPORAL_ADDRESS, when Temporal cannot be
+ * reached.
+ */
 export async function fetchHistoryOf(config: Config): Promise<FetchHistory> {
   const { required } = await import('../config.ts')
   const address = required(config.temporalAddress, 'TEMPORAL_ADDRESS')

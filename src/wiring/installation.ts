@@ -16,7 +16,10 @@ import { requireSchema } from '../store/schema/migrate.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { makeProcessTempFolder } from './processTempFolder.ts'
 
-/** What API and worker share: the operator's file, the database and the blob store, checked against each other. */
+/**
+ * What API and worker share: the operator's file, the database and the blob store, checked against each
+ * other.
+ */
 export type Installation = {
   readonly operation: Operation & { readonly priceList: readonly Price[] }
   readonly databaseUrl: string
@@ -37,9 +40,10 @@ type InstallationOptions = {
 }
 
 /**
- * Opens the shared parts of one process. Throws, naming the variable, when a variable is missing, when a request
- * that clients may send has no price, when the schema is older than this code, and when the blob store belongs
- * to another database: two processes with different stores would not find each other's images.
+ * Opens the shared parts of one process. Throws, naming the variable, when a variable is missing, when
+ * a request that clients may send has no price, when the schema is older than this code, and when the
+ * blob store belongs to another database: two processes with different stores would not find each
+ * other's images.
  */
 export async function openInstallation(
   config: Config,
@@ -88,7 +92,10 @@ async function reached(databaseUrl: string, ask: () => Promise<void>): Promise<v
   })
 }
 
-/** The operator's file with all prices. Throws `ConfigError` when a request that clients may send has no price. */
+/**
+ * The operator's file with all prices. Throws `ConfigError` when a request that clients may send has no
+ * price.
+ */
 export function pricedOperation(
   config: Config,
   options: Pick<InstallationOptions, 'withKeys'>,
@@ -105,7 +112,10 @@ export function pricedOperation(
   return { ...operation, priceList: prices }
 }
 
-/** For `catch`: throws the failure again, and begins its message with `what`, which names the variable to check. */
+/**
+ * For `catch`: throws the failure again, and begins its message with `what`, which names the variable
+ * to check.
+ */
 export function explaining(what: string): (error: unknown) => never {
   return (error) => {
     const reason =

@@ -7,7 +7,10 @@ import type { Metrics, MetricsSources } from '../telemetry/metrics.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 
-/** Writes the access log and the metrics of every request, and a span for requests that created or replayed a task. */
+/**
+ * Writes the access log and the metrics of every request, and a span for requests that created or
+ * replayed a task.
+ */
 export function observeRequests(parts: {
   readonly log: Pick<Logger, 'info' | 'debug'>
   readonly metrics: Pick<Metrics, 'request'>

@@ -8,14 +8,16 @@ type ProcessTempFolder = {
   readonly remove: () => Promise<void>
 }
 
-/** Contains the host's name, because containers that share a folder cannot see each other's processes. */
+/**
+ * Contains the host's name, because containers that share a folder cannot see each other's processes.
+ */
 const prefix = `darkroom-${hostname()}-`
 const restShape = /^(\d+)-\w{6}$/
 
 /**
- * Makes a folder in `parent` that only this process's user can enter (mode 0700). Its name is random: every user
- * of the machine may write to `parent`, and could create a folder with a fixed name first, and read or replace
- * files in it. Also deletes the folders of processes that were killed.
+ * Makes a folder in `parent` that only this process's user can enter (mode 0700). Its name is random:
+ * every user of the machine may write to `parent`, and could create a folder with a fixed name first,
+ * and read or replace files in it. Also deletes the folders of processes that were killed.
  */
 export async function makeProcessTempFolder(parent: string): Promise<ProcessTempFolder> {
   await deleteFoldersOfDead(parent)

@@ -9,7 +9,10 @@ import { createAttributesKnown } from '../temporal/namespace.ts'
 
 /** Several load balancers probe every second or so. They share one look at the parts. */
 const lookCachedMs = 1_000
-/** A part that does not answer in this time counts as unavailable, because probes time out after seconds. */
+/**
+ * A part that does not answer in this time counts as unavailable, because probes time out after
+ * seconds.
+ */
 const partTimeoutMs = 1_500
 
 export type ReadinessDeps = {
@@ -19,11 +22,12 @@ export type ReadinessDeps = {
 }
 
 /**
- * The state of the parts of one process, for `/readyz`. Ready needs PostgreSQL with the schema of this code, and
- * the blob store that belongs to it.
+ * The state of the parts of one process, for `/readyz`. Ready needs PostgreSQL with the schema of this
+ * code, and the blob store that belongs to it.
  *
- * Temporal is reported but may be unavailable: tasks accepted meanwhile start later. Missing search attributes
- * make the process not ready: `migrate` was forgotten, and Temporal refuses every start until it runs.
+ * Temporal is reported but may be unavailable: tasks accepted meanwhile start later. Missing search
+ * attributes make the process not ready: `migrate` was forgotten, and Temporal refuses every start
+ * until it runs.
  */
 export function createReadiness(deps: ReadinessDeps): () => Promise<Readiness> {
   const attributesKnown = createAttributesKnown(deps.temporal)
@@ -97,7 +101,9 @@ async function attributesPart(known: () => Promise<boolean>): Promise<string> {
   }
 }
 
-/** The name of the gRPC status in lower case: `unavailable`, `deadline_exceeded`, `permission_denied`. */
+/**
+ * The name of the gRPC status in lower case: `unavailable`, `deadline_exceeded`, `permission_denied`.
+ */
 function statusOf(error: unknown): string {
   try {
     return grpcReason(error).toLowerCase()
@@ -106,7 +112,10 @@ function statusOf(error: unknown): string {
   }
 }
 
-/** Rejects when `ask` has not answered after `partTimeoutMs`. `ask` itself goes on, and its result is ignored. */
+/**
+ * Rejects when `ask` has not answered after `partTimeoutMs`. `ask` itself goes on, and its result is
+ * ignored.
+ */
 async function askInTime<Value>(ask: () => Promise<Value>): Promise<Value> {
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(() => late.reject(new Error('no answer in time')), partTimeoutMs)

@@ -19,7 +19,10 @@ import { createReconcileStore } from './stores.ts'
 
 const startTimeoutMs = 5_000
 
-/** The reconciler of one worker process, with all its steps. Of all workers, the one with the lock runs them. */
+/**
+ * The reconciler of one worker process, with all its steps. Of all workers, the one with the lock runs
+ * them.
+ */
 export function createWorkerReconciler(deps: {
   readonly databaseUrl: string
   readonly pool: Pool

@@ -8,8 +8,8 @@ export type RunningProcess = {
   /** Rejects when the process can no longer do its work. */
   readonly ended: Promise<void>
   /**
-   * Takes no new work, waits for the work under way, and closes. An API first reports that it is not ready, and
-   * goes on serving for `noticeMs`, so that load balancers stop sending requests to it.
+   * Takes no new work, waits for the work under way, and closes. An API first reports that it is not
+   * ready, and goes on serving for `noticeMs`, so that load balancers stop sending requests to it.
    */
   readonly stop: (noticeMs: number) => Promise<void>
 }
@@ -18,8 +18,8 @@ export type RunningProcess = {
 const noticeMs = 5_000
 
 /**
- * Runs one process: reads the configuration, starts, and stops on SIGTERM or SIGINT; a second signal ends it at
- * once. Exit codes: 0 stopped, 1 could not start or failed, 2 wrong configuration.
+ * Runs one process: reads the configuration, starts, and stops on SIGTERM or SIGINT; a second signal
+ * ends it at once. Exit codes: 0 stopped, 1 could not start or failed, 2 wrong configuration.
  */
 export async function runProcess(
   name: 'api' | 'worker',
@@ -61,19 +61,25 @@ function stopOnSignal(running: RunningProcess, log: Logger): void {
     )
   }
   process.on('SIGTERM', () => stop('SIGTERM'))
-  // Ctrl-C in a terminal sends SIGINT to the whole process group. Under `npm start` the parent decides when its
-  // children stop, and sends SIGTERM.
+  // Ctrl-C in a terminal sends SIGINT to the whole process group. Under `npm start` the parent decides
+  // when its children stop, and sends SIGTERM.
   process.on('SIGINT', () => {
     if (!hasParent()) stop('SIGINT')
   })
 }
 
-/** Whether `npm start` started this process. Then standard input is a pipe that closes when the parent ends. */
+/**
+ * Whether `npm start` started this process. Then standard input is a pipe that closes when the parent
+ * ends.
+ */
 function hasParent(): boolean {
   return process.argv.includes('--exit-with-parent')
 }
 
-/** When the parent is killed, the embedded database ends too, and a new `npm start` needs this process's ports. */
+/**
+ * When the parent is killed, the embedded database ends too, and a new `npm start` needs this process's
+ * ports.
+ */
 function exitWithParent(): void {
   if (!hasParent()) return
   process.stdin.on('close', () => process.exit(1))

@@ -31,8 +31,8 @@ import { readNativeRefusal, readTask, readTaskOfImage } from '../store/tasks/rea
 import { readTaskDetail } from '../store/tasks/readTaskDetail.ts'
 import { retryTask } from '../store/tasks/retryTask.ts'
 
-// The functions of `src/store/` take the pool, or what else they work on, as their first argument. The ports of
-// `src/domain/ports/` do not know it. Each function below binds it.
+// The functions of `src/store/` take the pool, or what else they work on, as their first argument. The
+// ports of `src/domain/ports/` do not know it. Each function below binds it.
 
 /** Acceptance and lookup of tasks. */
 export function createTaskStore(pool: Pool): TaskStore {

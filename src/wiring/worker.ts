@@ -32,7 +32,9 @@ const connectionsMax = 24
 /** Enough for a burst of concurrent calls, so that none of them waits for a new connection. */
 const connectionsMin = 8
 
-/** Starts one worker process, which polls Temporal, calls upstream models, and can lead the reconciler. */
+/**
+ * Starts one worker process, which polls Temporal, calls upstream models, and can lead the reconciler.
+ */
 export async function startWorker(config: Config, log: Logger): Promise<RunningProcess> {
   const address = required(config.temporalAddress, 'TEMPORAL_ADDRESS')
   const installation = await openInstallation(config, log, {
@@ -64,14 +66,16 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   })
   const look = createReadiness({ pool, blobs, temporal })
   let worker: RunningWorker | undefined
-  // Before the worker takes a task: a port in use ends the process, and would lose a paid call each time.
+  // Before the worker takes a task: a port in use ends the process, and would lose a paid call each
+  // time.
   const { internalHost: host, workerInternalPort: port } = config
   const readiness = async () =>
     withPart(await look(), 'polling', worker?.isRunning() === true ? 'ok' : 'stopped')
   const internal = await createInternalServer({ host, port, metrics, readiness }).catch(
     explaining(`INTERNAL_HOST ${host}, WORKER_INTERNAL_PORT ${port}`),
   )
-  // Before the worker, which waits for Temporal. The reconciler ends and releases tasks without Temporal.
+  // Before the worker, which waits for Temporal. The reconciler ends and releases tasks without
+  // Temporal.
   reconciler.start()
   const stopping = new AbortController()
   const parts = { settings, installation, execution, log, tracer, stopping: stopping.signal }

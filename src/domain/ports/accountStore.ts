@@ -25,12 +25,15 @@ export type NewApiKey = {
 
 /** Accounts, API keys and deposits, for the operator. Implemented in `src/store/accounts/`. */
 export type AccountStore = {
-  /** Creates account, balance and first deposit in one transaction. False: the name is taken, nothing was written. */
+  /**
+   * Creates account, balance and first deposit in one transaction. False: the name is taken, nothing
+   * was written.
+   */
   readonly createAccount: (account: NewAccount) => Promise<boolean>
   /**
-   * Deposits credits in one transaction and returns the account with its new balances. `undefined`: there is no
-   * such account. `beyond_limit`: the account would hold more credits than `accountCreditsMax`; nothing was
-   * written.
+   * Deposits credits in one transaction and returns the account with its new balances. `undefined`:
+   * there is no such account. `beyond_limit`: the account would hold more credits than
+   * `accountCreditsMax`; nothing was written.
    */
   readonly topUp: (name: string, credits: number) => Promise<Account | 'beyond_limit' | undefined>
   /** `undefined`: there is no such account. */
@@ -42,8 +45,8 @@ export type AccountStore = {
   /** Oldest first, with revoked and expired keys. */
   readonly listKeys: (accountId: string) => Promise<readonly ApiKey[]>
   /**
-   * Revokes a key: it is refused as soon as the promise resolves. A key that is revoked already keeps its time.
-   * `undefined`: there is no such key.
+   * Revokes a key: it is refused as soon as the promise resolves. A key that is revoked already keeps
+   * its time. `undefined`: there is no such key.
    */
   readonly revokeKey: (keyId: string) => Promise<ApiKey | undefined>
 }

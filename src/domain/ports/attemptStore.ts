@@ -32,7 +32,10 @@ export type OpenedAttempt = {
 
 export type BeginResult =
   | { readonly kind: 'opened'; readonly attempt: OpenedAttempt }
-  /** An earlier attempt is open. Look for its stored answer; if there is none, begin again with `checked: n`. */
+  /**
+   * An earlier attempt is open. Look for its stored answer; if there is none, begin again with
+   * `checked: n`.
+   */
   | { readonly kind: 'unchecked'; readonly n: number; readonly answerId: string }
   /** No call may be made for `delayMs`. Begin again then. */
   | {
@@ -46,7 +49,10 @@ export type BeginResult =
   /** The task has ended or is purged: there is nothing to do. */
   | { readonly kind: 'over' }
 
-/** The outcome of a call that brought no image. `settleTask` closes the attempt of a call that brought one. */
+/**
+ * The outcome of a call that brought no image. `settleTask` closes the attempt of a call that brought
+ * one.
+ */
 export type AttemptClose = AttemptName & {
   readonly class: Exclude<OutcomeClass, 'succeeded'>
   readonly evidence: OutcomeEvidence
@@ -64,32 +70,38 @@ export type SettleInput = {
 }
 
 /**
- * The transactions of a task's execution. Each is atomic and safe to repeat: it locks the task first and changes
- * a task only while it is live, so that the first of several concurrent ends wins. Implemented in
- * `src/store/attempts/` and `src/store/tasks/`.
+ * The transactions of a task's execution. Each is atomic and safe to repeat. A transaction that ends a
+ * task locks it first and ends it only while it is live, so that of several concurrent ends the first
+ * wins. Implemented in `src/store/attempts/` and `src/store/tasks/`.
  */
 export type AttemptStore = {
-  /** The gate: decides whether the task may call upstream now, and opens the attempt in the same transaction. */
+  /**
+   * The gate: decides whether the task may call upstream now, and opens the attempt in the same
+   * transaction.
+   */
   readonly beginAttempt: (input: BeginInput) => Promise<BeginResult>
   /** Records the worker's presence for these attempts. Closed and unknown ones are ignored. */
   readonly touchAttempts: (attempts: readonly AttemptName[]) => Promise<void>
-  /** Closes an open attempt and updates its channel's cooldown and faults. A closed attempt stays as it is. */
+  /**
+   * Closes an open attempt and updates its channel's cooldown and faults. A closed attempt stays as it
+   * is.
+   */
   readonly closeAttempt: (close: AttemptClose) => Promise<void>
   /**
-   * The answer ids of a live task's attempts that may have a stored answer, newest first. Empty for a task that
-   * has ended.
+   * The answer ids of a live task's attempts that may have a stored answer, newest first. Empty for a
+   * task that has ended.
    */
   readonly answerIdsOf: (taskId: string) => Promise<readonly string[]>
   /**
-   * Publishes a stored answer, settles the hold and closes the attempt. False: the task had ended, so nothing was
-   * published or charged; the attempt is closed all the same.
+   * Publishes a stored answer, settles the hold and closes the attempt. False: the task had ended, so
+   * nothing was published or charged; the attempt is closed all the same.
    */
   readonly settleTask: (input: SettleInput) => Promise<boolean>
   /** Ends a task as failed and releases its hold. False: the task had ended, nothing changed. */
   readonly failTask: (taskId: string, failure: TaskFailure) => Promise<boolean>
   /**
-   * Ends a task as `cancelled` and releases its hold. False: the task had ended, or one of its attempts is open or
-   * may have done work; nothing changed.
+   * Ends a task as `cancelled` and releases its hold. False: the task had ended, or one of its attempts
+   * is open or may have done work; nothing changed.
    */
   readonly cancelTask: (taskId: string) => Promise<boolean>
 }

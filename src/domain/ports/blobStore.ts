@@ -4,9 +4,9 @@
  */
 export type BlobStore = {
   /**
-   * Stores the content durably (fsync, or the object store's confirmation) under a new key, and returns its size
-   * and SHA-256. Reads `content` once. When it fails, nothing is stored under the key. Rejects with
-   * `BlobExistsError` when the key exists, and with the error that `content` threw.
+   * Stores the content durably (fsync, or the object store's confirmation) under a new key, and returns
+   * its size and SHA-256. Reads `content` once. When it fails, nothing is stored under the key. Rejects
+   * with `BlobExistsError` when the key exists, and with the error that `content` threw.
    */
   readonly put: (
     key: string,
@@ -21,8 +21,8 @@ export type BlobStore = {
   /** Deletes every blob whose key begins with `prefix/`. No error when there is none. */
   readonly deletePrefix: (prefix: string) => Promise<void>
   /**
-   * The store's own id, which is created at the first use. A cheap test for `/readyz` whether the store answers:
-   * rejects when it does not.
+   * The store's own id, which is created at the first use. A cheap test for `/readyz` whether the store
+   * answers: rejects when it does not.
    */
   readonly storeId: () => Promise<string>
 }

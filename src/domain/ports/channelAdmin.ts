@@ -12,20 +12,20 @@ export type ChannelStatus = {
 }
 
 /**
- * The operator's commands on channels. A channel is known from the first start of a worker that has it in its
- * configuration. Implemented in `src/store/channels/`.
+ * The operator's commands on channels. A channel is known from the first start of a worker that has it
+ * in its configuration. Implemented in `src/store/channels/`.
  */
 export type ChannelAdmin = {
   /** Every known channel, in the order of their names. */
   readonly listChannels: () => Promise<readonly ChannelStatus[]>
   /**
-   * Pauses a channel: no call begins on it until it is resumed. A channel that is paused already keeps its time
-   * and reason. `undefined`: the channel is not known.
+   * Pauses a channel: no call begins on it until it is resumed. A channel that is paused already keeps
+   * its time and reason. `undefined`: the channel is not known.
    */
   readonly pauseChannel: (name: string, reason: string) => Promise<ChannelStatus | undefined>
   /**
-   * Ends the pause and all cooldowns of a channel in one transaction, and sets its count of faults to 0.
-   * `undefined`: the channel is not known.
+   * Ends the pause and all cooldowns of a channel in one transaction, and sets its count of faults to
+   * 0. `undefined`: the channel is not known.
    */
   readonly resumeChannel: (name: string) => Promise<ChannelStatus | undefined>
 }

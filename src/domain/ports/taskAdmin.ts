@@ -95,8 +95,8 @@ export type TaskAdmin = {
   /** One snapshot of the task. `undefined`: there is no such task, or it is due for the purge. */
   readonly readDetail: (taskId: string) => Promise<TaskDetail | undefined>
   /**
-   * Inserts a new task with its own hold for a failed one, which hands its inputs over, in one transaction. A task
-   * is retried at most once. Every result except `retried` has changed nothing.
+   * Inserts a new task with its own hold for a failed one, which hands its inputs over, in one
+   * transaction. A task is retried at most once. Every result except `retried` has changed nothing.
    */
   readonly retryTask: (input: RetryInput) => Promise<RetryResult>
 }

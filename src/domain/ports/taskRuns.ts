@@ -1,6 +1,8 @@
 import type { Action, Family, ImageSize, ModelId } from '../models.ts'
 
-/** What starting a task's workflow needs. All of it is on the task's row, small, and free of secrets. */
+/**
+ * What starting a task's workflow needs. All of it is on the task's row, small, and free of secrets.
+ */
 export type TaskStart = {
   readonly taskId: string
   readonly accountId: string
@@ -26,7 +28,9 @@ export type StartTask = (start: TaskStart) => Promise<StartResult>
 
 type RunState = 'running' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'missing'
 
-/** The state of a task's newest run. `unreachable`: Temporal did not answer, so the state is not known. */
+/**
+ * The state of a task's newest run. `unreachable`: Temporal did not answer, so the state is not known.
+ */
 export type RunReport = RunState | 'unreachable'
 
 /** A run that was terminated, by the Temporal UI or CLI. */

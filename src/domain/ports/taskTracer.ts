@@ -1,9 +1,9 @@
 import type { UpstreamCaller } from '../upstreamCall.ts'
 
 /**
- * Records what happens to a task as spans of one trace. Every field is an id, a name or an enumeration, because
- * traces leave the installation: no prompt, image or secret may be added. Recording never throws and never
- * waits.
+ * Records what happens to a task as spans of one trace. Every field is an id, a name or an enumeration,
+ * because traces leave the installation: no prompt, image or secret may be added. Recording never
+ * throws and never waits.
  */
 export type TaskTracer = {
   /** A request that created a task, or replayed one by its idempotency key. */
@@ -32,7 +32,10 @@ export type TracedActivity = {
   /** Temporal's id of the workflow's run. */
   readonly runId: string
   readonly activity: string
-  /** Temporal's number of the activity's execution, which starts again after a reset. Not the task's attempt. */
+  /**
+   * Temporal's number of the activity's execution, which starts again after a reset. Not the task's
+   * attempt.
+   */
   readonly attempt: number
 }
 

@@ -6,7 +6,10 @@ import { isModelId } from '../../domain/models.ts'
 import type { NewAccount } from '../../domain/ports/accountStore.ts'
 import { rollback, withTransaction } from '../connection/transaction.ts'
 
-/** Creates an account with its balance and, when it has credits, its first deposit. False when the name is taken. */
+/**
+ * Creates an account with its balance and, when it has credits, its first deposit. False when the name
+ * is taken.
+ */
 export async function createAccount(pool: Pool, account: NewAccount): Promise<boolean> {
   const { accountId, name, models, credits } = account
   return withTransaction(pool, async (client) => {
@@ -57,8 +60,9 @@ const accountSql = `
   from account a join balance b using (account_id)`
 
 /**
- * Deposits credits: the ledger row, then the balance. Returns the account with its new balances, `undefined`
- * when there is no such account, and `beyond_limit` when its credits would exceed `accountCreditsMax`.
+ * Deposits credits: the ledger row, then the balance. Returns the account with its new balances,
+ * `undefined` when there is no such account, and `beyond_limit` when its credits would exceed
+ * `accountCreditsMax`.
  */
 export async function topUp(
   pool: Pool,
@@ -82,7 +86,9 @@ const creditSql = `
   update balance set available = available + $2
   where account_id = $1 and available + held + spent + $2::bigint <= $3::bigint`
 
-/** The models that an account may use, without names of models that no longer exist. Null: every model. */
+/**
+ * The models that an account may use, without names of models that no longer exist. Null: every model.
+ */
 export function knownModels(models: readonly string[] | null): {
   readonly models?: readonly ModelId[]
 } {

@@ -35,8 +35,9 @@ export async function listKeys(pool: Pool, accountId: string): Promise<readonly 
 }
 
 /**
- * Revokes a key and returns it, or `undefined` when there is no such key. A key that is revoked already keeps its
- * time. `clock_timestamp()` and not `now()`, so that the key is refused as soon as this returns.
+ * Revokes a key and returns it, or `undefined` when there is no such key. A key that is revoked already
+ * keeps its time. `clock_timestamp()` and not `now()`, so that the key is refused as soon as this
+ * returns.
  */
 export async function revokeKey(pool: Pool, keyId: string): Promise<ApiKey | undefined> {
   const { rows } = await pool.query<KeyRow>(
@@ -63,9 +64,9 @@ type CallerRow = {
 }
 
 /**
- * The account behind a secret, found by the secret's hashes under every pepper in use. The hashes are looked up
- * in an index: no secret is compared byte by byte, so the time of an answer says nothing about a secret. Expired
- * and revoked keys are not found.
+ * The account behind a secret, found by the secret's hashes under every pepper in use. The hashes are
+ * looked up in an index: no secret is compared byte by byte, so the time of an answer says nothing
+ * about a secret. Expired and revoked keys are not found.
  */
 export async function findCaller(
   pool: Pool,

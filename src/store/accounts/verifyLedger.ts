@@ -2,13 +2,15 @@ import type { Pool } from 'pg'
 import type { Violation } from '../../domain/violation.ts'
 import { withTransaction } from '../connection/transaction.ts'
 
-/** A fault of the code shows in a few rows or in almost all. The first thousand are enough to find it. */
+/**
+ * A fault of the code shows in a few rows or in almost all. The first thousand are enough to find it.
+ */
 const violationsMax = 1_000
 
 /**
- * Compares deposits, ledger, balances, and each task's hold and end, in one snapshot, so that tasks may run
- * meanwhile. Returns every violation, at most a thousand each of accounts and of tasks. Empty: the ledger is
- * right.
+ * Compares deposits, ledger, balances, and each task's hold and end, in one snapshot, so that tasks may
+ * run meanwhile. Returns every violation, at most a thousand each of accounts and of tasks. Empty: the
+ * ledger is right.
  */
 export async function verifyLedger(pool: Pool): Promise<readonly Violation[]> {
   return withTransaction(
@@ -23,8 +25,8 @@ export async function verifyLedger(pool: Pool): Promise<readonly Violation[]> {
 }
 
 /**
- * One row per violation of an account: the sums of its ledger rows must equal its balance. Credits enter an
- * account by deposits only, so the deposits must equal available, held and spent together.
+ * One row per violation of an account: the sums of its ledger rows must equal its balance. Credits
+ * enter an account by deposits only, so the deposits must equal available, held and spent together.
  */
 const verifyBalancesSql = `
   with sums as (
@@ -57,8 +59,8 @@ const verifyBalancesSql = `
   limit $1`
 
 /**
- * One row per violation of a task: it must have one hold, at most one end, and the end that its status requires.
- * A task without a price has no entries. A purged task must have been settled or released.
+ * One row per violation of a task: it must have one hold, at most one end, and the end that its status
+ * requires. A task without a price has no entries. A purged task must have been settled or released.
  */
 const verifyTasksSql = `
   with entries as (

@@ -34,12 +34,12 @@ export type BeginAttemptDeps = {
 }
 
 /**
- * The gate: the one transaction that decides whether a task may call upstream now, and opens the attempt.
- * Every call passes it, also a call of a worker that Temporal has given up. A call begins only while the
- * task is live, before its deadline and within its limits, on a channel with a free place.
+ * The gate: the one transaction that decides whether a task may call upstream now, and opens the
+ * attempt. Every call passes it, also a call of a worker that Temporal has given up. A call begins only
+ * while the task is live, before its deadline and within its limits, on a channel with a free place.
  *
- * A first call takes the fast path of `beginFirstCall`. A new condition for first calls must be added there
- * as well.
+ * A first call takes the fast path of `beginFirstCall`. A new condition for first calls must be added
+ * there as well.
  */
 export async function beginAttempt(
   deps: BeginAttemptDeps,
@@ -91,8 +91,8 @@ async function decide(
     accountId,
     sync,
   })
-  // The wait for a busy channel's row can be long. Its time counts, so that a deadline that passes during the
-  // wait is noticed.
+  // The wait for a busy channel's row can be long. Its time counts, so that a deadline that passes
+  // during the wait is noticed.
   const task = { ...locked, nowMs: locked.nowMs + performance.now() - askedAtMs }
   const step = nextStep({
     nowMs: task.nowMs,
@@ -131,7 +131,10 @@ function pastAttempt(attempt: LockedAttempt) {
   }
 }
 
-/** Saves what a wait changes. The reconciler checks the task when the worker has not asked again in time. */
+/**
+ * Saves what a wait changes. The reconciler checks the task when the worker has not asked again in
+ * time.
+ */
 async function postpone(
   client: PoolClient,
   task: TaskWithAttempts,

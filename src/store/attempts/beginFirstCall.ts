@@ -13,16 +13,17 @@ type BeginFirstCallDeps = {
 }
 
 /**
- * A worker that has not acted this long after it should have is overdue: a lease runs this much longer than
- * the call's timeout, and the reconciler checks a waiting task this long after the end of its wait.
+ * A worker that has not acted this long after it should have is overdue: a lease runs this much longer
+ * than the call's timeout, and the reconciler checks a waiting task this long after the end of its
+ * wait.
  */
 export const overdueAfterMs = 30_000
 
 /**
- * The gate's fast path for the most frequent case: the first call of a queued task on a free channel, the
- * operator's first. The SQL function `begin_first_call` checks every condition under the gate's locks and
- * writes, in one statement. No round trip happens while the channel's row is locked, so that many tasks can
- * begin at once on one channel.
+ * The gate's fast path for the most frequent case: the first call of a queued task on a free channel,
+ * the operator's first. The SQL function `begin_first_call` checks every condition under the gate's
+ * locks and writes, in one statement. No round trip happens while the channel's row is locked, so that
+ * many tasks can begin at once on one channel.
  *
  * Returns `undefined` when a condition fails: nothing was written, and the gate itself must decide.
  */

@@ -12,8 +12,8 @@ import { lockTask } from '../tasks/lockTask.ts'
 type ChannelsOf = (family: Family) => readonly Channel[]
 
 /**
- * Closes an attempt that brought no image, and updates its channel. Does nothing when the attempt is closed
- * already, because this was done before or because the gate counted its worker as lost.
+ * Closes an attempt that brought no image, and updates its channel. Does nothing when the attempt is
+ * closed already, because this was done before or because the gate counted its worker as lost.
  */
 export async function closeAttempt(
   deps: { readonly pool: Pool; readonly channelsOf: ChannelsOf },
@@ -33,9 +33,9 @@ export async function closeAttempt(
 }
 
 /**
- * Until now the next check came after the attempt's lease. The call is over, so the check comes earlier, in
- * case the worker dies before it records the next step. Half a minute is more than a worker needs, so the
- * reconciler does not end the task while the worker is about to.
+ * Until now the next check came after the attempt's lease. The call is over, so the check comes
+ * earlier, in case the worker dies before it records the next step. Half a minute is more than a worker
+ * needs, so the reconciler does not end the task while the worker is about to.
  */
 const afterSql = `
   update task set next_check_at = least(next_check_at, now() + interval '30 seconds'),
@@ -51,8 +51,8 @@ type AttemptOutcome = {
 }
 
 /**
- * Closes an attempt of a locked task with the outcome of its call, and updates the channel. The task may have
- * ended before. Returns false when the attempt was closed already: nothing changed.
+ * Closes an attempt of a locked task with the outcome of its call, and updates the channel. The task
+ * may have ended before. Returns false when the attempt was closed already: nothing changed.
  */
 export async function recordOutcome(
   client: PoolClient,
@@ -90,8 +90,8 @@ export type ClosedAttempt = {
 }
 
 /**
- * Closes the row of an open attempt and nothing else: the channel learns nothing. The caller has locked the
- * task. Returns `undefined` when the attempt was closed already.
+ * Closes the row of an open attempt and nothing else: the channel learns nothing. The caller has locked
+ * the task. Returns `undefined` when the attempt was closed already.
  */
 export async function closeAttemptRow(
   client: PoolClient,
@@ -126,8 +126,8 @@ const closeSql = `
     exists (select from channel c where c.name = attempt.channel and c.faults > 0) as "hasFaults"`
 
 /**
- * Part of the statements that end a task ($1): closes its attempts whose lease has run out. Their workers are
- * lost, and nothing looks at the attempts of an ended task again.
+ * Part of the statements that end a task ($1): closes its attempts whose lease has run out. Their
+ * workers are lost, and nothing looks at the attempts of an ended task again.
  */
 export const closeExpiredLeasesSql = `
   update attempt set closed_at = statement_timestamp(), class = 'unknown', reason = 'worker_lost'

@@ -4,8 +4,9 @@ import type { AttemptName } from '../../domain/ports/attemptStore.ts'
 import type { LockedAttempt, LockedTask } from '../tasks/lockTask.ts'
 
 /**
- * Records the presence of these attempts' worker: their calls are under way. Closed and unknown attempts are
- * left alone. An attempt whose row is locked is skipped, so that the others do not wait for it.
+ * Records the presence of these attempts' worker: their calls are under way. Closed and unknown
+ * attempts are left alone. An attempt whose row is locked is skipped, so that the others do not wait
+ * for it.
  */
 export async function touchAttempts(pool: Pool, attempts: readonly AttemptName[]): Promise<void> {
   await pool.query({
@@ -26,13 +27,13 @@ const touchSql = `
   from present where attempt.task_id = present.task_id and attempt.n = present.n`
 
 /**
- * Whether the worker of an open attempt still gives signs of its presence, asked by another worker that took
- * the task over: Temporal may have lost sight of a live worker, or an operator has reset the run. Returns how
- * long to wait before the next check, in milliseconds, or 0 when the call counts as lost.
+ * Whether the worker of an open attempt still gives signs of its presence, asked by another worker that
+ * took the task over: Temporal may have lost sight of a live worker, or an operator has reset the run.
+ * Returns how long to wait before the next check, in milliseconds, or 0 when the call counts as lost.
  *
- * A worker that is found silent is only doubted at first, and `doubtMs` later counts as lost if it is still
- * silent: while PostgreSQL was away, no worker could record its presence. Past the task's hard end no call is
- * waited for.
+ * A worker that is found silent is only doubted at first, and `doubtMs` later counts as lost if it is
+ * still silent: while PostgreSQL was away, no worker could record its presence. Past the task's hard
+ * end no call is waited for.
  */
 export async function checkPresence(
   client: PoolClient,

@@ -4,8 +4,8 @@ import type { ChannelStatus } from '../../domain/ports/channelAdmin.ts'
 import { withTransaction } from '../connection/transaction.ts'
 
 /**
- * Makes sure that every configured channel has a row, which the gate locks to count its calls. A channel that
- * has one already keeps its pause.
+ * Makes sure that every configured channel has a row, which the gate locks to count its calls. A
+ * channel that has one already keeps its pause.
  */
 export async function ensureChannels(pool: Pool, names: readonly string[]): Promise<void> {
   await pool.query(

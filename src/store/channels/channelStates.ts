@@ -10,9 +10,9 @@ import type { ModelId } from '../../domain/models.ts'
 type PlaceRequest = { readonly taskId: string; readonly accountId: string; readonly sync: boolean }
 
 /**
- * Locks the rows of these channels, then reads what all workers know of each. The lock makes it one step to
- * count the open attempts of a channel and to open one more. Rows are locked in the order of their names, so
- * that two transactions cannot deadlock.
+ * Locks the rows of these channels, then reads what all workers know of each. The lock makes it one
+ * step to count the open attempts of a channel and to open one more. Rows are locked in the order of
+ * their names, so that two transactions cannot deadlock.
  *
  * Only the gate passes a request. Without one the queue for a place is not read, and `ahead` is 0.
  */
@@ -79,12 +79,12 @@ function cooldownOf(row: ChannelStateRow): Cooldown | undefined {
 }
 
 /**
- * `ahead`: the tasks in the queue for a place on the channel whose turn comes before the asking task ($3).
- * Synchronous tasks go first, then tasks of the account with the fewest open calls on the channel, then the
- * task that has waited longest.
+ * `ahead`: the tasks in the queue for a place on the channel whose turn comes before the asking task
+ * ($3). Synchronous tasks go first, then tasks of the account with the fewest open calls on the
+ * channel, then the task that has waited longest.
  *
- * PostgreSQL computes `open`, the open calls of each account, only when it compares two tasks: never when the
- * queue is empty or no task asks.
+ * PostgreSQL computes `open`, the open calls of each account, only when it compares two tasks: never
+ * when the queue is empty or no task asks.
  *
  * `asking` and `taken` divide the model's open calls of the present window by their age ($6): see
  * src/domain/gate/cooldown.ts.
@@ -132,7 +132,10 @@ const statesSql = `
     ) calls
   where c.name = any($1)`
 
-/** Writes the cooldown of one model on one channel; `undefined` deletes it. The caller has locked the channel. */
+/**
+ * Writes the cooldown of one model on one channel; `undefined` deletes it. The caller has locked the
+ * channel.
+ */
 export async function saveCooldown(
   client: PoolClient,
   key: { readonly channel: string; readonly model: string },

@@ -2,13 +2,16 @@ import type { PoolClient } from 'pg'
 import { isSyncRoute } from '../../domain/imageRequest.ts'
 import type { LockedTask } from '../tasks/lockTask.ts'
 
-/** A task that asks again later than it promised by more than this has left the queue: its worker may be dead. */
+/**
+ * A task that asks again later than it promised by more than this has left the queue: its worker may be
+ * dead.
+ */
 const lateMs = 1_000
 
 /**
- * Puts a task into the queue for a place on each of these channels, or keeps it there. The task stays until
- * shortly after it has promised to ask again, in `delayMs`. A task that is in the queue already keeps its
- * turn. The caller has locked the channels.
+ * Puts a task into the queue for a place on each of these channels, or keeps it there. The task stays
+ * until shortly after it has promised to ask again, in `delayMs`. A task that is in the queue already
+ * keeps its turn. The caller has locked the channels.
  */
 export async function joinPlaceQueue(
   client: PoolClient,
@@ -24,8 +27,8 @@ export async function joinPlaceQueue(
 }
 
 /**
- * Also deletes tasks that left the queue without a call: cancelled, failed, or their worker lost. Nothing else
- * deletes them.
+ * Also deletes tasks that left the queue without a call: cancelled, failed, or their worker lost.
+ * Nothing else deletes them.
  */
 const joinSql = `
   with gone as (

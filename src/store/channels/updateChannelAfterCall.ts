@@ -17,13 +17,16 @@ type EndedCall = {
   readonly retryAfterMs?: number
 }
 
-/** Two different tasks in a row that fail by the operator's fault: the channel does not recover by itself. */
+/**
+ * Two different tasks in a row that fail by the operator's fault: the channel does not recover by
+ * itself.
+ */
 const faultsUntilPause = 2
 
 /**
- * Updates a channel after a call on it has ended. A refusal starts or lengthens the cooldown of the model;
- * every other outcome counts as a grant. An operator's fault counts towards a pause of the channel. The
- * caller has locked the task.
+ * Updates a channel after a call on it has ended. A refusal starts or lengthens the cooldown of the
+ * model; every other outcome counts as a grant. An operator's fault counts towards a pause of the
+ * channel. The caller has locked the task.
  */
 export async function updateChannelAfterCall(client: PoolClient, call: EndedCall): Promise<void> {
   // The blob store could not be read, so the channel was not called.
@@ -62,7 +65,10 @@ async function databaseNowMs(client: PoolClient): Promise<number> {
   return rows[0]?.nowMs ?? 0
 }
 
-/** Several faults of one task count once, and a channel that is paused already keeps its time and reason. */
+/**
+ * Several faults of one task count once, and a channel that is paused already keeps its time and
+ * reason.
+ */
 async function countFault(client: PoolClient, call: EndedCall): Promise<void> {
   await client.query(
     `update channel set

@@ -15,16 +15,22 @@ export type PoolOptions = {
   readonly statementTimeoutMs?: number
 }
 
-/** Every transaction here holds its locks for milliseconds. A longer wait is a fault and must be reported. */
+/**
+ * Every transaction here holds its locks for milliseconds. A longer wait is a fault and must be
+ * reported.
+ */
 const lockTimeoutMs = 8_000
-/** Added to the server's statement timeout for the client's own, which ends a query when the network is gone. */
+/**
+ * Added to the server's statement timeout for the client's own, which ends a query when the network is
+ * gone.
+ */
 const queryTimeoutExtraMs = 5_000
 const idleTimeoutMs = 30_000
 const connectionLifetimeSeconds = 1_800
 
 /**
- * The connection pool of one process. It connects at the first query. `bigint` columns are read as numbers; a
- * value outside the safe integer range throws instead of being rounded.
+ * The connection pool of one process. It connects at the first query. `bigint` columns are read as
+ * numbers; a value outside the safe integer range throws instead of being rounded.
  */
 export function createPool(options: PoolOptions): Pool {
   const statementTimeoutMs = options.statementTimeoutMs ?? 10_000
@@ -44,15 +50,15 @@ export function createPool(options: PoolOptions): Pool {
     types: typeParsers(),
   })
   pool.on('error', options.onConnectionError)
-  // A connection that is lost between two statements of a transaction emits its own 'error' event. Without a
-  // listener that event would end the process. The next statement reports the loss.
+  // A connection that is lost between two statements of a transaction emits its own 'error' event.
+  // Without a listener that event would end the process. The next statement reports the loss.
   pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }
 
 /**
- * Opens `count` connections at once, so that the first requests do not wait for them. Opens fewer, without an
- * error, when the server allows no more.
+ * Opens `count` connections at once, so that the first requests do not wait for them. Opens fewer,
+ * without an error, when the server allows no more.
  */
 export async function openConnections(pool: Pool, count: number): Promise<void> {
   const opening = Array.from({ length: count }, () => pool.connect())

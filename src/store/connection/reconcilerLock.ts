@@ -2,8 +2,8 @@ import { Client } from 'pg'
 
 type ReconcilerLock = {
   /**
-   * Takes the lock, or checks that this process still holds it. Returns whether it does. Never throws: when the
-   * connection is lost, so is the lock, and the next call connects again.
+   * Takes the lock, or checks that this process still holds it. Returns whether it does. Never throws:
+   * when the connection is lost, so is the lock, and the next call connects again.
    */
   readonly hold: () => Promise<boolean>
   readonly release: () => Promise<void>
@@ -13,14 +13,14 @@ type ReconcilerLock = {
 const advisoryLock = 4_711_002
 const timeoutMs = 5_000
 /**
- * A process that is stopped (SIGSTOP, a sleeping machine) would keep the lock and do nothing. The server ends a
- * session that is silent for this long, which frees the lock.
+ * A process that is stopped (SIGSTOP, a sleeping machine) would keep the lock and do nothing. The
+ * server ends a session that is silent for this long, which frees the lock.
  */
 const silenceMsMax = 20_000
 
 /**
- * The advisory lock of the reconciler: of all workers, one reconciles. It is a session lock on a connection of
- * its own, so it is free again as soon as that connection ends.
+ * The advisory lock of the reconciler: of all workers, one reconciles. It is a session lock on a
+ * connection of its own, so it is free again as soon as that connection ends.
  */
 export function createReconcilerLock(options: {
   readonly databaseUrl: string

@@ -5,13 +5,15 @@ type TransactionOptions = {
   readonly isolation?: 'read committed' | 'repeatable read read only'
 }
 
-/** How many times a transaction or statement is tried when it meets deadlocks or serialization failures. */
+/**
+ * How many times a transaction or statement is tried when it meets deadlocks or serialization failures.
+ */
 const attemptsMax = 5
 
 /**
  * Runs the work in one transaction and commits. Runs the work again after a deadlock or a serialization
- * failure, so the work must be safe to repeat. A throw rolls back; work that must roll back without an error
- * returns `rollback(value)`.
+ * failure, so the work must be safe to repeat. A throw rolls back; work that must roll back without an
+ * error returns `rollback(value)`.
  */
 export async function withTransaction<Value>(
   pool: Pool,
@@ -69,9 +71,9 @@ function isRollback<Value>(answer: Value | Rollback<Value>): answer is Rollback<
 }
 
 /**
- * Runs one statement, which is a transaction of its own, and runs it again after a deadlock. For statements
- * that report an expected outcome as an error: `pool.query` closes the connection after an error, this function
- * keeps it.
+ * Runs one statement, which is a transaction of its own, and runs it again after a deadlock. For
+ * statements that report an expected outcome as an error: `pool.query` closes the connection after an
+ * error, this function keeps it.
  */
 export async function runStatement<Row extends QueryResultRow>(
   pool: Pool,
@@ -91,7 +93,9 @@ export async function runStatement<Row extends QueryResultRow>(
   }
 }
 
-/** SQLSTATEs of a serialization failure and a deadlock: the same work can succeed when it runs again. */
+/**
+ * SQLSTATEs of a serialization failure and a deadlock: the same work can succeed when it runs again.
+ */
 const retryableStates = new Set(['40001', '40P01'])
 
 function isRetryable(error: unknown): boolean {

@@ -5,15 +5,18 @@ import type { Backoff } from '../../domain/ports/reconcileStore.ts'
 const firstCheckSeconds = 15
 
 /**
- * Records that the workflows of these tasks exist, and schedules the first check of the queued ones. A task
- * that is processing already has a check scheduled by the gate.
+ * Records that the workflows of these tasks exist, and schedules the first check of the queued ones. A
+ * task that is processing already has a check scheduled by the gate.
  */
 export async function markStarted(pool: Pool, taskIds: readonly string[]): Promise<void> {
   if (taskIds.length === 0) return
   await pool.query({ name: 'mark-started', text: markSql, values: [taskIds, firstCheckSeconds] })
 }
 
-/** Every statement that locks several tasks locks them in this order, so that two batches cannot deadlock. */
+/**
+ * Every statement that locks several tasks locks them in this order, so that two batches cannot
+ * deadlock.
+ */
 const markSql = `
   with marked as (
     select task_id from task
@@ -26,8 +29,8 @@ const markSql = `
   from marked where task.task_id = marked.task_id`
 
 /**
- * Schedules the next check of live tasks after one that did not end them. The pause doubles each time, but a
- * check never comes later than the task's deadline, or its hard end when the deadline has passed.
+ * Schedules the next check of live tasks after one that did not end them. The pause doubles each time,
+ * but a check never comes later than the task's deadline, or its hard end when the deadline has passed.
  */
 export async function postponeChecks(
   pool: Pool,
@@ -55,7 +58,10 @@ const postponeSql = `
       else later end
   from overdue where task.task_id = overdue.task_id`
 
-/** Makes live tasks due for a check now. Only started ones: an unstarted task is due within seconds anyway. */
+/**
+ * Makes live tasks due for a check now. Only started ones: an unstarted task is due within seconds
+ * anyway.
+ */
 export async function makeChecksDue(pool: Pool, taskIds: readonly string[]): Promise<void> {
   await pool.query({
     name: 'hasten-checks',

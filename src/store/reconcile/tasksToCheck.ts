@@ -16,7 +16,10 @@ export async function unstartedTasks(pool: Pool, limit: number): Promise<readonl
   return rows.map(taskStartOf)
 }
 
-/** Started live tasks that no worker has updated in time and that are not past their end, longest overdue first. */
+/**
+ * Started live tasks that no worker has updated in time and that are not past their end, longest
+ * overdue first.
+ */
 export async function overdueTasks(pool: Pool, limit: number): Promise<readonly OverdueTask[]> {
   const { rows } = await pool.query<TaskStartRow & { leaseLeftMs: number }>({
     name: 'overdue-tasks',
@@ -27,13 +30,13 @@ export async function overdueTasks(pool: Pool, limit: number): Promise<readonly 
 }
 
 /**
- * Live tasks that no worker can bring to a success any more: past the deadline without an open attempt, or
- * past the hard end. Longest overdue first.
+ * Live tasks that no worker can bring to a success any more: past the deadline without an open attempt,
+ * or past the hard end. Longest overdue first.
  *
- * A task is found within a second of these moments, because every statement that sets `next_check_at` keeps it
- * at or before them. There are two exceptions: after a call that ended past the deadline the check may come
- * half a minute later (`closeAttempt`), and past the hard end a check that could not end the task postpones
- * the next one (`postponeChecks`).
+ * A task is found within a second of these moments, because every statement that sets `next_check_at`
+ * keeps it at or before them. There are two exceptions: after a call that ended past the deadline the
+ * check may come half a minute later (`closeAttempt`), and past the hard end a check that could not end
+ * the task postpones the next one (`postponeChecks`).
  */
 export async function pastEndTasks(
   pool: Pool,

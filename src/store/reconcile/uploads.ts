@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
 
 /**
- * Records an upload for inputs, before their first byte is written to the blob store. The sweep deletes it
- * after `sweepAfterMs` unless a task has taken it over.
+ * Records an upload for inputs, before their first byte is written to the blob store. The sweep deletes
+ * it after `sweepAfterMs` unless a task has taken it over.
  */
 export async function openUpload(
   pool: Pool,
@@ -27,12 +27,12 @@ export async function discardUpload(pool: Pool, uploadId: string): Promise<void>
 }
 
 /**
- * Takes uploads that are due for deletion, longest overdue first, and returns their ids. From then on no task
- * can take them over: a task takes an upload over only while `sweep_after > now()`. So blobs are never deleted
- * while a task uses them.
+ * Takes uploads that are due for deletion, longest overdue first, and returns their ids. From then on
+ * no task can take them over: a task takes an upload over only while `sweep_after > now()`. So blobs
+ * are never deleted while a task uses them.
  *
- * An upload that is taken but not forgotten, because the process died or its blobs could not be deleted, is due
- * again after `retryMs`. It does not hold up the others.
+ * An upload that is taken but not forgotten, because the process died or its blobs could not be
+ * deleted, is due again after `retryMs`. It does not hold up the others.
  */
 export async function takeUploads(
   pool: Pool,
@@ -53,11 +53,12 @@ export async function takeUploads(
 }
 
 /**
- * Deletes the rows of taken uploads after their blobs are gone. With the bytes of a published answer goes the
- * native response around them.
+ * Deletes the rows of taken uploads after their blobs are gone. With the bytes of a published answer
+ * goes the native response around them.
  */
 export async function forgetUploads(pool: Pool, uploadIds: readonly string[]): Promise<void> {
-  // Two statements, the task's first: every transaction that locks both locks the task before its uploads.
+  // Two statements, the task's first: every transaction that locks both locks the task before its
+  // uploads.
   await pool.query({
     name: 'forget-native-responses',
     text: `update task set native_response = null from upload

@@ -22,9 +22,10 @@ const lockTimeoutMs = 120_000
 const statementTimeoutMs = 600_000
 
 /**
- * Brings a database to the schema of this checkout. Forward only, each file in a transaction of its own. Safe
- * to run in many processes at once. Returns the names of the files that this call applied. Throws when a file
- * was changed after this database had applied it, and when PostgreSQL cannot be reached or refuses.
+ * Brings a database to the schema of this checkout. Forward only, each file in a transaction of its
+ * own. Safe to run in many processes at once. Returns the names of the files that this call applied.
+ * Throws when a file was changed after this database had applied it, and when PostgreSQL cannot be
+ * reached or refuses.
  */
 export async function migrate(options: {
   readonly databaseUrl: string
@@ -115,8 +116,8 @@ const createTableSql = `
 const recordSql = 'insert into schema_migration (version, name, checksum) values ($1, $2, $3)'
 
 /**
- * Throws, with what to do, when the schema is older than this code. A newer schema is fine: migrations first
- * add what the new code needs, and remove what the old code needs one release later.
+ * Throws, with what to do, when the schema is older than this code. A newer schema is fine: migrations
+ * first add what the new code needs, and remove what the old code needs one release later.
  */
 export async function requireSchema(pool: Pool): Promise<void> {
   const needed = await neededSchemaVersion()

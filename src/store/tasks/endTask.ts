@@ -17,8 +17,8 @@ export type Lifetimes = { readonly retentionSeconds: number; readonly tombstoneS
 type EndTaskDeps = Lifetimes & { readonly pool: Pool }
 
 /**
- * Ends a live task as failed and releases its hold. Returns false when the task has ended already. The failure
- * is recorded with `workPossible` when an attempt is open or its outcome is unknown.
+ * Ends a live task as failed and releases its hold. Returns false when the task has ended already. The
+ * failure is recorded with `workPossible` when an attempt is open or its outcome is unknown.
  */
 export async function failTask(
   deps: EndTaskDeps,
@@ -35,9 +35,9 @@ export async function failTask(
 }
 
 /**
- * Cancels a live task and releases its hold. Returns false when the task has ended, and when a call is under
- * way or may have done work: then the task goes on and is charged. Serves a client that has disconnected, the
- * CLI and a cancelled workflow alike.
+ * Cancels a live task and releases its hold. Returns false when the task has ended, and when a call is
+ * under way or may have done work: then the task goes on and is charged. Serves a client that has
+ * disconnected, the CLI and a cancelled workflow alike.
  */
 export async function cancelTask(deps: EndTaskDeps, taskId: string): Promise<boolean> {
   return withTransaction(deps.pool, async (client) => {
@@ -61,8 +61,9 @@ export async function isCancelled(pool: Pool, taskId: string): Promise<boolean> 
 }
 
 /**
- * Ends a locked live task as failed and releases its hold. Its inputs are kept as long as its record, because a
- * retry needs them. A synchronous task frees its idempotency key when the caller's next try must be a new task.
+ * Ends a locked live task as failed and releases its hold. Its inputs are kept as long as its record,
+ * because a retry needs them. A synchronous task frees its idempotency key when the caller's next try
+ * must be a new task.
  */
 async function endAsFailed(
   client: PoolClient,
@@ -115,10 +116,10 @@ const endSql = `
 type HoldParams = { readonly task: string; readonly account: string; readonly credits: string }
 
 /**
- * The parts of a `with` clause that settle or release the hold of a locked task: the ledger row, then the
- * balance. They are part of the statement that ends the task, so that a busy account's balance stays locked for
- * this statement and its commit alone. A second end would violate the unique index `ledger_one_end`. A task
- * with a price of zero has no hold, and nothing is written.
+ * The parts of a `with` clause that settle or release the hold of a locked task: the ledger row, then
+ * the balance. They are part of the statement that ends the task, so that a busy account's balance
+ * stays locked for this statement and its commit alone. A second end would violate the unique index
+ * `ledger_one_end`. A task with a price of zero has no hold, and nothing is written.
  */
 export function endHoldSql(kind: 'settle' | 'release', params: HoldParams): string {
   const { task, account, credits } = params

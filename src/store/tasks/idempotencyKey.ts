@@ -24,8 +24,8 @@ const findSql = `
   where k.account_id = $1 and k.key_digest = $2`
 
 /**
- * Frees an account's key whose task is due for the purge but not purged yet, so that the key can name a new
- * task. Does nothing when the key's task is not due.
+ * Frees an account's key whose task is due for the purge but not purged yet, so that the key can name a
+ * new task. Does nothing when the key's task is not due.
  */
 export async function freeKey(pool: Pool, accountId: string, keyDigest: Uint8Array): Promise<void> {
   await pool.query({

@@ -9,12 +9,12 @@ type InsertedRow = { readonly createdAtMs: number | null; readonly affordable: b
 const refusedState = 'DR001'
 
 /**
- * Accepts a task in one statement, which is a transaction of its own: it claims the idempotency key, inserts
- * the task, takes its staged inputs over, inserts the hold, and updates the balance last. So a busy account's
- * balance stays locked for the commit alone, without a round trip.
+ * Accepts a task in one statement, which is a transaction of its own: it claims the idempotency key,
+ * inserts the task, takes its staged inputs over, inserts the hold, and updates the balance last. So a
+ * busy account's balance stays locked for the commit alone, without a round trip.
  *
- * A statement that finds its key claimed by another transaction waits for that transaction's commit, then
- * writes nothing. An account without the credits leaves no row behind.
+ * A statement that finds its key claimed by another transaction waits for that transaction's commit,
+ * then writes nothing. An account without the credits leaves no row behind.
  */
 export async function insertTask(pool: Pool, task: NewTask): Promise<InsertTaskResult> {
   try {
@@ -53,13 +53,16 @@ function valuesOf(task: NewTask): unknown[] {
 }
 
 /**
- * Each step reads from the step before it, so that the key, the task and the balance are locked in this order.
+ * Each step reads from the step before it, so that the key, the task and the balance are locked in this
+ * order.
  *
- * The last step joins the accepted row instead of testing `exists (select from accepted)`: after a wait for the
- * balance's lock PostgreSQL evaluates the condition again, and cannot run the insert a second time for it.
+ * The last step joins the accepted row instead of testing `exists (select from accepted)`: after a wait
+ * for the balance's lock PostgreSQL evaluates the condition again, and cannot run the insert a second
+ * time for it.
  *
- * `affordable` finds an account without the credits before anything is written. An account that loses the
- * credits to another task during the wait is refused by an error (`refuse`), which rolls all steps back.
+ * `affordable` finds an account without the credits before anything is written. An account that loses
+ * the credits to another task during the wait is refused by an error (`refuse`), which rolls all steps
+ * back.
  */
 const insertSql = `
   with affordable as (

@@ -3,7 +3,10 @@ import type { Route } from '../../domain/imageRequest.ts'
 import type { Family, ModelId } from '../../domain/models.ts'
 import type { TaskStatus } from '../../domain/task.ts'
 
-/** A task under its row lock. Instants are epoch milliseconds; `nowMs` is PostgreSQL's clock after the lock was taken. */
+/**
+ * A task under its row lock. Instants are epoch milliseconds; `nowMs` is PostgreSQL's clock after the
+ * lock was taken.
+ */
 export type LockedTask = {
   readonly taskId: string
   readonly accountId: string
@@ -38,8 +41,8 @@ export type LockedAttempt = {
 }
 
 /**
- * Locks the task's row, the first in the lock order task, channel, cooldown, balance. Returns `undefined` when
- * there is no such task.
+ * Locks the task's row, the first in the lock order task, channel, cooldown, balance. Returns
+ * `undefined` when there is no such task.
  */
 export async function lockTask(
   client: PoolClient,
@@ -53,7 +56,10 @@ export async function lockTask(
   return locked.rows[0]
 }
 
-/** The clock is read outside of the part that locks. Inside, it would be read before a wait for the lock. */
+/**
+ * The clock is read outside of the part that locks. Inside, it would be read before a wait for the
+ * lock.
+ */
 const lockSql = `
   with locked as materialized (
     select task_id as "taskId", account_id as "accountId", route, family, model, status, request,
@@ -67,8 +73,8 @@ const lockSql = `
   select *, (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs" from locked`
 
 /**
- * Locks the task's row, then reads its attempts. The attempts are read by a second statement, which sees what
- * the last holder of the lock has written.
+ * Locks the task's row, then reads its attempts. The attempts are read by a second statement, which
+ * sees what the last holder of the lock has written.
  */
 export async function lockTaskWithAttempts(
   client: PoolClient,

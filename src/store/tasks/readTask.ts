@@ -8,9 +8,9 @@ import type { NativeResponse } from '../../domain/nativeResponse.ts'
 import type { TaskStatus, TaskView } from '../../domain/task.ts'
 
 /**
- * A task as the lookup shows it. With `accountId` only a task of that account: the account is part of the
- * condition, so that another account's task costs and returns the same as an unknown one. A record that is due
- * for the purge is not found, purged or not.
+ * A task as the lookup shows it. With `accountId` only a task of that account: the account is part of
+ * the condition, so that another account's task costs and returns the same as an unknown one. A record
+ * that is due for the purge is not found, purged or not.
  */
 export async function readTask(
   pool: Pool,
@@ -35,8 +35,8 @@ export async function readTask(
 }
 
 /**
- * A task for a request that names its image: without the native response, which can be large and which such a
- * request does not need.
+ * A task for a request that names its image: without the native response, which can be large and which
+ * such a request does not need.
  */
 export async function readTaskOfImage(pool: Pool, taskId: string): Promise<TaskView | undefined> {
   const { rows } = await pool.query<TaskViewRow>({
@@ -64,8 +64,8 @@ export async function readNativeRefusal(
 }
 
 /**
- * The columns of `TaskViewRow`, for statements that read from `task` under its own name. Clients see the
- * creation in whole seconds in every answer.
+ * The columns of `TaskViewRow`, for statements that read from `task` under its own name. Clients see
+ * the creation in whole seconds in every answer.
  */
 export const taskViewColumns = `
   task.task_id as "taskId", task.account_id as "accountId", route, task.model, status,

@@ -24,8 +24,8 @@ type Nullable<Row> = {
 }
 
 /**
- * A task with its attempts and ledger rows, from one snapshot. `undefined` when the task is unknown, purged or due
- * for the purge.
+ * A task with its attempts and ledger rows, from one snapshot. `undefined` when the task is unknown,
+ * purged or due for the purge.
  */
 export async function readTaskDetail(pool: Pool, taskId: string): Promise<TaskDetail | undefined> {
   return withTransaction(

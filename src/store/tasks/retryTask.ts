@@ -12,9 +12,9 @@ type FailedRow = {
 }
 
 /**
- * Retries a failed task: inserts a new task that is linked to the failed one and has its own hold. The new task
- * takes the inputs over, because two tasks never share a blob. The lock on the failed task's row makes the
- * second of two concurrent retries see the first.
+ * Retries a failed task: inserts a new task that is linked to the failed one and has its own hold. The
+ * new task takes the inputs over, because two tasks never share a blob. The lock on the failed task's
+ * row makes the second of two concurrent retries see the first.
  *
  * No idempotency key names the new task, and no client holds a connection open for it.
  */
@@ -43,8 +43,8 @@ export async function retryTask(pool: Pool, input: RetryInput): Promise<RetryRes
 }
 
 /**
- * The asynchronous route for the same request. On a synchronous route an upstream refusal ends the task, because
- * a waiting client can retry by itself. Without a client the task waits and calls again.
+ * The asynchronous route for the same request. On a synchronous route an upstream refusal ends the
+ * task, because a waiting client can retry by itself. Without a client the task waits and calls again.
  */
 function asyncRoute(route: Route): Route {
   if (!isSyncRoute(route)) return route
@@ -96,7 +96,9 @@ const takeOverSql = `
   update upload set task_id = $2, sweep_after = 'infinity'
   where task_id = $1 and kind = 'input' and sweep_after > now()`
 
-/** As for every new task: the hold if there is a price, and last the balance, if it covers the price. */
+/**
+ * As for every new task: the hold if there is a price, and last the balance, if it covers the price.
+ */
 const holdSql = `
   with entry as (
     insert into ledger (account_id, task_id, kind, debit, credit, credits)

@@ -15,9 +15,10 @@ type TaskEndsOptions = {
 type Watcher = () => void
 
 /**
- * Wakes the callers that wait for a task's end. One connection listens for the notification that PostgreSQL
- * sends when a task ends; it is opened at the first watch and replaced when it is lost. In addition one query
- * per `pollMs` reads all watched tasks at once, so that a lost notification costs a second and no more.
+ * Wakes the callers that wait for a task's end. One connection listens for the notification that
+ * PostgreSQL sends when a task ends; it is opened at the first watch and replaced when it is lost. In
+ * addition one query per `pollMs` reads all watched tasks at once, so that a lost notification costs a
+ * second and no more.
  */
 export function createTaskEnds(options: TaskEndsOptions): TaskEnds {
   const watchers = new Map<string, Set<Watcher>>()

@@ -1,7 +1,8 @@
 -- The whole schema: accounts and money, tasks and their attempts, channels, the installation.
 --
--- PostgreSQL's clock alone decides deadlines, expiry and cooldowns, so that the clocks of API and worker
--- machines need not agree. Transactions lock rows in this order: task, channel, cooldown, balance.
+-- PostgreSQL's clock alone decides deadlines, expiry and cooldowns, so that the clocks of API and
+-- worker machines need not agree. Transactions lock rows in this order: task, channel, cooldown,
+-- balance.
 
 -- ACCOUNTS AND MONEY
 
@@ -28,9 +29,10 @@ create table api_key (
 );
 create index api_key_account on api_key (account_id);
 
--- Credits of each account. The balance is not part of `account`: every submit updates it, and each foreign
--- key check against a row under update takes a lock on that row as well, which halves the rate of submits on
--- one busy account. The fillfactor leaves room on each page, so that an update needs no new index entry.
+-- Credits of each account. The balance is not part of `account`: every submit updates it, and each
+-- foreign key check against a row under update takes a lock on that row as well, which halves the rate
+-- of submits on one busy account. The fillfactor leaves room on each page, so that an update needs no
+-- new index entry.
 create table balance (
   account_id text primary key,
   available bigint not null default 0 check (available >= 0),
@@ -39,8 +41,8 @@ create table balance (
 ) with (fillfactor = 50);
 
 -- Double entry: each row moves credits from one bucket of an account (debit) to another (credit).
--- `funding` is the operator's side of a deposit. The ledger is kept for ever, so it has no foreign key to
--- `task`, whose rows are purged.
+-- `funding` is the operator's side of a deposit. The ledger is kept for ever, so it has no foreign key
+-- to `task`, whose rows are purged.
 create table ledger (
   entry_id bigint generated always as identity primary key,
   account_id text not null,
@@ -85,8 +87,8 @@ create table task (
   -- The failed task that this task retries.
   retry_of text,
 
-  -- What was asked for. `request` is JSON in a text column because jsonb refuses some legal strings; it is
-  -- null after success, when no further call can need it.
+  -- What was asked for. `request` is JSON in a text column because jsonb refuses some legal strings; it
+  -- is null after success, when no further call can need it.
   family text not null check (family in ('A', 'B')),
   model text not null,
   action text not null check (action in ('generate', 'edit')),
@@ -109,8 +111,8 @@ create table task (
   processing_at timestamptz,
   completed_at timestamptz,
 
-  -- Until when. No attempt begins at or after `deadline_at`. At `hard_end_at` every call of the task is over,
-  -- and the task ends unless it has a stored answer.
+  -- Until when. No attempt begins at or after `deadline_at`. At `hard_end_at` every call of the task is
+  -- over, and the task ends unless it has a stored answer.
   deadline_at timestamptz not null,
   hard_end_at timestamptz not null,
   -- From then on the image of a succeeded task is gone.
@@ -131,12 +133,12 @@ create table task (
   asset_mime_type text,
   asset_bytes bigint,
   asset_sha256 text,
-  -- The native response around the image, JSON text, kept until the image's bytes are swept, so that a lookup
-  -- needs no blob store.
+  -- The native response around the image, JSON text, kept until the image's bytes are swept, so that a
+  -- lookup needs no blob store.
   native_response text,
 
-  -- When the reconciler looks at a live row that no worker has updated, and how many times it has looked since
-  -- then without ending the task: the pause between two checks doubles.
+  -- When the reconciler looks at a live row that no worker has updated, and how many times it has
+  -- looked since then without ending the task: the pause between two checks doubles.
   next_check_at timestamptz not null default now() + interval '2 seconds',
   checks integer not null default 0,
 
@@ -150,13 +152,13 @@ create index task_next_check on task (next_check_at) where status in ('queued', 
 create index task_purge on task (purge_at) where purge_at is not null;
 -- A failed task is retried once, even when two retries begin at the same moment.
 create unique index task_retry_of on task (retry_of) where retry_of is not null;
--- For metrics: succeeded tasks with an image and failed tasks are counted in these indexes alone, because
--- the table holds every record for days (src/store/sampleState.ts).
+-- For metrics: succeeded tasks with an image and failed tasks are counted in these indexes alone,
+-- because the table holds every record for days (src/store/sampleState.ts).
 create index task_kept on task (expires_at) include (asset_bytes) where status = 'succeeded';
 create index task_failed on task (purge_at) where status = 'failed';
 
--- One key of one account names one task. A row is deleted when the task is purged, and when a synchronous
--- task ends in a way that makes the caller's retry a new task.
+-- One key of one account names one task. A row is deleted when the task is purged, and when a
+-- synchronous task ends in a way that makes the caller's retry a new task.
 create table idempotency_key (
   account_id text not null,
   key_digest bytea not null,
@@ -164,8 +166,8 @@ create table idempotency_key (
   primary key (account_id, key_digest)
 );
 
--- A key prefix in the blob store. The row is written before the first byte and deleted after the last, so
--- that the sweep finds every blob by its row.
+-- A key prefix in the blob store. The row is written before the first byte and deleted after the last,
+-- so that the sweep finds every blob by its row.
 create table upload (
   upload_id text primary key,
   kind text not null check (kind in ('input', 'answer')),
@@ -194,11 +196,11 @@ create table attempt (
   opened_at timestamptz not null default clock_timestamp(),
   -- Until then an open attempt takes a place on its channel.
   lease_until timestamptz not null,
-  -- Presence: the worker updates this every few seconds while the call is under way, so that no other worker
-  -- repeats a call because Temporal has lost sight of the first worker.
+  -- Presence: the worker updates this every few seconds while the call is under way, so that no other
+  -- worker repeats a call because Temporal has lost sight of the first worker.
   seen_at timestamptz not null default clock_timestamp(),
-  -- When another worker first found this one silent. The call counts as lost only when it is still silent some
-  -- seconds later: while PostgreSQL was away, every worker was silent.
+  -- When another worker first found this one silent. The call counts as lost only when it is still
+  -- silent some seconds later: while PostgreSQL was away, every worker was silent.
   doubted_at timestamptz,
 
   closed_at timestamptz,
@@ -220,8 +222,8 @@ create table channel (
   name text primary key,
   paused_at timestamptz,
   pause_reason text,
-  -- Different tasks in a row whose call failed by the operator's fault. Any other outcome except a refusal
-  -- sets it to 0.
+  -- Different tasks in a row whose call failed by the operator's fault. Any other outcome except a
+  -- refusal sets it to 0.
   faults integer not null default 0,
   fault_task_id text
 );
@@ -241,9 +243,9 @@ create table cooldown (
   primary key (channel, model)
 ) with (fillfactor = 50);
 
--- Tasks that wait for a place on a full channel, so that a free place goes to the next task in the queue and
--- not to the task that happens to ask first (src/store/channels/placeQueue.ts). Unlogged: after a crash of
--- PostgreSQL the table is empty, and waiting tasks join again when they ask again.
+-- Tasks that wait for a place on a full channel, so that a free place goes to the next task in the
+-- queue and not to the task that happens to ask first (src/store/channels/placeQueue.ts). Unlogged:
+-- after a crash of PostgreSQL the table is empty, and waiting tasks join again when they ask again.
 create unlogged table place_queue (
   channel text not null,
   task_id text not null,
@@ -266,16 +268,16 @@ create table installation (
 
 -- FUNCTIONS
 
--- Makes a single statement fail after it has written rows that must not stay: the error rolls all of them
--- back. SQLSTATE DR001, with the reason as its message.
+-- Makes a single statement fail after it has written rows that must not stay: the error rolls all of
+-- them back. SQLSTATE DR001, with the reason as its message.
 create function refuse(reason text) returns boolean language plpgsql as $$
 begin
   raise exception using errcode = 'DR001', message = reason;
 end $$;
 
--- The gate's fast path (src/store/attempts/beginFirstCall.ts): opens the first attempt of a queued task on a
--- channel that is free. It locks rows in the gate's order and reads every condition after the locks: in
--- PL/pgSQL, each statement sees what was committed before that statement began.
+-- The gate's fast path (src/store/attempts/beginFirstCall.ts): opens the first attempt of a queued task
+-- on a channel that is free. It locks rows in the gate's order and reads every condition after the
+-- locks: in PL/pgSQL, each statement sees what was committed before that statement began.
 --
 -- Returns the milliseconds until the task's hard end. Null: a condition failed and nothing was written.
 create function begin_first_call(

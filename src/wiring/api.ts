@@ -32,14 +32,9 @@ import { createTaskStore } from './stores.ts'
 const connectionsMax = 24
 /** Enough for a burst of concurrent requests, so that none of them waits for a new connection. */
 const connectionsMin = 8
-/**
- * For the start of one workflow after a submit. A start that takes longer is left to the reconciler.
- */
+/** For the start of one workflow after a submit. The reconciler starts what takes longer. */
 const startTimeoutMs = 3_000
-/**
- * Added to the longest synchronous request, to write its answer before the server closes its
- * connection.
- */
+/** Added to the longest synchronous request, so that its answer can be written. */
 const drainExtraMs = 5_000
 
 /** Starts one API process, which serves HTTP and starts the workflows of accepted tasks. */
@@ -104,10 +99,7 @@ type ApiServer = {
   readonly close: () => Promise<void>
 }
 
-/**
- * Listens for clients. Rejects with the system's error when it cannot, for example because the port is
- * in use.
- */
+/** Listens for clients. Rejects with the system's error when it cannot: the port is in use. */
 async function startApiServer(
   deps: ApiDeps,
   options: { readonly host: string; readonly port: number; readonly drainMs: number },

@@ -12,10 +12,7 @@ import type { TaskView } from '../domain/task.ts'
 import { createCliDatabase } from './cliDatabase.ts'
 import { cancelWorkflowOf, fetchHistoryOf, migrateTemporal } from './cliTemporal.ts'
 
-/**
- * Runs one command of the operator and returns its exit code. Opens only the parts that the command
- * uses.
- */
+/** Runs one command and returns its exit code. Opens only the parts that the command uses. */
 export async function operate(args: readonly string[], streams: CliStreams): Promise<number> {
   const environment = lazily(async () => {
     const { inheritedEnvironment } = await import('../config.ts')
@@ -97,10 +94,7 @@ function createParts(
   }
 }
 
-/**
- * Needs PUBLIC_URL: its default is made from HOST and PORT, which may differ between this process and
- * the API.
- */
+/** Needs PUBLIC_URL: its default depends on HOST and PORT of the API, which may differ here. */
 async function assetUrlBy(
   environment: Environment,
   { signingKeys, publicUrl }: Config,

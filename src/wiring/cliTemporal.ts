@@ -43,10 +43,7 @@ export async function cancelWorkflowOf(config: Config, taskId: string): Promise<
   }
 }
 
-/**
- * Reads the histories of tasks. Throws `Refusal`, naming TEMPORAL_ADDRESS, when Temporal cannot be
- * reached.
- */
+/** Reads histories. Throws `Refusal`, naming TEMPORAL_ADDRESS, when Temporal cannot be reached. */
 export async function fetchHistoryOf(config: Config): Promise<FetchHistory> {
   const { required } = await import('../config.ts')
   const address = required(config.temporalAddress, 'TEMPORAL_ADDRESS')

@@ -16,10 +16,7 @@ import { requireSchema } from '../store/schema/migrate.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { makeProcessTempFolder } from './processTempFolder.ts'
 
-/**
- * What API and worker share: the operator's file, the database and the blob store, checked against each
- * other.
- */
+/** What API and worker share, checked against each other when it is opened. */
 export type Installation = {
   readonly operation: Operation & { readonly priceList: readonly Price[] }
   readonly databaseUrl: string
@@ -92,10 +89,7 @@ async function reached(databaseUrl: string, ask: () => Promise<void>): Promise<v
   })
 }
 
-/**
- * The operator's file with all prices. Throws `ConfigError` when a request that clients may send has no
- * price.
- */
+/** The operator's file with all prices. Throws `ConfigError` when a possible request has no price. */
 export function pricedOperation(
   config: Config,
   options: Pick<InstallationOptions, 'withKeys'>,
@@ -112,10 +106,7 @@ export function pricedOperation(
   return { ...operation, priceList: prices }
 }
 
-/**
- * For `catch`: throws the failure again, and begins its message with `what`, which names the variable
- * to check.
- */
+/** For `catch`: throws the failure again with `what`, which names the variable, before its message. */
 export function explaining(what: string): (error: unknown) => never {
   return (error) => {
     const reason =

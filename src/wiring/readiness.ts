@@ -9,10 +9,7 @@ import { createAttributesKnown } from '../temporal/namespace.ts'
 
 /** Several load balancers probe every second or so. They share one look at the parts. */
 const lookCachedMs = 1_000
-/**
- * A part that does not answer in this time counts as unavailable, because probes time out after
- * seconds.
- */
+/** A part that is slower counts as unavailable. Probes time out after a few seconds. */
 const partTimeoutMs = 1_500
 
 export type ReadinessDeps = {
@@ -112,10 +109,7 @@ function statusOf(error: unknown): string {
   }
 }
 
-/**
- * Rejects when `ask` has not answered after `partTimeoutMs`. `ask` itself goes on, and its result is
- * ignored.
- */
+/** Rejects after `partTimeoutMs`. `ask` itself goes on, and its result is ignored. */
 async function askInTime<Value>(ask: () => Promise<Value>): Promise<Value> {
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(() => late.reject(new Error('no answer in time')), partTimeoutMs)

@@ -19,10 +19,7 @@ import { createReconcileStore } from './stores.ts'
 
 const startTimeoutMs = 5_000
 
-/**
- * The reconciler of one worker process, with all its steps. Of all workers, the one with the lock runs
- * them.
- */
+/** The reconciler of one worker process. Of all workers, the one with the lock runs its steps. */
 export function createWorkerReconciler(deps: {
   readonly databaseUrl: string
   readonly pool: Pool

@@ -68,18 +68,12 @@ function stopOnSignal(running: RunningProcess, log: Logger): void {
   })
 }
 
-/**
- * Whether `npm start` started this process. Then standard input is a pipe that closes when the parent
- * ends.
- */
+/** Whether `npm start` started this process: standard input is a pipe that closes with the parent. */
 function hasParent(): boolean {
   return process.argv.includes('--exit-with-parent')
 }
 
-/**
- * When the parent is killed, the embedded database ends too, and a new `npm start` needs this process's
- * ports.
- */
+/** A killed parent ends the embedded database too, and its successor needs this process's ports. */
 function exitWithParent(): void {
   if (!hasParent()) return
   process.stdin.on('close', () => process.exit(1))

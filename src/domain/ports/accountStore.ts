@@ -25,10 +25,7 @@ export type NewApiKey = {
 
 /** Accounts, API keys and deposits, for the operator. Implemented in `src/store/accounts/`. */
 export type AccountStore = {
-  /**
-   * Creates account, balance and first deposit in one transaction. False: the name is taken, nothing
-   * was written.
-   */
+  /** One transaction. False: the name is taken, nothing was written. */
   readonly createAccount: (account: NewAccount) => Promise<boolean>
   /**
    * Deposits credits in one transaction and returns the account with its new balances. `undefined`:

@@ -32,10 +32,7 @@ export type OpenedAttempt = {
 
 export type BeginResult =
   | { readonly kind: 'opened'; readonly attempt: OpenedAttempt }
-  /**
-   * An earlier attempt is open. Look for its stored answer; if there is none, begin again with
-   * `checked: n`.
-   */
+  /** An earlier attempt is open. Look for its stored answer, then begin again with `checked: n`. */
   | { readonly kind: 'unchecked'; readonly n: number; readonly answerId: string }
   /** No call may be made for `delayMs`. Begin again then. */
   | {
@@ -49,10 +46,7 @@ export type BeginResult =
   /** The task has ended or is purged: there is nothing to do. */
   | { readonly kind: 'over' }
 
-/**
- * The outcome of a call that brought no image. `settleTask` closes the attempt of a call that brought
- * one.
- */
+/** The outcome of a call that brought no image. With an image, `settleTask` closes the attempt. */
 export type AttemptClose = AttemptName & {
   readonly class: Exclude<OutcomeClass, 'succeeded'>
   readonly evidence: OutcomeEvidence
@@ -75,17 +69,11 @@ export type SettleInput = {
  * wins. Implemented in `src/store/attempts/` and `src/store/tasks/`.
  */
 export type AttemptStore = {
-  /**
-   * The gate: decides whether the task may call upstream now, and opens the attempt in the same
-   * transaction.
-   */
+  /** The gate: decides whether the task may call upstream now, and opens the attempt. */
   readonly beginAttempt: (input: BeginInput) => Promise<BeginResult>
   /** Records the worker's presence for these attempts. Closed and unknown ones are ignored. */
   readonly touchAttempts: (attempts: readonly AttemptName[]) => Promise<void>
-  /**
-   * Closes an open attempt and updates its channel's cooldown and faults. A closed attempt stays as it
-   * is.
-   */
+  /** Closes an attempt and updates its channel. Does nothing when it is closed already. */
   readonly closeAttempt: (close: AttemptClose) => Promise<void>
   /**
    * The answer ids of a live task's attempts that may have a stored answer, newest first. Empty for a

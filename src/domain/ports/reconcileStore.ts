@@ -3,10 +3,7 @@ import type { TaskStart } from './taskRuns.ts'
 /** A live task that no worker has updated in time. */
 export type OverdueTask = {
   readonly start: TaskStart
-  /**
-   * Milliseconds until the lease of its open attempt ends; 0 without one. Until then a worker may bring
-   * an answer.
-   */
+  /** Time left of an open attempt's lease, in which a worker may bring an answer; else 0. */
   readonly leaseLeftMs: number
 }
 
@@ -19,10 +16,7 @@ export type PastEndTask = {
   readonly graceOver: boolean
 }
 
-/**
- * The pause before the next check of a task: `firstMs`, doubled by every check so far, at most
- * `mostMs`.
- */
+/** The pause before the next check: `firstMs`, doubled by every check so far, at most `mostMs`. */
 export type Backoff = { readonly firstMs: number; readonly mostMs: number }
 
 /**

@@ -52,10 +52,7 @@ export type TaskStore = {
   ) => Promise<KeyedTask | undefined>
   /** Frees a key whose task is due for the purge. Does nothing for any other key. */
   readonly freeKey: (accountId: string, keyDigest: Uint8Array) => Promise<void>
-  /**
-   * Claims the key, inserts the task, takes its staged inputs over and holds its price: all of it or
-   * nothing.
-   */
+  /** Claims the key, inserts the task, takes its inputs over and holds its price, or does nothing. */
   readonly insertTask: (task: NewTask) => Promise<InsertTaskResult>
   /**
    * A task with its native response, if that is kept. `undefined`: the task is unknown, due for the

@@ -32,10 +32,7 @@ export type TracedActivity = {
   /** Temporal's id of the workflow's run. */
   readonly runId: string
   readonly activity: string
-  /**
-   * Temporal's number of the activity's execution, which starts again after a reset. Not the task's
-   * attempt.
-   */
+  /** Temporal's count of executions, which starts again after a reset. Not the task's attempt. */
   readonly attempt: number
 }
 

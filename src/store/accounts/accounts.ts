@@ -6,10 +6,7 @@ import { isModelId } from '../../domain/models.ts'
 import type { NewAccount } from '../../domain/ports/accountStore.ts'
 import { rollback, withTransaction } from '../connection/transaction.ts'
 
-/**
- * Creates an account with its balance and, when it has credits, its first deposit. False when the name
- * is taken.
- */
+/** Creates an account with its balance and its first deposit. False when the name is taken. */
 export async function createAccount(pool: Pool, account: NewAccount): Promise<boolean> {
   const { accountId, name, models, credits } = account
   return withTransaction(pool, async (client) => {

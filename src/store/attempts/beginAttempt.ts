@@ -131,10 +131,7 @@ function pastAttempt(attempt: LockedAttempt) {
   }
 }
 
-/**
- * Saves what a wait changes. The reconciler checks the task when the worker has not asked again in
- * time.
- */
+/** Saves a wait. The reconciler checks the task when its worker does not ask again in time. */
 async function postpone(
   client: PoolClient,
   task: TaskWithAttempts,

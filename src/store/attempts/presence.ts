@@ -32,7 +32,7 @@ const touchSql = `
  * Returns how long to wait before the next check, in milliseconds, or 0 when the call counts as lost.
  *
  * A worker that is found silent is only doubted at first, and `doubtMs` later counts as lost if it is
- * still silent: while PostgreSQL was away, no worker could record its presence. Past the task's hard
+ * still silent: while PostgreSQL was unreachable, no worker could record its presence. Past the task's hard
  * end no call is waited for.
  */
 export async function checkPresence(

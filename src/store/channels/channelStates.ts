@@ -132,10 +132,7 @@ const statesSql = `
     ) calls
   where c.name = any($1)`
 
-/**
- * Writes the cooldown of one model on one channel; `undefined` deletes it. The caller has locked the
- * channel.
- */
+/** Writes a cooldown; `undefined` deletes it. The caller has locked the channel. */
 export async function saveCooldown(
   client: PoolClient,
   key: { readonly channel: string; readonly model: string },

@@ -2,10 +2,7 @@ import type { PoolClient } from 'pg'
 import { isSyncRoute } from '../../domain/imageRequest.ts'
 import type { LockedTask } from '../tasks/lockTask.ts'
 
-/**
- * A task that asks again later than it promised by more than this has left the queue: its worker may be
- * dead.
- */
+/** A task that is later than this has left the queue: its worker may be dead. */
 const lateMs = 1_000
 
 /**

@@ -17,10 +17,7 @@ type EndedCall = {
   readonly retryAfterMs?: number
 }
 
-/**
- * Two different tasks in a row that fail by the operator's fault: the channel does not recover by
- * itself.
- */
+/** Faults of two different tasks in a row: the channel does not recover by itself. */
 const faultsUntilPause = 2
 
 /**
@@ -65,10 +62,7 @@ async function databaseNowMs(client: PoolClient): Promise<number> {
   return rows[0]?.nowMs ?? 0
 }
 
-/**
- * Several faults of one task count once, and a channel that is paused already keeps its time and
- * reason.
- */
+/** Several faults of one task count once. A paused channel keeps its time and reason. */
 async function countFault(client: PoolClient, call: EndedCall): Promise<void> {
   await client.query(
     `update channel set

@@ -16,17 +16,11 @@ type ListenerOptions = {
 const connectTimeoutMs = 5_000
 const reconnectMsFirst = 250
 const reconnectMsMax = 5_000
-/**
- * How often a silent connection is tested with a query: TCP may never report that the other side is
- * gone.
- */
+/** How often a silent connection is tested: TCP may never report that the other side is gone. */
 const aliveCheckMs = 15_000
 const aliveTimeoutMs = 5_000
 
-/**
- * Listens on one connection until it is closed. A lost connection is replaced, with a pause that
- * doubles.
- */
+/** Listens until it is closed. A lost connection is replaced, after a pause that doubles. */
 export function createListener(options: ListenerOptions): Listener {
   const closing = new AbortController()
   const running = run(options, closing.signal)

@@ -15,15 +15,9 @@ export type PoolOptions = {
   readonly statementTimeoutMs?: number
 }
 
-/**
- * Every transaction here holds its locks for milliseconds. A longer wait is a fault and must be
- * reported.
- */
+/** Every transaction here holds its locks for milliseconds. A longer wait is a fault. */
 const lockTimeoutMs = 8_000
-/**
- * Added to the server's statement timeout for the client's own, which ends a query when the network is
- * gone.
- */
+/** Added to the statement timeout for a limit of the client, which works when the network is gone. */
 const queryTimeoutExtraMs = 5_000
 const idleTimeoutMs = 30_000
 const connectionLifetimeSeconds = 1_800

@@ -13,10 +13,7 @@ export async function markStarted(pool: Pool, taskIds: readonly string[]): Promi
   await pool.query({ name: 'mark-started', text: markSql, values: [taskIds, firstCheckSeconds] })
 }
 
-/**
- * Every statement that locks several tasks locks them in this order, so that two batches cannot
- * deadlock.
- */
+/** Statements that lock several tasks lock them in this order, so that none deadlocks. */
 const markSql = `
   with marked as (
     select task_id from task
@@ -58,10 +55,7 @@ const postponeSql = `
       else later end
   from overdue where task.task_id = overdue.task_id`
 
-/**
- * Makes live tasks due for a check now. Only started ones: an unstarted task is due within seconds
- * anyway.
- */
+/** Makes live, started tasks due for a check now. An unstarted task is due within seconds anyway. */
 export async function makeChecksDue(pool: Pool, taskIds: readonly string[]): Promise<void> {
   await pool.query({
     name: 'hasten-checks',

@@ -16,10 +16,7 @@ export async function unstartedTasks(pool: Pool, limit: number): Promise<readonl
   return rows.map(taskStartOf)
 }
 
-/**
- * Started live tasks that no worker has updated in time and that are not past their end, longest
- * overdue first.
- */
+/** Started live tasks that are due and not past their end, longest overdue first. */
 export async function overdueTasks(pool: Pool, limit: number): Promise<readonly OverdueTask[]> {
   const { rows } = await pool.query<TaskStartRow & { leaseLeftMs: number }>({
     name: 'overdue-tasks',

@@ -5,10 +5,7 @@ import { taskViewColumns, taskViewOf } from './readTask.ts'
 
 type ListedRow = TaskViewRow & { readonly accountName: string }
 
-/**
- * The tasks that match the operator's filter, newest first, at most `filter.limit`. Absent fields match
- * every task.
- */
+/** The tasks that match the filter, newest first. An absent field matches every task. */
 export async function listTasks(pool: Pool, filter: TaskFilter): Promise<readonly ListedTask[]> {
   const { since } = filter
   const { rows } = await pool.query<ListedRow>(listSql, [
@@ -24,10 +21,7 @@ export async function listTasks(pool: Pool, filter: TaskFilter): Promise<readonl
   return rows.map((row) => ({ task: taskViewOf(row), accountName: row.accountName }))
 }
 
-/**
- * A null parameter matches every task. Clients see a succeeded task as `expired` once its image is
- * gone.
- */
+/** A null parameter matches every task. A succeeded task without its image is `expired` to clients. */
 const listSql = `
   select ${taskViewColumns}, account.name as "accountName"
   from task join account using (account_id)

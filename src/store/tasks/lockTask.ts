@@ -56,10 +56,7 @@ export async function lockTask(
   return locked.rows[0]
 }
 
-/**
- * The clock is read outside of the part that locks. Inside, it would be read before a wait for the
- * lock.
- */
+/** The clock is read outside of the part that locks, so that it is read after the wait for the lock. */
 const lockSql = `
   with locked as materialized (
     select task_id as "taskId", account_id as "accountId", route, family, model, status, request,

@@ -102,7 +102,7 @@ create table task (
   -- The price, held at submit. Zero: free, without ledger rows.
   credits bigint not null check (credits >= 0),
 
-  -- Where the task stands.
+  -- Status, and when it changed.
   status text not null default 'queued' check (status in ('queued', 'processing', 'succeeded', 'failed')),
   created_at timestamptz not null default now(),
   -- The task's workflow is known to exist in Temporal since then.
@@ -111,7 +111,7 @@ create table task (
   processing_at timestamptz,
   completed_at timestamptz,
 
-  -- Until when. No attempt begins at or after `deadline_at`. At `hard_end_at` every call of the task is
+  -- Time limits. No attempt begins at or after `deadline_at`. At `hard_end_at` every call of the task is
   -- over, and the task ends unless it has a stored answer.
   deadline_at timestamptz not null,
   hard_end_at timestamptz not null,
@@ -200,7 +200,7 @@ create table attempt (
   -- worker repeats a call because Temporal has lost sight of the first worker.
   seen_at timestamptz not null default clock_timestamp(),
   -- When another worker first found this one silent. The call counts as lost only when it is still
-  -- silent some seconds later: while PostgreSQL was away, every worker was silent.
+  -- silent some seconds later: while PostgreSQL was unreachable, every worker was silent.
   doubted_at timestamptz,
 
   closed_at timestamptz,

@@ -5,12 +5,6 @@ import type { RetryInput, RetryResult, RetryTerms } from '../../domain/ports/tas
 import type { TaskStatus } from '../../domain/task.ts'
 import { rollback, withTransaction } from '../connection/transaction.ts'
 
-type FailedRow = {
-  readonly status: TaskStatus
-  readonly request: string | null
-  readonly retriedAs: string | null
-}
-
 /**
  * Retries a failed task: inserts a new task that is linked to the failed one and has its own hold. The
  * new task takes the inputs over, because two tasks never share a blob. The lock on the failed task's
@@ -49,6 +43,12 @@ export async function retryTask(pool: Pool, input: RetryInput): Promise<RetryRes
 function asyncRoute(route: Route): Route {
   if (!isSyncRoute(route)) return route
   return route === 'v1beta.generateContent' ? 'v1beta.asyncGenerateContent' : 'images.tasks'
+}
+
+type FailedRow = {
+  readonly status: TaskStatus
+  readonly request: string | null
+  readonly retriedAs: string | null
 }
 
 async function lockFailed(client: PoolClient, taskId: string): Promise<FailedRow | undefined> {

@@ -7,7 +7,7 @@ import type { TaskStart } from '../../src/domain/ports/taskRuns.ts'
 import type { ImageRequest } from '../../src/domain/imageRequest.ts'
 import type { ModelId } from '../../src/domain/models.ts'
 import { createAccount } from '../../src/store/accounts/accounts.ts'
-import { createTaskStore } from '../../src/store/taskStore.ts'
+import { createTaskStore } from '../../src/wiring/stores.ts'
 import type { AcceptTaskDeps } from '../../src/tasks/acceptTask.ts'
 import { createAcceptTask } from '../../src/tasks/acceptTask.ts'
 

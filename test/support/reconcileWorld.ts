@@ -9,7 +9,7 @@ import { answerImageKey, answerMetaKey } from '../../src/domain/storedAnswer.ts'
 import type { AttemptStore, OpenedAttempt } from '../../src/domain/ports/attemptStore.ts'
 import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
 import type { ReconcileStore } from '../../src/domain/ports/reconcileStore.ts'
-import { createReconcileStore } from '../../src/store/reconcileStore.ts'
+import { createReconcileStore } from '../../src/wiring/stores.ts'
 import { createProduceImage } from '../../src/tasks/produceImage.ts'
 import type { Finding, ReconcileStep } from '../../src/tasks/reconcile/reconciler.ts'
 import { createTestAttempts } from './attemptStore.ts'
@@ -42,7 +42,7 @@ export async function openReconcileWorld(): Promise<ReconcileWorld> {
   return {
     pool,
     databaseUrl,
-    store: createReconcileStore({ pool }),
+    store: createReconcileStore(pool),
     attempts,
     blobs,
     produceImage,

@@ -25,7 +25,7 @@ function openPool(given: { statementTimeoutMs?: number; databaseUrl?: string } =
 }
 
 describe('createPool', () => {
-  it('reads bigint as a number and refuses one beyond the safe range', async () => {
+  it('reads bigint as a number and refuses a value outside the safe range', async () => {
     const { pool } = openPool()
     const { rows } = await pool.query('select 9007199254740991::bigint as credits')
     expect(rows).toEqual([{ credits: Number.MAX_SAFE_INTEGER }])
@@ -39,7 +39,7 @@ describe('createPool', () => {
     await pool.end()
   })
 
-  it('goes on after the server closes connections, idle and in a transaction', async () => {
+  it('survives when the server closes connections, idle and in a transaction', async () => {
     const { pool, lost } = openPool()
     const busy = await pool.connect()
     await busy.query('begin')
@@ -49,7 +49,7 @@ describe('createPool', () => {
        where application_name = 'darkroom-test' and datname = current_database()`,
     )
     await expect.poll(() => lost.length).toBe(1)
-    // The busy one is told at the same time, with no statement under way to tell it to.
+    // The busy connection is closed at the same moment, while no statement is under way on it.
     await sleep(50)
     await expect(busy.query('select 1')).rejects.toThrow(/terminat|closed|not queryable/i)
     busy.release(true)
@@ -57,7 +57,7 @@ describe('createPool', () => {
     await pool.end()
   })
 
-  it('gives up on an address where nobody answers', async () => {
+  it('rejects when no server listens at the address', async () => {
     const { pool } = openPool({ databaseUrl: 'postgres://postgres@127.0.0.1:1/none' })
     await expect(pool.query('select 1')).rejects.toThrow(/ECONNREFUSED/)
     await pool.end()

@@ -14,7 +14,7 @@ beforeAll(async () => {
   attempts = await createTestAttempts(database.pool, [testChannel({ concurrencyMax: places })])
   return () => database.drop()
 })
-beforeEach(() => database.pool.query('truncate place_line, attempt'))
+beforeEach(() => database.pool.query('truncate place_queue, attempt'))
 
 async function taskOf(accountId: string, route?: Route): Promise<string> {
   const given = { accountId, ...(route === undefined ? {} : { route }) }
@@ -36,64 +36,64 @@ async function askAll(taskIds: readonly string[]): Promise<readonly string[]> {
   return answers
 }
 
-/** A call ends. */
-async function free(taskId = ''): Promise<void> {
+/** Ends a call, which frees its place. */
+async function endCall(taskId = ''): Promise<void> {
   const evidence = { reason: 'content_policy' } as const
   await attempts.closeAttempt({ taskId, n: 1, class: 'rejected', evidence })
 }
 
-const standing = async () =>
-  (await database.pool.query('select task_id as "taskId" from place_line order by since')).rows
+const queued = async () =>
+  (await database.pool.query('select task_id as "taskId" from place_queue order by since')).rows
 
-describe('the line before a channel whose places are taken', () => {
-  it('is kept: a free place goes to who came first, not to who asks first', async () => {
+describe('the queue for a place on a full channel', () => {
+  it('gives a free place to the task that joined first, not to the task that asks first', async () => {
     const [one, two, first = '', second = '', late = ''] = await tasksOf('acct_a', 5)
     expect(await askAll([one ?? '', two ?? ''])).toEqual(['opened', 'opened'])
     expect(await askAll([first, second])).toEqual(['channel_full', 'channel_full'])
-    await free(one)
+    await endCall(one)
     expect(await askAll([late, second])).toEqual(['channel_full', 'channel_full'])
     expect(await ask(first)).toBe('opened')
-    expect(await standing()).toEqual([{ taskId: second }, { taskId: late }])
-    await free(two)
+    expect(await queued()).toEqual([{ taskId: second }, { taskId: late }])
+    await endCall(two)
     expect(await askAll([late, second])).toEqual(['channel_full', 'opened'])
   })
 
-  it('puts an account without calls before one that has its share', async () => {
+  it('puts the task of an account without calls before tasks of an account with calls', async () => {
     const [one, two, ...waiting] = await tasksOf('acct_many', 6)
     await askAll([one ?? '', two ?? '', ...waiting])
     const other = await taskOf('acct_few')
     expect(await ask(other)).toBe('channel_full')
-    await free(one)
+    await endCall(one)
     expect(await askAll([...waiting, other])).toEqual([
       ...waiting.map(() => 'channel_full'),
       'opened',
     ])
   })
 
-  it('lets callers who wait go first', async () => {
+  it('puts synchronous tasks first', async () => {
     const [one, two, waiting = ''] = await tasksOf('acct_async', 3)
     await askAll([one ?? '', two ?? '', waiting])
     const sync = await taskOf('acct_sync', 'images.generations')
     expect(await ask(sync)).toBe('channel_full')
-    await free(two)
+    await endCall(two)
     expect(await askAll([waiting, sync])).toEqual(['channel_full', 'opened'])
   })
 
-  it('closes up when somebody has gone', async () => {
+  it('skips and deletes a task that has not asked again', async () => {
     const [one, two, gone = '', next = ''] = await tasksOf('acct_gone', 4)
     await askAll([one ?? '', two ?? '', gone, next])
-    await free(one)
+    await endCall(one)
     expect(await ask(next)).toBe('channel_full')
     await database.pool.query(
-      `update place_line set present_until = now() - interval '2 minutes' where task_id = $1`,
+      `update place_queue set present_until = now() - interval '2 minutes' where task_id = $1`,
       [gone],
     )
     const last = await taskOf('acct_gone')
     expect(await askAll([next, last])).toEqual(['opened', 'channel_full'])
-    expect(await standing()).toEqual([{ taskId: last }])
+    expect(await queued()).toEqual([{ taskId: last }])
   })
 
-  it('is asked often by its first, less often by those behind', async () => {
+  it('lets its first task ask often, and the tasks behind it less often', async () => {
     const [one, two, ...waiting] = await tasksOf('acct_order', 15)
     await askAll([one ?? '', two ?? ''])
     const delays: number[] = []

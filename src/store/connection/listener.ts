@@ -1,12 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 
-type ListenOptions = {
+export type Listener = { readonly close: () => Promise<void> }
+
+type ListenerOptions = {
   readonly databaseUrl: string
-  /** An identifier of ours, never taken from outside. */
+  /** Part of the SQL text, so it must never come from outside this code. */
   readonly channel: 'task_end'
   readonly onPayload: (payload: string) => void
-  /** Listening from here on; what was sent before is not known. */
+  /** The connection listens from now on. Notifications sent before may have been missed. */
   readonly onConnected: () => void
   readonly onError: (error: Error) => void
 }
@@ -14,12 +16,12 @@ type ListenOptions = {
 const connectTimeoutMs = 5_000
 const reconnectMsFirst = 250
 const reconnectMsMax = 5_000
-/** A silent connection is asked this often whether it is still there; TCP alone may never tell. */
+/** How often a silent connection is tested: TCP may never report that the other side is gone. */
 const aliveCheckMs = 15_000
 const aliveTimeoutMs = 5_000
 
-/** One connection that listens, replaced with back-off whenever it dies, until closed. */
-export function listenTo(options: ListenOptions): { readonly close: () => Promise<void> } {
+/** Listens until it is closed. A lost connection is replaced, after a pause that doubles. */
+export function createListener(options: ListenerOptions): Listener {
   const closing = new AbortController()
   const running = run(options, closing.signal)
   return {
@@ -30,7 +32,7 @@ export function listenTo(options: ListenOptions): { readonly close: () => Promis
   }
 }
 
-async function run(options: ListenOptions, closing: AbortSignal): Promise<void> {
+async function run(options: ListenerOptions, closing: AbortSignal): Promise<void> {
   let reconnectMs = reconnectMsFirst
   while (!closing.aborted) {
     try {
@@ -45,9 +47,9 @@ async function run(options: ListenOptions, closing: AbortSignal): Promise<void> 
   }
 }
 
-/** Resolves when told to close, rejects when the connection is lost. */
+/** Resolves when `closing` aborts, rejects when the connection is lost. */
 async function listenOnce(
-  options: ListenOptions,
+  options: ListenerOptions,
   closing: AbortSignal,
   onListening: () => void,
 ): Promise<void> {

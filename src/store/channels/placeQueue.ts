@@ -2,14 +2,15 @@ import type { PoolClient } from 'pg'
 import { isSyncRoute } from '../../domain/imageRequest.ts'
 import type { LockedTask } from '../tasks/lockTask.ts'
 
-/** Later than promised by this much, a task counts as gone: its worker may have died. */
+/** A task that is later than this has left the queue: its worker may be dead. */
 const lateMs = 1_000
 
 /**
- * Puts a task in line for a place on each of these channels, or keeps its place there, until shortly
- * after it has promised to ask again. Under the channels' row locks.
+ * Puts a task into the queue for a place on each of these channels, or keeps it there. The task stays
+ * until shortly after it has promised to ask again, in `delayMs`. A task that is in the queue already
+ * keeps its turn. The caller has locked the channels.
  */
-export async function standInLine(
+export async function joinPlaceQueue(
   client: PoolClient,
   task: Pick<LockedTask, 'taskId' | 'accountId' | 'route'>,
   channels: readonly string[],
@@ -17,18 +18,21 @@ export async function standInLine(
 ): Promise<void> {
   await client.query({
     name: 'stand-in-line',
-    text: standSql,
+    text: joinSql,
     values: [channels, task.taskId, task.accountId, isSyncRoute(task.route), delayMs + lateMs],
   })
 }
 
-/** Who left without a call (cancelled, failed, its worker gone) is swept by those who come after. */
-const standSql = `
+/**
+ * Also deletes tasks that left the queue without a call: cancelled, failed, or their worker lost.
+ * Nothing else deletes them.
+ */
+const joinSql = `
   with gone as (
-    delete from place_line where channel = any($1) and task_id <> $2
+    delete from place_queue where channel = any($1) and task_id <> $2
       and present_until < clock_timestamp() - interval '1 minute'
   )
-  insert into place_line as held (channel, task_id, account_id, sync, present_until)
+  insert into place_queue as held (channel, task_id, account_id, sync, present_until)
   select channel, $2, $3, $4, clock_timestamp() + $5::float8 * interval '1 millisecond'
   from unnest($1::text[]) as asked (channel)
   on conflict (channel, task_id) do update set

@@ -1,8 +1,9 @@
 import type { Pool } from 'pg'
 
 /**
- * Ties this database to one blob store, for good: the first to come writes the store's id, everybody
- * else must have the same. Throws with what is wrong.
+ * Ties this database to one blob store for good: the first process records the store's id, and every
+ * later process must use the same store. Two processes with different stores would not find each
+ * other's images. Throws, naming both ids, when the store is another one.
  */
 export async function claimStoreId(pool: Pool, storeId: string): Promise<void> {
   await pool.query(
@@ -12,12 +13,14 @@ export async function claimStoreId(pool: Pool, storeId: string): Promise<void> {
   const known = await readStoreId(pool)
   if (known === storeId) return
   throw new Error(
-    `BLOB_STORE is store ${storeId}, but this database's images lie in store ${known}. ` +
+    `BLOB_STORE is store ${storeId}, but the images of this database are in store ${known}. ` +
       'All processes must use one store.',
   )
 }
 
-/** The id of the store that this database's images lie in; `undefined` before the first process came. */
+/**
+ * The id of the blob store that belongs to this database; `undefined` until a process has recorded one.
+ */
 export async function readStoreId(pool: Pool): Promise<string | undefined> {
   const { rows } = await pool.query<{ value: string }>(
     `select value from installation where name = 'store_id'`,

@@ -1,4 +1,4 @@
-import { BodyError } from '../streams/bodyBytes.ts'
+import { BodyError } from '../streams/bodyError.ts'
 import type { ContentCoding } from '../streams/decodeContent.ts'
 import { decodeContent, parseContentEncoding } from '../streams/decodeContent.ts'
 import type { Exchange } from './exchange.ts'

@@ -7,7 +7,7 @@ import type { RandomBytes } from '../domain/ids.ts'
 import { randomText } from '../domain/ids.ts'
 import { outputImagePixelsMax } from '../domain/limits.ts'
 import type { HeldImage } from '../domain/upstreamCall.ts'
-import { createImageSniffer, sniffed } from '../streams/images/sniffImage.ts'
+import { createWholeImageCheck } from '../streams/images/wholeImage.ts'
 
 /**
  * Holds an image of an upstream answer. Type and size are those of the bytes, whatever the vendor
@@ -18,9 +18,9 @@ export async function holdImage(
   content: AsyncIterable<Uint8Array>,
   deps: HoldDeps,
 ): Promise<HeldImage | undefined> {
-  const sniffer = createImageSniffer()
-  const held = await holdBytes(sniffed(content, sniffer), deps)
-  const image = sniffer.finish()
+  const check = createWholeImageCheck()
+  const held = await holdBytes(check.passThrough(content), deps)
+  const image = check.finish()
   if (image !== undefined) return { ...image, ...held }
   await held.discard()
   return undefined

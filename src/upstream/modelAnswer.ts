@@ -10,7 +10,7 @@ import {
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { HeldImage } from '../domain/upstreamCall.ts'
-import { createForgivingBase64Decoder } from '../streams/base64.ts'
+import { createLenientBase64Decoder } from '../streams/base64.ts'
 import type { JsonIntakeFailure, JsonPath } from '../streams/json/readJsonDocument.ts'
 import { readJsonDocument } from '../streams/json/readJsonDocument.ts'
 import { firstDocument } from './answerBody.ts'
@@ -75,7 +75,7 @@ const limits = {
   divertedBytesMax: outputImageBytesMax,
   divertedTotalBytesMax: upstreamAnswerBytesMax,
   divertedCountMax: jsonTokensMax,
-  createDecoder: createForgivingBase64Decoder,
+  createDecoder: createLenientBase64Decoder,
 } as const
 
 function reasonOf(failure: JsonIntakeFailure): 'broken_body' | 'answer_too_large' {

@@ -10,7 +10,8 @@ import type { SeenOutcome } from '../tasks/produceImage.ts'
 import { createProduceImage } from '../tasks/produceImage.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { createUpstreamCaller, createUpstreamAgent } from '../upstream/callUpstream.ts'
+import { createUpstreamCaller } from '../upstream/callUpstream.ts'
+import { createUpstreamAgent } from '../upstream/exchange.ts'
 import type { Installation } from './installation.ts'
 
 /** What brings tasks to their end, for activities and reconciler alike. */

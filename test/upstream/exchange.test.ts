@@ -2,19 +2,18 @@ import { getEventListeners } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Exchange } from '../../src/upstream/exchange.ts'
-import { exchange } from '../../src/upstream/exchange.ts'
-import { createUpstreamAgent } from '../../src/upstream/callUpstream.ts'
+import type { Answer } from '../../src/upstream/exchange.ts'
+import { createUpstreamAgent, exchange } from '../../src/upstream/exchange.ts'
 import { collect } from '../support/byteStreams.ts'
 import { goodAnswer, listenAnswering } from '../support/upstreamServers.ts'
 
 const nobodyListens = 'http://127.0.0.1:1'
 
-function exchangeWith(origin: string, signal: AbortSignal): Promise<Exchange> {
+function exchangeWith(origin: string, signal: AbortSignal): Promise<Answer> {
   const agent = createUpstreamAgent()
   onTestFinished(() => agent.destroy())
   const body = Readable.from([Buffer.from('{}')])
-  return exchange(agent, { origin, path: '/', method: 'POST', body }, signal)
+  return exchange(agent, { origin, path: '/', method: 'POST', body }, signal, () => 0)
 }
 
 function listenersOf(signal: AbortSignal): number {
@@ -29,8 +28,8 @@ describe('an exchange', () => {
       (response) => response.write('{', () => response.destroy()),
       collect,
     ],
-    ['an answer nobody reads', (response) => response.write('{'), (body) => body.destroy()],
-  ])('leaves nothing at the signal of its deadline after %s', async (_what, answer, end) => {
+    ['an answer that is not read', (response) => response.write('{'), (body) => body.destroy()],
+  ])('removes its listener from the signal after %s', async (_what, answer, end) => {
     const signal = AbortSignal.timeout(300_000)
     const { url } = await listenAnswering(answer)
     const { body } = await exchangeWith(url, signal)
@@ -38,7 +37,7 @@ describe('an exchange', () => {
     await expect.poll(() => listenersOf(signal)).toBe(0)
   })
 
-  it('leaves nothing at the signal of its deadline when there is no answer', async () => {
+  it('removes its listener from the signal when there is no answer', async () => {
     const signal = AbortSignal.timeout(300_000)
     const { url } = await listenAnswering((response) => response.destroy())
     for (const origin of [url, nobodyListens]) {

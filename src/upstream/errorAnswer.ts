@@ -8,10 +8,6 @@ import type { AnswerVerdict } from './callOutcome.ts'
 import type { Answer } from './exchange.ts'
 import { retryAfterMs } from './retryAfter.ts'
 
-const errorBytesMax = 64 * 1024
-/** The status says enough, so a body that arrives slowly is not waited for any longer. */
-const errorBodyMsMax = 2_000
-
 /**
  * Returns what an answer that is not 2xx means, and the wait it asks for. The body is read within limits,
  * compared with the known words of the vendors, and dropped. `nowMs`: epoch milliseconds.
@@ -23,6 +19,10 @@ export async function readErrorAnswer(answer: Answer, nowMs: number): Promise<An
   const waitMs = retryAfterMs({ headers, nowMs, ...defined({ retryDelay: error?.retryDelay }) })
   return { ...verdict, ...defined({ retryAfterMs: waitMs }) }
 }
+
+const errorBytesMax = 64 * 1024
+/** The status says enough, so a body that arrives slowly is not waited for any longer. */
+const errorBodyMsMax = 2_000
 
 async function readVendorError(answer: Answer): Promise<ParsedVendorError | undefined> {
   const chunks: Uint8Array[] = []

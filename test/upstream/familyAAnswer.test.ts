@@ -37,7 +37,7 @@ function answered(parts: readonly object[]): object[] {
 }
 
 describe('answers of family A', () => {
-  it('takes the last image that is no thought, and drops the drafts', async () => {
+  it('give the last image that is not a thought, without the drafts', async () => {
     const verdict = await verdictOf(
       withParts([
         { text: 'Planning', thought: true },
@@ -68,21 +68,21 @@ describe('answers of family A', () => {
     ])
   })
 
-  it('knows a thought by a mark that comes after the image', async () => {
+  it('may mark an image as a thought after its bytes', async () => {
     const verdict = await verdictOf(
       withParts([{ inlineData: png }, { inlineData: png, thought: true }]),
     )
     expect(candidatesOf(verdict)).toEqual(answered([{ inlineData: held }]))
   })
 
-  it('takes the last image after many drafts', async () => {
+  it('give the last image after many drafts', async () => {
     const drafts = Array.from({ length: 40 }, () => ({ inlineData: png, thought: true }))
     const verdict = await verdictOf(withParts([...drafts, { inlineData: png }]))
     expect(candidatesOf(verdict)).toEqual(answered([{ inlineData: held }]))
   })
 
   it.each(['', 'aGVsbG8=', png.data.slice(0, -20)])(
-    'takes the last image that is whole, before one of %j',
+    'give the last image that is whole, before one of %j',
     async (data) => {
       const parts = [{ inlineData: png }, { inlineData: { mimeType: 'image/png', data } }]
       const verdict = await verdictOf(withParts([...parts, { text: 'Done.' }]))
@@ -90,7 +90,7 @@ describe('answers of family A', () => {
     },
   )
 
-  it('takes the image of the last of equal keys', async () => {
+  it('give the image of the last of equal keys', async () => {
     const other = { mimeType: 'image/png', data: paddedPng(200, 1).toString('base64') }
     const [first, last] = [png, other].map((inlineData) =>
       JSON.stringify(withParts([{ inlineData }])).slice(1, -1),
@@ -99,7 +99,7 @@ describe('answers of family A', () => {
     expect(verdict).toMatchObject({ class: 'succeeded', image: { bytes: 200 } })
   })
 
-  it('reads snake_case and writes camelCase', async () => {
+  it('may be in snake_case and are returned in camelCase', async () => {
     const part = {
       inline_data: { mime_type: 'image/jpeg', data: png.data },
       thought_signature: 's',
@@ -117,26 +117,26 @@ describe('answers of family A', () => {
     })
   })
 
-  it('hands on the first candidate alone', async () => {
+  it('are returned with only the first candidate', async () => {
     const [first] = answered([{ inlineData: png }])
     const verdict = await verdictOf({ candidates: [first, ...answered([{ inlineData: png }])] })
     expect(candidatesOf(verdict)).toEqual(answered([{ inlineData: held }]))
   })
 
-  it('follows no link to an image, and passes none on', async () => {
+  it('are broken with a link to an image instead of an image, and are returned without links', async () => {
     const fileData = { mimeType: 'image/png', fileUri: 'http://elsewhere.invalid/1.png' }
     expect(await verdictOf(withParts([{ fileData }]))).toEqual(broken)
     const both = await verdictOf(withParts([{ fileData }, { inlineData: png }]))
     expect(candidatesOf(both)).toEqual(answered([{ inlineData: held }]))
   })
 
-  it('calls a broken image beside a thought broken', async () => {
+  it('are broken with a broken image next to a thought', async () => {
     const inlineData = { mimeType: 'image/png', data: 'aGVsbG8=' }
     const verdict = await verdictOf(withParts([{ inlineData: png, thought: true }, { inlineData }]))
     expect(verdict).toEqual(broken)
   })
 
-  it('calls thoughts without an image no image', async () => {
+  it('have no image when the only images are thoughts', async () => {
     const verdict = await verdictOf(
       withParts([{ inlineData: png, thought: true }, { text: 'Sorry' }]),
     )
@@ -152,7 +152,7 @@ describe('answers of family A', () => {
     [withParts([{ inlineData: { mimeType: 'image/png' } }])],
     [withParts([{ inlineData: { mimeType: 'image/png', data: '' } }])],
     [withParts([{ inlineData: { mimeType: 'image/png', data: 'aGVsbG8=' } }])],
-  ])('calls %j broken', async (answer) => {
+  ])('are broken as %j', async (answer) => {
     expect(await verdictOf(answer)).toEqual(broken)
   })
 })

@@ -10,7 +10,6 @@ import type {
   OutcomeReason,
   UpstreamOutcome,
 } from '../domain/upstreamCall.ts'
-import type { FamilyCall } from './callUpstream.ts'
 import type { Answer } from './exchange.ts'
 import type { ModelAnswer } from './modelAnswer.ts'
 import type { SendResult } from './send.ts'
@@ -30,19 +29,21 @@ export type AnswerVerdict =
       readonly nativeRefusal?: JsonObject
     })
 
+type Judge = (answer: ModelAnswer) => Promise<AnswerVerdict>
+
 /**
  * Returns the outcome of one call, with the evidence of what was seen on the wire. An answer that `send`
- * read is either a document that the family must judge, or already a verdict.
+ * read is either a document for `judge`, or already a verdict.
  */
 export async function callOutcome(
   sent: SendResult<Result<ModelAnswer, AnswerVerdict>>,
-  family: FamilyCall,
+  judge: Judge,
 ): Promise<UpstreamOutcome> {
   if (sent.kind === 'not_sent') return { class: 'refused', evidence: { reason: sent.reason } }
   const verdict: AnswerVerdict =
     sent.kind === 'lost'
       ? { class: 'unknown', reason: sent.reason }
-      : await verdictOf(sent.value, sent.answer.status, family)
+      : await verdictOf(sent.value, sent.answer.status, judge)
   return withEvidence(verdict, {
     reason: verdict.reason,
     latencyMs: sent.latencyMs,
@@ -56,21 +57,21 @@ export async function callOutcome(
 async function verdictOf(
   reading: Result<ModelAnswer, AnswerVerdict>,
   status: number,
-  family: FamilyCall,
+  judge: Judge,
 ): Promise<AnswerVerdict> {
-  const verdict = reading.ok ? await judge(reading.value, family) : reading.failure
+  const verdict = reading.ok ? await judgeImages(reading.value, judge) : reading.failure
   // A 202 without an image may mean that the upstream still works on the request.
-  const provesOnlyImages = status > 200 && status <= 299
-  return provesOnlyImages && verdict.class !== 'succeeded'
+  const onlyImagesCount = status > 200 && status <= 299
+  return onlyImagesCount && verdict.class !== 'succeeded'
     ? { class: 'unknown', reason: 'unexpected_status' }
     : verdict
 }
 
 /** Discards every image of the answer except the one in the verdict, also when `judge` throws. */
-async function judge(answer: ModelAnswer, family: FamilyCall): Promise<AnswerVerdict> {
+async function judgeImages(answer: ModelAnswer, judge: Judge): Promise<AnswerVerdict> {
   let kept: HeldImage | undefined
   try {
-    const verdict = await family.judge(answer)
+    const verdict = await judge(answer)
     if (verdict.class === 'succeeded') kept = verdict.image
     return verdict
   } finally {

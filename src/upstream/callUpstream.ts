@@ -58,19 +58,17 @@ export function createUpstreamCaller(deps: UpstreamCallerDeps): UpstreamCaller {
   const nowMs = deps.nowMs ?? Date.now
   const monotonicMs = deps.monotonicMs ?? (() => performance.now())
   const randomBytes = deps.randomBytes ?? cryptoRandomBytes
-  const hold: FamilyBDeps = { tempDir: deps.tempDir, randomBytes, nowMs }
+  const holdDeps: FamilyBDeps = { tempDir: deps.tempDir, randomBytes, nowMs }
 
   return async (call) => {
-    const family = familyCallOf(call, deps.capabilities, hold)
-    const read = async (answer: Answer): Promise<Result<ModelAnswer, AnswerVerdict>> =>
+    const family = familyCallOf(call, deps.capabilities, holdDeps)
+    const read = async (answer: Answer): Promise<Result<ModelAnswer, AnswerVerdict>> => {
       // A proxy may answer 201 or 203 where the vendor answers 200.
-      answer.status >= 200 && answer.status <= 299
-        ? await readModelAnswer(
-            readAnswerBody(answer, upstreamAnswerBytesMax),
-            family.isImage,
-            hold,
-          )
-        : fail(await readErrorAnswer(answer, nowMs()))
+      const mayHoldImage = answer.status >= 200 && answer.status <= 299
+      if (!mayHoldImage) return fail(await readErrorAnswer(answer, nowMs()))
+      const body = readAnswerBody(answer, upstreamAnswerBytesMax)
+      return await readModelAnswer(body, family.isImage, holdDeps)
+    }
     const request = {
       url: family.url,
       headers: {
@@ -83,7 +81,8 @@ export function createUpstreamCaller(deps: UpstreamCallerDeps): UpstreamCaller {
       timeoutMs: call.timeoutMs,
       ...defined({ signal: call.signal }),
     }
-    return await callOutcome(await send({ dispatcher, monotonicMs }, request, read), family)
+    const sent = await send({ dispatcher, monotonicMs }, request, read)
+    return await callOutcome(sent, family.judge)
   }
 }
 
@@ -103,13 +102,13 @@ export type FamilyCall = {
 function familyCallOf(
   call: UpstreamCall,
   capabilities: CapabilityTable,
-  hold: FamilyBDeps,
+  holdDeps: FamilyBDeps,
 ): FamilyCall {
   switch (call.channel.family) {
     case 'A':
       return familyACall(call, capabilities)
     case 'B':
-      return familyBCall(call, hold)
+      return familyBCall(call, holdDeps)
     default:
       return assertNever(call.channel.family)
   }

@@ -17,7 +17,7 @@ const errorA = {
 
 describe('error bodies of the vendors', () => {
   it.each([[{ error: errorA }], [[{ error: errorA }]]])(
-    'are read in family A’s shape, %#',
+    'are read in the shape of family A, %#',
     (body) => {
       expect(parse(body)).toEqual({
         words: ['resource_exhausted', 'rate_limit_exceeded'],
@@ -28,7 +28,7 @@ describe('error bodies of the vendors', () => {
     },
   )
 
-  it('are read in family B’s shape', () => {
+  it('are read in the shape of family B', () => {
     const error = { message: 'No.', type: 'Requests', param: null, code: 'rate_limit_exceeded' }
     expect(parse({ error })).toEqual({
       words: ['rate_limit_exceeded', 'requests'],
@@ -47,12 +47,12 @@ describe('error bodies of the vendors', () => {
     [{ message: 'Service Unavailable', status: 'error' }],
     ['text'],
     [null],
-  ])('are nobody’s in any other shape: %j', (body) => {
+  ])('are not read in any other shape: %j', (body) => {
     expect(parse(body)).toBeUndefined()
   })
 
   it.each(['', '<html>', '{"error":{"message":"x","type":"y"}', '\u0000'])(
-    'are nobody’s when they are no JSON: %j',
+    'are not read when they are not JSON: %j',
     (text) => {
       expect(parseVendorError(Buffer.from(text))).toBeUndefined()
     },

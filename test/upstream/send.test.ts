@@ -14,20 +14,20 @@ async function* failing(): AsyncGenerator<Uint8Array> {
 const clock = () => 7
 
 describe('a watched request body', () => {
-  it('says when its first piece was asked for, and no failure when it was sent whole', async () => {
+  it('records when its first chunk was read, and no failure when it was sent whole', async () => {
     const body = watchBody(pieces(20), clock)
     expect(body.startedAtMs()).toBeUndefined()
     expect(await body.stream.toArray()).toHaveLength(20)
     expect([body.startedAtMs(), body.failed()]).toEqual([7, false])
   })
 
-  it('says that its own source failed', async () => {
+  it('records that its own source failed', async () => {
     const body = watchBody(failing(), clock)
     await expect(body.stream.toArray()).rejects.toThrow('away')
     expect(body.failed()).toBe(true)
   })
 
-  it('blames the source for nothing when the connection fails, and lets go of it', async () => {
+  it('records no failure of the source when the connection fails, and closes the source', async () => {
     let ended = false
     const source = (async function* () {
       try {

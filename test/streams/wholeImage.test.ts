@@ -1,13 +1,13 @@
 import * as fc from 'fast-check'
 import sharp from 'sharp'
 import { describe, expect, it } from 'vitest'
-import { createImageSniffer, sniffed } from '../../src/streams/images/sniffImage.ts'
+import { createWholeImageCheck } from '../../src/streams/images/wholeImage.ts'
 import { collect, cutAt, streamOf } from '../support/byteStreams.ts'
 
-function sniff(bytes: Uint8Array, cuts: readonly number[] = []) {
-  const sniffer = createImageSniffer()
-  for (const chunk of cutAt(bytes, cuts)) sniffer.push(chunk)
-  return sniffer.finish()
+function checkImage(bytes: Uint8Array, cuts: readonly number[] = []) {
+  const check = createWholeImageCheck()
+  for (const chunk of cutAt(bytes, cuts)) check.push(chunk)
+  return check.finish()
 }
 
 /** Noise does not compress, so scans and chunks have some length. */
@@ -26,35 +26,37 @@ const images: Readonly<Record<string, Promise<Buffer>>> = {
   'extended webp': raw().withExif(exif.exif).webp().toBuffer(),
 }
 
-describe.each(Object.entries(images))('the sniffer on a %s', (name, made) => {
+describe.each(Object.entries(images))('the check of a %s', (name, made) => {
   const mimeType = `image/${name.match(/png|jpeg|webp/)?.[0]}`
 
-  it('tells type and size, however the bytes are cut', async () => {
+  it('reads type and size, however the bytes are cut', async () => {
     const image = await made
     const expected = { mimeType, width: 37, height: 23 }
-    expect(sniff(image)).toEqual(expected)
-    expect(sniff(image, [...image.keys()])).toEqual(expected)
+    expect(checkImage(image)).toEqual(expected)
+    expect(checkImage(image, [...image.keys()])).toEqual(expected)
     fc.assert(
       fc.property(fc.array(fc.nat(image.length)), (cuts) => {
-        expect(sniff(image, cuts)).toEqual(expected)
+        expect(checkImage(image, cuts)).toEqual(expected)
       }),
     )
   })
 
-  it('refuses every true beginning of it', async () => {
+  it('refuses every part of it that stops before its end', async () => {
     const image = await made
     for (let length = 0; length < image.length; length += length < 100 ? 1 : 13) {
-      expect(sniff(image.subarray(0, length))).toBeUndefined()
+      expect(checkImage(image.subarray(0, length))).toBeUndefined()
     }
-    expect(sniff(image.subarray(0, -1))).toBeUndefined()
+    expect(checkImage(image.subarray(0, -1))).toBeUndefined()
   })
 
-  it('tolerates bytes after its end', async () => {
-    expect(sniff(Buffer.concat([await made, Buffer.from('trailer')]))).toMatchObject({ mimeType })
+  it('accepts bytes after its end', async () => {
+    expect(checkImage(Buffer.concat([await made, Buffer.from('trailer')]))).toMatchObject({
+      mimeType,
+    })
   })
 })
 
-describe('the sniffer', () => {
+describe('the check of a whole image', () => {
   it.each([
     ['GIF', Buffer.from('GIF89a\x01\0\x01\0\0\0\0;', 'latin1')],
     ['HTML', Buffer.from('<html></html>')],
@@ -65,7 +67,7 @@ describe('the sniffer', () => {
     ['a JPEG without frame or scan', Buffer.from('ffd8ffd9', 'hex')],
     ['two JPEG signatures', Buffer.from('ffd8ffd8ffd9', 'hex')],
   ])('refuses %s', (_what, bytes) => {
-    expect(sniff(bytes)).toBeUndefined()
+    expect(checkImage(bytes)).toBeUndefined()
   })
 
   it('refuses a PNG whose header was changed', async () => {
@@ -73,7 +75,7 @@ describe('the sniffer', () => {
     for (let i = 0; i < 33; i++) {
       const changed = Buffer.from(image)
       changed[i] = (changed[i] ?? 0) ^ 0x04
-      expect(sniff(changed)).toBeUndefined()
+      expect(checkImage(changed)).toBeUndefined()
     }
   })
 
@@ -85,15 +87,15 @@ describe('the sniffer', () => {
       Buffer.concat([Buffer.from('ffd8', 'hex'), Buffer.alloc(20 * mebibyte, 'ffe00002', 'hex')]),
     ]
     const startedAt = performance.now()
-    for (const flood of floods) expect(sniff(flood)).toBeUndefined()
+    for (const flood of floods) expect(checkImage(flood)).toBeUndefined()
     expect(performance.now() - startedAt).toBeLessThan(3000)
   })
 
-  it('passes the content through unchanged while it watches', async () => {
+  it('passes the content through unchanged', async () => {
     const image = (await images['jpeg']) ?? Buffer.alloc(0)
-    const sniffer = createImageSniffer()
-    const passed = await collect(sniffed(streamOf(cutAt(image, [5, 9, 200])), sniffer))
+    const check = createWholeImageCheck()
+    const passed = await collect(check.passThrough(streamOf(cutAt(image, [5, 9, 200]))))
     expect(passed.equals(image)).toBe(true)
-    expect(sniffer.finish()).toMatchObject({ width: 37 })
+    expect(check.finish()).toMatchObject({ width: 37 })
   })
 })

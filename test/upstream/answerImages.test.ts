@@ -32,7 +32,7 @@ describe('images of an answer', () => {
     ['A', 1],
     ['B', 0],
   ] satisfies [Family, number][])(
-    'of family %s are let go of except the one handed on',
+    'of family %s are freed except the one in the outcome',
     async (family, chosen) => {
       const images = [await largePng(), await largePng()]
       const url = await answering(JSON.stringify(answerWith(family, images)))
@@ -48,7 +48,7 @@ describe('images of an answer', () => {
   )
 
   it.each(['A', 'B'] satisfies Family[])(
-    'of family %s are let go of when the answer breaks after them',
+    'of family %s are freed when the answer breaks off after them',
     async (family) => {
       const whole = JSON.stringify(answerWith(family, [await largePng()]))
       const url = await answering(whole.slice(0, -1))
@@ -58,7 +58,7 @@ describe('images of an answer', () => {
     },
   )
 
-  it('are let go of when the connection breaks in the middle of one', async () => {
+  it('are freed when the connection breaks in the middle of one', async () => {
     const whole = JSON.stringify(answerWith('B', [await largePng(), await largePng()]))
     const url = await listen((request, response) => {
       response.writeHead(200, { 'content-length': whole.length })
@@ -71,7 +71,7 @@ describe('images of an answer', () => {
   })
 
   it.each(['A', 'B'] satisfies Family[])(
-    'of family %s are not lost to a temporary directory that cannot be written',
+    'of family %s are not lost when the temporary directory cannot be written',
     async (family) => {
       const png = await largePng()
       const url = await answering(JSON.stringify(answerWith(family, [png])))

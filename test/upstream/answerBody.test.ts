@@ -6,7 +6,7 @@ import { collect, cutAt, streamOf } from '../support/byteStreams.ts'
 const whole = Buffer.from('{"a":["}\\"]",{"b":"\\\\"}],"c":"ü"}')
 
 describe('the first document of an answer', () => {
-  it('ends where its object or array does, whatever stands behind it and however it is cut', async () => {
+  it('ends where its object or array ends, whatever follows and however it is cut', async () => {
     const document = jsonValue({ maxDepth: 5 }).map((value) => JSON.stringify({ value }))
     const nested = document.map((text) => `[${text},"]",[]]`)
     const rest = oneof(string(), document).map((text) => Buffer.from(text))
@@ -22,7 +22,7 @@ describe('the first document of an answer', () => {
     expect((await check(ends, { numRuns: 500 })).failed).toBe(false)
   })
 
-  it('is all there is when it does not end, or is none', async () => {
+  it('is the whole text when it does not end or is not JSON', async () => {
     for (const text of ['', 'null', '<html>', '"{}"', '{"a":{}', '{"a":"}', '{"a":"\\"}']) {
       const chunks = cutAt(Buffer.from(text), [3, 6])
       expect((await collect(firstDocument(streamOf(chunks)))).toString()).toBe(text)
@@ -37,7 +37,7 @@ describe('the first document of an answer', () => {
     expect(await collect(firstDocument(source()))).toEqual(whole)
   })
 
-  it('takes no harm from a source that fails behind it, and passes an earlier failure on', async () => {
+  it('is complete when the source fails after it, and fails when the source fails before its end', async () => {
     const failingAfter = async function* (bytes: Uint8Array): AsyncGenerator<Uint8Array> {
       yield bytes
       throw new Error('broke off')
@@ -47,7 +47,7 @@ describe('the first document of an answer', () => {
     await expect(collect(firstDocument(cut))).rejects.toThrow('broke off')
   })
 
-  it('lets go of its source at once, asking for nothing behind the document', async () => {
+  it('closes its source at once and reads nothing after the document', async () => {
     const seen: string[] = []
     const source = async function* (): AsyncGenerator<Uint8Array> {
       try {

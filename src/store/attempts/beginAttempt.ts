@@ -39,14 +39,18 @@ export type BeginAttemptDeps = {
  * while the task is live, before its deadline and within its limits, on a channel with a free place.
  *
  * A first call takes the fast path of `beginFirstCall`. A new condition for first calls must be added
- * there as well.
+ * there as well; `test/store/gateAgrees.test.ts` compares the two.
  */
 export async function beginAttempt(
   deps: BeginAttemptDeps,
   input: BeginInput,
 ): Promise<BeginResult> {
   const attempt = await beginFirstCall(deps, input.taskId)
-  if (attempt !== undefined) return { kind: 'opened', attempt }
+  return attempt === undefined ? askGate(deps, input) : { kind: 'opened', attempt }
+}
+
+/** The gate without its fast path. */
+export async function askGate(deps: BeginAttemptDeps, input: BeginInput): Promise<BeginResult> {
   return withTransaction(deps.pool, async (client) => {
     const task = await lockTaskWithAttempts(client, input.taskId)
     if (task === undefined || isEnded(task.status)) return { kind: 'over' }

@@ -31,9 +31,6 @@ export type ImageTaskStatus = {
   readonly failureCode?: TaskFailureCode
 }
 
-/** From `produceImage` to its own workflow: what a long wait is for, for the current details in Temporal's UI. */
-export const waitingSignalName = 'waiting'
-
 const version = 'v1'
 
 /** Workflow tasks, and the short activities that only write to PostgreSQL. */

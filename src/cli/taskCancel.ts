@@ -4,7 +4,7 @@ import { leaf } from './leaf.ts'
 import { parseTaskId } from './parse.ts'
 import { noSuchTask } from './refusal.ts'
 
-/** `task cancel ID`: JSON `cancelled`; false with exit code 1. Who pays: src/tasks/money.md. */
+/** `task cancel ID`: JSON `cancelled`; false with exit code 1. Who pays: docs/money.md. */
 export function taskCancel(context: CliContext): Command {
   return leaf({
     usage: 'cancel',

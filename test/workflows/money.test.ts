@@ -19,7 +19,7 @@ import type { TemporalWorld } from '../support/temporalWorld.ts'
 import { handleOf, startTestWorker, testStart } from '../support/temporalWorld.ts'
 import { until } from '../support/until.ts'
 
-/** Every cell of src/tasks/money.md that Temporal has a part in: all real but the upstream's answer. */
+/** Every cell of docs/money.md that Temporal has a part in: all real but the upstream's answer. */
 
 let world: ReconcileWorld
 let temporal: TemporalWorld

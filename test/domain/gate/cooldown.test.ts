@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { Cooldown } from '../../src/domain/gate/cooldown.ts'
-import { admit, grant, quietMs, refuse } from '../../src/domain/gate/cooldown.ts'
-import { cooldownMsMax } from '../../src/domain/limits.ts'
+import type { Cooldown } from '../../../src/domain/gate/cooldown.ts'
+import { admit, grant, quietMs, refuse } from '../../../src/domain/gate/cooldown.ts'
+import { cooldownMsMax } from '../../../src/domain/limits.ts'
 
 const cooling: Cooldown = {
   untilMs: 10_000,

@@ -1,13 +1,13 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { RunReport, StartResult } from '../../src/domain/ports/taskRuns.ts'
-import type { CheckDeps } from '../../src/tasks/reconcile/checkStep.ts'
-import { createCheckStep, createKilledStep } from '../../src/tasks/reconcile/checkStep.ts'
-import { createSettleStored } from '../../src/tasks/settleOrFail.ts'
-import { createKilledRuns, createReportRun } from '../../src/temporal/runs.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { balanceOf, insertTask } from '../support/insertTask.ts'
-import { openTestWorld } from '../support/openTestWorld.ts'
-import type { ReconcileWorld } from '../support/reconcileWorld.ts'
+import type { RunReport, StartResult } from '../../../src/domain/ports/taskRuns.ts'
+import type { CheckDeps } from '../../../src/tasks/reconcile/checkStep.ts'
+import { createCheckStep, createKilledStep } from '../../../src/tasks/reconcile/checkStep.ts'
+import { createSettleStored } from '../../../src/tasks/settleOrFail.ts'
+import { createKilledRuns, createReportRun } from '../../../src/temporal/runs.ts'
+import { stackStartMsMax } from '../../support/embeddedStack.ts'
+import { balanceOf, insertTask } from '../../support/insertTask.ts'
+import { openTestWorld } from '../../support/openTestWorld.ts'
+import type { ReconcileWorld } from '../../support/reconcileWorld.ts'
 import {
   endLease,
   openAttempt,
@@ -16,10 +16,10 @@ import {
   setTask,
   storeTestAnswer,
   taskRow,
-} from '../support/reconcileWorld.ts'
-import type { TemporalWorld } from '../support/temporalWorld.ts'
-import { handleOf, testStart } from '../support/temporalWorld.ts'
-import { until } from '../support/until.ts'
+} from '../../support/reconcileWorld.ts'
+import type { TemporalWorld } from '../../support/temporalWorld.ts'
+import { handleOf, testStart } from '../../support/temporalWorld.ts'
+import { until } from '../../support/until.ts'
 
 let world: ReconcileWorld
 let temporal: TemporalWorld

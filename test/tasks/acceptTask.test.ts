@@ -5,7 +5,7 @@ import type { RequestFailure } from '../../src/domain/failure.ts'
 import type { Result } from '../../src/domain/result.ts'
 import { createTaskStore } from '../../src/store/taskStore.ts'
 import { discardUpload, openUpload } from '../../src/store/reconcile/uploads.ts'
-import type { Accepted } from '../../src/tasks/taskService.ts'
+import type { Accepted } from '../../src/tasks/acceptTask.ts'
 import {
   createTestAccept,
   createTestCaller,

@@ -54,7 +54,7 @@ export const hardEndGraceMs = 60_000
  * Past its hard end a task waits so long for a blob store that cannot say whether its answer is stored; then
  * it fails and its hold is released without: design 1.12.
  */
-export const storePatienceMs = 5 * 60_000
+export const unreadableStoreMsMax = 5 * 60_000
 
 /**
  * While a call is under way its worker says so in PostgreSQL this often, and waits no longer than that for

@@ -94,8 +94,8 @@ const rows: readonly (readonly [title: string, ErrorAnswer, string])[] = [
   ['529', answer(529, {}), 'unknown server_error'],
 ]
 
-describe('outcome table', () => {
-  it.each(rows)('classes %s', (_title, seen, verdict) => {
+describe('the class of an upstream answer', () => {
+  it.each(rows)('of %s', (_title, seen, verdict) => {
     const found = classifyErrorAnswer(seen)
     expect(`${found.class} ${found.reason}`).toBe(verdict)
   })

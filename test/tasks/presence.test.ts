@@ -23,7 +23,7 @@ const first = { taskId: 'first', n: 1 }
 const second = { taskId: 'second', n: 2 }
 
 describe('the presence of calls', () => {
-  it('is told of all that are under way, and of none that has ended', async () => {
+  it('reports all calls under way, and none that has ended', async () => {
     const { told, presence } = recorder()
     const long = presence.during(first, () => sleep(100, 'first done'))
     const short = presence.during(second, () => sleep(50, 'second done'))
@@ -35,7 +35,7 @@ describe('the presence of calls', () => {
     expect(told).toHaveLength(tellings)
   })
 
-  it('begins anew with the next call, also after one that threw', async () => {
+  it('starts again with the next call, also after a call that threw', async () => {
     const { told, presence } = recorder()
     const broken = presence.during(first, () => Promise.reject(new Error('broken')))
     await expect(broken).rejects.toThrow('broken')
@@ -43,13 +43,13 @@ describe('the presence of calls', () => {
     expect(told.at(0)).toEqual([second])
   })
 
-  it('goes on when the word does not arrive', async () => {
+  it('continues when a report fails', async () => {
     const { told, presence } = recorder(true)
     expect(await presence.during(first, () => sleep(4 * everyMs, 'done'))).toBe('done')
     expect(told.length).toBeGreaterThan(1)
   })
 
-  it('speaks again although a word hangs on a dead connection', async () => {
+  it('reports again although a report hangs on a dead connection', async () => {
     let words = 0
     const touchAttempts = () => {
       words += 1

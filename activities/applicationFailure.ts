@@ -91,7 +91,8 @@ function waitMessage(wait: Wait, nowMs: number): string {
   return `${causeOf(wait)}, until ${until} UTC`
 }
 
-function causeOf({ reason, channel = 'every channel', refusedBy }: Wait): string {
+function causeOf(wait: Wait): string {
+  const { reason, channel = 'every channel', refusedBy } = wait
   switch (reason) {
     case 'cooldown':
       if (refusedBy === undefined) return `${channel} cools down`
@@ -107,7 +108,10 @@ function causeOf({ reason, channel = 'every channel', refusedBy }: Wait): string
     case 'call_under_way':
       return `an earlier call on ${channel} is under way`
     case 'backoff':
-      return `pause after a failed call on ${channel}`
+      // Without a channel: `produceImage` stopped before the next call.
+      return wait.channel === undefined
+        ? 'no new call by this worker'
+        : `pause after a failed call on ${channel}`
     default:
       return assertNever(reason)
   }

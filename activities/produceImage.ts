@@ -98,8 +98,8 @@ function stopSignal(
 /**
  * Temporal's timers fire up to a second late, so a shorter wait is spent in the activity; that also saves
  * a write. The wait occupies a slot, so one wait and all waits together are limited. Waits for a place on
- * a full channel have no common limit: there are as many slots as places, so while all places are taken
- * the slot could do nothing else, and a task that stops asking loses its position in the line.
+ * a full channel have no common limit. There are at least as many slots as places, so such a wait keeps no
+ * call from starting, and a task that stops asking would lose its position in the line.
  */
 const shortWaitMsMax = 1_000
 const shortWaitsTotalMsMax = 3_000

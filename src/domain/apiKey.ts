@@ -1,5 +1,5 @@
 import type { RandomBytes } from './ids.ts'
-import { randomText } from './ids.ts'
+import { base62Digits, randomText } from './ids.ts'
 
 /**
  * `sk-` and 48 letters or digits: 42 random ones (250 bits), then a checksum of six, so that a mistyped or
@@ -34,14 +34,12 @@ export function newKeyId(randomBytes: RandomBytes): string {
   return `key_${randomText(randomBytes, 16)}`
 }
 
-const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-
 /** CRC-32 in base 62. Six digits can represent any 32-bit number. */
 function checksum(text: string): string {
   let rest = crc32(text)
   let encoded = ''
   for (let digit = 0; digit < checksumLength; digit += 1) {
-    encoded = digits.charAt(rest % 62) + encoded
+    encoded = base62Digits.charAt(rest % 62) + encoded
     rest = Math.floor(rest / 62)
   }
   return encoded

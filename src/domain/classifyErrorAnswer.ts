@@ -6,7 +6,7 @@ import type { OutcomeClass, OutcomeReason } from './upstreamCall.ts'
  */
 export type VendorError = {
   /** `code`, `type`, `status` and each `reason` of the details, in lower case. */
-  readonly words: readonly string[]
+  readonly codes: readonly string[]
   /** Family A: the quotas that a 429 names. */
   readonly quotaIds: readonly string[]
   readonly message: string
@@ -25,47 +25,6 @@ export type ErrorVerdict = {
   readonly reason: OutcomeReason
 }
 
-const exhausted: ErrorVerdict = { class: 'exhausted', reason: 'quota_exhausted' }
-
-/** A later 503 may come from a proxy that stopped waiting for work that was already started. */
-export const promptRefusalMsMax = 10_000
-
-const exhaustedWords: readonly string[] = [
-  'insufficient_quota',
-  'credit_balance_exhausted',
-  'billing_hard_limit_reached',
-  'billing_not_active',
-  'spend_limit_exceeded',
-  'insufficient_user_quota',
-  'pre_consume_token_quota_failed',
-]
-const moderationWords: readonly string[] = [
-  'moderation_blocked',
-  'content_policy_violation',
-  'content_filter',
-  'prompt_blocked',
-]
-const credentialWords: readonly string[] = [
-  'api_key_invalid',
-  'api_key_expired',
-  'invalid_api_key',
-  'account_deactivated',
-]
-/** The vendor does not serve the country of this server. No other request would do better. */
-const regionWords: readonly string[] = ['unsupported_country_region_territory']
-const credentialText =
-  /\b(?:api[ _-]?keys?|credentials?|access tokens?|service accounts?|projects?|organi[sz]ations?|consumer|unregistered callers?|billing)\b/i
-const credentialWordPart =
-  /(?:^|_)(?:api_key|access_token|project|consumer|billing|service_disabled)/
-const lastingQuota = /per_?-?(?:day|week|month)|spend/i
-/** Family A has no code for used-up prepaid credits or a spend cap; only the message says so. */
-const exhaustedText =
-  /credits? (?:are|is|balance is) (?:depleted|exhausted)|spend(?:ing)? (?:cap|limit)/i
-/** Family A has no code for a prompt that was refused before the model saw it either. */
-const moderationText = /violat\w{1,5} .{0,80}polic|safety (?:system|polic)|content polic/i
-/** Family A answers 400 with it for a country it does not serve and a project without billing. */
-const accountWords: readonly string[] = ['failed_precondition']
-
 /**
  * The outcome class of an upstream answer that is not a success, from its status and the vendor's error
  * body. The codes are those of the vendors' error documentation, and of gateways in front of them.
@@ -78,20 +37,52 @@ export function classifyErrorAnswer(answer: ErrorAnswer): ErrorVerdict {
 
 /** What the vendor's codes say, when they are more exact than the status of a 4xx. */
 function byVendorCodes(status: number, error: VendorError): ErrorVerdict | undefined {
-  if (says(error, exhaustedWords)) return exhausted
+  if (hasCode(error, exhaustedCodes)) return exhausted
   if (status === 429) return isUsedUp(error) ? exhausted : undefined
-  if (says(error, moderationWords)) return { class: 'rejected', reason: 'content_policy' }
-  if (says(error, credentialWords)) return { class: 'operator_fault', reason: 'credential' }
+  if (hasCode(error, moderationCodes)) return { class: 'rejected', reason: 'content_policy' }
+  if (hasCode(error, credentialCodes)) return { class: 'operator_fault', reason: 'credential' }
   if (status !== 400) return undefined
-  if (says(error, accountWords)) return { class: 'operator_fault', reason: 'forbidden' }
+  if (hasCode(error, accountCodes)) return { class: 'operator_fault', reason: 'forbidden' }
   return moderationText.test(error.message)
     ? { class: 'rejected', reason: 'content_policy' }
     : undefined
 }
 
+const exhaustedCodes: readonly string[] = [
+  'insufficient_quota',
+  'credit_balance_exhausted',
+  'billing_hard_limit_reached',
+  'billing_not_active',
+  'spend_limit_exceeded',
+  'insufficient_user_quota',
+  'pre_consume_token_quota_failed',
+]
+const moderationCodes: readonly string[] = [
+  'moderation_blocked',
+  'content_policy_violation',
+  'content_filter',
+  'prompt_blocked',
+]
+const credentialCodes: readonly string[] = [
+  'api_key_invalid',
+  'api_key_expired',
+  'invalid_api_key',
+  'account_deactivated',
+]
+/** Family A's 400 for a country it does not serve and a project without billing. */
+const accountCodes: readonly string[] = ['failed_precondition']
+/** Family A has no code for a prompt that was refused before the model saw it. */
+const moderationText = /violat\w{1,5} .{0,80}polic|safety (?:system|polic)|content polic/i
+const exhausted: ErrorVerdict = { class: 'exhausted', reason: 'quota_exhausted' }
+
 function isUsedUp(error: VendorError): boolean {
   return error.quotaIds.some((id) => lastingQuota.test(id)) || exhaustedText.test(error.message)
 }
+
+const lastingQuota = /per_?-?(?:day|week|month)|spend/i
+/** Family A has no code for used-up prepaid credits or a spend cap; only the message says so. */
+const exhaustedText =
+  /credits? (?:are|is|balance is) (?:depleted|exhausted)|spend(?:ing)? (?:cap|limit)/i
 
 function byStatus(answer: ErrorAnswer): ErrorVerdict {
   switch (answer.status) {
@@ -120,6 +111,9 @@ function byStatus(answer: ErrorAnswer): ErrorVerdict {
   }
 }
 
+/** A later 503 may come from a proxy that stopped waiting for work that was already started. */
+export const promptRefusalMsMax = 10_000
+
 /**
  * A 403 counts as the operator's fault only when it names the operator's account. A 403 about the request
  * (a policy) must not pause the channel, or one client could stop it for all others. Without the vendor's
@@ -128,14 +122,21 @@ function byStatus(answer: ErrorAnswer): ErrorVerdict {
 function forbidden(error: VendorError | undefined): ErrorVerdict {
   if (error === undefined) return { class: 'unknown', reason: 'forbidden' }
   const namesAccount =
-    says(error, regionWords) ||
+    hasCode(error, regionCodes) ||
     credentialText.test(error.message) ||
-    error.words.some((word) => credentialWordPart.test(word))
+    error.codes.some((code) => credentialCodePart.test(code))
   return namesAccount
     ? { class: 'operator_fault', reason: 'forbidden' }
     : { class: 'rejected', reason: 'forbidden' }
 }
 
-function says(error: VendorError, words: readonly string[]): boolean {
-  return error.words.some((word) => words.includes(word))
+/** The vendor does not serve the country of this server. No other request would do better. */
+const regionCodes: readonly string[] = ['unsupported_country_region_territory']
+const credentialText =
+  /\b(?:api[ _-]?keys?|credentials?|access tokens?|service accounts?|projects?|organi[sz]ations?|consumer|unregistered callers?|billing)\b/i
+const credentialCodePart =
+  /(?:^|_)(?:api_key|access_token|project|consumer|billing|service_disabled)/
+
+function hasCode(error: VendorError, codes: readonly string[]): boolean {
+  return error.codes.some((code) => codes.includes(code))
 }

@@ -1,14 +1,15 @@
 /** `randomBytes` of node:crypto. Passed in, so that this folder stays pure. */
 export type RandomBytes = (count: number) => Uint8Array
 
-const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+/** The digits of base 62. */
+export const base62Digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
 /** `count` random letters or digits. Bytes from 248 are skipped, so that each character is equally likely. */
 export function randomText(randomBytes: RandomBytes, count: number): string {
   let text = ''
   while (text.length < count) {
     for (const byte of randomBytes(count)) {
-      if (byte < 248 && text.length < count) text += alphabet.charAt(byte % 62)
+      if (byte < 248 && text.length < count) text += base62Digits.charAt(byte % 62)
     }
   }
   return text

@@ -11,8 +11,8 @@ const readRetryMs = 500
 
 /**
  * Waits until a task has ended or the signal aborts, and returns the task as it is then. A notification
- * only causes a new read: the row decides. The wait goes on through failed reads, because the task exists
- * although PostgreSQL does not answer. A read that fails after the signal aborted is thrown.
+ * only causes a new read: the row decides. A failed read is repeated, because the task exists even
+ * while PostgreSQL does not answer. A read that fails after the signal aborted is thrown.
  */
 export function createAwaitEnd(deps: AwaitEndDeps) {
   return async (taskId: string, signal: AbortSignal): Promise<TaskView> => {

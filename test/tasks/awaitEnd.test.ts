@@ -45,23 +45,23 @@ describe('awaitEnd', () => {
     const { ends, awaitEnd } = createWaiting(600_000)
     const { taskId } = await insertTask(database.pool)
     const other = await insertTask(database.pool)
-    const patience = AbortSignal.timeout(20_000)
-    const waiting = [1, 2, 3].map(() => awaitEnd(taskId, patience))
+    const timeout = AbortSignal.timeout(20_000)
+    const waiting = [1, 2, 3].map(() => awaitEnd(taskId, timeout))
     await expect.poll(listening).toBe(1)
     await database.pool.query(`select pg_notify('task_end', $1)`, [taskId])
     await attempts.failTask(other.taskId, failure)
     await attempts.failTask(taskId, failure)
     const views = await Promise.all(waiting)
     expect(views.map(({ status }) => status)).toEqual(['failed', 'failed', 'failed'])
-    expect(patience.aborted).toBe(false)
+    expect(timeout.aborted).toBe(false)
     await ends.close()
   })
 
   it('notices an end without a notification by its slow poll', async () => {
     const { ends, awaitEnd } = createWaiting(50)
     const { taskId } = await insertTask(database.pool)
-    const patience = AbortSignal.timeout(20_000)
-    const waiting = awaitEnd(taskId, patience)
+    const timeout = AbortSignal.timeout(20_000)
+    const waiting = awaitEnd(taskId, timeout)
     await expect.poll(listening).toBe(1)
     await database.pool.query(
       `update task set status = 'failed', failure_code = 'upstream_error',
@@ -69,7 +69,7 @@ describe('awaitEnd', () => {
       [taskId],
     )
     expect((await waiting).failure).toMatchObject({ code: 'upstream_error' })
-    expect(patience.aborted).toBe(false)
+    expect(timeout.aborted).toBe(false)
     await ends.close()
   })
 
@@ -96,18 +96,18 @@ describe('awaitEnd', () => {
     const attempts = await createTestAttempts(database.pool)
     const { ends, awaitEnd } = createWaiting(600_000)
     const { taskId } = await insertTask(database.pool)
-    const patience = AbortSignal.timeout(20_000)
-    const waiting = awaitEnd(taskId, patience)
+    const timeout = AbortSignal.timeout(20_000)
+    const waiting = awaitEnd(taskId, timeout)
     await expect.poll(listening).toBe(1)
     await listenersGone()
     await expect.poll(listening, { timeout: 5_000 }).toBe(1)
     await attempts.failTask(taskId, failure)
     expect((await waiting).status).toBe('failed')
-    expect(patience.aborted).toBe(false)
+    expect(timeout.aborted).toBe(false)
     await ends.close()
   })
 
-  it('goes on through failed reads of the row', async () => {
+  it('repeats failed reads of the row', async () => {
     const attempts = await createTestAttempts(database.pool)
     const { ends } = createWaiting(600_000)
     const { readTask } = createTaskStore(database.pool)

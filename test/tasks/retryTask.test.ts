@@ -31,7 +31,7 @@ function createRetry(credits = 25) {
   })
 }
 
-/** A task of 10 credits, failed unless told otherwise, with an upload of its own. */
+/** A task of 10 credits with its own upload, failed unless `live`. */
 async function acceptedTask(given: {
   readonly credits?: number
   readonly request?: Partial<ImageRequest>

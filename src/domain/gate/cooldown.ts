@@ -95,8 +95,8 @@ function waitForSlot(
   jitter: number,
 ): Admission {
   // Slots too far ahead start again from the beginning: asking once too often is better than starving.
-  const folded = state.slotAtMs > fromMs + slotWaitMsMax ? fromMs : state.slotAtMs
-  const slotAtMs = Math.max(folded, fromMs)
+  const nextSlotAtMs = state.slotAtMs > fromMs + slotWaitMsMax ? fromMs : state.slotAtMs
+  const slotAtMs = Math.max(nextSlotAtMs, fromMs)
   const delayMs = Math.ceil(slotAtMs - nowMs + jitter * Math.min(state.slotMs, 250))
   const next = { ...state, slotAtMs: slotAtMs + state.slotMs }
   return { kind: 'wait', delayMs: Math.max(delayMs, 50), reason, next }
@@ -127,8 +127,8 @@ export function afterRefusal(
     return { untilMs, granted: 0, learned, refusals, slotAtMs: untilMs, slotMs }
   }
   if (state.windowAtMs === undefined || openedAtMs < state.windowAtMs) {
-    const toldMs = retryAfterMs === undefined ? 0 : nowMs + cooldownMs(retryAfterMs, 1)
-    return toldMs <= state.untilMs ? state : { ...state, untilMs: toldMs }
+    const laterMs = retryAfterMs === undefined ? 0 : nowMs + cooldownMs(retryAfterMs, 1)
+    return laterMs <= state.untilMs ? state : { ...state, untilMs: laterMs }
   }
   const took = state.granted + open.taken
   // If the probe was refused, the cooldown was only too short.

@@ -53,9 +53,9 @@ export function taskRecord(
     progress: progressOf(task, usualDurationMs),
     ...(completedAtMs === undefined ? {} : { completed_at: wholeSeconds(completedAtMs) }),
     ...(status === 'succeeded' ? outputOf(task, published) : {}),
-    ...(failure === undefined
-      ? {}
-      : { error: { code: failure.code, message: taskFailureMessages[failure.code] } }),
+    ...defined({
+      error: failure && { code: failure.code, message: taskFailureMessages[failure.code] },
+    }),
   }
 }
 
@@ -92,7 +92,7 @@ type Timed = Pick<TaskView, 'status' | 'nowMs' | 'processingAtMs'>
 export function progressOf(task: Timed, usualDurationMs: number): number {
   if (task.status === 'succeeded') return 100
   if (task.status === 'queued' || task.processingAtMs === undefined) return 0
-  // A poll shortly before the end may have seen a later clock than `completed_at`, so no instant is safe.
+  // An earlier poll may have seen any progress below 100, so only the maximum cannot fall.
   if (task.status === 'failed') return progressMax
   const elapsed = Math.max(0, task.nowMs - task.processingAtMs) / usualDurationMs
   const covered = 1 - Math.exp(-steepness * elapsed)

@@ -6,9 +6,9 @@ import type { AttemptStore, OpenedAttempt } from '../domain/ports/attemptStore.t
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { UpstreamCaller, UpstreamOutcome } from '../domain/upstreamCall.ts'
 import { createPresence } from './presence.ts'
-import { retryFor } from './retryFor.ts'
 import { createSettleStored, settleAnswer } from './settleOrFail.ts'
 import { storeAnswer } from './storedAnswer.ts'
+import { retryFor } from './timeLimits.ts'
 
 export type ProduceImageDeps = {
   readonly attempts: AttemptStore

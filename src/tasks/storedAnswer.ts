@@ -2,11 +2,10 @@ import { createHash } from 'node:crypto'
 import { upstreamAnswerTextBytesMax } from '../domain/limits.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import { BlobExistsError } from '../domain/ports/blobStore.ts'
-import { createStallTolerantDeadline } from '../domain/stallTolerantDeadline.ts'
 import type { AnswerMeta } from '../domain/storedAnswer.ts'
 import { answerImageKey, answerMetaKey } from '../domain/storedAnswer.ts'
 import type { UpstreamOutcome } from '../domain/upstreamCall.ts'
-import { retryFor } from './retryFor.ts'
+import { retryFor, withTimeout } from './timeLimits.ts'
 
 type AnswerToStore = {
   readonly taskId: string
@@ -107,30 +106,4 @@ async function readMeta(blobs: BlobStore, answerId: string): Promise<AnswerMeta 
   const meta: AnswerMeta = JSON.parse(Buffer.concat(chunks).toString('utf8'))
   if (meta.version !== 1) throw new Error(`meta.json of ${answerId} has an unknown version`)
   return meta
-}
-
-/**
- * The result of the work, or an error after `limitMs`. The work itself is not stopped; its result is then
- * ignored. After a stall of this process the work gets the full limit again, because its result may
- * already be there; together at most three limits.
- */
-export async function withTimeout<Value>(
-  limitMs: number,
-  work: () => Promise<Value>,
-): Promise<Value> {
-  const bounds = { limitMs, afterStallMs: limitMs, extensionsMsMax: 2 * limitMs }
-  const deadline = createStallTolerantDeadline(bounds)
-  const late = Promise.withResolvers<never>()
-  let timer: NodeJS.Timeout | undefined
-  const tick = () => {
-    const delayMs = deadline.nextDelayMs(performance.now())
-    if (delayMs === undefined) late.reject(new Error(`no answer in ${limitMs} ms`))
-    else timer = setTimeout(tick, delayMs)
-  }
-  tick()
-  try {
-    return await Promise.race([work(), late.promise])
-  } finally {
-    clearTimeout(timer)
-  }
 }

@@ -1,13 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, expect, it, vi } from 'vitest'
 import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
-import { readAnswerMeta, withTimeout } from '../../src/tasks/storedAnswer.ts'
-import { standStill } from '../support/standStill.ts'
+import { readAnswerMeta } from '../../src/tasks/storedAnswer.ts'
 
-afterEach(() => {
-  vi.useRealTimers()
-  vi.restoreAllMocks()
-})
+afterEach(() => void vi.useRealTimers())
 
 function storeThat(read: BlobStore['read']): BlobStore {
   const refuse = () => Promise.reject(new Error('not asked for'))
@@ -45,40 +40,4 @@ it('fails when the store does not answer, or stops in the middle of its answer',
       vi.advanceTimersByTimeAsync(10_000),
     ])
   }
-})
-
-const limitMs = 50
-
-describe('a read with a time limit', () => {
-  it('fails at its limit', async () => {
-    const asked = withTimeout(limitMs, () => sleep(1_000, 'late', { ref: false }))
-    await expect(asked).rejects.toThrow('no answer in 50 ms')
-  })
-
-  it.each([300, 700])('does not fail because the process stalled for %s ms', async (stoppedMs) => {
-    const asked = withTimeout(limitMs, async () => {
-      await sleep(1)
-      standStill(stoppedMs)
-      await sleep(5)
-      return 'an answer'
-    })
-    expect(await asked).toBe('an answer')
-  })
-
-  it('fails in the end when the process stalls again and again', async () => {
-    vi.useFakeTimers()
-    const clock = performance.now.bind(performance)
-    let stoodMs = 0
-    vi.spyOn(performance, 'now').mockImplementation(() => clock() + stoodMs)
-    const standStillAgainAndAgain = async () => {
-      for (let stops = 0; stops < 4 * limitMs; stops += 1) {
-        stoodMs += 300
-        await vi.advanceTimersByTimeAsync(1)
-      }
-    }
-    await Promise.all([
-      expect(withTimeout(limitMs, () => new Promise(() => {}))).rejects.toThrow('no answer'),
-      standStillAgainAndAgain(),
-    ])
-  })
 })

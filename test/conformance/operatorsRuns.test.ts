@@ -10,7 +10,7 @@ import { createOperatorRuns } from '../support/operatorRuns.ts'
 import type { TestService } from '../support/service.ts'
 import { startTestService } from '../support/service.ts'
 
-/** The rows of src/tasks/money.md that begin in Temporal's UI or CLI, at the whole service. */
+/** The rows of docs/money.md that begin in Temporal's UI or CLI, at the whole service. */
 
 const hands = ['terminate', 'cancel'] as const
 

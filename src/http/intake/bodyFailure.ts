@@ -6,14 +6,7 @@ import type { BodyFailure } from '../../streams/bodyBytes.ts'
 import { BodyError } from '../../streams/bodyBytes.ts'
 import type { JsonIntakeFailure } from '../../streams/json/readJsonDocument.ts'
 
-const overloadedRetrySeconds = 5
-
-export const overloaded: RequestFailure = {
-  tag: 'overloaded',
-  retryAfterSeconds: overloadedRetrySeconds,
-}
-
-/** Why a body could not be read, as its client is told. Errors that are none of these are thrown on. */
+/** The failure to answer for a `BodyError`. Any other error is thrown on, and so is a client that left. */
 export function failureOfBodyError(error: unknown): RequestFailure {
   if (error instanceof BodyError && error.failure.tag !== 'interrupted') {
     return bodyFailure(error.failure)
@@ -28,7 +21,7 @@ function bodyFailure(failure: Exclude<BodyFailure, { tag: 'interrupted' }>): Req
     case 'no_room':
       return overloaded
     case 'corrupt_coding':
-      return unreadable('The request body is not what its Content-Encoding says.')
+      return unreadable('The request body does not match its Content-Encoding.')
     case 'stalled':
       return unreadable('The request body did not arrive in time.')
     default:
@@ -36,11 +29,15 @@ function bodyFailure(failure: Exclude<BodyFailure, { tag: 'interrupted' }>): Req
   }
 }
 
+/** The byte budget has no room for the body. */
+export const overloaded: RequestFailure = { tag: 'overloaded', retryAfterSeconds: 5 }
+
+/** A body that cannot be read as what it claims to be. */
 export function unreadable(message: string): RequestFailure {
   return invalidRequest('read_request_body_failed', null, message)
 }
 
-/** A JSON body that was refused, naming the field where there is one. */
+/** The failure to answer for a JSON body that was refused. It names the field where there is one. */
 export function failureOfJson(failure: JsonIntakeFailure): RequestFailure {
   switch (failure.tag) {
     case 'empty':
@@ -75,13 +72,13 @@ function failureOfValue(
   const list = paramPath(failure.path.slice(0, 1))
   switch (failure.tag) {
     case 'duplicate_key':
-      return invalidJson('The request body has a field twice.', param)
+      return invalidJson('The request body contains the same field twice.', param)
     case 'number_out_of_range':
       return invalidValue(param, 'the number is out of range')
     case 'unstorable_text':
-      return invalidValue(param, 'text must not hold NUL or lone surrogates')
+      return invalidValue(param, 'text must not contain NUL or lone surrogates')
     case 'invalid_base64':
-      return invalidImage(param, `Invalid image in '${param}': the data is not plain Base64.`)
+      return invalidImage(param, `Invalid image in '${param}': the data is not valid Base64.`)
     case 'diverted_too_large':
       return invalidImage(
         param,
@@ -89,7 +86,7 @@ function failureOfValue(
       )
     case 'diverted_total_too_large': {
       const { limitBytes } = failure
-      return invalidImage(list, `The images are larger than ${limitBytes} bytes together.`)
+      return invalidImage(list, `The images together are larger than ${limitBytes} bytes.`)
     }
     case 'too_many_diverted':
       return invalidValue(list, `at most ${failure.limit} images`)

@@ -3,7 +3,7 @@ import { assertNever } from '../domain/assertNever.ts'
 import type { CapabilityTable } from '../domain/capabilities.ts'
 import { upstreamModelName } from '../domain/channel.ts'
 import type { Json, JsonObject } from '../domain/json.ts'
-import { isArray, itemsOf, objectOf, textOf } from '../domain/json.ts'
+import { camelCaseKey, isArray, itemsOf, objectOf, textOf } from '../domain/json.ts'
 import type { HeldImage, UpstreamCall } from '../domain/upstreamCall.ts'
 import type { JsonPath } from '../streams/json/readJsonDocument.ts'
 import type { AnswerVerdict, FamilyCall } from './callUpstream.ts'
@@ -161,9 +161,7 @@ function picked(object: JsonObject, keys: readonly string[]): JsonObject {
 /** The same document with every key in camelCase: some upstreams write `inline_data` for `inlineData`. */
 function camelCased(object: JsonObject): JsonObject {
   const members = Object.entries(object).map(([key, value]): [string, Json] => [
-    key.replaceAll(/([a-z0-9])_([a-z])/g, (_, before: string, letter: string) => {
-      return before + letter.toUpperCase()
-    }),
+    camelCaseKey(key),
     camelCasedValue(value),
   ])
   return Object.fromEntries(members)

@@ -1,7 +1,7 @@
 import { assertNever } from '../../domain/assertNever.ts'
 import type { RequestFailure } from '../../domain/failure.ts'
 import { invalidRequest } from '../../domain/failure.ts'
-import { paramPath } from '../../schema/requestFailures.ts'
+import { invalidImage, invalidValue, paramPath } from '../../schema/requestFailures.ts'
 import type { BodyFailure } from '../../streams/bodyBytes.ts'
 import { BodyError } from '../../streams/bodyBytes.ts'
 import type { JsonIntakeFailure } from '../../streams/json/readJsonDocument.ts'
@@ -78,16 +78,11 @@ function failureOfValue(
     case 'unstorable_text':
       return invalidValue(param, 'text must not contain NUL or lone surrogates')
     case 'invalid_base64':
-      return invalidImage(param, `Invalid image in '${param}': the data is not valid Base64.`)
+      return invalidImage(param, 'the data is not valid Base64')
     case 'diverted_too_large':
-      return invalidImage(
-        param,
-        `Invalid image in '${param}': it is larger than ${failure.limitBytes} bytes.`,
-      )
-    case 'diverted_total_too_large': {
-      const { limitBytes } = failure
-      return invalidImage(list, `The images together are larger than ${limitBytes} bytes.`)
-    }
+      return invalidImage(param, `it is larger than ${failure.limitBytes} bytes`)
+    case 'diverted_total_too_large':
+      return invalidImage(list, `together they are larger than ${failure.limitBytes} bytes`)
     case 'too_many_diverted':
       return invalidValue(list, `at most ${failure.limit} images`)
     default:
@@ -97,12 +92,4 @@ function failureOfValue(
 
 function invalidJson(message: string, param: string | null = null): RequestFailure {
   return invalidRequest('invalid_json', param, message)
-}
-
-function invalidValue(param: string, what: string): RequestFailure {
-  return invalidRequest('invalid_value', param, `Invalid value for '${param}': ${what}.`)
-}
-
-function invalidImage(param: string, message: string): RequestFailure {
-  return invalidRequest('invalid_image', param, message)
 }

@@ -1,10 +1,14 @@
 import type { BusboyFileStream, BusboyInstance } from '@fastify/busboy'
 import { Busboy } from '@fastify/busboy'
 import type { RequestFailure } from '../../domain/failure.ts'
-import { invalidRequest } from '../../domain/failure.ts'
 import { inputImageBytesMax, requestTextBytesMax } from '../../domain/limits.ts'
 import { editsFields } from '../../schema/imagesRequest.ts'
-import { paramPath } from '../../schema/requestFailures.ts'
+import {
+  invalidImage,
+  invalidValue,
+  paramPath,
+  unknownParameter,
+} from '../../schema/requestFailures.ts'
 import { unreadable } from './bodyFailure.ts'
 
 /**
@@ -90,34 +94,23 @@ function failureOfText(name: string, value: string, cut: boolean): RequestFailur
   if (cut) return { tag: 'body_too_large', limitBytes: requestTextBytesMax, texts: true }
   // A part may have a charset of its own, and UTF-16 can express text that PostgreSQL cannot store.
   if (!value.isWellFormed() || value.includes('\0')) {
-    return invalidText(name, 'text must not contain NUL or lone surrogates')
+    return invalidValue(name, 'text must not contain NUL or lone surrogates')
   }
   // The parser replaces invalid bytes by U+FFFD, which looks the same as a U+FFFD that was sent. Either way
   // the text is damaged, and the client would pay for an image of a damaged prompt.
   if (value.includes('\uFFFD')) {
-    return invalidText(name, 'text must be valid UTF-8 and must not contain U+FFFD')
+    return invalidValue(name, 'text must be valid UTF-8 and must not contain U+FFFD')
   }
   return undefined
 }
 
-function invalidText(name: string, why: string): RequestFailure {
-  return invalidRequest('invalid_value', name, `Invalid value for '${name}': ${why}.`)
-}
-
 function unknownPart(name: string | undefined): RequestFailure {
   if (name === undefined) return unreadable('The form has a part without a name.')
-  const param = paramPath([name])
-  return invalidRequest('unknown_parameter', param, `Unknown parameter: '${param}'.`)
+  return unknownParameter(paramPath([name]))
 }
 
-const imageTooLarge = invalidRequest(
-  'invalid_image',
+const imageTooLarge = invalidImage('image', `it is larger than ${inputImageBytesMax} bytes`)
+const oneImageOnly = invalidValue(
   'image',
-  `Invalid image in 'image': it is larger than ${inputImageBytesMax} bytes.`,
-)
-
-const oneImageOnly = invalidRequest(
-  'invalid_value',
-  'image',
-  "Invalid value for 'image': only one image is allowed. /v1/images/tasks accepts several.",
+  'only one image is allowed; /v1/images/tasks accepts more',
 )

@@ -24,7 +24,7 @@ export function answerSync(context: ApiContext, parts: ApiParts): AnswerAccepted
     let accepted = first
     for (let waitedFor = 1; ; waitedFor += 1) {
       context.set('X-Task-Id', accepted.taskId)
-      // Says where the image can be found whatever happens to this answer.
+      // The image can be found there even if this answer is never received.
       context.set('Location', taskUrl(parts.config.publicUrl, accepted.taskId))
       const waitMs = Math.max(0, endsAtMs - performance.now())
       const task = await parts.syncWaits.wait(accepted.taskId, context.res, waitMs)

@@ -49,7 +49,7 @@ export function createByteBudget(bytesMax: number): ByteBudget {
   }
 
   /**
-   * In order of arrival: small bodies must not keep a large one waiting for ever. Only bodies beyond the
+   * In order of arrival: small bodies must not keep a large one waiting forever. Only bodies beyond the
    * share of their holder are passed over.
    */
   function admitWaiters(): void {

@@ -9,7 +9,7 @@ import {
   paramPath,
   unknownParameter,
 } from '../../schema/requestFailures.ts'
-import { unreadable } from './bodyFailure.ts'
+import { unreadable } from './bodyFailures.ts'
 
 /**
  * A parser of the edits form, with every limit set; `undefined` when it cannot use the boundary of the

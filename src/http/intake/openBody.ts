@@ -6,7 +6,7 @@ import { BodyError, coalesceChunks } from '../../streams/bodyBytes.ts'
 import { decodeContent, parseContentEncoding } from '../../streams/decodeContent.ts'
 import type { ApiContext } from '../context.ts'
 import type { HttpFailure } from '../errors.ts'
-import { overloaded } from './bodyFailure.ts'
+import { overloaded } from './bodyFailures.ts'
 import type { BodyLease } from './byteBudget.ts'
 
 /**

@@ -16,7 +16,7 @@ import type { ApiContext } from '../context.ts'
 import type { HttpFailure } from '../errors.ts'
 import type { OpenBody, OpenBodyOptions } from './openBody.ts'
 import { openBody } from './openBody.ts'
-import { failureOfBodyError, failureOfJson } from './bodyFailure.ts'
+import { failureOfBodyError, failureOfJson } from './bodyFailures.ts'
 import { checkJsonType } from './mediaType.ts'
 import type { Staging } from './staging.ts'
 

@@ -189,7 +189,7 @@ describe('a call that joined a task which is then cancelled', () => {
   })
 
   it('gets the failure after three cancelled tasks', async () => {
-    const { second, taskId } = await joined('cancelled for ever')
+    const { second, taskId } = await joined('cancelled each time')
     // The key is never freed.
     await api.tasks.fail(taskId, cancelled)
     expect((await second).status).toBe(500)

@@ -18,14 +18,14 @@ const model: FormPart = { name: 'model', value: 'familyb-image-2-web' }
 const prompt: FormPart = { name: 'prompt', value: 'a lighthouse, größer' }
 const image: FormPart = { name: 'image', filename: 'a.png', type: 'image/png', value: redPixelPng }
 
-/** A part may be written in UTF-16, half a pair of surrogates and all. */
+/** A part may be in UTF-16, and may contain a lone surrogate. */
 const halfOfAPair: FormPart = {
   ...prompt,
   type: 'text/plain; charset=utf-16le',
   value: Buffer.from('a\ud800', 'utf16le'),
 }
 
-/** Not UTF-8, and a prompt all the same when its part says what it is. */
+/** Not UTF-8: valid only when the part names its charset. */
 const latin1Prompt: FormPart = { ...prompt, value: Buffer.from('a lighthouse, größer', 'latin1') }
 
 function post(parts: readonly FormPart[]): Promise<Response> {
@@ -201,7 +201,7 @@ describe('an edits form', () => {
   })
 
   it('stores nothing when its connection is cut off at any byte', async () => {
-    // Large enough to be under way to the blob store when the connection ends.
+    // Large enough that the blob store is still receiving it when the connection ends.
     const large = { ...image, value: Buffer.concat([redPixelPng, Buffer.alloc(20_000)]) }
     const body = formBody([model, prompt, large])
     const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sk-a\r\nContent-Type: ${formType}\r\nContent-Length: ${body.length}\r\n\r\n`

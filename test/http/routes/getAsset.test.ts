@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 afterAll(() => api.close())
 
-/** Without any key. */
+/** Without an API key. */
 const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
   fetch(`${api.url}${path}`, { method, headers })
 

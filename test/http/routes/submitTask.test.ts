@@ -231,7 +231,7 @@ describe('a submit during an outage', () => {
       param: '',
       code: 'internal_error',
     })
-    // Without a key nobody can tell whether a task came of it.
+    // Without a key the client cannot find out whether the task exists.
     expect(response.headers.get('x-should-retry')).toBe('false')
     expect(String(api.reported.at(-1))).toContain('database is gone')
     expect(api.tasks.openUploads.size).toBe(0)
@@ -246,7 +246,7 @@ describe('a submit during an outage', () => {
   })
 
   it('stores nothing when its body is cut off at any byte', async () => {
-    // Large enough to be under way to the blob store when the connection ends.
+    // Large enough that the blob store is still receiving it when the connection ends.
     const data = Buffer.concat([redPixelPng, Buffer.alloc(30_000)]).toString('base64')
     const large = { ...image, data }
     const body = JSON.stringify({ ...edit, input_images: [large, large] })

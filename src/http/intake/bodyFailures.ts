@@ -4,7 +4,7 @@ import { invalidRequest } from '../../domain/failure.ts'
 import { invalidImage, invalidValue, paramPath } from '../../schema/requestFailures.ts'
 import type { BodyFailure } from '../../streams/bodyBytes.ts'
 import { BodyError } from '../../streams/bodyBytes.ts'
-import type { JsonIntakeFailure } from '../../streams/json/readJsonDocument.ts'
+import type { JsonIntakeFailure, JsonPath } from '../../streams/json/readJsonDocument.ts'
 
 /** The failure to answer for a `BodyError`. Any other error is thrown on, and so is a client that left. */
 export function failureOfBodyError(error: unknown): RequestFailure {
@@ -29,14 +29,6 @@ function bodyFailure(failure: Exclude<BodyFailure, { tag: 'interrupted' }>): Req
   }
 }
 
-/** The byte budget has no room for the body. */
-export const overloaded: RequestFailure = { tag: 'overloaded', retryAfterSeconds: 5 }
-
-/** A body that cannot be read as what it claims to be. */
-export function unreadable(message: string): RequestFailure {
-  return invalidRequest('read_request_body_failed', null, message)
-}
-
 /** The failure to answer for a JSON body that was refused. It names the field where there is one. */
 export function failureOfJson(failure: JsonIntakeFailure): RequestFailure {
   switch (failure.tag) {
@@ -53,43 +45,40 @@ export function failureOfJson(failure: JsonIntakeFailure): RequestFailure {
     case 'text_too_long':
       return { tag: 'body_too_large', limitBytes: failure.limitBytes, texts: true }
     case 'duplicate_key':
+      return invalidJson('The request body contains the same field twice.', paramPath(failure.path))
     case 'number_out_of_range':
+      return invalidValue(paramPath(failure.path), 'the number is out of range')
     case 'unstorable_text':
+      return invalidValue(paramPath(failure.path), 'text must not contain NUL or lone surrogates')
     case 'invalid_base64':
+      return invalidImage(paramPath(failure.path), 'the data is not valid Base64')
     case 'diverted_too_large':
+      return invalidImage(paramPath(failure.path), `it is larger than ${failure.limitBytes} bytes`)
     case 'diverted_total_too_large':
+      return invalidImage(
+        listParam(failure.path),
+        `together they are larger than ${failure.limitBytes} bytes`,
+      )
     case 'too_many_diverted':
-      return failureOfValue(failure, paramPath(failure.path))
+      return invalidValue(listParam(failure.path), `at most ${failure.limit} images`)
     default:
       return assertNever(failure)
   }
 }
 
-function failureOfValue(
-  failure: Extract<JsonIntakeFailure, { path: unknown }>,
-  param: string,
-): RequestFailure {
-  const list = paramPath(failure.path.slice(0, 1))
-  switch (failure.tag) {
-    case 'duplicate_key':
-      return invalidJson('The request body contains the same field twice.', param)
-    case 'number_out_of_range':
-      return invalidValue(param, 'the number is out of range')
-    case 'unstorable_text':
-      return invalidValue(param, 'text must not contain NUL or lone surrogates')
-    case 'invalid_base64':
-      return invalidImage(param, 'the data is not valid Base64')
-    case 'diverted_too_large':
-      return invalidImage(param, `it is larger than ${failure.limitBytes} bytes`)
-    case 'diverted_total_too_large':
-      return invalidImage(list, `together they are larger than ${failure.limitBytes} bytes`)
-    case 'too_many_diverted':
-      return invalidValue(list, `at most ${failure.limit} images`)
-    default:
-      return assertNever(failure)
-  }
+/** The field that contains all images: `input_images` of `input_images[3].data`. */
+function listParam(path: JsonPath): string {
+  return paramPath(path.slice(0, 1))
 }
 
 function invalidJson(message: string, param: string | null = null): RequestFailure {
   return invalidRequest('invalid_json', param, message)
+}
+
+/** The byte budget has no room for the body. */
+export const overloaded: RequestFailure = { tag: 'overloaded', retryAfterSeconds: 5 }
+
+/** A body that cannot be read as what it claims to be. */
+export function unreadable(message: string): RequestFailure {
+  return invalidRequest('read_request_body_failed', null, message)
 }

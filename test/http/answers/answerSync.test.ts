@@ -188,7 +188,7 @@ describe('a call that joined a task which is then cancelled', () => {
     expect((await second).headers.get('x-should-retry')).toBe('false')
   })
 
-  it('gets the failure after three cancelled tasks', async () => {
+  it('gets the failure when its key still names the cancelled task', async () => {
     const { second, taskId } = await joined('cancelled each time')
     // The key is never freed.
     await api.tasks.fail(taskId, cancelled)

@@ -2,8 +2,8 @@ import { pino } from 'pino'
 import { defined } from '../domain/defined.ts'
 
 /**
- * Every field that may appear in a log line. A field that is not here cannot be logged: prompts, keys,
- * bytes, query strings and upstream texts have no way in (design section 4).
+ * All fields that a log line may have. No other field can be logged, so prompts, keys, image bytes, query
+ * strings and upstream texts never reach the log.
  */
 type LogFields = {
   readonly requestId?: string
@@ -28,7 +28,7 @@ type LogFields = {
   readonly step?: string
   readonly address?: string
   readonly port?: number
-  /** Name, code and our own frames of an error: never its message, which may quote anything. */
+  /** Logged as name, code and stack frames, without the message: it may quote any value. */
   readonly error?: unknown
 }
 
@@ -64,7 +64,7 @@ const allowed = [
   'port',
 ] as const satisfies readonly Exclude<keyof LogFields, 'error'>[]
 
-/** One JSON line per event on stdout; pretty where a person watches a terminal. */
+/** Writes one JSON line per event to stdout, or readable lines when `pretty` is set for a terminal. */
 export function createLogger(options: {
   readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
   readonly process: 'api' | 'worker' | 'cli' | 'dev'
@@ -86,7 +86,7 @@ function named(level: string): { readonly level: string } {
   return { level }
 }
 
-/** Types end at run time: what a careless caller passes beside the allowed fields is dropped here. */
+/** Types do not exist at run time: this drops fields that a caller passes in spite of `LogFields`. */
 function pick(fields: LogFields): Record<string, unknown> {
   const line: Record<string, unknown> = {}
   for (const field of allowed) {
@@ -96,7 +96,7 @@ function pick(fields: LogFields): Record<string, unknown> {
   return line
 }
 
-/** Where an error came from, without what it says: messages of libraries quote values. */
+/** Where an error was thrown. Without its message, because messages of libraries quote values. */
 function describeError(error: unknown): {
   readonly name: string
   readonly code?: string

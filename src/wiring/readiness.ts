@@ -5,7 +5,7 @@ import { readStoreId } from '../store/installation.ts'
 import { neededSchemaVersion, schemaVersion } from '../store/schema/migrate.ts'
 import type { Temporal } from '../temporal/connect.ts'
 import { grpcReason } from '../temporal/grpcReason.ts'
-import { createAttributesKnown } from '../temporal/namespace.ts'
+import { createSearchAttributesCheck } from '../temporal/namespace.ts'
 
 /** Probes come every second or so, from several sides: one look serves them all. */
 const lookMsMax = 1_000
@@ -25,7 +25,7 @@ export type ReadinessDeps = {
  * was forgotten: starts would be refused for good.
  */
 export function createReadiness(deps: ReadinessDeps): () => Promise<Readiness> {
-  const attributesKnown = createAttributesKnown(deps.temporal)
+  const attributesKnown = createSearchAttributesCheck(deps.temporal)
 
   async function look(): Promise<Readiness> {
     const [database, blobStore, temporal, attributes] = await Promise.all([
@@ -78,7 +78,7 @@ async function blobStorePart({ pool, blobs }: ReadinessDeps): Promise<string> {
   }
 }
 
-async function temporalPart({ client, within: withDeadline }: Temporal): Promise<string> {
+async function temporalPart({ client, withDeadline }: Temporal): Promise<string> {
   try {
     await withDeadline(partMsMax, () => client.workflowService.getSystemInfo({}))
     return 'ok'

@@ -14,7 +14,7 @@ import { createStartStep } from '../tasks/reconcile/startStep.ts'
 import { createSettleStored } from '../tasks/settleOrFail.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Temporal } from '../temporal/connect.ts'
-import { createKilledRuns, createReportRun } from '../temporal/runs.ts'
+import { listTerminatedRuns, reportRun } from '../temporal/runs.ts'
 import { createStartTask } from '../temporal/startTask.ts'
 
 const startTimeoutMs = 5_000
@@ -47,13 +47,13 @@ export function createWorkerReconciler(deps: {
       createCheckStep({
         store,
         startTask,
-        reportRun: createReportRun(temporal),
+        reportRun: (taskId) => reportRun(temporal, taskId),
         cancelTask,
         failTask,
         settleStored: createSettleStored({ attempts, blobs }),
         onError: (taskId, error) => log.error('task not checked', { taskId, error }),
       }),
-      createKilledStep({ store, killedRuns: createKilledRuns(temporal) }),
+      createKilledStep({ store, killedRuns: () => listTerminatedRuns(temporal) }),
       createEndStep({
         store,
         produceImage: deps.produceImage,

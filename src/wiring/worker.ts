@@ -13,7 +13,8 @@ import type { Logger } from '../telemetry/logger.ts'
 import type { TemporalSettings } from '../temporal/connect.ts'
 import { connectTemporal, temporalSettings } from '../temporal/connect.ts'
 import type { RunningWorker } from '../temporal/worker/createWorker.ts'
-import { createPatientWorker, createWorker } from '../temporal/worker/createWorker.ts'
+import { createWorker } from '../temporal/worker/createWorker.ts'
+import { createRetryingWorker } from '../temporal/worker/retryingWorker.ts'
 import type { WorkerLog } from '../temporal/worker/runtime.ts'
 import { installMeasuredRuntime, loggerOf } from '../temporal/worker/runtime.ts'
 import { workflowBundle } from '../temporal/worker/workflowBundle.ts'
@@ -94,7 +95,7 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
 /** Storing and settling after the last byte of an answer, before a stopping worker gives up. */
 const settleGraceMs = 30_000
 
-/** Polls Temporal for workflows and activities; patient while Temporal is away. */
+/** Polls Temporal for workflows and activities. Retries while Temporal cannot be reached at the start. */
 async function startTemporalWorker(
   config: Config,
   parts: {
@@ -130,7 +131,7 @@ async function startTemporalWorker(
   }
   const traced = tracer === undefined ? {} : { tracer }
   const shutdownGraceMs = longestTimeoutMs(channels) + settleGraceMs
-  return createPatientWorker(
+  return createRetryingWorker(
     () => createWorker({ settings, activities, bundle, slots, shutdownGraceMs, ...traced }),
     (error) => log.warn('Temporal is away', { error }),
   )

@@ -3,7 +3,7 @@ import type { RunReport, StartResult } from '../../src/domain/ports/taskRuns.ts'
 import type { CheckDeps } from '../../src/tasks/reconcile/checkStep.ts'
 import { createCheckStep, createKilledStep } from '../../src/tasks/reconcile/checkStep.ts'
 import { createSettleStored } from '../../src/tasks/settleOrFail.ts'
-import { createKilledRuns, createReportRun } from '../../src/temporal/runs.ts'
+import { listTerminatedRuns, reportRun } from '../../src/temporal/runs.ts'
 import { stackStartMsMax } from '../support/embeddedStack.ts'
 import { balanceOf, insertTask } from '../support/insertTask.ts'
 import { openTestWorld } from '../support/openTestWorld.ts'
@@ -49,7 +49,10 @@ function check(
   return runStep(
     createCheckStep({
       store,
-      reportRun: report === undefined ? createReportRun(temporal.temporal) : async () => report,
+      reportRun:
+        report === undefined
+          ? (taskId: string) => reportRun(temporal.temporal, taskId)
+          : async () => report,
       startTask: start === undefined ? temporal.startTask : async () => start,
       cancelTask: attempts.cancelTask,
       failTask: attempts.failTask,
@@ -180,7 +183,7 @@ describe('a task whose run was terminated', () => {
     const { taskId } = await startedTask()
     await setTask(world.pool, taskId, { next_check_at: `now() + interval '1 minute'` })
     await terminate(taskId)
-    const killedRuns = createKilledRuns(temporal.temporal)
+    const killedRuns = () => listTerminatedRuns(temporal.temporal)
     const step = createKilledStep({ store: world.store, killedRuns })
     await until('the terminated run', async () =>
       (await killedRuns()).some((run) => run.taskId === taskId) ? true : undefined,

@@ -29,7 +29,7 @@ type RunState = 'running' | 'completed' | 'failed' | 'cancelled' | 'terminated' 
 export type RunReport = RunState | 'unreachable'
 
 /** A run that somebody terminated. */
-export type KilledRun = { readonly taskId: string; readonly runId: string }
+export type TerminatedRun = { readonly taskId: string; readonly runId: string }
 
 /** The events of a workflow's history in Temporal's JSON, as far as they are looked at here. */
 export type HistoryEvents = readonly Readonly<Record<string, unknown>>[]

@@ -2,7 +2,7 @@ import { assertNever } from '../../domain/assertNever.ts'
 import type { TaskFailure } from '../../domain/failure.ts'
 import type { AttemptStore } from '../../domain/ports/attemptStore.ts'
 import type { Backoff, OverdueTask, ReconcileStore } from '../../domain/ports/reconcileStore.ts'
-import type { KilledRun, RunReport, StartTask } from '../../domain/ports/taskRuns.ts'
+import type { RunReport, StartTask, TerminatedRun } from '../../domain/ports/taskRuns.ts'
 import type { Finding, ReconcileStep } from './reconciler.ts'
 import { inParallel } from './reconciler.ts'
 
@@ -121,7 +121,7 @@ const rememberedMax = 5_000
  */
 export function createKilledStep(deps: {
   readonly store: Pick<ReconcileStore, 'hastenChecks'>
-  readonly killedRuns: () => Promise<readonly KilledRun[]>
+  readonly killedRuns: () => Promise<readonly TerminatedRun[]>
 }): ReconcileStep {
   const remembered = new Set<string>()
   return {

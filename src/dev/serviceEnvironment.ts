@@ -1,7 +1,6 @@
 import { resolve } from 'node:path'
 import type { Config } from '../config.ts'
-import { inheritedEnvironment } from '../config.ts'
-import { httpUrl } from '../config/httpUrl.ts'
+import { httpUrl, inheritedEnvironment } from '../config.ts'
 import { embeddedSecret } from './embeddedSecrets.ts'
 import type { OwnPorts } from './ownPorts.ts'
 import { simulatorCredentials, writeSimulatorChannels } from './simulatorChannels.ts'

@@ -24,16 +24,16 @@ describe("a channel's credential", () => {
 
   it.each([
     ['empty', ''],
-    ['of two lines', 'secret\nb'],
-    ['beyond ASCII', 'sécret'],
-  ])('is refused at the start, by the name of its variable, when it is %s', (_what, credential) => {
+    ['two lines long', 'secret\nb'],
+    ['not ASCII', 'sécret'],
+  ])('is refused with the name of its variable when it is %s', (_what, credential) => {
     expect(() => withCredential(credential)).toThrow(/B_KEY/)
     expect(() => withCredential(credential)).not.toThrow(/cret/)
   })
 })
 
-describe('a fault of the file as a whole', () => {
-  it('is told without a path', () => {
+describe('an error of the file as a whole', () => {
+  it('is reported without a path', () => {
     expect(() => withFile({ chanels: [] })).toThrow(/operator\.json: Unrecognized key: "chanels"/)
   })
 })

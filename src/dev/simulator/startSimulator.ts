@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { httpUrl } from '../../config/httpUrl.ts'
+import { httpUrl } from '../../config.ts'
 import { listen } from '../../http/connection/createServer.ts'
 import { type CallLog, type CallMatcher, createCallLog, type SimulatorCall } from './callLog.ts'
 import { controlPrefix, serveControl } from './control.ts'

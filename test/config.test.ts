@@ -4,8 +4,8 @@ import { ConfigError } from '../src/config/configError.ts'
 
 const mebibyte = 1024 * 1024
 
-describe('defaults', () => {
-  it('is as the contract has it: results for 24 hours, and a record for a week more', () => {
+describe('the default configuration', () => {
+  it('keeps results for 24 hours and the record of each task for another seven days', () => {
     const { retentionSeconds, tombstoneSeconds } = readConfig({})
     expect([retentionSeconds, tombstoneSeconds]).toEqual([24 * 3600, 7 * 24 * 3600])
   })
@@ -44,8 +44,10 @@ describe('a variable with a wrong value', () => {
       'PUBLIC_URL: must have no query and no fragment',
     )
   })
+})
 
-  it('is not a base of URLs that has a path', () => {
+describe('PUBLIC_URL', () => {
+  it('may have a path and loses its trailing slash', () => {
     const { publicUrl } = readConfig({ PUBLIC_URL: 'https://images.example/darkroom/' })
     expect(publicUrl).toBe('https://images.example/darkroom')
   })

@@ -183,7 +183,7 @@ describe('a prompt, a key, a credential', () => {
     }
   })
 
-  it('is in no row of Temporal's databases', async () => {
+  it("is in no row of Temporal's databases", async () => {
     const { databaseUrl } = await embeddedStack()
     // Closed workflows reach the visibility store a little later.
     await sleep(2_000)
@@ -211,7 +211,9 @@ describe('a prompt, a key, a credential', () => {
   })
 
   it('is in no answer to a client', () => {
-    const leaked = answers.filter((text) => heldIn(text, ['upstreamCredential', 'accountKey']).length)
+    const leaked = answers.filter(
+      (text) => heldIn(text, ['upstreamCredential', 'accountKey']).length,
+    )
     expect(leaked).toEqual([])
     const echoed = answers.filter((text) => text.includes('You said'))
     expect(echoed).toEqual([])

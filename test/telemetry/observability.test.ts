@@ -114,7 +114,7 @@ describe('the metrics in alerts and dashboard', () => {
     expect(ours.filter((name) => !shown.has(name))).toEqual([])
   })
 
-  it('include metrics of Temporal's SDK, which only the worker exposes', () => {
+  it("include metrics of Temporal's SDK, which only the worker exposes", () => {
     expect(worker).toContain('temporal_worker_task_slots_available')
     expect(api).not.toContain('temporal_')
   })

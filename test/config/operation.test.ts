@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { readOperation } from '../../src/config/operation.ts'
+import { defined } from '../../src/domain/defined.ts'
 import { familyARequest } from '../../src/upstream/familyARequest.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
@@ -70,7 +71,7 @@ describe("an operator's override of sizes", () => {
     const [size] = capabilities[model].sizes
     const body = { kind: 'prompt', prompt: 'A fox' } as const
     const request = { route: 'images.tasks', family: 'A', model, action: 'generate' } as const
-    const asked = { ...request, body, inputs: [], ...(size === undefined ? {} : { size }) }
+    const asked = { ...request, body, inputs: [], ...defined({ size }) }
     const sent = JSON.stringify(familyARequest(asked, capabilities[model]))
     expect(sent.includes('imageSize')).toBe(sizeIsSent)
   })

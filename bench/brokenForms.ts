@@ -3,7 +3,7 @@
  * descriptor, no file and no row is left behind, and the API's heap is what it was.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { freePort } from '../src/dev/stack/freePort.ts'
+import { freePort } from '../src/dev/stack/ports.ts'
 import {
   abortForm,
   injured,

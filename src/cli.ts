@@ -1,27 +1,29 @@
 import { enableCompileCache } from 'node:module'
 import { fileURLToPath } from 'node:url'
 
-/** `npx darkroom …`: one command of the operator (design section 3). */
+// The process of `npx darkroom …`. It runs one command and exits.
 
-// Halves the time to the first answer, from the second command on. In the checkout, where nobody else
-// may write; where we may not either, Node goes without.
+// Node's compile cache halves the start-up time from the second command on. It is in the checkout, where
+// other users of the machine cannot write code into it. If this user cannot write there either, Node runs
+// without the cache.
 enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/darkroom-cli', import.meta.url)))
 
-let answerLost = false
+let outputLost = false
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // `darkroom task list | head`: who reads no further has seen enough.
+  // The reader has closed the pipe, as in `darkroom task list | head`. That is not a failure.
   if (error.code === 'EPIPE') return
-  // A full disk, say. A key's secret is shown this once: nobody may take it for written.
-  process.stderr.write(`The answer could not be written: ${error.message}\n`)
-  answerLost = true
+  // For example, the disk is full. `key create` shows a secret only once, so a lost answer must not look
+  // like a success.
+  process.stderr.write(`The output could not be written: ${error.message}\n`)
+  outputLost = true
   process.exitCode = 1
 })
 
-// Only what is imported after the cache was enabled comes out of it.
+// A static import would be compiled before the cache is enabled.
 const { operate } = await import('./wiring/cli.ts')
 
 const exitCode = await operate(process.argv.slice(2), {
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),
 })
-process.exitCode = answerLost && exitCode === 0 ? 1 : exitCode
+process.exitCode = outputLost && exitCode === 0 ? 1 : exitCode

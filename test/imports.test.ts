@@ -89,7 +89,6 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'tools',
     '@fastify/busboy',
     '@temporalio/client',
-    '@temporalio/common',
     '@temporalio/testing',
     'pg',
     'sharp',

@@ -6,10 +6,19 @@ import type { RetryResult, TaskAdmin } from '../domain/ports/taskAdmin.ts'
 import type { TaskView } from '../domain/task.ts'
 import type { Violation } from '../domain/violation.ts'
 import type { IssueKey } from '../tasks/apiKeys.ts'
+import type { Answer } from './answer.ts'
+
+/** What every command gets. */
+export type CliContext = {
+  readonly parts: Parts
+  /** Shows the answer, as JSON or as text. */
+  readonly show: (answer: Answer) => void
+}
 
 /**
- * What commands work on. Each part is opened when a command first asks for it and loads its libraries
- * only then: `--help` opens nothing. A part that cannot be reached throws `Refusal` naming its variable.
+ * The parts of the service that commands use. A part loads its libraries and connects when a command asks
+ * for it, so that `--help` stays fast and needs nothing running. A part throws `Refusal` when PostgreSQL or
+ * Temporal cannot be reached; the message names the environment variable with the address.
  */
 export type Parts = {
   readonly migrate: () => Promise<MigrateReport>
@@ -21,42 +30,41 @@ export type Parts = {
   readonly cancelTask: () => Promise<CancelTask>
   readonly capabilities: () => Promise<CapabilityTable>
   readonly channels: () => Promise<ChannelAdmin>
-  /** The signed address of a task's image, as the lookup gives it; none without SIGNING_KEYS and PUBLIC_URL. */
+  /**
+   * Returns the signed URL of a task's image, the same URL as in the API's task record. It returns
+   * `undefined` when SIGNING_KEYS or PUBLIC_URL is not set, and for a task without an image.
+   */
   readonly assetUrl: () => Promise<(task: TaskView) => string | undefined>
   readonly fetchHistory: () => Promise<FetchHistory>
   readonly replayTask: () => Promise<ReplayTask>
-  /** Where Temporal's UI shows a task's workflow, when the UI's address is known. */
+  /** The page of a task's workflow in Temporal's UI. `undefined` when TEMPORAL_UI_URL is not set. */
   readonly workflowUrl: (taskId: string) => Promise<string | undefined>
 }
 
 export type MigrateReport = {
+  /** The migrations that this command ran. */
   readonly applied: readonly string[]
-  /** Absent without TEMPORAL_ADDRESS. */
+  /** Absent when TEMPORAL_ADDRESS is not set. */
   readonly temporal?: {
     readonly namespace: string
+    /** `lengthened`: the namespace existed, and its retention was raised. */
     readonly state: 'made' | 'lengthened' | 'present'
+    /** The search attributes that this command registered. */
     readonly searchAttributes: readonly string[]
   }
 }
 
-/** Cancels in PostgreSQL, then asks the workflow to end at once; false: too late, or over already. */
+/**
+ * Cancels the task in PostgreSQL, then asks its workflow to end. Returns false when the task has ended
+ * already, or when an upstream call of it is under way or may have done work.
+ */
 export type CancelTask = (taskId: string) => Promise<boolean>
 
-/** A task's newest run in Temporal's JSON; `undefined`: Temporal knows none. */
+/** Returns the history of a task's newest run as Temporal's JSON. `undefined`: Temporal has no run of it. */
 export type FetchHistory = (taskId: string) => Promise<string | undefined>
 
-/** Runs a history against this checkout's workflow code. Throws when it holds nothing to run. */
+/**
+ * Replays a history against the workflow code of this checkout, without side effects. Throws when the
+ * history has no workflow task to replay.
+ */
 export type ReplayTask = (events: HistoryEvents) => Promise<Replayed>
-
-export type CliContext = {
-  readonly parts: Parts
-  /** Shows the answer as JSON or text, whichever was asked for. */
-  readonly show: (answer: Answer) => void
-}
-
-/** What a command found or did. `exitCode` 1: found wrong, or refused, with an answer all the same. */
-export type Answer = {
-  readonly json: unknown
-  readonly text: string
-  readonly exitCode?: 0 | 1
-}

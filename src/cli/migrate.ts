@@ -1,37 +1,43 @@
 import type { Command } from 'commander'
-import type { CliContext } from './context.ts'
-import { leaf } from './leaf.ts'
-import { fields } from './table.ts'
+import { fields } from './answer.ts'
+import { createCommand } from './command.ts'
+import type { CliContext, MigrateReport } from './context.ts'
 
-/** `migrate`: JSON `applied`, and `temporal` (null without TEMPORAL_ADDRESS). */
-export function migrate(context: CliContext): Command {
-  return leaf({
+/** `migrate`. Running it again changes nothing. */
+export function migrateCommand(context: CliContext): Command {
+  return createCommand({
     usage: 'migrate',
-    description:
-      "bring the database's schema, and Temporal's namespace and search attributes, up to date",
+    description: "update the database schema, and Temporal's namespace and search attributes",
     examples: ['migrate', 'migrate --json'],
   }).action(async () => {
     const { applied, temporal } = await context.parts.migrate()
     context.show({
-      json: {
-        applied,
-        temporal:
-          temporal === undefined
-            ? null
-            : {
-                namespace: temporal.namespace,
-                state: temporal.state,
-                search_attributes: temporal.searchAttributes,
-              },
-      },
+      json: { applied, temporal: temporal === undefined ? null : temporalJson(temporal) },
       text: fields({
         database: applied.length === 0 ? 'up to date' : `applied ${applied.join(', ')}`,
         temporal:
           temporal === undefined
-            ? 'left alone: TEMPORAL_ADDRESS is not set'
-            : `namespace ${temporal.namespace} ${temporal.state}, ` +
-              `search attributes ${temporal.searchAttributes.join(', ') || 'present'}`,
+            ? 'skipped: TEMPORAL_ADDRESS is not set'
+            : temporalSentence(temporal),
       }),
     })
   })
+}
+
+type TemporalReport = NonNullable<MigrateReport['temporal']>
+
+const namespaceStates: Readonly<Record<TemporalReport['state'], string>> = {
+  made: 'created',
+  lengthened: 'retention extended',
+  present: 'up to date',
+}
+
+function temporalJson({ namespace, state, searchAttributes }: TemporalReport) {
+  return { namespace, state, search_attributes: searchAttributes }
+}
+
+function temporalSentence({ namespace, state, searchAttributes }: TemporalReport): string {
+  const added =
+    searchAttributes.length === 0 ? 'up to date' : `added ${searchAttributes.join(', ')}`
+  return `namespace ${namespace}: ${namespaceStates[state]}; search attributes: ${added}`
 }

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { CommanderError } from 'commander'
-import type { Answer, Parts } from './context.ts'
+import type { Answer } from './answer.ts'
+import type { Parts } from './context.ts'
 import { createProgram } from './program.ts'
 
 export type CliStreams = {
@@ -9,8 +10,9 @@ export type CliStreams = {
 }
 
 /**
- * Runs one command and answers its exit code: 0 done, 1 refused or found wrong, 2 wrong usage. Answers go
- * to `out`, everything else to `err`; with `--json` both are JSON.
+ * Runs one command and returns its exit code: 0 done, 1 refused or a problem found, 2 wrong usage. Answers,
+ * help and the version go to `out`, errors to `err`. With `--json`, answers and errors are JSON. An error that
+ * a command throws is reported like a refusal.
  */
 export async function runCli(
   args: readonly string[],
@@ -24,8 +26,8 @@ export async function runCli(
     exitCode = answer.exitCode ?? 0
   }
   const program = createProgram({ parts, show })
-  // Settings reach only commands added after them: each is told by itself.
-  everyCommand(program, (command) =>
+  // Commander does not pass these settings on to subcommands that `addCommand` added.
+  forEachCommand(program, (command) =>
     command
       .exitOverride()
       .showHelpAfterError('(add --help for usage)')
@@ -35,22 +37,23 @@ export async function runCli(
     await program.parseAsync([...args], { from: 'user' })
     return exitCode
   } catch (error) {
-    const isUsage = error instanceof CommanderError
-    if (isUsage && error.exitCode === 0) return 0
+    const isCommanderError = error instanceof CommanderError
+    // Commander also throws after `--help` and `--version`.
+    if (isCommanderError && error.exitCode === 0) return 0
     const message = error instanceof Error ? error.message : 'failed'
-    if (json) streams.err(`${JSON.stringify({ error: { message: unmarked(message) } })}\n`)
-    // Commander has told people of their usage itself.
-    else if (!isUsage) streams.err(`${message}\n`)
-    return isUsage ? 2 : 1
+    if (json) streams.err(`${JSON.stringify({ error: { message: withoutPrefix(message) } })}\n`)
+    // Without --json, Commander has already written its own errors to `err`.
+    else if (!isCommanderError) streams.err(`${message}\n`)
+    return isCommanderError ? 2 : 1
   }
 }
 
-/** Commander marks its sentences for a terminal. */
-function unmarked(message: string): string {
+/** Commander starts its messages with `error: `, which would be redundant in JSON. */
+function withoutPrefix(message: string): string {
   return message.replace(/^error: /, '')
 }
 
-function everyCommand(command: Command, tell: (command: Command) => void): void {
-  tell(command)
-  for (const child of command.commands) everyCommand(child, tell)
+function forEachCommand(command: Command, configure: (command: Command) => void): void {
+  configure(command)
+  for (const child of command.commands) forEachCommand(child, configure)
 }

@@ -1,27 +1,28 @@
 import type { Command } from 'commander'
 import { Option } from 'commander'
-import type { Since } from '../domain/ports/taskAdmin.ts'
+import { assertNever } from '../domain/assertNever.ts'
+import { defined } from '../domain/defined.ts'
+import type { RetryResult, Since } from '../domain/ports/taskAdmin.ts'
 import type { TaskFailureCode } from '../domain/failure.ts'
 import { taskFailureCodes } from '../domain/failure.ts'
+import { noSuchTask, Refusal } from './answer.ts'
+import { createCommand } from './command.ts'
 import type { CliContext } from './context.ts'
-import { leaf } from './leaf.ts'
 import { parseLimit, parseSince, parseTaskId } from './parse.ts'
-import { Refusal } from './refusal.ts'
-import { retryMany } from './retryMany.ts'
-import { whyNot } from './retryRefusal.ts'
 
-type Options = {
+type RetryOptions = {
   readonly code?: TaskFailureCode
   readonly since?: Since
   readonly limit: number
   readonly dryRun?: true
 }
 
-/** `task retry`: JSON `task_id, retry_of` for one; `retried, refused` or `would_retry` for many. */
-export function taskRetry(context: CliContext): Command {
-  return leaf({
+/** `task retry`: retries one failed task by its id, or many by failure code and age. */
+export function retryCommand(context: CliContext): Command {
+  return createCommand({
     usage: 'retry',
-    description: 'turn a failed task into a new one, held at the present price; or many at once',
+    description:
+      'retry a failed task, or many: each becomes a new task, for which credits are held at the current price',
     examples: [
       'task retry task_0a1B2c3D4e5F6g7H8i9J0kLmNoPqRsTu',
       'task retry --code upstream_error --since 2h --dry-run',
@@ -29,27 +30,98 @@ export function taskRetry(context: CliContext): Command {
     ],
   })
     .argument('[id]', 'task id', parseTaskId)
-    .addOption(new Option('--code <code>', 'all that failed with this').choices(taskFailureCodes))
-    .option('--since <when>', 'all that were accepted since: 30m, 2h, 1d, ISO 8601', parseSince)
-    .option('--limit <n>', 'at most so many, newest first', parseLimit, 100)
-    .option('--dry-run', 'only tell which')
-    .action(async (taskId: string | undefined, options: Options, command: Command) => {
-      const { code, since } = options
-      const many = code !== undefined || since !== undefined
+    .addOption(
+      new Option('--code <code>', 'all tasks that failed with this code').choices(taskFailureCodes),
+    )
+    .option(
+      '--since <when>',
+      'all failed tasks accepted in the last 30m, 2h, 1d, or since an ISO 8601 time',
+      parseSince,
+    )
+    .option('--limit <n>', 'maximum number of tasks, newest first', parseLimit, 100)
+    .option('--dry-run', 'only list the tasks that would be retried')
+    .action(async (taskId: string | undefined, options: RetryOptions, command: Command) => {
+      const many = options.code !== undefined || options.since !== undefined
       if (many === (taskId !== undefined)) {
-        command.error('error: name one task, or several by --code or --since')
+        command.error('error: give either a task id, or --code or --since for many tasks')
       }
       if (taskId === undefined) return retryMany(context, options)
-      if (options.dryRun === true) command.error('error: --dry-run goes with --code or --since')
+      if (options.dryRun === true) command.error('error: --dry-run requires --code or --since')
       return retryOne(context, taskId)
     })
 }
 
 async function retryOne(context: CliContext, taskId: string): Promise<void> {
   const result = await (await context.parts.retryTask())(taskId)
-  if (result.kind !== 'retried') throw new Refusal(whyNot(taskId, result))
+  if (result.kind !== 'retried') throw new Refusal(refusalText(taskId, result))
   context.show({
     json: { task_id: result.taskId, retry_of: taskId },
-    text: `${taskId} is retried as ${result.taskId}.`,
+    text: retriedText(taskId, result.taskId),
   })
+}
+
+/**
+ * Retries failed tasks that were not retried before, newest first, one after the other. A task that cannot
+ * be retried does not stop the others; the exit code is then 1.
+ */
+async function retryMany(context: CliContext, options: RetryOptions): Promise<void> {
+  const { code, since, limit } = options
+  const filter = { status: 'failed', notRetried: true, limit } as const
+  const listed = await (
+    await context.parts.tasks()
+  ).listTasks({ ...filter, ...defined({ failureCode: code, since }) })
+  const taskIds = listed.map(({ task }) => task.taskId)
+  if (options.dryRun === true) {
+    context.show({
+      json: { would_retry: taskIds },
+      text: taskIds.length === 0 ? 'No failed tasks found.' : taskIds.join('\n'),
+    })
+    return
+  }
+  const retried: { readonly task_id: string; readonly retry_of: string }[] = []
+  const refused: { readonly task_id: string; readonly reason: string; readonly message: string }[] =
+    []
+  const retryTask = await context.parts.retryTask()
+  for (const taskId of taskIds) {
+    const result = await retryTask(taskId)
+    if (result.kind === 'retried') {
+      retried.push({ task_id: result.taskId, retry_of: taskId })
+    } else {
+      const message = refusalText(taskId, result)
+      refused.push({ task_id: taskId, reason: result.kind, message })
+    }
+  }
+  context.show({
+    json: { retried, refused },
+    text: [
+      ...retried.map(({ retry_of, task_id }) => retriedText(retry_of, task_id)),
+      ...refused.map(({ message }) => message),
+      `${retried.length} retried, ${refused.length} refused.`,
+    ].join('\n'),
+    exitCode: refused.length === 0 ? 0 : 1,
+  })
+}
+
+function retriedText(taskId: string, newTaskId: string): string {
+  return `${taskId} is retried as ${newTaskId}.`
+}
+
+function refusalText(
+  taskId: string,
+  result: Exclude<RetryResult, { readonly kind: 'retried' }>,
+): string {
+  switch (result.kind) {
+    case 'unknown':
+      return noSuchTask(taskId).message
+    case 'not_failed':
+      return `${taskId} is ${result.status}: only a failed task can be retried.`
+    case 'already_retried':
+      return `${taskId} was already retried as ${result.taskId}.`
+    case 'inputs_gone':
+      return `${taskId} cannot be retried: its source images are no longer stored.`
+    case 'insufficient':
+      return `${taskId} cannot be retried: it costs ${result.credits} credits, more than the account has available.`
+    default:
+      return assertNever(result)
+  }
 }

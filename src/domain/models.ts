@@ -52,7 +52,7 @@ export const inputMimeTypes = ['image/png', 'image/jpeg', 'image/webp'] as const
 export type ImageMimeType = (typeof inputMimeTypes)[number]
 
 export function isModelId(value: string): value is ModelId {
-  return (modelIds as readonly string[]).includes(value)
+  return modelIds.some((modelId) => modelId === value)
 }
 
 /** Spec, What the service does: `familya-*` is family A, `familyb-image-2-*` family B. */

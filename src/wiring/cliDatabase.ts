@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { Refusal } from '../cli/refusal.ts'
+import { Refusal } from '../cli/answer.ts'
 import type { Config } from '../config.ts'
 import { defined } from '../domain/defined.ts'
 import { isConnectionError } from './installation.ts'

@@ -1,5 +1,5 @@
 import type { FetchHistory, MigrateReport } from '../cli/context.ts'
-import { Refusal } from '../cli/refusal.ts'
+import { Refusal } from '../cli/answer.ts'
 import type { Config } from '../config.ts'
 import type { Temporal } from '../temporal/connect.ts'
 

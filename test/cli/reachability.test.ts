@@ -9,7 +9,9 @@ import { runDarkroom } from '../support/cli.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { createTestDatabase } from '../support/database.ts'
 
-const migrations = readdirSync(new URL('../../src/store/migrations', import.meta.url)).toSorted()
+const migrations = readdirSync(
+  new URL('../../src/store/schema/migrations', import.meta.url),
+).toSorted()
 
 let database: TestDatabase
 let dataDir: string
@@ -25,20 +27,20 @@ beforeAll(async () => {
 
 describe('darkroom', () => {
   it.each([[['account', 'list']], [['migrate']]])(
-    'names the variable of a database that refuses or never answers, within 5 s: %j',
+    'names DATABASE_URL within 5 s when PostgreSQL refuses the connection or never answers: %j',
     async (command) => {
       const silent = createServer(() => {}).listen(0, '127.0.0.1')
       await once(silent, 'listening')
       const address = silent.address()
       if (address === null || typeof address === 'string') throw new Error('no TCP address')
-      for (const each of [1, address.port]) {
+      for (const port of [1, address.port]) {
         const startedAt = performance.now()
         const { exitCode, stderr } = await runDarkroom(command, {
           DATA_DIR: dataDir,
-          DATABASE_URL: `postgres://user:hidden-password@127.0.0.1:${each}/none`,
+          DATABASE_URL: `postgres://user:hidden-password@127.0.0.1:${port}/none`,
         })
         expect(exitCode).toBe(1)
-        expect(stderr).toContain(`127.0.0.1:${each} (DATABASE_URL) cannot be reached`)
+        expect(stderr).toContain(`127.0.0.1:${port} (DATABASE_URL) cannot be reached`)
         expect(stderr).not.toContain('hidden-password')
         expect(performance.now() - startedAt).toBeLessThan(5_000)
       }
@@ -46,15 +48,15 @@ describe('darkroom', () => {
     },
   )
 
-  it('names the variable that is missing where nothing runs', async () => {
+  it('names DATABASE_URL and DATA_DIR when DATABASE_URL is not set and nothing is running', async () => {
     const run = await runDarkroom(['account', 'list', '--json'], { DATA_DIR: dataDir })
     expect(run.exitCode).toBe(1)
-    const said: { error: { message: string } } = JSON.parse(run.stderr)
-    expect(said.error.message).toContain('DATABASE_URL')
-    expect(said.error.message).toContain(dataDir)
+    const printed: { error: { message: string } } = JSON.parse(run.stderr)
+    expect(printed.error.message).toContain('DATABASE_URL')
+    expect(printed.error.message).toContain(dataDir)
   })
 
-  it('finds the stack by what npm start left in DATA_DIR', async () => {
+  it('reads the settings that a running npm start wrote to DATA_DIR', async () => {
     const running = await mkdtemp(join(dataDir, 'running-'))
     const environment = { DATABASE_URL: database.databaseUrl }
     await writeFile(join(running, 'runtime.json'), JSON.stringify({ environment }))
@@ -64,9 +66,9 @@ describe('darkroom', () => {
   })
 
   it.each([
-    ['half written', '{"environment": {"KEY_PEPPER": "hidden-pep'],
-    ['something else', '{"environment": "hidden-pep"}'],
-  ])('says in one line which file is broken when that is %s', async (_what, content) => {
+    ['incomplete JSON', '{"environment": {"KEY_PEPPER": "hidden-pep'],
+    ['other JSON', '{"environment": "hidden-pep"}'],
+  ])('names a broken runtime.json in one line: %s', async (_what, content) => {
     const broken = await mkdtemp(join(dataDir, 'broken-'))
     const path = join(broken, 'runtime.json')
     await writeFile(path, content)
@@ -80,7 +82,7 @@ describe('darkroom', () => {
     expect(stderr).not.toContain('hidden')
   })
 
-  it('sends to migrate whoever meets an empty database, and migrates it', async () => {
+  it('asks for `darkroom migrate` on an empty database, and then works', async () => {
     const environment = { DATA_DIR: dataDir, DATABASE_URL: database.databaseUrl }
     await database.pool.query('drop schema public cascade; create schema public')
     const refused = await runDarkroom(['account', 'list'], environment)

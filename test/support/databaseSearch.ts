@@ -1,4 +1,4 @@
-import { withPostgres } from '../../src/dev/stack/postgresClient.ts'
+import { withPostgres } from '../../src/dev/stack/postgres/postgresClient.ts'
 
 /** Every form in which a text may lie in a row: as it is, as hex of its bytes, and within base64. */
 export function formsOf(text: string): readonly string[] {

@@ -4,12 +4,11 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
-import { buildGoTools } from '../../src/dev/stack/buildGoTools.ts'
-import { promtoolTool } from '../../src/dev/stack/promtoolTool.ts'
+import { buildGoTools } from '../../src/dev/stack/goTools.ts'
 import type { Stack } from '../../src/dev/stack/stack.ts'
 import { startStack } from '../../src/dev/stack/stack.ts'
-import { temporalTools } from '../../src/dev/stack/temporalTools.ts'
-import { versitygwTool } from '../../src/dev/stack/versitygwTool.ts'
+import { temporalTools } from '../../src/dev/stack/temporal/findTemporal.ts'
+import { promtoolTool, versitygwTool } from './goTools.ts'
 
 declare module 'vitest' {
   // Only an interface merges with the declaration of the library.

@@ -4,9 +4,9 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { buildGoTools } from '../../src/dev/stack/buildGoTools.ts'
-import { freePort } from '../../src/dev/stack/freePort.ts'
-import { versitygwTool } from '../../src/dev/stack/versitygwTool.ts'
+import { buildGoTools } from '../../src/dev/stack/goTools.ts'
+import { freePort } from '../../src/dev/stack/ports.ts'
+import { versitygwTool } from './goTools.ts'
 
 export type S3Server = {
   /** What the AWS SDK reads to reach it. */

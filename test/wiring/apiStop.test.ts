@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { freePort } from '../../src/dev/stack/freePort.ts'
+import { freePort } from '../../src/dev/stack/ports.ts'
 import { startDarkroomProcess } from '../support/darkroomProcess.ts'
 import { stackStartMsMax } from '../support/embeddedStack.ts'
 import type { TestService } from '../support/service.ts'

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { freePort } from '../../src/dev/stack/freePort.ts'
+import { freePort } from '../../src/dev/stack/ports.ts'
 import { startDarkroomProcess } from '../support/darkroomProcess.ts'
 import { stackStartMsMax } from '../support/embeddedStack.ts'
 import type { TestService } from '../support/service.ts'

@@ -1,0 +1,128 @@
+import { randomBytes } from 'node:crypto'
+import type { Command } from 'commander'
+import type { Account } from '../domain/account.ts'
+import { accountCreditsMax, newAccountId } from '../domain/account.ts'
+import { defined } from '../domain/defined.ts'
+import type { ModelId } from '../domain/models.ts'
+import type { Answer } from './answer.ts'
+import { fields, isoTime, noSuchAccount, Refusal, table } from './answer.ts'
+import { createCommand, createCommandGroup } from './command.ts'
+import type { CliContext } from './context.ts'
+import { parseAccountName, parseDeposit, parseInitialCredits, parseModels } from './parse.ts'
+
+/** `account create`, `topup`, `show` and `list`. */
+export function accountCommands(context: CliContext): Command {
+  return createCommandGroup('account', 'accounts and their credits', [
+    create(context),
+    topup(context),
+    show(context),
+    list(context),
+  ])
+}
+
+type CreateOptions = { readonly credits: number; readonly models?: readonly ModelId[] }
+
+function create(context: CliContext): Command {
+  return createCommand({
+    usage: 'create',
+    description: 'create an account',
+    examples: [
+      'account create acme --credits 10000',
+      'account create studio --models familya-3-pro-image,familyb-image-2-vip',
+    ],
+  })
+    .argument('<name>', 'name of the account', parseAccountName)
+    .option('--credits <n>', 'initial deposit', parseInitialCredits, 0)
+    .option('--models <a,b>', 'models that the account may use (default: all)', parseModels)
+    .action(async (name: string, { credits, models }: CreateOptions) => {
+      const accounts = await context.parts.accounts()
+      const accountId = newAccountId(randomBytes)
+      const account = { accountId, name, credits, ...defined({ models }) }
+      const created = await accounts.createAccount(account)
+      if (!created) throw new Refusal(`An account named ${JSON.stringify(name)} already exists.`)
+      context.show(accountAnswer({ ...account, available: credits, held: 0, spent: 0 }))
+    })
+}
+
+function topup(context: CliContext): Command {
+  return createCommand({
+    usage: 'topup <name>',
+    description: 'deposit credits into an account',
+    examples: ['account topup acme 5000'],
+  })
+    .argument('<credits>', 'whole number, at least 1', parseDeposit)
+    .action(async (name: string, credits: number) => {
+      const accounts = await context.parts.accounts()
+      const account = await accounts.topUp(name, credits)
+      if (account === undefined) throw noSuchAccount(name)
+      if (account === 'beyond_limit') {
+        throw new Refusal(
+          `The deposit is too large: the credits of an account, including spent credits, are limited to ${accountCreditsMax}.`,
+        )
+      }
+      context.show(accountAnswer(account))
+    })
+}
+
+function show(context: CliContext): Command {
+  return createCommand({
+    usage: 'show <name>',
+    description: 'show an account and its credits',
+    examples: ['account show acme', 'account show acme --json'],
+  }).action(async (name: string) => {
+    const accounts = await context.parts.accounts()
+    const account = await accounts.findAccount(name)
+    if (account === undefined) throw noSuchAccount(name)
+    context.show(accountAnswer(account))
+  })
+}
+
+function list(context: CliContext): Command {
+  return createCommand({
+    usage: 'list',
+    description: 'list all accounts, by name',
+    examples: ['account list', "account list --json | jq '.[] | select(.available < 1000)'"],
+  }).action(async () => {
+    const accounts = await (await context.parts.accounts()).listAccounts()
+    context.show({
+      json: accounts.map((account) => ({
+        ...accountJson(account),
+        models: account.models ?? null,
+        created_at: isoTime(account.createdAtMs),
+      })),
+      text: table(
+        ['NAME', 'AVAILABLE', 'HELD', 'SPENT', 'MODELS', 'ID'],
+        accounts.map(({ name, available, held, spent, models, accountId }) => [
+          name,
+          available,
+          held,
+          spent,
+          models?.join(',') ?? 'all',
+          accountId,
+        ]),
+        'No accounts yet. Create one: darkroom account create NAME --credits N',
+      ),
+    })
+  })
+}
+
+type ShownAccount = Omit<Account, 'createdAtMs'>
+
+function accountAnswer(account: ShownAccount): Answer {
+  const { accountId, name, models, available, held, spent } = account
+  return {
+    json: accountJson(account),
+    text: fields({
+      account: name,
+      id: accountId,
+      models: models?.join(', ') ?? 'all',
+      available,
+      held,
+      spent,
+    }),
+  }
+}
+
+function accountJson({ accountId, name, available, held, spent }: ShownAccount) {
+  return { account_id: accountId, name, available, held, spent }
+}

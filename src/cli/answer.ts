@@ -1,0 +1,75 @@
+/** The answer of a command. It is shown as `json` with `--json`, and as `text` without. */
+export type Answer = {
+  readonly json: unknown
+  readonly text: string
+  /** 1 when the command has an answer but found a problem or refused to act. Default 0. */
+  readonly exitCode?: 0 | 1
+}
+
+/**
+ * Thrown when a command refuses to act or cannot reach PostgreSQL or Temporal. `runCli` prints the message,
+ * a sentence for the operator, and exits with code 1.
+ */
+export class Refusal extends Error {
+  override readonly name = 'Refusal'
+}
+
+/** The refusal for an account name that does not exist. */
+export function noSuchAccount(name: string): Refusal {
+  return new Refusal(`There is no account named ${JSON.stringify(name)}.`)
+}
+
+/** The refusal for a task id that does not exist. A purged task no longer exists. */
+export function noSuchTask(taskId: string): Refusal {
+  return new Refusal(`There is no task ${taskId}.`)
+}
+
+/**
+ * Formats rows under headings, with two spaces between columns. Columns of numbers are right-aligned and
+ * absent cells are shown as `-`. Returns `whenEmpty` if there are no rows.
+ */
+export function table(
+  headings: readonly string[],
+  rows: readonly (readonly (string | number | undefined)[])[],
+  whenEmpty: string,
+): string {
+  if (rows.length === 0) return whenEmpty
+  const cells = rows.map((row) => row.map((cell) => String(cell ?? '-')))
+  const widths = headings.map((heading, column) =>
+    Math.max(heading.length, ...cells.map((row) => row[column]?.length ?? 0)),
+  )
+  const numeric = headings.map((_heading, column) =>
+    rows.every((row) => typeof row[column] === 'number'),
+  )
+  const line = (row: readonly string[]) =>
+    row
+      .map((cell, column) => {
+        const width = widths[column] ?? 0
+        return numeric[column] === true ? cell.padStart(width) : cell.padEnd(width)
+      })
+      .join('  ')
+      .trimEnd()
+  return [headings, ...cells].map(line).join('\n')
+}
+
+/** Formats one `name  value` line per field, with the values aligned. */
+export function fields(values: Readonly<Record<string, string | number>>): string {
+  const entries = Object.entries(values)
+  const width = Math.max(...entries.map(([name]) => name.length))
+  return entries.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n')
+}
+
+/** A time in JSON answers: ISO 8601, UTC, with milliseconds. */
+export function isoTime(atMs: number): string {
+  return new Date(atMs).toISOString()
+}
+
+/** `isoTime` for fields that are always present: `null` if there is no such time. */
+export function isoTimeOrNull(atMs: number | undefined): string | null {
+  return atMs === undefined ? null : isoTime(atMs)
+}
+
+/** A time in text answers: UTC, to the second. Returns `undefined` if there is no such time. */
+export function shortTime(atMs: number | undefined): string | undefined {
+  return atMs === undefined ? undefined : isoTime(atMs).slice(0, 19).replace('T', ' ')
+}

@@ -1,0 +1,41 @@
+import type { Command } from 'commander'
+import { defined } from '../domain/defined.ts'
+import type { Violation } from '../domain/violation.ts'
+import { table } from './answer.ts'
+import { createCommand, createCommandGroup } from './command.ts'
+import type { CliContext } from './context.ts'
+
+/** `ledger verify`. */
+export function ledgerCommands(context: CliContext): Command {
+  return createCommandGroup('ledger', 'the credit ledger', [verify(context)])
+}
+
+function verify(context: CliContext): Command {
+  return createCommand({
+    usage: 'verify',
+    description: 'check that deposits, ledger, balances and tasks agree (exit code 1 if not)',
+    examples: ['ledger verify', 'ledger verify --json'],
+  }).action(async () => {
+    const violations = await context.parts.verifyLedger()
+    const ok = violations.length === 0
+    context.show({
+      json: { ok, violations: violations.map(violationJson) },
+      text: table(
+        ['VIOLATION', 'ACCOUNT', 'TASK'],
+        violations.map((violation) => [violation.kind, violation.accountId, taskIdOf(violation)]),
+        'No violations found.',
+      ),
+      exitCode: ok ? 0 : 1,
+    })
+  })
+}
+
+function violationJson(violation: Violation) {
+  const { kind, accountId } = violation
+  return { kind, account_id: accountId, ...defined({ task_id: taskIdOf(violation) }) }
+}
+
+/** `undefined` for a violation of a whole account. */
+function taskIdOf(violation: Violation): string | undefined {
+  return 'taskId' in violation ? violation.taskId : undefined
+}

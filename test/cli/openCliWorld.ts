@@ -1,0 +1,64 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Pool } from 'pg'
+import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
+import { defined } from '../../src/domain/defined.ts'
+import { createTestDatabase } from '../support/database.ts'
+import type { InsertedTask } from '../support/insertTask.ts'
+import { insertTask } from '../support/insertTask.ts'
+
+/** A migrated database for one test file, and the environment of commands that work on it. */
+export type CliWorld = {
+  readonly pool: Pool
+  readonly environment: Readonly<Record<string, string>>
+  readonly close: () => Promise<void>
+}
+
+const operatorFile = {
+  channels: [{ name: 'b-main', family: 'B', baseUrl: 'http://127.0.0.1:9', apiKeyEnv: 'KEY' }],
+  prices: [{ model: 'familyb-image-2-vip', credits: 30 }],
+}
+
+/**
+ * Opens a `CliWorld`. `DARKROOM_CONFIG` is set only with `withOperatorFile`; its one price, 30 credits,
+ * differs from the 10 credits that `insertTask` holds.
+ */
+export async function openCliWorld(
+  given: {
+    readonly environment?: Readonly<Record<string, string>>
+    readonly withOperatorFile?: boolean
+  } = {},
+): Promise<CliWorld> {
+  const database = await createTestDatabase()
+  const folder = await mkdtemp(join(tmpdir(), 'darkroom-cli-'))
+  const operatorFilePath = join(folder, 'config.json')
+  await writeFile(operatorFilePath, JSON.stringify(operatorFile))
+  return {
+    pool: database.pool,
+    environment: {
+      DATABASE_URL: database.databaseUrl,
+      DATA_DIR: folder,
+      ...defined({
+        DARKROOM_CONFIG: given.withOperatorFile === true ? operatorFilePath : undefined,
+      }),
+      ...given.environment,
+    },
+    close: async () => {
+      await database.drop()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Inserts a task and fails it with `upstream_error`. */
+export async function insertFailedTask(
+  pool: Pool,
+  attempts: AttemptStore,
+  accountId?: string,
+): Promise<InsertedTask> {
+  const inserted = await insertTask(pool, defined({ accountId }))
+  const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
+  await attempts.failTask(inserted.taskId, failure)
+  return inserted
+}

@@ -1,0 +1,138 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import type { Command } from 'commander'
+import { createProgram } from '../../src/cli/program.ts'
+import { runCli } from '../../src/cli/runCli.ts'
+import { closedParts } from '../support/closedParts.ts'
+
+async function run(...args: string[]) {
+  let out = ''
+  let err = ''
+  const exitCode = await runCli(args, closedParts, {
+    out: (text) => void (out += text),
+    err: (text) => void (err += text),
+  })
+  return { exitCode, out, err }
+}
+
+const id = `task_${'a1'.repeat(16)}`
+
+describe('wrong usage of the CLI', () => {
+  it.each([
+    ['no command', []],
+    ['an unknown command', ['acount']],
+    ['a group without a command', ['account']],
+    ['a missing argument', ['account', 'create']],
+    ['one argument too many', ['account', 'show', 'a', 'b']],
+    ['an unknown option', ['account', 'list', '--jsn']],
+    ['a name with a space', ['account', 'create', 'a b']],
+    ['a name like an option', ['account', 'create', '--', '-a']],
+    ['a name of 101 letters', ['account', 'create', 'a'.repeat(101)]],
+    ['negative credits', ['account', 'create', 'a', '--credits', '-1']],
+    ['a deposit of 0', ['account', 'topup', 'a', '0']],
+    ['a fraction of a credit', ['account', 'topup', 'a', '1.5']],
+    ['credits beyond the limit', ['account', 'topup', 'a', '1000000000001']],
+    ['credits with an exponent', ['account', 'topup', 'a', '1e3']],
+    ['an unknown model', ['account', 'create', 'a', '--models', 'familya-3-pro-image,gpt']],
+    ['an empty list of models', ['account', 'create', 'a', '--models', '']],
+    ['a key that expires at once', ['key', 'create', 'a', '--expires-days', '0']],
+    ['a key that expires at no number', ['key', 'create', 'a', '--expires-days', 'soon']],
+    ['a task id of another shape', ['task', 'show', 'task_1']],
+    ['an unknown status', ['task', 'list', '--status', 'done']],
+    ['a time in words', ['task', 'list', '--since', 'yesterday']],
+    ['a day that does not exist', ['task', 'list', '--since', '2026-02-30']],
+    ['a limit of 0', ['task', 'list', '--limit', '0']],
+    ['a retry without tasks', ['task', 'retry']],
+    ['a retry of one task and of many', ['task', 'retry', id, '--code', 'upstream_error']],
+    ['a dry run for one task', ['task', 'retry', id, '--dry-run']],
+  ])('gives exit code 2 and a message on standard error: %s', async (_name, args) => {
+    const { exitCode, out, err } = await run(...args)
+    expect({ exitCode, out }).toEqual({ exitCode: 2, out: '' })
+    expect(err).not.toBe('')
+    expect(err).not.toContain('a part was opened')
+  })
+
+  it('is reported as JSON with --json', async () => {
+    for (const args of [['account', 'create'], ['task', 'show', 'task_1'], ['acount']]) {
+      const { exitCode, err } = await run(...args, '--json')
+      expect(exitCode).toBe(2)
+      expect(JSON.parse(err)).toEqual({
+        error: { message: expect.not.stringMatching(/^error:|--help/) },
+      })
+    }
+  })
+
+  it('is not reported for correct usage, which opens a part', async () => {
+    const correct = [
+      ['account', 'create', 'a.b_c@d+e-f', '--credits', '0', '--models', 'familyb-image-2-vip'],
+      ['key', 'create', 'a', '--expires-days', '.5'],
+      ['task', 'list', '--since', '2026-01-02T03:04:05Z', '--status', 'expired'],
+      ['task', 'retry', '--since', '90s', '--limit', '10000'],
+    ]
+    for (const args of correct) {
+      expect(await run(...args)).toEqual({ exitCode: 1, out: '', err: 'a part was opened\n' })
+    }
+  })
+})
+
+describe('the output of the CLI', () => {
+  const script = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
+
+  it('that cannot be written gives exit code 1 and a message on standard error', async () => {
+    const readOnly = openSync(script, 'r')
+    const child = spawn(process.execPath, [script, '--help'], {
+      stdio: ['ignore', readOnly, 'pipe'],
+    })
+    closeSync(readOnly)
+    let err = ''
+    child.stderr?.on('data', (chunk: Buffer) => (err += chunk.toString()))
+    expect(await once(child, 'close')).toEqual([1, null])
+    expect(err).toMatch(/^The output could not be written: /)
+  })
+
+  it('may be closed early by its reader, with exit code 0', async () => {
+    const child = spawn(process.execPath, [script, '--help'], { stdio: ['ignore', 'pipe', 'pipe'] })
+    child.stdout.destroy()
+    let err = ''
+    child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()))
+    expect(await once(child, 'close')).toEqual([0, null])
+    expect(err).toBe('')
+  })
+})
+
+it('shows the version of this checkout without opening a part', async () => {
+  const manifest: unknown = JSON.parse(
+    readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+  )
+  const { exitCode, out, err } = await run('--version')
+  expect({ exitCode, err }).toEqual({ exitCode: 0, err: '' })
+  expect(manifest).toMatchObject({ version: out.trim() })
+})
+
+describe('the help of the CLI', () => {
+  const context = { parts: closedParts, show: () => {} }
+
+  function leavesOf(command: Command): readonly Command[] {
+    return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf)
+  }
+
+  it('describes every command, with --json and examples', async () => {
+    const leaves = leavesOf(createProgram(context))
+    expect(leaves.length).toBeGreaterThanOrEqual(16)
+    for (const leaf of leaves) {
+      const path = pathOf(leaf)
+      const { exitCode, out } = await run(...path, '--help')
+      expect(exitCode).toBe(0)
+      expect(out).toContain('--json')
+      expect(out).toContain(`  darkroom ${path.join(' ')}`)
+      expect(leaf.description()).not.toBe('')
+    }
+  })
+
+  function pathOf(command: Command): readonly string[] {
+    return command.parent === null ? [] : [...pathOf(command.parent), command.name()]
+  }
+})

@@ -1,0 +1,180 @@
+import { randomBytes } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
+import { newTaskId } from '../../src/domain/ids.ts'
+import { assetUrl } from '../../src/http/assetUrl.ts'
+import { createAccountStore } from '../../src/store/accounts/accountStore.ts'
+import { createTaskStore } from '../../src/store/taskStore.ts'
+import { createTestAttempts } from '../support/attemptStore.ts'
+import { darkroomJson, runDarkroom } from '../support/cli.ts'
+import { balanceOf, insertTask } from '../support/insertTask.ts'
+import { tempFolder } from '../support/tempFolder.ts'
+import type { CliWorld } from './openCliWorld.ts'
+import { insertFailedTask, openCliWorld } from './openCliWorld.ts'
+
+let world: CliWorld
+let attempts: AttemptStore
+
+beforeAll(async () => {
+  world = await openCliWorld({
+    withOperatorFile: true,
+    environment: { TEMPORAL_UI_URL: 'http://127.0.0.1:8233/' },
+  })
+  attempts = await createTestAttempts(world.pool)
+  return () => world.close()
+})
+
+type Listed = { task_id: string; status: string; account: string; error?: { code: string } }
+
+describe('darkroom task list', () => {
+  it('refuses an unknown account, and is empty for an account without tasks', async () => {
+    const accounts = createAccountStore(world.pool)
+    await accounts.createAccount({ accountId: 'acct_idle', name: 'idle', credits: 0 })
+    expect(await darkroomJson(['task', 'list', '--account', 'idle'], world.environment)).toEqual([])
+    const run = await runDarkroom(['task', 'list', '--account', 'idel'], world.environment)
+    expect(run).toMatchObject({ exitCode: 1, stderr: 'There is no account named "idel".\n' })
+  })
+
+  it('shows task records with their account, filtered by account, status, model and time', async () => {
+    const live = await insertTask(world.pool)
+    const failed = await insertFailedTask(world.pool, attempts, live.accountId)
+    const own = ['task', 'list', '--account', live.accountId]
+    const all = await darkroomJson<Listed[]>(own, world.environment)
+    expect(all.map(({ task_id }) => task_id).toSorted()).toEqual(
+      [live.taskId, failed.taskId].toSorted(),
+    )
+    expect(await darkroomJson([...own, '--status', 'failed'], world.environment)).toEqual([
+      {
+        task_id: failed.taskId,
+        model: 'familyb-image-2-vip',
+        status: 'failed',
+        created_at: expect.stringMatching(/^\d{4}-.*:\d\dZ$/),
+        progress: 0,
+        completed_at: expect.any(String),
+        error: { code: 'upstream_error', message: expect.any(String) },
+        account: live.accountId,
+      },
+    ])
+    const none = ['--model', 'familya-3-pro-image']
+    expect(await darkroomJson([...own, ...none], world.environment)).toEqual([])
+    await world.pool.query(
+      `update task set created_at = now() - interval '2 hours' where task_id = $1`,
+      [live.taskId],
+    )
+    const { stdout } = await runDarkroom([...own, '--status', 'failed'], world.environment)
+    const time = '\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d'
+    expect(stdout).toMatch(new RegExp(` ${time}  ${time}  upstream_error\n`))
+    const recent = await darkroomJson<Listed[]>([...own, '--since', '1h'], world.environment)
+    expect(recent.map(({ task_id }) => task_id)).toEqual([failed.taskId])
+  })
+})
+
+describe('darkroom task list, for a task with an image', () => {
+  it('shows the URL that the API returns, but only with SIGNING_KEYS and PUBLIC_URL', async () => {
+    const { taskId, accountId } = await insertTask(world.pool)
+    const begun = await attempts.beginAttempt({ taskId })
+    if (begun.kind !== 'opened') throw new Error(begun.kind)
+    const image = { mimeType: 'image/png', bytes: 3, sha256: 'ab', width: 1, height: 1 } as const
+    const native = { response: {}, imagePath: [] }
+    const meta = { version: 1, taskId, attempt: 1, image, native } as const
+    await attempts.settleTask({ meta, answerId: begun.attempt.answerId })
+    const task = await createTaskStore(world.pool).readTask(taskId)
+    if (task === undefined) throw new Error('no task')
+    const secret = 'sixteen characters'
+    const url = assetUrl(task, 'https://images.example.test', [{ id: 'k1', secret }])
+    const signing = {
+      SIGNING_KEYS: `k1:${secret},k0:another long one`,
+      PUBLIC_URL: 'https://images.example.test/',
+    }
+    const listed = (given: Record<string, string>) =>
+      darkroomJson<Listed[]>(['task', 'list', '--account', accountId], {
+        ...world.environment,
+        ...given,
+      })
+    const shown = [{ output: { assets: [{ type: 'image', url, mime_type: 'image/png' }] } }]
+    expect(await listed(signing)).toMatchObject(shown)
+    const running = tempFolder()
+    await writeFile(join(running, 'runtime.json'), JSON.stringify({ environment: signing }))
+    expect(await listed({ DATA_DIR: running })).toMatchObject(shown)
+    for (const missing of ['SIGNING_KEYS', 'PUBLIC_URL']) {
+      const [record] = await listed({ ...signing, [missing]: '' })
+      expect(record).toMatchObject({ task_id: taskId, status: 'succeeded' })
+      expect(record).not.toHaveProperty('output')
+    }
+  })
+})
+
+describe('darkroom task show', () => {
+  it('shows the attempts, ledger entries and end of a task, and its page in the Temporal UI', async () => {
+    const { taskId, accountId } = await insertTask(world.pool)
+    const begun = await attempts.beginAttempt({ taskId })
+    if (begun.kind !== 'opened') throw new Error(begun.kind)
+    const evidence = {
+      reason: 'server_error',
+      httpStatus: 502,
+      upstreamRequestId: 'req-7',
+      latencyMs: 12,
+    } as const
+    await attempts.closeAttempt({ taskId, n: 1, class: 'unknown', evidence })
+    const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
+    await attempts.failTask(taskId, failure)
+    const shown = await darkroomJson<{ timeline: { event: string }[] }>(
+      ['task', 'show', taskId],
+      world.environment,
+    )
+    expect(shown).toMatchObject({
+      task_id: taskId,
+      account: accountId,
+      status: 'failed',
+      credits: 10,
+      workflow_url: `http://127.0.0.1:8233/namespaces/default/workflows/image%2F${taskId}`,
+    })
+    expect(shown.timeline.map(({ event }) => event).toSorted()).toEqual(
+      ['accepted', 'attempt_closed', 'attempt_opened', 'failed', 'held', 'released'].toSorted(),
+    )
+    expect(shown.timeline.find(({ event }) => event === 'attempt_closed')).toMatchObject({
+      attempt: 1,
+      channel: 'b-main',
+      class: 'unknown',
+      reason: 'server_error',
+      http_status: 502,
+      upstream_request_id: 'req-7',
+      latency_ms: 12,
+    })
+    const asText = await runDarkroom(['task', 'show', taskId], world.environment)
+    expect(asText.stdout).toMatch(/attempt_closed .*class=unknown .*http_status=502/)
+    expect(asText.stdout).not.toContain('lighthouse')
+  })
+
+  it('refuses a task that does not exist', async () => {
+    const run = await runDarkroom(['task', 'show', newTaskId(randomBytes)], world.environment)
+    expect(run).toMatchObject({ exitCode: 1, stdout: '' })
+  })
+})
+
+describe('darkroom task cancel', () => {
+  it('cancels a queued task and releases its credits', async () => {
+    const { taskId, accountId } = await insertTask(world.pool)
+    const answer = await darkroomJson(['task', 'cancel', taskId], world.environment)
+    expect(answer).toEqual({ cancelled: true })
+    expect(await balanceOf(world.pool, accountId)).toMatchObject({ available: 1_000, held: 0 })
+  })
+
+  it('does not cancel a task with a call under way, with exit code 1', async () => {
+    const { taskId } = await insertTask(world.pool)
+    await attempts.beginAttempt({ taskId })
+    const run = await runDarkroom(['task', 'cancel', taskId, '--json'], world.environment)
+    expect(run.exitCode).toBe(1)
+    expect(JSON.parse(run.stdout)).toEqual({ cancelled: false })
+    const { rows } = await world.pool.query('select status from task where task_id = $1', [taskId])
+    expect(rows).toEqual([{ status: 'processing' }])
+  })
+
+  it('cancels a task while Temporal is unreachable', async () => {
+    const { taskId } = await insertTask(world.pool)
+    const unreachable = { ...world.environment, TEMPORAL_ADDRESS: '127.0.0.1:1' }
+    expect(await darkroomJson(['task', 'cancel', taskId], unreachable)).toEqual({ cancelled: true })
+  })
+})

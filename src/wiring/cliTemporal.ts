@@ -21,7 +21,9 @@ export async function migrateTemporal(config: Config): Promise<MigrateReport['te
   const { ensureNamespace } = await import('../temporal/namespace.ts')
   const { registerSearchAttributes } = await import('../temporal/namespace.ts')
   try {
-    await temporal.withDeadline(reachTimeoutMs, () => temporal.client.workflowService.getSystemInfo({}))
+    await temporal.withDeadline(reachTimeoutMs, () =>
+      temporal.client.workflowService.getSystemInfo({}),
+    )
     const retentionSeconds = config.retentionSeconds + config.tombstoneSeconds
     const state = await ensureNamespace(temporal, { retentionSeconds })
     const searchAttributes = await registerSearchAttributes(temporal)
@@ -54,7 +56,9 @@ export async function fetchHistoryOf(config: Config): Promise<FetchHistory> {
   return async (taskId) => {
     const temporal = await connect(config, address)
     try {
-      await temporal.withDeadline(reachTimeoutMs, () => temporal.client.workflowService.getSystemInfo({}))
+      await temporal.withDeadline(reachTimeoutMs, () =>
+        temporal.client.workflowService.getSystemInfo({}),
+      )
       return await fetchHistory(temporal, taskId)
     } catch (error) {
       const reason = error instanceof Error ? error.message : 'no connection'

@@ -1,8 +1,8 @@
-import type { TaskFailure } from '../src/domain/failure.ts'
 import type { ReportUnexpected } from './applicationFailure.ts'
 import { reportingUnexpected } from './applicationFailure.ts'
 import type { ProduceImageDeps } from './produceImage.ts'
 import { createProduceImageActivity } from './produceImage.ts'
+import type { TaskFailure } from '../src/domain/failure.ts'
 
 type ActivityDeps = ProduceImageDeps & RecordFailureDeps & CancelTaskDeps
 

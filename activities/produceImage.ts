@@ -1,10 +1,10 @@
 import { Context } from '@temporalio/activity'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { ReportUnexpected } from './applicationFailure.ts'
+import { endFailure, reportingUnexpected, waitFailure } from './applicationFailure.ts'
 import { assertNever } from '../src/domain/assertNever.ts'
 import type { ProduceResult, Stage } from '../src/tasks/produceImage.ts'
 import { heartbeatIntervalMs } from '../workflows/contract.ts'
-import type { ReportUnexpected } from './applicationFailure.ts'
-import { endFailure, reportingUnexpected, waitFailure } from './applicationFailure.ts'
 
 export type ProduceImageDeps = {
   /** `src/tasks/produceImage.ts`. Safe to repeat after any crash, and to run twice at the same time. */

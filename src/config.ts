@@ -1,20 +1,18 @@
+import { createHash } from 'node:crypto'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { ConfigError, explainIssues } from './config/configError.ts'
-import type { Environment } from './config/configError.ts'
-import { httpUrl } from './config/httpUrl.ts'
-import type { Secret } from './config/secrets.ts'
-import { readSecrets } from './config/secrets.ts'
 
 /**
- * The one reader of the environment (design section 3 lists every variable). Libraries read their own:
- * AWS_* (the S3 client), OTEL_* (OpenTelemetry), TEMPORAL_* for TLS and API key (@temporalio/envconfig).
+ * The configuration of a process. This file is the only one that reads the environment, except for
+ * libraries that read their own variables: AWS_* (the S3 client), OTEL_* (OpenTelemetry) and TEMPORAL_*
+ * for TLS and API key (@temporalio/envconfig).
  */
 export type Config = {
   readonly host: string
   readonly port: number
-  /** Without trailing slash; never taken from a request. */
+  /** Without trailing slash. URLs in answers begin with it and never with the Host of a request. */
   readonly publicUrl: string
   readonly internalHost: string
   readonly internalPort: number
@@ -29,6 +27,7 @@ export type Config = {
   readonly postgresPort: number
   readonly simulatorPort: number
   readonly blobStoreUrl: string
+  /** The first secret of a list signs, all of them verify, so secrets can be rotated without an outage. */
   readonly signingKeys: readonly Secret[] | undefined
   readonly keyPeppers: readonly Secret[] | undefined
   readonly operatorFilePath: string | undefined
@@ -42,23 +41,30 @@ export type Config = {
   readonly otlpEndpoint: string | undefined
 }
 
+type Secret = { readonly id: string; readonly secret: string }
+
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
 
-/** Digits only: coerced, a blank would be 0, and a fault would be told in the words of a programmer. */
-const whole = (fallback: number, least: number, most: number) =>
-  z
+/** Digits only: number coercion would read a blank as 0 and report errors in terms of JavaScript. */
+function wholeNumber(fallback: number, min: number, max: number) {
+  return z
     .string()
     .trim()
     .refine(
-      (digits) => /^\d{1,15}$/.test(digits) && Number(digits) >= least && Number(digits) <= most,
-      `must be a whole number from ${least} to ${most}`,
+      (digits) => /^\d{1,15}$/.test(digits) && Number(digits) >= min && Number(digits) <= max,
+      `must be a whole number from ${min} to ${max}`,
     )
     .transform(Number)
     .default(fallback)
-const port = (fallback: number) => whole(fallback, 0, 65_535)
+}
+
+function port(fallback: number) {
+  return wholeNumber(fallback, 0, 65_535)
+}
+
 const text = z.string().min(1)
-/** Paths are put behind it. */
+/** Paths are appended to it. */
 const baseUrl = z
   .url({ protocol: /^https?$/ })
   .refine((url) => !/[?#]/.test(url), 'must have no query and no fragment')
@@ -83,17 +89,17 @@ const variables = z.object({
   SIGNING_KEYS: text.optional(),
   KEY_PEPPER: text.optional(),
   DARKROOM_CONFIG: text.optional(),
-  INGRESS_LIMIT_BYTES: whole(134_217_728, 1_024, 1_073_741_824),
-  RETENTION_SECONDS: whole(86_400, 1, 31_536_000),
-  TOMBSTONE_SECONDS: whole(604_800, 0, 31_536_000),
-  TASK_DEADLINE_SECONDS: whole(1_800, 1, 86_400),
-  SYNC_DEADLINE_SECONDS: whole(280, 1, 3_600),
-  UPSTREAM_CALLS_MAX: whole(3, 1, 100),
+  INGRESS_LIMIT_BYTES: wholeNumber(134_217_728, 1_024, 1_073_741_824),
+  RETENTION_SECONDS: wholeNumber(86_400, 1, 31_536_000),
+  TOMBSTONE_SECONDS: wholeNumber(604_800, 0, 31_536_000),
+  TASK_DEADLINE_SECONDS: wholeNumber(1_800, 1, 86_400),
+  SYNC_DEADLINE_SECONDS: wholeNumber(280, 1, 3_600),
+  UPSTREAM_CALLS_MAX: wholeNumber(3, 1, 100),
   LOG_LEVEL: z.enum(logLevels).default('info'),
   OTEL_EXPORTER_OTLP_ENDPOINT: z.url().optional(),
 })
 
-/** The variables of this process as it got them: for what reads others than `readConfig` does. */
+/** The variables of this process, for readers of variables that `readConfig` does not know. */
 export function inheritedEnvironment(): Record<string, string> {
   return Object.fromEntries(
     Object.entries(process.env).flatMap(([name, value]) =>
@@ -102,7 +108,10 @@ export function inheritedEnvironment(): Record<string, string> {
   )
 }
 
-/** Reads and checks every variable; an empty one counts as absent. Throws `ConfigError`. */
+/** Variables by name. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Reads and checks every variable. An empty variable counts as absent. Throws `ConfigError`. */
 export function readConfig(environment: Environment = process.env): Config {
   const present = Object.fromEntries(
     Object.entries(environment).filter(([, value]) => value !== ''),
@@ -142,10 +151,35 @@ export function readConfig(environment: Environment = process.env): Config {
   }
 }
 
-/** The value of a variable that this process cannot do without. Throws `ConfigError` naming it. */
+/** Returns the value of a variable that the process needs. Throws `ConfigError` with its name if absent. */
 export function required<Value>(value: Value | undefined, variable: string): Value {
   if (value === undefined) {
     throw new ConfigError(`${variable} is not set. \`npm start\` sets it for its own processes.`)
   }
   return value
+}
+
+/**
+ * Reads `id:secret,id:secret`, or a secret without an id, whose id is then derived from it. Each secret has
+ * at least 16 characters. Throws `ConfigError` with the name of the variable, never with a secret.
+ */
+function readSecrets(variable: string, value: string | undefined): readonly Secret[] | undefined {
+  if (value === undefined) return undefined
+  return value.split(',').map((item) => {
+    const colon = item.indexOf(':')
+    const secret = item.slice(colon + 1).trim()
+    if (secret.length < 16)
+      throw new ConfigError(`${variable}: each secret needs 16 characters or more`)
+    const digest = createHash('sha256').update(secret).digest('hex')
+    const id = colon > 0 ? item.slice(0, colon).trim() : digest.slice(0, 8)
+    if (!/^[0-9A-Za-z]{1,16}$/.test(id)) {
+      throw new ConfigError(`${variable}: an id is 1 to 16 letters or digits`)
+    }
+    return { id, secret }
+  })
+}
+
+/** The URL of a server by its host and port. An IPv6 address gets brackets (RFC 3986 section 3.2.2). */
+export function httpUrl(host: string, port: number): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }

@@ -4,22 +4,22 @@ import { ConfigError } from '../src/config/configError.ts'
 
 const mebibyte = 1024 * 1024
 
-describe('what is not set', () => {
-  it('is as the contract has it: results for 24 hours, and a record for a week more', () => {
+describe('the default configuration', () => {
+  it('keeps results for 24 hours and the record of each task for another seven days', () => {
     const { retentionSeconds, tombstoneSeconds } = readConfig({})
     expect([retentionSeconds, tombstoneSeconds]).toEqual([24 * 3600, 7 * 24 * 3600])
   })
 
   it('leaves room for the largest legal body', () => {
-    // All images together in Base64, and a long prompt beside them.
+    // All images together in Base64, and a long prompt.
     const largest = (64 * mebibyte * 4) / 3 + 16 * mebibyte
     expect(readConfig({ INGRESS_LIMIT_BYTES: '' }).ingressLimitBytes).toBeGreaterThan(largest)
   })
 })
 
-describe('a variable that cannot be used', () => {
+describe('a variable with a wrong value', () => {
   it.each(['eighty', '80.5', '-1', '65536', '1e3', ' ', '0x50'])(
-    'is told with what it may be: PORT=%j',
+    'is refused with the allowed values: PORT=%j',
     (value) => {
       expect(() => readConfig({ PORT: value })).toThrow(
         new ConfigError('PORT: must be a whole number from 0 to 65535'),
@@ -27,7 +27,7 @@ describe('a variable that cannot be used', () => {
     },
   )
 
-  it('is told with the limits of that variable', () => {
+  it('is refused with the limits of that variable', () => {
     expect(() => readConfig({ UPSTREAM_CALLS_MAX: '0', SYNC_DEADLINE_SECONDS: '9999' })).toThrow(
       'SYNC_DEADLINE_SECONDS: must be a whole number from 1 to 3600\n' +
         'UPSTREAM_CALLS_MAX: must be a whole number from 1 to 100',
@@ -44,8 +44,10 @@ describe('a variable that cannot be used', () => {
       'PUBLIC_URL: must have no query and no fragment',
     )
   })
+})
 
-  it('is told from a base of URLs with a path', () => {
+describe('PUBLIC_URL', () => {
+  it('may have a path and loses its trailing slash', () => {
     const { publicUrl } = readConfig({ PUBLIC_URL: 'https://images.example/darkroom/' })
     expect(publicUrl).toBe('https://images.example/darkroom')
   })

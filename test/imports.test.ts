@@ -1,30 +1,45 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { root, sourceFiles, textOf } from './support/sourceFiles.ts'
 
-const root = resolve(dirname(fileURLToPath(import.meta.url)), '..')
-
-/** Who may import whom: rooms of ours, and packages. `types:` marks rooms of which only types may come. */
-const rules: Readonly<Record<string, readonly string[]>> = {
+/**
+ * Which room may import which rooms and packages. A room is a folder or a file directly in `src`, or
+ * `workflows` or `activities`. `types:` allows only `import type`. `node` means Node's own modules.
+ */
+const allowedImports: Readonly<Record<string, readonly string[]>> = {
+  // The rules of the product. They import nothing, so that every other room can use them.
   'src/domain': [],
   'src/streams': ['src/domain', 'stream-json', 'node'],
-  'src/tasks': ['src/domain', 'node'],
   'src/schema': ['src/domain', 'zod'],
-  'src/http': [
-    'src/tasks',
-    'src/schema',
+  'src/tasks': ['src/domain', 'node'],
+
+  // Temporal: workflows run in a sandbox and reach the outside through activities only.
+  workflows: ['src/domain', 'types:activities', '@temporalio/workflow'],
+  activities: [
     'src/domain',
+    'src/tasks',
+    'workflows/contract.ts',
+    '@temporalio/activity',
+    '@temporalio/common',
+    'node',
+  ],
+
+  // Adapters: each connects the domain to one outside system.
+  'src/http': [
+    'src/domain',
+    'src/schema',
     'src/streams',
-    'koa',
+    'src/tasks',
+    '@fastify/busboy',
     '@koa/cors',
     '@koa/router',
-    '@fastify/busboy',
+    'koa',
     'node',
   ],
   'src/store': ['src/domain', 'pg', 'node'],
   'src/blobs': ['src/domain', '@aws-sdk/client-s3', 'node'],
-  'src/upstream': ['src/domain', 'src/streams', 'undici', 'sharp', 'node'],
+  'src/upstream': ['src/domain', 'src/streams', 'sharp', 'undici', 'node'],
   'src/temporal': [
     'src/domain',
     'workflows/contract.ts',
@@ -34,37 +49,64 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     '@temporalio/worker',
     'node',
   ],
-  workflows: ['src/domain', '@temporalio/workflow', '@temporalio/common', 'types:activities'],
-  activities: [
-    'src/tasks',
+  'src/telemetry': ['src/domain', '@opentelemetry', 'pino', 'prom-client', 'node'],
+  'src/cli': ['src/domain', 'src/tasks', 'commander', 'node'],
+
+  // Configuration. The linter checks that only `src/config.ts` and `src/dev` read the environment.
+  'src/config.ts': ['src/config', 'zod', 'node'],
+  'src/config': ['src/domain', 'src/schema/operatorFile.ts', 'types:src/config.ts', 'zod', 'node'],
+
+  // Wiring creates the adapters and connects them. The entries start one process each.
+  'src/wiring': [
+    'activities',
+    'src/blobs',
+    'src/cli',
+    'src/config',
+    'src/config.ts',
     'src/domain',
-    'workflows/contract.ts',
-    '@temporalio/activity',
-    '@temporalio/common',
+    'src/http',
+    'src/store',
+    'src/tasks',
+    'src/telemetry',
+    'src/temporal',
+    'src/upstream',
+    'types:pg',
     'node',
   ],
-  'src/telemetry': ['src/domain', 'pino', 'prom-client', '@opentelemetry', '@temporalio', 'node'],
-  'src/cli': ['src/tasks', 'src/domain', 'commander', 'node'],
-  'src/config.ts': ['src/config', 'zod', 'node'],
-  'src/config': ['src/domain', 'src/schema/operatorFile.ts', 'zod', 'node'],
+  'src/api.ts': ['src/wiring'],
+  'src/worker.ts': ['src/wiring'],
+  'src/cli.ts': ['src/wiring', 'node'],
+
+  // `npm start`: PostgreSQL, Temporal, the simulator and all processes on one machine.
+  'src/dev': [
+    'src/config',
+    'src/config.ts',
+    'src/domain',
+    'src/http',
+    'src/store',
+    'src/tasks',
+    'src/temporal',
+    'src/wiring',
+    'tools',
+    '@fastify/busboy',
+    '@temporalio/client',
+    '@temporalio/testing',
+    'pg',
+    'sharp',
+    'zod',
+    'node',
+  ],
+  'src/dev.ts': ['src/config', 'src/dev'],
 }
 
-const rooms = Object.keys(rules)
-const files = [...list('src'), ...list('workflows'), ...list('activities')]
-
-function list(folder: string): string[] {
-  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
-    .map((name) => join(folder, name))
-}
+const rooms = Object.keys(allowedImports)
 
 type Import = { readonly target: string; readonly typeOnly: boolean }
 
 function importsOf(file: string): readonly Import[] {
-  const text = readFileSync(join(root, file), 'utf8')
   const statement =
     /(?:^|\n)\s*(?:import|export)\s+(type\s+)?(?:[^'"`;]*?\sfrom\s+)?['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)/g
-  return [...text.matchAll(statement)].map((match) => ({
+  return [...textOf(file).matchAll(statement)].map((match) => ({
     target: targetOf(file, match[2] ?? match[3] ?? ''),
     typeOnly: match[1] !== undefined,
   }))
@@ -77,44 +119,42 @@ function targetOf(file: string, specifier: string): string {
   return specifier.startsWith('node:') ? 'node' : specifier
 }
 
-function within(target: string, place: string): boolean {
+function isIn(target: string, place: string): boolean {
   return target === place || target.startsWith(`${place}/`)
 }
 
 function mayImport(room: string, { target, typeOnly }: Import): boolean {
-  if (within(target, room)) return true
-  return (rules[room] ?? []).some((allowed) =>
+  if (isIn(target, room)) return true
+  return (allowedImports[room] ?? []).some((allowed) =>
     allowed.startsWith('types:')
-      ? typeOnly && within(target, allowed.slice('types:'.length))
-      : within(target, allowed),
+      ? typeOnly && isIn(target, allowed.slice('types:'.length))
+      : isIn(target, allowed),
   )
 }
 
-describe('the rooms of the house', () => {
-  it.each(rooms)('%s imports only what its row of the table allows', (room) => {
-    const inside = files.filter((file) => within(file, room))
-    expect(inside.length).toBeGreaterThan(0)
-    const broken = inside.flatMap((file) =>
+describe('the table of imports', () => {
+  it('has a row for every room', () => {
+    const present = readdirSync(join(root, 'src')).map((name) => `src/${name}`)
+    expect(rooms.toSorted()).toEqual([...present, 'activities', 'workflows'].toSorted())
+  })
+
+  it.each(rooms)('allows every import of %s', (room) => {
+    const files = sourceFiles.filter((file) => isIn(file, room))
+    expect(files).not.toEqual([])
+    const forbidden = files.flatMap((file) =>
       importsOf(file)
         .filter((imported) => !mayImport(room, imported))
-        .map((imported) => `${file} imports ${imported.target}`),
+        .map(({ target }) => `${file} imports ${target}`),
     )
-    expect(broken).toEqual([])
+    expect(forbidden).toEqual([])
   })
 
-  it('leave the environment to its one reader', () => {
-    const readers = files.filter((file) =>
-      readFileSync(join(root, file), 'utf8').includes('process.env'),
-    )
-    const allowed = readers.filter((file) => file === 'src/config.ts' || within(file, 'src/dev'))
-    expect(readers).toEqual(allowed)
-    expect(readers).toContain('src/config.ts')
-  })
-
-  it('have no drawer for things without a name', () => {
-    const nameless = files.filter((file) =>
-      /(^|\/)(utils?|helpers?|misc|common|index)\.ts$/.test(file),
-    )
-    expect(nameless.filter((file) => file !== 'workflows/index.ts')).toEqual([])
+  it.each(rooms)('allows nothing that %s does not import', (room) => {
+    const imports = sourceFiles.filter((file) => isIn(file, room)).flatMap(importsOf)
+    const unused = (allowedImports[room] ?? []).filter((allowed) => {
+      const place = allowed.replace('types:', '')
+      return !imports.some(({ target }) => isIn(target, place))
+    })
+    expect(unused).toEqual([])
   })
 })

@@ -9,9 +9,6 @@ import {
   upsertSearchAttributes,
 } from '@temporalio/workflow'
 import type { Activities } from '../activities/createActivities.ts'
-import { defined } from '../src/domain/defined.ts'
-import type { TaskFailure, TaskFailureCode } from '../src/domain/failure.ts'
-import { failureCauses, taskFailureCodes, taskFailureMessages } from '../src/domain/failure.ts'
 import type { ImageTaskInput, ImageTaskResult, ImageTaskStatus } from './contract.ts'
 import {
   heartbeatTimeoutMs,
@@ -19,6 +16,9 @@ import {
   searchAttributes,
   statusQueryName,
 } from './contract.ts'
+import { defined } from '../src/domain/defined.ts'
+import type { TaskFailure, TaskFailureCode } from '../src/domain/failure.ts'
+import { failureCauses, taskFailureCodes, taskFailureMessages } from '../src/domain/failure.ts'
 
 const statusQuery = defineQuery<ImageTaskStatus>(statusQueryName)
 

@@ -20,7 +20,7 @@ export async function startBareTemporal(temporal: Temporal, address: string) {
     execute: async () => {
       count += 1
       const options = { workflowId: `bare-${process.pid}-${count}`, taskQueue, args: [] }
-      await temporal.within(limitMs, () => temporal.client.workflow.execute('bare', options))
+      await temporal.withDeadline(limitMs, () => temporal.client.workflow.execute('bare', options))
     },
     stop: async () => {
       const ended = once(worker, 'exit')

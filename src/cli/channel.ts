@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
-import type { ChannelStatus } from '../domain/ports/channelAdmin.ts'
 import type { Answer } from './answer.ts'
 import { isoTime, isoTimeOrNull, Refusal, shortTime, table } from './answer.ts'
 import { createCommand, createCommandGroup } from './command.ts'
 import type { CliContext } from './context.ts'
+import type { ChannelStatus } from '../domain/ports/channelAdmin.ts'
 
 /** `channel list`, `pause` and `resume`. */
 export function channelCommands(context: CliContext): Command {

@@ -1,12 +1,12 @@
-import type { AccountStore } from '../domain/ports/accountStore.ts'
+import type { Answer } from './answer.ts'
 import type { CapabilityTable } from '../domain/capabilities.ts'
+import type { AccountStore } from '../domain/ports/accountStore.ts'
 import type { ChannelAdmin } from '../domain/ports/channelAdmin.ts'
-import type { HistoryEvents, Replayed } from '../domain/ports/taskRuns.ts'
 import type { RetryResult, TaskAdmin } from '../domain/ports/taskAdmin.ts'
+import type { HistoryEvents, Replayed } from '../domain/ports/taskRuns.ts'
 import type { TaskView } from '../domain/task.ts'
 import type { Violation } from '../domain/violation.ts'
 import type { IssueKey } from '../tasks/apiKeys.ts'
-import type { Answer } from './answer.ts'
 
 /** What every command gets. */
 export type CliContext = {

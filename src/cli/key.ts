@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import type { ApiKey } from '../domain/account.ts'
 import {
   fields,
   isoTime,
@@ -11,6 +10,7 @@ import {
 } from './answer.ts'
 import { createCommand, createCommandGroup } from './command.ts'
 import type { CliContext } from './context.ts'
+import type { ApiKey } from '../domain/account.ts'
 import { parseDaysAsMs } from './parse.ts'
 
 /** `key create`, `list` and `revoke`. */

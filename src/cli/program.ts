@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
+import { readFileSync } from 'node:fs'
 import { accountCommands } from './account.ts'
 import { channelCommands } from './channel.ts'
 import type { CliContext } from './context.ts'

@@ -1,13 +1,5 @@
 import type { Command } from 'commander'
 import { Option } from 'commander'
-import { defined } from '../domain/defined.ts'
-import { modelIds } from '../domain/models.ts'
-import type { ListedTask, TaskDetail, TaskFilter } from '../domain/ports/taskAdmin.ts'
-import type { TaskRecord } from '../domain/taskRecord.ts'
-import { publicStatus, taskRecord } from '../domain/taskRecord.ts'
-import { taskStatuses } from '../domain/task.ts'
-import type { TimelineEvent } from '../domain/taskTimeline.ts'
-import { taskTimeline } from '../domain/taskTimeline.ts'
 import {
   fields,
   isoTime,
@@ -19,6 +11,14 @@ import {
 } from './answer.ts'
 import { createCommand, createCommandGroup } from './command.ts'
 import type { CliContext } from './context.ts'
+import { defined } from '../domain/defined.ts'
+import { modelIds } from '../domain/models.ts'
+import type { ListedTask, TaskDetail, TaskFilter } from '../domain/ports/taskAdmin.ts'
+import { taskStatuses } from '../domain/task.ts'
+import type { TaskRecord } from '../domain/taskRecord.ts'
+import { publicStatus, taskRecord } from '../domain/taskRecord.ts'
+import type { TimelineEvent } from '../domain/taskTimeline.ts'
+import { taskTimeline } from '../domain/taskTimeline.ts'
 import { parseLimit, parseSince, parseTaskId } from './parse.ts'
 import { historyCommand, replayCommand } from './taskHistory.ts'
 import { retryCommand } from './taskRetry.ts'

@@ -1,11 +1,11 @@
-import { readFile, writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
-import { defined } from '../domain/defined.ts'
-import type { HistoryEvents, Replayed } from '../domain/ports/taskRuns.ts'
+import { readFile, writeFile } from 'node:fs/promises'
 import type { Answer } from './answer.ts'
 import { Refusal } from './answer.ts'
 import { createCommand } from './command.ts'
 import type { CliContext } from './context.ts'
+import { defined } from '../domain/defined.ts'
+import type { HistoryEvents, Replayed } from '../domain/ports/taskRuns.ts'
 import { parseTaskId } from './parse.ts'
 
 /** `task history`: saves the Temporal history of a task. */

@@ -1,13 +1,13 @@
 import type { Command } from 'commander'
 import { Option } from 'commander'
-import { assertNever } from '../domain/assertNever.ts'
-import { defined } from '../domain/defined.ts'
-import type { RetryResult, Since } from '../domain/ports/taskAdmin.ts'
-import type { TaskFailureCode } from '../domain/failure.ts'
-import { taskFailureCodes } from '../domain/failure.ts'
 import { noSuchTask, Refusal } from './answer.ts'
 import { createCommand } from './command.ts'
 import type { CliContext } from './context.ts'
+import { assertNever } from '../domain/assertNever.ts'
+import { defined } from '../domain/defined.ts'
+import type { TaskFailureCode } from '../domain/failure.ts'
+import { taskFailureCodes } from '../domain/failure.ts'
+import type { RetryResult, Since } from '../domain/ports/taskAdmin.ts'
 import { parseLimit, parseSince, parseTaskId } from './parse.ts'
 
 type RetryOptions = {

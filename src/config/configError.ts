@@ -1,16 +1,19 @@
 import type { z } from 'zod'
 
-/** A message for the operator that names the variable or the path in the file; no stack is of use. */
+/**
+ * An error in a variable, the operator's file or the runtime file. Process entries print its message without
+ * a stack: it names the variable or the path in the file.
+ */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
-/** One line per fault, each beginning with the variable or the path in the file. */
+/** One line per error. Each begins with the variable or the path in the file. */
 export function explainIssues(error: z.ZodError): string {
   return error.issues.map(issueText).join('\n')
 }
 
-/** What is wrong with the file as a whole has no path. */
+/** An error of the file as a whole has no path. */
 function issueText({ path, message }: z.core.$ZodIssue): string {
   return path.length === 0 ? message : `${pathText(path)}: ${message}`
 }
@@ -21,6 +24,3 @@ function pathText(parts: readonly PropertyKey[]): string {
     return text === '' ? String(part) : `${text}.${String(part)}`
   }, '')
 }
-
-/** Variables by name, as a process has them. */
-export type Environment = Readonly<Record<string, string | undefined>>

@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs'
+import type { Environment } from '../config.ts'
+import { ConfigError, explainIssues } from './configError.ts'
 import type { Capabilities, CapabilityTable } from '../domain/capabilities.ts'
 import { builtInCapabilities } from '../domain/capabilities.ts'
 import type { Channel } from '../domain/channel.ts'
@@ -6,22 +8,23 @@ import type { ImageSize, ModelId } from '../domain/models.ts'
 import { modelIds } from '../domain/models.ts'
 import type { OperatorFile } from '../schema/operatorFile.ts'
 import { operatorFile } from '../schema/operatorFile.ts'
-import { ConfigError, explainIssues } from './configError.ts'
-import type { Environment } from './configError.ts'
 
-/** The operator's file, checked, with each channel's credential taken from its variable. */
+/** The checked content of the operator's file, with the credential of each channel from its variable. */
 export type Operation = {
   readonly channels: readonly Channel[]
   readonly prices: OperatorFile['prices']
   readonly capabilities: CapabilityTable
 }
 
-/** A credential that is none of this would fail every call, and look like an upstream that is away. */
+/**
+ * Characters that an HTTP header can carry. Another credential would fail every call before it is sent, as
+ * if the upstream were unreachable.
+ */
 const headerText = /^[\x20-\x7e]*$/
 
 /**
- * Reads the file that DARKROOM_CONFIG names (design section 3). Throws `ConfigError` naming the file and
- * the path in it. `withKeys` false: the API needs no credentials.
+ * Reads the operator's file, which DARKROOM_CONFIG names. Throws `ConfigError` with the file and the path in
+ * it. With `withKeys` false, credentials may be absent: the API needs none.
  */
 export function readOperation(
   path: string,
@@ -39,15 +42,15 @@ export function readOperation(
       }
       if (!headerText.test(apiKey ?? '')) {
         throw new ConfigError(
-          `${apiKeyEnv} holds what no HTTP header can carry, such as a line end`,
+          `${apiKeyEnv} contains a character that an HTTP header cannot carry, such as a line end`,
         )
       }
-      // 16.1 × 1000 is not exactly 16100.
+      // Rounded, because 16.1 × 1000 is not exactly 16100.
       const timeoutMs = Math.round(timeoutSeconds * 1000)
       return { ...channel, apiKey: apiKey ?? '', timeoutMs }
     },
   )
-  return { channels, prices: file.prices, capabilities: overridden(path, file.capabilities) }
+  return { channels, prices: file.prices, capabilities: mergeCapabilities(path, file.capabilities) }
 }
 
 function parseOperatorFile(path: string): OperatorFile {
@@ -64,7 +67,8 @@ function parseOperatorFile(path: string): OperatorFile {
   return parsed.data
 }
 
-function overridden(path: string, overrides: OperatorFile['capabilities']): CapabilityTable {
+/** The built-in capabilities of each model with the operator's overrides. */
+function mergeCapabilities(path: string, overrides: OperatorFile['capabilities']): CapabilityTable {
   const merged = (model: ModelId): Capabilities => {
     const builtIn = builtInCapabilities[model]
     const override = Object.entries(overrides[model] ?? {}).filter(
@@ -83,7 +87,10 @@ function overridden(path: string, overrides: OperatorFile['capabilities']): Capa
   return { ...builtInCapabilities, ...table }
 }
 
-/** A size that a model does not make unasked must be sent, or it would be charged and not made. */
+/**
+ * Whether the operator offers a size beyond the built-in ones. Then the size must be sent, or the model
+ * would make its default size and the client would be charged for another.
+ */
 function addsSize(builtIn: Capabilities, sizes: readonly ImageSize[] = []): boolean {
   return sizes.some((size) => !builtIn.sizes.includes(size))
 }

@@ -2,17 +2,17 @@ import { readFileSync } from 'node:fs'
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
+import type { Environment } from '../config.ts'
 import { ConfigError } from './configError.ts'
-import type { Environment } from './configError.ts'
 
-/** File in DATA_DIR where a running `npm start` leaves the variables of its processes (mode 0600). */
+/** The file in DATA_DIR in which a running `npm start` stores the variables of its processes. */
 export const runtimeFileName = 'runtime.json'
 
 const runtimeFile = z.object({ environment: z.record(z.string(), z.string()) })
 
 /**
- * Leaves `environment` for the CLI and for tests of a running stack, as pid and variables. It holds secrets,
- * so it is the owner's alone; it comes by a rename, so that nobody reads half of it.
+ * Writes process id and variables for the CLI and for tests of a running stack. Only the owner can read the
+ * file (mode 0600), because it contains secrets. It is renamed into place, so that no reader sees half of it.
  */
 export async function writeRuntimeFile(
   dataDir: string,
@@ -21,16 +21,16 @@ export async function writeRuntimeFile(
   const path = join(dataDir, runtimeFileName)
   const draft = `${path}.new`
   const content = { pid: process.pid, environment }
-  // One that a crash left behind would keep its mode.
+  // Writing to a draft that a crash left behind would keep the mode of that draft.
   await rm(draft, { force: true })
   await writeFile(draft, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600, flag: 'wx' })
   await rename(draft, path)
 }
 
 /**
- * The environment with what a running `npm start` on the same DATA_DIR left in `runtime.json` behind it:
- * so the CLI finds the stack without being told. What is set wins. Throws `ConfigError` naming the file,
- * never with its text, when it is not one that `writeRuntimeFile` wrote.
+ * Adds the variables that a running `npm start` on the same DATA_DIR stored in `runtime.json`, so that the
+ * CLI finds the stack. Variables that are set in `environment` win. Throws `ConfigError` with the path of
+ * the file, never with its content, when the file is broken.
  */
 export function withRuntimeFile(environment: Environment): Environment {
   const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''))
@@ -41,13 +41,13 @@ export function withRuntimeFile(environment: Environment): Environment {
   } catch {
     return environment
   }
-  const left = variablesIn(content)
-  if (left === undefined) {
+  const stored = variablesIn(content)
+  if (stored === undefined) {
     throw new ConfigError(
-      `${path} is broken: \`npm start\` writes it anew. Remove it if nothing runs there.`,
+      `${path} is broken. \`npm start\` writes a new one. Remove it if nothing runs there.`,
     )
   }
-  return { ...left, ...set }
+  return { ...stored, ...set }
 }
 
 function variablesIn(content: string): Readonly<Record<string, string>> | undefined {

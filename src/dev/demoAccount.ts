@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import { readConfig, required } from '../config.ts'
 import { newAccountId } from '../domain/account.ts'
-import { createPool } from '../store/connection/pool.ts'
-import { createAuthenticate, createIssueKey } from '../tasks/apiKeys.ts'
-import type { Pepper } from '../tasks/apiKeys.ts'
-import { createAccountStore, createTaskStore } from '../wiring/stores.ts'
 import { readSecretFile, writeSecretFile } from './secretFile.ts'
+import { createPool } from '../store/connection/pool.ts'
+import type { Pepper } from '../tasks/apiKeys.ts'
+import { createAuthenticate, createIssueKey } from '../tasks/apiKeys.ts'
+import { createAccountStore, createTaskStore } from '../wiring/stores.ts'
 
 const demoCredits = 1_000_000
 

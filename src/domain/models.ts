@@ -53,7 +53,7 @@ export type ImageMimeType = (typeof inputMimeTypes)[number]
 
 /** Whether a text is a public model name. */
 export function isModelId(value: string): value is ModelId {
-  return (modelIds as readonly string[]).includes(value)
+  return modelIds.some((modelId) => modelId === value)
 }
 
 /** The family is part of the model's name. */

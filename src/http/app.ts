@@ -1,5 +1,5 @@
 import Koa from 'koa'
-import { createSyncWaits } from './answers/answerSync.ts'
+import { createSyncWaits } from './answers/syncWaits.ts'
 import { keepOpenForRest } from './connection/unreadBody.ts'
 import type { ApiDeps, ApiState } from './context.ts'
 import { createByteBudget } from './intake/byteBudget.ts'

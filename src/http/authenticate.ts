@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
+import type { ApiDeps } from './context.ts'
 import type { Caller } from '../domain/account.ts'
 import type { RequestFailure } from '../domain/failure.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
-import type { ApiDeps } from './context.ts'
 
 /** RFC 6750 section 2.1; the name of the scheme is case-insensitive (RFC 9110 section 11.1). */
 const bearer = /^bearer +([0-9A-Za-z._~+/-]+=*)$/i

@@ -1,13 +1,13 @@
 import type { ParameterizedContext } from 'koa'
+import type { SyncWaits } from './answers/syncWaits.ts'
 import type { Caller } from '../domain/account.ts'
 import type { CapabilityTable } from '../domain/capabilities.ts'
+import type { RequestFailure, TaskFailure } from '../domain/failure.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { TaskView } from '../domain/task.ts'
-import type { TaskService } from '../tasks/taskService.ts'
-import type { SyncWaits } from './answers/answerSync.ts'
-import type { HttpFailure } from './errors.ts'
 import type { ByteBudget } from './intake/byteBudget.ts'
+import type { TaskService } from '../tasks/taskService.ts'
 
 /** What the middleware and the route of one request share. */
 export type ApiState = {
@@ -31,6 +31,21 @@ export type ApiContext = ParameterizedContext<ApiState>
 
 /** The context inside a route, with the parameters of its path. */
 export type RouteContext = ApiContext & { params: Readonly<Record<string, string>> }
+
+/** Why a request ends without the answer it asked for. `errors.ts` translates each one to HTTP. */
+export type HttpFailure =
+  | RequestFailure
+  /** The task of a synchronous call ended without an image. */
+  | { readonly tag: 'task_ended'; readonly failure: TaskFailure }
+  /** The task of a synchronous call takes longer than the call is held open. The task continues. */
+  | { readonly tag: 'sync_deadline' }
+  /** The key of a synchronous call names a task whose image is past its retention. */
+  | { readonly tag: 'result_expired' }
+  /** The same for foreign, invented, tampered and expired asset URLs, so that nobody can tell them apart. */
+  | { readonly tag: 'asset_not_found' }
+  | { readonly tag: 'range_not_satisfiable'; readonly bytes: number }
+  | { readonly tag: 'not_ready' }
+  | { readonly tag: 'internal_error' }
 
 /** Sends the answer, or returns the failure that `errors.ts` answers with. */
 export type Handler = (context: RouteContext) => Promise<HttpFailure | undefined>

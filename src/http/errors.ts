@@ -1,24 +1,9 @@
+import { sendJson } from './answers/sendBody.ts'
+import type { ApiContext, ApiState, HttpFailure } from './context.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
-import type { RequestFailure, TaskFailure } from '../domain/failure.ts'
+import type { TaskFailure } from '../domain/failure.ts'
 import { taskFailureMessages } from '../domain/failure.ts'
-import { sendJson } from './answers/sendBody.ts'
-import type { ApiContext, ApiState } from './context.ts'
-
-/** Why a request ends without the answer it asked for. This file translates each one to HTTP. */
-export type HttpFailure =
-  | RequestFailure
-  /** The task of a synchronous call ended without an image. */
-  | { readonly tag: 'task_ended'; readonly failure: TaskFailure }
-  /** The task of a synchronous call takes longer than the call is held open. The task continues. */
-  | { readonly tag: 'sync_deadline' }
-  /** The key of a synchronous call names a task whose image is past its retention. */
-  | { readonly tag: 'result_expired' }
-  /** The same for foreign, invented, tampered and expired asset URLs, so that nobody can tell them apart. */
-  | { readonly tag: 'asset_not_found' }
-  | { readonly tag: 'range_not_satisfiable'; readonly bytes: number }
-  | { readonly tag: 'not_ready' }
-  | { readonly tag: 'internal_error' }
 
 /** Answers a request with a failure: status, headers, and body in the envelope of its route. */
 export function writeFailure(context: ApiContext, failure: HttpFailure): void {

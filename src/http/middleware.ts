@@ -1,11 +1,11 @@
 import cors from '@koa/cors'
 import type { Middleware } from 'koa'
+import type { ApiDeps, ApiState } from './context.ts'
 import { defined } from '../domain/defined.ts'
 import { invalidRequest } from '../domain/failure.ts'
 import { randomText } from '../domain/ids.ts'
-import { BodyError } from '../streams/bodyError.ts'
-import type { ApiDeps, ApiState } from './context.ts'
 import { writeFailure } from './errors.ts'
+import { BodyError } from '../streams/intakeFailure.ts'
 
 /** What every request passes before its route, in the order of this file: see `app.ts`. */
 

@@ -1,8 +1,14 @@
 import { Router } from '@koa/router'
 import type Koa from 'koa'
 import { authenticate } from './authenticate.ts'
-import type { AccountHandler, ApiParts, ApiState, Handler, RouteContext } from './context.ts'
-import type { HttpFailure } from './errors.ts'
+import type {
+  AccountHandler,
+  ApiParts,
+  ApiState,
+  Handler,
+  RouteContext,
+  HttpFailure,
+} from './context.ts'
 import { writeFailure } from './errors.ts'
 import { editImage } from './routes/editImage.ts'
 import { asyncGenerateContent, generateContent } from './routes/generateContent.ts'

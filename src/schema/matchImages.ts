@@ -1,6 +1,6 @@
+import type { RequestFailure } from '../domain/failure.ts'
 import type { InputImage, ReceivedImage } from '../domain/imageRequest.ts'
 import type { ImageMimeType } from '../domain/models.ts'
-import type { RequestFailure } from '../domain/failure.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import { invalidImage, notAnImage, paramPath } from './requestFailures.ts'

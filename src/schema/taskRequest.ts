@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { defined } from '../domain/defined.ts'
+import type { RequestFailure } from '../domain/failure.ts'
 import type { ImageRequest, ReceivedImage } from '../domain/imageRequest.ts'
 import { inputImagesMax, inputImagesMin } from '../domain/limits.ts'
 import {
@@ -12,11 +13,10 @@ import {
   qualities,
   sizesOf,
 } from '../domain/models.ts'
-import type { RequestFailure } from '../domain/failure.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
-import { firstFailure } from './requestFailures.ts'
 import { matchImages } from './matchImages.ts'
+import { firstFailure } from './requestFailures.ts'
 
 /**
  * Validates the body of `POST /v1/images/tasks`. Family A accepts `quality` and ignores it. It is left out of

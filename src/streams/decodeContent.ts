@@ -4,7 +4,7 @@ import * as zlib from 'node:zlib'
 import { assertNever } from '../domain/assertNever.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
-import { BodyError } from './bodyError.ts'
+import { BodyError } from './intakeFailure.ts'
 
 /**
  * Undoes the content codings of a body while it streams, the one applied last first. Both the bytes as

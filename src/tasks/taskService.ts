@@ -1,3 +1,8 @@
+import type { AcceptInput, Accepted, AcceptTaskDeps } from './acceptTask.ts'
+import { createAcceptTask } from './acceptTask.ts'
+import type { Pepper } from './apiKeys.ts'
+import { createAuthenticate } from './apiKeys.ts'
+import { createAwaitEnd } from './awaitEnd.ts'
 import type { Caller } from '../domain/account.ts'
 import type { RequestFailure } from '../domain/failure.ts'
 import { newUploadId } from '../domain/ids.ts'
@@ -10,11 +15,6 @@ import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { LiveStatus, TaskView } from '../domain/task.ts'
 import { publicStatus } from '../domain/taskRecord.ts'
-import type { AcceptInput, Accepted, AcceptTaskDeps } from './acceptTask.ts'
-import { createAcceptTask } from './acceptTask.ts'
-import type { Pepper } from './apiKeys.ts'
-import { createAuthenticate } from './apiKeys.ts'
-import { createAwaitEnd } from './awaitEnd.ts'
 
 /** What Darkroom does for its HTTP callers. All routes share these functions. */
 export type TaskService = {

@@ -2,33 +2,40 @@ import { pino } from 'pino'
 import { defined } from '../domain/defined.ts'
 
 /**
- * Every field that may appear in a log line. A field that is not here cannot be logged: prompts, keys,
- * bytes, query strings and upstream texts have no way in (design section 4).
+ * All fields that a log line may have. No other field can be logged, so prompts, keys, image bytes, query
+ * strings and upstream texts never reach the log.
  */
+const fieldTypes = {
+  requestId: 'string',
+  taskId: 'string',
+  accountId: 'string',
+  keyId: 'string',
+  workflowId: 'string',
+  runId: 'string',
+  route: 'string',
+  method: 'string',
+  status: 'number',
+  durationMs: 'number',
+  channel: 'string',
+  attempt: 'number',
+  class: 'string',
+  reason: 'string',
+  code: 'string',
+  httpStatus: 'number',
+  upstreamRequestId: 'string',
+  delayMs: 'number',
+  count: 'number',
+  step: 'string',
+  address: 'string',
+  port: 'number',
+} as const
+
+type FieldName = keyof typeof fieldTypes
+
 type LogFields = {
-  readonly requestId?: string
-  readonly taskId?: string
-  readonly accountId?: string
-  readonly keyId?: string
-  readonly workflowId?: string
-  readonly runId?: string
-  readonly route?: string
-  readonly method?: string
-  readonly status?: number
-  readonly durationMs?: number
-  readonly channel?: string
-  readonly attempt?: number
-  readonly class?: string
-  readonly reason?: string
-  readonly code?: string
-  readonly httpStatus?: number
-  readonly upstreamRequestId?: string
-  readonly delayMs?: number
-  readonly count?: number
-  readonly step?: string
-  readonly address?: string
-  readonly port?: number
-  /** Name, code and our own frames of an error: never its message, which may quote anything. */
+  readonly [Name in FieldName]?: (typeof fieldTypes)[Name] extends 'number' ? number : string
+} & {
+  /** Logged as name, code and stack frames, without the message: it may quote any value. */
   readonly error?: unknown
 }
 
@@ -39,32 +46,7 @@ export type Logger = {
   ) => void
 }
 
-const allowed = [
-  'requestId',
-  'taskId',
-  'accountId',
-  'keyId',
-  'workflowId',
-  'runId',
-  'route',
-  'method',
-  'status',
-  'durationMs',
-  'channel',
-  'attempt',
-  'class',
-  'reason',
-  'code',
-  'httpStatus',
-  'upstreamRequestId',
-  'delayMs',
-  'count',
-  'step',
-  'address',
-  'port',
-] as const satisfies readonly Exclude<keyof LogFields, 'error'>[]
-
-/** One JSON line per event on stdout; pretty where a person watches a terminal. */
+/** Writes one JSON line per event to stdout, or readable lines when `pretty` is set for a terminal. */
 export function createLogger(options: {
   readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
   readonly process: 'api' | 'worker' | 'cli' | 'dev'
@@ -86,17 +68,15 @@ function named(level: string): { readonly level: string } {
   return { level }
 }
 
-/** Types end at run time: what a careless caller passes beside the allowed fields is dropped here. */
+/** Types do not exist at run time: this drops fields that a caller passes in spite of `LogFields`. */
 function pick(fields: LogFields): Record<string, unknown> {
-  const line: Record<string, unknown> = {}
-  for (const field of allowed) {
-    if (fields[field] !== undefined) line[field] = fields[field]
-  }
-  if (fields.error !== undefined) line['error'] = describeError(fields.error)
-  return line
+  const { error, ...given } = fields
+  const known = Object.entries(given).filter(([name]) => Object.hasOwn(fieldTypes, name))
+  const line = defined(Object.fromEntries(known))
+  return error === undefined ? line : { ...line, error: describeError(error) }
 }
 
-/** Where an error came from, without what it says: messages of libraries quote values. */
+/** Where an error was thrown. Without its message, because messages of libraries quote values. */
 function describeError(error: unknown): {
   readonly name: string
   readonly code?: string

@@ -4,34 +4,35 @@ import { createRecorders } from './recorders.ts'
 
 export type MetricsSources = {
   readonly pool?: () => PoolSample
-  /** Absent or failing: these metrics are left out of the scrape, never the whole of it. */
+  /** When it is absent or fails, the scrape lacks these metrics and still has all others. */
   readonly state?: () => Promise<StateSample>
   readonly startQueueDepth?: () => number
-  /** The operator's channels: their calls count from zero, so that the first one is seen to rise. */
+  /** The names of the operator's channels. Their counters start at 0, so that the first call is an increase. */
   readonly channels?: readonly string[]
-  /** Another exposition's text, of names of its own; must not throw. */
+  /** More metrics as text, such as those of Temporal's SDK. Must not throw or repeat a name. */
   readonly foreign?: () => Promise<string>
 }
 
-const misnamed = ['handles', 'requests', 'resources'].map((kind) => `nodejs_active_${kind}_total`)
+const gaugesNamedAsCounters = ['handles', 'requests', 'resources'].map(
+  (kind) => `nodejs_active_${kind}_total`,
+)
 
 export type Metrics = Recorders & {
-  /** The exposition in Prometheus' text format. */
+  /** All metrics in Prometheus' text format. */
   readonly expose: () => Promise<string>
   readonly contentType: string
 }
 
 /**
- * The metrics of one process. Labels come from enumerations, the operator's channel names and route
- * patterns only, so their number is bounded (design section 4). What operators do with them:
- * `tools/observability/`.
+ * The metrics of one process. Label values are enumerations, channel names and route patterns only, so the
+ * number of time series is bounded. `tools/observability/` contains alerts and a dashboard for them.
  */
 export function createMetrics(sources: MetricsSources = {}): Metrics {
   const registry = new Registry()
-  // Process and event loop: `nodejs_eventloop_lag_…`, `process_resident_memory_bytes` and their kin.
+  // Metrics of process and event loop, such as `nodejs_eventloop_lag_…` and `process_resident_memory_bytes`.
   collectDefaultMetrics({ register: registry })
-  // Gauges named like counters: Prometheus' own checker refuses them, and nobody needs them.
-  for (const name of misnamed) registry.removeSingleMetric(name)
+  // These gauges are named like counters, which Prometheus' checker refuses.
+  for (const name of gaugesNamedAsCounters) registry.removeSingleMetric(name)
   createProcessGauges(registry, sources)
   const refresh = createStateGauges(registry, sources.state)
   return {
@@ -46,7 +47,7 @@ export function createMetrics(sources: MetricsSources = {}): Metrics {
 
 type PoolSample = { readonly total: number; readonly idle: number; readonly waiting: number }
 
-/** What this process has at hand when it is asked: its pool, its queue of workflow starts. */
+/** Gauges that this process reads from its own memory: its pool and its queue of workflow starts. */
 function createProcessGauges(
   registry: Registry,
   sources: { readonly pool?: () => PoolSample; readonly startQueueDepth?: () => number },
@@ -73,7 +74,7 @@ function createProcessGauges(
   }
 }
 
-/** What PostgreSQL knows, read at a scrape by whoever holds a pool: `src/store/sampleState.ts`. */
+/** The state of the installation in PostgreSQL, which `src/store/sampleState.ts` reads at a scrape. */
 type StateSample = {
   readonly tasks: readonly {
     readonly status: string
@@ -95,12 +96,12 @@ type StateSample = {
   }[]
 }
 
-/** Several may scrape, and every process is asked: one read serves all who come within this time. */
+/** One read serves all scrapes within this time, so that several Prometheus servers do not add load. */
 const sampleMsMax = 5_000
 
 /**
- * Gauges of the whole installation, the same from whichever process. Answers what brings them up to
- * date, together: every gauge of one scrape shows the same moment.
+ * Gauges of the whole installation; every process shows the same values. Returns a function that refreshes
+ * them all at once, so that all gauges of one scrape show the same moment.
  */
 function createStateGauges(
   registry: Registry,

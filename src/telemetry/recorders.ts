@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client'
 import { Counter, Histogram } from 'prom-client'
 import type { OutcomeClass, OutcomeReason } from '../domain/upstreamCall.ts'
 
-/** What the parts of a process tell as it happens. None of it throws or waits. */
+/** Functions with which the parts of a process record events as metrics. They never throw or wait. */
 export type Recorders = {
   readonly request: (seen: {
     readonly route: string
@@ -23,7 +23,10 @@ export type Recorders = {
 const requestSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
 const callSeconds = [0.1, 0.5, 1, 2, 5, 10, 20, 40, 80, 160, 320]
 
-/** A counter that appears with its first event never rises: these begin at 0 for every channel. */
+/**
+ * The counters that exist from the start, at 0, for every channel. For a counter that appears with its
+ * first event, Prometheus sees no increase.
+ */
 const expectedReasons: Readonly<Record<OutcomeClass, readonly OutcomeReason[]>> = {
   succeeded: ['image'],
   refused: ['rate_limited', 'overloaded', 'not_sent', 'inputs_unreadable'],
@@ -41,7 +44,7 @@ const expectedReasons: Readonly<Record<OutcomeClass, readonly OutcomeReason[]>> 
   ],
 }
 
-/** Counters and histograms of one process, in `registry`. */
+/** Creates the counters and histograms of one process in `registry`. */
 export function createRecorders(registry: Registry, channels: readonly string[]): Recorders {
   return {
     ...requestRecorder(registry),

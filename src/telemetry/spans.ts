@@ -5,7 +5,7 @@ import { resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchSpanProcessor, RandomIdGenerator, TracerProvider } from '@opentelemetry/sdk-trace'
 import { defined } from '../domain/defined.ts'
 
-/** All that a span may say, by name; a test holds that nothing else is exported. */
+/** All attributes that a span may have. A test checks that no others are exported. */
 type SpanAttributes = {
   readonly 'darkroom.task_id': string
   readonly 'darkroom.account_id'?: string
@@ -23,11 +23,11 @@ type SpanStart = {
   readonly name: string
   readonly kind: 'server' | 'client' | 'internal'
   readonly traceId: string
-  /** Default: random. */
+  /** A random id by default. */
   readonly spanId?: string
-  /** Default: none, a root. */
+  /** Without a parent the span is a root. */
   readonly parentId?: string
-  /** Epoch milliseconds; default: now. */
+  /** Epoch milliseconds, now by default. */
   readonly startedAtMs?: number
   readonly attributes: SpanAttributes
 }
@@ -37,25 +37,25 @@ type OpenSpan = {
   readonly end: (ending: {
     readonly attributes?: Partial<SpanAttributes>
     readonly failed: boolean
-    /** Epoch milliseconds; default: now. */
+    /** Epoch milliseconds, now by default. */
     readonly endedAtMs?: number
   }) => void
 }
 
 export type Spans = {
   readonly start: (start: SpanStart) => OpenSpan
-  /** Sends what is left, within seconds. */
+  /** Sends the remaining spans. Takes a few seconds at most. */
   readonly close: () => Promise<void>
 }
 
 const exportTimeoutMs = 5_000
 const batchDelayMs = 1_000
-/** Beyond this many unsent spans, new ones are dropped: a slow collector costs spans, not memory. */
+/** With this many unsent spans, new spans are dropped, so that a slow collector does not use up memory. */
 const queuedMax = 4_096
 
 /**
- * Spans over OTLP/HTTP (protobuf). Where to, and with which headers, the exporter reads from the
- * OTEL_EXPORTER_OTLP_* variables itself.
+ * Exports spans over OTLP/HTTP (protobuf). The exporter itself reads the collector's address and headers
+ * from the OTEL_EXPORTER_OTLP_* variables.
  */
 export function createSpans(serviceName: string): Spans {
   const ids = createIdGenerator()
@@ -78,19 +78,19 @@ export function createSpans(serviceName: string): Spans {
   }
 }
 
-/** The library asks for ids while it makes a span: the next one may be told beforehand. */
+/** The library asks this generator for ids while it makes a span. `next` sets the ids of one span. */
 function createIdGenerator() {
   const random = new RandomIdGenerator()
-  let told: { readonly traceId: string; readonly spanId?: string } | undefined
+  let given: { readonly traceId: string; readonly spanId?: string } | undefined
   return {
-    generateTraceId: () => told?.traceId ?? random.generateTraceId(),
-    generateSpanId: () => told?.spanId ?? random.generateSpanId(),
+    generateTraceId: () => given?.traceId ?? random.generateTraceId(),
+    generateSpanId: () => given?.spanId ?? random.generateSpanId(),
     next: (ids: { readonly traceId: string; readonly spanId?: string }, make: () => Span): Span => {
-      told = ids
+      given = ids
       try {
         return make()
       } finally {
-        told = undefined
+        given = undefined
       }
     },
   }

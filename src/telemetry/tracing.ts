@@ -7,21 +7,20 @@ import type { Spans } from './spans.ts'
 import { createSpans } from './spans.ts'
 
 export type Tracing = TaskTracer & {
-  /** Sends what is left, within seconds. */
+  /** Sends the remaining spans. Takes a few seconds at most. */
   readonly close: () => Promise<void>
 }
 
 /**
- * One trace per task (design section 3, OTEL_EXPORTER_OTLP_ENDPOINT): the request, the run of the
- * workflow, its activities, the upstream calls. Loaded only when traces are wanted.
+ * Exports one trace per task: the request, the run of the workflow, its activities, its upstream calls.
+ * This file loads the OpenTelemetry libraries, so it is imported only when a collector is configured.
  */
 export function createTracing(process: 'api' | 'worker'): Tracing {
   const spans = createSpans(`darkroom-${process}`)
-  /** The span of the activity that this code runs in. */
-  const within = new AsyncLocalStorage<string>()
+  const activitySpan: ActivitySpan = new AsyncLocalStorage()
   return {
     request: (seen) => traceRequest(spans, seen),
-    activity: (about, work) => traceActivity(spans, within, about, work),
+    activity: (about, work) => traceActivity(spans, activitySpan, about, work),
     runEnded: ({ taskId, runId, startedAtMs, endedAtMs, outcome }) =>
       spans
         .start({
@@ -34,11 +33,15 @@ export function createTracing(process: 'api' | 'worker'): Tracing {
           attributes: { 'darkroom.task_id': taskId, 'darkroom.class': outcome },
         })
         .end({ failed: !goodOutcomes.has(outcome), endedAtMs }),
-    upstream: (caller) => traceUpstream(spans, within, caller),
+    upstream: (caller) => traceUpstream(spans, activitySpan, caller),
     close: spans.close,
   }
 }
 
+/** The id of the span of the activity in which the current code runs. */
+type ActivitySpan = AsyncLocalStorage<string>
+
+/** Outcomes of a run that are no failure. `over`: the task had already ended otherwise. */
 const goodOutcomes: ReadonlySet<string> = new Set(['succeeded', 'over', 'cancelled'])
 
 function traceRequest(spans: Spans, seen: Parameters<TaskTracer['request']>[0]): void {
@@ -64,7 +67,7 @@ function traceRequest(spans: Spans, seen: Parameters<TaskTracer['request']>[0]):
 
 async function traceActivity<Value>(
   spans: Spans,
-  within: AsyncLocalStorage<string>,
+  activitySpan: ActivitySpan,
   about: TracedActivity,
   work: () => Promise<Value>,
 ): Promise<Value> {
@@ -77,22 +80,22 @@ async function traceActivity<Value>(
     attributes: { 'darkroom.task_id': taskId, 'darkroom.attempt': attempt },
   })
   try {
-    const value = await within.run(span.spanId, work)
-    span.end({ attributes: { 'darkroom.class': outcomeOf(value) }, failed: false })
+    const value = await activitySpan.run(span.spanId, work)
+    span.end({ attributes: { 'darkroom.class': activityResultName(value) }, failed: false })
     return value
   } catch (error) {
-    const { name, expected } = failureClass(error)
+    const { name, expected } = activityErrorName(error)
     span.end({ attributes: { 'darkroom.class': name }, failed: !expected })
     throw error
   }
 }
 
-/** Outcomes in which something is wrong at the other end; a refusal is good manners on both sides. */
+/** Outcomes that show as failed spans. A refusal is normal: the task waits and tries again. */
 const badClasses: ReadonlySet<OutcomeClass> = new Set(['unknown', 'operator_fault', 'exhausted'])
 
 function traceUpstream(
   spans: Spans,
-  within: AsyncLocalStorage<string>,
+  activitySpan: ActivitySpan,
   caller: UpstreamCaller,
 ): UpstreamCaller {
   return async (call) => {
@@ -101,7 +104,7 @@ function traceUpstream(
       name: 'upstream call',
       kind: 'client',
       traceId: traceIdOf(taskId),
-      parentId: within.getStore() ?? requestSpanIdOf(taskId),
+      parentId: activitySpan.getStore() ?? requestSpanIdOf(taskId),
       attributes: callAttributes(call),
     })
     try {
@@ -131,47 +134,47 @@ function callAttributes({ origin, channel, request }: UpstreamCall) {
 }
 
 /**
- * How an activity ended, as one word for its span. Activities answer and throw only our own small
- * enumerations (`activities/`); anything else is named by its kind, never by what it says.
+ * How an activity ended, as one name for its span. Activities return small enumerations, so any other
+ * value becomes `done`: a span must not contain text of a client or an upstream.
  */
-export function outcomeOf(value: unknown): string {
-  if (typeof value === 'string' && isWord(value)) return value
+function activityResultName(value: unknown): string {
+  if (typeof value === 'string' && isName(value)) return value
   if (typeof value === 'boolean') return String(value)
   if (typeof value !== 'object' || value === null || !('outcome' in value)) return 'done'
-  return typeof value.outcome === 'string' && isWord(value.outcome) ? value.outcome : 'done'
+  return typeof value.outcome === 'string' && isName(value.outcome) ? value.outcome : 'done'
 }
 
-/** The type of an `ApplicationFailure`. `expected`: a wait or the end of a task, no fault of ours. */
-export function failureClass(error: unknown): {
+/** The type of an `ApplicationFailure`. `expected`: the activity waits or the task ends, nothing is broken. */
+function activityErrorName(error: unknown): {
   readonly name: string
   readonly expected: boolean
 } {
   const type = error instanceof Error && 'type' in error ? error.type : undefined
-  const name = typeof type === 'string' && isWord(type) ? type : 'Error'
+  const name = typeof type === 'string' && isName(type) ? type : 'Error'
   const category = error instanceof Error && 'category' in error ? error.category : undefined
   return { name, expected: category === 'BENIGN' }
 }
 
-function isWord(text: string): boolean {
+function isName(text: string): boolean {
   return /^[A-Za-z_]{1,40}$/.test(text)
 }
 
 /**
- * The ids of a task's trace follow from ids that every process has already: so request, workflow,
- * retries, resets and the reconciler meet in one trace, and nothing is carried along or stored for it.
- * Lower-case hex, 16 and 8 bytes, as W3C Trace Context has them.
+ * The id of a task's trace, derived from the task's id. Every process can compute it, so request, workflow,
+ * retries, resets and the reconciler share one trace, and no trace id is passed on or stored. Trace ids are
+ * 16 bytes and span ids 8 bytes in lower-case hex (W3C Trace Context).
  */
 export function traceIdOf(taskId: string): string {
   return digest(`trace ${taskId}`).slice(0, 32)
 }
 
-/** The span of the request that made the task: the root of its trace. */
-export function requestSpanIdOf(taskId: string): string {
+/** The span of the request that created the task: the root of its trace. */
+function requestSpanIdOf(taskId: string): string {
   return digest(`request ${taskId}`).slice(0, 16)
 }
 
-/** The span of one run of its workflow. */
-export function runSpanIdOf(runId: string): string {
+/** The span of one run of the task's workflow. */
+function runSpanIdOf(runId: string): string {
   return digest(`run ${runId}`).slice(0, 16)
 }
 

@@ -9,24 +9,24 @@ export type Temporal = {
   readonly client: Client
   readonly namespace: string
   /**
-   * Runs one call to Temporal under a deadline, retries included. Rejects with the call's error, or with
-   * `TemporalTimeout`: no call may be made without it, for without it a call may wait for ever.
+   * Runs one call to Temporal under a deadline that covers its retries. Rejects with the call's error or
+   * with `TemporalTimeout`. Every call goes through it: without a deadline a gRPC call can wait forever.
    */
-  readonly within: <Value>(limitMs: number, call: () => Promise<Value>) => Promise<Value>
-  /** Calls under way fail. */
+  readonly withDeadline: <Value>(deadlineMs: number, call: () => Promise<Value>) => Promise<Value>
+  /** Closes the connection. Calls under way fail. */
   readonly close: () => Promise<void>
 }
 
-/** gRPC would wait up to two minutes before it knocks again; a Temporal that is back should be seen soon. */
+/** By default gRPC waits up to two minutes between attempts to reconnect, long after Temporal is back. */
 const reconnectMsMax = 2_000
 
-/** A client whose connection is made by its first call and made again whenever it breaks. */
+/** Returns a client that connects at its first call and reconnects whenever the connection breaks. */
 export function connectTemporal(settings: TemporalSettings): Temporal {
   const { namespace } = settings
   const connection = Connection.lazy({
     ...connectionOptions(settings),
-    // The SDK's own retries know no deadline while they pause, and throw where nobody catches when the
-    // connection is closed meanwhile. `retryWithin` does theirs.
+    // Turns off the SDK's own retries: their pauses ignore the deadline, and closing the connection
+    // during a pause causes an unhandled rejection. `callWithDeadline` retries instead.
     interceptors: [],
     channelArgs: {
       'grpc.initial_reconnect_backoff_ms': 200,
@@ -38,9 +38,9 @@ export function connectTemporal(settings: TemporalSettings): Temporal {
   return {
     client,
     namespace,
-    within: (limitMs, call) =>
-      retryWithin({ limitMs, signal: closing.signal }, (endsAtMs) =>
-        connection.withDeadline(endsAtMs, call),
+    withDeadline: (deadlineMs, call) =>
+      callWithDeadline(deadlineMs, closing.signal, (deadlineAtMs) =>
+        connection.withDeadline(deadlineAtMs, call),
       ),
     close: async () => {
       closing.abort()
@@ -49,7 +49,7 @@ export function connectTemporal(settings: TemporalSettings): Temporal {
   }
 }
 
-/** How to reach Temporal, the same for client and worker. */
+/** How client and worker reach Temporal. */
 export type TemporalSettings = {
   readonly address: string
   readonly namespace: string
@@ -59,9 +59,9 @@ export type TemporalSettings = {
 }
 
 /**
- * TLS, API key and gRPC metadata come from the variables that `@temporalio/envconfig` reads itself;
- * address and namespace from our configuration. Its TOML file is not read: a personal profile of the
- * operator's must not reach into a service.
+ * Adds TLS, API key and gRPC metadata to an address and a namespace. `@temporalio/envconfig` reads them
+ * from its own TEMPORAL_* variables. Its TOML file is not read, so that the personal profile of an
+ * operator does not change how a service connects.
  */
 export function temporalSettings(given: {
   readonly address: string
@@ -72,22 +72,20 @@ export function temporalSettings(given: {
   }).connectionOptions
   return {
     ...given,
-    ...(tls === undefined || tls === null ? {} : { tls }),
-    ...defined({ apiKey }),
-    ...(metadata === undefined ? {} : { metadata: textOnly(metadata) }),
+    ...defined({ tls, apiKey, metadata: metadata && textOnly(metadata) }),
   }
 }
 
-/** The part that names and opens the connection, in the shape that client and worker both take. */
+/** The connection options that the SDK's client and worker have in common. */
 export function connectionOptions(settings: TemporalSettings) {
   const { address, tls, apiKey, metadata } = settings
   return {
     address,
-    ...defined({ tls, apiKey }),
-    ...(metadata === undefined ? {} : { metadata: { ...metadata } }),
+    ...defined({ tls, apiKey, metadata: metadata && { ...metadata } }),
   }
 }
 
+/** gRPC metadata can contain bytes too; our settings contain text only. */
 function textOnly(metadata: Readonly<Record<string, unknown>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(metadata).filter((entry): entry is [string, string] => {
@@ -100,36 +98,36 @@ const attemptsMax = 3
 const firstPauseMs = 100
 
 /**
- * Makes a call, again after a passing failure, and answers or rejects by the end of `limitMs`, whatever
- * the call does. `call` is told when that is, in epoch milliseconds, for gRPC's own deadline.
+ * Makes a call and repeats it after a transient failure. Settles within `deadlineMs` whatever the call
+ * does. `call` gets the instant of the deadline (epoch milliseconds) for gRPC's own deadline.
  */
-export async function retryWithin<Value>(
-  options: { readonly limitMs: number; readonly signal: AbortSignal },
-  call: (endsAtMs: number) => Promise<Value>,
+async function callWithDeadline<Value>(
+  deadlineMs: number,
+  closing: AbortSignal,
+  call: (deadlineAtMs: number) => Promise<Value>,
 ): Promise<Value> {
-  const { limitMs, signal } = options
   const late = new AbortController()
-  const stop = AbortSignal.any([late.signal, signal])
+  const stop = AbortSignal.any([late.signal, closing])
   const timeout = Promise.withResolvers<never>()
   const timer = setTimeout(() => {
     late.abort()
-    timeout.reject(new TemporalTimeout(limitMs))
-  }, limitMs)
+    timeout.reject(new TemporalTimeout(deadlineMs))
+  }, deadlineMs)
   try {
-    return await Promise.race([retry(call, Date.now() + limitMs, stop), timeout.promise])
+    return await Promise.race([retry(call, Date.now() + deadlineMs, stop), timeout.promise])
   } finally {
     clearTimeout(timer)
   }
 }
 
 async function retry<Value>(
-  call: (endsAtMs: number) => Promise<Value>,
-  endsAtMs: number,
+  call: (deadlineAtMs: number) => Promise<Value>,
+  deadlineAtMs: number,
   stop: AbortSignal,
 ): Promise<Value> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await call(endsAtMs)
+      return await call(deadlineAtMs)
     } catch (error) {
       if (attempt >= attemptsMax || stop.aborted || !isRetryable(error)) throw error
       await sleep(firstPauseMs * 2 ** (attempt - 1), undefined, { signal: stop }).catch(() => {})

@@ -1,36 +1,37 @@
 import type { WorkflowExecutionDescription } from '@temporalio/client'
 import { defaultPayloadConverter } from '@temporalio/common'
+import type { Temporal } from './connect.ts'
 import { workflowIdOf } from '../domain/ids.ts'
 import type { LiveStatus } from '../domain/task.ts'
-import type { Temporal } from './connect.ts'
 
 type DescribeTask = (taskId: string) => Promise<LiveStatus | undefined>
 
-/** Design 1.15: a poll must not wait for Temporal, nor a thousand polls flood it. */
+/** A lookup of a task must not wait for a slow Temporal, and many lookups must not overload Temporal. */
 const limits = { timeoutMs: 250, parallel: 32, cachedMs: 1_000, cachedMax: 2_000 } as const
 
-type Known = { readonly live: Promise<LiveStatus | undefined>; readonly untilMs: number }
+type Answer = { readonly live: Promise<LiveStatus | undefined>; readonly validUntilMs: number }
 
 /**
- * What the workflow knows of a task in flight; `undefined` whenever Temporal cannot tell at once. One
- * question per task at a time, its answer good for a second. `nowMs` is monotonic.
+ * Returns a function that reads from Temporal what a task in flight is doing. It returns `undefined` when
+ * Temporal has nothing to add or does not answer in time. Each task is asked about at most once a
+ * second: later callers get the same answer. `nowMs` is a monotonic clock.
  */
 export function createDescribeTask(deps: {
   readonly temporal: Temporal
   readonly nowMs: () => number
 }): DescribeTask {
-  const known = new Map<string, Known>()
+  const answers = new Map<string, Answer>()
   let underWay = 0
 
   async function ask(taskId: string): Promise<LiveStatus | undefined> {
     underWay += 1
     try {
-      const { client, within } = deps.temporal
+      const { client, withDeadline } = deps.temporal
       const handle = client.workflow.getHandle(workflowIdOf(taskId))
-      const { raw } = await within(limits.timeoutMs, () => handle.describe())
+      const { raw } = await withDeadline(limits.timeoutMs, () => handle.describe())
       return liveStatus(raw.pendingActivities)
     } catch {
-      // Unreachable, slow or unknown to Temporal: the row alone answers.
+      // Temporal is unreachable or slow, or has no such workflow: the task's row is the whole answer.
       return undefined
     } finally {
       underWay -= 1
@@ -39,22 +40,23 @@ export function createDescribeTask(deps: {
 
   return (taskId) => {
     const nowMs = deps.nowMs()
-    const present = known.get(taskId)
-    if (present !== undefined && nowMs < present.untilMs) return present.live
+    const cached = answers.get(taskId)
+    if (cached !== undefined && nowMs < cached.validUntilMs) return cached.live
     if (underWay >= limits.parallel) return Promise.resolve(undefined)
     const live = ask(taskId)
-    known.delete(taskId)
-    known.set(taskId, { live, untilMs: nowMs + limits.cachedMs })
-    forgetOldest(known)
+    // Deleted first, because setting an existing key of a map keeps its old place in the order.
+    answers.delete(taskId)
+    answers.set(taskId, { live, validUntilMs: nowMs + limits.cachedMs })
+    dropOldest(answers)
     return live
   }
 }
 
 /** A map keeps insertion order, so its first keys are the oldest answers. */
-function forgetOldest(known: Map<string, Known>): void {
-  for (const taskId of known.keys()) {
-    if (known.size <= limits.cachedMax) return
-    known.delete(taskId)
+function dropOldest(answers: Map<string, Answer>): void {
+  for (const taskId of answers.keys()) {
+    if (answers.size <= limits.cachedMax) return
+    answers.delete(taskId)
   }
 }
 
@@ -65,8 +67,8 @@ const scheduledState = 1
 const startedState = 2
 
 /**
- * What a description tells beyond the row (design 1.15): the activity in its durable wait, or the stage
- * of its last heartbeat. A first attempt that waits for a slot tells nothing: the task is queued.
+ * What a pending `produceImage` activity shows beyond the task's row: a wait between two attempts, or the
+ * stage in its last heartbeat. `undefined` for a first attempt that waits for a slot: the task is queued.
  */
 function liveStatus(
   pendingActivities: readonly PendingActivity[] | null | undefined,
@@ -82,7 +84,7 @@ function liveStatus(
   return untilMs === undefined ? { stage: 'waiting' } : { stage: 'waiting', untilMs }
 }
 
-/** Heartbeats come seconds apart; before the first one the call has just begun. */
+/** Heartbeats are seconds apart. Before the first heartbeat the upstream call has just begun. */
 function stageOf(activity: PendingActivity): 'calling' | 'storing' {
   const payload = activity.heartbeatDetails?.payloads?.[0]
   if (payload === undefined) return 'calling'

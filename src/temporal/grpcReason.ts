@@ -1,7 +1,7 @@
 import { isGrpcServiceError } from '@temporalio/client'
 import { NamespaceNotFoundError } from '@temporalio/common'
 
-/** The names of gRPC's status codes, in their order. */
+/** The names of gRPC's status codes. The position of a name is its code. */
 const statusNames = [
   'OK',
   'CANCELLED',
@@ -23,14 +23,17 @@ const statusNames = [
 ] as const
 type GrpcReason = (typeof statusNames)[number]
 
-/** Why a call to Temporal failed, as a word fit for logs and metrics. Anything else is a bug: rethrown. */
+/**
+ * The gRPC status of a failed call to Temporal, for logs and metrics. Rethrows an error that is not a gRPC
+ * failure: it is a bug.
+ */
 export function grpcReason(error: unknown): GrpcReason {
   const reason = knownReason(error)
   if (reason === undefined) throw error
   return reason
 }
 
-/** Nothing was decided and a moment later it may be: worth another try within the deadline. */
+/** Whether the same call can succeed a moment later. */
 export function isRetryable(error: unknown): boolean {
   const reason = knownReason(error)
   return reason === 'UNAVAILABLE' || reason === 'RESOURCE_EXHAUSTED' || reason === 'ABORTED'
@@ -38,7 +41,7 @@ export function isRetryable(error: unknown): boolean {
 
 function knownReason(error: unknown): GrpcReason | undefined {
   if (error instanceof TemporalTimeout) return 'DEADLINE_EXCEEDED'
-  // A Temporal that has lost its data and was not migrated yet; the SDK drops the status for a class.
+  // The SDK replaces the gRPC status with this class when the server does not know the namespace.
   if (error instanceof NamespaceNotFoundError) return 'NOT_FOUND'
   const status = isGrpcServiceError(error) ? error : causeOf(error)
   return isGrpcServiceError(status) ? (statusNames[status.code] ?? 'UNKNOWN') : undefined
@@ -48,7 +51,7 @@ function causeOf(error: unknown): unknown {
   return error instanceof Error ? error.cause : undefined
 }
 
-/** The deadline passed. What was asked may still happen. */
+/** The deadline of a call passed. Temporal may still carry out the call. */
 export class TemporalTimeout extends Error {
   override readonly name = 'TemporalTimeout'
 

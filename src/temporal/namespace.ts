@@ -6,33 +6,36 @@ import { grpcReason } from './grpcReason.ts'
 
 const timeoutMs = 5_000
 
-/** Design, lifetimes: longer than any record, so that a workflow id is never free while its task lives. */
+/**
+ * Nine days: longer than a task's row is kept by default. A history that is deleted sooner frees the
+ * workflow's id, and a second start of the same task would then be accepted.
+ */
 export const retentionSecondsMin = 9 * 86_400
 
 /**
- * Makes the namespace, or lengthens the retention of one that forgets too soon; never shortens. Repeating
- * it changes nothing. Throws when Temporal is away or refuses.
+ * Creates the namespace, or lengthens its retention when that is too short. Never shortens it, and a
+ * second call changes nothing. Throws when Temporal does not answer or refuses.
  */
 export async function ensureNamespace(
   temporal: Temporal,
   options: { readonly retentionSeconds: number },
 ): Promise<'made' | 'lengthened' | 'present'> {
-  const { client, namespace, within } = temporal
+  const { client, namespace, withDeadline } = temporal
   const wantedSeconds = Math.max(options.retentionSeconds, retentionSecondsMin)
   const workflowExecutionRetentionTtl = msToTs(wantedSeconds * 1_000)
   const presentSeconds = await retentionOf(temporal)
   if (presentSeconds === undefined) {
-    await within(timeoutMs, () =>
+    await withDeadline(timeoutMs, () =>
       client.workflowService.registerNamespace({
         namespace,
         workflowExecutionRetentionPeriod: workflowExecutionRetentionTtl,
       }),
     )
-    await untilAnswered(() => within(timeoutMs, () => client.workflow.count()))
+    await retryUntilAnswered(() => withDeadline(timeoutMs, () => client.workflow.count()))
     return 'made'
   }
   if (presentSeconds >= wantedSeconds) return 'present'
-  await within(timeoutMs, () =>
+  await withDeadline(timeoutMs, () =>
     client.workflowService.updateNamespace({
       namespace,
       config: { workflowExecutionRetentionTtl },
@@ -42,9 +45,9 @@ export async function ensureNamespace(
 }
 
 async function retentionOf(temporal: Temporal): Promise<number | undefined> {
-  const { client, namespace, within } = temporal
+  const { client, namespace, withDeadline } = temporal
   try {
-    const { config } = await within(timeoutMs, () =>
+    const { config } = await withDeadline(timeoutMs, () =>
       client.workflowService.describeNamespace({ namespace }),
     )
     return config?.workflowExecutionRetentionTtl?.seconds?.toNumber() ?? 0
@@ -60,57 +63,59 @@ const keywordType = 2
 const names = Object.values(searchAttributes).map(({ name }) => name)
 
 /**
- * Registers what is missing and waits until every frontend knows it: a start that names an unknown
- * attribute is refused (design section 5). Returns the names it added. Throws when Temporal refuses.
+ * Registers the search attributes that are missing and waits until the server accepts queries that name
+ * them: it refuses a workflow start with an unknown attribute. Returns the names that it registered.
+ * Throws when Temporal does not answer or refuses.
  */
 export async function registerSearchAttributes(temporal: Temporal): Promise<readonly string[]> {
   const missing = await missingSearchAttributes(temporal)
   if (missing.length === 0) return []
-  const { client, namespace, within } = temporal
-  await within(timeoutMs, () =>
+  const { client, namespace, withDeadline } = temporal
+  await withDeadline(timeoutMs, () =>
     client.connection.operatorService.addSearchAttributes({
       namespace,
       searchAttributes: Object.fromEntries(missing.map((name) => [name, keywordType])),
     }),
   )
-  await untilAnswered(() =>
-    within(timeoutMs, () =>
+  await retryUntilAnswered(() =>
+    withDeadline(timeoutMs, () =>
       client.workflow.count(names.map((name) => `${name} = 'none'`).join(' AND ')),
     ),
   )
   return missing
 }
 
-/** Attributes that `migrate` has still to register. Throws when Temporal cannot tell. */
+/** Search attributes that `migrate` has not registered yet. Throws when Temporal does not answer. */
 export async function missingSearchAttributes(temporal: Temporal): Promise<readonly string[]> {
-  const { client, namespace, within } = temporal
-  const { customAttributes } = await within(timeoutMs, () =>
+  const { client, namespace, withDeadline } = temporal
+  const { customAttributes } = await withDeadline(timeoutMs, () =>
     client.connection.operatorService.listSearchAttributes({ namespace }),
   )
   return names.filter((name) => Number(customAttributes[name]) !== keywordType)
 }
 
 /**
- * Whether a start would be refused for want of an attribute. Once seen they are not asked for again: a
- * later outage of Temporal is no matter of readiness. Throws while Temporal cannot tell.
+ * Returns a check for `/readyz`: whether all search attributes are registered. After the first `true` it
+ * no longer asks Temporal, so that a later outage of Temporal does not make the process unready. The
+ * check throws while Temporal does not answer.
  */
-export function createAttributesKnown(temporal: Temporal): () => Promise<boolean> {
-  let known = false
+export function createSearchAttributesCheck(temporal: Temporal): () => Promise<boolean> {
+  let registered = false
   return async () => {
-    known ||= (await missingSearchAttributes(temporal)).length === 0
-    return known
+    registered ||= (await missingSearchAttributes(temporal)).length === 0
+    return registered
   }
 }
 
-const limitMs = 30_000
+const retryMsMax = 30_000
 const pauseMs = 500
 
 /**
- * Repeats a question until it is answered: the server's frontends learn of a new namespace or search
- * attribute some seconds after it was made. After 30 s, the last error.
+ * Repeats a call until it succeeds, because the server's frontends see a new namespace or search attribute
+ * some seconds after it was created. Throws the last error after 30 seconds.
  */
-export async function untilAnswered(ask: () => Promise<unknown>): Promise<void> {
-  const endsAtMs = performance.now() + limitMs
+async function retryUntilAnswered(ask: () => Promise<unknown>): Promise<void> {
+  const endsAtMs = performance.now() + retryMsMax
   for (;;) {
     try {
       await ask()

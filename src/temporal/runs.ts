@@ -1,26 +1,27 @@
 import { WorkflowNotFoundError } from '@temporalio/client'
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import { imageTaskWorkflow } from '../../workflows/contract.ts'
-import { assertNever } from '../domain/assertNever.ts'
-import { workflowIdOf } from '../domain/ids.ts'
-import type { KilledRun, RunReport } from '../domain/ports/taskRuns.ts'
 import type { Temporal } from './connect.ts'
+import { assertNever } from '../domain/assertNever.ts'
+import { taskIdOf, workflowIdOf } from '../domain/ids.ts'
+import type { RunReport, TerminatedRun } from '../domain/ports/taskRuns.ts'
 import { grpcReason } from './grpcReason.ts'
 
 const runTimeoutMs = 2_000
 
-/** How the newest run of a task stands, for the reconciler. Needs no worker; never throws for Temporal. */
-export function createReportRun(temporal: Temporal) {
-  return async (taskId: string): Promise<RunReport> => {
-    try {
-      const handle = temporal.client.workflow.getHandle(workflowIdOf(taskId))
-      const { status } = await temporal.within(runTimeoutMs, () => handle.describe())
-      return runState(status.name)
-    } catch (error) {
-      if (error instanceof WorkflowNotFoundError) return 'missing'
-      grpcReason(error)
-      return 'unreachable'
-    }
+/**
+ * The state of a task's newest run. It is read from the server, so no worker needs to be running. Returns
+ * `unreachable` instead of throwing when Temporal does not answer.
+ */
+export async function reportRun(temporal: Temporal, taskId: string): Promise<RunReport> {
+  try {
+    const handle = temporal.client.workflow.getHandle(workflowIdOf(taskId))
+    const { status } = await temporal.withDeadline(runTimeoutMs, () => handle.describe())
+    return runReport(status.name)
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return 'missing'
+    grpcReason(error)
+    return 'unreachable'
   }
 }
 
@@ -28,7 +29,7 @@ type StatusName = Awaited<
   ReturnType<ReturnType<Temporal['client']['workflow']['getHandle']>['describe']>
 >['status']['name']
 
-function runState(name: StatusName): RunReport {
+function runReport(name: StatusName): RunReport {
   switch (name) {
     case 'RUNNING':
     case 'PAUSED':
@@ -51,42 +52,40 @@ function runState(name: StatusName): RunReport {
   }
 }
 
-/** Longer than a reconciler is ever away between two leaders; Temporal's clock may differ from ours. */
+/** Longer than any gap between two reconcilers, with room for a clock of Temporal that differs from ours. */
 const windowMs = 10 * 60_000
 const runsMax = 500
 
 /**
- * Runs that somebody terminated lately: they recorded nothing, and nothing in PostgreSQL tells of it. One
- * visibility query, empty in good times; only a hint, the reconciler asks about each. Empty also while
- * Temporal is away.
+ * Lists runs that were terminated or timed out in the last ten minutes. Such a run executes no more
+ * workflow code, so nothing in PostgreSQL shows that it ended. The list comes from Temporal's visibility
+ * store, which lags: the reconciler checks each run before it acts. Empty when Temporal does not answer.
  */
-export function createKilledRuns(temporal: Temporal) {
-  return async (): Promise<readonly KilledRun[]> => {
-    const since = new Date(Date.now() - windowMs).toISOString()
-    const query =
-      `WorkflowType = '${imageTaskWorkflow}' AND ExecutionStatus IN ('Terminated', 'TimedOut')` +
-      ` AND CloseTime > '${since}'`
-    try {
-      return await temporal.within(runTimeoutMs, () => list(temporal, query))
-    } catch (error) {
-      grpcReason(error)
-      return []
-    }
+export async function listTerminatedRuns(temporal: Temporal): Promise<readonly TerminatedRun[]> {
+  const since = new Date(Date.now() - windowMs).toISOString()
+  const query =
+    `WorkflowType = '${imageTaskWorkflow}' AND ExecutionStatus IN ('Terminated', 'TimedOut')` +
+    ` AND CloseTime > '${since}'`
+  try {
+    return await temporal.withDeadline(runTimeoutMs, () => listRuns(temporal, query))
+  } catch (error) {
+    grpcReason(error)
+    return []
   }
 }
 
-async function list(temporal: Temporal, query: string): Promise<readonly KilledRun[]> {
-  const runs: KilledRun[] = []
+async function listRuns(temporal: Temporal, query: string): Promise<readonly TerminatedRun[]> {
+  const runs: TerminatedRun[] = []
   for await (const { workflowId, runId } of temporal.client.workflow.list({ query })) {
-    runs.push({ taskId: workflowId.slice(workflowIdOf('').length), runId })
+    runs.push({ taskId: taskIdOf(workflowId), runId })
     if (runs.length >= runsMax) break
   }
   return runs
 }
 
 /**
- * Asks the workflow of a cancelled task to end now instead of at its next wake-up. The task itself is
- * cancelled in PostgreSQL before: nothing depends on this. `missing` also for a closed run.
+ * Asks the workflow of a cancelled task to end now and not at its next wake-up. The task is already
+ * cancelled in PostgreSQL, so nothing depends on this request. Returns `missing` for a closed run too.
  */
 export async function cancelWorkflow(
   temporal: Temporal,
@@ -94,7 +93,7 @@ export async function cancelWorkflow(
 ): Promise<'requested' | 'missing' | 'unreachable'> {
   try {
     const handle = temporal.client.workflow.getHandle(workflowIdOf(taskId))
-    await temporal.within(runTimeoutMs, () => handle.cancel())
+    await temporal.withDeadline(runTimeoutMs, () => handle.cancel())
     return 'requested'
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return 'missing'
@@ -106,8 +105,8 @@ export async function cancelWorkflow(
 const historyTimeoutMs = 5_000
 
 /**
- * The history of a task's newest run as Temporal's JSON, fit for its UI and for `replayHistories`.
- * `undefined`: Temporal knows no run of it. Throws when Temporal is away.
+ * The history of a task's newest run as Temporal's JSON, which Temporal's UI and `replayHistories` read.
+ * Returns `undefined` when Temporal has no run of the task. Throws when Temporal does not answer.
  */
 export async function fetchHistory(
   temporal: Temporal,
@@ -115,7 +114,8 @@ export async function fetchHistory(
 ): Promise<string | undefined> {
   try {
     const handle = temporal.client.workflow.getHandle(workflowIdOf(taskId))
-    return historyToJSON(await temporal.within(historyTimeoutMs, () => handle.fetchHistory()))
+    const history = await temporal.withDeadline(historyTimeoutMs, () => handle.fetchHistory())
+    return historyToJSON(history)
   } catch (error) {
     if (grpcReason(error) === 'NOT_FOUND') return undefined
     throw error

@@ -1,15 +1,18 @@
 import type { StartTask, TaskStart } from '../domain/ports/taskRuns.ts'
-import { createFairLine } from './fairLine.ts'
+import { createFairQueue } from './fairQueue.ts'
 
-export type StartQueueEvent =
-  | { readonly kind: 'start_failed'; readonly taskId: string; readonly reason: string }
-  /** Left to the reconciler: the queue is full, stopped, or Temporal has stopped answering. */
-  | { readonly kind: 'left'; readonly taskId: string; readonly reason: 'full' | 'open' | 'stopped' }
-  | { readonly kind: 'mark_failed'; readonly count: number; readonly error: unknown }
+export type StartQueue = {
+  /** Never blocks and never throws. The reconciler starts tasks that the queue does not start. */
+  readonly enqueue: (start: TaskStart) => void
+  /** Starts that wait or are under way. */
+  readonly depth: () => number
+  /** Accepts no more starts. Resolves when the starts under way are finished and marked. */
+  readonly stop: () => Promise<void>
+}
 
 export type StartQueueDeps = {
   readonly startTask: StartTask
-  /** Notes that these tasks' workflows exist. */
+  /** Records that the workflows of these tasks exist. */
   readonly markStarted: (taskIds: readonly string[]) => Promise<void>
   readonly onEvent: (event: StartQueueEvent) => void
   /** A monotonic clock. */
@@ -17,30 +20,29 @@ export type StartQueueDeps = {
   readonly limits?: Partial<StartQueueLimits>
 }
 
+export type StartQueueEvent =
+  | { readonly kind: 'start_failed'; readonly taskId: string; readonly reason: string }
+  /** Left to the reconciler, because the queue is full or stopped or its breaker is open. */
+  | { readonly kind: 'left'; readonly taskId: string; readonly reason: LeftReason }
+  | { readonly kind: 'mark_failed'; readonly count: number; readonly error: unknown }
+
+type LeftReason = 'full' | 'open' | 'stopped'
+
 type StartQueueLimits = {
   /** Starts under way at once. */
   readonly parallel: number
-  /** Starts waiting for their turn. */
+  /** Starts that wait for their turn. */
   readonly waiting: number
-  /** Failures in a row until no start is tried for `pauseMs`. */
+  /** Failed starts in a row that open the breaker for `pauseMs`. */
   readonly failures: number
   readonly pauseMs: number
 }
 
 const defaults: StartQueueLimits = { parallel: 16, waiting: 2_000, failures: 5, pauseMs: 2_000 }
 
-export type StartQueue = {
-  /** Never blocks, never throws. What does not fit is started by the reconciler soon after (design 1.2). */
-  readonly enqueue: (start: TaskStart) => void
-  /** Starts that wait or are under way. */
-  readonly depth: () => number
-  /** Takes no more; resolves when the starts under way are done and noted. Bounded by their deadlines. */
-  readonly stop: () => Promise<void>
-}
-
 /**
- * Starts workflows behind the answer of a submit, so that Temporal never slows one down. Accounts have
- * their turns here too: a burst of one is not in the way of another's single task.
+ * Starts the workflows of accepted tasks after the submit is answered, so that a slow Temporal does not
+ * slow submits down. Accounts take turns: a burst of one account does not delay another account's task.
  */
 export function createStartQueue(deps: StartQueueDeps): StartQueue {
   const limits = { ...defaults, ...deps.limits }
@@ -49,14 +51,15 @@ export function createStartQueue(deps: StartQueueDeps): StartQueue {
     flush: deps.markStarted,
     onError: (count, error) => deps.onEvent({ kind: 'mark_failed', count, error }),
   })
-  const waiting = createFairLine<TaskStart>(limits.waiting)
+  const waiting = createFairQueue<TaskStart>(limits.waiting)
   const underWay = new Set<Promise<void>>()
   let stopped = false
 
-  const leave = (start: TaskStart, reason: 'full' | 'open' | 'stopped') =>
+  function leave(start: TaskStart, reason: LeftReason): void {
     deps.onEvent({ kind: 'left', taskId: start.taskId, reason })
+  }
 
-  async function run(start: TaskStart): Promise<void> {
+  async function startNow(start: TaskStart): Promise<void> {
     const result = await deps.startTask(start)
     if (result.kind === 'failed') {
       breaker.failed()
@@ -67,13 +70,13 @@ export function createStartQueue(deps: StartQueueDeps): StartQueue {
     }
   }
 
-  function pump(): void {
+  function startWaiting(): void {
     while (underWay.size < Math.min(limits.parallel, breaker.allowed())) {
       const start = waiting.take()
       if (start === undefined) return
-      const running = run(start).finally(() => {
+      const running = startNow(start).finally(() => {
         underWay.delete(running)
-        pump()
+        startWaiting()
       })
       underWay.add(running)
     }
@@ -84,9 +87,9 @@ export function createStartQueue(deps: StartQueueDeps): StartQueue {
     enqueue: (start) => {
       if (stopped) return leave(start, 'stopped')
       if (breaker.allowed() === 0) return leave(start, 'open')
-      const tooMany = waiting.add(start)
-      if (tooMany !== undefined) leave(tooMany, 'full')
-      pump()
+      const evicted = waiting.add(start)
+      if (evicted !== undefined) leave(evicted, 'full')
+      startWaiting()
     },
     depth: () => waiting.size() + underWay.size,
     stop: async () => {
@@ -99,13 +102,16 @@ export function createStartQueue(deps: StartQueueDeps): StartQueue {
 }
 
 type Breaker = {
-  /** How many calls may be under way: none while open, one as a probe, else any number. */
+  /** How many starts may be under way: 0 while open, 1 as a probe after the pause, else any number. */
   readonly allowed: () => number
   readonly succeeded: () => void
   readonly failed: () => void
 }
 
-/** Opens after `failures` in a row for `pauseMs`; then one probe decides. `nowMs` is monotonic. */
+/**
+ * A circuit breaker: it opens for `pauseMs` after `failures` failed starts in a row, then lets one start
+ * through. Its success closes the breaker, its failure opens it again. `nowMs` is monotonic.
+ */
 function createBreaker(options: {
   readonly nowMs: () => number
   readonly failures: number
@@ -130,7 +136,7 @@ function createBreaker(options: {
 
 type Batcher = {
   readonly add: (id: string) => void
-  /** Flushes what is left; resolves when no flush is under way. */
+  /** Flushes the ids gathered so far. Resolves when no flush is under way. */
   readonly stop: () => Promise<void>
 }
 
@@ -138,8 +144,8 @@ const sizeMax = 200
 const delayMs = 50
 
 /**
- * Gathers ids for `delayMs` and flushes them together, one flush at a time. A failed flush is told of
- * and dropped: for marks the reconciler makes good.
+ * Gathers ids for `delayMs` and flushes them together, one flush at a time. A failed flush is reported and
+ * not repeated: the reconciler finds unmarked tasks, starts them again (which is harmless) and marks them.
  */
 function createBatcher(options: {
   readonly flush: (ids: readonly string[]) => Promise<void>

@@ -1,6 +1,4 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client'
-import type { StartTask, TaskStart } from '../domain/ports/taskRuns.ts'
-import { workflowIdOf } from '../domain/ids.ts'
 import type { ImageTaskInput } from '../../workflows/contract.ts'
 import {
   imageTaskWorkflow,
@@ -9,32 +7,32 @@ import {
   workflowTaskQueue,
 } from '../../workflows/contract.ts'
 import type { Temporal } from './connect.ts'
+import { workflowIdOf } from '../domain/ids.ts'
+import type { StartTask, TaskStart } from '../domain/ports/taskRuns.ts'
 import { grpcReason } from './grpcReason.ts'
 
 type StartTaskDeps = {
   readonly temporal: Temporal
-  /** Deadline of one start. */
+  /** Deadline of one start request to Temporal. */
   readonly startTimeoutMs: number
-  /** Task deadline + longest channel timeout + grace: the hard end, counted from the start. */
+  /** From the start of the task to its hard end: task deadline + longest channel timeout + grace. */
   readonly produceTimeoutMs: number
 }
 
-/** Lower goes first; 3 is the server's default. */
+/** Temporal serves lower numbers first. 3 is the server's default. */
 const syncPriority = 2
 const asyncPriority = 3
 
-/** The server's limit for a fairness key. */
-const fairnessKeyBytesMax = 64
-
 /**
- * Starts the workflow of a task under the id of the task (design 1.3): a second start of the same id, by
- * a retry, the reconciler or another process, is refused by the server and counts as done.
+ * Returns a function that starts the workflow of a task. The workflow's id follows from the task's id,
+ * so the server refuses a second start by a retry, the reconciler or another process: the result is then
+ * `exists`. Never throws when Temporal fails.
  */
 export function createStartTask(deps: StartTaskDeps): StartTask {
   return async (start) => {
-    const { client, within } = deps.temporal
+    const { client, withDeadline } = deps.temporal
     try {
-      await within(deps.startTimeoutMs, () =>
+      await withDeadline(deps.startTimeoutMs, () =>
         client.workflow.start(imageTaskWorkflow, {
           workflowId: workflowIdOf(start.taskId),
           workflowIdReusePolicy: 'REJECT_DUPLICATE',
@@ -59,11 +57,11 @@ function inputOf(start: TaskStart, produceTimeoutMs: number): ImageTaskInput {
   return { taskId, family, model, produceTimeoutMs }
 }
 
-/** Callers who wait go first; within a priority every account has its turn (design 1.14). */
+/** Synchronous tasks go first. Within a priority, Temporal's fairness key makes accounts take turns. */
 function priorityOf(start: TaskStart): { priorityKey: number; fairnessKey: string } {
   return {
     priorityKey: start.sync ? syncPriority : asyncPriority,
-    fairnessKey: start.accountId.slice(0, fairnessKeyBytesMax),
+    fairnessKey: start.accountId,
   }
 }
 

@@ -1,7 +1,7 @@
-import { BodyError } from '../streams/bodyError.ts'
+import type { Answer } from './exchange.ts'
 import type { ContentCoding } from '../streams/decodeContent.ts'
 import { decodeContent, parseContentEncoding } from '../streams/decodeContent.ts'
-import type { Answer } from './exchange.ts'
+import { BodyError } from '../streams/intakeFailure.ts'
 
 /** No whole answer arrived: the connection broke, the deadline passed, or the answer is too large. */
 export class AnswerLostError extends Error {

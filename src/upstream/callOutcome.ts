@@ -1,8 +1,5 @@
 import { assertNever } from '../domain/assertNever.ts'
-import type { ErrorVerdict } from '../domain/classifyErrorAnswer.ts'
 import { defined } from '../domain/defined.ts'
-import type { JsonObject } from '../domain/json.ts'
-import type { NativeResponse } from '../domain/nativeResponse.ts'
 import type { Result } from '../domain/result.ts'
 import type {
   HeldImage,
@@ -11,23 +8,8 @@ import type {
   UpstreamOutcome,
 } from '../domain/upstreamCall.ts'
 import type { Answer } from './exchange.ts'
-import type { ModelAnswer } from './modelAnswer.ts'
+import type { AnswerVerdict, ModelAnswer } from './familyCall.ts'
 import type { SendResult } from './send.ts'
-
-/** What one answer means: the class of its outcome and the reason, without the evidence of the call. */
-export type AnswerVerdict =
-  | {
-      readonly class: 'succeeded'
-      readonly reason: 'image'
-      readonly image: HeldImage
-      readonly native: NativeResponse
-    }
-  | (ErrorVerdict & {
-      /** The wait that a refusal asks for. */
-      readonly retryAfterMs?: number
-      /** Family A: the refusal in the words of the model, for the synchronous caller. */
-      readonly nativeRefusal?: JsonObject
-    })
 
 type Judge = (answer: ModelAnswer) => Promise<AnswerVerdict>
 

@@ -1,6 +1,8 @@
 import { randomBytes as cryptoRandomBytes } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import type { Dispatcher } from 'undici'
+import { readAnswerBody } from './answerBody.ts'
+import { callOutcome } from './callOutcome.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import type { CapabilityTable } from '../domain/capabilities.ts'
 import { defined } from '../domain/defined.ts'
@@ -10,22 +12,16 @@ import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { Result } from '../domain/result.ts'
 import { fail } from '../domain/result.ts'
 import type { UpstreamCall, UpstreamCaller } from '../domain/upstreamCall.ts'
-import type { JsonPath } from '../streams/json/readJsonDocument.ts'
-import { readAnswerBody } from './answerBody.ts'
-import type { AnswerVerdict } from './callOutcome.ts'
-import { callOutcome } from './callOutcome.ts'
 import { readErrorAnswer } from './errorAnswer.ts'
 import type { Answer } from './exchange.ts'
 import { createUpstreamAgent } from './exchange.ts'
 import { familyACall } from './familyA.ts'
 import type { FamilyBDeps } from './familyB.ts'
 import { familyBCall } from './familyB.ts'
-import type { ModelAnswer } from './modelAnswer.ts'
+import type { FamilyCall, AnswerVerdict, ModelAnswer } from './familyCall.ts'
 import { readModelAnswer } from './modelAnswer.ts'
-import type { BodyPiece } from './requestBody.ts'
 import { requestBody } from './requestBody.ts'
 import { send } from './send.ts'
-
 type UpstreamCallerDeps = {
   readonly blobs: BlobStore
   readonly capabilities: CapabilityTable
@@ -84,19 +80,6 @@ export function createUpstreamCaller(deps: UpstreamCallerDeps): UpstreamCaller {
     const sent = await send({ dispatcher, monotonicMs }, request, read)
     return await callOutcome(sent, family.judge)
   }
-}
-
-/** What differs between the two families: the request, and what a 2xx answer means. */
-export type FamilyCall = {
-  readonly url: string
-  /** Includes the credential. */
-  readonly headers: Readonly<Record<string, string>>
-  readonly contentType: string
-  readonly pieces: readonly BodyPiece[]
-  /** Whether the string at a path of the answer is an image in base64. */
-  readonly isImage: (path: JsonPath) => boolean
-  /** Chooses at most one image of the answer, or makes a new one from it. */
-  readonly judge: (answer: ModelAnswer) => Promise<AnswerVerdict>
 }
 
 function familyCallOf(

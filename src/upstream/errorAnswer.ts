@@ -1,11 +1,11 @@
+import { AnswerLostError, firstDocument, readAnswerBody } from './answerBody.ts'
 import type { VendorError } from '../domain/classifyErrorAnswer.ts'
 import { classifyErrorAnswer } from '../domain/classifyErrorAnswer.ts'
 import { defined } from '../domain/defined.ts'
 import type { Json, JsonObject } from '../domain/json.ts'
 import { itemsOf, objectOf, objectsOf, textOf } from '../domain/json.ts'
-import { AnswerLostError, firstDocument, readAnswerBody } from './answerBody.ts'
-import type { AnswerVerdict } from './callOutcome.ts'
 import type { Answer } from './exchange.ts'
+import type { AnswerVerdict } from './familyCall.ts'
 import { retryAfterMs } from './retryAfter.ts'
 
 /**

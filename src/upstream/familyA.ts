@@ -4,11 +4,9 @@ import { upstreamModelName } from '../domain/channel.ts'
 import type { Json, JsonObject } from '../domain/json.ts'
 import { camelCaseKey, isArray, itemsOf, objectOf, textOf } from '../domain/json.ts'
 import type { UpstreamCall } from '../domain/upstreamCall.ts'
-import type { JsonPath } from '../streams/json/readJsonDocument.ts'
-import type { AnswerVerdict } from './callOutcome.ts'
-import type { FamilyCall } from './callUpstream.ts'
 import { familyARequest } from './familyARequest.ts'
-import type { ModelAnswer } from './modelAnswer.ts'
+import type { AnswerVerdict, FamilyCall, ModelAnswer } from './familyCall.ts'
+import type { JsonPath } from '../streams/intakeFailure.ts'
 
 /** One call of family A: `generateContent` of the Gemini API. */
 export function familyACall(call: UpstreamCall, capabilities: CapabilityTable): FamilyCall {

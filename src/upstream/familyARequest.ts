@@ -1,9 +1,9 @@
 import type { Capabilities } from '../domain/capabilities.ts'
 import { defined } from '../domain/defined.ts'
 import type { ContentDocument, ImageRequest } from '../domain/imageRequest.ts'
-import type { BodyPiece } from './requestBody.ts'
 import type { Json, JsonObject } from '../domain/json.ts'
 import { isArray, objectOf } from '../domain/json.ts'
+import type { BodyPiece } from './requestBody.ts'
 
 /**
  * Returns the `generateContent` body for a request, with each image as a piece that is read while the

@@ -7,13 +7,11 @@ import type { JsonObject } from '../domain/json.ts'
 import { countOf, objectOf, textOf } from '../domain/json.ts'
 import type { ImageMimeType } from '../domain/models.ts'
 import type { UpstreamCall } from '../domain/upstreamCall.ts'
-import type { JsonPath } from '../streams/json/readJsonDocument.ts'
-import type { AnswerVerdict } from './callOutcome.ts'
-import type { FamilyCall } from './callUpstream.ts'
+import type { AnswerVerdict, FamilyCall, ModelAnswer } from './familyCall.ts'
 import type { HoldDeps } from './heldImage.ts'
 import { asPng } from './heldImage.ts'
-import type { ModelAnswer } from './modelAnswer.ts'
 import type { BodyPiece } from './requestBody.ts'
+import type { JsonPath } from '../streams/intakeFailure.ts'
 
 export type FamilyBDeps = HoldDeps & {
   /** Epoch milliseconds. Used for an answer without `created`. */

@@ -1,6 +1,6 @@
+import { firstDocument } from './answerBody.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
-import type { JsonObject } from '../domain/json.ts'
 import { objectOf } from '../domain/json.ts'
 import {
   jsonTokensMax,
@@ -11,24 +11,12 @@ import {
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { HeldImage } from '../domain/upstreamCall.ts'
-import { createLenientBase64Decoder } from '../streams/base64.ts'
-import type { JsonIntakeFailure, JsonPath } from '../streams/json/readJsonDocument.ts'
-import { readJsonDocument } from '../streams/json/readJsonDocument.ts'
-import { firstDocument } from './answerBody.ts'
-import type { AnswerVerdict } from './callOutcome.ts'
+import type { ModelAnswer, AnswerVerdict } from './familyCall.ts'
 import type { HoldDeps } from './heldImage.ts'
 import { holdImage } from './heldImage.ts'
-
-/** A 2xx answer, taken apart. */
-export type ModelAnswer = {
-  /** Contains an empty string in the place of each image. */
-  readonly document: JsonObject
-  /** In document order. The caller must discard every image that it does not pass on. */
-  readonly images: readonly AnswerImage[]
-}
-
-/** `image` is absent when the bytes are not a whole image. */
-type AnswerImage = { readonly path: JsonPath; readonly image?: HeldImage }
+import { createLenientBase64Decoder } from '../streams/base64.ts'
+import type { JsonIntakeFailure, JsonPath } from '../streams/intakeFailure.ts'
+import { readJsonDocument } from '../streams/json/readJsonDocument.ts'
 
 /**
  * Reads a 2xx answer while it arrives, and its images separately, so that no image is in memory as text.

@@ -3,14 +3,13 @@ import type { Pool } from 'pg'
 import type { CancelTask, Parts } from '../cli/context.ts'
 import type { CliStreams } from '../cli/runCli.ts'
 import { runCli } from '../cli/runCli.ts'
-import type { Config } from '../config.ts'
-import type { Environment } from '../config/configError.ts'
+import { createCliDatabase } from './cliDatabase.ts'
+import { cancelWorkflowOf, fetchHistoryOf, migrateTemporal } from './cliTemporal.ts'
+import type { Config, Environment } from '../config.ts'
 import type { Operation } from '../config/operation.ts'
 import { defined } from '../domain/defined.ts'
 import type { Family } from '../domain/models.ts'
 import type { TaskView } from '../domain/task.ts'
-import { createCliDatabase } from './cliDatabase.ts'
-import { cancelWorkflowOf, fetchHistoryOf, migrateTemporal } from './cliTemporal.ts'
 
 /** Runs one command and returns its exit code. Opens only the parts that the command uses. */
 export async function operate(args: readonly string[], streams: CliStreams): Promise<number> {

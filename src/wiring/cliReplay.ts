@@ -1,6 +1,6 @@
 import type { ReplayTask } from '../cli/context.ts'
-import { installRuntime, loggerOf } from '../temporal/worker/runtime.ts'
 import { replayTask } from '../temporal/worker/replay.ts'
+import { installRuntime, loggerOf } from '../temporal/worker/runtime.ts'
 import { workflowBundle } from '../temporal/worker/workflowBundle.ts'
 
 /** Time to write the error message before the process ends. */

@@ -1,5 +1,5 @@
-import type { FetchHistory, MigrateReport } from '../cli/context.ts'
 import { Refusal } from '../cli/answer.ts'
+import type { FetchHistory, MigrateReport } from '../cli/context.ts'
 import type { Config } from '../config.ts'
 import type { Temporal } from '../temporal/connect.ts'
 
@@ -16,7 +16,9 @@ export async function migrateTemporal(config: Config): Promise<MigrateReport['te
   const temporal = await connect(config, address)
   const { ensureNamespace, registerSearchAttributes } = await import('../temporal/namespace.ts')
   try {
-    await temporal.within(reachTimeoutMs, () => temporal.client.workflowService.getSystemInfo({}))
+    await temporal.withDeadline(reachTimeoutMs, () =>
+      temporal.client.workflowService.getSystemInfo({}),
+    )
     const retentionSeconds = config.retentionSeconds + config.tombstoneSeconds
     const state = await ensureNamespace(temporal, { retentionSeconds })
     const searchAttributes = await registerSearchAttributes(temporal)
@@ -51,7 +53,9 @@ export async function fetchHistoryOf(config: Config): Promise<FetchHistory> {
   return async (taskId) => {
     const temporal = await connect(config, address)
     try {
-      await temporal.within(reachTimeoutMs, () => temporal.client.workflowService.getSystemInfo({}))
+      await temporal.withDeadline(reachTimeoutMs, () =>
+        temporal.client.workflowService.getSystemInfo({}),
+      )
       return await fetchHistory(temporal, taskId)
     } catch (error) {
       throw temporalRefusal(address, error)

@@ -5,14 +5,14 @@ import { channelsOf } from '../domain/deadlines.ts'
 import { defined } from '../domain/defined.ts'
 import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import type { TaskTracer } from '../domain/ports/taskTracer.ts'
+import type { Installation } from './installation.ts'
+import { createAttemptStore } from './stores.ts'
 import type { SeenOutcome } from '../tasks/produceImage.ts'
 import { createProduceImage } from '../tasks/produceImage.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { createUpstreamCaller } from '../upstream/callUpstream.ts'
 import { createUpstreamAgent } from '../upstream/exchange.ts'
-import type { Installation } from './installation.ts'
-import { createAttemptStore } from './stores.ts'
 
 /** What executes tasks: used by the activities and by the reconciler. */
 export type Execution = {

@@ -10,11 +10,11 @@ import type { Operation } from '../config/operation.ts'
 import { readOperation } from '../config/operation.ts'
 import type { Price } from '../domain/prices.ts'
 import { priceList, unpricedCombinations } from '../domain/prices.ts'
+import { makeProcessTempFolder } from './processTempFolder.ts'
 import { claimStoreId } from '../store/blobStoreId.ts'
 import { createPool, openConnections } from '../store/connection/pool.ts'
 import { requireSchema } from '../store/schema/migrate.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import { makeProcessTempFolder } from './processTempFolder.ts'
 
 /** What API and worker share, checked against each other when it is opened. */
 export type Installation = {

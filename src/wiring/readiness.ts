@@ -5,7 +5,7 @@ import { readStoreId } from '../store/blobStoreId.ts'
 import { neededSchemaVersion, schemaVersion } from '../store/schema/migrate.ts'
 import type { Temporal } from '../temporal/connect.ts'
 import { grpcReason } from '../temporal/grpcReason.ts'
-import { createAttributesKnown } from '../temporal/namespace.ts'
+import { createSearchAttributesCheck } from '../temporal/namespace.ts'
 
 /** Several load balancers probe every second or so. They share one look at the parts. */
 const lookCachedMs = 1_000
@@ -27,7 +27,7 @@ export type ReadinessDeps = {
  * until it runs.
  */
 export function createReadiness(deps: ReadinessDeps): () => Promise<Readiness> {
-  const attributesKnown = createAttributesKnown(deps.temporal)
+  const attributesKnown = createSearchAttributesCheck(deps.temporal)
 
   async function look(): Promise<Readiness> {
     const [database, blobStore, temporal, attributes] = await Promise.all([
@@ -80,9 +80,9 @@ async function blobStorePart({ pool, blobs }: ReadinessDeps): Promise<string> {
   }
 }
 
-async function temporalPart({ client, within }: Temporal): Promise<string> {
+async function temporalPart({ client, withDeadline }: Temporal): Promise<string> {
   try {
-    await within(partTimeoutMs, () => client.workflowService.getSystemInfo({}))
+    await withDeadline(partTimeoutMs, () => client.workflowService.getSystemInfo({}))
     return 'ok'
   } catch (error) {
     return statusOf(error)

@@ -3,19 +3,19 @@ import { defined } from '../domain/defined.ts'
 import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import { createReconcilerLock } from '../store/connection/reconcilerLock.ts'
+import { createReconcileStore } from './stores.ts'
 import type { ProduceResult } from '../tasks/produceImage.ts'
+import { createCheckStep, createTerminatedRunsStep } from '../tasks/reconcile/checkStep.ts'
+import { createEndStep } from '../tasks/reconcile/endStep.ts'
 import type { Reconciler } from '../tasks/reconcile/reconciler.ts'
 import { createReconciler } from '../tasks/reconcile/reconciler.ts'
-import { createCheckStep, createKilledStep } from '../tasks/reconcile/checkStep.ts'
-import { createEndStep } from '../tasks/reconcile/endStep.ts'
-import { createPurgeStep, createSweepStep } from '../tasks/reconcile/sweepStep.ts'
 import { createStartStep } from '../tasks/reconcile/startStep.ts'
+import { createPurgeStep, createSweepStep } from '../tasks/reconcile/sweepStep.ts'
 import { createSettleStored } from '../tasks/settleOrFail.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Temporal } from '../temporal/connect.ts'
-import { createKilledRuns, createReportRun } from '../temporal/runs.ts'
+import { listTerminatedRuns, reportRun } from '../temporal/runs.ts'
 import { createStartTask } from '../temporal/startTask.ts'
-import { createReconcileStore } from './stores.ts'
 
 const startTimeoutMs = 5_000
 
@@ -47,13 +47,13 @@ export function createWorkerReconciler(deps: {
       createCheckStep({
         store,
         startTask,
-        reportRun: createReportRun(temporal),
+        reportRun: (taskId) => reportRun(temporal, taskId),
         cancelTask,
         failTask,
         settleStored: createSettleStored({ attempts, blobs }),
         onError: (taskId, error) => log.error('task not checked', { taskId, error }),
       }),
-      createKilledStep({ store, killedRuns: createKilledRuns(temporal) }),
+      createTerminatedRunsStep({ store, terminatedRuns: () => listTerminatedRuns(temporal) }),
       createEndStep({
         store,
         produceImage: deps.produceImage,

@@ -7,7 +7,15 @@ import type { Channel } from '../domain/channel.ts'
 import { channelsOf, longestTimeoutMs, produceTimeoutMs } from '../domain/deadlines.ts'
 import { defined } from '../domain/defined.ts'
 import type { TaskTracer } from '../domain/ports/taskTracer.ts'
+import type { Execution } from './execution.ts'
+import { createExecution } from './execution.ts'
 import { createInternalServer } from '../http/internalServer.ts'
+import type { Installation } from './installation.ts'
+import { explaining, openInstallation } from './installation.ts'
+import { createProcessMetrics, openTracing } from './observability.ts'
+import { createReadiness, withPart } from './readiness.ts'
+import { createWorkerReconciler } from './reconciler.ts'
+import type { RunningProcess } from './runProcess.ts'
 import { ensureChannels } from '../store/channels/channelAdmin.ts'
 import { isCancelled } from '../store/tasks/endTask.ts'
 import { createSettleOrFail } from '../tasks/settleOrFail.ts'
@@ -15,18 +23,11 @@ import type { Logger } from '../telemetry/logger.ts'
 import type { TemporalSettings } from '../temporal/connect.ts'
 import { connectTemporal, temporalSettings } from '../temporal/connect.ts'
 import type { RunningWorker } from '../temporal/worker/createWorker.ts'
-import { createPatientWorker, createWorker } from '../temporal/worker/createWorker.ts'
+import { createWorker } from '../temporal/worker/createWorker.ts'
+import { createRetryingWorker } from '../temporal/worker/retryingWorker.ts'
 import type { WorkerLog } from '../temporal/worker/runtime.ts'
 import { installMeasuredRuntime, loggerOf } from '../temporal/worker/runtime.ts'
 import { workflowBundle } from '../temporal/worker/workflowBundle.ts'
-import type { Execution } from './execution.ts'
-import { createExecution } from './execution.ts'
-import type { Installation } from './installation.ts'
-import { explaining, openInstallation } from './installation.ts'
-import { createProcessMetrics, openTracing } from './observability.ts'
-import { createReadiness, withPart } from './readiness.ts'
-import { createWorkerReconciler } from './reconciler.ts'
-import type { RunningProcess } from './runProcess.ts'
 
 const connectionsMax = 24
 /** Enough for a burst of concurrent calls, so that none of them waits for a new connection. */
@@ -134,7 +135,7 @@ async function startTemporalWorker(
     B: slotsOf(channelsOf(channels, 'B')),
   }
   const shutdownGraceMs = longestTimeoutMs(channels) + settleGraceMs
-  return createPatientWorker(
+  return createRetryingWorker(
     () =>
       createWorker({
         settings,

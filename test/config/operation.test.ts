@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { readOperation } from '../../src/config/operation.ts'
+import { defined } from '../../src/domain/defined.ts'
 import { familyARequest } from '../../src/upstream/familyARequest.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
@@ -24,16 +25,16 @@ describe("a channel's credential", () => {
 
   it.each([
     ['empty', ''],
-    ['of two lines', 'secret\nb'],
-    ['beyond ASCII', 'sécret'],
-  ])('is refused at the start, by the name of its variable, when it is %s', (_what, credential) => {
+    ['two lines long', 'secret\nb'],
+    ['not ASCII', 'sécret'],
+  ])('is refused with the name of its variable when it is %s', (_what, credential) => {
     expect(() => withCredential(credential)).toThrow(/B_KEY/)
     expect(() => withCredential(credential)).not.toThrow(/cret/)
   })
 })
 
-describe('a fault of the file as a whole', () => {
-  it('is told without a path', () => {
+describe('an error of the file as a whole', () => {
+  it('is reported without a path', () => {
     expect(() => withFile({ chanels: [] })).toThrow(/operator\.json: Unrecognized key: "chanels"/)
   })
 })
@@ -70,7 +71,7 @@ describe("an operator's override of sizes", () => {
     const [size] = capabilities[model].sizes
     const body = { kind: 'prompt', prompt: 'A fox' } as const
     const request = { route: 'images.tasks', family: 'A', model, action: 'generate' } as const
-    const asked = { ...request, body, inputs: [], ...(size === undefined ? {} : { size }) }
+    const asked = { ...request, body, inputs: [], ...defined({ size }) }
     const sent = JSON.stringify(familyARequest(asked, capabilities[model]))
     expect(sent.includes('imageSize')).toBe(sizeIsSent)
   })

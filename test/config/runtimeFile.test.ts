@@ -6,14 +6,14 @@ import { withRuntimeFile, writeRuntimeFile } from '../../src/config/runtimeFile.
 import { tempFolder } from '../support/tempFolder.ts'
 
 describe('the runtime file', () => {
-  it('gives what was left, behind what is set', async () => {
+  it('adds its variables, and variables that are set win', async () => {
     const dataDir = tempFolder()
     await writeRuntimeFile(dataDir, { PORT: '8080', HOST: '127.0.0.1' })
     const read = withRuntimeFile({ DATA_DIR: dataDir, PORT: '9', HOST: '' })
     expect(read).toEqual({ DATA_DIR: dataDir, PORT: '9', HOST: '127.0.0.1' })
   })
 
-  it("is the owner's alone, whatever a crash has left in its place", async () => {
+  it('is readable by its owner only, also when a crash left other files in its place', async () => {
     const dataDir = tempFolder()
     const path = join(dataDir, 'runtime.json')
     writeFileSync(path, 'old', { mode: 0o644 })
@@ -23,7 +23,7 @@ describe('the runtime file', () => {
     expect(readdirSync(dataDir)).toEqual(['runtime.json'])
   })
 
-  it('is never seen in part, nor missing while it is written again', async () => {
+  it('is always whole for readers while it is written again', async () => {
     const dataDir = tempFolder()
     const path = join(dataDir, 'runtime.json')
     const environment = { FILL: 'x'.repeat(200_000) }

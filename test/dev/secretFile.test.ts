@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { readSecrets } from '../../src/config/secrets.ts'
+import { readConfig } from '../../src/config.ts'
 import { embeddedSecret } from '../../src/dev/secretFile.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
@@ -9,7 +9,7 @@ describe('an embedded secret', () => {
   it('is generated once, and only its owner can read it', async () => {
     const dataDir = tempFolder()
     const made = await embeddedSecret(dataDir, 'key-pepper')
-    expect(readSecrets('KEY_PEPPER', made)).toHaveLength(1)
+    expect(readConfig({ KEY_PEPPER: made }).keyPeppers).toHaveLength(1)
     expect(await embeddedSecret(dataDir, 'key-pepper')).toBe(made)
     expect(statSync(join(dataDir, 'key-pepper')).mode & 0o777).toBe(0o600)
   })

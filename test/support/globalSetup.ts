@@ -5,12 +5,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { buildGoTools } from '../../src/dev/stack/goTools.ts'
-import { startStack, type Stack } from '../../src/dev/stack/stack.ts'
+import type { Stack } from '../../src/dev/stack/stack.ts'
+import { startStack } from '../../src/dev/stack/stack.ts'
 import { temporalTools } from '../../src/dev/stack/temporal/findTemporal.ts'
 import { promtoolTool, versitygwTool } from './goTools.ts'
 
 declare module 'vitest' {
-  // Declarations merge only into an interface.
+  // Only an interface merges with the declaration of the library.
+  // oxlint-disable-next-line typescript/consistent-type-definitions
   interface ProvidedContext {
     /** Where `embeddedStack` asks for the stack of this run. */
     embeddedStackUrl: string

@@ -11,16 +11,16 @@ import { redPixelPng } from '../support/images.ts'
 import type { TestService } from '../support/service.ts'
 import { startTestService } from '../support/service.ts'
 
-/** Told apart from everything else on this machine, wherever it turns up. */
-const word = (kind: string) => `${kind}${randomBytes(12).toString('hex')}`
+/** A random text, so that a match anywhere on this machine can only come from this test. */
+const canaryText = (kind: string) => `${kind}${randomBytes(12).toString('hex')}`
 
 const canary = {
-  prompt: word('prompt'),
-  idempotencyKey: word('idempotency'),
-  fileName: word('file'),
-  query: word('query'),
-  upstreamCredential: word('credential'),
-  foreignKey: word('foreign'),
+  prompt: canaryText('prompt'),
+  idempotencyKey: canaryText('idempotency'),
+  fileName: canaryText('file'),
+  query: canaryText('query'),
+  upstreamCredential: canaryText('credential'),
+  foreignKey: canaryText('foreign'),
 }
 
 let service: TestService
@@ -28,7 +28,7 @@ let accountKey: string
 let secrets: Readonly<Record<string, string>>
 let metrics: string
 const taskIds: string[] = []
-/** Everything a client was answered, but for the models' own words to synchronous callers. */
+/** Every answer to a client, except native ones: these contain text of the model. */
 const answers: string[] = []
 
 beforeAll(async () => {
@@ -85,7 +85,7 @@ async function callEverything(): Promise<void> {
     prompt: said(''),
     input_images: [{ mime_type: 'image/png', data: redPixelPng.toString('base64') }],
   })
-  // 401 last, and once per family: two in a row would pause the channel for those after them.
+  // 401 last and once per family, because two in a row would pause the channel for later calls.
   for (const echo of ['', 'ECHO-400', 'ECHO-500', 'ECHO-200', 'ECHO-refusal', 'ECHO-401']) {
     for (const model of models) {
       const taskId = await submit({ model, action: 'generate', prompt: said(echo) })
@@ -96,7 +96,7 @@ async function callEverything(): Promise<void> {
   await callWrongly(client.authorization)
 }
 
-/** The calls that hold the connection open: their answers, but for the model's own words. */
+/** Synchronous calls. Keeps their answers, except native ones: these contain text of the model. */
 async function callWaiting(authorization: string): Promise<void> {
   const post = async (path: string, body: string | FormData) => {
     const json = typeof body === 'string' ? { 'content-type': 'application/json' } : {}
@@ -122,7 +122,7 @@ async function callWaiting(authorization: string): Promise<void> {
   }
 }
 
-/** Requests that make no task, each with something that must not be repeated anywhere. */
+/** Requests that create no task. Each contains a text that must not appear anywhere. */
 async function callWrongly(authorization: string): Promise<void> {
   const ask = async (path: string, body?: string, key = authorization) => {
     const headers = { authorization: key, 'content-type': 'application/json' }
@@ -144,7 +144,7 @@ function heldIn(text: string, names: readonly string[] = Object.keys(secrets)): 
 const ended = () => taskIds.filter((taskId) => taskId !== '')
 
 describe('a prompt, a key, a credential', () => {
-  it('goes through every kind of call of this test', () => {
+  it('is part of every kind of call of this test', () => {
     expect(ended().length).toBe(2 + 12 + 9)
     expect(answers.length).toBe(12 + 7 + 5)
     const codes = new Set(answers.flatMap((text) => /"code":"(\w+)"/.exec(text)?.[1] ?? []))
@@ -183,9 +183,9 @@ describe('a prompt, a key, a credential', () => {
     }
   })
 
-  it('is in no row of what Temporal stores', async () => {
+  it("is in no row of Temporal's databases", async () => {
     const { databaseUrl } = await embeddedStack()
-    // Closed workflows reach visibility a little later.
+    // Closed workflows reach the visibility store a little later.
     await sleep(2_000)
     for (const name of ['temporal', 'temporal_visibility']) {
       const url = databaseBeside(databaseUrl, name)
@@ -200,7 +200,7 @@ describe('a prompt, a key, a credential', () => {
     }
   })
 
-  it('is in PostgreSQL only as far as a task needs it: its prompt', async () => {
+  it('is not in PostgreSQL, except for the prompt of a task', async () => {
     const held = await Promise.all(
       Object.entries(secrets).map(async ([what, secret]) => {
         const tables = await tablesHolding(service.databaseUrl, secret)
@@ -210,9 +210,11 @@ describe('a prompt, a key, a credential', () => {
     expect(held.flat()).toEqual(['prompt'])
   })
 
-  it('is not told to clients, but for what they named themselves', () => {
-    const told = answers.filter((text) => heldIn(text, ['upstreamCredential', 'accountKey']).length)
-    expect(told).toEqual([])
+  it('is in no answer to a client', () => {
+    const leaked = answers.filter(
+      (text) => heldIn(text, ['upstreamCredential', 'accountKey']).length,
+    )
+    expect(leaked).toEqual([])
     const echoed = answers.filter((text) => text.includes('You said'))
     expect(echoed).toEqual([])
     const repeated = answers.filter((text) => heldIn(text, ['prompt', 'foreignKey']).length > 0)

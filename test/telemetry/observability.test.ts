@@ -20,7 +20,7 @@ const file = (name: string) =>
 let promtool: Promtool
 let api: string
 let worker: string
-let offered: Exposition
+let exposed: Exposition
 
 beforeAll(async () => {
   const internal = await freePort()
@@ -41,7 +41,7 @@ beforeAll(async () => {
     const text = await metricsAt(service.workers[0]?.url ?? '')
     return text.includes('temporal_workflow_completed') ? text : undefined
   })
-  offered = readExposition(`${api}\n${worker}`)
+  exposed = readExposition(`${api}\n${worker}`)
   return () => service.stop()
 }, stackStartMsMax)
 
@@ -68,16 +68,16 @@ async function alertExpressions(): Promise<readonly string[]> {
   })
 }
 
-/** Prometheus makes these itself. */
-const itsOwn = new Set(['up', 'ALERTS'])
+/** Series that Prometheus creates itself. */
+const madeByPrometheus = new Set(['up', 'ALERTS'])
 const addedByScrape = new Set(['job', 'instance'])
 
 function unknownTo(exposition: Exposition, expressions: readonly string[]): readonly string[] {
   return expressions.flatMap(selectorsOf).flatMap(({ metric, labels }) => {
-    if (itsOwn.has(metric)) return []
+    if (madeByPrometheus.has(metric)) return []
     const known = exposition.get(metric)
     if (known === undefined) return [metric]
-    // A metric without a value yet shows no labels; its name is all that can be held.
+    // A metric without a value shows no labels, so only its name can be checked.
     if (known.size === 0) return []
     return labels
       .filter((label) => !known.has(label) && !addedByScrape.has(label))
@@ -85,56 +85,56 @@ function unknownTo(exposition: Exposition, expressions: readonly string[]): read
   })
 }
 
-describe('what operators watch', () => {
+describe('the metrics in alerts and dashboard', () => {
   it.each([
     ['alert', alertExpressions, 20],
     ['panel of the dashboard', dashboardExpressions, 32],
-  ] as const)('is really measured: every metric of each %s', async (_what, expressions, count) => {
+  ] as const)('are exposed: every metric of each %s', async (_what, expressions, count) => {
     const written = await expressions()
     expect(written.length).toBeGreaterThanOrEqual(count)
-    expect(unknownTo(offered, written)).toEqual([])
+    expect(unknownTo(exposed, written)).toEqual([])
   })
 
-  it('would be missed if it were measured no more', async () => {
-    const less = new Map(offered)
-    less.delete('darkroom_channel_paused')
-    expect(unknownTo(less, await alertExpressions())).toEqual(['darkroom_channel_paused'])
-    expect(unknownTo(less, await dashboardExpressions())).toEqual(['darkroom_channel_paused'])
-    expect(unknownTo(offered, ['sum(darkroom_tasks{state="queued"})'])).toEqual([
+  it('are reported as unknown when they are no longer exposed', async () => {
+    const fewer = new Map(exposed)
+    fewer.delete('darkroom_channel_paused')
+    expect(unknownTo(fewer, await alertExpressions())).toEqual(['darkroom_channel_paused'])
+    expect(unknownTo(fewer, await dashboardExpressions())).toEqual(['darkroom_channel_paused'])
+    expect(unknownTo(exposed, ['sum(darkroom_tasks{state="queued"})'])).toEqual([
       'darkroom_tasks{state}',
     ])
   })
 
-  it('is all that Darkroom measures: nothing is counted for nobody', async () => {
+  it('include every metric of Darkroom: none is exposed without a panel', async () => {
     const shown = new Set(
       (await dashboardExpressions()).flatMap(selectorsOf).map(({ metric }) => metric),
     )
-    const ours = [...offered.keys()].filter((name) => /^darkroom_(?!.*_(sum|count)$)/.test(name))
+    const ours = [...exposed.keys()].filter((name) => /^darkroom_(?!.*_(sum|count)$)/.test(name))
     expect(ours.length).toBeGreaterThan(15)
     expect(ours.filter((name) => !shown.has(name))).toEqual([])
   })
 
-  it('includes what Temporal measures of itself, in the worker alone', () => {
+  it("include metrics of Temporal's SDK, which only the worker exposes", () => {
     expect(worker).toContain('temporal_worker_task_slots_available')
     expect(api).not.toContain('temporal_')
   })
 })
 
-describe("Prometheus' own checker", () => {
-  it('takes both expositions without complaint', async () => {
+describe("Prometheus' checker", () => {
+  it('accepts both expositions without a warning', async () => {
     for (const text of [api, worker]) {
       expect(await promtool(['check', 'metrics'], text)).toEqual({ exitCode: 0, output: '' })
     }
   })
 
-  it('takes the alert rules, and sees them alarm when they should', async () => {
+  it('accepts the alert rules, and they fire when they should', async () => {
     const checked = await promtool(['check', 'rules', file('alerts.yml')])
     expect(checked).toMatchObject({ exitCode: 0 })
     const tested = await promtool(['test', 'rules', file('alerts.test.yml')])
     expect(tested).toMatchObject({ exitCode: 0 })
   })
 
-  it('understands every expression of the dashboard', async () => {
+  it('accepts every expression of the dashboard', async () => {
     const written = await dashboardExpressions()
     const rules = written.map((expr, index) => ({
       record: `dashboard:expression:${index}`,

@@ -11,14 +11,14 @@ async function callsAtStart(): Promise<readonly string[]> {
 }
 
 describe('upstream calls', () => {
-  it('are counted from zero for every reason that a call can end with', async () => {
+  it('start at zero for every reason with which a call can end', async () => {
     const lines = (await callsAtStart()).join('\n')
-    // Told of an attempt whose worker is gone, never by a call.
-    const told = outcomeReasons.filter((reason) => reason !== 'worker_lost')
-    expect(told.filter((reason) => !lines.includes(`reason="${reason}"`))).toEqual([])
+    // The reconciler records it for an attempt whose worker is gone, so no call reports it.
+    const reported = outcomeReasons.filter((reason) => reason !== 'worker_lost')
+    expect(reported.filter((reason) => !lines.includes(`reason="${reason}"`))).toEqual([])
   })
 
-  it('are counted from zero for what every bare status comes to', async () => {
+  it('start at zero for the outcome of every bare HTTP status', async () => {
     const lines = await callsAtStart()
     const statuses = Array.from({ length: 399 }, (_, at) => 201 + at)
     const unseen = statuses.filter((status) => {

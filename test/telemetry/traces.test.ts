@@ -29,7 +29,7 @@ const prompt = 'A lighthouse that no trace may show'
 const model = 'familyb-image-2-vip'
 const order = (directives = '') => ({ model, action: 'generate', prompt: `${prompt}${directives}` })
 
-/** The trace of a task as soon as it has so many spans; what there is of it when they never come. */
+/** The spans of a task's trace, once there are `count` of them or the wait for them times out. */
 async function traceOf(taskId: string, count: number): Promise<readonly CollectedSpan[]> {
   const spans = () => collector.spans().filter(({ traceId }) => traceId === traceIdOf(taskId))
   await until('spans', () => (spans().length >= count ? true : undefined)).catch(() => {})
@@ -37,7 +37,7 @@ async function traceOf(taskId: string, count: number): Promise<readonly Collecte
 }
 
 describe('the trace of a task', () => {
-  it('leads from the request through workflow and activity to the upstream call', async () => {
+  it('connects the request, the workflow, the activity and the upstream call', async () => {
     const { task_id: taskId } = await client.accepted(order())
     await client.ended(taskId)
     expect(treeOf(await traceOf(taskId, 4))).toBe(
@@ -51,7 +51,7 @@ describe('the trace of a task', () => {
     )
   })
 
-  it('is one through waits and for every request that joins it', async () => {
+  it('includes waits, and every request that joins the task by its key', async () => {
     const key = { 'idempotency-key': 'traced' }
     const body = order(' [sim:429 retry-after=2 times=1]')
     const { task_id: taskId } = await client.accepted(body, key)
@@ -71,7 +71,7 @@ describe('the trace of a task', () => {
     )
   })
 
-  it('marks what failed, and where', async () => {
+  it('marks the spans that failed', async () => {
     const { task_id: taskId } = await client.accepted(order(' [sim:401]'))
     await client.ended(taskId)
     const failed = (await traceOf(taskId, 5)).filter((span) => span.failed)
@@ -81,7 +81,7 @@ describe('the trace of a task', () => {
     ])
   })
 
-  it('shows each span within the one that it belongs to', async () => {
+  it('shows each span within the time of its parent', async () => {
     const { task_id: taskId } = await client.accepted(order(' [sim:delay ms=400]'))
     await client.ended(taskId)
     const spans = await traceOf(taskId, 4)
@@ -93,7 +93,7 @@ describe('the trace of a task', () => {
     expect((call?.endMs ?? 0) - (call?.startMs ?? 0)).toBeGreaterThanOrEqual(400)
   })
 
-  it('says nothing beyond its list: no prompt, no secret, no address', async () => {
+  it('contains only the listed attributes: no prompt, no secret, no address', async () => {
     const { task_id: taskId } = await client.accepted(order())
     await client.ended(taskId)
     const spans = await traceOf(taskId, 4)
@@ -125,7 +125,7 @@ describe('the trace of a task', () => {
 })
 
 describe('a process without a collector', () => {
-  it('does not even load the library of traces', async () => {
+  it('does not load the tracing libraries', async () => {
     const script = `
       import { registerHooks } from 'node:module'
       const loaded = []

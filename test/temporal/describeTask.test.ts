@@ -1,9 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ProduceResult } from '../../src/tasks/produceImage.ts'
 import { connectTemporal } from '../../src/temporal/connect.ts'
 import { createDescribeTask } from '../../src/temporal/describeTask.ts'
-import { createReportRun } from '../../src/temporal/runs.ts'
 import { stackStartMsMax } from '../support/embeddedStack.ts'
 import { openScriptedWorld } from '../support/openTestWorld.ts'
 import type { TemporalWorld } from '../support/temporalWorld.ts'
@@ -18,8 +16,8 @@ beforeAll(async () => {
   return () => world.close()
 }, stackStartMsMax)
 
-/** Without its cache, so that each question sees the present. */
-function fresh() {
+/** A clock that jumps a minute at each call, so that no answer comes from the cache. */
+function uncached() {
   let nowMs = 0
   return createDescribeTask({
     temporal: world.temporal,
@@ -31,12 +29,12 @@ function fresh() {
 }
 
 describe('describeTask', () => {
-  it('tells until when a task waits', async () => {
+  it('reports until when a task waits', async () => {
     const start = scripts.add({
       produce: [{ kind: 'wait', delayMs: 600_000, reason: 'cooldown' }],
     })
     await world.startTask(start)
-    const ask = fresh()
+    const ask = uncached()
     const live = await until('the wait', async () => {
       const seen = await ask(start.taskId)
       return seen?.stage === 'waiting' ? seen : undefined
@@ -46,7 +44,7 @@ describe('describeTask', () => {
     expect(leftMs).toBeLessThanOrEqual(601_000)
   })
 
-  it('tells a call from storing its answer', async () => {
+  it('distinguishes a call from storing its answer', async () => {
     const storing = Promise.withResolvers<void>()
     const answer = Promise.withResolvers<ProduceResult>()
     const start = scripts.add({
@@ -60,7 +58,7 @@ describe('describeTask', () => {
       ],
     })
     await world.startTask(start)
-    const ask = fresh()
+    const ask = uncached()
     expect(await until('a stage', () => ask(start.taskId))).toEqual({ stage: 'calling' })
     storing.resolve()
     await until('storing', async () =>
@@ -71,11 +69,11 @@ describe('describeTask', () => {
     expect(await ask(start.taskId)).toBeUndefined()
   })
 
-  it('knows nothing of a task without a workflow', async () => {
-    expect(await fresh()(testStart().taskId)).toBeUndefined()
+  it('returns nothing for a task without a workflow', async () => {
+    expect(await uncached()(testStart().taskId)).toBeUndefined()
   })
 
-  it('answers nothing within its time when Temporal is away', async () => {
+  it('returns nothing, within its deadline, when Temporal is unreachable', async () => {
     const temporal = connectTemporal({ address: '127.0.0.1:9', namespace: 'default' })
     const ask = createDescribeTask({ temporal, nowMs: () => performance.now() })
     const askedAtMs = performance.now()
@@ -85,7 +83,7 @@ describe('describeTask', () => {
   })
 })
 
-describe('the bounds of describeTask', () => {
+describe('the limits of describeTask', () => {
   function counting() {
     let calls = 0
     const gate = Promise.withResolvers<never>()
@@ -93,7 +91,7 @@ describe('the bounds of describeTask', () => {
     const ask = createDescribeTask({
       temporal: {
         ...world.temporal,
-        within: () => {
+        withDeadline: () => {
           calls += 1
           return gate.promise
         },
@@ -110,7 +108,7 @@ describe('the bounds of describeTask', () => {
     }
   }
 
-  it('ask once for a task that many poll, and again a second later', async () => {
+  it('allow one request per task and second, however many callers poll it', async () => {
     const { ask, calls, release, pass } = counting()
     const polls = [ask('task_1'), ask('task_1'), ask('task_1')]
     expect(calls()).toBe(1)
@@ -124,7 +122,7 @@ describe('the bounds of describeTask', () => {
     expect(calls()).toBe(2)
   })
 
-  it('ask for 32 tasks at once and leave the others to their rows', async () => {
+  it('allow requests for 32 tasks at once, and return nothing for others meanwhile', async () => {
     const { ask, calls, release } = counting()
     const polls = Array.from({ length: 40 }, (_, i) => ask(`task_${i}`))
     expect(calls()).toBe(32)
@@ -133,23 +131,5 @@ describe('the bounds of describeTask', () => {
     await Promise.all(polls)
     await ask('task_39')
     expect(calls()).toBe(33)
-  })
-})
-
-describe('reportRun', () => {
-  it('tells a running, a terminated and a missing run apart', async () => {
-    const reportRun = createReportRun(world.temporal)
-    const start = scripts.add({ produce: [() => sleep(5_000, { kind: 'over' as const })] })
-    await world.startTask(start)
-    expect(await reportRun(start.taskId)).toBe('running')
-    await handleOf(world, start.taskId).terminate('an operator')
-    expect(await reportRun(start.taskId)).toBe('terminated')
-    expect(await reportRun(testStart().taskId)).toBe('missing')
-  })
-
-  it('concludes nothing while Temporal is away', async () => {
-    const temporal = connectTemporal({ address: '127.0.0.1:9', namespace: 'default' })
-    expect(await createReportRun(temporal)('task_1')).toBe('unreachable')
-    await temporal.close()
   })
 })

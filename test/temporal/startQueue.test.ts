@@ -31,7 +31,7 @@ function tasks(count: number): TaskStart[] {
 }
 
 describe('the start queue', () => {
-  it('starts what it is given and marks it in one batch', async () => {
+  it('starts tasks and marks them in one batch', async () => {
     const batches: (readonly string[])[] = []
     const { queue } = queueOver(async () => started, {
       markStarted: async (taskIds) => void batches.push(taskIds),
@@ -42,7 +42,7 @@ describe('the start queue', () => {
     expect(batches).toEqual([given.map(({ taskId }) => taskId)])
   })
 
-  it('marks a task whose workflow exists already', async () => {
+  it('marks a task whose workflow already exists', async () => {
     const { queue, marked } = queueOver(async () => ({ kind: 'exists' }))
     const [start = testStart()] = tasks(1)
     queue.enqueue(start)
@@ -50,7 +50,7 @@ describe('the start queue', () => {
     expect(marked).toEqual([start.taskId])
   })
 
-  it('runs a bounded number at once and leaves what does not fit', () => {
+  it('limits starts under way and waiting, and leaves the rest to the reconciler', () => {
     let underWay = 0
     const { queue, events } = queueOver(() => {
       underWay += 1
@@ -61,7 +61,7 @@ describe('the start queue', () => {
     expect(events.map((event) => event.kind === 'left' && event.reason)).toEqual(['full', 'full'])
   })
 
-  it('stops trying after failures in a row, then sends one probe', async () => {
+  it('stops starting after failures in a row, then tries one start as a probe', async () => {
     let result: StartResult = failed
     let tries = 0
     const { queue, events, marked, pass } = queueOver(async () => {
@@ -85,7 +85,7 @@ describe('the start queue', () => {
     expect(marked).toEqual([probe.taskId])
   })
 
-  it('opens again when the probe fails', async () => {
+  it('stops again when the probe fails', async () => {
     const { queue, events, pass } = queueOver(async () => failed)
     for (const start of tasks(2)) queue.enqueue(start)
     await until('the open breaker', () => (events.length === 2 ? true : undefined))
@@ -96,7 +96,7 @@ describe('the start queue', () => {
     expect(events.at(-1)).toMatchObject({ kind: 'left', reason: 'open' })
   })
 
-  it('tells of a failed mark and goes on', async () => {
+  it('reports a failed mark and continues', async () => {
     let marks = 0
     const { queue, events } = queueOver(async () => started, {
       markStarted: async () => {
@@ -112,7 +112,7 @@ describe('the start queue', () => {
     expect(marks).toBe(2)
   })
 
-  it('finishes what is under way when it stops, and leaves the rest', async () => {
+  it('finishes starts under way when it stops, and leaves the rest to the reconciler', async () => {
     const answers: (() => void)[] = []
     const { queue, events, marked } = queueOver(
       () => new Promise((resolve) => answers.push(() => resolve(started))),

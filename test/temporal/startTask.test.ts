@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { cancelWorkflow, createKilledRuns, createReportRun } from '../../src/temporal/runs.ts'
+import { cancelWorkflow, listTerminatedRuns, reportRun } from '../../src/temporal/runs.ts'
 import { connectTemporal } from '../../src/temporal/connect.ts'
 import { createStartTask } from '../../src/temporal/startTask.ts'
 import { stackStartMsMax } from '../support/embeddedStack.ts'
@@ -17,7 +17,7 @@ beforeAll(async () => {
 }, stackStartMsMax)
 
 describe('startTask', () => {
-  it('starts the workflow of a task once, whoever starts it again', async () => {
+  it('starts the workflow of a task once, however often it is called', async () => {
     const start = testStart()
     expect(await world.startTask(start)).toEqual({ kind: 'started' })
     const { runId } = await handleOf(world, start.taskId).describe()
@@ -25,7 +25,7 @@ describe('startTask', () => {
     expect((await handleOf(world, start.taskId).describe()).runId).toBe(runId)
   })
 
-  it('starts no second run when the first is closed', async () => {
+  it('starts no second run when the first run is closed', async () => {
     const start = testStart()
     await world.startTask(start)
     await handleOf(world, start.taskId).terminate('an operator')
@@ -33,7 +33,7 @@ describe('startTask', () => {
     expect((await handleOf(world, start.taskId).describe()).status.name).toBe('TERMINATED')
   })
 
-  it('names task, key digest and priority, and nothing else of the request', async () => {
+  it('passes on task, key digest and priority, and nothing else of the request', async () => {
     const start = { ...testStart(), keyDigest: 'ab'.repeat(32), sync: true }
     await world.startTask(start)
     const handle = handleOf(world, start.taskId)
@@ -51,14 +51,14 @@ describe('startTask', () => {
     })
   })
 
-  it('gives asynchronous work the usual priority', async () => {
+  it('gives asynchronous tasks the default priority', async () => {
     const start = testStart()
     await world.startTask(start)
     const described = await handleOf(world, start.taskId).describe()
     expect(described.priority).toMatchObject({ priorityKey: 3 })
   })
 
-  it('fails within its deadline against a server that is silent, with a word for it', async () => {
+  it('fails within its deadline when the server does not answer', async () => {
     const silent = createServer(() => {}).listen(0, '127.0.0.1')
     await once(silent, 'listening')
     const address = silent.address()
@@ -72,21 +72,21 @@ describe('startTask', () => {
     silent.close()
   })
 
-  it('fails when nobody listens', async () => {
+  it('fails when no server listens', async () => {
     const temporal = connectTemporal({ address: '127.0.0.1:9', namespace: 'default' })
     const startTask = createStartTask({ temporal, startTimeoutMs: 2_000, produceTimeoutMs: 1_000 })
     expect(await startTask(testStart())).toEqual({ kind: 'failed', reason: 'UNAVAILABLE' })
     await temporal.close()
   })
 
-  it('fails, as every question does, on a Temporal that has lost its namespace', async () => {
+  it('fails, like all other calls, when the namespace does not exist', async () => {
     const { address } = world.settings
     const temporal = connectTemporal({ address, namespace: 'lost' })
     const startTask = createStartTask({ temporal, startTimeoutMs: 2_000, produceTimeoutMs: 1_000 })
     const start = testStart()
     expect(await startTask(start)).toEqual({ kind: 'failed', reason: 'NOT_FOUND' })
-    expect(await createReportRun(temporal)(start.taskId)).toBe('unreachable')
-    expect(await createKilledRuns(temporal)()).toEqual([])
+    expect(await reportRun(temporal, start.taskId)).toBe('unreachable')
+    expect(await listTerminatedRuns(temporal)).toEqual([])
     expect(await cancelWorkflow(temporal, start.taskId)).toBe('unreachable')
     await temporal.close()
   })

@@ -8,7 +8,7 @@ import { isCancelled } from '../../src/store/tasks/endTask.ts'
 import { createProduceImage } from '../../src/tasks/produceImage.ts'
 import { createCheckStep } from '../../src/tasks/reconcile/checkStep.ts'
 import { createSettleOrFail, createSettleStored } from '../../src/tasks/settleOrFail.ts'
-import { cancelWorkflow, fetchHistory, createReportRun } from '../../src/temporal/runs.ts'
+import { cancelWorkflow, fetchHistory, reportRun } from '../../src/temporal/runs.ts'
 import { streamOf } from '../support/byteStreams.ts'
 import { stackStartMsMax } from '../support/embeddedStack.ts'
 import { balanceOf, insertTask } from '../support/insertTask.ts'
@@ -112,7 +112,7 @@ async function reconcile({ taskId }: Started): Promise<void> {
   await runStep(
     createCheckStep({
       store,
-      reportRun: createReportRun(temporal.temporal),
+      reportRun: (taskId) => reportRun(temporal.temporal, taskId),
       startTask: temporal.startTask,
       cancelTask: attempts.cancelTask,
       failTask: attempts.failTask,

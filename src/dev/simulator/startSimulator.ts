@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
-import { httpUrl } from '../../config/httpUrl.ts'
+import { httpUrl } from '../../config.ts'
 import { listen } from '../../http/connection/createServer.ts'
 import type { CallLog, SimulatorCall } from './callLog.ts'
 import { callsReply, createCallLog } from './callLog.ts'

@@ -112,7 +112,8 @@ async function readBody(
   const hash = createHash('sha256')
   const chunks: Buffer[] = []
   let size = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
+  const received: AsyncIterable<Buffer> = request
+  for await (const chunk of received) {
     size += chunk.length
     if (size > bodyBytesMax) continue
     hash.update(chunk)

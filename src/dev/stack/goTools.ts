@@ -4,7 +4,7 @@ import { mkdir, rename, rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { waitForLock } from '../../../tools/fileLock.mjs'
-import type { Environment } from '../../config/configError.ts'
+import type { Environment } from '../../config.ts'
 import { runCommand } from './runCommand.ts'
 import type { Say } from './startError.ts'
 

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Environment } from '../../config/configError.ts'
+import type { Environment } from '../../config.ts'
 import { defined } from '../../domain/defined.ts'
 
 /** A system user and its group, by number. */

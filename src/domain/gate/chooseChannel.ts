@@ -1,5 +1,5 @@
-import { syncCooldownWaitMsMax } from '../limits.ts'
 import { admit, isPast } from './cooldown.ts'
+import { syncCooldownWaitMsMax } from '../limits.ts'
 import type { ChannelState, NextStep, TaskFacts } from './taskFacts.ts'
 import { noChannelFailure, waitTooLongFailure } from './taskFailures.ts'
 

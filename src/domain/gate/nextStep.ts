@@ -1,5 +1,5 @@
-import { refusalsMax } from '../limits.ts'
 import { chooseChannel } from './chooseChannel.ts'
+import { refusalsMax } from '../limits.ts'
 import type { ChannelState, NextStep, PastAttempt, TaskFacts } from './taskFacts.ts'
 import { countOf, isUpstreamRefusal, lastUnknown } from './taskFacts.ts'
 import {

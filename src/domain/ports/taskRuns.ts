@@ -34,7 +34,7 @@ type RunState = 'running' | 'completed' | 'failed' | 'cancelled' | 'terminated' 
 export type RunReport = RunState | 'unreachable'
 
 /** A run that was terminated, by the Temporal UI or CLI. */
-export type KilledRun = { readonly taskId: string; readonly runId: string }
+export type TerminatedRun = { readonly taskId: string; readonly runId: string }
 
 /** The events of a workflow's history, in Temporal's JSON. */
 export type HistoryEvents = readonly Readonly<Record<string, unknown>>[]

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { createServer as createHttpServer } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { ApiDeps, ApiState } from '../context.ts'
 import { answerBrokenRequest } from './answerBrokenRequest.ts'
+import type { ApiDeps, ApiState } from '../context.ts'
 import { discardRest } from './unreadBody.ts'
 
 /** All headers of one request together: about three times what clients with many headers send. */

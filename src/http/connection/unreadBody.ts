@@ -1,5 +1,5 @@
-import type { IncomingMessage } from 'node:http'
 import type { Middleware } from 'koa'
+import type { IncomingMessage } from 'node:http'
 import type { ApiState } from '../context.ts'
 
 /**

@@ -2,9 +2,8 @@ import { assertNever } from '../../domain/assertNever.ts'
 import type { RequestFailure } from '../../domain/failure.ts'
 import { invalidRequest } from '../../domain/failure.ts'
 import { invalidImage, invalidValue, paramPath } from '../../schema/requestFailures.ts'
-import type { BodyFailure } from '../../streams/bodyError.ts'
-import { BodyError } from '../../streams/bodyError.ts'
-import type { JsonIntakeFailure, JsonPath } from '../../streams/json/readJsonDocument.ts'
+import type { BodyFailure, JsonIntakeFailure, JsonPath } from '../../streams/intakeFailure.ts'
+import { BodyError } from '../../streams/intakeFailure.ts'
 
 /** The failure to answer for a `BodyError`. Any other error is thrown on, and so is a client that left. */
 export function failureOfBodyError(error: unknown): RequestFailure {

@@ -2,12 +2,11 @@ import type { IncomingMessage } from 'node:http'
 import { invalidRequest } from '../../domain/failure.ts'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
-import { BodyError } from '../../streams/bodyError.ts'
 import { coalesceChunks, decodeContent, parseContentEncoding } from '../../streams/decodeContent.ts'
-import type { ApiContext } from '../context.ts'
-import type { HttpFailure } from '../errors.ts'
+import { BodyError } from '../../streams/intakeFailure.ts'
 import { overloaded } from './bodyFailures.ts'
 import type { BodyLease } from './byteBudget.ts'
+import type { ApiContext, HttpFailure } from '../context.ts'
 
 /**
  * A body holds room in the byte budget while it arrives. A client that sends nothing for a minute, or less

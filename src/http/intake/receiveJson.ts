@@ -10,14 +10,13 @@ import {
 } from '../../domain/limits.ts'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
-import type { JsonPath } from '../../streams/json/readJsonDocument.ts'
+import type { JsonPath } from '../../streams/intakeFailure.ts'
 import { readJsonDocument } from '../../streams/json/readJsonDocument.ts'
-import type { ApiContext } from '../context.ts'
-import type { HttpFailure } from '../errors.ts'
+import { failureOfBodyError, failureOfJson } from './bodyFailures.ts'
+import type { ApiContext, HttpFailure } from '../context.ts'
+import { checkJsonType } from './mediaType.ts'
 import type { OpenBody, OpenBodyOptions } from './openBody.ts'
 import { openBody } from './openBody.ts'
-import { failureOfBodyError, failureOfJson } from './bodyFailures.ts'
-import { checkJsonType } from './mediaType.ts'
 import type { Staging } from './staging.ts'
 
 type ReceivedJson = { readonly document: Json; readonly images: readonly ReceivedImage[] }

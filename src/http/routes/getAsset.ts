@@ -4,8 +4,7 @@ import type { TaskAsset, TaskView } from '../../domain/task.ts'
 import { publicStatus } from '../../domain/taskRecord.ts'
 import { sendStream } from '../answers/sendBody.ts'
 import { isAssetUrl } from '../assetUrl.ts'
-import type { ApiContext, ApiParts, Handler } from '../context.ts'
-import type { HttpFailure } from '../errors.ts'
+import type { ApiContext, ApiParts, Handler, HttpFailure } from '../context.ts'
 
 /**
  * `GET /v1/assets/{task_id}/{name}?…`: the image behind a signed URL, without an API key. A valid signature

@@ -13,14 +13,14 @@ import type { Family } from '../../domain/models.ts'
 import type { BeginInput, BeginResult, OpenedAttempt } from '../../domain/ports/attemptStore.ts'
 import { isEnded } from '../../domain/task.ts'
 import { outcomeClasses, outcomeReasons } from '../../domain/upstreamCall.ts'
+import { beginFirstCall, overdueAfterMs } from './beginFirstCall.ts'
 import { lockChannelStates, saveCooldown } from '../channels/channelStates.ts'
 import { joinPlaceQueue } from '../channels/placeQueue.ts'
+import { closeAttemptRow } from './closeAttempt.ts'
 import { withTransaction } from '../connection/transaction.ts'
+import { checkPresence } from './presence.ts'
 import type { LockedAttempt, TaskWithAttempts } from '../tasks/lockTask.ts'
 import { lockTaskWithAttempts } from '../tasks/lockTask.ts'
-import { beginFirstCall, overdueAfterMs } from './beginFirstCall.ts'
-import { closeAttemptRow } from './closeAttempt.ts'
-import { checkPresence } from './presence.ts'
 
 export type BeginAttemptDeps = {
   readonly pool: Pool

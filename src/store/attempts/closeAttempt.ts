@@ -4,6 +4,7 @@ import { defined } from '../../domain/defined.ts'
 import type { Family } from '../../domain/models.ts'
 import type { AttemptClose } from '../../domain/ports/attemptStore.ts'
 import type { OutcomeClass, OutcomeEvidence } from '../../domain/upstreamCall.ts'
+import type { ClosedAttempt } from '../channels/updateChannelAfterCall.ts'
 import { updateChannelAfterCall } from '../channels/updateChannelAfterCall.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import type { LockedTask } from '../tasks/lockTask.ts'
@@ -77,16 +78,6 @@ export async function recordOutcome(
     ...defined({ retryAfterMs }),
   })
   return true
-}
-
-/** An attempt that was just closed. */
-export type ClosedAttempt = {
-  readonly channel: string
-  readonly openedAtMs: number
-  /** The attempt's model has a cooldown on the channel. */
-  readonly hasCooldown: boolean
-  /** The channel's last outcomes were operator's faults. */
-  readonly hasFaults: boolean
 }
 
 /**

@@ -3,12 +3,12 @@ import type { Channel } from '../../domain/channel.ts'
 import type { Family } from '../../domain/models.ts'
 import type { SettleInput } from '../../domain/ports/attemptStore.ts'
 import { isEnded } from '../../domain/task.ts'
+import { closeExpiredLeasesSql, recordOutcome } from './closeAttempt.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import type { Lifetimes } from '../tasks/endTask.ts'
 import { endHoldSql } from '../tasks/endTask.ts'
 import type { LockedTask } from '../tasks/lockTask.ts'
 import { lockTask } from '../tasks/lockTask.ts'
-import { closeExpiredLeasesSql, recordOutcome } from './closeAttempt.ts'
 
 type SettleTaskDeps = Lifetimes & {
   readonly pool: Pool

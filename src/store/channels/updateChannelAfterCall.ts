@@ -4,8 +4,17 @@ import { defined } from '../../domain/defined.ts'
 import { afterGrant, afterRefusal } from '../../domain/gate/cooldown.ts'
 import type { ModelId } from '../../domain/models.ts'
 import type { OutcomeClass, OutcomeEvidence } from '../../domain/upstreamCall.ts'
-import type { ClosedAttempt } from '../attempts/closeAttempt.ts'
 import { lockChannelStates, saveCooldown } from './channelStates.ts'
+
+/** An attempt that was just closed. */
+export type ClosedAttempt = {
+  readonly channel: string
+  readonly openedAtMs: number
+  /** The attempt's model has a cooldown on the channel. */
+  readonly hasCooldown: boolean
+  /** The channel's last outcomes were operator's faults. */
+  readonly hasFaults: boolean
+}
 
 type EndedCall = {
   readonly taskId: string

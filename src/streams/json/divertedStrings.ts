@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream'
 import type { Base64Decoder } from '../base64.ts'
 import { createBase64Decoder } from '../base64.ts'
-import { IntakeAbandonedError } from '../bodyError.ts'
 import { createTextGatherer } from './documentBuilder.ts'
-import type { JsonIntakeFailure, JsonPath } from './readJsonDocument.ts'
+import type { JsonIntakeFailure, JsonPath } from '../intakeFailure.ts'
+import { IntakeAbandonedError } from '../intakeFailure.ts'
 
 export type DivertedStringOptions<Taken> = {
   /** Decoded bytes of one diverted string. */

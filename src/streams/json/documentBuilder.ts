@@ -1,7 +1,7 @@
 import type { Token } from 'stream-json/core/parser.js'
 import { assertNever } from '../../domain/assertNever.ts'
 import type { Json } from '../../domain/json.ts'
-import type { JsonIntakeFailure, JsonPath } from './readJsonDocument.ts'
+import type { JsonIntakeFailure, JsonPath } from '../intakeFailure.ts'
 
 export type DocumentOptions = {
   /** Called once at the start of each string value. Returns true to divert the string. */

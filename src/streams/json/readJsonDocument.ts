@@ -9,6 +9,7 @@ import type { Diverted, DivertedStringOptions, DivertedStrings } from './diverte
 import { createDivertedStrings } from './divertedStrings.ts'
 import type { DocumentBuilder, DocumentEvent, DocumentOptions } from './documentBuilder.ts'
 import { createDocumentBuilder } from './documentBuilder.ts'
+import type { JsonIntakeFailure } from '../intakeFailure.ts'
 
 export type ReadJsonOptions<Taken> = DocumentOptions & DivertedStringOptions<Taken>
 
@@ -51,31 +52,6 @@ export async function readJsonDocument<Taken>(
     ? fail({ tag: 'syntax' })
     : succeed({ document, diverted: strings.taken() })
 }
-
-/** Keys and indices from the top of a JSON document to one value. */
-export type JsonPath = readonly (string | number)[]
-
-/** Why a JSON document was refused. A path names the value. No failure contains the value itself. */
-export type JsonIntakeFailure =
-  | { readonly tag: 'empty' }
-  | { readonly tag: 'syntax' }
-  | { readonly tag: 'invalid_utf8' }
-  | { readonly tag: 'duplicate_key'; readonly path: JsonPath }
-  | { readonly tag: 'too_deep' }
-  | { readonly tag: 'too_many_tokens' }
-  | { readonly tag: 'number_out_of_range'; readonly path: JsonPath }
-  /** NUL or a lone surrogate, which PostgreSQL cannot store as text. */
-  | { readonly tag: 'unstorable_text'; readonly path: JsonPath }
-  | { readonly tag: 'text_too_long'; readonly limitBytes: number }
-  | { readonly tag: 'invalid_base64'; readonly path: JsonPath }
-  | { readonly tag: 'diverted_too_large'; readonly path: JsonPath; readonly limitBytes: number }
-  /** `path` names the string that exceeded the limit on all diverted strings together. */
-  | {
-      readonly tag: 'diverted_total_too_large'
-      readonly path: JsonPath
-      readonly limitBytes: number
-    }
-  | { readonly tag: 'too_many_diverted'; readonly path: JsonPath; readonly limit: number }
 
 type Feed = (text: string) => Promise<JsonIntakeFailure | undefined>
 

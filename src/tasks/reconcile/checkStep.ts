@@ -2,7 +2,7 @@ import { assertNever } from '../../domain/assertNever.ts'
 import type { TaskFailure } from '../../domain/failure.ts'
 import type { AttemptStore } from '../../domain/ports/attemptStore.ts'
 import type { Backoff, OverdueTask, ReconcileStore } from '../../domain/ports/reconcileStore.ts'
-import type { KilledRun, RunReport, StartTask } from '../../domain/ports/taskRuns.ts'
+import type { TerminatedRun, RunReport, StartTask } from '../../domain/ports/taskRuns.ts'
 import type { PostponeOnErrorDeps } from './inParallel.ts'
 import { inParallel, postponeOnError } from './inParallel.ts'
 import type { ReconcileStep, ReportFinding } from './reconciler.ts'
@@ -113,16 +113,16 @@ const reportedRunsMax = 5_000
  * Makes the tasks of terminated runs due for the check at once, so that their holds are released within
  * seconds. Only an acceleration: without it the check finds them at their next look.
  */
-export function createKilledStep(deps: {
+export function createTerminatedRunsStep(deps: {
   readonly store: Pick<ReconcileStore, 'makeChecksDue'>
-  readonly killedRuns: () => Promise<readonly KilledRun[]>
+  readonly terminatedRuns: () => Promise<readonly TerminatedRun[]>
 }): ReconcileStep {
   const reportedRuns = new Set<string>()
   return {
     name: 'killed',
     everyMs: 3_000,
     run: async (_signal, report) => {
-      const runs = (await deps.killedRuns()).filter(({ runId }) => !reportedRuns.has(runId))
+      const runs = (await deps.terminatedRuns()).filter(({ runId }) => !reportedRuns.has(runId))
       const taskIds = runs.map(({ taskId }) => taskId)
       if (taskIds.length > 0) {
         await deps.store.makeChecksDue(taskIds)

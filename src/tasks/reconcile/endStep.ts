@@ -2,11 +2,11 @@ import type { TaskFailure } from '../../domain/failure.ts'
 import { unreadableStoreMsMax } from '../../domain/limits.ts'
 import type { AttemptStore } from '../../domain/ports/attemptStore.ts'
 import type { PastEndTask, ReconcileStore } from '../../domain/ports/reconcileStore.ts'
-import type { ProduceResult } from '../produceImage.ts'
-import { AnswerUnknownError } from '../storedAnswer.ts'
 import type { PostponeOnErrorDeps } from './inParallel.ts'
 import { inParallel, postponeOnError } from './inParallel.ts'
+import type { ProduceResult } from '../produceImage.ts'
 import type { ReconcileStep } from './reconciler.ts'
+import { AnswerUnknownError } from '../storedAnswer.ts'
 
 type EndDeps = PostponeOnErrorDeps & {
   readonly store: Pick<ReconcileStore, 'pastEndTasks' | 'postponeChecks'>

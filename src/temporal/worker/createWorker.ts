@@ -1,55 +1,59 @@
+import type { ActivityInterceptorsFactory, InjectedSinks } from '@temporalio/worker'
 import { NativeConnection, Worker } from '@temporalio/worker'
-import { setTimeout as sleep } from 'node:timers/promises'
+import type { RunSinks } from '../../../workflows/contract.ts'
 import { produceTaskQueue, workflowTaskQueue } from '../../../workflows/contract.ts'
+import { taskIdOf } from '../../domain/ids.ts'
 import type { Family } from '../../domain/models.ts'
 import { families } from '../../domain/models.ts'
 import type { TaskTracer } from '../../domain/ports/taskTracer.ts'
 import type { TemporalSettings } from '../connect.ts'
 import { connectionOptions } from '../connect.ts'
-import { tracedWorker } from './tracedWorker.ts'
 import type { WorkflowBundle } from './workflowBundle.ts'
 
 type ActivityName = 'produceImage' | 'recordFailure' | 'cancelTask'
 
 type WorkerOptions = {
   readonly settings: TemporalSettings
-  /** `createActivities(deps)`. */
+  /** What `createActivities(deps)` returns. */
   readonly activities: Readonly<Record<ActivityName, (input: never) => Promise<unknown>>>
   readonly bundle: WorkflowBundle
   /**
-   * Upstream calls at once per family: the sum of its channels' concurrency. Not more, for what waits in
-   * Temporal's queue is ordered fairly, and what waits in a slot is not (design 1.14).
+   * Upstream calls at once per family: the sum of `concurrencyMax` of its channels. With more slots than
+   * that, tasks would wait for a place on a channel inside their slots, where accounts do not take turns.
    */
   readonly slots: Readonly<Record<Family, number>>
-  /** Longest upstream call and its storing: a call that is under way when the worker stops is paid for. */
+  /** Covers the longest upstream call and storing its answer: an aborted call may be charged anyway. */
   readonly shutdownGraceMs: number
-  /** Wants a bundle that is `traced`. */
+  /** Needs a `bundle` made with `traced: true`. */
   readonly tracer?: TaskTracer
 }
 
 export type RunningWorker = {
-  /** Settles when all queues have stopped: resolves after `stop`, rejects when one has failed. */
+  /** Settles when all queues are stopped: resolves after `stop`, rejects when a queue fails. */
   readonly done: Promise<void>
-  /** Whether every queue is being polled. */
+  /** Whether every queue is polled. */
   readonly isRunning: () => boolean
-  /** Polls no more; calls under way finish within the grace time. Resolves when all is quiet. */
+  /** Stops polling, lets calls under way finish within the grace time, then resolves. */
   readonly stop: () => Promise<void>
 }
 
-/** A cached workflow saves a replay and costs memory of the workflow thread. */
+/** A cached workflow needs no replay at its next task, but takes memory of the workflow thread. */
 const cachedWorkflowsMax = 1_000
 const workflowSlots = 40
 const recordSlots = 20
-/** Whoever finds a poller waiting is handed over at once; whoever does not is written down and read again. */
+/** A task is matched at once when a poller waits for it. Otherwise the server stores it and reads it back. */
 const pollers = 24
-/** Beats are rare and decide about a paid call: none is held back by more than this. */
+/** The SDK delays heartbeats by at most this long. A late heartbeat can time out a call that is paid for. */
 const heartbeatThrottle = '1 s'
-/** After the grace time: a call that has not ended by then is given up with its slot. */
+/** How long after the grace time the SDK drops activities that still run. */
 const forceMs = 15_000
-/** A worker that is gone is found out sooner than by the default of ten seconds. */
+/** How long a workflow task waits for the worker that caches its workflow. The SDK's default is 10 s. */
 const stickyTimeout = '5 s'
 
-/** Connects and starts polling: the workflow queue, and one queue per family for upstream calls. */
+/**
+ * Connects to Temporal and polls the workflow queue and one queue per family for upstream calls. Rejects
+ * when Temporal cannot be reached.
+ */
 export async function createWorker(options: WorkerOptions): Promise<RunningWorker> {
   const connection = await NativeConnection.connect(connectionOptions(options.settings))
   try {
@@ -57,7 +61,7 @@ export async function createWorker(options: WorkerOptions): Promise<RunningWorke
       createWorkflowWorker(connection, options),
       ...families.map((family) => createProduceWorker(connection, options, family)),
     ])
-    return run(connection, workers)
+    return runAll(connection, workers)
   } catch (error) {
     await connection.close()
     throw error
@@ -70,7 +74,7 @@ async function createWorkflowWorker(
 ): Promise<Worker> {
   const { recordFailure, cancelTask } = options.activities
   return Worker.create({
-    ...shared(connection, options),
+    ...sharedOptions(connection, options),
     taskQueue: workflowTaskQueue,
     workflowBundle: options.bundle,
     activities: { recordFailure, cancelTask },
@@ -89,10 +93,10 @@ async function createProduceWorker(
   family: Family,
 ): Promise<Worker> {
   const { produceImage } = options.activities
-  // A family without a channel has a slot too: its tasks are to end with a reason.
+  // A family without channels has a slot too, so that its tasks end with a reason and do not wait forever.
   const slots = Math.max(1, options.slots[family])
   return Worker.create({
-    ...shared(connection, options),
+    ...sharedOptions(connection, options),
     taskQueue: produceTaskQueue(family),
     activities: { produceImage },
     maxConcurrentActivityTaskExecutions: slots,
@@ -100,7 +104,7 @@ async function createProduceWorker(
   })
 }
 
-function shared(connection: NativeConnection, options: WorkerOptions) {
+function sharedOptions(connection: NativeConnection, options: WorkerOptions) {
   return {
     connection,
     namespace: options.settings.namespace,
@@ -108,16 +112,16 @@ function shared(connection: NativeConnection, options: WorkerOptions) {
     shutdownForceTime: options.shutdownGraceMs + forceMs,
     maxHeartbeatThrottleInterval: heartbeatThrottle,
     defaultHeartbeatThrottleInterval: heartbeatThrottle,
-    ...(options.tracer === undefined ? {} : tracedWorker(options.tracer)),
+    ...(options.tracer === undefined ? {} : tracingOptions(options.tracer)),
   } as const
 }
 
-function run(connection: NativeConnection, workers: readonly Worker[]): RunningWorker {
+function runAll(connection: NativeConnection, workers: readonly Worker[]): RunningWorker {
   const shutdown = () => {
     for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()
   }
   const running = workers.map((worker) => worker.run())
-  // One queue without its poller is half a worker: it stops whole and the process starts anew.
+  // When one queue fails, all of them stop. `done` then rejects and the process exits to be restarted.
   for (const one of running) one.catch(shutdown)
   const done = untilStopped(connection, running)
   return {
@@ -140,52 +144,38 @@ async function untilStopped(
   if (failed !== undefined) throw failed.reason
 }
 
-const pauseMs = 2_000
-
-/**
- * A worker that waits for a Temporal which is away when the process starts: until it is connected it is
- * not running, and the rest of the process (the reconciler) does its work. Once connected, an outage is
- * waited out by the SDK itself.
- */
-export function createPatientWorker(
-  create: () => Promise<RunningWorker>,
-  onUnreachable: (error: unknown) => void,
-): RunningWorker {
-  const stopping = new AbortController()
-  const stopAsked = Promise.withResolvers<undefined>()
-  let worker: RunningWorker | undefined
-
-  async function work(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      const connecting = create()
-      try {
-        worker = await Promise.race([connecting, stopAsked.promise])
-      } catch (error) {
-        onUnreachable(error)
-        await sleep(pauseMs, undefined, { signal: stopping.signal }).catch(() => {})
-        continue
-      }
-      // `stop` came while it connected: nobody else will stop it. A frozen Temporal may take half a minute.
-      if (worker === undefined) return void stopLate(connecting)
-      if (stopping.signal.aborted) await worker.stop()
-      return worker.done
-    }
-  }
-
-  const done = work()
-  return {
-    done,
-    isRunning: () => worker?.isRunning() ?? false,
-    stop: async () => {
-      stopping.abort()
-      stopAsked.resolve(undefined)
-      await worker?.stop()
-      await done
-    },
-  }
+/** Worker options that report to the tracer each activity and each run that ends on this worker. */
+function tracingOptions(tracer: Pick<TaskTracer, 'activity' | 'runEnded'>) {
+  return { interceptors: { activity: [tracedActivity(tracer)] }, sinks: runSinks(tracer) }
 }
 
-/** Of a connection that nobody waits for any more: that it fails, now or while it stops, is nobody's loss. */
-async function stopLate(connecting: Promise<RunningWorker>): Promise<void> {
-  await connecting.then((late) => late.stop()).catch(() => {})
+function tracedActivity(tracer: Pick<TaskTracer, 'activity'>): ActivityInterceptorsFactory {
+  return ({ info }) => ({
+    inbound: {
+      execute: (input, next) => {
+        const { workflowExecution: run, activityType: activity, attempt } = info
+        if (run === undefined) return next(input)
+        const { runId } = run
+        const taskId = taskIdOf(run.workflowId)
+        return tracer.activity({ taskId, runId, activity, attempt }, () => next(input))
+      },
+    },
+  })
+}
+
+function runSinks(tracer: Pick<TaskTracer, 'runEnded'>): InjectedSinks<RunSinks> {
+  return {
+    run: {
+      ended: {
+        fn: ({ workflowId, runId, runStartTime }, outcome, endedAtMs) =>
+          tracer.runEnded({
+            taskId: taskIdOf(workflowId),
+            runId,
+            startedAtMs: runStartTime.getTime(),
+            endedAtMs,
+            outcome,
+          }),
+      },
+    },
+  }
 }

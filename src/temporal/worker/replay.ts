@@ -3,17 +3,17 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { HistoryEvents, Replayed } from '../../domain/ports/taskRuns.ts'
 import type { WorkflowBundle } from './workflowBundle.ts'
 
-/** A start and its first workflow task: less than that is never recorded, and never replayed to an end. */
+/** The start event and the first workflow task. The SDK cannot replay a shorter history to an end. */
 const eventsMin = 2
 const replayMsMax = 30_000
 
 /**
- * Replays one history against the workflow code of `bundle`, without a server and without effects. Where
- * it differs is found by replaying shorter and shorter beginnings of it: what the SDK says does not
- * always name the event. Throws when there is nothing to replay, or the code does not come to an end.
+ * Replays one history against the workflow code of `bundle`, without a server and without side effects. The
+ * SDK's error does not always name the event that differs, so a binary search over prefixes of the history
+ * finds it. Throws when the history is too short to replay or a replay does not end within 30 s.
  */
 export async function replayTask(bundle: WorkflowBundle, events: HistoryEvents): Promise<Replayed> {
-  if (events.length < eventsMin) throw new Error('The history holds no workflow task.')
+  if (events.length < eventsMin) throw new Error('The history contains no workflow task.')
   const whole = await differenceIn(bundle, events)
   if (whole === undefined) return { kind: 'same', events: events.length }
   let same = eventsMin - 1
@@ -34,7 +34,7 @@ async function differenceIn(
 ): Promise<string | undefined> {
   const done = new AbortController()
   const late = sleep(replayMsMax, undefined, { signal: done.signal }).then(() => {
-    throw new Error(`The workflow code did not come to an end within ${replayMsMax} ms.`)
+    throw new Error(`The replay did not end within ${replayMsMax} ms.`)
   })
   try {
     const history = { workflowId: 'replayed', history: { events } }
@@ -47,7 +47,7 @@ async function differenceIn(
   }
 }
 
-/** The SDK wraps the one sentence of interest in several layers of its own. */
+/** The SDK wraps the sentence that names the difference in several layers of other text. */
 function sentenceOf(error: string): string {
   const [, sentence] = /Nondeterminism error: (.*?)(?:", source:|$)/s.exec(error) ?? []
   return sentence ?? error
@@ -56,13 +56,13 @@ function sentenceOf(error: string): string {
 export type ReplayHistory = { readonly workflowId: string; readonly history: unknown }
 type ReplayResult = {
   readonly workflowId: string
-  /** Why this checkout's workflow code would not have done what the history says. Absent: it would. */
+  /** Why the workflow code does not match the history. Absent when it matches. */
   readonly error?: string
 }
 
 /**
- * Runs recorded histories against the workflow code of this checkout, without a server and without
- * effects (design section 3, `task replay`). `history` is Temporal's JSON, as `task history` writes it.
+ * Replays recorded histories against the workflow code of `bundle`, without a server and without side
+ * effects. `history` is Temporal's JSON, as `darkroom task history` writes it.
  */
 export async function replayHistories(
   bundle: WorkflowBundle,

@@ -2,6 +2,7 @@ import type { LogLevel, LogMetadata, Logger, TelemetryOptions } from '@temporali
 import { Runtime } from '@temporalio/worker'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
+import { assertNever } from '../../domain/assertNever.ts'
 import { defined } from '../../domain/defined.ts'
 
 export type WorkerLog = (
@@ -11,9 +12,9 @@ export type WorkerLog = (
 ) => void
 
 /**
- * Configures the SDK's native part, once per process and before the first worker. It takes no signals:
- * the process decides when to stop, and calls in flight finish first. `metrics` exports the SDK's own
- * numbers (slots, polls, latencies).
+ * Configures the SDK's native part. Call it once per process, before the first worker. The SDK handles no
+ * signals: the process decides when to stop, so that calls under way finish first. `metrics` exports
+ * the SDK's own metrics (slots, polls, latencies).
  */
 export function installRuntime(options: {
   readonly log: WorkerLog
@@ -30,16 +31,16 @@ export function installRuntime(options: {
   })
 }
 
-/** Queues without workflows, and tasks that fail as Failed workflows, are as they should be. */
-const byDesign = /^(?:No (?:workflows|Nexus services) registered|Workflow failed)/
+/** SDK warnings about what is normal here: queues without workflows, and failed tasks as Failed workflows. */
+const expectedEvents = /^(?:No (?:workflows|Nexus services) registered|Workflow failed)/
 
 /**
- * The SDK's events by name, and the run that they are of. The rest of its metadata holds errors and
- * payloads, so it is left out of our log.
+ * A logger for the SDK that writes to `log` the name of each event and the id of its run. The rest of the
+ * SDK's metadata can contain errors and payloads, so it is dropped.
  */
 export function loggerOf(log: WorkerLog): Logger {
   const at = (level: 'debug' | 'info' | 'warn' | 'error') => (event: string, meta?: LogMetadata) =>
-    log(byDesign.test(event) ? 'debug' : level, event, runOf(meta))
+    log(expectedEvents.test(event) ? 'debug' : level, event, runOf(meta))
   return {
     log: (level: LogLevel, event: string, meta?: LogMetadata) => at(ourLevel(level))(event, meta),
     trace: at('debug'),
@@ -50,7 +51,7 @@ export function loggerOf(log: WorkerLog): Logger {
   }
 }
 
-/** The SDK's two halves spell it differently. */
+/** The SDK's TypeScript part writes `runId`, its native part `run_id`. */
 function runOf(meta: LogMetadata = {}): { readonly runId?: string } {
   const runId: unknown = meta['runId'] ?? meta['run_id']
   return typeof runId === 'string' ? { runId } : {}
@@ -68,19 +69,19 @@ function ourLevel(level: LogLevel): 'debug' | 'info' | 'warn' | 'error' {
     case 'ERROR':
       return 'error'
     default:
-      return level satisfies never
+      return assertNever(level)
   }
 }
 
 const host = '127.0.0.1'
 const answerMsMax = 1_000
-/** Between finding a free port and taking it, somebody else may. */
+/** Another process can take the free port between finding it and listening on it. */
 const portsTriedMax = 5
 
 /**
- * Installs the runtime with the metrics of its native part (slots, polls, latencies). It can only serve
- * them itself, so it does on a free port of 127.0.0.1; what is answered fetches their text, and an empty
- * one while it cannot be had.
+ * Installs the runtime with the metrics of its native part, which can only serve them over HTTP itself. It
+ * listens on a free port of 127.0.0.1. Returns a function that fetches the metrics in Prometheus' text
+ * format, or an empty text when that fails.
  */
 export async function installMeasuredRuntime(log: WorkerLog): Promise<() => Promise<string>> {
   for (let tried = 1; ; tried += 1) {
@@ -94,7 +95,7 @@ export async function installMeasuredRuntime(log: WorkerLog): Promise<() => Prom
   }
 }
 
-/** As Prometheus' own rules ask for: counters end in `_total`, units in the name, seconds. */
+/** Prometheus' naming conventions: counters end in `_total`, names end in the unit, times are in seconds. */
 const names = { countersTotalSuffix: true, unitSuffix: true, useSecondsForDurations: true } as const
 
 async function fetchText(url: string): Promise<string> {

@@ -1,10 +1,10 @@
+import type { Logger } from '@temporalio/worker'
+import { bundleWorkflowCode } from '@temporalio/worker'
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, readdir, rename, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Logger } from '@temporalio/worker'
-import { bundleWorkflowCode } from '@temporalio/worker'
 import { defined } from '../../domain/defined.ts'
 
 export type WorkflowBundle = { readonly code: string }
@@ -12,31 +12,33 @@ export type WorkflowBundle = { readonly code: string }
 type BundleOptions = {
   readonly cacheDir?: string
   readonly logger?: Logger
-  /** Runs tell their worker how they ended: `workflows/traceRun.ts`. */
+  /** Adds `workflows/traceRun.ts`, which reports to the worker how each run ends. */
   readonly traced?: boolean
 }
 
 const workflowsPath = fileURLToPath(new URL('../../../workflows/imageTask.ts', import.meta.url))
 const tracerPath = fileURLToPath(new URL('../../../workflows/traceRun.ts', import.meta.url))
 
-/** Everything a workflow may import (design section 2), so that a change of any of it bundles anew. */
+/** All folders that a workflow may import from: a change in any file of theirs needs a new bundle. */
 const sourceFolders = ['../../../workflows/', '../../domain/'].map(
   (folder) => new URL(folder, import.meta.url),
 )
 
 /**
- * The workflow code of this checkout as one script for the worker's sandbox. Bundling takes seconds, so
- * the script is kept in `cacheDir` under the digest of its sources and of the SDK's version.
+ * Bundles the workflow code of this checkout into one script for the worker's sandbox. Bundling takes
+ * seconds, so the script is cached in `cacheDir` under a digest of its sources and the SDK's version.
+ * Without `cacheDir` every call bundles.
  */
 export async function workflowBundle(options: BundleOptions): Promise<WorkflowBundle> {
   const { cacheDir, traced } = options
   if (cacheDir === undefined) return bundle(options)
   const variant = traced === true ? 'traced-' : ''
   const path = join(cacheDir, `workflows-${variant}${await sourcesDigest()}.js`)
-  const kept = await readFile(path, 'utf8').catch(() => undefined)
-  if (kept !== undefined) return { code: kept }
+  const cached = await readFile(path, 'utf8').catch(() => undefined)
+  if (cached !== undefined) return { code: cached }
   const made = await bundle(options)
   await mkdir(cacheDir, { recursive: true })
+  // Written under another name first, so that a second process never reads half of the script.
   const temporary = `${path}.${process.pid}`
   await writeFile(temporary, made.code)
   await rename(temporary, path)

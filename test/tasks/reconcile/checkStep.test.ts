@@ -1,9 +1,12 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { RunReport, StartResult } from '../../../src/domain/ports/taskRuns.ts'
 import type { CheckDeps } from '../../../src/tasks/reconcile/checkStep.ts'
-import { createCheckStep, createKilledStep } from '../../../src/tasks/reconcile/checkStep.ts'
+import {
+  createCheckStep,
+  createTerminatedRunsStep,
+} from '../../../src/tasks/reconcile/checkStep.ts'
 import { createSettleStored } from '../../../src/tasks/settleOrFail.ts'
-import { createKilledRuns, createReportRun } from '../../../src/temporal/runs.ts'
+import { listTerminatedRuns, reportRun } from '../../../src/temporal/runs.ts'
 import { stackStartMsMax } from '../../support/embeddedStack.ts'
 import { balanceOf, insertTask } from '../../support/insertTask.ts'
 import { openTestWorld } from '../../support/openTestWorld.ts'
@@ -49,7 +52,10 @@ function check(
   return runStep(
     createCheckStep({
       store,
-      reportRun: report === undefined ? createReportRun(temporal.temporal) : async () => report,
+      reportRun:
+        report === undefined
+          ? (taskId: string) => reportRun(temporal.temporal, taskId)
+          : async () => report,
       startTask: start === undefined ? temporal.startTask : async () => start,
       cancelTask: attempts.cancelTask,
       failTask: attempts.failTask,
@@ -180,10 +186,10 @@ describe('a task whose run was terminated', () => {
     const { taskId } = await startedTask()
     await setTask(world.pool, taskId, { next_check_at: `now() + interval '1 minute'` })
     await terminate(taskId)
-    const killedRuns = createKilledRuns(temporal.temporal)
-    const step = createKilledStep({ store: world.store, killedRuns })
+    const terminatedRuns = () => listTerminatedRuns(temporal.temporal)
+    const step = createTerminatedRunsStep({ store: world.store, terminatedRuns })
     await until('the terminated run', async () =>
-      (await killedRuns()).some((run) => run.taskId === taskId) ? true : undefined,
+      (await terminatedRuns()).some((run) => run.taskId === taskId) ? true : undefined,
     )
     expect(await runStep(step)).toMatchObject([{ found: 'hastened' }])
     expect((await taskRow(world.pool, taskId))?.nextCheck).toBeLessThanOrEqual(0)

@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
 import type { BusboyFileStream } from '@fastify/busboy'
 import { Busboy } from '@fastify/busboy'
+import { createHash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import { defined } from '../../../domain/defined.ts'
 import type { SourceImage } from '../imageOrder.ts'
 import { sniffImage } from '../imageOrder.ts'
@@ -95,7 +95,8 @@ async function readFile(
   const kept: Buffer[] = []
   let head = Buffer.alloc(0)
   let sizeBytes = 0
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
+  const received: AsyncIterable<Buffer> = stream
+  for await (const chunk of received) {
     hash.update(chunk)
     sizeBytes += chunk.length
     if (head.length < 16) head = Buffer.concat([head, chunk]).subarray(0, 16)

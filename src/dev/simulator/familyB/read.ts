@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { succeed } from '../../../domain/result.ts'
+import type { Form } from './form.ts'
 import type { OrderRead, PixelSize, SourceImage } from '../imageOrder.ts'
 import { refuse } from '../imageOrder.ts'
-import type { Form } from './form.ts'
 
 const imagesMax = 16
 const imageTypes = ['image/png', 'image/jpeg', 'image/webp']

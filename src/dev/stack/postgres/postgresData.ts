@@ -4,10 +4,10 @@ import { chown, mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { processStart } from '../../../../tools/processIdentity.mjs'
 import { readSecretFile, writeSecretFile } from '../../secretFile.ts'
-import { StartError } from '../startError.ts'
-import { endProcess } from '../stopLingering.ts'
 import type { PostgresAccount } from './postgresAccount.ts'
 import { runAs } from './postgresAccount.ts'
+import { StartError } from '../startError.ts'
+import { endProcess } from '../stopLingering.ts'
 
 /** The folders of PostgreSQL's programs and of its data. */
 export type PostgresPlace = { readonly binDir: string; readonly pgData: string }

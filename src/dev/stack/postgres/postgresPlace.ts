@@ -3,12 +3,13 @@ import { existsSync, readFileSync } from 'node:fs'
 import { chmod, chown, cp, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import type { Say } from '../startError.ts'
-import { StartError } from '../startError.ts'
+import { z } from 'zod'
 import type { PostgresAccount } from './postgresAccount.ts'
 import { runAs } from './postgresAccount.ts'
 import type { PostgresPlace } from './postgresData.ts'
 import { hasPostgresData } from './postgresData.ts'
+import type { Say } from '../startError.ts'
+import { StartError } from '../startError.ts'
 
 /** PostgreSQL as the npm package of this platform contains it. */
 type PostgresBinaries = { readonly root: string; readonly version: string }
@@ -72,7 +73,8 @@ function findPostgresBinaries(): PostgresBinaries {
     const entry = createRequire(import.meta.url).resolve(name)
     const packageRoot = join(dirname(entry), '..')
     const manifest: unknown = JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8'))
-    return { root: join(packageRoot, 'native'), version: String(Object(manifest).version) }
+    const { version } = z.object({ version: z.string() }).parse(manifest)
+    return { root: join(packageRoot, 'native'), version }
   } catch {
     throw new StartError(
       `There is no PostgreSQL for this platform (${name}). Set DATABASE_URL to a PostgreSQL server of your own.`,

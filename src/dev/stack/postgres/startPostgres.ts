@@ -1,13 +1,10 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Environment } from '../../../config/configError.ts'
+import type { Environment } from '../../../config.ts'
 import { defined } from '../../../domain/defined.ts'
 import type { PartProcess } from '../partProcess.ts'
 import { logTail, partLogPath, startPart } from '../partProcess.ts'
 import type { PidRecord } from '../pidRecord.ts'
-import { basicEnvironment } from '../runCommand.ts'
-import type { Say } from '../startError.ts'
-import { StartError } from '../startError.ts'
 import { choosePostgresAccount, commandAs } from './postgresAccount.ts'
 import { withPostgres } from './postgresClient.ts'
 import {
@@ -17,6 +14,9 @@ import {
   postgresUser,
 } from './postgresData.ts'
 import { choosePostgresPlace, postgresDataPath } from './postgresPlace.ts'
+import { basicEnvironment } from '../runCommand.ts'
+import type { Say } from '../startError.ts'
+import { StartError } from '../startError.ts'
 
 export type PostgresOptions = {
   readonly dataDir: string

@@ -1,14 +1,27 @@
-import { readFile, readdir } from 'node:fs/promises'
+import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { loggerOf } from '../../src/temporal/worker/runtime.ts'
 import { replayHistories } from '../../src/temporal/worker/replay.ts'
+import { loggerOf } from '../../src/temporal/worker/runtime.ts'
 import { workflowBundle } from '../../src/temporal/worker/workflowBundle.ts'
 import { testBundle } from '../support/temporalWorld.ts'
 
 const folder = new URL('../histories/', import.meta.url)
 
-describe('workflow code that tells of its runs for traces', () => {
-  it('goes on with runs that were begun without', async () => {
+describe('the workflow bundle', () => {
+  it('is made once per state of the sources, then read from the cache', async () => {
+    const cacheDir = await mkdtemp(join(tmpdir(), 'darkroom-bundle-'))
+    const logger = loggerOf(() => {})
+    const made = await workflowBundle({ cacheDir, logger })
+    expect(made.code).toContain('imageTask')
+    const [name = ''] = await readdir(cacheDir)
+    await writeFile(join(cacheDir, name), 'the cached one')
+    expect(await workflowBundle({ cacheDir, logger })).toEqual({ code: 'the cached one' })
+    await rm(cacheDir, { recursive: true })
+  })
+
+  it('replays runs that began without tracing when it is traced', async () => {
     const [plain, traced] = await Promise.all([
       testBundle(),
       workflowBundle({ traced: true, logger: loggerOf(() => {}) }),

@@ -1,11 +1,6 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ProduceResult } from '../../src/tasks/produceImage.ts'
 import { createWorker } from '../../src/temporal/worker/createWorker.ts'
-import { loggerOf } from '../../src/temporal/worker/runtime.ts'
-import { workflowBundle } from '../../src/temporal/worker/workflowBundle.ts'
 import { stackStartMsMax } from '../support/embeddedStack.ts'
 import { openTestWorld } from '../support/openTestWorld.ts'
 import type { TemporalWorld } from '../support/temporalWorld.ts'
@@ -20,7 +15,7 @@ beforeAll(async () => {
 }, stackStartMsMax)
 
 describe('a worker', () => {
-  it('finishes a paid call before it stops, without telling it to hurry', async () => {
+  it('finishes an upstream call before it stops and does not abort it', async () => {
     const scripts = createScripts()
     const worker = await startTestWorker(world.settings, scripts.activities)
     const answer = Promise.withResolvers<ProduceResult>()
@@ -47,7 +42,7 @@ describe('a worker', () => {
     await next.stop()
   })
 
-  it('serves one family while the other hangs', async () => {
+  it('serves one family while the other family hangs', async () => {
     const scripts = createScripts()
     const worker = await startTestWorker(world.settings, scripts.activities)
     const release = Promise.withResolvers<ProduceResult>()
@@ -68,7 +63,7 @@ describe('a worker', () => {
     await worker.stop()
   })
 
-  it('gives every account its turn when one has a backlog', async () => {
+  it('lets accounts take turns when one account has a backlog', async () => {
     const order: string[] = []
     const scripts = createScripts()
     const noted = (accountId: string) =>
@@ -98,22 +93,9 @@ describe('a worker', () => {
     expect(order.lastIndexOf('acct_few')).toBeLessThan(30)
   })
 
-  it('does not start without a Temporal to connect to', async () => {
+  it('rejects when Temporal is unreachable', async () => {
     const { activities } = createScripts()
     const settings = { address: '127.0.0.1:9', namespace: 'default' }
     await expect(startTestWorker(settings, activities)).rejects.toThrow('onnect')
-  })
-})
-
-describe('the workflow bundle', () => {
-  it('is made once per state of the sources and then taken from the cache', async () => {
-    const cacheDir = await mkdtemp(join(tmpdir(), 'darkroom-bundle-'))
-    const logger = loggerOf(() => {})
-    const made = await workflowBundle({ cacheDir, logger })
-    expect(made.code).toContain('imageTask')
-    const [name = ''] = await readdir(cacheDir)
-    await writeFile(join(cacheDir, name), 'the cached one')
-    expect(await workflowBundle({ cacheDir, logger })).toEqual({ code: 'the cached one' })
-    await rm(cacheDir, { recursive: true })
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { RunningWorker } from '../../src/temporal/worker/createWorker.ts'
-import { createPatientWorker } from '../../src/temporal/worker/createWorker.ts'
+import { createRetryingWorker } from '../../src/temporal/worker/retryingWorker.ts'
 import { until } from '../support/until.ts'
 
 function fakeWorker() {
@@ -17,85 +17,85 @@ function fakeWorker() {
   return { worker, fail: end.reject }
 }
 
-describe('a patient worker', () => {
-  it('is not running until Temporal is there, then is', async () => {
+describe('a retrying worker', () => {
+  it('runs as soon as Temporal is reachable', async () => {
     const { worker } = fakeWorker()
-    const told: unknown[] = []
+    const reported: unknown[] = []
     let tries = 0
-    const patient = createPatientWorker(
+    const retrying = createRetryingWorker(
       async () => {
         tries += 1
         if (tries === 1) throw new Error('away')
         return worker
       },
-      (error) => void told.push(error),
+      (error) => void reported.push(error),
     )
-    expect(patient.isRunning()).toBe(false)
-    await until('the second try', () => (patient.isRunning() ? true : undefined))
-    expect(told).toEqual([new Error('away')])
-    await patient.stop()
+    expect(retrying.isRunning()).toBe(false)
+    await until('the second try', () => (retrying.isRunning() ? true : undefined))
+    expect(reported).toEqual([new Error('away')])
+    await retrying.stop()
     expect(worker.isRunning()).toBe(false)
   })
 
   it('stops while it waits for Temporal', async () => {
-    const patient = createPatientWorker(
+    const retrying = createRetryingWorker(
       async () => {
         throw new Error('away')
       },
       () => {},
     )
-    await patient.stop()
-    await expect(patient.done).resolves.toBeUndefined()
+    await retrying.stop()
+    await expect(retrying.done).resolves.toBeUndefined()
   })
 
-  it('stops a worker that connects while it is stopped', async () => {
+  it('stops a worker that connects during the stop', async () => {
     const { worker } = fakeWorker()
     const connected = Promise.withResolvers<RunningWorker>()
-    const patient = createPatientWorker(
+    const retrying = createRetryingWorker(
       () => connected.promise,
       () => {},
     )
-    const stopped = patient.stop()
+    const stopped = retrying.stop()
     connected.resolve(worker)
     await stopped
-    await until('its end', () => (worker.isRunning() ? undefined : true))
+    await until('the end of the worker', () => (worker.isRunning() ? undefined : true))
     await expect(worker.done).resolves.toBeUndefined()
   })
 
-  it('is stopped at once while Temporal neither takes nor refuses its connection', async () => {
+  it('stops at once while a connection to Temporal hangs', async () => {
     const { worker } = fakeWorker()
     const frozen = Promise.withResolvers<RunningWorker>()
-    const patient = createPatientWorker(
+    const retrying = createRetryingWorker(
       () => frozen.promise,
       () => {},
     )
-    await patient.stop()
-    await expect(patient.done).resolves.toBeUndefined()
+    await retrying.stop()
+    await expect(retrying.done).resolves.toBeUndefined()
     frozen.resolve(worker)
     await until('the end of the late worker', () => (worker.isRunning() ? undefined : true))
   })
 
-  it('does not mind a connection that fails after the stop', async () => {
+  it('ignores a connection that fails after the stop', async () => {
     const frozen = Promise.withResolvers<RunningWorker>()
-    const told: unknown[] = []
-    const patient = createPatientWorker(
+    const reported: unknown[] = []
+    const retrying = createRetryingWorker(
       () => frozen.promise,
-      (error) => void told.push(error),
+      (error) => void reported.push(error),
     )
-    await patient.stop()
+    await retrying.stop()
     frozen.reject(new Error('away'))
     await expect(frozen.promise).rejects.toThrow('away')
-    expect(told).toEqual([])
+    expect(reported).toEqual([])
   })
 
   it('ends with the error of a worker that fails', async () => {
     const { worker, fail } = fakeWorker()
-    const patient = createPatientWorker(
+    const retrying = createRetryingWorker(
       async () => worker,
       () => {},
     )
-    await until('the worker', () => (patient.isRunning() ? true : undefined))
+    await until('the worker', () => (retrying.isRunning() ? true : undefined))
     fail(new Error('the namespace is gone'))
-    await expect(patient.done).rejects.toThrow('the namespace is gone')
+    await expect(retrying.done).rejects.toThrow('the namespace is gone')
   })
 })

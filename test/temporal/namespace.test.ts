@@ -4,15 +4,11 @@ import { connectTemporal } from '../../src/temporal/connect.ts'
 import {
   ensureNamespace,
   retentionSecondsMin,
-  createAttributesKnown,
+  createSearchAttributesCheck,
   missingSearchAttributes,
   registerSearchAttributes,
 } from '../../src/temporal/namespace.ts'
-import { createKilledRuns } from '../../src/temporal/runs.ts'
 import { embeddedStack, stackStartMsMax } from '../support/embeddedStack.ts'
-import { openTestWorld } from '../support/openTestWorld.ts'
-import { handleOf, testStart } from '../support/temporalWorld.ts'
-import { until } from '../support/until.ts'
 
 let address: string
 
@@ -27,7 +23,7 @@ async function retentionOf(temporal: ReturnType<typeof connectTemporal>): Promis
 }
 
 describe('ensureNamespace', () => {
-  it('makes a namespace that remembers nine days, then lengthens it and never shortens it', async () => {
+  it('creates a namespace with nine days of retention, lengthens it and never shortens it', async () => {
     const namespace = `test-${randomBytes(6).toString('hex')}`
     const temporal = connectTemporal({ address, namespace })
     expect(await ensureNamespace(temporal, { retentionSeconds: 60 })).toBe('made')
@@ -38,43 +34,21 @@ describe('ensureNamespace', () => {
     expect(await ensureNamespace(temporal, { retentionSeconds: 60 })).toBe('present')
     await temporal.close()
   })
+})
 
-  it('registers what a start names, once', async () => {
+describe('registerSearchAttributes', () => {
+  it('registers missing search attributes once', async () => {
     const namespace = `test-${randomBytes(6).toString('hex')}`
     const temporal = connectTemporal({ address, namespace })
     await ensureNamespace(temporal, { retentionSeconds: 0 })
     const missing = await missingSearchAttributes(temporal)
     expect(missing).toContain('DarkroomKeyDigest')
-    const known = createAttributesKnown(temporal)
-    expect(await known()).toBe(false)
+    const areRegistered = createSearchAttributesCheck(temporal)
+    expect(await areRegistered()).toBe(false)
     expect(await registerSearchAttributes(temporal)).toEqual(missing)
     expect(await missingSearchAttributes(temporal)).toEqual([])
-    expect(await known()).toBe(true)
+    expect(await areRegistered()).toBe(true)
     expect(await registerSearchAttributes(temporal)).toEqual([])
-    await temporal.close()
-  })
-})
-
-describe('killedRuns', () => {
-  it('lists terminated runs by their task and no others', async () => {
-    const world = await openTestWorld()
-    const killed = testStart()
-    const running = testStart()
-    await world.startTask(killed)
-    await world.startTask(running)
-    await handleOf(world, killed.taskId).terminate('an operator')
-    const killedRuns = createKilledRuns(world.temporal)
-    const runs = await until('the terminated run', async () => {
-      const found = await killedRuns()
-      return found.length > 0 ? found : undefined
-    })
-    expect(runs.map(({ taskId }) => taskId)).toEqual([killed.taskId])
-    await world.close()
-  })
-
-  it('lists nothing while Temporal is away', async () => {
-    const temporal = connectTemporal({ address: '127.0.0.1:9', namespace: 'default' })
-    expect(await createKilledRuns(temporal)()).toEqual([])
     await temporal.close()
   })
 })

@@ -1,5 +1,5 @@
 import type { TaskFailureCode } from '../src/domain/failure.ts'
-import type { Action, Family, ImageSize, ModelId } from '../src/domain/models.ts'
+import type { Action, Family, ImageSize, ModelId } from '../src/domain/models/models.ts'
 
 // What the workflow, its activities and its callers have in common. It imports only types, so that clients
 // load it without an SDK. Histories contain all of it: see workflows/README.md before changing it.

@@ -4,10 +4,10 @@ import type { Answer } from './answer.ts'
 import { fields, isoTime, noSuchAccount, Refusal, table } from './answer.ts'
 import { createCommand, createCommandGroup } from './command.ts'
 import type { CliContext } from './context.ts'
-import type { Account } from '../domain/account.ts'
-import { accountCreditsMax, newAccountId } from '../domain/account.ts'
+import type { Account } from '../domain/accounts/account.ts'
+import { accountCreditsMax, newAccountId } from '../domain/accounts/account.ts'
 import { defined } from '../domain/defined.ts'
-import type { ModelId } from '../domain/models.ts'
+import type { ModelId } from '../domain/models/models.ts'
 import { parseAccountName, parseDeposit, parseInitialCredits, parseModels } from './parse.ts'
 
 /** `account create`, `topup`, `show` and `list`. */

@@ -1,11 +1,11 @@
 import type { Answer } from './answer.ts'
-import type { CapabilityTable } from '../domain/capabilities.ts'
+import type { Violation } from '../domain/accounts/violation.ts'
+import type { CapabilityTable } from '../domain/models/capabilities.ts'
 import type { AccountStore } from '../domain/ports/accountStore.ts'
 import type { ChannelAdmin } from '../domain/ports/channelAdmin.ts'
 import type { RetryResult, TaskAdmin } from '../domain/ports/taskAdmin.ts'
 import type { HistoryEvents, Replayed } from '../domain/ports/taskRuns.ts'
-import type { TaskView } from '../domain/task.ts'
-import type { Violation } from '../domain/violation.ts'
+import type { TaskView } from '../domain/tasks/task.ts'
 import type { IssueKey } from '../tasks/apiKeys.ts'
 
 /** What every command gets. */

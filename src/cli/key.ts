@@ -10,7 +10,7 @@ import {
 } from './answer.ts'
 import { createCommand, createCommandGroup } from './command.ts'
 import type { CliContext } from './context.ts'
-import type { ApiKey } from '../domain/account.ts'
+import type { ApiKey } from '../domain/accounts/account.ts'
 import { parseDaysAsMs } from './parse.ts'
 
 /** `key create`, `list` and `revoke`. */

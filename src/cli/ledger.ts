@@ -2,8 +2,8 @@ import type { Command } from 'commander'
 import { table } from './answer.ts'
 import { createCommand, createCommandGroup } from './command.ts'
 import type { CliContext } from './context.ts'
+import type { Violation } from '../domain/accounts/violation.ts'
 import { defined } from '../domain/defined.ts'
-import type { Violation } from '../domain/violation.ts'
 
 /** `ledger verify`. */
 export function ledgerCommands(context: CliContext): Command {

@@ -1,8 +1,8 @@
 import { InvalidArgumentError } from 'commander'
-import { accountNamePattern, depositCreditsMax } from '../domain/account.ts'
+import { accountNamePattern, depositCreditsMax } from '../domain/accounts/account.ts'
 import { taskIdPattern } from '../domain/ids.ts'
-import type { ModelId } from '../domain/models.ts'
-import { isModelId, modelIds } from '../domain/models.ts'
+import type { ModelId } from '../domain/models/models.ts'
+import { isModelId, modelIds } from '../domain/models/models.ts'
 import type { Since } from '../domain/ports/taskAdmin.ts'
 
 // Parsers of arguments and options. Each throws `InvalidArgumentError`, which Commander reports as wrong

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import { readConfig, required } from '../config.ts'
-import { newAccountId } from '../domain/account.ts'
+import { newAccountId } from '../domain/accounts/account.ts'
 import { readSecretFile, writeSecretFile } from './secretFile.ts'
 import { createPool } from '../store/connection/pool.ts'
 import type { Pepper } from '../tasks/apiKeys.ts'

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { SigningKey, SigningKeys } from './context.ts'
-import type { ImageMimeType } from '../domain/models.ts'
-import type { TaskView } from '../domain/task.ts'
+import type { ImageMimeType } from '../domain/models/models.ts'
+import type { TaskView } from '../domain/tasks/task.ts'
 
 /** Part of the signed text. It must change when the signed text gets another form. */
 const version = '1'

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { ApiDeps } from './context.ts'
-import type { Caller } from '../domain/account.ts'
+import type { Caller } from '../domain/accounts/account.ts'
 import type { RequestFailure } from '../domain/failure.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'

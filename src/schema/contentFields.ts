@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { aspectRatios, inputMimeTypes, tierSizes } from '../domain/models.ts'
+import { aspectRatios, inputMimeTypes, tierSizes } from '../domain/models/models.ts'
 
 /**
  * The part of Google's `generateContent` request that Darkroom supports, in camelCase. Every object is

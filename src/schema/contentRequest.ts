@@ -5,12 +5,17 @@ import { contentRequest } from './contentFields.ts'
 import { defined } from '../domain/defined.ts'
 import type { RequestFailure } from '../domain/failure.ts'
 import { invalidRequest } from '../domain/failure.ts'
-import type { ContentDocument, ImageRequest, ReceivedImage, Route } from '../domain/imageRequest.ts'
 import type { Json, JsonObject } from '../domain/json.ts'
-import type { FamilyAModel } from '../domain/models.ts'
-import { familyAModels } from '../domain/models.ts'
+import type { FamilyAModel } from '../domain/models/models.ts'
+import { familyAModels } from '../domain/models/models.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
+import type {
+  ContentDocument,
+  ImageRequest,
+  ReceivedImage,
+  Route,
+} from '../domain/tasks/imageRequest.ts'
 import type { DeclaredImage } from './matchImages.ts'
 import { matchImages } from './matchImages.ts'
 import { firstFailure, modelNotFound, paramPath } from './requestFailures.ts'

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { defined } from '../domain/defined.ts'
 import type { RequestFailure } from '../domain/failure.ts'
-import type { ImageRequest, ReceivedImage } from '../domain/imageRequest.ts'
-import { familyBModels, pixelSizes, qualities } from '../domain/models.ts'
+import { familyBModels, pixelSizes, qualities } from '../domain/models/models.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
+import type { ImageRequest, ReceivedImage } from '../domain/tasks/imageRequest.ts'
 import { firstFailure, invalidImage, missingParameter, notAnImage } from './requestFailures.ts'
 
 /** Validates the body of `POST /v1/images/generations`. */

@@ -1,8 +1,8 @@
 import type { RequestFailure } from '../domain/failure.ts'
-import type { InputImage, ReceivedImage } from '../domain/imageRequest.ts'
-import type { ImageMimeType } from '../domain/models.ts'
+import type { ImageMimeType } from '../domain/models/models.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
+import type { InputImage, ReceivedImage } from '../domain/tasks/imageRequest.ts'
 import { invalidImage, notAnImage, paramPath } from './requestFailures.ts'
 
 export type DeclaredImage = {

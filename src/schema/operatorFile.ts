@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ImageSize, ModelId } from '../domain/models.ts'
+import type { ImageSize, ModelId } from '../domain/models/models.ts'
 import {
   actions,
   aspectRatios,
@@ -8,7 +8,7 @@ import {
   modelIds,
   qualities,
   sizesOf,
-} from '../domain/models.ts'
+} from '../domain/models/models.ts'
 
 const name = z
   .string()

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { defined } from '../domain/defined.ts'
 import type { RequestFailure } from '../domain/failure.ts'
-import type { ImageRequest, ReceivedImage } from '../domain/imageRequest.ts'
 import { inputImagesMax, inputImagesMin } from '../domain/limits.ts'
 import {
   actions,
@@ -12,9 +11,10 @@ import {
   modelIds,
   qualities,
   sizesOf,
-} from '../domain/models.ts'
+} from '../domain/models/models.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
+import type { ImageRequest, ReceivedImage } from '../domain/tasks/imageRequest.ts'
 import { matchImages } from './matchImages.ts'
 import { firstFailure } from './requestFailures.ts'
 

@@ -1,6 +1,11 @@
 import { createHmac } from 'node:crypto'
-import type { ApiKey, Caller } from '../domain/account.ts'
-import { isWellFormedSecret, newApiKeySecret, newKeyId, secretPrefix } from '../domain/apiKey.ts'
+import type { ApiKey, Caller } from '../domain/accounts/account.ts'
+import {
+  isWellFormedSecret,
+  newApiKeySecret,
+  newKeyId,
+  secretPrefix,
+} from '../domain/accounts/apiKey.ts'
 import { defined } from '../domain/defined.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import type { AccountStore } from '../domain/ports/accountStore.ts'

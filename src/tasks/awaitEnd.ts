@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TaskEnds, TaskStore } from '../domain/ports/taskStore.ts'
-import type { TaskView } from '../domain/task.ts'
+import type { TaskView } from '../domain/tasks/task.ts'
 
 type AwaitEndDeps = {
   readonly store: Pick<TaskStore, 'readTask'>

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { upstreamAnswerTextBytesMax } from '../domain/limits.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import { BlobExistsError } from '../domain/ports/blobStore.ts'
-import type { AnswerMeta } from '../domain/storedAnswer.ts'
-import { answerImageKey, answerMetaKey } from '../domain/storedAnswer.ts'
-import type { UpstreamOutcome } from '../domain/upstreamCall.ts'
+import type { AnswerMeta } from '../domain/upstream/storedAnswer.ts'
+import { answerImageKey, answerMetaKey } from '../domain/upstream/storedAnswer.ts'
+import type { UpstreamOutcome } from '../domain/upstream/upstreamCall.ts'
 import { retryFor, withTimeout } from './timeLimits.ts'
 
 type AnswerToStore = {

@@ -1,8 +1,8 @@
-import { hardEndMs } from '../domain/deadlines.ts'
-import type { ImageRequest } from '../domain/imageRequest.ts'
-import type { Family } from '../domain/models.ts'
-import type { Price } from '../domain/prices.ts'
-import { creditsOf } from '../domain/prices.ts'
+import type { Family } from '../domain/models/models.ts'
+import type { Price } from '../domain/models/prices.ts'
+import { creditsOf } from '../domain/models/prices.ts'
+import { hardEndMs } from '../domain/tasks/deadlines.ts'
+import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
 
 export type TaskTermsDeps = {
   /** Prices every request that the capabilities allow; checked when the process starts. */

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client'
 import { Counter, Histogram } from 'prom-client'
-import type { OutcomeClass, OutcomeReason } from '../domain/upstreamCall.ts'
+import type { OutcomeClass, OutcomeReason } from '../domain/upstream/upstreamCall.ts'
 
 /** Functions with which the parts of a process record events as metrics. They never throw or wait. */
 export type Recorders = {

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { createHash } from 'node:crypto'
 import { defined } from '../domain/defined.ts'
 import type { TaskTracer, TracedActivity } from '../domain/ports/taskTracer.ts'
-import type { OutcomeClass, UpstreamCall, UpstreamCaller } from '../domain/upstreamCall.ts'
+import type { OutcomeClass, UpstreamCall, UpstreamCaller } from '../domain/upstream/upstreamCall.ts'
 import type { Spans } from './spans.ts'
 import { createSpans } from './spans.ts'
 

@@ -2,7 +2,7 @@ import type { WorkflowExecutionDescription } from '@temporalio/client'
 import { defaultPayloadConverter } from '@temporalio/common'
 import type { Temporal } from './connect.ts'
 import { workflowIdOf } from '../domain/ids.ts'
-import type { LiveStatus } from '../domain/task.ts'
+import type { LiveStatus } from '../domain/tasks/task.ts'
 
 type DescribeTask = (taskId: string) => Promise<LiveStatus | undefined>
 

@@ -6,7 +6,7 @@ import type {
   OutcomeEvidence,
   OutcomeReason,
   UpstreamOutcome,
-} from '../domain/upstreamCall.ts'
+} from '../domain/upstream/upstreamCall.ts'
 import type { Answer } from './exchange.ts'
 import type { AnswerVerdict, ModelAnswer } from './familyCall.ts'
 import type { SendResult } from './send.ts'

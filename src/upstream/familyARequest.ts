@@ -1,8 +1,8 @@
-import type { Capabilities } from '../domain/capabilities.ts'
 import { defined } from '../domain/defined.ts'
-import type { ContentDocument, ImageRequest } from '../domain/imageRequest.ts'
 import type { Json, JsonObject } from '../domain/json.ts'
 import { isArray, objectOf } from '../domain/json.ts'
+import type { Capabilities } from '../domain/models/capabilities.ts'
+import type { ContentDocument, ImageRequest } from '../domain/tasks/imageRequest.ts'
 import type { BodyPiece } from './requestBody.ts'
 
 /**

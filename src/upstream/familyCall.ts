@@ -1,7 +1,7 @@
-import type { ErrorVerdict } from '../domain/classifyErrorAnswer.ts'
 import type { JsonObject } from '../domain/json.ts'
-import type { NativeResponse } from '../domain/nativeResponse.ts'
-import type { HeldImage } from '../domain/upstreamCall.ts'
+import type { ErrorVerdict } from '../domain/upstream/classifyErrorAnswer.ts'
+import type { NativeResponse } from '../domain/upstream/nativeResponse.ts'
+import type { HeldImage } from '../domain/upstream/upstreamCall.ts'
 import type { BodyPiece } from './requestBody.ts'
 import type { JsonPath } from '../streams/intakeFailure.ts'
 

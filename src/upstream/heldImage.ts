@@ -6,7 +6,7 @@ import sharp from 'sharp'
 import type { RandomBytes } from '../domain/ids.ts'
 import { randomText } from '../domain/ids.ts'
 import { outputImagePixelsMax } from '../domain/limits.ts'
-import type { HeldImage } from '../domain/upstreamCall.ts'
+import type { HeldImage } from '../domain/upstream/upstreamCall.ts'
 import { createWholeImageCheck } from '../streams/images/wholeImage.ts'
 
 /**

@@ -10,7 +10,7 @@ import {
 } from '../domain/limits.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
-import type { HeldImage } from '../domain/upstreamCall.ts'
+import type { HeldImage } from '../domain/upstream/upstreamCall.ts'
 import type { ModelAnswer, AnswerVerdict } from './familyCall.ts'
 import type { HoldDeps } from './heldImage.ts'
 import { holdImage } from './heldImage.ts'

@@ -1,5 +1,5 @@
-import type { InputImage } from '../domain/imageRequest.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
+import type { InputImage } from '../domain/tasks/imageRequest.ts'
 import { base64Length, encodeBase64 } from '../streams/base64.ts'
 
 /** A part of a request body: text, or an image that is read from the blob store while it is sent. */

@@ -8,8 +8,8 @@ import { cancelWorkflowOf, fetchHistoryOf, migrateTemporal } from './cliTemporal
 import type { Config, Environment } from '../config.ts'
 import type { Operation } from '../config/operation.ts'
 import { defined } from '../domain/defined.ts'
-import type { Family } from '../domain/models.ts'
-import type { TaskView } from '../domain/task.ts'
+import type { Family } from '../domain/models/models.ts'
+import type { TaskView } from '../domain/tasks/task.ts'
 
 /** Runs one command and returns its exit code. Opens only the parts that the command uses. */
 export async function operate(args: readonly string[], streams: CliStreams): Promise<number> {
@@ -74,7 +74,7 @@ function createParts(
     capabilities: async () => {
       const { operatorFilePath } = await config()
       if (operatorFilePath === undefined) {
-        return (await import('../domain/capabilities.ts')).builtInCapabilities
+        return (await import('../domain/models/capabilities.ts')).builtInCapabilities
       }
       return (await operationAt(operatorFilePath)).capabilities
     },
@@ -119,8 +119,8 @@ async function cancelTaskBy(config: Config, pool: Pool): Promise<CancelTask> {
  */
 async function retryTerms(config: Config) {
   const { required } = await import('../config.ts')
-  const { priceList } = await import('../domain/prices.ts')
-  const { channelsOf, longestTimeoutMs } = await import('../domain/deadlines.ts')
+  const { priceList } = await import('../domain/models/prices.ts')
+  const { channelsOf, longestTimeoutMs } = await import('../domain/tasks/deadlines.ts')
   const path = required(config.operatorFilePath, 'DARKROOM_CONFIG')
   const { channels, prices } = await operationAt(path)
   return {

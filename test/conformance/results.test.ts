@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { familyOf, modelIds } from '../../src/domain/models.ts'
+import { familyOf, modelIds } from '../../src/domain/models/models.ts'
 import { moneyOf } from '../support/books.ts'
 import type { Client, Submitted, TaskRecord } from '../support/client.ts'
 import { createClient } from '../support/client.ts'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import type { TaskView } from '../../src/domain/task.ts'
+import type { TaskView } from '../../src/domain/tasks/task.ts'
 import { assetUrl, isAssetUrl } from '../../src/http/assetUrl.ts'
 import type { SigningKeys } from '../../src/http/context.ts'
 

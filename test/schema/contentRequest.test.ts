@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { canonicalRequest } from '../../src/domain/imageRequest.ts'
-import type { ReceivedImage } from '../../src/domain/imageRequest.ts'
+import { canonicalRequest } from '../../src/domain/tasks/imageRequest.ts'
+import type { ReceivedImage } from '../../src/domain/tasks/imageRequest.ts'
 import {
   isContentImagePath,
   parseContentModel,

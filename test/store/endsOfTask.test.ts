@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { AnswerMeta } from '../../src/domain/storedAnswer.ts'
+import type { AnswerMeta } from '../../src/domain/upstream/storedAnswer.ts'
 import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
 import type { TaskFailure } from '../../src/domain/failure.ts'
 import { createTestAttempts, loseWorker } from '../support/attemptStore.ts'

@@ -13,7 +13,7 @@ import {
 } from 'fast-check'
 import type { Arbitrary } from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { Channel } from '../../src/domain/channel.ts'
+import type { Channel } from '../../src/domain/upstream/channel.ts'
 import type { BeginResult } from '../../src/domain/ports/attemptStore.ts'
 import { askGate } from '../../src/store/attempts/beginAttempt.ts'
 import { beginFirstCall } from '../../src/store/attempts/beginFirstCall.ts'

@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
-import type { Route } from '../../src/domain/imageRequest.ts'
+import type { Route } from '../../src/domain/tasks/imageRequest.ts'
 import { createTestAttempts, testChannel } from '../support/attemptStore.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { createTestDatabase } from '../support/database.ts'

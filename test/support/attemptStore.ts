@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
-import type { Channel } from '../../src/domain/channel.ts'
+import type { Channel } from '../../src/domain/upstream/channel.ts'
 import { createAttemptStore } from '../../src/wiring/stores.ts'
 
 export function testChannel(given: Partial<Channel> = {}): Channel {

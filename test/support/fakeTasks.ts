@@ -1,15 +1,15 @@
-import { answerImageKey } from '../../src/domain/storedAnswer.ts'
+import { answerImageKey } from '../../src/domain/upstream/storedAnswer.ts'
 import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
-import { canonicalRequest } from '../../src/domain/imageRequest.ts'
+import { canonicalRequest } from '../../src/domain/tasks/imageRequest.ts'
 import type { RequestFailure, TaskFailure } from '../../src/domain/failure.ts'
 import { fail, succeed } from '../../src/domain/result.ts'
-import type { LiveStatus, TaskView } from '../../src/domain/task.ts'
+import type { LiveStatus, TaskView } from '../../src/domain/tasks/task.ts'
 import type { AcceptInput } from '../../src/tasks/acceptTask.ts'
 import type { TaskService } from '../../src/tasks/taskService.ts'
 import { redPixelPng } from './images.ts'
 import { streamOf } from './byteStreams.ts'
 import type { JsonObject } from '../../src/domain/json.ts'
-import type { NativeResponse } from '../../src/domain/nativeResponse.ts'
+import type { NativeResponse } from '../../src/domain/upstream/nativeResponse.ts'
 
 /**
  * A task service that keeps its tasks in memory and never works on them: for tests of HTTP's own

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import sharp from 'sharp'
-import type { ReceivedImage } from '../../src/domain/imageRequest.ts'
+import type { ReceivedImage } from '../../src/domain/tasks/imageRequest.ts'
 
 /** One red pixel; small enough to stand in a test as it is. */
 export const redPixelPng = Buffer.from(

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import { newTaskId } from '../../src/domain/ids.ts'
-import type { ImageRequest, Route } from '../../src/domain/imageRequest.ts'
+import type { ImageRequest, Route } from '../../src/domain/tasks/imageRequest.ts'
 
 export type InsertedTask = { readonly taskId: string; readonly accountId: string }
 

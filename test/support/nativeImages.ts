@@ -1,4 +1,4 @@
-import type { Family } from '../../src/domain/models.ts'
+import type { Family } from '../../src/domain/models/models.ts'
 
 type Image = { readonly url: string; readonly mimeType: string; readonly data: string }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { inputMimeTypes, modelIds } from '../../src/domain/models.ts'
+import { inputMimeTypes, modelIds } from '../../src/domain/models/models.ts'
 
 const dateTime = z.iso.datetime()
 

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { newUploadId } from '../../src/domain/ids.ts'
-import type { ImageRequest } from '../../src/domain/imageRequest.ts'
+import type { ImageRequest } from '../../src/domain/tasks/imageRequest.ts'
 import type { RequestFailure } from '../../src/domain/failure.ts'
 import type { Result } from '../../src/domain/result.ts'
 import { createTaskStore } from '../../src/wiring/stores.ts'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { newApiKeySecret } from '../../src/domain/apiKey.ts'
+import { newApiKeySecret } from '../../src/domain/accounts/apiKey.ts'
 import { createAccountStore, createTaskStore } from '../../src/wiring/stores.ts'
 import { createAuthenticate, createIssueKey } from '../../src/tasks/apiKeys.ts'
 import { createTestCaller } from '../support/acceptance.ts'

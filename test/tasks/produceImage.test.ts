@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
-import type { UpstreamCaller, UpstreamOutcome } from '../../src/domain/upstreamCall.ts'
+import type { UpstreamCaller, UpstreamOutcome } from '../../src/domain/upstream/upstreamCall.ts'
 import type { ProduceImageDeps } from '../../src/tasks/produceImage.ts'
 import { createProduceImage } from '../../src/tasks/produceImage.ts'
 import { createTestAttempts } from '../support/attemptStore.ts'

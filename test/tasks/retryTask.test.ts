@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { newUploadId } from '../../src/domain/ids.ts'
-import type { ImageRequest } from '../../src/domain/imageRequest.ts'
+import type { ImageRequest } from '../../src/domain/tasks/imageRequest.ts'
 import { createTaskAdmin } from '../../src/wiring/stores.ts'
 import { openUpload } from '../../src/store/reconcile/uploads.ts'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'

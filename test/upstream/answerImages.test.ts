@@ -1,6 +1,6 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import type { Family } from '../../src/domain/models.ts'
+import type { Family } from '../../src/domain/models/models.ts'
 import { heldInMemoryBytesMax } from '../../src/upstream/heldImage.ts'
 import { collect } from '../support/byteStreams.ts'
 import { listen } from '../support/httpServer.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { builtInCapabilities } from '../../src/domain/capabilities.ts'
-import type { ContentDocument, ImageRequest } from '../../src/domain/imageRequest.ts'
+import { builtInCapabilities } from '../../src/domain/models/capabilities.ts'
+import type { ContentDocument, ImageRequest } from '../../src/domain/tasks/imageRequest.ts'
 import { familyARequest } from '../../src/upstream/familyARequest.ts'
 
 const input = { blobKey: 'in1/0', mimeType: 'image/png', bytes: 3, sha256: 'ab' } as const

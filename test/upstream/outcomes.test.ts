@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Family } from '../../src/domain/models.ts'
-import type { OutcomeClass, OutcomeReason } from '../../src/domain/upstreamCall.ts'
+import type { Family } from '../../src/domain/models/models.ts'
+import type { OutcomeClass, OutcomeReason } from '../../src/domain/upstream/upstreamCall.ts'
 import { openSimulatedWorld } from '../support/upstreamWorld.ts'
 
 type Row = readonly [string, OutcomeClass, OutcomeReason, extra?: object]

@@ -1,4 +1,4 @@
-import type { Action } from '../../domain/models.ts'
+import type { Action } from '../../domain/models/models.ts'
 import type { Result } from '../../domain/result.ts'
 import { fail } from '../../domain/result.ts'
 

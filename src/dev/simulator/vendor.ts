@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { assertNever } from '../../domain/assertNever.ts'
-import type { Family } from '../../domain/models.ts'
+import type { Family } from '../../domain/models/models.ts'
 import type { CallEntry } from './callLog.ts'
 import { digestOf, withoutLongTexts } from './callLog.ts'
 import type { EncodedImage } from './drawImage.ts'

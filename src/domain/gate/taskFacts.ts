@@ -1,7 +1,7 @@
-import type { Channel } from '../channel.ts'
 import type { Cooldown, WindowCalls } from './cooldown.ts'
 import type { TaskFailure } from '../failure.ts'
-import type { OutcomeClass, OutcomeReason } from '../upstreamCall.ts'
+import type { Channel } from '../upstream/channel.ts'
+import type { OutcomeClass, OutcomeReason } from '../upstream/upstreamCall.ts'
 
 /** What the gate knows of a task when it decides. Instants are epoch milliseconds of PostgreSQL's clock. */
 export type TaskFacts = {

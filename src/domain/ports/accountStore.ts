@@ -1,5 +1,5 @@
-import type { Account, ApiKey } from '../account.ts'
-import type { ModelId } from '../models.ts'
+import type { Account, ApiKey } from '../accounts/account.ts'
+import type { ModelId } from '../models/models.ts'
 
 export type NewAccount = {
   readonly accountId: string

@@ -1,10 +1,10 @@
-import type { Channel } from '../channel.ts'
 import type { TaskFailure } from '../failure.ts'
 import type { WaitReason } from '../gate/taskFacts.ts'
-import type { ImageRequest } from '../imageRequest.ts'
 import type { JsonObject } from '../json.ts'
-import type { AnswerMeta } from '../storedAnswer.ts'
-import type { OutcomeClass, OutcomeEvidence } from '../upstreamCall.ts'
+import type { ImageRequest } from '../tasks/imageRequest.ts'
+import type { Channel } from '../upstream/channel.ts'
+import type { AnswerMeta } from '../upstream/storedAnswer.ts'
+import type { OutcomeClass, OutcomeEvidence } from '../upstream/upstreamCall.ts'
 
 /** One attempt of a task. Attempts are counted from 1. */
 export type AttemptName = { readonly taskId: string; readonly n: number }

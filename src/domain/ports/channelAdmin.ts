@@ -1,4 +1,4 @@
-import type { ModelId } from '../models.ts'
+import type { ModelId } from '../models/models.ts'
 
 /** The state of a channel, which all workers share. */
 export type ChannelStatus = {

@@ -1,7 +1,7 @@
 import type { TaskFailureCode } from '../failure.ts'
-import type { ImageRequest, Route } from '../imageRequest.ts'
-import type { Action, ImageSize, ModelId, Quality } from '../models.ts'
-import type { PublicStatus, TaskStatus, TaskView } from '../task.ts'
+import type { Action, ImageSize, ModelId, Quality } from '../models/models.ts'
+import type { ImageRequest, Route } from '../tasks/imageRequest.ts'
+import type { PublicStatus, TaskStatus, TaskView } from '../tasks/task.ts'
 
 /** An instant: so many milliseconds before PostgreSQL's now, or epoch milliseconds. */
 export type Since = { readonly agoMs: number } | { readonly atMs: number }

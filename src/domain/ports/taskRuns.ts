@@ -1,4 +1,4 @@
-import type { Action, Family, ImageSize, ModelId } from '../models.ts'
+import type { Action, Family, ImageSize, ModelId } from '../models/models.ts'
 
 /**
  * What starting a task's workflow needs. All of it is on the task's row, small, and free of secrets.

@@ -1,8 +1,8 @@
-import type { Caller } from '../account.ts'
-import type { ImageRequest } from '../imageRequest.ts'
+import type { Caller } from '../accounts/account.ts'
 import type { JsonObject } from '../json.ts'
-import type { TaskView } from '../task.ts'
 import type { TaskStart } from './taskRuns.ts'
+import type { ImageRequest } from '../tasks/imageRequest.ts'
+import type { TaskView } from '../tasks/task.ts'
 
 /** A task to insert. Digests have 32 bytes. */
 export type NewTask = {

@@ -1,4 +1,4 @@
-import type { UpstreamCaller } from '../upstreamCall.ts'
+import type { UpstreamCaller } from '../upstream/upstreamCall.ts'
 
 /**
  * Records what happens to a task as spans of one trace. Every field is an id, a name or an enumeration,

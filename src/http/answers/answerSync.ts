@@ -1,6 +1,6 @@
 import { assertNever } from '../../domain/assertNever.ts'
-import type { TaskView } from '../../domain/task.ts'
-import { publicStatus } from '../../domain/taskRecord.ts'
+import type { TaskView } from '../../domain/tasks/task.ts'
+import { publicStatus } from '../../domain/tasks/taskRecord.ts'
 import { taskUrl } from './answerAsync.ts'
 import type { ApiContext, ApiParts, HttpFailure } from '../context.ts'
 import type { AnswerAccepted } from '../intake/acceptRequest.ts'

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { TaskView } from '../../domain/task.ts'
+import type { TaskView } from '../../domain/tasks/task.ts'
 import type { TaskService } from '../../tasks/taskService.ts'
 
 /** The synchronous calls of this process that wait for the end of a task. */

@@ -1,4 +1,3 @@
-import type { ReceivedImage } from '../../domain/imageRequest.ts'
 import type { Json } from '../../domain/json.ts'
 import {
   inputImageBytesMax,
@@ -10,6 +9,7 @@ import {
 } from '../../domain/limits.ts'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
+import type { ReceivedImage } from '../../domain/tasks/imageRequest.ts'
 import type { JsonPath } from '../../streams/intakeFailure.ts'
 import { readJsonDocument } from '../../streams/json/readJsonDocument.ts'
 import { failureOfBodyError, failureOfJson } from './bodyFailures.ts'

@@ -1,6 +1,6 @@
 import { defined } from '../../domain/defined.ts'
-import type { ReceivedImage } from '../../domain/imageRequest.ts'
 import type { BlobStore } from '../../domain/ports/blobStore.ts'
+import type { ReceivedImage } from '../../domain/tasks/imageRequest.ts'
 import { createWholeImageCheck } from '../../streams/images/wholeImage.ts'
 import type { TaskService } from '../../tasks/taskService.ts'
 

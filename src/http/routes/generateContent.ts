@@ -1,4 +1,4 @@
-import type { Caller } from '../../domain/account.ts'
+import type { Caller } from '../../domain/accounts/account.ts'
 import type { ContentRoute } from '../../schema/contentRequest.ts'
 import {
   isContentImagePath,

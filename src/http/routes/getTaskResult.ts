@@ -1,5 +1,5 @@
 import { assertNever } from '../../domain/assertNever.ts'
-import { publicStatus } from '../../domain/taskRecord.ts'
+import { publicStatus } from '../../domain/tasks/taskRecord.ts'
 import { sendNative } from '../answers/sendNative.ts'
 import type { AccountHandler, ApiParts } from '../context.ts'
 import { requestedTask } from './getTask.ts'

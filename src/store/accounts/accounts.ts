@@ -1,8 +1,8 @@
 import type { Pool, PoolClient } from 'pg'
-import type { Account } from '../../domain/account.ts'
-import { accountCreditsMax } from '../../domain/account.ts'
-import type { ModelId } from '../../domain/models.ts'
-import { isModelId } from '../../domain/models.ts'
+import type { Account } from '../../domain/accounts/account.ts'
+import { accountCreditsMax } from '../../domain/accounts/account.ts'
+import type { ModelId } from '../../domain/models/models.ts'
+import { isModelId } from '../../domain/models/models.ts'
 import type { NewAccount } from '../../domain/ports/accountStore.ts'
 import { rollback, withTransaction } from '../connection/transaction.ts'
 

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { ApiKey, Caller } from '../../domain/account.ts'
+import type { ApiKey, Caller } from '../../domain/accounts/account.ts'
 import { defined } from '../../domain/defined.ts'
 import type { NewApiKey } from '../../domain/ports/accountStore.ts'
 import { knownModels } from './accounts.ts'

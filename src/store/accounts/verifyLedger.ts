@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { Violation } from '../../domain/violation.ts'
+import type { Violation } from '../../domain/accounts/violation.ts'
 import { withTransaction } from '../connection/transaction.ts'
 
 /**

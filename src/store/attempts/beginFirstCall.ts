@@ -1,10 +1,10 @@
 import type { Pool } from 'pg'
-import type { Channel } from '../../domain/channel.ts'
 import type { RandomBytes } from '../../domain/ids.ts'
 import { newUploadId } from '../../domain/ids.ts'
-import type { ImageRequest } from '../../domain/imageRequest.ts'
-import type { Family } from '../../domain/models.ts'
+import type { Family } from '../../domain/models/models.ts'
 import type { OpenedAttempt } from '../../domain/ports/attemptStore.ts'
+import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
+import type { Channel } from '../../domain/upstream/channel.ts'
 
 type BeginFirstCallDeps = {
   readonly pool: Pool

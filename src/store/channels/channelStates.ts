@@ -1,10 +1,10 @@
 import type { PoolClient } from 'pg'
-import type { Channel } from '../../domain/channel.ts'
 import { defined } from '../../domain/defined.ts'
 import type { Cooldown } from '../../domain/gate/cooldown.ts'
 import { takenAfterMs } from '../../domain/gate/cooldown.ts'
 import type { ChannelState } from '../../domain/gate/taskFacts.ts'
-import type { ModelId } from '../../domain/models.ts'
+import type { ModelId } from '../../domain/models/models.ts'
+import type { Channel } from '../../domain/upstream/channel.ts'
 
 /** The task that asks for a place on a channel. */
 type PlaceRequest = { readonly taskId: string; readonly accountId: string; readonly sync: boolean }

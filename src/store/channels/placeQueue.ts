@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg'
-import { isSyncRoute } from '../../domain/imageRequest.ts'
+import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 import type { LockedTask } from '../tasks/lockTask.ts'
 
 /** A task that is later than this has left the queue: its worker may be dead. */

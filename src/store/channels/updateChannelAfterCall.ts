@@ -1,9 +1,9 @@
 import type { PoolClient } from 'pg'
-import type { Channel } from '../../domain/channel.ts'
 import { defined } from '../../domain/defined.ts'
 import { afterGrant, afterRefusal } from '../../domain/gate/cooldown.ts'
-import type { ModelId } from '../../domain/models.ts'
-import type { OutcomeClass, OutcomeEvidence } from '../../domain/upstreamCall.ts'
+import type { ModelId } from '../../domain/models/models.ts'
+import type { Channel } from '../../domain/upstream/channel.ts'
+import type { OutcomeClass, OutcomeEvidence } from '../../domain/upstream/upstreamCall.ts'
 import { lockChannelStates, saveCooldown } from './channelStates.ts'
 
 /** An attempt that was just closed. */

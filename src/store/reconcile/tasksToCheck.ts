@@ -1,10 +1,10 @@
 import type { Pool } from 'pg'
 import { defined } from '../../domain/defined.ts'
-import type { Route } from '../../domain/imageRequest.ts'
-import { isSyncRoute } from '../../domain/imageRequest.ts'
-import type { Action, Family, ImageSize, ModelId } from '../../domain/models.ts'
+import type { Action, Family, ImageSize, ModelId } from '../../domain/models/models.ts'
 import type { OverdueTask, PastEndTask } from '../../domain/ports/reconcileStore.ts'
 import type { TaskStart } from '../../domain/ports/taskRuns.ts'
+import type { Route } from '../../domain/tasks/imageRequest.ts'
+import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 
 /** Live tasks before their deadline whose workflow is not known to exist, longest overdue first. */
 export async function unstartedTasks(pool: Pool, limit: number): Promise<readonly TaskStart[]> {

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg'
-import type { Route } from '../../domain/imageRequest.ts'
-import type { Family, ModelId } from '../../domain/models.ts'
-import type { TaskStatus } from '../../domain/task.ts'
+import type { Family, ModelId } from '../../domain/models/models.ts'
+import type { Route } from '../../domain/tasks/imageRequest.ts'
+import type { TaskStatus } from '../../domain/tasks/task.ts'
 
 /**
  * A task under its row lock. Instants are epoch milliseconds; `nowMs` is PostgreSQL's clock after the

@@ -1,11 +1,11 @@
 import type { Pool } from 'pg'
 import { defined } from '../../domain/defined.ts'
 import type { FailureCause, TaskFailureCode } from '../../domain/failure.ts'
-import type { Route } from '../../domain/imageRequest.ts'
 import type { JsonObject } from '../../domain/json.ts'
-import type { ImageMimeType, ModelId } from '../../domain/models.ts'
-import type { NativeResponse } from '../../domain/nativeResponse.ts'
-import type { TaskStatus, TaskView } from '../../domain/task.ts'
+import type { ImageMimeType, ModelId } from '../../domain/models/models.ts'
+import type { Route } from '../../domain/tasks/imageRequest.ts'
+import type { TaskStatus, TaskView } from '../../domain/tasks/task.ts'
+import type { NativeResponse } from '../../domain/upstream/nativeResponse.ts'
 
 /**
  * A task as the lookup shows it. With `accountId` only a task of that account: the account is part of

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { defined } from '../../domain/defined.ts'
-import type { ImageSize, Quality } from '../../domain/models.ts'
+import type { ImageSize, Quality } from '../../domain/models/models.ts'
 import type { AttemptDetail, EntryDetail, TaskDetail } from '../../domain/ports/taskAdmin.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import type { TaskViewRow } from './readTask.ts'

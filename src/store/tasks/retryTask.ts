@@ -1,8 +1,8 @@
 import type { Pool, PoolClient } from 'pg'
-import type { ImageRequest, Route } from '../../domain/imageRequest.ts'
-import { isSyncRoute } from '../../domain/imageRequest.ts'
 import type { RetryInput, RetryResult, RetryTerms } from '../../domain/ports/taskAdmin.ts'
-import type { TaskStatus } from '../../domain/task.ts'
+import type { ImageRequest, Route } from '../../domain/tasks/imageRequest.ts'
+import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
+import type { TaskStatus } from '../../domain/tasks/task.ts'
 import { rollback, withTransaction } from '../connection/transaction.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import type { ImageMimeType } from '../../domain/models.ts'
+import type { ImageMimeType } from '../../domain/models/models.ts'
 
 type PixelSize = { readonly width: number; readonly height: number }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Channel } from '../../../src/domain/channel.ts'
+import type { Channel } from '../../../src/domain/upstream/channel.ts'
 import { nextStep } from '../../../src/domain/gate/nextStep.ts'
 import type { PastAttempt, ChannelState, TaskFacts } from '../../../src/domain/gate/taskFacts.ts'
 const nowMs = 1_000_000

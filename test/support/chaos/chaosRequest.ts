@@ -1,4 +1,4 @@
-import { modelIds } from '../../../src/domain/models.ts'
+import { modelIds } from '../../../src/domain/models/models.ts'
 import type { TaskRecord } from '../client.ts'
 import { paddedPng } from '../images.ts'
 import { generateBody, inputImage } from '../requestBodies.ts'

@@ -1,4 +1,4 @@
-import type { Family, ModelId } from './models.ts'
+import type { Family, ModelId } from '../models/models.ts'
 
 /** One upstream account, from the operator's file. */
 export type Channel = {

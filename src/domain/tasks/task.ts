@@ -1,9 +1,9 @@
-import { assertNever } from './assertNever.ts'
-import type { TaskFailure } from './failure.ts'
+import { assertNever } from '../assertNever.ts'
+import type { TaskFailure } from '../failure.ts'
 import type { Route } from './imageRequest.ts'
-import { pollIntervalSeconds } from './limits.ts'
-import type { ImageMimeType, ModelId } from './models.ts'
-import type { NativeResponse } from './nativeResponse.ts'
+import { pollIntervalSeconds } from '../limits.ts'
+import type { ImageMimeType, ModelId } from '../models/models.ts'
+import type { NativeResponse } from '../upstream/nativeResponse.ts'
 
 /** The statuses of a row. `expired` is not one of them: see `publicStatus`. */
 export const taskStatuses = ['queued', 'processing', 'succeeded', 'failed'] as const

@@ -1,6 +1,6 @@
-import { defined } from './defined.ts'
-import type { Json, JsonObject } from './json.ts'
-import { isArray } from './json.ts'
+import { defined } from '../defined.ts'
+import type { Json, JsonObject } from '../json.ts'
+import { isArray } from '../json.ts'
 import type {
   Action,
   AspectRatio,
@@ -9,7 +9,7 @@ import type {
   ImageSize,
   ModelId,
   Quality,
-} from './models.ts'
+} from '../models/models.ts'
 
 /** One source image in the blob store. */
 export type InputImage = {

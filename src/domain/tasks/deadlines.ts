@@ -1,6 +1,6 @@
-import type { Channel } from './channel.ts'
-import { hardEndGraceMs } from './limits.ts'
-import type { Family } from './models.ts'
+import { hardEndGraceMs } from '../limits.ts'
+import type { Family } from '../models/models.ts'
+import type { Channel } from '../upstream/channel.ts'
 
 /** The channels of one family, in the operator's order. */
 export function channelsOf(channels: readonly Channel[], family: Family): readonly Channel[] {

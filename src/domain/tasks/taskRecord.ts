@@ -1,8 +1,8 @@
-import { defined } from './defined.ts'
-import type { TaskFailureCode } from './failure.ts'
-import { taskFailureMessages } from './failure.ts'
-import type { JsonObject } from './json.ts'
-import type { ImageMimeType, ModelId } from './models.ts'
+import { defined } from '../defined.ts'
+import type { TaskFailureCode } from '../failure.ts'
+import { taskFailureMessages } from '../failure.ts'
+import type { JsonObject } from '../json.ts'
+import type { ImageMimeType, ModelId } from '../models/models.ts'
 import type { PublicStatus, TaskView } from './task.ts'
 
 /** The JSON of a task. A field that does not apply is absent, never null. */

@@ -1,5 +1,5 @@
-import { defined } from './defined.ts'
-import type { AttemptDetail, TaskDetail } from './ports/taskAdmin.ts'
+import { defined } from '../defined.ts'
+import type { AttemptDetail, TaskDetail } from '../ports/taskAdmin.ts'
 
 /** One event of a task. `detail` has JSON names. */
 export type TimelineEvent = {

@@ -1,6 +1,6 @@
-import type { Json, JsonObject } from './json.ts'
-import { isArray } from './json.ts'
-import type { ImageMimeType } from './models.ts'
+import type { Json, JsonObject } from '../json.ts'
+import { isArray } from '../json.ts'
+import type { ImageMimeType } from '../models/models.ts'
 
 /**
  * The family's native response without the image bytes. At `imagePath` inside `response` an empty text

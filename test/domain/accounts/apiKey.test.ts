@@ -6,7 +6,7 @@ import {
   newApiKeySecret,
   secretPrefix,
   crc32,
-} from '../../src/domain/apiKey.ts'
+} from '../../../src/domain/accounts/apiKey.ts'
 
 describe('API key secrets', () => {
   it('are sk- and 48 letters or digits, and different each time', () => {

@@ -1,6 +1,6 @@
-import type { RandomBytes } from './ids.ts'
-import { randomText } from './ids.ts'
-import type { ModelId } from './models.ts'
+import type { RandomBytes } from '../ids.ts'
+import { randomText } from '../ids.ts'
+import type { ModelId } from '../models/models.ts'
 
 /** An account as `account show` prints it. Credits are whole numbers. */
 export type Account = {

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import type { ErrorAnswer, VendorError } from '../../src/domain/classifyErrorAnswer.ts'
-import { classifyErrorAnswer, promptRefusalMsMax } from '../../src/domain/classifyErrorAnswer.ts'
+import type { ErrorAnswer, VendorError } from '../../../src/domain/upstream/classifyErrorAnswer.ts'
+import {
+  classifyErrorAnswer,
+  promptRefusalMsMax,
+} from '../../../src/domain/upstream/classifyErrorAnswer.ts'
 
 function answer(status: number, error?: Partial<VendorError>, elapsedMs = 50): ErrorAnswer {
   const vendor = error && { codes: [], quotaIds: [], message: '', ...error }

@@ -1,4 +1,4 @@
-import type { ImageMimeType } from './models.ts'
+import type { ImageMimeType } from '../models/models.ts'
 import type { NativeResponse } from './nativeResponse.ts'
 
 /**

@@ -1,8 +1,8 @@
 import type { CapabilityTable } from './capabilities.ts'
-import { defined } from './defined.ts'
-import type { ImageRequest } from './imageRequest.ts'
+import { defined } from '../defined.ts'
 import type { Action, ImageSize, ModelId, Quality } from './models.ts'
 import { actions, familyOf, modelIds, qualities } from './models.ts'
+import type { ImageRequest } from '../tasks/imageRequest.ts'
 
 /**
  * One line of a price list. It applies to requests of its model with the same size, quality and action; a

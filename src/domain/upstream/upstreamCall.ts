@@ -1,8 +1,8 @@
 import type { Channel } from './channel.ts'
-import type { ImageRequest } from './imageRequest.ts'
-import type { JsonObject } from './json.ts'
-import type { ImageMimeType } from './models.ts'
+import type { JsonObject } from '../json.ts'
+import type { ImageMimeType } from '../models/models.ts'
 import type { NativeResponse } from './nativeResponse.ts'
+import type { ImageRequest } from '../tasks/imageRequest.ts'
 
 /**
  * Every upstream answer has one of six classes. `refused`: no work was done, retry later. `rejected`: the

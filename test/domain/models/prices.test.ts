@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { builtInCapabilities } from '../../src/domain/capabilities.ts'
-import type { Price } from '../../src/domain/prices.ts'
+import { builtInCapabilities } from '../../../src/domain/models/capabilities.ts'
+import type { Price } from '../../../src/domain/models/prices.ts'
 import {
   builtInPrices,
   creditsOf,
   priceList,
   unpricedCombinations,
-} from '../../src/domain/prices.ts'
+} from '../../../src/domain/models/prices.ts'
 
 const pro = 'familya-3-pro-image'
 const vip = 'familyb-image-2-vip'

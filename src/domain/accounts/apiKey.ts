@@ -1,5 +1,5 @@
-import type { RandomBytes } from './ids.ts'
-import { base62Digits, randomText } from './ids.ts'
+import type { RandomBytes } from '../ids.ts'
+import { base62Digits, randomText } from '../ids.ts'
 
 /**
  * `sk-` and 48 letters or digits: 42 random ones (250 bits), then a checksum of six, so that a mistyped or

@@ -5,7 +5,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     // Temporal's native worker does not live in worker threads.
     pool: 'forks',
-    globalSetup: ['test/support/globalSetup.ts'],
+    globalSetup: ['test/support/stack/globalSetup.ts'],
     // Tests wait more than they work: for Temporal, for upstreams, for processes to start.
     maxWorkers: 4,
     // Real PostgreSQL and real Temporal on a small machine: slow is not wrong.

@@ -9,15 +9,15 @@ import {
   injured,
   nothingLeft,
   numbersFrom,
-  openDescriptors,
   statusOfForm,
   wholeForm,
-} from '../test/support/brokenForms.ts'
-import type { Client } from '../test/support/client.ts'
-import { createClient } from '../test/support/client.ts'
+} from '../test/support/clients/brokenForms.ts'
+import { openDescriptors } from '../test/support/service/processUsage.ts'
+import type { Client } from '../test/support/clients/client.ts'
+import { createClient } from '../test/support/clients/client.ts'
 import { paddedPng } from '../test/support/images.ts'
-import { startTestService } from '../test/support/service.ts'
-import { inTurns } from './support/inTurns.ts'
+import { startTestService } from '../test/support/service/testService.ts'
+import { inTurns } from '../test/support/timing.ts'
 import { runBench } from './support/runBench.ts'
 
 const mutations = 1_000

@@ -9,7 +9,7 @@
 import { parseArgs } from 'node:util'
 import { processFaults, stackFaults } from '../test/support/chaos/chaosFaults.ts'
 import { runChaos } from '../test/support/chaos/runChaos.ts'
-import { startTestService } from '../test/support/service.ts'
+import { startTestService } from '../test/support/service/testService.ts'
 import { runBench } from './support/runBench.ts'
 
 const { values } = parseArgs({

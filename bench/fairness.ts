@@ -2,15 +2,13 @@
  * One account queues hundreds of tasks for four places upstream; another's single task, and a synchronous
  * call, take at most three times what they take on an idle service. With one worker and with two.
  */
-import type { Client } from '../test/support/client.ts'
-import { createClient } from '../test/support/client.ts'
-import { generateBody } from '../test/support/requestBodies.ts'
-import { startTestService } from '../test/support/service.ts'
-import { generate } from '../test/support/syncCalls.ts'
-import { describeMs, percentile } from './support/figures.ts'
-import { inTurns } from './support/inTurns.ts'
-import { runBench } from './support/runBench.ts'
-import { timed } from './support/timed.ts'
+import type { Client } from '../test/support/clients/client.ts'
+import { createClient } from '../test/support/clients/client.ts'
+import { generateBody } from '../test/support/clients/requestBodies.ts'
+import { startTestService } from '../test/support/service/testService.ts'
+import { generate } from '../test/support/clients/syncCalls.ts'
+import { describeMs, percentile, runBench } from './support/runBench.ts'
+import { inTurns, timed } from '../test/support/timing.ts'
 
 const backlog = 500
 const places = 4

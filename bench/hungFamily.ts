@@ -1,13 +1,11 @@
 /** Family A's upstream takes every call and never answers: family B's calls take what they took before. */
-import type { Client } from '../test/support/client.ts'
-import { createClient } from '../test/support/client.ts'
-import { generateBody } from '../test/support/requestBodies.ts'
-import { startTestService } from '../test/support/service.ts'
-import { generate } from '../test/support/syncCalls.ts'
-import { describeMs, percentile } from './support/figures.ts'
-import { inTurns } from './support/inTurns.ts'
-import { runBench } from './support/runBench.ts'
-import { timed } from './support/timed.ts'
+import type { Client } from '../test/support/clients/client.ts'
+import { createClient } from '../test/support/clients/client.ts'
+import { generateBody } from '../test/support/clients/requestBodies.ts'
+import { startTestService } from '../test/support/service/testService.ts'
+import { generate } from '../test/support/clients/syncCalls.ts'
+import { describeMs, percentile, runBench } from './support/runBench.ts'
+import { inTurns, timed } from '../test/support/timing.ts'
 
 const hung = 200
 const calls = 120

@@ -8,9 +8,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { darkroomJson } from '../test/support/cli.ts'
-import { createClient } from '../test/support/client.ts'
-import { until } from '../test/support/until.ts'
+import { darkroomJson } from '../test/support/service/darkroomCli.ts'
+import { createClient } from '../test/support/clients/client.ts'
+import { until } from '../test/support/timing.ts'
 import { ownSimulator, ownStart } from './support/ownStart.ts'
 
 const tasks = 20

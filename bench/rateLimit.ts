@@ -3,8 +3,8 @@
  * and few calls are refused. Perfect would be as long as the limit itself takes, 95 s.
  */
 import { verifyLedger } from '../src/store/accounts/verifyLedger.ts'
-import { createClient } from '../test/support/client.ts'
-import { startTestService } from '../test/support/service.ts'
+import { createClient } from '../test/support/clients/client.ts'
+import { startTestService } from '../test/support/service/testService.ts'
 import { runBench } from './support/runBench.ts'
 
 const tasks = 200

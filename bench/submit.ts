@@ -3,10 +3,9 @@
  * the 202, and accepted tasks per second. Every one is a durable promise: task, hold and ledger committed.
  */
 import { verifyLedger } from '../src/store/accounts/verifyLedger.ts'
-import { createClient } from '../test/support/client.ts'
-import { startTestService } from '../test/support/service.ts'
-import { describeMs, percentile } from './support/figures.ts'
-import { runBench } from './support/runBench.ts'
+import { createClient } from '../test/support/clients/client.ts'
+import { startTestService } from '../test/support/service/testService.ts'
+import { describeMs, percentile, runBench } from './support/runBench.ts'
 
 const clients = 16
 const warmUp = 200

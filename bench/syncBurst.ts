@@ -1,10 +1,9 @@
 /** Fifty synchronous generations at once, of an upstream that takes two seconds: all succeed, none starves. */
-import { createClient } from '../test/support/client.ts'
-import { startTestService } from '../test/support/service.ts'
-import { generate } from '../test/support/syncCalls.ts'
-import { describeMs, percentile } from './support/figures.ts'
-import { runBench } from './support/runBench.ts'
-import { timed } from './support/timed.ts'
+import { createClient } from '../test/support/clients/client.ts'
+import { startTestService } from '../test/support/service/testService.ts'
+import { generate } from '../test/support/clients/syncCalls.ts'
+import { describeMs, percentile, runBench } from './support/runBench.ts'
+import { timed } from '../test/support/timing.ts'
 
 const atOnce = 50
 const rounds = 3

@@ -2,12 +2,11 @@
  * What a synchronous generation costs above an upstream that answers at once, one at a time, beside a bare
  * one-activity workflow on the same server. Both take turns, so that a busy machine slows both.
  */
-import { createClient } from '../test/support/client.ts'
-import { startTestService } from '../test/support/service.ts'
+import { createClient } from '../test/support/clients/client.ts'
+import { startTestService } from '../test/support/service/testService.ts'
 import { startBareTemporal } from './support/bareTemporal.ts'
-import { describeMs, percentile } from './support/figures.ts'
-import { runBench } from './support/runBench.ts'
-import { timed } from './support/timed.ts'
+import { describeMs, percentile, runBench } from './support/runBench.ts'
+import { timed } from '../test/support/timing.ts'
 
 const warmUp = 30
 const measured = 200

@@ -3,10 +3,9 @@
  * before, and when it continues every task ends. Calls that are under way all the while are not made again.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createClient } from '../test/support/client.ts'
-import { startTestService } from '../test/support/service.ts'
-import { describeMs, percentile } from './support/figures.ts'
-import { runBench } from './support/runBench.ts'
+import { createClient } from '../test/support/clients/client.ts'
+import { startTestService } from '../test/support/service/testService.ts'
+import { describeMs, percentile, runBench } from './support/runBench.ts'
 
 const stoppedMs = 30_000
 const everyMs = 100

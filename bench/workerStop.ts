@@ -2,9 +2,9 @@
  * A worker is told to stop (SIGTERM, as in every deployment) in the middle of a call of 20 s: the call
  * finishes and is settled, nobody calls again, and the process exits 0.
  */
-import { moneyOf } from '../test/support/books.ts'
-import { createClient } from '../test/support/client.ts'
-import { startTestService } from '../test/support/service.ts'
+import { moneyOf } from '../test/support/database/money.ts'
+import { createClient } from '../test/support/clients/client.ts'
+import { startTestService } from '../test/support/service/testService.ts'
 import { runBench } from './support/runBench.ts'
 
 const callMs = 20_000

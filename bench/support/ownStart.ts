@@ -1,11 +1,10 @@
-import { spawn } from 'node:child_process'
+import { spawn, execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
-import { until } from '../../test/support/until.ts'
-import { killAtOnce, processTree } from './processTree.ts'
+import { until } from '../../test/support/timing.ts'
 
 const startMsMax = 180_000
 const runtimeFile = z.object({ pid: z.number(), environment: z.record(z.string(), z.string()) })
@@ -82,4 +81,29 @@ export async function ownSimulator(latency: string) {
   })
   const url = await until('the simulator', () => /at (http:\S+)/.exec(said)?.[1])
   return { url, stop: () => child.kill('SIGTERM') }
+}
+
+/** The process and all that it started, and what those started, as they are now. */
+export function processTree(root: number): readonly number[] {
+  const listing = execFileSync('ps', ['-eo', 'pid=,ppid='], { encoding: 'utf8' })
+  const parents = listing
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/).map(Number))
+  const tree = [root]
+  for (const pid of tree) {
+    for (const [child = 0, parent = 0] of parents) if (parent === pid) tree.push(child)
+  }
+  return tree
+}
+
+/** As a power cut: nothing gets a chance to say goodbye. */
+export function killAtOnce(pids: readonly number[]): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch {
+      // It was a child of one just killed, and quicker.
+    }
+  }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { deleteObjects } from '../../src/blobs/s3Objects.ts'
-import { fakeObjectStore } from '../support/fakeObjectStore.ts'
+import { fakeObjectStore } from '../support/blobs/fakeObjectStore.ts'
 
 function listing(keys: readonly string[], next?: string): string {
   const objects = keys.map((key) => `<Contents><Key>${key}</Key></Contents>`).join('')

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { putObject } from '../../src/blobs/s3Objects.ts'
 import { BlobExistsError } from '../../src/domain/ports/blobStore.ts'
-import { fakeObjectStore } from '../support/fakeObjectStore.ts'
+import { fakeObjectStore } from '../support/blobs/fakeObjectStore.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
 /** One answer of the object store: a status, or a connection that breaks once the body was read. */

@@ -3,8 +3,8 @@ import type { ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { readObject } from '../../src/blobs/s3Objects.ts'
 import { collect, streamOf } from '../support/byteStreams.ts'
-import type { SeenRequest } from '../support/fakeObjectStore.ts'
-import { fakeObjectStore } from '../support/fakeObjectStore.ts'
+import type { SeenRequest } from '../support/blobs/fakeObjectStore.ts'
+import { fakeObjectStore } from '../support/blobs/fakeObjectStore.ts'
 
 const at = { bucket: 'bucket', key: 'an1/image' }
 

@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import { afterAll, beforeAll, vi } from 'vitest'
-import type { S3Server } from '../support/s3Server.ts'
-import { s3ServerStartMsMax, startS3Server } from '../support/s3Server.ts'
+import type { S3Server } from '../support/blobs/s3Server.ts'
+import { s3ServerStartMsMax, startS3Server } from '../support/blobs/s3Server.ts'
 import { blobStoreContract } from './blobStoreContract.ts'
 
 let server: S3Server | undefined

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { darkroomJson, runDarkroom } from '../support/cli.ts'
+import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
 import type { CliWorld } from './openCliWorld.ts'
 import { openCliWorld } from './openCliWorld.ts'
 

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createTaskStore } from '../../src/store/taskStore.ts'
 import { createAuthenticate } from '../../src/tasks/apiKeys.ts'
-import { darkroomJson, runDarkroom } from '../support/cli.ts'
+import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
 import type { CliWorld } from './openCliWorld.ts'
 import { openCliWorld } from './openCliWorld.ts'
 

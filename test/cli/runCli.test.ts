@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import type { Command } from 'commander'
 import { createProgram } from '../../src/cli/program.ts'
 import { runCli } from '../../src/cli/runCli.ts'
-import { closedParts } from '../support/closedParts.ts'
+import { closedParts } from '../support/service/darkroomCli.ts'
 
 async function run(...args: string[]) {
   let out = ''

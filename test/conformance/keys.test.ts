@@ -1,15 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
-import { moneyOf } from '../support/books.ts'
-import { darkroomJson } from '../support/cli.ts'
-import type { Client, Submitted } from '../support/client.ts'
-import { createClient } from '../support/client.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
+import { moneyOf, balanceOf } from '../support/database/money.ts'
+import { darkroomJson } from '../support/service/darkroomCli.ts'
+import type { Client, Submitted } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { paddedPng } from '../support/images.ts'
-import { balanceOf } from '../support/insertTask.ts'
-import { editBody, generateBody, inputImage } from '../support/requestBodies.ts'
-import type { TestAccount, TestService } from '../support/service.ts'
-import { startTestService } from '../support/service.ts'
+import { editBody, generateBody, inputImage } from '../support/clients/requestBodies.ts'
+import type { TestAccount, TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
 
 let service: TestService
 beforeAll(async () => {

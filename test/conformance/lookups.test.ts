@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { newTaskId } from '../../src/domain/ids.ts'
-import { createClient } from '../support/client.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { rawPost, sendRaw } from '../support/rawHttp.ts'
-import { generateBody } from '../support/requestBodies.ts'
-import type { TestAccount, TestService } from '../support/service.ts'
-import { startTestService } from '../support/service.ts'
+import { createClient } from '../support/clients/client.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import { rawPost, sendRaw } from '../support/clients/rawCalls.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
+import type { TestAccount, TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
 
 let service: TestService
 let account: TestAccount

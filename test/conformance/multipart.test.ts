@@ -1,22 +1,21 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { inTurns } from '../../bench/support/inTurns.ts'
-import { booksAgree } from '../support/booksAgree.ts'
+import { inTurns, until } from '../support/timing.ts'
+import { booksAgree } from '../support/database/money.ts'
 import {
   abortForm,
   injured,
   nothingLeft,
   numbersFrom,
-  openDescriptors,
   statusOfForm,
   wholeForm,
-} from '../support/brokenForms.ts'
-import type { Client } from '../support/client.ts'
-import { createClient } from '../support/client.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
+} from '../support/clients/brokenForms.ts'
+import { openDescriptors } from '../support/service/processUsage.ts'
+import type { Client } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { paddedPng } from '../support/images.ts'
-import type { TestService } from '../support/service.ts'
-import { startTestService } from '../support/service.ts'
-import { until } from '../support/until.ts'
+import type { TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
 
 let service: TestService
 let poor: Client

@@ -1,14 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { darkroomJson } from '../support/cli.ts'
-import type { Client } from '../support/client.ts'
-import { createClient } from '../support/client.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import type { OperatorHand } from '../support/operatorHands.ts'
-import { operatorHands } from '../support/operatorHands.ts'
-import type { End, Scenario } from '../support/operatorRuns.ts'
-import { createOperatorRuns } from '../support/operatorRuns.ts'
-import type { TestService } from '../support/service.ts'
-import { startTestService } from '../support/service.ts'
+import { darkroomJson } from '../support/service/darkroomCli.ts'
+import type { Client } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import type { OperatorHand, End, Scenario } from '../support/service/operatorRuns.ts'
+import { operatorHands, createOperatorRuns } from '../support/service/operatorRuns.ts'
+import type { TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
 
 /** The rows of src/tasks/money.md that begin in Temporal's UI or CLI, at the whole service. */
 

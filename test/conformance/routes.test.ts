@@ -1,13 +1,13 @@
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Client } from '../support/client.ts'
-import { createClient } from '../support/client.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
+import type { Client } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { redPixelPng } from '../support/images.ts'
-import { editBody, generateBody, inputImage } from '../support/requestBodies.ts'
-import type { TestService } from '../support/service.ts'
-import { startTestService } from '../support/service.ts'
-import * as call from '../support/syncCalls.ts'
+import { editBody, generateBody, inputImage } from '../support/clients/requestBodies.ts'
+import type { TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import * as call from '../support/clients/syncCalls.ts'
 
 let service: TestService
 let client: Client

@@ -5,15 +5,19 @@ import { join } from 'node:path'
 import OpenAI, { BadRequestError, ConflictError, InternalServerError, toFile } from 'openai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runCommand } from '../../src/dev/stack/runCommand.ts'
-import type { Client } from '../support/client.ts'
-import { createClient } from '../support/client.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
+import type { Client } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { paddedPng, redPixelPng } from '../support/images.ts'
-import { mebibyte } from '../support/memory.ts'
-import { installPythonClients, pinnedClients, runImageClients } from '../support/pythonClients.ts'
-import type { TestAccount, TestService } from '../support/service.ts'
-import { startTestService } from '../support/service.ts'
-import * as call from '../support/syncCalls.ts'
+import { mebibyte } from '../support/service/processUsage.ts'
+import {
+  installPythonClients,
+  pinnedClients,
+  runImageClients,
+} from '../support/clients/pythonClients.ts'
+import type { TestAccount, TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import * as call from '../support/clients/syncCalls.ts'
 
 const python = await installPythonClients()
 if (python.kind !== 'installed') console.warn(`${pinnedClients.join(', ')}: ${python.why}`)

@@ -5,8 +5,8 @@ import { demoKey } from '../../src/dev/demoAccount.ts'
 import { createAccountStore } from '../../src/store/accounts/accountStore.ts'
 import { createTaskStore } from '../../src/store/taskStore.ts'
 import { createAuthenticate } from '../../src/tasks/apiKeys.ts'
-import type { TestDatabase } from '../support/database.ts'
-import { createTestDatabase } from '../support/database.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
 const pepper = { id: 'new', secret: 'a pepper of these tests' }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { startServiceProcess } from '../../src/dev/serviceProcess.ts'
-import { until } from '../support/until.ts'
+import { until } from '../support/timing.ts'
 
 const node = process.execPath
 const restartDelayMs = 1_000

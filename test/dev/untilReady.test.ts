@@ -3,7 +3,7 @@ import { ConfigError } from '../../src/config/configError.ts'
 import { isStartFailure } from '../../src/dev/stack/startFailure.ts'
 import { freePort } from '../../src/dev/stack/freePort.ts'
 import { untilReady } from '../../src/dev/untilReady.ts'
-import { listen } from '../support/httpServer.ts'
+import { listen } from '../support/upstream/testServers.ts'
 
 const never = new Promise<string>(() => {})
 

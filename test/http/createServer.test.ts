@@ -7,10 +7,10 @@ import Koa from 'koa'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { ApiState } from '../../src/http/context.ts'
 import { createServer } from '../../src/http/connection/createServer.ts'
-import { errorResponse } from '../support/responses.ts'
-import { portOf } from '../support/httpServer.ts'
-import type { TestApi } from '../support/testApi.ts'
-import { startTestApi } from '../support/testApi.ts'
+import { errorResponse } from '../support/clients/responses.ts'
+import { portOf } from '../support/upstream/testServers.ts'
+import type { TestApi } from '../support/http/testApi.ts'
+import { startTestApi } from '../support/http/testApi.ts'
 
 let api: TestApi
 beforeAll(async () => {

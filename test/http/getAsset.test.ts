@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { assetUrl, isAssetUrl } from '../../src/http/assetUrl.ts'
 import type { SigningKeys } from '../../src/http/context.ts'
 import type { TaskView } from '../../src/domain/task.ts'
-import { taskRecordResponse } from '../support/responses.ts'
+import { taskRecordResponse } from '../support/clients/responses.ts'
 import { redPixelPng } from '../support/images.ts'
-import type { TestApi } from '../support/testApi.ts'
-import { startTestApi } from '../support/testApi.ts'
+import type { TestApi } from '../support/http/testApi.ts'
+import { startTestApi } from '../support/http/testApi.ts'
 
 let api: TestApi
 let taskId: string

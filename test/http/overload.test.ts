@@ -5,10 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createByteBudget } from '../../src/http/intake/byteBudget.ts'
 import { readRequest } from '../../src/http/intake/body.ts'
-import { errorResponse } from '../support/responses.ts'
+import { errorResponse } from '../support/clients/responses.ts'
 import { collect } from '../support/byteStreams.ts'
-import { portOf } from '../support/httpServer.ts'
-import { startTestApi } from '../support/testApi.ts'
+import { portOf } from '../support/upstream/testServers.ts'
+import { startTestApi } from '../support/http/testApi.ts'
 
 describe('a byte budget', () => {
   it('admits in turn, as room is given back', async () => {

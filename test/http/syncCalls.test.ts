@@ -3,10 +3,10 @@ import { connect } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { AnswerMeta } from '../../src/domain/storedAnswer.ts'
 import type { TaskFailure } from '../../src/domain/failure.ts'
-import { errorResponse } from '../support/responses.ts'
+import { errorResponse } from '../support/clients/responses.ts'
 import { redPixelPng } from '../support/images.ts'
-import type { TestApi } from '../support/testApi.ts'
-import { startTestApi } from '../support/testApi.ts'
+import type { TestApi } from '../support/http/testApi.ts'
+import { startTestApi } from '../support/http/testApi.ts'
 
 let api: TestApi
 beforeAll(async () => {

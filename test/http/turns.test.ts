@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, onTestFinished } from 'vitest'
 import { createTurns } from '../../src/http/connection/turns.ts'
-import { portOf } from '../support/httpServer.ts'
+import { portOf } from '../support/upstream/testServers.ts'
 
 /** A server that takes 10 ms for each request, and the requests of one connection that it is told of. */
 async function pipelined(count: number) {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createForgivingBase64Decoder } from '../../src/streams/base64.ts'
-import { decodePieces } from '../support/base64Pieces.ts'
+import { decodePieces } from '../support/byteStreams.ts'
 
 const decode = (pieces: readonly string[]) => decodePieces(createForgivingBase64Decoder(), pieces)
 

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, readdirSync, readlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
@@ -8,4 +8,16 @@ export function tempFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'darkroom-test-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   return folder
+}
+
+/** How many files below `folder` this process holds open, nameless ones too. Linux only, as CI is. */
+export function openFilesIn(folder: string): number {
+  const targets = readdirSync('/proc/self/fd').map((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`)
+    } catch {
+      return ''
+    }
+  })
+  return targets.filter((target) => target.startsWith(folder)).length
 }

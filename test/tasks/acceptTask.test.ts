@@ -12,10 +12,10 @@ import {
   generateRequest,
   keyBytes,
   testCredits,
-} from '../support/acceptance.ts'
-import { balanceOf } from '../support/insertTask.ts'
-import type { TestDatabase } from '../support/database.ts'
-import { createTestDatabase } from '../support/database.ts'
+} from '../support/database/testAccept.ts'
+import { balanceOf } from '../support/database/money.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
 import { randomBytes } from 'node:crypto'
 
 let database: TestDatabase

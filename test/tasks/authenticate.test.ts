@@ -4,9 +4,9 @@ import { newApiKeySecret } from '../../src/domain/apiKey.ts'
 import { createAccountStore } from '../../src/store/accounts/accountStore.ts'
 import { createTaskStore } from '../../src/store/taskStore.ts'
 import { createAuthenticate, createIssueKey } from '../../src/tasks/apiKeys.ts'
-import { createTestCaller } from '../support/acceptance.ts'
-import type { TestDatabase } from '../support/database.ts'
-import { createTestDatabase } from '../support/database.ts'
+import { createTestCaller } from '../support/database/testAccept.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
 
 let database: TestDatabase
 

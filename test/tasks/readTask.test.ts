@@ -9,10 +9,10 @@ import { priceList } from '../../src/domain/prices.ts'
 import { createTaskEnds } from '../../src/store/tasks/taskEnds.ts'
 import { createTaskStore } from '../../src/store/taskStore.ts'
 import { createTaskService } from '../../src/tasks/taskService.ts'
-import { createTestAttempts } from '../support/attemptStore.ts'
-import type { TestDatabase } from '../support/database.ts'
-import { createTestDatabase } from '../support/database.ts'
-import { insertTask } from '../support/insertTask.ts'
+import { createTestAttempts } from '../support/database/testAttempts.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { insertTask } from '../support/database/insertTask.ts'
 
 let database: TestDatabase
 

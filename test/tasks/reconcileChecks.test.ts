@@ -4,10 +4,11 @@ import type { CheckDeps } from '../../src/tasks/reconcile/checkStep.ts'
 import { createCheckStep, createKilledStep } from '../../src/tasks/reconcile/checkStep.ts'
 import { createSettleStored } from '../../src/tasks/settleOrFail.ts'
 import { createKilledRuns, createReportRun } from '../../src/temporal/runs.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { balanceOf, insertTask } from '../support/insertTask.ts'
-import { openTestWorld } from '../support/openTestWorld.ts'
-import type { ReconcileWorld } from '../support/reconcileWorld.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import { balanceOf } from '../support/database/money.ts'
+import { insertTask } from '../support/database/insertTask.ts'
+import { openTestWorld, handleOf, testStart } from '../support/temporal/temporalWorld.ts'
+import type { ReconcileWorld } from '../support/database/reconcileWorld.ts'
 import {
   endLease,
   openAttempt,
@@ -16,10 +17,9 @@ import {
   setTask,
   storeTestAnswer,
   taskRow,
-} from '../support/reconcileWorld.ts'
-import type { TemporalWorld } from '../support/temporalWorld.ts'
-import { handleOf, testStart } from '../support/temporalWorld.ts'
-import { until } from '../support/until.ts'
+} from '../support/database/reconcileWorld.ts'
+import type { TemporalWorld } from '../support/temporal/temporalWorld.ts'
+import { until } from '../support/timing.ts'
 
 let world: ReconcileWorld
 let temporal: TemporalWorld

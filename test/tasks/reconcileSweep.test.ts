@@ -4,10 +4,15 @@ import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
 import { newUploadId } from '../../src/domain/ids.ts'
 import { createPurgeStep, createSweepStep } from '../../src/tasks/reconcile/sweepStep.ts'
 import { streamOf } from '../support/byteStreams.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { insertTask } from '../support/insertTask.ts'
-import type { ReconcileWorld } from '../support/reconcileWorld.ts'
-import { openAttempt, openReconcileWorld, runStep, setTask } from '../support/reconcileWorld.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import { insertTask } from '../support/database/insertTask.ts'
+import type { ReconcileWorld } from '../support/database/reconcileWorld.ts'
+import {
+  openAttempt,
+  openReconcileWorld,
+  runStep,
+  setTask,
+} from '../support/database/reconcileWorld.ts'
 
 let world: ReconcileWorld
 

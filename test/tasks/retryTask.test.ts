@@ -6,11 +6,15 @@ import { createTaskAdmin } from '../../src/store/taskAdmin.ts'
 import { openUpload } from '../../src/store/reconcile/uploads.ts'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
 import { createRetryTask } from '../../src/tasks/retryTask.ts'
-import { createTestAccept, createTestCaller, generateRequest } from '../support/acceptance.ts'
-import { createTestAttempts } from '../support/attemptStore.ts'
-import type { TestDatabase } from '../support/database.ts'
-import { createTestDatabase } from '../support/database.ts'
-import { balanceOf } from '../support/insertTask.ts'
+import {
+  createTestAccept,
+  createTestCaller,
+  generateRequest,
+} from '../support/database/testAccept.ts'
+import { createTestAttempts } from '../support/database/testAttempts.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { balanceOf } from '../support/database/money.ts'
 
 let database: TestDatabase
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { within } from '../../src/tasks/storedAnswer.ts'
-import { standStill } from '../support/standStill.ts'
+import { standStill } from '../support/timing.ts'
 
 const limitMs = 50
 

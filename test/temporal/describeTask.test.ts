@@ -4,11 +4,15 @@ import type { ProduceResult } from '../../src/tasks/produceImage.ts'
 import { connectTemporal } from '../../src/temporal/connect.ts'
 import { createDescribeTask } from '../../src/temporal/describeTask.ts'
 import { createReportRun } from '../../src/temporal/runs.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { openScriptedWorld } from '../support/openTestWorld.ts'
-import type { TemporalWorld } from '../support/temporalWorld.ts'
-import { createScripts, handleOf, testStart } from '../support/temporalWorld.ts'
-import { until } from '../support/until.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import {
+  openScriptedWorld,
+  createScripts,
+  handleOf,
+  testStart,
+} from '../support/temporal/temporalWorld.ts'
+import type { TemporalWorld } from '../support/temporal/temporalWorld.ts'
+import { until } from '../support/timing.ts'
 
 let world: TemporalWorld
 const scripts = createScripts()

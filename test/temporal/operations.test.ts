@@ -9,10 +9,9 @@ import {
   registerSearchAttributes,
 } from '../../src/temporal/namespace.ts'
 import { createKilledRuns } from '../../src/temporal/runs.ts'
-import { embeddedStack, stackStartMsMax } from '../support/embeddedStack.ts'
-import { openTestWorld } from '../support/openTestWorld.ts'
-import { handleOf, testStart } from '../support/temporalWorld.ts'
-import { until } from '../support/until.ts'
+import { embeddedStack, stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import { openTestWorld, handleOf, testStart } from '../support/temporal/temporalWorld.ts'
+import { until } from '../support/timing.ts'
 
 let address: string
 

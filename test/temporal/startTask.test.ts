@@ -4,10 +4,9 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { cancelWorkflow, createKilledRuns, createReportRun } from '../../src/temporal/runs.ts'
 import { connectTemporal } from '../../src/temporal/connect.ts'
 import { createStartTask } from '../../src/temporal/startTask.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { openTestWorld } from '../support/openTestWorld.ts'
-import type { TemporalWorld } from '../support/temporalWorld.ts'
-import { handleOf, testStart } from '../support/temporalWorld.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import { openTestWorld, handleOf, testStart } from '../support/temporal/temporalWorld.ts'
+import type { TemporalWorld } from '../support/temporal/temporalWorld.ts'
 
 let world: TemporalWorld
 

@@ -4,7 +4,7 @@ import type { ImageRequest } from '../../src/domain/imageRequest.ts'
 import type { Family } from '../../src/domain/models.ts'
 import { collect } from '../support/byteStreams.ts'
 import { digestOf } from '../../src/dev/simulator/callLog.ts'
-import { openSimulatedWorld } from '../support/upstreamWorld.ts'
+import { openSimulatedWorld } from '../support/upstream/upstreamWorld.ts'
 
 const families = ['A', 'B'] as const satisfies Family[]
 

@@ -6,7 +6,7 @@ import type { Exchange } from '../../src/upstream/exchange.ts'
 import { exchange } from '../../src/upstream/exchange.ts'
 import { createUpstreamAgent } from '../../src/upstream/callUpstream.ts'
 import { collect } from '../support/byteStreams.ts'
-import { goodAnswer, listenAnswering } from '../support/upstreamServers.ts'
+import { goodAnswer, listenAnswering } from '../support/upstream/testServers.ts'
 
 const nobodyListens = 'http://127.0.0.1:1'
 

@@ -6,8 +6,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { heldInMemoryBytesMax, holdBytes } from '../../src/upstream/heldImage.ts'
 import { collect, streamOf } from '../support/byteStreams.ts'
-import { openFilesIn } from '../support/openFiles.ts'
-import { tempFolder } from '../support/tempFolder.ts'
+import { openFilesIn, tempFolder } from '../support/tempFolder.ts'
 
 function chunksOf(bytes: Buffer): Buffer[] {
   const size = 100_000

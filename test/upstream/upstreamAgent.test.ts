@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { collect } from '../support/byteStreams.ts'
 import { paddedPng } from '../support/images.ts'
-import { goodAnswer, listenAnswering } from '../support/upstreamServers.ts'
-import { openUpstreamWorld } from '../support/upstreamWorld.ts'
+import { goodAnswer, listenAnswering } from '../support/upstream/testServers.ts'
+import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
 
 /** A connection that stays open is free for the next call a moment after its answer. */
 const freeAfterMs = 30

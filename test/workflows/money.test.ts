@@ -10,14 +10,24 @@ import { createCheckStep } from '../../src/tasks/reconcile/checkStep.ts'
 import { createSettleOrFail, createSettleStored } from '../../src/tasks/settleOrFail.ts'
 import { cancelWorkflow, fetchHistory, createReportRun } from '../../src/temporal/runs.ts'
 import { streamOf } from '../support/byteStreams.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { balanceOf, insertTask } from '../support/insertTask.ts'
-import { openTestWorld } from '../support/openTestWorld.ts'
-import type { ReconcileWorld } from '../support/reconcileWorld.ts'
-import { openReconcileWorld, runStep, setTask, taskRow } from '../support/reconcileWorld.ts'
-import type { TemporalWorld } from '../support/temporalWorld.ts'
-import { handleOf, startTestWorker, testStart } from '../support/temporalWorld.ts'
-import { until } from '../support/until.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import { balanceOf } from '../support/database/money.ts'
+import { insertTask } from '../support/database/insertTask.ts'
+import {
+  openTestWorld,
+  handleOf,
+  startTestWorker,
+  testStart,
+} from '../support/temporal/temporalWorld.ts'
+import type { ReconcileWorld } from '../support/database/reconcileWorld.ts'
+import {
+  openReconcileWorld,
+  runStep,
+  setTask,
+  taskRow,
+} from '../support/database/reconcileWorld.ts'
+import type { TemporalWorld } from '../support/temporal/temporalWorld.ts'
+import { until } from '../support/timing.ts'
 
 /** Every cell of src/tasks/money.md that Temporal has a part in: all real but the upstream's answer. */
 

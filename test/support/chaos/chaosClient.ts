@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { TaskRecord } from '../client.ts'
-import { createClient } from '../client.ts'
+import type { TaskRecord } from '../clients/client.ts'
+import { createClient } from '../clients/client.ts'
 import type { Seeded } from '../seeded.ts'
 import type { ChaosAnswer, ChaosRequest } from './chaosRequest.ts'
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { DarkroomProcess } from '../darkroomProcess.ts'
+import type { DarkroomProcess } from '../service/darkroomProcess.ts'
 import type { Seeded } from '../seeded.ts'
-import type { TestService } from '../service.ts'
+import type { TestService } from '../service/testService.ts'
 
 /** Resolves when what was broken is mended, or is mending itself. */
 export type ChaosFault = { readonly name: string; readonly strike: () => Promise<void> }

@@ -1,9 +1,9 @@
 import { modelIds } from '../../../src/domain/models.ts'
-import type { TaskRecord } from '../client.ts'
+import type { TaskRecord } from '../clients/client.ts'
 import { paddedPng } from '../images.ts'
-import { generateBody, inputImage } from '../requestBodies.ts'
+import { generateBody, inputImage } from '../clients/requestBodies.ts'
 import type { Seeded } from '../seeded.ts'
-import type { TestAccount } from '../service.ts'
+import type { TestAccount } from '../service/testService.ts'
 
 /** One answer to a submit; `none`: the connection broke or the time was over, so it may have counted. */
 export type ChaosAnswer =

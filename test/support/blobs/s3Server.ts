@@ -1,0 +1,72 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { buildGoTools } from '../../../src/dev/stack/buildGoTools.ts'
+import { freePort } from '../../../src/dev/stack/freePort.ts'
+import { versitygwTool } from '../../../src/dev/stack/versitygwTool.ts'
+
+export type S3Server = {
+  /** What the AWS SDK reads to reach it. */
+  readonly environment: Readonly<Record<string, string>>
+  readonly bucket: string
+  readonly stop: () => Promise<void>
+}
+
+/** The first build takes about a minute; afterwards the binary lies in the user's cache. */
+export const s3ServerStartMsMax = 10 * 60_000
+const readyMsMax = 10_000
+const bucket = 'darkroom'
+
+/** A real S3 server over a folder of its own. Throws when it cannot be built: nothing is skipped. */
+export async function startS3Server(): Promise<S3Server> {
+  const say = (line: string): boolean => process.stderr.write(`${line}\n`)
+  const built = await buildGoTools(versitygwTool, { env: process.env, say })
+  if (built.kind === 'failed') throw new Error(`No S3 server to test against: ${built.why}`)
+  const folder = mkdtempSync(join(tmpdir(), 'darkroom-s3-'))
+  mkdirSync(join(folder, 'data', bucket), { recursive: true })
+  mkdirSync(join(folder, 'meta'))
+  const address = `127.0.0.1:${await freePort()}`
+  // Attributes beside the data and not on it: not every temporary folder can hold them.
+  const args = ['--quiet', '--keep-alive', '--port', address, 'posix']
+  const child = spawn(
+    join(built.binDir, 'versitygw'),
+    [...args, '--sidecar', join(folder, 'meta'), join(folder, 'data')],
+    { env: { ROOT_ACCESS_KEY: 'access', ROOT_SECRET_KEY: 'secret' }, stdio: 'ignore', cwd: folder },
+  )
+  const exited = once(child, 'exit')
+  const stop = async (): Promise<void> => {
+    child.kill('SIGKILL')
+    await exited
+    rmSync(folder, { recursive: true, force: true })
+  }
+  await answering(`http://${address}/`).catch(async (error: unknown) => {
+    await stop()
+    throw error
+  })
+  return {
+    environment: {
+      AWS_ENDPOINT_URL_S3: `http://${address}`,
+      AWS_ACCESS_KEY_ID: 'access',
+      AWS_SECRET_ACCESS_KEY: 'secret',
+      AWS_REGION: 'us-east-1',
+    },
+    bucket,
+    stop,
+  }
+}
+
+async function answering(url: string): Promise<void> {
+  const until = Date.now() + readyMsMax
+  for (;;) {
+    try {
+      await fetch(url)
+      return
+    } catch (error) {
+      if (Date.now() > until) throw error
+      await sleep(50)
+    }
+  }
+}

@@ -1,0 +1,64 @@
+import { randomBytes } from 'node:crypto'
+import type { Pool } from 'pg'
+import { newAccountId } from '../../../src/domain/account.ts'
+import { builtInCapabilities } from '../../../src/domain/capabilities.ts'
+import type { Caller } from '../../../src/domain/account.ts'
+import type { TaskStart } from '../../../src/domain/ports/taskRuns.ts'
+import type { ImageRequest } from '../../../src/domain/imageRequest.ts'
+import type { ModelId } from '../../../src/domain/models.ts'
+import { createAccount } from '../../../src/store/accounts/accounts.ts'
+import { createTaskStore } from '../../../src/store/taskStore.ts'
+import type { AcceptTaskDeps } from '../../../src/tasks/acceptTask.ts'
+import { createAcceptTask } from '../../../src/tasks/acceptTask.ts'
+
+/** Prices in tests: 10 credits a generation, an edit 10 and 2 per source image. */
+export const testCredits = 10
+
+/** Acceptance over a real store; `started` gathers what would go to the start queue. */
+export function createTestAccept(pool: Pool, given: Partial<AcceptTaskDeps> = {}) {
+  const started: TaskStart[] = []
+  const accept = createAcceptTask({
+    store: createTaskStore(pool),
+    capabilities: builtInCapabilities,
+    prices: (['familyb-image-2-vip', 'familya-3-pro-image'] as const).map((model) => ({
+      model,
+      credits: testCredits,
+      creditsPerInputImage: 2,
+    })),
+    taskDeadlineMs: 600_000,
+    longestTimeoutMs: () => 300_000,
+    randomBytes,
+    onAccepted: (start) => void started.push(start),
+    ...given,
+  })
+  return { accept, started }
+}
+
+/** An account of the test's own, as a caller with a valid key. */
+export async function createTestCaller(
+  pool: Pool,
+  credits: number,
+  models?: readonly ModelId[],
+): Promise<Caller & { readonly name: string }> {
+  const accountId = newAccountId(randomBytes)
+  const only = models === undefined ? {} : { models }
+  await createAccount(pool, { accountId, name: accountId, credits, ...only })
+  return { accountId, keyId: 'key_test', name: accountId, ...only }
+}
+
+export function generateRequest(given: Partial<ImageRequest> = {}): ImageRequest {
+  return {
+    route: 'images.tasks',
+    family: 'B',
+    model: 'familyb-image-2-vip',
+    action: 'generate',
+    body: { kind: 'prompt', prompt: 'a lighthouse' },
+    inputs: [],
+    ...given,
+  }
+}
+
+/** An Idempotency-Key as sent. */
+export function keyBytes(key: string): Uint8Array {
+  return Buffer.from(key, 'latin1')
+}

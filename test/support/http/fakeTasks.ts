@@ -1,0 +1,163 @@
+import { answerImageKey } from '../../../src/domain/storedAnswer.ts'
+import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
+import { canonicalRequest } from '../../../src/domain/imageRequest.ts'
+import type { RequestFailure } from '../../../src/domain/failure.ts'
+import { fail, succeed } from '../../../src/domain/result.ts'
+import { publicStatus } from '../../../src/domain/taskRecord.ts'
+import type { LiveStatus, TaskView } from '../../../src/domain/task.ts'
+import type { AcceptInput, TaskService } from '../../../src/tasks/taskService.ts'
+import { redPixelPng } from '../images.ts'
+import { streamOf } from '../byteStreams.ts'
+import type { JsonObject } from '../../../src/domain/json.ts'
+import type { NativeResponse } from '../../../src/domain/nativeResponse.ts'
+
+/**
+ * A task service that keeps its tasks in memory and never works on them: for tests of HTTP's own
+ * manners only. What tasks really do is tested on the real stack.
+ */
+export type FakeTasks = {
+  readonly service: TaskService
+  readonly findTask: (taskId: string) => Promise<TaskView | undefined>
+  readonly accepted: AcceptInput[]
+  readonly cancelled: string[]
+  readonly openUploads: Set<string>
+  /** The next `accept` answers this. */
+  refuseNext: RequestFailure | undefined
+  /** The next `accept` throws. */
+  breakNext: boolean
+  /** What `native` does instead of answering. */
+  nativeFault: 'fails' | 'is missing' | undefined
+  live: LiveStatus | undefined
+  refusal: JsonObject | undefined
+  readonly change: (taskId: string, changed: Partial<TaskView>) => void
+  readonly succeed: (taskId: string, native?: NativeResponse) => Promise<void>
+  readonly newestId: () => string
+  /** All keys name nothing again. */
+  readonly freeKeys: () => void
+}
+
+export const familyBNative: NativeResponse = {
+  response: { created: 5, data: [{ b64_json: '' }], size: '1024x1024' },
+  imagePath: ['data', 0, 'b64_json'],
+}
+
+/** Secrets `sk-a` and `sk-b` belong to two accounts. */
+export function createFakeTasks(blobs: BlobStore): FakeTasks {
+  const tasks = new Map<string, TaskView>()
+  const natives = new Map<string, NativeResponse>()
+  const keys = new Map<string, { readonly taskId: string; readonly request: string }>()
+  const woken = new Set<() => void>()
+  let count = 0
+
+  const service: TaskService = {
+    authenticate: async (secret) =>
+      secret === 'sk-a' || secret === 'sk-b' ? { accountId: secret, keyId: secret } : undefined,
+    openUpload: async () => {
+      const uploadId = `in${(count += 1)}`
+      fake.openUploads.add(uploadId)
+      return uploadId
+    },
+    discardUpload: async (uploadId) => {
+      fake.openUploads.delete(uploadId)
+      await blobs.deletePrefix(uploadId)
+    },
+    accept: async (input) => {
+      if (fake.breakNext) throw new Error('database is gone: secret-of-the-error')
+      if (fake.refuseNext !== undefined) return fail(fake.refuseNext)
+      const request = canonicalRequest(input.request)
+      const key = Buffer.from(input.idempotencyKey ?? []).toString('latin1')
+      const known = key === '' ? undefined : keys.get(key)
+      if (known !== undefined && known.request !== request) {
+        return fail({ tag: 'idempotency_key_reused' })
+      }
+      const taskId = known?.taskId ?? `task_${String((count += 1)).padStart(32, '0')}`
+      if (known === undefined) {
+        fake.accepted.push(input)
+        tasks.set(taskId, queued(taskId, input))
+        if (key !== '') keys.set(key, { taskId, request })
+        if (input.uploadId !== undefined) fake.openUploads.delete(input.uploadId)
+      }
+      return succeed({ taskId, createdAtMs: 1_700_000_000_999, replayed: known !== undefined })
+    },
+    read: async (caller, taskId) => {
+      const task = tasks.get(taskId)
+      return task?.accountId === caller.accountId
+        ? succeed(task)
+        : fail({ tag: 'task_not_found' as const })
+    },
+    live: async () => fake.live,
+    awaitEnd: async (taskId, signal) => {
+      for (;;) {
+        const task = tasks.get(taskId)
+        if (task === undefined) throw new Error('awaited and does not exist')
+        if (task.completedAtMs !== undefined || signal.aborted) return task
+        await new Promise<void>((resolve) => {
+          woken.add(resolve)
+          signal.addEventListener('abort', () => resolve(), { once: true })
+        })
+      }
+    },
+    cancel: async (taskId) => {
+      fake.cancelled.push(taskId)
+      return true
+    },
+    native: async (task) => {
+      if (fake.nativeFault === 'fails') throw new Error('database is gone')
+      if (fake.nativeFault === 'is missing') return undefined
+      return publicStatus(task) === 'succeeded' ? natives.get(task.taskId) : undefined
+    },
+    nativeRefusal: async () => fake.refusal,
+  }
+
+  function change(taskId: string, changed: Partial<TaskView>): void {
+    const task = tasks.get(taskId)
+    if (task === undefined) throw new Error('no such task')
+    tasks.set(taskId, { ...task, ...changed })
+    for (const wake of woken) wake()
+    woken.clear()
+  }
+
+  async function finish(taskId: string, native = familyBNative): Promise<void> {
+    const answerId = `an${taskId.slice(5)}`
+    const key = answerImageKey(answerId)
+    const { bytes, sha256 } = await blobs.put(key, streamOf([redPixelPng]), {})
+    natives.set(taskId, native)
+    change(taskId, {
+      status: 'succeeded',
+      completedAtMs: 1_700_000_060_000,
+      expiresAtMs: 1_700_086_460_000,
+      nowMs: 1_700_000_061_000,
+      asset: { answerId, mimeType: 'image/png', bytes, sha256 },
+    })
+  }
+
+  const fake: FakeTasks = {
+    service,
+    findTask: async (taskId) => tasks.get(taskId),
+    accepted: [],
+    cancelled: [],
+    openUploads: new Set(),
+    refuseNext: undefined,
+    breakNext: false,
+    nativeFault: undefined,
+    live: undefined,
+    refusal: undefined,
+    change,
+    succeed: finish,
+    newestId: () => [...tasks.keys()].at(-1) ?? '',
+    freeKeys: () => keys.clear(),
+  }
+  return fake
+}
+
+function queued(taskId: string, { caller, request }: AcceptInput): TaskView {
+  return {
+    taskId,
+    accountId: caller.accountId,
+    route: request.route,
+    model: request.model,
+    status: 'queued',
+    createdAtMs: 1_700_000_000_999,
+    nowMs: 1_700_000_001_500,
+  }
+}

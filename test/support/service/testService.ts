@@ -1,0 +1,167 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { Pool } from 'pg'
+import type { Simulator } from '../../../src/dev/simulator/startSimulator.ts'
+import { startSimulator } from '../../../src/dev/simulator/startSimulator.ts'
+import { freePort } from '../../../src/dev/stack/freePort.ts'
+import { newAccountId } from '../../../src/domain/account.ts'
+import { createAccountStore } from '../../../src/store/accounts/accountStore.ts'
+import { createIssueKey } from '../../../src/tasks/apiKeys.ts'
+import type { DarkroomProcess } from './darkroomProcess.ts'
+import { startDarkroomProcess } from './darkroomProcess.ts'
+import { createTestDatabase } from '../database/testDatabase.ts'
+import { embeddedStack } from '../stack/embeddedStack.ts'
+import type { TemporalWorld } from '../temporal/temporalWorld.ts'
+import { openTemporalWorld } from '../temporal/temporalWorld.ts'
+
+export type ServiceOptions = {
+  readonly apis?: number
+  readonly workers?: number
+  /** Added to, or replacing, the variables of both processes. */
+  readonly environment?: Readonly<Record<string, string>>
+  /** Fields of both channels: `timeoutSeconds`, `concurrencyMax`. */
+  readonly channel?: Readonly<Record<string, unknown>>
+  /** The whole operator's file instead of the two channels that lead to the simulator. */
+  readonly operatorFile?: (simulatorUrl: string) => unknown
+  readonly simulator?: Omit<Parameters<typeof startSimulator>[0], 'port'>
+}
+
+/** An account of a test's own with a key, and the credits it was given. */
+export type TestAccount = {
+  readonly name: string
+  readonly accountId: string
+  readonly keyId: string
+  readonly secret: string
+}
+
+/** The whole service as processes of its own, on a database and a Temporal namespace of its own. */
+export type TestService = {
+  readonly apis: DarkroomProcess[]
+  readonly workers: DarkroomProcess[]
+  /** Base address of the first API. */
+  readonly url: string
+  readonly simulator: Simulator
+  readonly databaseUrl: string
+  readonly pool: Pool
+  readonly temporal: TemporalWorld
+  readonly blobDir: string
+  /** The variables of its processes, for the CLI and for more processes. */
+  readonly environment: Readonly<Record<string, string>>
+  readonly account: (credits?: number) => Promise<TestAccount>
+  readonly startWorker: () => Promise<DarkroomProcess>
+  /** One more API, with variables changed as given. */
+  readonly startApi: (changed?: Readonly<Record<string, string>>) => Promise<DarkroomProcess>
+  readonly stop: () => Promise<void>
+}
+
+const pepper = { id: 'test', secret: 'pepper-of-the-tests-0123456789' }
+
+/** Starts simulator, APIs and workers; in a `beforeAll`, whose answer should stop them again. */
+export async function startTestService(options: ServiceOptions = {}): Promise<TestService> {
+  const { temporalAddress } = await embeddedStack()
+  const [database, temporal, folder, simulator] = await Promise.all([
+    createTestDatabase(),
+    openTemporalWorld(temporalAddress),
+    mkdtemp(join(tmpdir(), 'darkroom-service-')),
+    startSimulator({ latency: 50, image: 'tiny', ...options.simulator, port: 0 }),
+  ])
+  const operatorFile = join(folder, 'config.json')
+  const content = options.operatorFile ?? ((url: string) => simulatorFile(url, options.channel))
+  await writeFile(operatorFile, JSON.stringify(content(simulator.url)))
+  const blobDir = join(folder, 'blobs')
+  const environment = {
+    DATA_DIR: folder,
+    DATABASE_URL: database.databaseUrl,
+    TEMPORAL_ADDRESS: temporalAddress,
+    TEMPORAL_NAMESPACE: temporal.settings.namespace,
+    BLOB_STORE: pathToFileURL(blobDir).href,
+    SIGNING_KEYS: 'test:signing-key-of-the-tests-0123',
+    KEY_PEPPER: `${pepper.id}:${pepper.secret}`,
+    DARKROOM_CONFIG: operatorFile,
+    FAMILYA_API_KEY: 'upstream-credential-a',
+    FAMILYB_API_KEY: 'upstream-credential-b',
+    ...options.environment,
+  }
+  const workers: DarkroomProcess[] = []
+  const startWorker = async () => {
+    const worker = await startWorkerProcess(environment)
+    workers.push(worker)
+    return worker
+  }
+  // One after the other: the first fills the bundle's cache, and two cores are soon busy.
+  for (let count = 0; count < (options.workers ?? 1); count += 1) await startWorker()
+  const apis = await Promise.all(
+    Array.from({ length: options.apis ?? 1 }, () => startApiProcess(environment)),
+  )
+  const startApi = async (changed: Readonly<Record<string, string>> = {}) => {
+    const api = await startApiProcess({ ...environment, ...changed })
+    apis.push(api)
+    return api
+  }
+  return {
+    apis,
+    workers,
+    url: apis[0]?.url ?? '',
+    simulator,
+    databaseUrl: database.databaseUrl,
+    pool: database.pool,
+    temporal,
+    blobDir,
+    environment,
+    account: (credits = 1_000_000) => makeAccount(database.pool, credits),
+    startWorker,
+    startApi,
+    stop: async () => {
+      await Promise.all([...apis, ...workers].map((process) => process.stop()))
+      await simulator.close()
+      await temporal.close()
+      await database.drop()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function startApiProcess(
+  environment: Readonly<Record<string, string>>,
+): Promise<DarkroomProcess> {
+  const [port, internal] = [await freePort(), await freePort()]
+  const url = `http://127.0.0.1:${port}`
+  return startDarkroomProcess({
+    name: 'api',
+    environment: { PORT: String(port), INTERNAL_PORT: String(internal), ...environment },
+    url,
+    readyUrl: `${url}/readyz`,
+  })
+}
+
+async function startWorkerProcess(
+  environment: Readonly<Record<string, string>>,
+): Promise<DarkroomProcess> {
+  const internal = await freePort()
+  const url = `http://127.0.0.1:${internal}`
+  return startDarkroomProcess({
+    name: 'worker',
+    environment: { WORKER_INTERNAL_PORT: String(internal), ...environment },
+    url,
+    readyUrl: `${url}/readyz`,
+  })
+}
+
+async function makeAccount(pool: Pool, credits: number): Promise<TestAccount> {
+  const accounts = createAccountStore(pool)
+  const accountId = newAccountId(randomBytes)
+  const name = `test-${randomBytes(6).toString('hex')}`
+  await accounts.createAccount({ accountId, name, credits })
+  const issued = await createIssueKey({ accounts, pepper, randomBytes })(name)
+  if (issued === undefined) throw new Error('no key for an account just made')
+  return { name, accountId, keyId: issued.key.keyId, secret: issued.secret }
+}
+
+function simulatorFile(url: string, channel: Readonly<Record<string, unknown>> = {}): unknown {
+  const a = { name: 'a-main', family: 'A', baseUrl: url, apiKeyEnv: 'FAMILYA_API_KEY' }
+  const b = { name: 'b-main', family: 'B', baseUrl: `${url}/v1`, apiKeyEnv: 'FAMILYB_API_KEY' }
+  return { channels: [a, b].map((each) => ({ ...each, ...channel })) }
+}

@@ -1,0 +1,149 @@
+import { randomBytes } from 'node:crypto'
+import { createActivities } from '../../../activities/createActivities.ts'
+import type { StartTask, TaskStart } from '../../../src/domain/ports/taskRuns.ts'
+import { newTaskId, workflowIdOf } from '../../../src/domain/ids.ts'
+import type { TaskFailure } from '../../../src/domain/failure.ts'
+import type { ProduceResult, Stage } from '../../../src/tasks/produceImage.ts'
+import type { Temporal, TemporalSettings } from '../../../src/temporal/connect.ts'
+import { connectTemporal } from '../../../src/temporal/connect.ts'
+import { ensureNamespace, registerSearchAttributes } from '../../../src/temporal/namespace.ts'
+import { createStartTask } from '../../../src/temporal/startTask.ts'
+import type { RunningWorker } from '../../../src/temporal/worker/createWorker.ts'
+import { createWorker } from '../../../src/temporal/worker/createWorker.ts'
+import { installRuntime, loggerOf } from '../../../src/temporal/worker/runtime.ts'
+import type { WorkflowBundle } from '../../../src/temporal/worker/workflowBundle.ts'
+import { workflowBundle } from '../../../src/temporal/worker/workflowBundle.ts'
+import { embeddedStack } from '../stack/embeddedStack.ts'
+
+/** A namespace of its own on the real server: its queues are shared with no other test. */
+export type TemporalWorld = {
+  readonly settings: TemporalSettings
+  readonly temporal: Temporal
+  readonly startTask: StartTask
+  readonly close: () => Promise<void>
+}
+
+export async function openTemporalWorld(address: string): Promise<TemporalWorld> {
+  const settings = { address, namespace: `test-${randomBytes(6).toString('hex')}` }
+  const temporal = connectTemporal(settings)
+  await ensureNamespace(temporal, { retentionSeconds: 0 })
+  await registerSearchAttributes(temporal)
+  const startTask = createStartTask({ temporal, startTimeoutMs: 5_000, produceTimeoutMs: 600_000 })
+  return { settings, temporal, startTask, close: () => temporal.close() }
+}
+
+type Run = {
+  readonly taskId: string
+  readonly signal?: AbortSignal
+  readonly onStage?: (stage: Stage) => void
+}
+type Line = ProduceResult | Error | ((run: Run) => Promise<ProduceResult>)
+
+/** What happens to one task: each run of `produceImage` takes the next line, the last one for ever. */
+export type Script = {
+  readonly produce: readonly Line[]
+  readonly recorded?: 'succeeded' | 'failed' | 'over'
+  readonly cancelled?: boolean
+}
+
+/** What was seen of one task. Times are milliseconds of a monotonic clock. */
+export type Seen = { readonly runsAtMs: number[]; readonly failures: TaskFailure[] }
+
+/** A stage on which tasks follow their scripts, so that only Temporal and our code on it are real. */
+export function createScripts() {
+  const scripts = new Map<string, Script>()
+  const seen = new Map<string, Seen>()
+  const seenOf = (taskId: string): Seen => {
+    const found = seen.get(taskId) ?? { runsAtMs: [], failures: [] }
+    seen.set(taskId, found)
+    return found
+  }
+  const activities = createActivities({
+    produceImage: async (run) => {
+      const { produce } = scripts.get(run.taskId) ?? { produce: [] }
+      const { runsAtMs } = seenOf(run.taskId)
+      const line = produce[runsAtMs.length] ?? produce.at(-1)
+      runsAtMs.push(performance.now())
+      if (line === undefined || line instanceof Error) throw line ?? new Error('no script')
+      return typeof line === 'function' ? line(run) : line
+    },
+    settleOrFail: async (taskId, failure) => {
+      seenOf(taskId).failures.push(failure)
+      return scripts.get(taskId)?.recorded ?? 'failed'
+    },
+    cancelTask: async (taskId) => scripts.get(taskId)?.cancelled ?? true,
+    isCancelled: async () => false,
+    onUnexpected: () => {},
+  })
+  return {
+    activities,
+    seenOf,
+    add: (script: Script, given: Partial<TaskStart> = {}): TaskStart => {
+      const start = { ...testStart(), ...given }
+      scripts.set(start.taskId, script)
+      return start
+    },
+  }
+}
+
+export function testStart(): TaskStart {
+  return {
+    taskId: newTaskId(randomBytes),
+    accountId: 'acct_test',
+    family: 'B',
+    model: 'familyb-image-2-vip',
+    action: 'generate',
+    size: '1024x1024',
+    sync: false,
+  }
+}
+
+const silent = () => {}
+let prepared: Promise<WorkflowBundle> | undefined
+
+/** The workflow code of this checkout, bundled once per test process. */
+export function testBundle(): Promise<WorkflowBundle> {
+  if (prepared === undefined) {
+    installRuntime({ log: silent })
+    prepared = workflowBundle({ logger: loggerOf(silent) })
+  }
+  return prepared
+}
+
+export async function startTestWorker(
+  settings: TemporalSettings,
+  activities: ReturnType<typeof createActivities>,
+): Promise<RunningWorker> {
+  return createWorker({
+    settings,
+    activities,
+    bundle: await testBundle(),
+    slots: { A: 5, B: 5 },
+    shutdownGraceMs: 5_000,
+  })
+}
+
+export function handleOf(world: TemporalWorld, taskId: string) {
+  return world.temporal.client.workflow.getHandle(workflowIdOf(taskId))
+}
+
+/** A namespace of the test file's own on the Temporal of this run. */
+export async function openTestWorld(): Promise<TemporalWorld> {
+  const { temporalAddress } = await embeddedStack()
+  return openTemporalWorld(temporalAddress)
+}
+
+/** The same with a worker whose activities follow the scripts; `close` stops it too. */
+export async function openScriptedWorld(
+  scripts: ReturnType<typeof createScripts>,
+): Promise<TemporalWorld> {
+  const world = await openTestWorld()
+  const worker = await startTestWorker(world.settings, scripts.activities)
+  return {
+    ...world,
+    close: async () => {
+      await worker.stop()
+      await world.close()
+    },
+  }
+}

@@ -17,8 +17,8 @@ beforeAll(async () => {
 }, stackStartMsMax)
 afterAll(() => service.stop())
 
-describe('chaos', () => {
-  it('breaks no invariant: kills, stops, cut connections, a faulty upstream', async () => {
+describe('the service under random faults', () => {
+  it('keeps every invariant while processes are killed and stopped, connections are cut and the upstream fails', async () => {
     const { broken, figures } = await runChaos({
       service,
       seed: 20_261_121,

@@ -40,7 +40,7 @@ const sixteen = (last = images[15] ?? Buffer.alloc(0)) =>
     input_images: [...images.slice(0, 15), last].map((bytes) => inputImage(bytes)),
   })
 
-describe('one key', () => {
+describe('one idempotency key', () => {
   const headers = { 'idempotency-key': 'one' }
   let account: TestAccount
   let first: Submitted
@@ -48,7 +48,7 @@ describe('one key', () => {
     account = await service.account()
   })
 
-  it('of 64 submits at once to two APIs is one task, one hold, one call upstream', async () => {
+  it('makes one task, one hold and one upstream call from 64 concurrent submits to two APIs', async () => {
     const client = clientsOf(account)
     const body = JSON.stringify(sixteen())
     const answers = await Promise.all(
@@ -68,7 +68,7 @@ describe('one key', () => {
     expect(service.simulator.calls({ prompt: 'Sixteen together' })).toHaveLength(1)
   })
 
-  it('with one byte of image 16 changed is 409, and costs nothing', async () => {
+  it('returns 409 and charges nothing when one byte of image 16 differs', async () => {
     const before = await balanceOf(service.pool, account.accountId)
     const changed = Buffer.from(images[15] ?? '')
     changed[3_000] = (changed[3_000] ?? 0) ^ 1
@@ -86,7 +86,7 @@ describe('one key', () => {
     expect(rows.rowCount).toBe(2)
   })
 
-  it('replays with its fields in another order, as JSON has none', async () => {
+  it('replays a body with its fields in another order and the default `n` added', async () => {
     const reordered = Object.fromEntries(Object.entries(sixteen()).toReversed())
     const answer = await clientsOf(account)(0).submit({ ...reordered, n: 1 }, headers)
     expect(answer.headers.get('idempotent-replayed')).toBe('true')
@@ -94,11 +94,11 @@ describe('one key', () => {
   })
 })
 
-describe('many keys', () => {
+describe('many idempotency keys', () => {
   const credits = 6
   const body = generateBody({ quality: 'low', prompt: 'Ten of us' })
 
-  it('at once with credits for 10: exactly 10 accepted, 54 refused, and replays stay free', async () => {
+  it('make exactly 10 tasks from 64 concurrent submits when the balance pays for 10; replays cost nothing', async () => {
     const account = await service.account(10 * credits)
     const client = clientsOf(account)
     const submit = (turn: number) =>
@@ -131,7 +131,7 @@ describe('many keys', () => {
 })
 
 describe('darkroom ledger verify', () => {
-  it('finds nothing wrong, and says so', async () => {
+  it('reports no violation', async () => {
     const answer = await darkroomJson(['ledger', 'verify'], service.environment)
     expect(answer).toEqual({ ok: true, violations: [] })
   })

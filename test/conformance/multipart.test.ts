@@ -39,7 +39,7 @@ async function noTask(): Promise<void> {
 }
 
 describe('an edits form', () => {
-  it('is refused by 400 wherever it is cut, and whole by nothing but the balance', async () => {
+  it('returns 400 wherever it is cut; the whole form is refused only for its balance', async () => {
     const statuses = new Map<number, number>()
     await inTurns(form.length + 1, parallel, async (bytes) => {
       statuses.set(bytes, await statusOfForm(poor, form.subarray(0, bytes)))
@@ -52,7 +52,7 @@ describe('an edits form', () => {
     await noTask()
   })
 
-  it('injured in 1,000 ways is refused, never by a 5xx', async () => {
+  it('is refused and never returns a 5xx when it is damaged in 1,000 ways', async () => {
     const number = numbersFrom(20_261_121)
     const counts = new Map<number, number>()
     await inTurns(1_000, parallel, async () => {
@@ -65,7 +65,7 @@ describe('an edits form', () => {
     await noTask()
   })
 
-  it('aborted 300 times midway leaves no descriptor, no file, no row', async () => {
+  it('leaves no file descriptor, file or row when it is aborted midway 300 times', async () => {
     const pid = service.apis[0]?.pid ?? 0
     const large = wholeForm(paddedPng(200_000, 1))
     await abortForm(poor, large, large.length / 2)

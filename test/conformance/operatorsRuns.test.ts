@@ -85,7 +85,7 @@ const failed = 'unknown server_error'
 const image = 'succeeded image'
 
 describe('a run stopped before any worker saw it', () => {
-  it.each(hands)('costs nothing and calls nobody: %s', async (name) => {
+  it.each(hands)('costs nothing and makes no upstream call: %s', async (name) => {
     const end = await runs.endOf(unseen.get(name) ?? '', `Unseen, ${name}`)
     const run = name === 'cancel' ? 'CANCELLED' : 'TERMINATED'
     expect(end).toEqual({ end: 'cancelled', ...released, outcomes: [], callsAtMs: [], run })
@@ -95,15 +95,15 @@ describe('a run stopped before any worker saw it', () => {
 describe('a run that waits out a cooldown', () => {
   const stopped = { end: 'cancelled', ...released, outcomes: [refused], calls: 1 }
 
-  it('costs nothing when terminated', async () => {
+  it('costs nothing when it is terminated', async () => {
     expect(await played('waitingTerminate')).toEqual({ ...stopped, run: 'TERMINATED' })
   })
 
-  it('costs nothing when cancelled, and its run is Cancelled', async () => {
+  it('costs nothing when it is cancelled, and ends as Cancelled', async () => {
     expect(await played('waitingCancel')).toEqual({ ...stopped, run: 'CANCELLED' })
   })
 
-  it('waits on in a new run when reset, and is charged once', async () => {
+  it('keeps waiting in a new run when it is reset; the task is charged once', async () => {
     const outcomes = [refused, image]
     expect(await played('waitingReset')).toEqual({
       ...charged,
@@ -119,56 +119,62 @@ describe('a run that waits out a cooldown', () => {
 describe('a run with its call under way', () => {
   const once = { ...charged, outcomes: [image], calls: 1 }
 
-  it('is charged for the image that comes though it was terminated', async () => {
+  it('leads to a charge when the image arrives after the run was terminated', async () => {
     expect(await played('callingTerminate')).toEqual({ ...once, run: 'TERMINATED' })
   })
 
-  it('is charged for the image that comes though it was to be cancelled', async () => {
+  it('leads to a charge when the image arrives after a request to cancel the run', async () => {
     expect(await played('callingCancel')).toEqual({ ...once, run: 'COMPLETED' })
   })
 
-  it('costs nothing when terminated and the call brings nothing', async () => {
+  it('costs nothing when it is terminated and the call returns no image', async () => {
     const outcomes = ['unknown timeout']
     const end = { end: 'upstream_error', ...released, outcomes, calls: 1, run: 'TERMINATED' }
     expect(await played('silentTerminate')).toEqual(end)
   })
 
-  it('is waited for by a new run when reset, and is charged once', async () => {
+  it('is replaced when it is reset by a run that waits for the call; the task is charged once', async () => {
     const end = { ...charged, outcomes: [image], calls: 1, run: 'COMPLETED' }
     expect(await played('callingReset')).toEqual(end)
   })
 })
 
-describe('a run whose calls ended unknown', () => {
-  it('fails and costs nothing when terminated', async () => {
+describe('a run whose calls had unknown outcomes', () => {
+  it('fails and costs nothing when it is terminated', async () => {
     const outcomes = [failed, failed]
     const end = { end: 'upstream_error', ...released, outcomes, calls: 2, run: 'TERMINATED' }
     expect(await played('triedTerminate')).toEqual(end)
   })
 
-  it.each(['triedCancel', 'triedReset'] as const)('goes on and is charged: %s', async (name) => {
-    const outcomes = [failed, failed, image]
-    expect(await played(name)).toEqual({ ...charged, outcomes, calls: 3, run: 'COMPLETED' })
-  })
+  it.each(['triedCancel', 'triedReset'] as const)(
+    'continues, and its image is charged: %s',
+    async (name) => {
+      const outcomes = [failed, failed, image]
+      expect(await played(name)).toEqual({ ...charged, outcomes, calls: 3, run: 'COMPLETED' })
+    },
+  )
 })
 
 describe('a run that is over', () => {
-  it.each(['', '[sim:moderation]'])('changes nothing and calls nobody: "%s"', async (fault) => {
-    const prompt = `Over ${fault}`
-    const taskId = await runs.submit(prompt)
-    const before = await runs.endOf(taskId, prompt)
-    for (const name of hands) {
-      await operatorHands[name](service.temporal, taskId).catch(() => {})
-      expect(await runs.endOf(taskId, prompt)).toEqual(before)
-    }
-    await operatorHands.reset(service.temporal, taskId)
-    await runs.runIs(taskId, 'COMPLETED')
-    expect(await runs.endOf(taskId, prompt)).toEqual({ ...before, run: 'COMPLETED' })
-  })
+  it.each(['', '[sim:moderation]'])(
+    'changes nothing and makes no upstream call when it is stopped or reset: "%s"',
+    async (fault) => {
+      const prompt = `Over ${fault}`
+      const taskId = await runs.submit(prompt)
+      const before = await runs.endOf(taskId, prompt)
+      for (const name of hands) {
+        await operatorHands[name](service.temporal, taskId).catch(() => {})
+        expect(await runs.endOf(taskId, prompt)).toEqual(before)
+      }
+      await operatorHands.reset(service.temporal, taskId)
+      await runs.runIs(taskId, 'COMPLETED')
+      expect(await runs.endOf(taskId, prompt)).toEqual({ ...before, run: 'COMPLETED' })
+    },
+  )
 })
 
-describe('a worker killed in a call whose run is then terminated', () => {
-  it('costs nothing once its lease is over', async () => {
+describe('a run that is terminated after its worker was killed during a call', () => {
+  it('costs nothing once the lease of the call has ended', async () => {
     const prompt = 'Killed, then terminated'
     const taskId = await runs.submit(`${prompt} [sim:hold]`)
     await service.simulator.waitForCalls(1, { prompt })
@@ -188,8 +194,8 @@ describe('a worker killed in a call whose run is then terminated', () => {
   })
 })
 
-describe('after all of it', () => {
-  it('the books are clean, and nothing is held', async () => {
+describe('the ledger after all tests', () => {
+  it('verifies, and no credits are held', async () => {
     const verified = await darkroomJson(['ledger', 'verify'], service.environment)
     expect(verified).toEqual({ ok: true, violations: [] })
     const { rows } = await service.pool.query('select sum(held)::int as held from balance')

@@ -47,13 +47,13 @@ function isThere({ file, title, cases }: Proof): boolean {
 const isHead = (cells: string) => /^\| (?:statement |-)/.test(cells)
 const rows = readme.split('\n').filter((line) => line.startsWith('|') && !isHead(line))
 
-describe('the map from the contract to its tests', () => {
-  it('names tests that are there, for every statement', () => {
+describe('the README of the conformance tests', () => {
+  it('names an existing test for every statement', () => {
     expect(rows.length).toBeGreaterThan(100)
     expect(rows.flatMap(proofsOf).filter((proof) => !isThere(proof))).toEqual([])
   })
 
-  it('leaves no conformance test out', () => {
+  it('names every test file of this folder', () => {
     const files = readdirSync(fileURLToPath(folder)).filter((name) => name.endsWith('.test.ts'))
     expect(files.filter((name) => !readme.includes(`](${name})`))).toEqual([])
   })

@@ -75,7 +75,7 @@ describe('kill -9 of the only worker', () => {
   }
   let unlock = async () => {}
 
-  it('SIGTERM of another, meanwhile, in the middle of a call: the call ends and is settled, exit 0', async () => {
+  it('does not keep the next worker from finishing its call on SIGTERM: the call is settled, exit code 0', async () => {
     const [worker] = service.workers
     if (worker === undefined) throw new Error('no worker')
     const taskId = await submit('Long [sim:delay ms=4000]')
@@ -89,7 +89,7 @@ describe('kill -9 of the only worker', () => {
     await service.startWorker()
   })
 
-  it('loses no task: each ends with one more call and is charged once', async () => {
+  it('loses no task: each succeeds with one more call and is charged once', async () => {
     const records = await Promise.all(lost.map((taskId) => client.ended(taskId)))
     console.log(`all ended ${Math.round(performance.now() - killedAt)} ms after the kill`)
     expect(records.map(({ status }) => status)).toEqual(Array(inFlight).fill('succeeded'))
@@ -105,7 +105,7 @@ describe('kill -9 of the only worker', () => {
     }
   })
 
-  it('with an answer stored and not settled: it is settled, not called for again', async () => {
+  it('leads to settlement of an answer that was stored and not settled, without another call', async () => {
     expect((await client.ended(stored)).status).toBe('succeeded')
     expect(service.simulator.calls({ prompt: 'Stored' })).toHaveLength(1)
     expect(await moneyOf(service.pool, stored)).toEqual(['hold', 'settle'])
@@ -113,7 +113,7 @@ describe('kill -9 of the only worker', () => {
 })
 
 describe('kill -9 of an API', () => {
-  it('between submits of one key leaves one task, whichever answers were lost', async () => {
+  it('leaves one task per idempotency key, whichever answers were lost', async () => {
     const [doomed] = service.apis
     const clients = service.apis.map(({ url }) => createClient(url, account.secret))
     const body = generateBody({ model, prompt: 'Whatever happens' })
@@ -134,7 +134,7 @@ describe('kill -9 of an API', () => {
     expect(await moneyOf(service.pool, retried.task_id)).toEqual(['hold', 'settle'])
   })
 
-  it('in between leaves clean books', async () => {
+  it('leaves a ledger that verifies', async () => {
     expect(await verifyLedger(service.pool)).toEqual([])
   })
 })

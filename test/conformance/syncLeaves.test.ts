@@ -189,31 +189,34 @@ async function free(task: Task | undefined, prompt: string): Promise<void> {
 }
 
 describe('a synchronous client that leaves', () => {
-  it.each(cases)('by $how while $when: charged once and readable, or free', async (one) => {
-    const { how, moment } = one
-    const prompt = `${how} ${moment.when} [sim:${moment.fault ?? 'ok'}]`
-    await moment.before?.()
-    const made = (moment.call ?? generations)(prompt)
-    const leftBefore = left()
-    const socket = openCall(client, made, { key: 'left', half: moment.half === true })
-    await once(socket, 'connect')
-    await moment.until?.(prompt, socket)
-    leaving[how](socket)
-    if (moment.until === undefined) {
-      await until('the API to notice', () => (left() > leftBefore ? true : undefined))
-    } else await sleep(100)
-    moment.after?.()
-    const task = await ended(moment.half !== true && (await tasks()).length > 0)
-    socket.destroy()
-    const end = moment.end === 'either' ? endOf(task) : moment.end
-    if (end === 'charged' && task !== undefined) await chargedOnce(task, prompt, made)
-    else await free(task, prompt)
-    expect(endOf(task)).toBe(end)
-  })
+  it.each(cases)(
+    'is charged once and can read its image, or is charged nothing: $how while $when',
+    async (one) => {
+      const { how, moment } = one
+      const prompt = `${how} ${moment.when} [sim:${moment.fault ?? 'ok'}]`
+      await moment.before?.()
+      const made = (moment.call ?? generations)(prompt)
+      const leftBefore = left()
+      const socket = openCall(client, made, { key: 'left', half: moment.half === true })
+      await once(socket, 'connect')
+      await moment.until?.(prompt, socket)
+      leaving[how](socket)
+      if (moment.until === undefined) {
+        await until('the API to notice', () => (left() > leftBefore ? true : undefined))
+      } else await sleep(100)
+      moment.after?.()
+      const task = await ended(moment.half !== true && (await tasks()).length > 0)
+      socket.destroy()
+      const end = moment.end === 'either' ? endOf(task) : moment.end
+      if (end === 'charged' && task !== undefined) await chargedOnce(task, prompt, made)
+      else await free(task, prompt)
+      expect(endOf(task)).toBe(end)
+    },
+  )
 })
 
 describe('a synchronous client that leaves and comes back at once with its key', () => {
-  it('gets its image, charged once, whether or not its task was cancelled meanwhile', async () => {
+  it('gets its image and is charged once, whether or not its first task was cancelled', async () => {
     await fillChannel()
     const gaps = [0, 0, 2, 5, 10, 20]
     const back = gaps.map(async (gapMs, n) => {

@@ -88,7 +88,7 @@ describe('an upstream answer that ends the task', () => {
   const cases = casesOf(endedByOneCall)
   beforeAll(() => cases.forEach((one) => underWay.set(nameOf(one), submit(one))))
 
-  it.each(cases)('is asked for once: $fault of family $family', async (one) => {
+  it.each(cases)('ends it after one call: $fault of family $family', async (one) => {
     const record = await underWay.get(nameOf(one))
     expect(record?.status).toBe('failed')
     expect(record?.error).toEqual({ code: one.code, message: taskFailureMessages[one.code] })
@@ -100,38 +100,44 @@ describe('an upstream answer that ends the task', () => {
   })
 })
 
-describe('an outcome that is not known', () => {
+describe('an unknown outcome', () => {
   const once = casesOf(unknowns, ' times=1')
   const forEver = casesOf(unknownForEver)
   beforeAll(() => [...once, ...forEver].forEach((one) => underWay.set(nameOf(one), submit(one))))
 
-  it.each(forEver)('ends after three calls, released: $fault of family $family', async (one) => {
-    const record = await underWay.get(nameOf(one))
-    expect(record).toMatchObject({ status: 'failed', error: { code: 'upstream_error' } })
-    expect(callsOf(one)).toHaveLength(3)
-    const taskId = record?.task_id ?? ''
-    expect(await outcomesOf(service.pool, taskId)).toEqual(Array(3).fill(one.outcome))
-    expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'release'])
-  })
+  it.each(forEver)(
+    'fails the task after three calls and releases its hold: $fault of family $family',
+    async (one) => {
+      const record = await underWay.get(nameOf(one))
+      expect(record).toMatchObject({ status: 'failed', error: { code: 'upstream_error' } })
+      expect(callsOf(one)).toHaveLength(3)
+      const taskId = record?.task_id ?? ''
+      expect(await outcomesOf(service.pool, taskId)).toEqual(Array(3).fill(one.outcome))
+      expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'release'])
+    },
+  )
 
-  it.each(once)('is called for again, under the same key: $fault, family $family', async (one) => {
-    const record = await underWay.get(nameOf(one))
-    expect(record?.status).toBe('succeeded')
-    const keys = callsOf(one).map(({ idempotencyKey }) => idempotencyKey)
-    expect(keys).toEqual([keys[0], keys[0]])
-    const taskId = record?.task_id ?? ''
-    expect(await outcomesOf(service.pool, taskId)).toEqual([one.outcome, 'succeeded image'])
-    expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
-  })
+  it.each(once)(
+    'is followed by another call with the same upstream key: $fault of family $family',
+    async (one) => {
+      const record = await underWay.get(nameOf(one))
+      expect(record?.status).toBe('succeeded')
+      const keys = callsOf(one).map(({ idempotencyKey }) => idempotencyKey)
+      expect(keys).toEqual([keys[0], keys[0]])
+      const taskId = record?.task_id ?? ''
+      expect(await outcomesOf(service.pool, taskId)).toEqual([one.outcome, 'succeeded image'])
+      expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
+    },
+  )
 
-  it('never makes the gateway follow an address that an upstream names', () => {
+  it('never makes the gateway request a URL that an upstream names', () => {
     expect(service.simulator.strayRequests()).toBe(0)
   })
 })
 
-describe("an operator's fault", () => {
+describe('a fault that only the operator can fix', () => {
   it.each(casesOf(operatorFaults))(
-    'ends the task after one call, released: $fault of family $family',
+    'fails the task after one call and releases its hold: $fault of family $family',
     async (one) => {
       await service.pool.query('update channel set faults = 0, fault_task_id = null')
       const record = await submit(one)
@@ -142,7 +148,7 @@ describe("an operator's fault", () => {
     },
   )
 
-  it('in two tasks one after the other pauses the channel and says why', async () => {
+  it('pauses the channel with the reason after two tasks in a row', async () => {
     await service.pool.query('update channel set faults = 0, fault_task_id = null')
     for (const fault of ['401 times=1', '404 times=1']) await submit({ family: 'B', fault })
     const { rows } = await service.pool.query(
@@ -156,8 +162,8 @@ describe("an operator's fault", () => {
   })
 })
 
-describe('after all of it', () => {
-  it('the books are clean, and nothing is held', async () => {
+describe('the ledger after all tests', () => {
+  it('verifies, and no credits are held', async () => {
     expect(await verifyLedger(service.pool)).toEqual([])
     const { rows } = await service.pool.query('select sum(held)::int as held from balance')
     expect(rows).toEqual([{ held: 0 }])

@@ -1,11 +1,11 @@
-/** Family A's upstream takes every call and never answers: family B's calls take what they took before. */
+/** The upstream of family A accepts calls and never answers. Calls of family B take as long as before. */
 import type { Client } from '../test/support/clients/client.ts'
 import { createClient } from '../test/support/clients/client.ts'
 import { generateBody } from '../test/support/clients/requestBodies.ts'
-import { startTestService } from '../test/support/service/testService.ts'
 import { generate } from '../test/support/clients/syncCalls.ts'
-import { describeMs, percentile, runBench } from './support/runBench.ts'
+import { startTestService } from '../test/support/service/testService.ts'
 import { inTurns, timed } from '../test/support/timing.ts'
+import { describeMs, percentile, runBench } from './support/runBench.ts'
 
 const hung = 200
 const calls = 120
@@ -27,10 +27,10 @@ await runBench(async ({ check }) => {
   const during = await callsOfB(client, calls)
   service.simulator.release()
   await service.stop()
-  process.stdout.write(`${describeMs('family B, A idle', before)}\n`)
-  process.stdout.write(`${describeMs(`family B, ${hung} tasks of A hanging`, during)}\n`)
+  process.stdout.write(`${describeMs('family B, family A idle', before)}\n`)
+  process.stdout.write(`${describeMs(`family B, ${hung} tasks of family A hang`, during)}\n`)
   const change = percentile(during, 0.95) / percentile(before, 0.95) - 1
-  check(`p95 changed by ${(change * 100).toFixed(1)} %, at most 15 %`, change <= changeMax)
+  check(`p95 of family B rose by ${(change * 100).toFixed(1)} %, at most 15 %`, change <= changeMax)
 })
 
 async function callsOfB(client: Client, times: number): Promise<readonly number[]> {

@@ -1,4 +1,5 @@
-// node bareWorker.ts ADDRESS NAMESPACE QUEUE: a worker of `bare` with the SDK's defaults, until SIGTERM.
+// node bareWorker.ts ADDRESS NAMESPACE QUEUE runs a worker of `bare` with the defaults of the SDK, until its
+// parent disconnects.
 import { fileURLToPath } from 'node:url'
 import { NativeConnection, Worker } from '@temporalio/worker'
 import { installRuntime } from '../../src/temporal/worker/runtime.ts'

@@ -7,14 +7,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { fetchHistory } from '../../src/temporal/runs.ts'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import { paddedPng } from '../support/images.ts'
-import { mebibyte, peakGrowthBytes } from '../support/service/processUsage.ts'
 import type { Posted } from '../support/clients/rawCalls.ts'
 import { postStream } from '../support/clients/rawCalls.ts'
 import { editBody, generateBody, inputImage } from '../support/clients/requestBodies.ts'
+import { paddedPng } from '../support/images.ts'
+import { mebibyte, peakGrowthBytes } from '../support/service/processUsage.ts'
 import type { TestAccount, TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { until } from '../support/timing.ts'
 
 let service: TestService
@@ -24,7 +24,7 @@ beforeAll(async () => {
   service = await startTestService({ environment: { LOG_LEVEL: 'debug' } })
   account = await service.account()
   client = createClient(service.url, account.secret)
-  // The first requests load code and warm the heap: not what is measured below.
+  // The first requests load code and grow the heap. The tests below must not measure that.
   await client.ended((await client.accepted(editBody())).task_id)
 }, stackStartMsMax)
 afterAll(() => service.stop())
@@ -40,7 +40,7 @@ function jsonHeaders() {
   return { authorization: client.authorization, 'content-type': 'application/json' }
 }
 
-/** An edit whose images come first, each with its data before its type, as no client need order them. */
+/** An edit with its images before all other fields and with `data` before `mime_type`: JSON has no field order. */
 function* largeEdit(images: readonly Buffer[]) {
   yield '{"input_images":['
   for (const [i, bytes] of images.entries()) {
@@ -182,7 +182,7 @@ describe('a body whose connection breaks midway', () => {
     expect(readdirSync(join(service.blobDir, '.temp'))).toEqual([])
   })
 
-  /** The one that is not given up yet, once its first image is stored. */
+  /** The id of the upload that is still receiving, once its first image is stored. */
   async function stagedUpload(): Promise<string | undefined> {
     const { rows } = await service.pool.query<{ id: string }>(
       'select upload_id as id from upload where task_id is null and sweep_after > now()',
@@ -202,7 +202,7 @@ describe('a prompt of 3 MB', () => {
     expect((await client.ended(task_id)).status).toBe('succeeded')
     expect(service.simulator.calls({ prompt: canary }).map((call) => call.prompt)).toEqual([prompt])
 
-    // The task ends a moment before its workflow does.
+    // The workflow completes a moment after its task.
     const history = await until('a closed workflow', async () => {
       const events = (await fetchHistory(service.temporal.temporal, task_id)) ?? ''
       return events.includes('WORKFLOW_EXECUTION_COMPLETED') ? events : undefined

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { processFaults } from '../support/chaos/chaosFaults.ts'
 import { runChaos } from '../support/chaos/runChaos.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 let service: TestService
 beforeAll(async () => {

@@ -1,14 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
-import { moneyOf, balanceOf } from '../support/database/money.ts'
-import { darkroomJson } from '../support/service/darkroomCli.ts'
 import type { Client, Submitted } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import { paddedPng } from '../support/images.ts'
 import { editBody, generateBody, inputImage } from '../support/clients/requestBodies.ts'
+import { assertLedgerVerifies, balanceOf, moneyOf } from '../support/database/money.ts'
+import { paddedPng } from '../support/images.ts'
+import { darkroomJson } from '../support/service/darkroomCli.ts'
 import type { TestAccount, TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -16,13 +15,9 @@ beforeAll(async () => {
 }, stackStartMsMax)
 afterAll(() => service.stop())
 
-/** After every test: deposits, ledger, balances and tasks agree. */
-afterEach(async () => {
-  const violations = await verifyLedger(service.pool)
-  if (violations.length > 0) throw new Error(JSON.stringify(violations))
-})
+afterEach(() => assertLedgerVerifies(service.pool))
 
-/** A client of each API process, in turn. */
+/** Returns the client of one API process, by turn. */
 function clientsOf(account: TestAccount): (turn: number) => Client {
   const clients = service.apis.map(({ url }) => createClient(url, account.secret))
   return (turn) => {
@@ -112,8 +107,8 @@ describe('many idempotency keys', () => {
     const accepted = answers.filter(({ status }) => status === 202)
     const refused = answers.filter(({ status }) => status === 403)
     expect([accepted.length, refused.length]).toEqual([10, 54])
-    const books = await balanceOf(service.pool, account.accountId)
-    expect(books).toMatchObject({ available: 0 })
+    const balance = await balanceOf(service.pool, account.accountId)
+    expect(balance).toMatchObject({ available: 0 })
 
     const replay = await submit(accepted[0]?.turn ?? -1)
     expect(replay.status).toBe(202)

@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
-import { moneyOf } from '../support/database/money.ts'
 import type { Client, TaskRecord } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { editBody, generateBody } from '../support/clients/requestBodies.ts'
+import { moneyOf } from '../support/database/money.ts'
 import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { until } from '../support/timing.ts'
 
 let service: TestService
@@ -26,7 +26,7 @@ afterAll(() => service.stop())
 const key = { 'idempotency-key': 'used again' }
 const body = editBody({ prompt: 'Short-lived' })
 
-/** One task through its whole life; each test looks at one stage of it. */
+/** The tests follow one task and depend on their order. */
 describe('a task through its retention and tombstone', () => {
   let record: TaskRecord
   let taskId: string

@@ -2,18 +2,18 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { newTaskId } from '../../src/domain/ids.ts'
 import { createClient } from '../support/clients/client.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { rawPost, sendRaw } from '../support/clients/rawCalls.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import type { TestAccount, TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 let service: TestService
 let account: TestAccount
 let taskId: string
 let foreignId: string
 beforeAll(async () => {
-  // Nothing here needs a worker: what is accepted may wait.
+  // No worker: these tests only need accepted tasks.
   service = await startTestService({ workers: 0 })
   account = await service.account()
   taskId = (await createClient(service.url, account.secret).accepted(generateBody())).task_id
@@ -22,14 +22,14 @@ beforeAll(async () => {
 }, stackStartMsMax)
 afterAll(() => service.stop())
 
-/** Asks with the key of the account, unless told otherwise. */
+/** Sends the key of the account unless `init` has another. */
 function ask(path: string, init: RequestInit = {}): Promise<Response> {
   const headers = new Headers(init.headers)
   if (!headers.has('authorization')) headers.set('authorization', `Bearer ${account.secret}`)
   return fetch(service.url + path, { ...init, headers })
 }
 
-/** All of an answer that a client can see, but for what differs between any two requests. */
+/** Status, body and headers, except the headers that differ between any two answers. */
 async function seen(answer: Response) {
   const headers = Object.fromEntries(answer.headers)
   delete headers['x-request-id']

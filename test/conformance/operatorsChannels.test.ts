@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Client } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
+import { generate } from '../support/clients/syncCalls.ts'
 import { moneyOf } from '../support/database/money.ts'
 import { outcomesOf } from '../support/database/testAttempts.ts'
 import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
-import type { Client } from '../support/clients/client.ts'
-import { createClient } from '../support/clients/client.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { runStatus } from '../support/service/operatorRuns.ts'
-import { generateBody } from '../support/clients/requestBodies.ts'
 import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
-import { generate } from '../support/clients/syncCalls.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { until } from '../support/timing.ts'
 
 type Channel = {
@@ -43,7 +43,7 @@ async function submit(model: string, prompt: string): Promise<string> {
 
 const active = { paused_at: null, pause_reason: null, cooldowns: [] }
 
-/** Accepted while family B's channel was paused. */
+/** Ids of the tasks accepted while family B's channel was paused. */
 const waiting: string[] = []
 
 describe('a channel whose credential the upstream refuses', () => {
@@ -97,7 +97,7 @@ describe('a channel that the operator pauses', () => {
     await sleep(1_000)
     expect(service.simulator.calls({ prompt: 'Held back' })).toEqual([])
     expect(await channel('a-main')).toMatchObject({ pause_reason: 'key rotation', in_flight: 0 })
-    // Pausing again keeps the first reason; an unknown name is refused.
+    // A second pause keeps the first reason.
     expect(await json<Channel>('channel', 'pause', 'a-main')).toMatchObject({
       paused_at: paused.paused_at,
       pause_reason: 'key rotation',
@@ -109,7 +109,7 @@ describe('a channel that the operator pauses', () => {
       expect(await json('task', 'cancel', taskId)).toEqual({ cancelled: true })
       expect(await client.ended(taskId)).toMatchObject({ error: { code: 'cancelled' } })
       expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'release'])
-      // Temporal may have given it to the killed worker, and waits 10 s for that one.
+      // Temporal may have dispatched the run to the killed worker and waits 10 s for that worker.
       await until(
         'a Cancelled run',
         async () =>

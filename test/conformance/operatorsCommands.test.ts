@@ -1,17 +1,17 @@
-import type { Command } from 'commander'
 import { once } from 'node:events'
 import type { Server } from 'node:net'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Command } from 'commander'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createProgram } from '../../src/cli/program.ts'
-import { darkroomJson, runDarkroom, closedParts } from '../support/service/darkroomCli.ts'
 import { createClient } from '../support/clients/client.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
+import { darkroomJson, runDarkroom, closedParts } from '../support/service/darkroomCli.ts'
 import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
 type Key = { readonly key_id: string; readonly secret: string }
@@ -21,7 +21,7 @@ const secret = 'What only the client knows'
 const model = 'familyb-image-2-vip'
 
 let service: TestService
-/** Each refused, then rejected. */
+/** Two tasks, each refused once by the upstream and then rejected for its content. */
 let failed: readonly [string, string]
 beforeAll(async () => {
   service = await startTestService()
@@ -128,7 +128,7 @@ describe('every command', () => {
     expect(named.toSorted()).toEqual(leavesOf(program).toSorted())
     for (const args of all) {
       const { exitCode, stdout, stderr } = await darkroom(...args, '--json')
-      // The other failed task is over: refused, with an answer all the same.
+      // The other task has already failed, so its cancel is refused, but still prints an answer.
       expect({ args, exitCode, stderr }).toEqual({
         args,
         exitCode: args[1] === 'cancel' ? 1 : 0,
@@ -170,14 +170,14 @@ describe('a PostgreSQL or Temporal server that cannot be reached', () => {
     return () => void silent.close()
   })
 
-  /** One refuses connections, one takes them and never answers. */
+  /** `refusing` refuses connections. `silent` accepts them and never answers. */
   const addresses = () => {
     const address = silent.address()
     const port = typeof address === 'object' ? address?.port : undefined
     return { refusing: '127.0.0.1:9', silent: `127.0.0.1:${port}` }
   }
 
-  async function timed(args: readonly string[], changed: Readonly<Record<string, string>>) {
+  async function runTimed(args: readonly string[], changed: Readonly<Record<string, string>>) {
     const startedAt = performance.now()
     const run = await runDarkroom(args, { ...service.environment, ...changed })
     return { args, ...run, seconds: (performance.now() - startedAt) / 1_000 }
@@ -197,7 +197,7 @@ describe('a PostgreSQL or Temporal server that cannot be reached', () => {
     ]
     const url = `postgres://user:hidden@${addresses().refusing}/none`
     for (const args of needing) {
-      const { exitCode, stderr, seconds } = await timed(args, { DATABASE_URL: url })
+      const { exitCode, stderr, seconds } = await runTimed(args, { DATABASE_URL: url })
       expect({ args, exitCode }).toEqual({ args, exitCode: 1 })
       expect(stderr).toContain(`${addresses().refusing} (DATABASE_URL) cannot be reached`)
       expect(stderr).not.toContain('hidden')
@@ -210,7 +210,7 @@ describe('a PostgreSQL or Temporal server that cannot be reached', () => {
     async (how) => {
       const address = addresses()[how]
       const needing = [['task', 'history', id], ['task', 'replay', id], ['migrate']]
-      const runs = needing.map((args) => timed(args, { TEMPORAL_ADDRESS: address }))
+      const runs = needing.map((args) => runTimed(args, { TEMPORAL_ADDRESS: address }))
       for (const { args, exitCode, stderr, seconds } of await Promise.all(runs)) {
         expect({ args, exitCode }).toEqual({ args, exitCode: 1 })
         expect(stderr).toContain(`${address} (TEMPORAL_ADDRESS)`)

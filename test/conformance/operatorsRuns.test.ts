@@ -1,43 +1,43 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { darkroomJson } from '../support/service/darkroomCli.ts'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import type { OperatorHand, End, Scenario } from '../support/service/operatorRuns.ts'
-import { operatorHands, createOperatorRuns } from '../support/service/operatorRuns.ts'
+import { darkroomJson } from '../support/service/darkroomCli.ts'
+import type { OperatorAction, End, Scenario } from '../support/service/operatorRuns.ts'
+import { operatorActions, createOperatorRuns } from '../support/service/operatorRuns.ts'
 import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
-/** The rows of src/tasks/money.md that begin in Temporal's UI or CLI, at the whole service. */
+/** The rows of docs/money.md that start in Temporal's UI or CLI, tested on the whole service. */
 
-const hands = ['terminate', 'cancel'] as const
+const stops = ['terminate', 'cancel'] as const
 
 const scenarios = {
   waitingTerminate: {
-    hand: 'terminate',
+    action: 'terminate',
     model: 'familya-2.5-flash-image',
     fault: '429 retry-after=60',
     closed: 1,
   },
   waitingCancel: {
-    hand: 'cancel',
+    action: 'cancel',
     model: 'familya-3.1-flash-lite-image',
     fault: '429 retry-after=60',
     closed: 1,
   },
   waitingReset: {
-    hand: 'reset',
+    action: 'reset',
     model: 'familya-3.1-flash-image',
     fault: '429 retry-after=5 times=1',
     closed: 1,
   },
-  callingTerminate: { hand: 'terminate', fault: 'delay ms=3000', begun: 1 },
-  callingCancel: { hand: 'cancel', fault: 'delay ms=3000', begun: 1 },
-  callingReset: { hand: 'reset', fault: 'delay ms=3500', begun: 1 },
-  silentTerminate: { hand: 'terminate', fault: 'hang', begun: 1 },
-  triedTerminate: { hand: 'terminate', fault: '500 times=2', closed: 2 },
-  triedCancel: { hand: 'cancel', fault: '500 times=2', closed: 2 },
-  triedReset: { hand: 'reset', fault: '500 times=2', closed: 2 },
+  callingTerminate: { action: 'terminate', fault: 'delay ms=3000', begun: 1 },
+  callingCancel: { action: 'cancel', fault: 'delay ms=3000', begun: 1 },
+  callingReset: { action: 'reset', fault: 'delay ms=3500', begun: 1 },
+  silentTerminate: { action: 'terminate', fault: 'hang', begun: 1 },
+  triedTerminate: { action: 'terminate', fault: '500 times=2', closed: 2 },
+  triedCancel: { action: 'cancel', fault: '500 times=2', closed: 2 },
+  triedReset: { action: 'reset', fault: '500 times=2', closed: 2 },
 } as const satisfies Readonly<Record<string, Scenario>>
 type Name = keyof typeof scenarios
 
@@ -45,20 +45,20 @@ let service: TestService
 let client: Client
 let runs: ReturnType<typeof createOperatorRuns>
 const ends = new Map<string, Promise<End>>()
-/** Stopped before any worker was there. */
-const unseen = new Map<OperatorHand, string>()
+/** Task ids by the action that stopped their run before any worker was started. */
+const unseen = new Map<OperatorAction, string>()
 
-// What a terminated run leaves is looked for ever less often: on a busy machine once more takes long.
+// The reconciler checks a terminated run at growing intervals, so one more check takes long on a busy machine.
 vi.setConfig({ testTimeout: 60_000 })
 
 beforeAll(async () => {
   service = await startTestService({ workers: 0, channel: { timeoutSeconds: 5 } })
   client = createClient(service.url, (await service.account()).secret)
   runs = createOperatorRuns(service, client)
-  for (const name of hands) {
+  for (const name of stops) {
     const taskId = await runs.submit(`Unseen, ${name}`)
     await runs.runIs(taskId, 'RUNNING')
-    await operatorHands[name](service.temporal, taskId)
+    await operatorActions[name](service.temporal, taskId)
     unseen.set(name, taskId)
   }
   await service.startWorker()
@@ -85,7 +85,7 @@ const failed = 'unknown server_error'
 const image = 'succeeded image'
 
 describe('a run stopped before any worker saw it', () => {
-  it.each(hands)('costs nothing and makes no upstream call: %s', async (name) => {
+  it.each(stops)('costs nothing and makes no upstream call: %s', async (name) => {
     const end = await runs.endOf(unseen.get(name) ?? '', `Unseen, ${name}`)
     const run = name === 'cancel' ? 'CANCELLED' : 'TERMINATED'
     expect(end).toEqual({ end: 'cancelled', ...released, outcomes: [], callsAtMs: [], run })
@@ -162,11 +162,11 @@ describe('a run that is over', () => {
       const prompt = `Over ${fault}`
       const taskId = await runs.submit(prompt)
       const before = await runs.endOf(taskId, prompt)
-      for (const name of hands) {
-        await operatorHands[name](service.temporal, taskId).catch(() => {})
+      for (const name of stops) {
+        await operatorActions[name](service.temporal, taskId).catch(() => {})
         expect(await runs.endOf(taskId, prompt)).toEqual(before)
       }
-      await operatorHands.reset(service.temporal, taskId)
+      await operatorActions.reset(service.temporal, taskId)
       await runs.runIs(taskId, 'COMPLETED')
       expect(await runs.endOf(taskId, prompt)).toEqual({ ...before, run: 'COMPLETED' })
     },
@@ -181,10 +181,10 @@ describe('a run that is terminated after its worker was killed during a call', (
     const [killed] = service.workers.splice(0)
     killed?.signal('SIGKILL')
     await killed?.ended
-    await operatorHands.terminate(service.temporal, taskId)
+    await operatorActions.terminate(service.temporal, taskId)
     await service.startWorker()
     expect(await (await client.lookup(taskId)).json()).toMatchObject({ status: 'processing' })
-    // As if the call's time limit and half a minute had passed.
+    // End the lease now instead of waiting for the time limit of the call.
     await service.pool.query('update attempt set lease_until = now() where task_id = $1', [taskId])
     await service.pool.query('update task set next_check_at = now() where task_id = $1', [taskId])
     const end = await runs.endOf(taskId, prompt)

@@ -3,14 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { TaskFailureCode } from '../../src/domain/failure.ts'
 import { taskIdOf } from '../../src/domain/ids.ts'
-import { entriesOf, moneyOf } from '../support/database/money.ts'
-import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
+import { entriesOf, moneyOf } from '../support/database/money.ts'
+import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
 import type { TestAccount, TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 type Shown = {
   readonly credits: number
@@ -178,7 +178,7 @@ describe('twenty tasks that failed with four failure codes', () => {
     await Promise.all([...ends, sender.ended(keyedId)])
   })
 
-  /** Ids of the tasks whose runs are found; visibility tells of a run some moments after it. */
+  /** Returns task ids by a visibility query. Waits up to 10 s: Temporal indexes a run some moments later. */
   async function found(query: string, count: number): Promise<readonly string[]> {
     const { client: temporal } = service.temporal.temporal
     const endsAtMs = performance.now() + 10_000

@@ -7,7 +7,7 @@ const readme = readFileSync(new URL('README.md', folder), 'utf8')
 
 type Proof = { readonly file: string; readonly title: string; readonly cases: readonly string[] }
 
-/** What the last cell of a table's row names: `[name](file) › title — case; case`, one or several. */
+/** Parses the last cell of a row: one or several `[name](file) › title — case; case`. */
 function proofsOf(row: string): readonly Proof[] {
   const [statement = '', proofs = ''] = row.split('|').slice(1, -1)
   return proofs
@@ -17,13 +17,13 @@ function proofsOf(row: string): readonly Proof[] {
       const [, name = '', file = '', rest = ''] = /^\[(.+?)\]\((\S+?)\) › (.+)$/.exec(text) ?? []
       const [title = '', cases] = rest.replaceAll(/\\([^\w\s])/g, '$1').split(' — ')
       if (!file.endsWith(`${name}.test.ts`) || title === '') {
-        throw new Error(`"${statement.trim()}" is proven by what cannot be read: ${text}`)
+        throw new Error(`"${statement.trim()}" has a reference that cannot be parsed: ${text}`)
       }
       return { file, title, cases: cases?.split('; ') ?? [] }
     })
 }
 
-/** Whether a text stands in the source as a whole string, behind what `before` matches. */
+/** Reports whether the source contains the text as a whole string directly after a match of `before`. */
 function stands(source: string, text: string, before: RegExp): boolean {
   return [`'${text}',`, `"${text}",`, `\`${text}\`,`].some((literal) => {
     let at = source.indexOf(literal)
@@ -34,7 +34,7 @@ function stands(source: string, text: string, before: RegExp): boolean {
   })
 }
 
-/** Behind `it(`, `describe(`, and the first list of an `.each`. */
+/** Matches the end of `it(`, `describe(` and of the call of an `.each`. */
 const beforeTitle = /(?:\bit|\bdescribe|\))\(\s*$/
 
 function isThere({ file, title, cases }: Proof): boolean {

@@ -3,15 +3,15 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
-import { moneyOf } from '../support/database/money.ts'
-import { outcomesOf } from '../support/database/testAttempts.ts'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
-import type { DarkroomProcess } from '../support/service/darkroomProcess.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
+import { moneyOf } from '../support/database/money.ts'
+import { outcomesOf } from '../support/database/testAttempts.ts'
+import type { DarkroomProcess } from '../support/service/darkroomProcess.ts'
 import type { TestAccount, TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { until } from '../support/timing.ts'
 
 let service: TestService
@@ -53,7 +53,7 @@ describe('kill -9 of the only worker', () => {
     await service.startWorker()
   }, 60_000)
 
-  /** The worker that would settle waits for a lock of ours: the moment between two of its steps. */
+  /** Makes a task with a stored answer whose worker waits for a row lock of this test before it settles. */
   async function storedAndNotSettled(): Promise<string> {
     const taskId = await submit('Stored [sim:hold]')
     await service.simulator.waitForCalls(1, { prompt: 'Stored' })

@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import { redPixelPng } from '../support/images.ts'
 import { rawPost, sendRaw } from '../support/clients/rawCalls.ts'
 import { editBody, generateBody, inputImage } from '../support/clients/requestBodies.ts'
+import { redPixelPng } from '../support/images.ts'
 import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 let service: TestService
 let client: Client
 beforeAll(async () => {
-  // Nothing here needs a worker: what is accepted may wait.
+  // No worker: these tests only need accepted tasks.
   service = await startTestService({ workers: 0 })
   client = createClient(service.url, (await service.account()).secret)
 }, stackStartMsMax)

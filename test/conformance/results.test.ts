@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { familyOf, modelIds } from '../../src/domain/models.ts'
-import { moneyOf } from '../support/database/money.ts'
 import type { Client, Submitted, TaskRecord } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import { nativeImages } from '../support/clients/responses.ts'
 import { editBody, generateBody } from '../support/clients/requestBodies.ts'
+import { nativeImages } from '../support/clients/responses.ts'
+import { moneyOf } from '../support/database/money.ts'
 import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 let service: TestService
 let client: Client

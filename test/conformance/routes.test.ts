@@ -2,17 +2,17 @@ import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import { redPixelPng } from '../support/images.ts'
 import { editBody, generateBody, inputImage } from '../support/clients/requestBodies.ts'
+import * as call from '../support/clients/syncCalls.ts'
+import { redPixelPng } from '../support/images.ts'
 import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
-import * as call from '../support/clients/syncCalls.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 let service: TestService
 let client: Client
 beforeAll(async () => {
-  // Nothing here needs a worker: what is accepted may wait, and no call that waits is accepted.
+  // No worker: these tests only need accepted tasks, and no synchronous call here is accepted.
   service = await startTestService({ workers: 0 })
   client = createClient(service.url, (await service.account()).secret)
 }, stackStartMsMax)
@@ -20,7 +20,7 @@ afterAll(() => service.stop())
 
 const contents = (text: string) => ({ contents: [{ parts: [{ text }] }] })
 
-/** Every route that makes a task, with a legal body. */
+/** Every route that makes a task, with a valid body. */
 const routes: readonly (readonly [string, (by: Client, prompt?: string) => Promise<Response>])[] = [
   ['a submit', (by, prompt = 'x') => by.submit(generateBody({ prompt }))],
   ['generations', (by, prompt = 'x') => call.generate(by, { prompt })],
@@ -99,7 +99,7 @@ describe('a synchronous image request', () => {
   })
 })
 
-/** Written out from the contract, not imported: a value lost from the source is lost here, too. */
+/** Not imported from the source: a value that the source loses must fail here. */
 const allowed: Readonly<Record<string, readonly (readonly [model: string, value: unknown])[]>> = {
   size: [
     ...['1K', '2K', '4K'].map((size) => ['familya-3.1-flash-image', size] as const),

@@ -7,17 +7,17 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runCommand } from '../../src/dev/stack/runCommand.ts'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import { paddedPng, redPixelPng } from '../support/images.ts'
-import { mebibyte } from '../support/service/processUsage.ts'
 import {
   installPythonClients,
   pinnedClients,
   runImageClients,
 } from '../support/clients/pythonClients.ts'
+import * as call from '../support/clients/syncCalls.ts'
+import { paddedPng, redPixelPng } from '../support/images.ts'
+import { mebibyte } from '../support/service/processUsage.ts'
 import type { TestAccount, TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
-import * as call from '../support/clients/syncCalls.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 const python = await installPythonClients()
 if (python.kind !== 'installed') console.warn(`${pinnedClients.join(', ')}: ${python.why}`)
@@ -29,7 +29,7 @@ beforeAll(async () => {
   service = await startTestService({ environment: { UPSTREAM_CALLS_MAX: '1' } })
   client = createClient(service.url, (await service.account()).secret)
   imagePath = join(service.environment['DATA_DIR'] ?? '', 'source.png')
-  // Large enough for curl to ask with `Expect: 100-continue` first.
+  // Large enough that curl sends `Expect: 100-continue`.
   await writeFile(imagePath, paddedPng(2 * mebibyte, 1))
 }, stackStartMsMax)
 afterAll(() => service.stop())
@@ -37,7 +37,7 @@ afterAll(() => service.stop())
 const model = 'familyb-image-2-vip'
 const size = '1024x1024'
 
-/** How the account's tasks ended, oldest first. */
+/** Returns status and failure code of each task of the account, oldest first. */
 async function endsOf({ accountId }: TestAccount): Promise<readonly string[]> {
   const { rows } = await service.pool.query<{ end: string }>(
     `select status || coalesce(' ' || failure_code, '') as end from task where account_id = $1

@@ -1,18 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { moneyOf, booksAgree, balanceOf } from '../support/database/money.ts'
-import { outcomesOf } from '../support/database/testAttempts.ts'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
+import * as call from '../support/clients/syncCalls.ts'
+import { moneyOf, assertLedgerVerifies, balanceOf } from '../support/database/money.ts'
+import { outcomesOf } from '../support/database/testAttempts.ts'
 import type { TestAccount, TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
-import * as call from '../support/clients/syncCalls.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 const syncDeadlineSeconds = 3
 
-/** Two channels, told apart by what they call the models. */
+/** Two channels of family B. Their upstream model names tell which one was called. */
 function twoChannels(url: string): unknown {
   const b = { family: 'B', baseUrl: `${url}/v1`, apiKeyEnv: 'FAMILYB_API_KEY' }
   const named = (place: string) => ({
@@ -43,7 +43,7 @@ beforeEach(async () => {
   account = await service.account()
   client = createClient(service.url, account.secret)
 })
-afterEach(() => booksAgree(service.pool))
+afterEach(() => assertLedgerVerifies(service.pool))
 
 type Answer = { readonly status: number; readonly headers: Headers; readonly text: string }
 

@@ -2,18 +2,18 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { moneyOf, booksAgree, balanceOf } from '../support/database/money.ts'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import { paddedPng } from '../support/images.ts'
 import type { RawCall } from '../support/clients/rawCalls.ts'
 import { leaving, openCall } from '../support/clients/rawCalls.ts'
-import { mebibyte } from '../support/service/processUsage.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
+import * as call from '../support/clients/syncCalls.ts'
+import { moneyOf, assertLedgerVerifies, balanceOf } from '../support/database/money.ts'
+import { paddedPng } from '../support/images.ts'
+import { mebibyte } from '../support/service/processUsage.ts'
 import type { TestAccount, TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
-import * as call from '../support/clients/syncCalls.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { until } from '../support/timing.ts'
 
 const concurrencyMax = 2
@@ -23,7 +23,7 @@ let service: TestService
 let account: TestAccount
 let client: Client
 beforeAll(async () => {
-  // Large enough not to be sent in one go.
+  // Large enough that the API cannot send it in one write.
   const image = paddedPng(3 * mebibyte, 7)
   service = await startTestService({
     channel: { concurrencyMax },
@@ -35,7 +35,7 @@ beforeEach(async () => {
   account = await service.account(credits)
   client = createClient(service.url, account.secret)
 })
-afterEach(() => booksAgree(service.pool))
+afterEach(() => assertLedgerVerifies(service.pool))
 
 type Task = { readonly taskId: string; readonly status: string }
 
@@ -56,7 +56,7 @@ const generations = (prompt: string, model = 'familyb-image-2-vip'): RawCall => 
   body: { model, prompt },
 })
 
-/** Somebody else's calls take every place of family B, until they are let go. */
+/** Calls of another account take every place of family B until `release`. */
 async function fillChannel(): Promise<void> {
   const other = createClient(service.url, (await service.account()).secret)
   const body = generateBody({ prompt: 'in the way [sim:hold]' })
@@ -65,7 +65,7 @@ async function fillChannel(): Promise<void> {
   await service.simulator.waitForCalls(before + concurrencyMax, { prompt: 'in the way' })
 }
 
-/** Somebody else is refused: the model cools down, but not so long that a caller would be told. */
+/** A refusal of another account starts a cooldown, short enough that a synchronous call waits it out. */
 async function cool(send: (other: Client, prompt: string) => Promise<Response>): Promise<void> {
   const other = createClient(service.url, (await service.account()).secret)
   const answer = await send(other, 'refused [sim:429 retry-after=4]')
@@ -79,13 +79,13 @@ const coolA = () =>
 
 type Moment = {
   readonly when: string
-  /** `either`: whichever of leaving and calling comes first. */
+  /** `either`: charged when the upstream call began before the client left, else free. */
   readonly end: 'free' | 'charged' | 'either'
   readonly fault?: string
   readonly call?: (prompt: string) => RawCall
   readonly before?: () => Promise<void>
   readonly half?: boolean
-  /** Resolves when the client is to leave. */
+  /** Resolves at the moment when the client leaves. */
   readonly until?: (prompt: string, socket: Socket) => Promise<unknown>
   readonly after?: () => void
 }
@@ -127,7 +127,7 @@ const moments: readonly Moment[] = [
 ]
 const cooling: Moment = { when: 'its model cools down', end: 'free', until: () => sleep(700) }
 
-/** Requests whose client left, as the API's log has them. */
+/** The number of requests that the API logged with status 499, because the client left. */
 const left = () => service.apis[0]?.output().split('"status":499').length ?? 0
 
 const cases = (['FIN', 'RST'] as const).flatMap((how) => [
@@ -150,7 +150,7 @@ const cases = (['FIN', 'RST'] as const).flatMap((how) => [
   },
 ])
 
-/** The one task of the account once it has ended; `undefined` when none was made. */
+/** Waits until the task of the account has ended. Returns `undefined` when no task was made. */
 async function ended(made: boolean): Promise<Task | undefined> {
   if (!made) return undefined
   return until('the end', async () =>
@@ -162,7 +162,7 @@ async function chargedOnce(task: Task, prompt: string, again: RawCall): Promise<
   expect(task.status).toBe('succeeded')
   expect(await moneyOf(service.pool, task.taskId)).toEqual(['hold', 'settle'])
   const result = await call.resultText(client, task.taskId)
-  // Who comes back with the key gets what was paid for.
+  // A retry with the same key returns the image that was charged.
   const answer = await fetch(`${service.url}${again.path}`, {
     method: 'POST',
     headers: {

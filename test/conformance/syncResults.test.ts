@@ -1,14 +1,14 @@
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { moneyOf } from '../support/database/money.ts'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import { redPixelPng } from '../support/images.ts'
 import { editBody, generateBody } from '../support/clients/requestBodies.ts'
+import * as call from '../support/clients/syncCalls.ts'
+import { moneyOf } from '../support/database/money.ts'
+import { redPixelPng } from '../support/images.ts'
 import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
-import * as call from '../support/clients/syncCalls.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 let service: TestService
 let client: Client
@@ -22,7 +22,7 @@ const data = redPixelPng.toString('base64')
 const size = '2048x2048'
 const quality = 'low'
 
-/** A part of each request's own, so that its upstream calls can be told from the others. */
+/** A content request. Its text identifies its upstream calls. */
 const contents = (text: string, image = false) => ({
   contents: [
     { parts: [{ text }, ...(image ? [{ inlineData: { mimeType: 'image/png', data } }] : [])] },

@@ -2,20 +2,20 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { TaskFailureCode } from '../../src/domain/failure.ts'
 import { taskFailureMessages } from '../../src/domain/failure.ts'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
-import { moneyOf } from '../support/database/money.ts'
-import { outcomesOf } from '../support/database/testAttempts.ts'
 import type { Client, TaskRecord } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
+import { moneyOf } from '../support/database/money.ts'
+import { outcomesOf } from '../support/database/testAttempts.ts'
 import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 const models = { A: 'familya-2.5-flash-image', B: 'familyb-image-2-vip' } as const
 type Family = keyof typeof models
 type Row = readonly [fault: string, families: string, outcome: string, code?: TaskFailureCode]
 
-/** The first call is the last. */
+/** Answers that end the task after the first call. */
 const endedByOneCall: readonly Row[] = [
   ['400', 'AB', 'rejected invalid_request', 'upstream_invalid_request'],
   ['status code=413', 'AB', 'rejected invalid_request', 'upstream_invalid_request'],
@@ -28,7 +28,7 @@ const endedByOneCall: readonly Row[] = [
   ['billing', 'B', 'exhausted quota_exhausted', 'rate_limit_exceeded'],
 ]
 
-/** Two tasks in a row pause the channel, so these go one by one. */
+/** Two such tasks in a row pause the channel, so these tests reset its count and run one by one. */
 const operatorFaults: readonly Row[] = [
   ['401', 'AB', 'operator_fault credential'],
   ['bad-key', 'A', 'operator_fault credential'],
@@ -36,7 +36,7 @@ const operatorFaults: readonly Row[] = [
   ['404', 'AB', 'operator_fault model_not_found'],
 ]
 
-/** Work may have been done: called again, and not more often than three times. */
+/** Work may have been done: Darkroom calls again, three times at most. */
 const unknowns: readonly Row[] = [
   ['500', 'AB', 'unknown server_error'],
   ['502', 'B', 'unknown server_error'],
@@ -65,13 +65,13 @@ const casesOf = (rows: readonly Row[], more = '') =>
 let service: TestService
 let client: Client
 beforeAll(async () => {
-  // Longer than any good call here, short enough to be waited out.
+  // Longer than any call that succeeds here, and short enough to wait for.
   service = await startTestService({ channel: { timeoutSeconds: 5 } })
   client = createClient(service.url, (await service.account()).secret)
 }, stackStartMsMax)
 afterAll(() => service.stop())
 
-/** All at once: their waits are over when the first one's is. */
+/** All tasks are submitted at once, so that their waits overlap. */
 const underWay = new Map<string, Promise<TaskRecord>>()
 const nameOf = (one: { family: Family; fault: string }) => `${one.family} ${one.fault}`
 async function submit(one: { family: Family; fault: string }): Promise<TaskRecord> {

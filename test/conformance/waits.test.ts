@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { workflowIdOf } from '../../src/domain/ids.ts'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
-import { moneyOf } from '../support/database/money.ts'
-import { darkroomJson } from '../support/service/darkroomCli.ts'
 import type { Client, TaskRecord } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
+import { moneyOf } from '../support/database/money.ts'
+import { darkroomJson } from '../support/service/darkroomCli.ts'
 import type { TestAccount, TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { until } from '../support/timing.ts'
 
 let service: TestService
@@ -32,7 +32,7 @@ describe('Retry-After', () => {
     ['as RetryInfo', 'retry-info', 'familya-3-pro-image'],
     ['in retry-after-ms', 'ms', 'familya-3.1-flash-image'],
   ] as const
-  /** One task is refused; another of the same model comes while the wait lasts. */
+  /** Per model: a task that is refused, and a task submitted during the cooldown. */
   const ended = new Map<string, Promise<readonly TaskRecord[]>>()
   beforeAll(() => forms.forEach(([, form, model]) => ended.set(model, refusedAndNext(form, model))))
 
@@ -100,7 +100,7 @@ describe('a Retry-After of one year', () => {
     expect(service.simulator.calls({ model })).toHaveLength(1)
   })
 
-  /** When Temporal will run the activity again. */
+  /** Returns in how many seconds Temporal runs the activity again. */
   async function nextRunSeconds(taskId: string): Promise<number | undefined> {
     const handle = service.temporal.temporal.client.workflow.getHandle(workflowIdOf(taskId))
     const { raw } = await handle.describe()

@@ -1,6 +1,6 @@
 import type { Base64Decoder } from '../../src/streams/base64.ts'
 
-/** Yields the chunks one after the other, each on a later turn of the event loop. */
+/** Yields each chunk in a later microtask, so that the consumer never gets all chunks synchronously. */
 export async function* streamOf(chunks: Iterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   for (const chunk of chunks) {
     await Promise.resolve()
@@ -8,20 +8,21 @@ export async function* streamOf(chunks: Iterable<Uint8Array>): AsyncGenerator<Ui
   }
 }
 
+/** Reads the whole stream into one buffer. */
 export async function collect(content: AsyncIterable<Uint8Array>): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   for await (const chunk of content) chunks.push(chunk)
   return Buffer.concat(chunks)
 }
 
-/** The same bytes cut at the given places; places beyond the end and doubles are harmless. */
+/** Cuts the bytes at the given offsets. Offsets beyond the end are ignored; equal offsets give empty pieces. */
 export function cutAt(bytes: Uint8Array, places: readonly number[]): Uint8Array[] {
   const cuts = [0, ...places.filter((place) => place < bytes.length), bytes.length]
   const sorted = cuts.toSorted((a, b) => a - b)
   return sorted.slice(1).map((end, i) => bytes.subarray(sorted[i], end))
 }
 
-/** The bytes of a text that comes in pieces; `undefined` when the decoder refuses any of it. */
+/** Decodes a Base64 text that arrives in pieces. Returns `undefined` when the decoder refuses a piece. */
 export function decodePieces(
   decoder: Base64Decoder,
   pieces: readonly string[],

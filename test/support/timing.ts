@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Asks again and again until the answer is given; after `limitMs` the test fails with what was missed. */
+/** Calls `ask` every 25 ms until it returns a value. Throws with `what` after `limitMs`. */
 export async function until<Value>(
   what: string,
   ask: () => Promise<Value | undefined> | Value | undefined,
@@ -15,28 +15,28 @@ export async function until<Value>(
   }
 }
 
-/** As SIGSTOP does, for this thread: nothing of it goes on. */
+/** Blocks this thread, as SIGSTOP would: no timer and no callback runs. */
 export function standStill(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }
 
-/** Does the work `times` times, at most `parallel` at once; `n` counts from 0. */
+/** Runs `work` `times` times, at most `parallel` at once. `n` counts from 0. */
 export async function inTurns(
   times: number,
   parallel: number,
   work: (n: number) => Promise<unknown>,
 ): Promise<void> {
   let next = 0
-  const lane = async () => {
+  const runNext = async () => {
     while (next < times) {
       next += 1
       await work(next - 1)
     }
   }
-  await Promise.all(Array.from({ length: Math.min(parallel, times) }, lane))
+  await Promise.all(Array.from({ length: Math.min(parallel, times) }, runNext))
 }
 
-/** Milliseconds that the work took. */
+/** Returns the milliseconds that the work took. */
 export async function timed(work: () => Promise<unknown>): Promise<number> {
   const startedAt = performance.now()
   await work()

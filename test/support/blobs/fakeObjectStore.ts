@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { onTestFinished, vi } from 'vitest'
 import type { S3Client } from '@aws-sdk/client-s3'
+import { onTestFinished, vi } from 'vitest'
 import { createS3Client } from '../../../src/blobs/s3BlobStore.ts'
 import { collect } from '../byteStreams.ts'
 import { listen } from '../upstream/testServers.ts'
@@ -12,7 +12,7 @@ export type SeenRequest = {
   readonly body: Buffer
 }
 
-/** An object store that answers as told: what a real one does only under load or in bad luck. */
+/** An S3 client whose server answers as `answer` says, for answers that a real store gives only under load. */
 export async function fakeObjectStore(
   answer: (request: SeenRequest, response: ServerResponse) => void,
 ): Promise<{ client: S3Client; seen: SeenRequest[] }> {

@@ -3,10 +3,10 @@ import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
 import { BlobExistsError } from '../../../src/domain/ports/blobStore.ts'
 import { collect, cutAt, streamOf } from '../byteStreams.ts'
 
-/** A blob store in memory, for tests that are about something else. */
+/** A blob store in memory, for tests of other parts. */
 export type MemoryBlobs = BlobStore & {
   readonly content: Map<string, Buffer>
-  /** Bytes of one `read` before it throws. */
+  /** When set, each `read` returns this many bytes and then throws. */
   breakReadsAfter: number | undefined
 }
 

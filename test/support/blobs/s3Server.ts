@@ -3,24 +3,24 @@ import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { buildGoTools } from '../../../src/dev/stack/buildGoTools.ts'
 import { freePort } from '../../../src/dev/stack/freePort.ts'
 import { versitygwTool } from '../../../src/dev/stack/versitygwTool.ts'
+import { until } from '../timing.ts'
 
 export type S3Server = {
-  /** What the AWS SDK reads to reach it. */
+  /** The environment variables with which the AWS SDK reaches the server. */
   readonly environment: Readonly<Record<string, string>>
   readonly bucket: string
   readonly stop: () => Promise<void>
 }
 
-/** The first build takes about a minute; afterwards the binary lies in the user's cache. */
+/** The first run builds the server, which takes about a minute. Later runs use the user's cache. */
 export const s3ServerStartMsMax = 10 * 60_000
 const readyMsMax = 10_000
 const bucket = 'darkroom'
 
-/** A real S3 server over a folder of its own. Throws when it cannot be built: nothing is skipped. */
+/** Starts a real S3 server on its own folder. Throws when the server cannot be built, so that no test is skipped. */
 export async function startS3Server(): Promise<S3Server> {
   const say = (line: string): boolean => process.stderr.write(`${line}\n`)
   const built = await buildGoTools(versitygwTool, { env: process.env, say })
@@ -29,7 +29,7 @@ export async function startS3Server(): Promise<S3Server> {
   mkdirSync(join(folder, 'data', bucket), { recursive: true })
   mkdirSync(join(folder, 'meta'))
   const address = `127.0.0.1:${await freePort()}`
-  // Attributes beside the data and not on it: not every temporary folder can hold them.
+  // Attributes go into files: not every temporary folder supports extended attributes.
   const args = ['--quiet', '--keep-alive', '--port', address, 'posix']
   const child = spawn(
     join(built.binDir, 'versitygw'),
@@ -42,7 +42,12 @@ export async function startS3Server(): Promise<S3Server> {
     await exited
     rmSync(folder, { recursive: true, force: true })
   }
-  await answering(`http://${address}/`).catch(async (error: unknown) => {
+  const isUp = () =>
+    fetch(`http://${address}/`).then(
+      () => true,
+      () => undefined,
+    )
+  await until('an answer of the S3 server', isUp, readyMsMax).catch(async (error: unknown) => {
     await stop()
     throw error
   })
@@ -55,18 +60,5 @@ export async function startS3Server(): Promise<S3Server> {
     },
     bucket,
     stop,
-  }
-}
-
-async function answering(url: string): Promise<void> {
-  const until = Date.now() + readyMsMax
-  for (;;) {
-    try {
-      await fetch(url)
-      return
-    } catch (error) {
-      if (Date.now() > until) throw error
-      await sleep(50)
-    }
   }
 }

@@ -3,21 +3,22 @@ import { readdirSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import type { Pool } from 'pg'
+import { redPixelPng } from '../images.ts'
+import type { Seeded } from '../seeded.ts'
+import { until } from '../timing.ts'
 import type { Client } from './client.ts'
 import { formBody, formType } from './requestBodies.ts'
-import { redPixelPng } from '../images.ts'
 import { editParts } from './syncCalls.ts'
-import { until } from '../timing.ts'
 
 const path = '/v1/images/edits'
 
-/** A whole, legal edits form of some hundred bytes, or with a larger image. */
+/** A complete, valid edits form: some hundred bytes, or more with a larger image. */
 export function wholeForm(image: Buffer = redPixelPng): Buffer {
   const fields = { model: 'familyb-image-2-vip', prompt: 'a lighthouse', n: '1' }
   return formBody(editParts(fields, image))
 }
 
-/** Sends bytes as an edits form and answers the status. */
+/** Sends the bytes as an edits form and returns the status. */
 export async function statusOfForm(client: Client, bytes: Uint8Array): Promise<number> {
   const answer = await fetch(`${client.url}${path}`, {
     method: 'POST',
@@ -28,7 +29,7 @@ export async function statusOfForm(client: Client, bytes: Uint8Array): Promise<n
   return answer.status
 }
 
-/** Begins to send a form and breaks the connection after so many of its bytes. */
+/** Sends the first `bytes` bytes of a form, then closes (odd) or resets (even) the connection. */
 export async function abortForm(client: Client, form: Buffer, bytes: number): Promise<void> {
   const socket = connect(Number(new URL(client.url).port), '127.0.0.1')
   socket.on('error', () => {})
@@ -50,47 +51,37 @@ export async function abortForm(client: Client, form: Buffer, bytes: number): Pr
   await closed
 }
 
-/** Whole numbers below `max`, always the same ones for a seed (mulberry32). */
-export function numbersFrom(seed: number): (max: number) => number {
-  let state = seed
-  return (max) => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % max
-  }
-}
-
-/** One to four small injuries: bytes changed, lost, doubled, or the rest lost. */
-export function injured(form: Buffer, number: (max: number) => number): Buffer {
+/** Damages a form in one to four places: bytes replaced, removed, doubled, inserted, or all further bytes cut off. */
+export function damaged(form: Buffer, chance: Seeded): Buffer {
+  const below = (max: number) => chance.between(0, max - 1)
   let bytes = form
-  for (let left = 1 + number(4); left > 0; left -= 1) {
-    const at = number(bytes.length)
+  for (let left = chance.between(1, 4); left > 0; left -= 1) {
+    const at = below(bytes.length)
     const [before, after] = [bytes.subarray(0, at), bytes.subarray(at)]
-    const some = 1 + number(20)
-    const injuries = [
-      () => Buffer.concat([before, Buffer.of(number(256)), after.subarray(1)]),
+    const some = chance.between(1, 20)
+    const changes = [
+      () => Buffer.concat([before, Buffer.of(below(256)), after.subarray(1)]),
       () => Buffer.concat([before, after.subarray(some)]),
       () => Buffer.concat([before, after.subarray(0, some), after]),
       () => Buffer.concat([before, Buffer.from('\r\n--form-boundary-7\r\n'), after]),
       () => before,
     ]
-    bytes = injuries[number(injuries.length)]?.() ?? bytes
+    bytes = chance.pick(changes)()
   }
   return bytes
 }
 
-/** Waits until the sweep has left nothing: no upload recorded, no file in the blob store. */
+/** Waits until no upload is recorded and the blob store contains no file. */
 export async function nothingLeft(
-  place: { readonly pool: Pool; readonly blobDir: string },
+  service: { readonly pool: Pool; readonly blobDir: string },
   limitMs: number,
 ): Promise<void> {
   await until(
     'an empty store',
     async () => {
-      const { rowCount } = await place.pool.query('select 1 from upload limit 1')
-      const folders = readdirSync(place.blobDir).filter((name) => !name.startsWith('.'))
-      const temporary = readdirSync(join(place.blobDir, '.temp'))
+      const { rowCount } = await service.pool.query('select 1 from upload limit 1')
+      const folders = readdirSync(service.blobDir).filter((name) => !name.startsWith('.'))
+      const temporary = readdirSync(join(service.blobDir, '.temp'))
       return rowCount === 0 && folders.length + temporary.length === 0 ? true : undefined
     },
     limitMs,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** A task record as clients see it; fields absent where they do not apply. */
+/** A task record as clients see it. Fields that do not apply are absent. */
 export type TaskRecord = {
   readonly task_id: string
   readonly model: string
@@ -13,13 +13,14 @@ export type TaskRecord = {
   readonly result?: unknown
 }
 
+/** The body of a 202. `created_at` is in epoch seconds. */
 export type Submitted = {
   readonly task_id: string
   readonly status: string
   readonly created_at: number
 }
 
-/** A client of the HTTP API, with one account's key. */
+/** A client of the HTTP API that sends one API key. */
 export function createClient(url: string, secret: string) {
   const authorization = `Bearer ${secret}`
 
@@ -34,6 +35,7 @@ export function createClient(url: string, secret: string) {
     })
   }
 
+  /** Submits and returns the body of the 202. Throws for any other status. */
   async function accepted(
     body: unknown,
     headers: Readonly<Record<string, string>> = {},
@@ -49,7 +51,7 @@ export function createClient(url: string, secret: string) {
     return fetch(`${url}/v1/tasks/${taskId}`, { headers: { authorization } })
   }
 
-  /** Polls until the task ends; every record that was seen is in `seen`. */
+  /** Polls until the task ends. Adds every record to `seen`. Throws after `limitMs`. */
   async function ended(
     taskId: string,
     options: {
@@ -59,14 +61,14 @@ export function createClient(url: string, secret: string) {
     } = {},
   ): Promise<TaskRecord> {
     const { limitMs = 60_000, everyMs = 100, seen } = options
-    const endsAt = performance.now() + limitMs
+    const endsAtMs = performance.now() + limitMs
     for (;;) {
       const answer = await lookup(taskId)
       if (answer.status !== 200) throw new Error(`lookup: ${answer.status} ${await answer.text()}`)
       const record: TaskRecord = JSON.parse(await answer.text())
       seen?.push(record)
       if (record.status !== 'queued' && record.status !== 'processing') return record
-      if (performance.now() > endsAt)
+      if (performance.now() > endsAtMs)
         throw new Error(`${taskId} is ${record.status} after ${limitMs} ms`)
       await sleep(everyMs)
     }

@@ -1,6 +1,6 @@
-"""What Python programs do with the service: python3 imageClients.py LIBRARY URL KEY IMAGE.
+"""Calls the service as Python programs do: python3 imageClients.py LIBRARY URL KEY IMAGE.
 
-LIBRARY is openai, requests or urllib (Python's own). Prints one JSON object as its last line.
+LIBRARY is openai, requests or urllib (standard library). The last printed line is a JSON object.
 """
 
 import base64

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { userCacheDir } from '../../../src/dev/stack/buildGoTools.ts'
 import { runCommand } from '../../../src/dev/stack/runCommand.ts'
 
-/** Client libraries that were installed, or why they were not. */
+/** The folder of the installed client libraries, or why they could not be installed. */
 export type PythonClients =
   | { readonly kind: 'installed'; readonly folder: string }
   | { readonly kind: 'missing' | 'no python'; readonly why: string }
@@ -14,10 +14,10 @@ export const pinnedClients = ['openai==3.54.0', 'requests==2.34.2'] as const
 const installMsMax = 90_000
 const env = process.env
 
-/** Installs the pinned libraries once into a folder of the user's cache, outside the checkout. */
+/** Installs the pinned libraries once, into the user's cache outside the repository. */
 export async function installPythonClients(): Promise<PythonClients> {
-  const tell = 'import sys, platform; print(sys.version_info[0:2], platform.machine())'
-  const python = await runCommand('python3', ['-c', tell], { env, timeoutMs: 10_000 })
+  const printVersion = 'import sys, platform; print(sys.version_info[0:2], platform.machine())'
+  const python = await runCommand('python3', ['-c', printVersion], { env, timeoutMs: 10_000 })
   if (!python.ok) return { kind: 'no python', why: 'python3 does not run' }
   const name = `python ${pinnedClients.join(' ')} ${python.output}`.replaceAll(/[^\w.]+/g, '-')
   const folder = join(userCacheDir(env), name)
@@ -29,7 +29,7 @@ export async function installPythonClients(): Promise<PythonClients> {
     const pip = await runCommand('python3', args, { env, timeoutMs: installMsMax })
     if (!pip.ok) return { kind: 'missing', why: lastLine(pip.output) }
     await rename(draft, folder).catch((error: unknown) => {
-      // Another run was quicker.
+      // Another test run may have installed the folder meanwhile.
       if (!existsSync(folder)) throw error
     })
     return { kind: 'installed', folder }
@@ -38,12 +38,12 @@ export async function installPythonClients(): Promise<PythonClients> {
   }
 }
 
-/** Answers of `imageClients.py`: SHA-256 of its images in the order of its calls, and what it says besides. */
+/** What `imageClients.py` prints: the SHA-256 of its images in the order of its calls, and further fields. */
 export type PythonAnswers = { readonly images: readonly string[] } & Readonly<
   Record<string, unknown>
 >
 
-/** Runs `imageClients.py`; rejects with what Python said when it failed. */
+/** Runs `imageClients.py`. Throws with the output of Python when it fails. */
 export async function runImageClients(
   library: 'openai' | 'requests' | 'urllib',
   given: { readonly clients: PythonClients; readonly args: readonly string[] },

@@ -1,12 +1,12 @@
-import { request } from 'node:http'
+import { once } from 'node:events'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { request } from 'node:http'
+import type { Socket } from 'node:net'
+import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { collect } from '../byteStreams.ts'
-import type { Socket } from 'node:net'
-import { connect } from 'node:net'
 import type { Client } from './client.ts'
-import { once } from 'node:events'
 
 export type Posted = {
   readonly status: number
@@ -15,8 +15,8 @@ export type Posted = {
 }
 
 /**
- * Sends a body piece by piece, so that a large one is never whole in the sender, and reads the answer
- * even when it comes before the body's end. Without a `content-length` the body goes in chunks.
+ * Sends a body piece by piece, so that the sender never holds a large body in memory, and reads the answer
+ * also when it arrives before the end of the body. Without `content-length` the body is sent in chunks.
  */
 export async function postStream(
   url: string,
@@ -30,7 +30,7 @@ export async function postStream(
       .then(resolve, reject)
       .finally(() => sent.destroy())
   })
-  // A refusal may close the way while the body is still on it: only without an answer is that an error.
+  // The server may refuse and close while the body is being sent. Only a close without an answer is an error.
   sent.on('close', () => reject(new Error('closed without an answer')))
   await pipeline(Readable.from(content), sent).catch(() => undefined)
   return promise
@@ -43,7 +43,7 @@ async function readAnswer(answer: IncomingMessage): Promise<Posted> {
 
 export type RawCall = { readonly path: string; readonly body: object }
 
-/** Opens a connection of its own and sends a POST on it, or only its head and half of its body. */
+/** Opens a connection and sends a POST with an idempotency key. `half`: only the head and half of the body. */
 export function openCall(
   client: Pick<Client, 'url' | 'authorization'>,
   { path, body }: RawCall,
@@ -64,13 +64,13 @@ export function openCall(
   return socket
 }
 
-/** The two ways a connection ends: politely, or as when a client dies. */
+/** The two ways in which a client ends its connection: it closes it, or it resets it. */
 export const leaving = {
   FIN: (socket: Socket) => void socket.end(),
   RST: (socket: Socket) => void socket.resetAndDestroy(),
 } as const
 
-/** Writes bytes as they are and gives back all that the server says until it closes, as latin1. */
+/** Writes the bytes unchanged and returns everything that the server sends until it closes, as latin1. */
 export async function sendRaw(url: string, bytes: string | Uint8Array): Promise<string> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
@@ -82,7 +82,7 @@ export async function sendRaw(url: string, bytes: string | Uint8Array): Promise<
   return Buffer.concat(chunks).toString('latin1')
 }
 
-/** A POST of JSON whose header lines are sent as the given bytes, on a connection that closes after it. */
+/** A POST of JSON with the given header lines. It asks the server to close the connection afterwards. */
 export function rawPost(
   path: string,
   headerLines: readonly string[],

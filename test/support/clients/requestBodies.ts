@@ -1,6 +1,6 @@
 import { redPixelPng } from '../images.ts'
 
-/** The smallest legal submit, changed as given. */
+/** The smallest valid submit, with the given fields added or replaced. */
 export function generateBody(given: Readonly<Record<string, unknown>> = {}) {
   return {
     model: 'familyb-image-2-vip',
@@ -10,11 +10,12 @@ export function generateBody(given: Readonly<Record<string, unknown>> = {}) {
   }
 }
 
-/** An edit of one red pixel, changed as given. */
+/** An edit of one red pixel, with the given fields added or replaced. */
 export function editBody(given: Readonly<Record<string, unknown>> = {}) {
   return generateBody({ action: 'edit', input_images: [inputImage()], ...given })
 }
 
+/** One element of `input_images`. */
 export function inputImage(bytes: Buffer = redPixelPng, mimeType = 'image/png') {
   return { mime_type: mimeType, data: bytes.toString('base64') }
 }
@@ -30,7 +31,7 @@ export type FormPart = {
   readonly value: string | Uint8Array
 }
 
-/** A multipart body byte for byte, so that tests can make what no client library would. */
+/** Builds a multipart body byte by byte, so that tests can send what no client library would. */
 export function formBody(parts: readonly FormPart[]): Buffer {
   const pieces = parts.flatMap(({ name, filename, type, value }) => [
     Buffer.from(`--${boundary}\r\nContent-Disposition: form-data`),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { inputMimeTypes, modelIds } from '../../../src/domain/models.ts'
 import type { Family } from '../../../src/domain/models.ts'
+import { inputMimeTypes, modelIds } from '../../../src/domain/models.ts'
 
 const dateTime = z.iso.datetime()
 
@@ -10,7 +10,7 @@ const asset = z.strictObject({
   mime_type: z.enum(inputMimeTypes),
 })
 
-/** Spec, Task record; `expired` and `result` as design section 4 adds them. Absent fields, never null. */
+/** The task record of the API contract. Fields that do not apply are absent, never null. */
 export const taskRecordResponse = z.strictObject({
   task_id: z.string(),
   model: z.enum(modelIds),
@@ -20,13 +20,13 @@ export const taskRecordResponse = z.strictObject({
   completed_at: dateTime.optional(),
   output: z.strictObject({ assets: z.array(asset) }).optional(),
   error: z.strictObject({ code: z.string(), message: z.string() }).optional(),
-  /** The family's native response with the image by URL. */
+  /** The native response of the family, with the image by URL. */
   result: z.looseObject({}).optional(),
 })
 
 const tokenDetails = z.object({ text_tokens: z.int(), image_tokens: z.int() })
 
-/** Spec, Synchronous image response (family B). */
+/** The body of a synchronous image response (family B). */
 export const imagesResponse = z.object({
   created: z.int(),
   data: z.array(z.object({ b64_json: z.string() })).length(1),
@@ -43,7 +43,7 @@ export const imagesResponse = z.object({
     .optional(),
 })
 
-/** Spec, Error envelope. */
+/** The error envelope of every route except lookups. */
 export const errorResponse = z.strictObject({
   error: z.strictObject({
     message: z.string(),
@@ -53,14 +53,14 @@ export const errorResponse = z.strictObject({
   }),
 })
 
-/** Spec, GET task lookup: the shorter envelope. */
+/** The shorter error envelope of lookups. */
 export const shortErrorResponse = z.strictObject({
   error: z.strictObject({ code: z.string(), message: z.string() }),
 })
 
 type Image = { readonly url: string; readonly mimeType: string; readonly data: string }
 
-/** Where the families put an image into their native response: by address, and with its bytes inside. */
+/** How each family represents an image in its native response: by URL, and inline as Base64. */
 export const nativeImages: Readonly<
   Record<
     Family,

@@ -1,7 +1,7 @@
+import { redPixelPng } from '../images.ts'
 import type { Client } from './client.ts'
 import type { FormPart } from './requestBodies.ts'
 import { formBody, formType } from './requestBodies.ts'
-import { redPixelPng } from '../images.ts'
 
 const vip = 'familyb-image-2-vip'
 type Headers = Readonly<Record<string, string>>
@@ -28,6 +28,7 @@ export function edit(
   })
 }
 
+/** The parts of an edits form: text fields, then the image. */
 export function editParts(
   fields: Readonly<Record<string, string>>,
   image: Buffer = redPixelPng,
@@ -36,7 +37,7 @@ export function editParts(
   return [...texts, { name: 'image', filename: 'a.png', type: 'image/png', value: image }]
 }
 
-/** A v1beta call: `generateContent`, or `asyncGenerateContent`. */
+/** Calls `generateContent` or `asyncGenerateContent` of `v1beta`. */
 export function content(
   client: Client,
   method: 'generateContent' | 'asyncGenerateContent',
@@ -63,7 +64,7 @@ function postJson(
   })
 }
 
-/** The native response of a succeeded task, image inside, as text. */
+/** Returns the native response of a succeeded task as text, with the image inline. */
 export async function resultText(client: Client, taskId: string): Promise<string> {
   const answer = await fetch(`${client.url}/v1/tasks/${taskId}/result`, {
     headers: { authorization: client.authorization },
@@ -73,15 +74,16 @@ export async function resultText(client: Client, taskId: string): Promise<string
   return text
 }
 
-/** The whole text of an answer that must be a 200. */
+/** Returns the text of the answer. Throws when its status is not 200. */
 export async function textOf200(answer: Response): Promise<string> {
   const text = await answer.text()
   if (answer.status !== 200) throw new Error(`${answer.status} ${text}`)
   return text
 }
 
+/** Returns the `X-Task-Id` header. Throws when it is missing. */
 export function taskIdOf(answer: Response): string {
   const taskId = answer.headers.get('x-task-id')
-  if (taskId === null) throw new Error(`an answer ${answer.status} without X-Task-Id`)
+  if (taskId === null) throw new Error(`status ${answer.status} without X-Task-Id`)
   return taskId
 }

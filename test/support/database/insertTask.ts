@@ -6,8 +6,8 @@ import type { ImageRequest, Route } from '../../../src/domain/imageRequest.ts'
 export type InsertedTask = { readonly taskId: string; readonly accountId: string }
 
 /**
- * A live task with its hold, written straight into the tables: for tests of what happens to a task after
- * it was accepted. Times are seconds from now.
+ * Writes a live task with its hold directly into the tables, for tests of what happens to an accepted task.
+ * The deadline and the hard end are in seconds from now.
  */
 export async function insertTask(
   pool: Pool,

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { verifyLedger } from '../../../src/store/accounts/verifyLedger.ts'
 
-/** The money of one task, as the ledger tells it: `hold`, then `settle` or `release`, and the credits of each. */
+/** Returns the ledger entries of a task in order: `hold`, then `settle` or `release`, each with its credits. */
 export async function entriesOf(
   pool: Pool,
   taskId: string,
@@ -13,17 +13,18 @@ export async function entriesOf(
   return rows
 }
 
-/** Kinds of the task's ledger rows in order. */
+/** Returns the kinds of the task's ledger entries in order. */
 export async function moneyOf(pool: Pool, taskId: string): Promise<readonly string[]> {
   return (await entriesOf(pool, taskId)).map(({ kind }) => kind)
 }
 
-/** After every test: deposits, ledger, balances and tasks agree. Throws what does not. */
-export async function booksAgree(pool: Pool): Promise<void> {
+/** Throws when deposits, ledger, balances and tasks do not agree. */
+export async function assertLedgerVerifies(pool: Pool): Promise<void> {
   const violations = await verifyLedger(pool)
   if (violations.length > 0) throw new Error(JSON.stringify(violations))
 }
 
+/** Returns the balance of an account, or `undefined` for an unknown account. */
 export async function balanceOf(
   pool: Pool,
   accountId: string,

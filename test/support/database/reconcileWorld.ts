@@ -4,19 +4,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Pool } from 'pg'
 import { createFileBlobStore } from '../../../src/blobs/fileBlobStore.ts'
-import type { AnswerMeta } from '../../../src/domain/storedAnswer.ts'
-import { answerImageKey, answerMetaKey } from '../../../src/domain/storedAnswer.ts'
 import type { AttemptStore, OpenedAttempt } from '../../../src/domain/ports/attemptStore.ts'
 import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
 import type { ReconcileStore } from '../../../src/domain/ports/reconcileStore.ts'
+import type { AnswerMeta } from '../../../src/domain/storedAnswer.ts'
+import { answerImageKey, answerMetaKey } from '../../../src/domain/storedAnswer.ts'
 import { createReconcileStore } from '../../../src/store/reconcileStore.ts'
 import { createProduceImage } from '../../../src/tasks/produceImage.ts'
 import type { Finding, ReconcileStep } from '../../../src/tasks/reconcile/reconciler.ts'
-import { createTestAttempts } from './testAttempts.ts'
 import { streamOf } from '../byteStreams.ts'
+import { createTestAttempts } from './testAttempts.ts'
 import { createTestDatabase } from './testDatabase.ts'
 
-/** The parts of a reconciler on a real database and a file store, without any upstream to call. */
+/** The parts of a reconciler on a real database and a file blob store. An upstream call throws. */
 export type ReconcileWorld = {
   readonly pool: Pool
   readonly databaseUrl: string
@@ -53,14 +53,14 @@ export async function openReconcileWorld(): Promise<ReconcileWorld> {
   }
 }
 
-/** One run of a step, and what it told; an error it threw is the last finding. */
+/** Runs a step once and returns its findings. */
 export async function runStep(step: ReconcileStep): Promise<readonly Omit<Finding, 'step'>[]> {
   const findings: Omit<Finding, 'step'>[] = []
   await step.run(new AbortController().signal, (finding) => void findings.push(finding))
   return findings
 }
 
-/** Writes columns of one task: times as SQL, for example `now() - interval '1 second'`. */
+/** Sets columns of one task to SQL expressions, for example `now() - interval '1 second'`. */
 export async function setTask(
   pool: Pool,
   taskId: string,
@@ -77,10 +77,11 @@ export type TaskRow = {
   readonly workPossible: boolean | null
   readonly started: boolean
   readonly checks: number
-  /** Seconds until the next look. */
+  /** Seconds until the next check. */
   readonly nextCheck: number
 }
 
+/** Returns what the reconciler writes about a task, or `undefined` when the task does not exist. */
 export async function taskRow(pool: Pool, taskId: string): Promise<TaskRow | undefined> {
   const { rows } = await pool.query<TaskRow>(
     `select status, failure_code as "failureCode", failure_cause as "failureCause",
@@ -92,12 +93,14 @@ export async function taskRow(pool: Pool, taskId: string): Promise<TaskRow | und
   return rows[0]
 }
 
+/** Opens an attempt. Throws when the gate does not open one. */
 export async function openAttempt(attempts: AttemptStore, taskId: string): Promise<OpenedAttempt> {
   const begun = await attempts.beginAttempt({ taskId })
   if (begun.kind !== 'opened') throw new Error(`not opened: ${begun.kind}`)
   return begun.attempt
 }
 
+/** Ends the leases of all attempts of a task. */
 export async function endLease(pool: Pool, taskId: string): Promise<void> {
   await pool.query(
     `update attempt set lease_until = now() - interval '1 second' where task_id = $1`,
@@ -105,7 +108,7 @@ export async function endLease(pool: Pool, taskId: string): Promise<void> {
   )
 }
 
-/** Stores an answer as a worker does that dies before it settles. */
+/** Stores an answer as a worker does, without settling it. */
 export async function storeTestAnswer(
   blobs: BlobStore,
   given: { readonly taskId: string; readonly n: number; readonly answerId: string },

@@ -1,20 +1,20 @@
 import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
+import type { Caller } from '../../../src/domain/account.ts'
 import { newAccountId } from '../../../src/domain/account.ts'
 import { builtInCapabilities } from '../../../src/domain/capabilities.ts'
-import type { Caller } from '../../../src/domain/account.ts'
-import type { TaskStart } from '../../../src/domain/ports/taskRuns.ts'
 import type { ImageRequest } from '../../../src/domain/imageRequest.ts'
 import type { ModelId } from '../../../src/domain/models.ts'
+import type { TaskStart } from '../../../src/domain/ports/taskRuns.ts'
 import { createAccount } from '../../../src/store/accounts/accounts.ts'
 import { createTaskStore } from '../../../src/store/taskStore.ts'
 import type { AcceptTaskDeps } from '../../../src/tasks/acceptTask.ts'
 import { createAcceptTask } from '../../../src/tasks/acceptTask.ts'
 
-/** Prices in tests: 10 credits a generation, an edit 10 and 2 per source image. */
+/** The price of a generation in tests. An edit costs 2 credits more per source image. */
 export const testCredits = 10
 
-/** Acceptance over a real store; `started` gathers what would go to the start queue. */
+/** Creates `accept` on a real task store. `started` collects what would go to the start queue. */
 export function createTestAccept(pool: Pool, given: Partial<AcceptTaskDeps> = {}) {
   const started: TaskStart[] = []
   const accept = createAcceptTask({
@@ -34,7 +34,7 @@ export function createTestAccept(pool: Pool, given: Partial<AcceptTaskDeps> = {}
   return { accept, started }
 }
 
-/** An account of the test's own, as a caller with a valid key. */
+/** Creates an account and returns it as a caller with a valid API key. */
 export async function createTestCaller(
   pool: Pool,
   credits: number,
@@ -46,6 +46,7 @@ export async function createTestCaller(
   return { accountId, keyId: 'key_test', name: accountId, ...only }
 }
 
+/** A generation for family B, with the given fields replaced. */
 export function generateRequest(given: Partial<ImageRequest> = {}): ImageRequest {
   return {
     route: 'images.tasks',
@@ -58,7 +59,7 @@ export function generateRequest(given: Partial<ImageRequest> = {}): ImageRequest
   }
 }
 
-/** An Idempotency-Key as sent. */
+/** The bytes of an idempotency key, as the HTTP layer passes them. */
 export function keyBytes(key: string): Uint8Array {
   return Buffer.from(key, 'latin1')
 }

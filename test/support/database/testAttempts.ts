@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
-import type { AttemptStore } from '../../../src/domain/ports/attemptStore.ts'
 import type { Channel } from '../../../src/domain/channel.ts'
+import type { AttemptStore } from '../../../src/domain/ports/attemptStore.ts'
 import { createAttemptStore } from '../../../src/store/attemptStore.ts'
 
+/** A family B channel that no test calls, with the given fields replaced. */
 export function testChannel(given: Partial<Channel> = {}): Channel {
   return {
     name: 'b-main',
@@ -17,7 +18,7 @@ export function testChannel(given: Partial<Channel> = {}): Channel {
   }
 }
 
-/** As if the worker of a task's calls had died a while ago, and been doubted since. */
+/** Makes the presence of a task's calls look as if their worker had died: silent for a minute, doubted for 30 s. */
 export async function loseWorker(pool: Pool, taskId: string): Promise<void> {
   await pool.query(
     `update attempt set seen_at = seen_at - interval '1 minute',
@@ -27,7 +28,7 @@ export async function loseWorker(pool: Pool, taskId: string): Promise<void> {
   )
 }
 
-/** The transactions of execution as a worker has them, without jitter, over channels of the test's own. */
+/** Creates the attempt store of a worker, without jitter, and inserts the given channels. */
 export async function createTestAttempts(
   pool: Pool,
   channels: readonly Channel[] = [testChannel()],
@@ -46,7 +47,7 @@ export async function createTestAttempts(
   })
 }
 
-/** What the upstream's answers to one task were taken for, in order: `refused rate_limited`. */
+/** Returns class and reason of each attempt of a task in order, for example `refused rate_limited`. */
 export async function outcomesOf(pool: Pool, taskId: string): Promise<readonly string[]> {
   const { rows } = await pool.query<{ outcome: string }>(
     `select coalesce(class, 'open') || ' ' || coalesce(reason, '') as outcome

@@ -5,21 +5,21 @@ import { createPool } from '../../../src/store/connection/pool.ts'
 import { migrate } from '../../../src/store/schema/migrate.ts'
 import { embeddedStack } from '../stack/embeddedStack.ts'
 
-/** A migrated database of one test file's own. */
+/** A migrated database for one test file. */
 export type TestDatabase = {
   readonly databaseUrl: string
   readonly pool: Pool
-  /** Closes the pool and drops the database, whoever is still connected. */
+  /** Closes the pool and drops the database, even when other connections are open. */
   readonly drop: () => Promise<void>
 }
 
 const template = 'darkroom_template'
-/** Any fixed number: who makes the template holds this advisory lock. */
+/** Any fixed number: the process that creates the template holds this advisory lock. */
 const templateLock = 4_711_777
 const connectionsMax = 20
 
-/** Clones the migrated template, which the first caller of the run makes. */
-export const createTestDatabase = async (): Promise<TestDatabase> => {
+/** Clones the migrated template. The first caller of a run creates the template. */
+export async function createTestDatabase(): Promise<TestDatabase> {
   const { databaseUrl: adminUrl } = await embeddedStack()
   await ensureTemplate(adminUrl)
   const name = `test_${randomBytes(8).toString('hex')}`
@@ -45,17 +45,17 @@ export const createTestDatabase = async (): Promise<TestDatabase> => {
   }
 }
 
-const urlOf = (adminUrl: string, name: string): string => {
+function urlOf(adminUrl: string, name: string): string {
   const url = new URL(adminUrl)
   url.pathname = `/${name}`
   return url.href
 }
 
-const ensureTemplate = (adminUrl: string): Promise<void> =>
-  withPostgres(adminUrl, async (client) => {
+function ensureTemplate(adminUrl: string): Promise<void> {
+  return withPostgres(adminUrl, async (client) => {
     if (await exists(client)) return
     await client.query('select pg_advisory_lock($1)', [templateLock])
-    // The lock goes with this connection.
+    // Another process may have created it meanwhile. The lock ends with this connection.
     if (await exists(client)) return
     const draft = `${template}_draft`
     await client.query(`drop database if exists ${draft} with (force)`)
@@ -63,8 +63,9 @@ const ensureTemplate = (adminUrl: string): Promise<void> =>
     await migrate({ databaseUrl: urlOf(adminUrl, draft) })
     await client.query(`alter database ${draft} rename to ${template}`)
   })
+}
 
-const exists = async (client: Client): Promise<boolean> => {
+async function exists(client: Client): Promise<boolean> {
   const found = await client.query('select 1 from pg_database where datname = $1', [template])
   return found.rowCount === 1
 }

@@ -1,19 +1,19 @@
-import { answerImageKey } from '../../../src/domain/storedAnswer.ts'
-import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
-import { canonicalRequest } from '../../../src/domain/imageRequest.ts'
 import type { RequestFailure } from '../../../src/domain/failure.ts'
-import { fail, succeed } from '../../../src/domain/result.ts'
-import { publicStatus } from '../../../src/domain/taskRecord.ts'
-import type { LiveStatus, TaskView } from '../../../src/domain/task.ts'
-import type { AcceptInput, TaskService } from '../../../src/tasks/taskService.ts'
-import { redPixelPng } from '../images.ts'
-import { streamOf } from '../byteStreams.ts'
+import { canonicalRequest } from '../../../src/domain/imageRequest.ts'
 import type { JsonObject } from '../../../src/domain/json.ts'
 import type { NativeResponse } from '../../../src/domain/nativeResponse.ts'
+import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
+import { fail, succeed } from '../../../src/domain/result.ts'
+import { answerImageKey } from '../../../src/domain/storedAnswer.ts'
+import type { LiveStatus, TaskView } from '../../../src/domain/task.ts'
+import { publicStatus } from '../../../src/domain/taskRecord.ts'
+import type { AcceptInput, TaskService } from '../../../src/tasks/taskService.ts'
+import { streamOf } from '../byteStreams.ts'
+import { redPixelPng } from '../images.ts'
 
 /**
- * A task service that keeps its tasks in memory and never works on them: for tests of HTTP's own
- * manners only. What tasks really do is tested on the real stack.
+ * A task service that keeps its tasks in memory and never runs them. Only for tests of HTTP behaviour;
+ * tests of tasks use the real stack.
  */
 export type FakeTasks = {
   readonly service: TaskService
@@ -21,18 +21,18 @@ export type FakeTasks = {
   readonly accepted: AcceptInput[]
   readonly cancelled: string[]
   readonly openUploads: Set<string>
-  /** The next `accept` answers this. */
+  /** When set, `accept` returns this failure. */
   refuseNext: RequestFailure | undefined
-  /** The next `accept` throws. */
+  /** When true, `accept` throws. */
   breakNext: boolean
-  /** What `native` does instead of answering. */
+  /** When set, `native` throws or returns nothing. */
   nativeFault: 'fails' | 'is missing' | undefined
   live: LiveStatus | undefined
   refusal: JsonObject | undefined
   readonly change: (taskId: string, changed: Partial<TaskView>) => void
   readonly succeed: (taskId: string, native?: NativeResponse) => Promise<void>
   readonly newestId: () => string
-  /** All keys name nothing again. */
+  /** Forgets all idempotency keys. */
   readonly freeKeys: () => void
 }
 
@@ -41,7 +41,7 @@ export const familyBNative: NativeResponse = {
   imagePath: ['data', 0, 'b64_json'],
 }
 
-/** Secrets `sk-a` and `sk-b` belong to two accounts. */
+/** The API keys `sk-a` and `sk-b` belong to two accounts. */
 export function createFakeTasks(blobs: BlobStore): FakeTasks {
   const tasks = new Map<string, TaskView>()
   const natives = new Map<string, NativeResponse>()

@@ -1,18 +1,18 @@
-import { once } from 'node:events'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { connect } from 'node:net'
 import { builtInCapabilities } from '../../../src/domain/capabilities.ts'
-import type { ApiConfig, ApiDeps, Observation } from '../../../src/http/context.ts'
 import { createApp } from '../../../src/http/app.ts'
 import { createServer } from '../../../src/http/connection/createServer.ts'
+import type { ApiConfig, ApiDeps, Observation } from '../../../src/http/context.ts'
+import type { MemoryBlobs } from '../blobs/memoryBlobs.ts'
+import { createMemoryBlobs } from '../blobs/memoryBlobs.ts'
+import { portOf } from '../upstream/testServers.ts'
 import type { FakeTasks } from './fakeTasks.ts'
 import { createFakeTasks } from './fakeTasks.ts'
-import type { MemoryBlobs } from '../blobs/memoryBlobs.ts'
-import { portOf } from '../upstream/testServers.ts'
-import { createMemoryBlobs } from '../blobs/memoryBlobs.ts'
 
-/** The HTTP face on a free port, over tasks and blobs in memory. */
+/** The HTTP server on a free port, with tasks and blobs in memory. */
 export type TestApi = {
   readonly url: string
   readonly port: number
@@ -21,14 +21,14 @@ export type TestApi = {
   readonly blobs: MemoryBlobs
   readonly observed: Observation[]
   readonly reported: unknown[]
-  /** Sends with the key of account A unless `headers` has another. */
+  /** Sends a request with the key `sk-a` unless `init` has another. */
   readonly send: (path: string, init?: RequestInit) => Promise<Response>
   readonly postJson: (
     path: string,
     body: unknown,
     headers?: Record<string, string>,
   ) => Promise<Response>
-  /** Writes bytes as they are and gives back what the server says: one whole answer, or all until it closes. */
+  /** Writes the bytes unchanged and returns one complete answer, or everything until the server closes. */
   readonly raw: (bytes: string | Uint8Array, options?: { half?: boolean }) => Promise<string>
   readonly close: () => Promise<void>
 }
@@ -85,7 +85,7 @@ export async function startTestApi(
         body: typeof body === 'string' ? body : JSON.stringify(body),
         headers: { 'Content-Type': 'application/json', ...headers },
       }),
-    raw: (bytes, { half = true } = {}) => sendRaw(port, bytes, half),
+    raw: (bytes, { half = true } = {}) => exchange(port, bytes, half),
     close: async () => {
       server.closeAllConnections()
       server.close()
@@ -94,7 +94,7 @@ export async function startTestApi(
   }
 }
 
-async function sendRaw(port: number, bytes: string | Uint8Array, half: boolean): Promise<string> {
+async function exchange(port: number, bytes: string | Uint8Array, half: boolean): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   let answer = ''
   socket.on('data', (chunk) => {

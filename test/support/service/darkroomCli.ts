@@ -11,7 +11,7 @@ export type CliRun = {
 const script = fileURLToPath(new URL('../../../src/cli.ts', import.meta.url))
 const timeoutMs = 20_000
 
-/** Runs `darkroom ARGS` as a process of its own, with no environment but the given one. */
+/** Runs `darkroom ARGS` as a process with only the given environment. */
 export function runDarkroom(
   args: readonly string[],
   environment: Readonly<Record<string, string>>,
@@ -27,7 +27,7 @@ export function runDarkroom(
   })
 }
 
-/** The answer of a command run with `--json`; fails with what it said when it was not done. */
+/** Runs a command with `--json` and returns its answer. Throws with its standard error when it fails. */
 export async function darkroomJson<Answer>(
   args: readonly string[],
   environment: Readonly<Record<string, string>>,
@@ -38,9 +38,11 @@ export async function darkroomJson<Answer>(
   return answer
 }
 
-const opened = () => Promise.reject(new Error('a part was opened'))
+function opened(): Promise<never> {
+  return Promise.reject(new Error('a part was opened'))
+}
 
-/** Parts of the CLI that nobody may open: usage is judged before. */
+/** Parts of the CLI that throw when a command opens them, for tests of usage errors. */
 export const closedParts: Parts = {
   migrate: opened,
   accounts: opened,

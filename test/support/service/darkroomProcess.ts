@@ -3,32 +3,35 @@ import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { until } from '../timing.ts'
 
-/** One real process of Darkroom, started as production starts it. */
+/** One real API or worker process. */
 export type DarkroomProcess = {
   readonly name: 'api' | 'worker'
   readonly pid: number
   readonly url: string
-  /** Everything it wrote so far, standard output and error together. */
+  /** Standard output and error so far. */
   readonly output: () => string
   readonly signal: (signal: NodeJS.Signals) => void
   /** Resolves with the exit code or the signal's name. */
   readonly ended: Promise<number | string>
-  /** SIGTERM, and SIGKILL after `graceMs`. */
+  /** Sends SIGTERM, and SIGKILL after `graceMs`. */
   readonly stop: (graceMs?: number) => Promise<void>
 }
 
-/** Starts `src/NAME.ts` and waits until `readyUrl` answers 200; fails with its output if it ends before. */
+/** Starts `src/NAME.ts` and waits until `readyUrl` returns 200. Throws with the output when the process ends before. */
 export async function startDarkroomProcess(options: {
   readonly name: 'api' | 'worker'
   readonly environment: Readonly<Record<string, string>>
   readonly url: string
   readonly readyUrl: string
-  /** As in production, with the notice to balancers at its stop; the test must stop it, whatever happens. */
+  /**
+   * Starts it as in production, so that it tells load balancers before it stops. It then does not end with
+   * the test process: the test must stop it in every case.
+   */
   readonly alone?: boolean
 }): Promise<DarkroomProcess> {
   const { name, environment, url, readyUrl, alone = false } = options
   const script = fileURLToPath(new URL(`../../../src/${name}.ts`, import.meta.url))
-  // Its standard input closes when this process is gone, however: then it ends too, and no orphan stays.
+  // With this flag the process ends when its standard input closes, which also happens when this process is killed.
   const child = spawn(process.execPath, alone ? [script] : [script, '--exit-with-parent'], {
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...environment },
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -37,17 +40,17 @@ export async function startDarkroomProcess(options: {
   child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
   child.stderr.on('data', (chunk: Buffer) => chunks.push(chunk))
   const output = () => Buffer.concat(chunks).toString('utf8')
-  let over = false
+  let exited = false
   const ended = new Promise<number | string>((resolve) => {
     child.once('exit', (code, signal) => {
-      over = true
+      exited = true
       resolve(signal ?? code ?? 0)
     })
   })
   await until(
     `${name} ready at ${readyUrl}`,
     async () => {
-      if (over) throw new Error(`${name} ended at its start:\n${output()}`)
+      if (exited) throw new Error(`${name} ended during its start:\n${output()}`)
       const answer = await fetch(readyUrl).catch(() => undefined)
       await answer?.body?.cancel()
       return answer?.ok === true ? true : undefined

@@ -1,51 +1,52 @@
+import { randomUUID } from 'node:crypto'
 import type { Client } from '../clients/client.ts'
+import { generateBody } from '../clients/requestBodies.ts'
 import { moneyOf } from '../database/money.ts'
 import { outcomesOf } from '../database/testAttempts.ts'
-import { generateBody } from '../clients/requestBodies.ts'
-import type { TestService } from './testService.ts'
-import { until } from '../timing.ts'
-import { randomUUID } from 'node:crypto'
-import { workflowIdOf } from '../../../src/domain/ids.ts'
 import type { TemporalWorld } from '../temporal/temporalWorld.ts'
+import { handleOf } from '../temporal/temporalWorld.ts'
+import { until } from '../timing.ts'
+import type { TestService } from './testService.ts'
 
-export type End = {
-  /** Status, or code of the failure. */
-  readonly end: string
-  readonly money: string
-  /** What became of its calls, as PostgreSQL and as the upstream tell it. */
-  readonly outcomes: readonly string[]
-  readonly callsAtMs: readonly number[]
-  /** How its newest run stands. */
-  readonly run: string
-}
-
-/** What an operator does to a task's run, and when. */
+/** What an operator does to the run of a task, and when. */
 export type Scenario = {
-  readonly hand: OperatorHand
+  readonly action: OperatorAction
   readonly fault: string
   readonly model?: string
-  /** So many of its calls have begun, and so many have ended, before the hand comes. */
+  /** The numbers of upstream calls that have begun and that have ended when the operator acts. */
   readonly begun?: number
   readonly closed?: number
 }
 
-/** From the hand to the end, whatever the fault's own time. */
+/** How a task and its run ended. */
+export type End = {
+  /** The status, or the failure code. */
+  readonly end: string
+  readonly money: string
+  /** Class and reason of each attempt. */
+  readonly outcomes: readonly string[]
+  readonly callsAtMs: readonly number[]
+  /** The status of the newest run. */
+  readonly run: string
+}
+
+/** From the action to the end of the task, for every fault that the tests use. */
 const limitMs = 45_000
 
-/** Tasks of one service whose runs an operator takes into his hands. */
+/** Submits tasks to a service and acts on their runs in Temporal, as an operator does. */
 export function createOperatorRuns(service: TestService, client: Client) {
   async function submit(prompt: string, model = 'familyb-image-2-vip'): Promise<string> {
     return (await client.accepted(generateBody({ model, prompt }))).task_id
   }
 
   async function play(name: string, scenario: Scenario): Promise<End> {
-    const { hand, fault, model, begun = 0, closed = 0 } = scenario
+    const { action, fault, model, begun = 0, closed = 0 } = scenario
     const prompt = `${name} [sim:${fault}]`
     const taskId = await submit(prompt, model)
     await service.simulator.waitForCalls(begun, { prompt }, limitMs)
-    // Where none is to have ended, the hand comes while they are under way.
+    // With `closed` 0 the operator acts while the calls are under way.
     if (closed > 0) await allClosed(taskId, closed)
-    await operatorHands[hand](service.temporal, taskId)
+    await operatorActions[action](service.temporal, taskId)
     return endOf(taskId, prompt)
   }
 
@@ -53,7 +54,7 @@ export function createOperatorRuns(service: TestService, client: Client) {
     const { status, error } = await client.ended(taskId, { limitMs, everyMs: 50 })
     const money = (await moneyOf(service.pool, taskId)).join(', ')
     const outcomes = await allClosed(taskId, 0)
-    // The record is written first, the run closes right after.
+    // The run closes a moment after the record is written.
     const run = await until('the end of the run', async () => {
       const now = await runStatus(service.temporal, taskId)
       return now === 'RUNNING' ? undefined : now
@@ -62,7 +63,7 @@ export function createOperatorRuns(service: TestService, client: Client) {
     return { end: error?.code ?? status, money, outcomes, callsAtMs, run }
   }
 
-  /** The outcomes of a task's attempts, once there are `least` and none is open. */
+  /** Waits until a task has at least `least` attempts, all of them closed, and returns their outcomes. */
   function allClosed(taskId: string, least: number): Promise<readonly string[]> {
     return until(`${least} closed attempts`, async () => {
       const outcomes = await outcomesOf(service.pool, taskId)
@@ -79,22 +80,22 @@ export function createOperatorRuns(service: TestService, client: Client) {
   return { submit, play, endOf, runIs }
 }
 
-/** What an operator does to a task's run in Temporal's UI or CLI. Each rejects when there is nothing to do it to. */
-export const operatorHands = {
+/** What an operator can do to a run in Temporal's UI or CLI. Each rejects when no run can be acted on. */
+export const operatorActions = {
   terminate: async (world: TemporalWorld, taskId: string): Promise<void> => {
-    await runOf(world, taskId).terminate('an operator')
+    await handleOf(world, taskId).terminate('an operator')
   },
   cancel: async (world: TemporalWorld, taskId: string): Promise<void> => {
-    await runOf(world, taskId).cancel()
+    await handleOf(world, taskId).cancel()
   },
-  /** To the first decision, as the UI's "reset to first workflow task". */
+  /** Resets to the first workflow task, as "Reset" in the UI does. */
   reset: async (world: TemporalWorld, taskId: string): Promise<void> => {
     const { client, namespace } = world.temporal
-    const handle = runOf(world, taskId)
+    const handle = handleOf(world, taskId)
     const { events } = await handle.fetchHistory()
     const completed = events?.find((event) => event.workflowTaskCompletedEventAttributes)
     if (completed?.eventId === undefined || completed.eventId === null) {
-      throw new Error(`${taskId} has made no decision yet`)
+      throw new Error(`${taskId} has completed no workflow task yet`)
     }
     await client.workflowService.resetWorkflowExecution({
       namespace,
@@ -106,16 +107,12 @@ export const operatorHands = {
   },
 }
 
-export type OperatorHand = keyof typeof operatorHands
+export type OperatorAction = keyof typeof operatorActions
 
-/** How the newest run of a task stands: `RUNNING`, `COMPLETED`, `CANCELLED`, …; `NONE` before its start. */
+/** Returns the status of the newest run of a task, such as `RUNNING`, or `NONE` when it has no run yet. */
 export async function runStatus(world: TemporalWorld, taskId: string): Promise<string> {
-  const described = await runOf(world, taskId)
+  const described = await handleOf(world, taskId)
     .describe()
     .catch(() => undefined)
   return described?.status.name ?? 'NONE'
-}
-
-function runOf({ temporal }: TemporalWorld, taskId: string) {
-  return temporal.client.workflow.getHandle(workflowIdOf(taskId))
 }

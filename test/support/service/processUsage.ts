@@ -5,8 +5,8 @@ export const mebibyte = 1024 * 1024
 const sampleMs = 50
 
 /**
- * By how many bytes the resident memory of a process grew at most while `work` ran. Where /proc is
- * (Linux) the kernel keeps the peak itself, once told to begin anew; elsewhere `ps` is asked often.
+ * Returns by how many bytes the resident memory of a process grew at most while `work` ran. On Linux the
+ * kernel records the peak after a reset of /proc/PID/clear_refs. Elsewhere `ps` is sampled.
  */
 export async function peakGrowthBytes(pid: number, work: () => Promise<void>): Promise<number> {
   const kernel = kernelPeak(pid)
@@ -40,7 +40,7 @@ function sampled(pid: number): number {
   return Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pid)], { encoding: 'utf8' })) * 1024
 }
 
-/** File descriptors that a process holds open. Linux only, as CI is. */
+/** Counts the open file descriptors of a process. Linux only, as CI is. */
 export function openDescriptors(pid: number): number {
   return readdirSync(`/proc/${pid}/fd`).length
 }

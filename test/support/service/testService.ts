@@ -10,26 +10,26 @@ import { freePort } from '../../../src/dev/stack/freePort.ts'
 import { newAccountId } from '../../../src/domain/account.ts'
 import { createAccountStore } from '../../../src/store/accounts/accountStore.ts'
 import { createIssueKey } from '../../../src/tasks/apiKeys.ts'
-import type { DarkroomProcess } from './darkroomProcess.ts'
-import { startDarkroomProcess } from './darkroomProcess.ts'
 import { createTestDatabase } from '../database/testDatabase.ts'
 import { embeddedStack } from '../stack/embeddedStack.ts'
 import type { TemporalWorld } from '../temporal/temporalWorld.ts'
 import { openTemporalWorld } from '../temporal/temporalWorld.ts'
+import type { DarkroomProcess } from './darkroomProcess.ts'
+import { startDarkroomProcess } from './darkroomProcess.ts'
 
 export type ServiceOptions = {
   readonly apis?: number
   readonly workers?: number
-  /** Added to, or replacing, the variables of both processes. */
+  /** Added to the variables of all processes; replaces variables of the same name. */
   readonly environment?: Readonly<Record<string, string>>
   /** Fields of both channels: `timeoutSeconds`, `concurrencyMax`. */
   readonly channel?: Readonly<Record<string, unknown>>
-  /** The whole operator's file instead of the two channels that lead to the simulator. */
+  /** The operator file, instead of two channels that lead to the simulator. */
   readonly operatorFile?: (simulatorUrl: string) => unknown
   readonly simulator?: Omit<Parameters<typeof startSimulator>[0], 'port'>
 }
 
-/** An account of a test's own with a key, and the credits it was given. */
+/** An account with one API key. */
 export type TestAccount = {
   readonly name: string
   readonly accountId: string
@@ -37,29 +37,30 @@ export type TestAccount = {
   readonly secret: string
 }
 
-/** The whole service as processes of its own, on a database and a Temporal namespace of its own. */
+/** The whole service as processes, with its own database and Temporal namespace. */
 export type TestService = {
   readonly apis: DarkroomProcess[]
   readonly workers: DarkroomProcess[]
-  /** Base address of the first API. */
+  /** Base URL of the first API. */
   readonly url: string
   readonly simulator: Simulator
   readonly databaseUrl: string
   readonly pool: Pool
   readonly temporal: TemporalWorld
   readonly blobDir: string
-  /** The variables of its processes, for the CLI and for more processes. */
+  /** The variables of the processes, for the CLI and for further processes. */
   readonly environment: Readonly<Record<string, string>>
+  /** Creates an account with an API key. */
   readonly account: (credits?: number) => Promise<TestAccount>
   readonly startWorker: () => Promise<DarkroomProcess>
-  /** One more API, with variables changed as given. */
+  /** Starts one more API with the given variables changed. */
   readonly startApi: (changed?: Readonly<Record<string, string>>) => Promise<DarkroomProcess>
   readonly stop: () => Promise<void>
 }
 
 const pepper = { id: 'test', secret: 'pepper-of-the-tests-0123456789' }
 
-/** Starts simulator, APIs and workers; in a `beforeAll`, whose answer should stop them again. */
+/** Starts simulator, workers and APIs. The caller must call `stop`. */
 export async function startTestService(options: ServiceOptions = {}): Promise<TestService> {
   const { temporalAddress } = await embeddedStack()
   const [database, temporal, folder, simulator] = await Promise.all([
@@ -91,7 +92,7 @@ export async function startTestService(options: ServiceOptions = {}): Promise<Te
     workers.push(worker)
     return worker
   }
-  // One after the other: the first fills the bundle's cache, and two cores are soon busy.
+  // One after the other: the first worker fills the cache of the workflow bundle for the others.
   for (let count = 0; count < (options.workers ?? 1); count += 1) await startWorker()
   const apis = await Promise.all(
     Array.from({ length: options.apis ?? 1 }, () => startApiProcess(environment)),

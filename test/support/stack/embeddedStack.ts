@@ -3,32 +3,30 @@ import { z } from 'zod'
 
 /** The real PostgreSQL and Temporal of this test run. */
 export type EmbeddedStack = {
-  /** A superuser's URL. Tests use databases of their own: see createTestDatabase. */
+  /** The URL of a superuser. Each test file uses its own database: see createTestDatabase. */
   readonly databaseUrl: string
-  /** HOST:PORT. Tests use task queues and workflow ids of their own in namespace `default`. */
+  /** HOST:PORT. Each test file uses its own namespace: see openTestWorld. */
   readonly temporalAddress: string
 }
 
-/** For the commands in bench/, which run without vitest on a stack of their own. Before the first use. */
-export const useStack = (stack: EmbeddedStack): void => {
-  asked = Promise.resolve(stack)
-}
-
-const answerSchema = z.object({ databaseUrl: z.string(), temporalAddress: z.string() })
-let asked: Promise<EmbeddedStack> | undefined
-
-/**
- * The stack of this run, started at the first call of all test files, which takes a few seconds.
- */
-export const embeddedStack = (): Promise<EmbeddedStack> => {
-  asked ??= ask()
-  return asked
-}
-
-/** The time limit for a hook in which the stack may be started, on a busy machine. */
+/** The time limit for a hook that may start the stack, on a busy machine. */
 export const stackStartMsMax = 3 * 60_000
 
-const ask = async (): Promise<EmbeddedStack> => {
+const answerSchema = z.object({ databaseUrl: z.string(), temporalAddress: z.string() })
+let stack: Promise<EmbeddedStack> | undefined
+
+/** Returns the stack of this run. The first call in a run starts it, which takes a few seconds. */
+export function embeddedStack(): Promise<EmbeddedStack> {
+  stack ??= askGlobalSetup()
+  return stack
+}
+
+/** Sets the stack for commands in bench/, which run without vitest. Call it before `embeddedStack`. */
+export function useStack(given: EmbeddedStack): void {
+  stack = Promise.resolve(given)
+}
+
+async function askGlobalSetup(): Promise<EmbeddedStack> {
   const response = await fetch(inject('embeddedStackUrl'))
   const body = await response.text()
   if (!response.ok) throw new Error(body)

@@ -1,30 +1,31 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { buildGoTools } from '../../../src/dev/stack/buildGoTools.ts'
 import { promtoolTool } from '../../../src/dev/stack/promtoolTool.ts'
-import { startStack, type Stack } from '../../../src/dev/stack/stack.ts'
+import type { Stack } from '../../../src/dev/stack/stack.ts'
+import { startStack } from '../../../src/dev/stack/stack.ts'
 import { temporalTools } from '../../../src/dev/stack/temporalTools.ts'
 import { versitygwTool } from '../../../src/dev/stack/versitygwTool.ts'
+import { portOf } from '../upstream/testServers.ts'
 
 declare module 'vitest' {
-  // Declarations merge only into an interface.
+  // An interface, because only interfaces merge with the declaration of vitest.
   interface ProvidedContext {
-    /** Where `embeddedStack` asks for the stack of this run. */
+    /** The URL from which `embeddedStack` reads the addresses of the stack. */
     embeddedStackUrl: string
   }
 }
 
 /**
- * One PostgreSQL and one Temporal per run, started when the first test asks for them, on free ports
- * and with data in a temporary folder: runs side by side do not meet.
+ * Provides one PostgreSQL and one Temporal per run. They start when the first test asks for them. Free ports
+ * and a temporary folder keep concurrent runs apart.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  // Minutes on a machine that has never built them, and no time limit of a test has room for that.
-  // A build that fails is told of where its program is needed.
+  // The first build on a machine takes minutes, longer than the time limit of any test. A failed build
+  // is reported by the test that needs the program.
   for (const tools of [temporalTools, versitygwTool, promtoolTool]) {
     await buildGoTools(tools, { env: process.env, say })
   }
@@ -37,10 +38,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
       (error: unknown) => response.writeHead(500).end(String(error)),
     )
   })
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve)
-  })
-  project.provide('embeddedStackUrl', `http://127.0.0.1:${portOf(server.address())}/`)
+  const port = await portOf(server)
+  project.provide('embeddedStackUrl', `http://127.0.0.1:${port}/`)
   return async () => {
     server.close()
     server.closeAllConnections()
@@ -51,9 +50,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
 }
 
-const say = (line: string): void => void process.stderr.write(`[stack] ${line}\n`)
+function say(line: string): void {
+  process.stderr.write(`[stack] ${line}\n`)
+}
 
-const start = async (): Promise<{ stack: Stack; dataDir: string }> => {
+async function start(): Promise<{ stack: Stack; dataDir: string }> {
   const dataDir = await mkdtemp(join(tmpdir(), 'darkroom-stack-'))
   try {
     const stack = await startStack({
@@ -69,9 +70,4 @@ const start = async (): Promise<{ stack: Stack; dataDir: string }> => {
     await rm(dataDir, { recursive: true, force: true })
     throw error
   }
-}
-
-const portOf = (address: AddressInfo | string | null): number => {
-  if (address === null || typeof address === 'string') throw new Error('no TCP address')
-  return address.port
 }

@@ -1,4 +1,4 @@
-// node runPostgresStack.ts DATA_DIR: the stack with PostgreSQL alone, until it is killed.
+// node runPostgresStack.ts DATA_DIR runs the stack with PostgreSQL only, until the process is ended.
 import { startStack } from '../../../src/dev/stack/stack.ts'
 
 const dataDir = process.argv[2]

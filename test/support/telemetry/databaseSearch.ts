@@ -1,9 +1,9 @@
 import { withPostgres } from '../../../src/dev/stack/postgresClient.ts'
 
-/** Every form in which a text may lie in a row: as it is, as hex of its bytes, and within base64. */
+/** The forms in which a row may contain a text: plain, as hex, and as part of a Base64 text. */
 export function formsOf(text: string): readonly string[] {
   const bytes = Buffer.from(text)
-  // Base64 depends on where the text begins within three bytes; its edges on what stands beside it.
+  // The Base64 of a text depends on its offset modulo 3, and its first and last characters on its neighbours.
   const within = [0, 1, 2].map((offset) =>
     Buffer.concat([Buffer.alloc(offset), bytes])
       .toString('base64')
@@ -12,7 +12,7 @@ export function formsOf(text: string): readonly string[] {
   return [text, bytes.toString('hex'), ...within]
 }
 
-/** The tables of a database in which a row holds the text in one of its forms, whatever the column. */
+/** Returns the tables of a database that contain the text in one of its forms, in any column. */
 export async function tablesHolding(databaseUrl: string, text: string): Promise<readonly string[]> {
   return withPostgres(databaseUrl, async (client) => {
     const { rows: tables } = await client.query<{ name: string }>(
@@ -32,7 +32,7 @@ export async function tablesHolding(databaseUrl: string, text: string): Promise<
   })
 }
 
-/** Another database on the same server. */
+/** Returns the URL of another database on the same server. */
 export function databaseBeside(databaseUrl: string, name: string): string {
   const url = new URL(databaseUrl)
   url.pathname = `/${name}`

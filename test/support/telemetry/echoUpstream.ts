@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
 import { buffer } from 'node:stream/consumers'
-import { portOf } from '../upstream/testServers.ts'
 import { redPixelPng } from '../images.ts'
+import { portOf } from '../upstream/testServers.ts'
 
 const usage = {
   input_tokens: 9,
@@ -13,8 +13,9 @@ const usage = {
 }
 
 /**
- * An upstream of both families that tells all it was told, secrets included: in its errors when the
- * prompt says `ECHO-<status>`, as the model's own refusal when it says `ECHO-refusal`. Else it draws.
+ * An upstream of both families that repeats the whole request, secrets included: in an error answer when the
+ * prompt contains `ECHO-<status>`, in a refusal of the model when it contains `ECHO-refusal`. Otherwise it
+ * returns an image.
  */
 export async function startEchoUpstream() {
   const server = createServer((request, response) => {
@@ -40,7 +41,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     response.end(typeof content === 'string' ? content : JSON.stringify(content))
   }
   if (asked === undefined) return send(200, familyA ? imageOfA() : imageOfB())
-  // A model knows what it was asked, not how.
+  // A model sees the prompt but not the headers, so its refusal repeats only the body.
   if (asked === 'refusal') return send(200, familyA ? refusalOfA(body) : { data: [], echo })
   if (asked === '200') return send(200, `<html>${echo}</html>`)
   const status = Number(asked)

@@ -5,10 +5,10 @@ import { text } from 'node:stream/consumers'
 import { buildGoTools } from '../../../src/dev/stack/buildGoTools.ts'
 import { promtoolTool } from '../../../src/dev/stack/promtoolTool.ts'
 
-/** What one exposition in Prometheus' text format offers: metric names, each with its label names. */
+/** The metric names of an exposition in Prometheus text format, each with its label names. */
 export type Exposition = ReadonlyMap<string, ReadonlySet<string>>
 
-/** `text` may be several expositions, one after the other. */
+/** Parses one exposition, or several that were concatenated. */
 export function readExposition(text: string): Exposition {
   const metrics = new Map<string, Set<string>>()
   const labelsOf = (name: string) => {
@@ -33,7 +33,7 @@ export type Selector = { readonly metric: string; readonly labels: readonly stri
 
 const words = new Set(['by', 'without', 'on', 'ignoring', 'or', 'and', 'unless', 'bool'])
 
-/** The metrics that a PromQL expression names, each with the labels that it is narrowed by. */
+/** Returns the metrics that a PromQL expression uses, each with the labels of its selector. */
 export function selectorsOf(expression: string): readonly Selector[] {
   const plain = expression
     .replaceAll(/\[[^\]]*\]/g, '')
@@ -54,7 +54,7 @@ export type Promtool = (
   input?: string,
 ) => Promise<{ readonly exitCode: number; readonly output: string }>
 
-/** Prometheus' own checker, built once into the user's cache. Throws when it cannot be built. */
+/** Builds promtool, the checker of Prometheus, once into the user's cache. Throws when it cannot be built. */
 export async function openPromtool(): Promise<Promtool> {
   const say = (line: string): boolean => process.stderr.write(`${line}\n`)
   const built = await buildGoTools(promtoolTool, { env: process.env, say })

@@ -3,13 +3,14 @@ import { createServer } from 'node:http'
 import { gunzipSync } from 'node:zlib'
 import protobuf from 'protobufjs'
 import { z } from 'zod'
+import { portOf } from '../upstream/testServers.ts'
 
 /** One exported span. Times are milliseconds. */
 export type CollectedSpan = {
   readonly service: string
   readonly traceId: string
   readonly spanId: string
-  /** Empty: a root. */
+  /** Empty for a root span. */
   readonly parentId: string
   readonly name: string
   readonly startMs: number
@@ -18,7 +19,7 @@ export type CollectedSpan = {
   readonly failed: boolean
 }
 
-/** The part of OTLP's trace messages that is read here, by their field numbers. */
+/** The part of the OTLP trace messages that these tests read (opentelemetry-proto, trace.proto). */
 const otlp = protobuf.parse(`
   syntax = "proto3";
   message Request { repeated ResourceSpans resourceSpans = 1; }
@@ -64,7 +65,7 @@ const request = z.object({
   ),
 })
 
-/** A collector that takes OTLP over HTTP as protobuf, and keeps what it is sent. */
+/** A collector that accepts OTLP over HTTP as protobuf and keeps every body. */
 export async function startTraceCollector() {
   const bodies: Buffer[] = []
   const server = createServer((incoming, response) => {
@@ -77,13 +78,10 @@ export async function startTraceCollector() {
       response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end()
     })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('no TCP address')
+  const port = await portOf(server)
   return {
-    url: `http://127.0.0.1:${address.port}`,
-    /** What was sent, as bytes. */
+    url: `http://127.0.0.1:${port}`,
+    /** All bodies as bytes. */
     raw: () => Buffer.concat(bodies),
     spans: () => bodies.flatMap(decode),
     close: async () => {
@@ -120,19 +118,19 @@ function named(attributes: readonly z.infer<typeof attribute>[]): Record<string,
   )
 }
 
-/** The spans below each other as they belong together, each with what it says but for ids. */
+/** Prints the spans as an indented tree, each with its attributes except ids. */
 export function treeOf(spans: readonly CollectedSpan[], parentId = '', depth = 0): string {
   return spans
     .filter((span) => span.parentId === parentId)
     .toSorted((one, other) => one.startMs - other.startMs)
     .map((span) => {
-      const line = `${'  '.repeat(depth)}${span.service}: ${span.name} [${sayings(span)}]`
+      const line = `${'  '.repeat(depth)}${span.service}: ${span.name} [${attributesOf(span)}]`
       return `${line}\n${treeOf(spans, span.spanId, depth + 1)}`
     })
     .join('')
 }
 
-const said = [
+const printed = [
   'darkroom.attempt',
   'darkroom.channel',
   'darkroom.model',
@@ -141,6 +139,6 @@ const said = [
   'http.response.status_code',
 ]
 
-function sayings({ attributes }: CollectedSpan): string {
-  return said.flatMap((key) => attributes[key] ?? []).join(' ')
+function attributesOf({ attributes }: CollectedSpan): string {
+  return printed.flatMap((key) => attributes[key] ?? []).join(' ')
 }

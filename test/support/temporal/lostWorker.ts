@@ -1,4 +1,4 @@
-// A worker process to be killed: it takes one task, says so, and never finishes it.
+// A worker process that a test kills: it prints each task it gets and never finishes one.
 import { createActivities } from '../../../activities/createActivities.ts'
 import { startTestWorker } from './temporalWorld.ts'
 

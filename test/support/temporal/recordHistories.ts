@@ -1,17 +1,17 @@
-// Records one history per path of the workflow: node test/support/temporal/recordHistories.ts HOST:PORT
-// A file that exists is never recorded again: it stands for runs that old code has begun.
+// node test/support/temporal/recordHistories.ts HOST:PORT records one history per path of the workflow.
+// An existing file is never recorded again: it represents runs that older code started.
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ProduceResult } from '../../../src/tasks/produceImage.ts'
 import { cancelWorkflow, fetchHistory } from '../../../src/temporal/runs.ts'
+import { until } from '../timing.ts'
 import type { Script, TemporalWorld } from './temporalWorld.ts'
 import { createScripts, handleOf, openTemporalWorld, startTestWorker } from './temporalWorld.ts'
-import { until } from '../timing.ts'
 
 type Path = {
   readonly script: Script
-  /** `unseen`: before any worker has seen the run. */
+  /** `unseen`: before a worker has seen the run. */
   readonly cancel?: 'running' | 'unseen'
 }
 
@@ -32,13 +32,13 @@ const refused: ProduceResult = {
 }
 
 /**
- * Every path of `workflows/imageTask.ts`; the file names say what happened. Files without a path here
- * stand for code behind a patch, which no new run takes.
+ * Every path of `workflows/imageTask.ts`; the file names say what happened. Histories without a path here
+ * belong to code behind a patch, which no new run takes.
  */
 const paths: Readonly<Record<string, Path>> = {
   succeeded: { script: { produce: [succeeded] } },
   succeededAfterWaits: { script: { produce: [wait(1_100), wait(1_200), succeeded] } },
-  // Long enough to be told among the run's current details.
+  // Long enough that the workflow writes the wait into its current details.
   succeededAfterToldWait: { script: { produce: [wait(11_000), succeeded] } },
   over: { script: { produce: [{ kind: 'over' }] } },
   failed: {
@@ -98,7 +98,7 @@ async function record(world: TemporalWorld, path: Path): Promise<unknown> {
   return anonymous(history)
 }
 
-/** Names of processes (PID@host) and stacks say where a history was recorded; replay needs neither. */
+/** Removes process names (PID@host) and stack traces: they tell where a history was recorded, and replay needs neither. */
 function anonymous(value: unknown): unknown {
   if (typeof value === 'string') return value.replace(/^\d+@[\w.-]+/, 'recorder')
   if (Array.isArray(value)) return value.map(anonymous)

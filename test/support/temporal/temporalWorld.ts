@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { createActivities } from '../../../activities/createActivities.ts'
-import type { StartTask, TaskStart } from '../../../src/domain/ports/taskRuns.ts'
-import { newTaskId, workflowIdOf } from '../../../src/domain/ids.ts'
 import type { TaskFailure } from '../../../src/domain/failure.ts'
+import { newTaskId, workflowIdOf } from '../../../src/domain/ids.ts'
+import type { StartTask, TaskStart } from '../../../src/domain/ports/taskRuns.ts'
 import type { ProduceResult, Stage } from '../../../src/tasks/produceImage.ts'
 import type { Temporal, TemporalSettings } from '../../../src/temporal/connect.ts'
 import { connectTemporal } from '../../../src/temporal/connect.ts'
@@ -15,7 +15,7 @@ import type { WorkflowBundle } from '../../../src/temporal/worker/workflowBundle
 import { workflowBundle } from '../../../src/temporal/worker/workflowBundle.ts'
 import { embeddedStack } from '../stack/embeddedStack.ts'
 
-/** A namespace of its own on the real server: its queues are shared with no other test. */
+/** A namespace on the real server that no other test uses. */
 export type TemporalWorld = {
   readonly settings: TemporalSettings
   readonly temporal: Temporal
@@ -23,6 +23,7 @@ export type TemporalWorld = {
   readonly close: () => Promise<void>
 }
 
+/** Creates a namespace on the server at `address` (HOST:PORT). */
 export async function openTemporalWorld(address: string): Promise<TemporalWorld> {
   const settings = { address, namespace: `test-${randomBytes(6).toString('hex')}` }
   const temporal = connectTemporal(settings)
@@ -39,17 +40,17 @@ type Run = {
 }
 type Line = ProduceResult | Error | ((run: Run) => Promise<ProduceResult>)
 
-/** What happens to one task: each run of `produceImage` takes the next line, the last one for ever. */
+/** What happens to one task: each run of `produceImage` takes the next line of `produce`, then repeats the last. */
 export type Script = {
   readonly produce: readonly Line[]
   readonly recorded?: 'succeeded' | 'failed' | 'over'
   readonly cancelled?: boolean
 }
 
-/** What was seen of one task. Times are milliseconds of a monotonic clock. */
+/** What the activities saw of one task. `runsAtMs` are milliseconds of a monotonic clock. */
 export type Seen = { readonly runsAtMs: number[]; readonly failures: TaskFailure[] }
 
-/** A stage on which tasks follow their scripts, so that only Temporal and our code on it are real. */
+/** Activities in which each task follows its script, so that only Temporal and the workflow code are real. */
 export function createScripts() {
   const scripts = new Map<string, Script>()
   const seen = new Map<string, Seen>()
@@ -86,6 +87,7 @@ export function createScripts() {
   }
 }
 
+/** The start of a new task of family B. */
 export function testStart(): TaskStart {
   return {
     taskId: newTaskId(randomBytes),
@@ -101,7 +103,7 @@ export function testStart(): TaskStart {
 const silent = () => {}
 let prepared: Promise<WorkflowBundle> | undefined
 
-/** The workflow code of this checkout, bundled once per test process. */
+/** The workflow code of this repository, bundled once per process. */
 export function testBundle(): Promise<WorkflowBundle> {
   if (prepared === undefined) {
     installRuntime({ log: silent })
@@ -110,6 +112,7 @@ export function testBundle(): Promise<WorkflowBundle> {
   return prepared
 }
 
+/** Starts a worker with 5 slots per family. */
 export async function startTestWorker(
   settings: TemporalSettings,
   activities: ReturnType<typeof createActivities>,
@@ -123,17 +126,18 @@ export async function startTestWorker(
   })
 }
 
+/** Returns the Temporal handle of a task's workflow. */
 export function handleOf(world: TemporalWorld, taskId: string) {
   return world.temporal.client.workflow.getHandle(workflowIdOf(taskId))
 }
 
-/** A namespace of the test file's own on the Temporal of this run. */
+/** Creates a namespace on the Temporal server of this test run. */
 export async function openTestWorld(): Promise<TemporalWorld> {
   const { temporalAddress } = await embeddedStack()
   return openTemporalWorld(temporalAddress)
 }
 
-/** The same with a worker whose activities follow the scripts; `close` stops it too. */
+/** Creates a namespace with a worker whose activities follow the scripts. `close` also stops the worker. */
 export async function openScriptedWorld(
   scripts: ReturnType<typeof createScripts>,
 ): Promise<TemporalWorld> {

@@ -1,19 +1,19 @@
+import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse, RequestListener } from 'node:http'
+import { createServer } from 'node:http'
 import type { Socket, Server } from 'node:net'
 import { createServer as createTcpServer } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { collect } from '../byteStreams.ts'
 import { redPixelPng } from '../images.ts'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
 
-/** An answer of family B as it should be. */
+/** A valid answer of family B. */
 export const goodAnswer = JSON.stringify({
   created: 1,
   data: [{ b64_json: redPixelPng.toString('base64') }],
 })
 
-/** A raw TCP server; `serve` sees every connection. */
+/** Starts a TCP server for the running test and returns HOST:PORT. `serve` gets every connection. */
 export async function listenRaw(serve: (socket: Socket) => void): Promise<string> {
   const sockets = new Set<Socket>()
   const server = createTcpServer((socket) => {
@@ -28,7 +28,7 @@ export async function listenRaw(serve: (socket: Socket) => void): Promise<string
   return `127.0.0.1:${await portOf(server)}`
 }
 
-/** Answers once the whole request has been read. */
+/** Starts an HTTP server for the running test that calls `answer` once the whole request was read. */
 export async function listenAnswering(
   answer: (response: ServerResponse, request: IncomingMessage, count: number) => void,
 ): Promise<{ url: string; count: () => number }> {
@@ -42,7 +42,7 @@ export async function listenAnswering(
   return { url, count: () => count }
 }
 
-/** An HTTP server of the running test's own, on a free port; gives its address. */
+/** Starts an HTTP server for the running test on a free port and returns its URL. */
 export async function listen(handle: RequestListener): Promise<string> {
   const server = createServer(handle)
   onTestFinished(() => {
@@ -52,7 +52,7 @@ export async function listen(handle: RequestListener): Promise<string> {
   return `http://127.0.0.1:${await portOf(server)}`
 }
 
-/** Starts the server on a free port of 127.0.0.1. */
+/** Starts the server on a free port of 127.0.0.1 and returns the port. */
 export async function portOf(server: Server): Promise<number> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -2,12 +2,12 @@ import { createHash, randomBytes } from 'node:crypto'
 import { onTestFinished } from 'vitest'
 import { createFileBlobStore } from '../../../src/blobs/fileBlobStore.ts'
 import { startSimulator } from '../../../src/dev/simulator/startSimulator.ts'
-import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
 import { builtInCapabilities } from '../../../src/domain/capabilities.ts'
 import type { Channel } from '../../../src/domain/channel.ts'
-import type { ImageRequest, InputImage } from '../../../src/domain/imageRequest.ts'
 import { newUploadId } from '../../../src/domain/ids.ts'
+import type { ImageRequest, InputImage } from '../../../src/domain/imageRequest.ts'
 import type { Family, ImageMimeType } from '../../../src/domain/models.ts'
+import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
 import type { UpstreamCall, UpstreamOutcome } from '../../../src/domain/upstreamCall.ts'
 import { createUpstreamCaller, createUpstreamAgent } from '../../../src/upstream/callUpstream.ts'
 import { streamOf } from '../byteStreams.ts'
@@ -15,7 +15,7 @@ import { tempFolder } from '../tempFolder.ts'
 
 const timeoutMs = 10_000
 
-/** What a test says about a call; the rest is the plainest there is. */
+/** What a test changes about a call; the defaults are the simplest valid call. */
 export type CallOptions = {
   readonly request?: Partial<ImageRequest>
   readonly prompt?: string
@@ -23,7 +23,7 @@ export type CallOptions = {
   readonly call?: Partial<Omit<UpstreamCall, 'request' | 'channel'>>
 }
 
-/** Calls upstreams over real HTTP, with blobs in a folder of the test's own. */
+/** Calls upstreams over real HTTP, with blobs in a temporary folder. */
 export async function openUpstreamWorld(wrapBlobs = (blobs: BlobStore): BlobStore => blobs) {
   const nowMs = Date.now
   const blobs = await createFileBlobStore({ directory: tempFolder(), randomBytes, nowMs })
@@ -81,7 +81,7 @@ export async function openUpstreamWorld(wrapBlobs = (blobs: BlobStore): BlobStor
   return { call, storeInput, blobs, tempDir }
 }
 
-/** The simulator at once and with small images. */
+/** An upstream world with a simulator that answers at once with small images. */
 export async function openSimulatedWorld() {
   const simulator = await startSimulator({ port: 0, latency: 0, image: 'tiny' })
   onTestFinished(() => simulator.close())

@@ -17,7 +17,7 @@ import { paddedPng } from '../test/support/images.ts'
 import { createSeeded } from '../test/support/seeded.ts'
 import { openDescriptors } from '../test/support/service/processUsage.ts'
 import { startTestService } from '../test/support/service/testService.ts'
-import { inTurns } from '../test/support/timing.ts'
+import { runParallel } from '../test/support/timing.ts'
 import { runBench } from './support/runBench.ts'
 
 const mutations = 1_000
@@ -42,15 +42,17 @@ await runBench(
     const large = wholeForm(paddedPng(200_000, 1))
     const chance = createSeeded(20_261_121)
     const abortSome = (times: number) =>
-      inTurns(times, parallel, () => abortForm(poor, large, chance.between(0, large.length - 1)))
+      runParallel(times, parallel, () =>
+        abortForm(poor, large, chance.between(0, large.length - 1)),
+      )
 
     await abortSome(500)
     const heapBefore = await leastHeap(poor, internal)
     const openBefore = await restingDescriptors(pid)
 
     const small = wholeForm()
-    await inTurns(small.length + 1, parallel, (bytes) => send(small.subarray(0, bytes)))
-    await inTurns(mutations, parallel, () => send(damaged(small, chance)))
+    await runParallel(small.length + 1, parallel, (bytes) => send(small.subarray(0, bytes)))
+    await runParallel(mutations, parallel, () => send(damaged(small, chance)))
     await abortSome(aborts)
 
     const heapGrowth = (await leastHeap(poor, internal)) - heapBefore
@@ -82,7 +84,7 @@ async function leastHeap(client: Client, internal: number): Promise<number> {
   let least = Number.POSITIVE_INFINITY
   const form = wholeForm()
   for (let round = 0; round < 20; round += 1) {
-    await inTurns(100, parallel, () => statusOfForm(client, form))
+    await runParallel(100, parallel, () => statusOfForm(client, form))
     const text = await (await fetch(`http://127.0.0.1:${internal}/metrics`)).text()
     const [, bytes] = /^nodejs_heap_size_used_bytes(?:\{[^}]*\})? (\S+)$/m.exec(text) ?? []
     if (bytes === undefined) throw new Error('no heap size among the metrics')

@@ -7,7 +7,7 @@ import { createClient } from '../test/support/clients/client.ts'
 import { generateBody } from '../test/support/clients/requestBodies.ts'
 import { generate } from '../test/support/clients/syncCalls.ts'
 import { startTestService } from '../test/support/service/testService.ts'
-import { inTurns, timed } from '../test/support/timing.ts'
+import { runParallel, timed } from '../test/support/timing.ts'
 import { describeMs, percentile, runBench } from './support/runBench.ts'
 
 const backlog = 500
@@ -32,7 +32,7 @@ await runBench(async ({ check }) => {
     await task(single)
     await call(single)
     const idle = await measure(kinds)
-    await inTurns(backlog, 16, () => many.accepted(generateBody({ prompt: 'one of many' })))
+    await runParallel(backlog, 16, () => many.accepted(generateBody({ prompt: 'one of many' })))
     const busy = await measure(kinds)
     await service.stop()
     for (const [name, sample] of Object.entries(busy)) {

@@ -4,7 +4,7 @@ import { createClient } from '../test/support/clients/client.ts'
 import { generateBody } from '../test/support/clients/requestBodies.ts'
 import { generate } from '../test/support/clients/syncCalls.ts'
 import { startTestService } from '../test/support/service/testService.ts'
-import { inTurns, timed } from '../test/support/timing.ts'
+import { runParallel, timed } from '../test/support/timing.ts'
 import { describeMs, percentile, runBench } from './support/runBench.ts'
 
 const hung = 200
@@ -18,7 +18,7 @@ await runBench(async ({ check }) => {
   const client = createClient(service.url, (await service.account()).secret)
   await callsOfB(client, 8)
   const before = await callsOfB(client, calls)
-  await inTurns(hung, 16, () =>
+  await runParallel(hung, 16, () =>
     client.accepted(
       generateBody({ model: 'familya-3-pro-image', prompt: 'A lighthouse [sim:hang]' }),
     ),
@@ -35,7 +35,7 @@ await runBench(async ({ check }) => {
 
 async function callsOfB(client: Client, times: number): Promise<readonly number[]> {
   const tookMs: number[] = []
-  await inTurns(times, parallel, async () => {
+  await runParallel(times, parallel, async () => {
     const call = timed(async () => {
       const answer = await generate(client, { prompt: 'Not held back' })
       await answer.arrayBuffer()

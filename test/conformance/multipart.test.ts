@@ -15,7 +15,7 @@ import { openDescriptors } from '../support/service/processUsage.ts'
 import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import { inTurns, until } from '../support/timing.ts'
+import { runParallel, until } from '../support/timing.ts'
 
 let service: TestService
 let poor: Client
@@ -41,7 +41,7 @@ async function noTask(): Promise<void> {
 describe('an edits form', () => {
   it('returns 400 wherever it is cut; the whole form is refused only for its balance', async () => {
     const statuses = new Map<number, number>()
-    await inTurns(form.length + 1, parallel, async (bytes) => {
+    await runParallel(form.length + 1, parallel, async (bytes) => {
       statuses.set(bytes, await statusOfForm(poor, form.subarray(0, bytes)))
     })
     const cut = [...statuses].filter(([bytes]) => bytes < form.length - 2)
@@ -55,7 +55,7 @@ describe('an edits form', () => {
   it('is refused and never returns a 5xx when it is damaged in 1,000 ways', async () => {
     const chance = createSeeded(20_261_121)
     const counts = new Map<number, number>()
-    await inTurns(1_000, parallel, async () => {
+    await runParallel(1_000, parallel, async () => {
       const status = await statusOfForm(poor, damaged(form, chance))
       counts.set(status, (counts.get(status) ?? 0) + 1)
     })
@@ -71,7 +71,9 @@ describe('an edits form', () => {
     await abortForm(poor, large, large.length / 2)
     const before = openDescriptors(pid)
     const chance = createSeeded(7)
-    await inTurns(300, parallel, () => abortForm(poor, large, chance.between(0, large.length - 1)))
+    await runParallel(300, parallel, () =>
+      abortForm(poor, large, chance.between(0, large.length - 1)),
+    )
     // The connection pool may have opened one PostgreSQL connection per concurrent upload.
     const most = before + parallel
     await until('closed descriptors', () => (openDescriptors(pid) <= most ? true : undefined))

@@ -24,7 +24,7 @@ function proofsOf(row: string): readonly Proof[] {
 }
 
 /** Reports whether the source contains the text as a whole string directly after a match of `before`. */
-function stands(source: string, text: string, before: RegExp): boolean {
+function containsString(source: string, text: string, before: RegExp): boolean {
   return [`'${text}',`, `"${text}",`, `\`${text}\`,`].some((literal) => {
     let at = source.indexOf(literal)
     while (at !== -1 && !before.test(source.slice(Math.max(0, at - 200), at))) {
@@ -41,7 +41,10 @@ function isThere({ file, title, cases }: Proof): boolean {
   const path = new URL(file, folder)
   if (!existsSync(path)) return false
   const source = readFileSync(path, 'utf8')
-  return stands(source, title, beforeTitle) && cases.every((one) => stands(source, one, /\[\s*$/))
+  return (
+    containsString(source, title, beforeTitle) &&
+    cases.every((one) => containsString(source, one, /\[\s*$/))
+  )
 }
 
 const isHead = (cells: string) => /^\| (?:statement |-)/.test(cells)

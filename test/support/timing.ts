@@ -21,7 +21,7 @@ export function standStill(ms: number): void {
 }
 
 /** Runs `work` `times` times, at most `parallel` at once. `n` counts from 0. */
-export async function inTurns(
+export async function runParallel(
   times: number,
   parallel: number,
   work: (n: number) => Promise<unknown>,

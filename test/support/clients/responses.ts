@@ -65,9 +65,10 @@ export const nativeImages: Readonly<
   Record<
     Family,
     {
+      /** Returns the part of the response that holds the image. */
       find: (native: unknown) => unknown
-      byUrl: (i: Image) => object
-      inside: (i: Image) => object
+      byUrl: (image: Image) => object
+      inside: (image: Image) => object
     }
   >
 > = {

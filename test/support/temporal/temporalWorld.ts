@@ -23,6 +23,12 @@ export type TemporalWorld = {
   readonly close: () => Promise<void>
 }
 
+/** Creates a namespace on the Temporal server of this test run. */
+export async function openTestWorld(): Promise<TemporalWorld> {
+  const { temporalAddress } = await embeddedStack()
+  return openTemporalWorld(temporalAddress)
+}
+
 /** Creates a namespace on the server at `address` (HOST:PORT). */
 export async function openTemporalWorld(address: string): Promise<TemporalWorld> {
   const settings = { address, namespace: `test-${randomBytes(6).toString('hex')}` }
@@ -31,6 +37,52 @@ export async function openTemporalWorld(address: string): Promise<TemporalWorld>
   await registerSearchAttributes(temporal)
   const startTask = createStartTask({ temporal, startTimeoutMs: 5_000, produceTimeoutMs: 600_000 })
   return { settings, temporal, startTask, close: () => temporal.close() }
+}
+
+/** Returns the Temporal handle of a task's workflow. */
+export function handleOf(world: TemporalWorld, taskId: string) {
+  return world.temporal.client.workflow.getHandle(workflowIdOf(taskId))
+}
+
+const silent = () => {}
+let prepared: Promise<WorkflowBundle> | undefined
+
+/** The workflow code of this repository, bundled once per process. */
+export function testBundle(): Promise<WorkflowBundle> {
+  if (prepared === undefined) {
+    installRuntime({ log: silent })
+    prepared = workflowBundle({ logger: loggerOf(silent) })
+  }
+  return prepared
+}
+
+/** Starts a worker with 5 slots per family. */
+export async function startTestWorker(
+  settings: TemporalSettings,
+  activities: ReturnType<typeof createActivities>,
+): Promise<RunningWorker> {
+  return createWorker({
+    settings,
+    activities,
+    bundle: await testBundle(),
+    slots: { A: 5, B: 5 },
+    shutdownGraceMs: 5_000,
+  })
+}
+
+/** Creates a namespace with a worker whose activities follow the scripts. `close` also stops the worker. */
+export async function openScriptedWorld(
+  scripts: ReturnType<typeof createScripts>,
+): Promise<TemporalWorld> {
+  const world = await openTestWorld()
+  const worker = await startTestWorker(world.settings, scripts.activities)
+  return {
+    ...world,
+    close: async () => {
+      await worker.stop()
+      await world.close()
+    },
+  }
 }
 
 type Run = {
@@ -97,57 +149,5 @@ export function testStart(): TaskStart {
     action: 'generate',
     size: '1024x1024',
     sync: false,
-  }
-}
-
-const silent = () => {}
-let prepared: Promise<WorkflowBundle> | undefined
-
-/** The workflow code of this repository, bundled once per process. */
-export function testBundle(): Promise<WorkflowBundle> {
-  if (prepared === undefined) {
-    installRuntime({ log: silent })
-    prepared = workflowBundle({ logger: loggerOf(silent) })
-  }
-  return prepared
-}
-
-/** Starts a worker with 5 slots per family. */
-export async function startTestWorker(
-  settings: TemporalSettings,
-  activities: ReturnType<typeof createActivities>,
-): Promise<RunningWorker> {
-  return createWorker({
-    settings,
-    activities,
-    bundle: await testBundle(),
-    slots: { A: 5, B: 5 },
-    shutdownGraceMs: 5_000,
-  })
-}
-
-/** Returns the Temporal handle of a task's workflow. */
-export function handleOf(world: TemporalWorld, taskId: string) {
-  return world.temporal.client.workflow.getHandle(workflowIdOf(taskId))
-}
-
-/** Creates a namespace on the Temporal server of this test run. */
-export async function openTestWorld(): Promise<TemporalWorld> {
-  const { temporalAddress } = await embeddedStack()
-  return openTemporalWorld(temporalAddress)
-}
-
-/** Creates a namespace with a worker whose activities follow the scripts. `close` also stops the worker. */
-export async function openScriptedWorld(
-  scripts: ReturnType<typeof createScripts>,
-): Promise<TemporalWorld> {
-  const world = await openTestWorld()
-  const worker = await startTestWorker(world.settings, scripts.activities)
-  return {
-    ...world,
-    close: async () => {
-      await worker.stop()
-      await world.close()
-    },
   }
 }

@@ -7,25 +7,14 @@ import { onTestFinished } from 'vitest'
 import { collect } from '../byteStreams.ts'
 import { redPixelPng } from '../images.ts'
 
-/** A valid answer of family B. */
-export const goodAnswer = JSON.stringify({
-  created: 1,
-  data: [{ b64_json: redPixelPng.toString('base64') }],
-})
-
-/** Starts a TCP server for the running test and returns HOST:PORT. `serve` gets every connection. */
-export async function listenRaw(serve: (socket: Socket) => void): Promise<string> {
-  const sockets = new Set<Socket>()
-  const server = createTcpServer((socket) => {
-    sockets.add(socket)
-    socket.on('error', () => {})
-    serve(socket)
-  })
+/** Starts an HTTP server for the running test on a free port and returns its URL. */
+export async function listen(handle: RequestListener): Promise<string> {
+  const server = createServer(handle)
   onTestFinished(() => {
-    for (const socket of sockets) socket.destroy()
+    server.closeAllConnections()
     server.close()
   })
-  return `127.0.0.1:${await portOf(server)}`
+  return `http://127.0.0.1:${await portOf(server)}`
 }
 
 /** Starts an HTTP server for the running test that calls `answer` once the whole request was read. */
@@ -42,14 +31,19 @@ export async function listenAnswering(
   return { url, count: () => count }
 }
 
-/** Starts an HTTP server for the running test on a free port and returns its URL. */
-export async function listen(handle: RequestListener): Promise<string> {
-  const server = createServer(handle)
+/** Starts a TCP server for the running test and returns HOST:PORT. `serve` gets every connection. */
+export async function listenRaw(serve: (socket: Socket) => void): Promise<string> {
+  const sockets = new Set<Socket>()
+  const server = createTcpServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    serve(socket)
+  })
   onTestFinished(() => {
-    server.closeAllConnections()
+    for (const socket of sockets) socket.destroy()
     server.close()
   })
-  return `http://127.0.0.1:${await portOf(server)}`
+  return `127.0.0.1:${await portOf(server)}`
 }
 
 /** Starts the server on a free port of 127.0.0.1 and returns the port. */
@@ -61,3 +55,9 @@ export async function portOf(server: Server): Promise<number> {
     throw new Error('Bug: a TCP server has a port')
   return address.port
 }
+
+/** A valid answer of family B. */
+export const goodAnswer = JSON.stringify({
+  created: 1,
+  data: [{ b64_json: redPixelPng.toString('base64') }],
+})

@@ -10,6 +10,7 @@ export type MemoryBlobs = BlobStore & {
   breakReadsAfter: number | undefined
 }
 
+/** Creates an empty store. Reads come in three chunks. */
 export function createMemoryBlobs(): MemoryBlobs {
   const content = new Map<string, Buffer>()
   const store: MemoryBlobs = {

@@ -10,6 +10,7 @@ export type PythonClients =
   | { readonly kind: 'installed'; readonly folder: string }
   | { readonly kind: 'missing' | 'no python'; readonly why: string }
 
+/** The versions that the tests install. */
 export const pinnedClients = ['openai==3.54.0', 'requests==2.34.2'] as const
 const installMsMax = 90_000
 const env = process.env

@@ -27,6 +27,7 @@ export type ReconcileWorld = {
   readonly close: () => Promise<void>
 }
 
+/** Creates a database, a temporary blob folder and the parts of a reconciler on them. */
 export async function openReconcileWorld(): Promise<ReconcileWorld> {
   const { pool, databaseUrl, drop } = await createTestDatabase()
   const directory = await mkdtemp(join(tmpdir(), 'darkroom-reconcile-'))
@@ -70,6 +71,7 @@ export async function setTask(
   await pool.query(`update task set ${assignments.join(', ')} where task_id = $1`, [taskId])
 }
 
+/** The columns of a task that the reconciler writes. */
 export type TaskRow = {
   readonly status: string
   readonly failureCode: string | null

@@ -36,6 +36,7 @@ export type FakeTasks = {
   readonly freeKeys: () => void
 }
 
+/** The native response that `succeed` stores unless a test gives another. */
 export const familyBNative: NativeResponse = {
   response: { created: 5, data: [{ b64_json: '' }], size: '1024x1024' },
   imagePath: ['data', 0, 'b64_json'],

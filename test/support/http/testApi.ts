@@ -33,6 +33,7 @@ export type TestApi = {
   readonly close: () => Promise<void>
 }
 
+/** Starts the HTTP server with the given configuration and dependencies replaced. */
 export async function startTestApi(
   changed: Partial<ApiConfig> = {},
   deps: Partial<ApiDeps> = {},

@@ -17,6 +17,7 @@ import { openTemporalWorld } from '../temporal/temporalWorld.ts'
 import type { DarkroomProcess } from './darkroomProcess.ts'
 import { startDarkroomProcess } from './darkroomProcess.ts'
 
+/** What a test changes about the service. The default is one API and one worker. */
 export type ServiceOptions = {
   readonly apis?: number
   readonly workers?: number

@@ -49,6 +49,7 @@ export function selectorsOf(expression: string): readonly Selector[] {
   })
 }
 
+/** Runs promtool with the arguments and the standard input. `output` is standard output and error. */
 export type Promtool = (
   args: readonly string[],
   input?: string,

@@ -3,7 +3,7 @@
  * returns no 5xx, leaves no file descriptor, file or row behind, and its heap does not grow.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { freePort } from '../src/dev/stack/freePort.ts'
+import { freePort } from '../src/dev/stack/ports.ts'
 import {
   abortForm,
   damaged,

@@ -1,27 +1,12 @@
+// `npm start`: the whole service on one machine, until Ctrl-C or SIGTERM. A second signal stops at once.
+import { ConfigError } from './config/configError.ts'
 import { announcement } from './dev/announcement.ts'
 import type { Service } from './dev/start.ts'
 import { startService } from './dev/start.ts'
-import { ConfigError } from './config/configError.ts'
-import { isStartFailure } from './dev/stack/startFailure.ts'
-
-/** `npm start`: the whole service on one machine, until Ctrl-C or SIGTERM; at once on the second. */
-
-const say = (line: string): void => void process.stdout.write(`${line}\n`)
+import { StartError } from './dev/stack/startError.ts'
 
 let service: Service | undefined
-let asked = 0
-const stop = async (exitCode = 0): Promise<void> => {
-  asked += 1
-  if (asked > 1) {
-    service?.kill()
-    process.exit(1)
-  }
-  // Not ready yet, perhaps building for minutes: what was started so far is ended by its watchdog.
-  if (service === undefined) process.exit(0)
-  say('\nStopping; calls in flight finish first. Ctrl-C again stops at once.')
-  await service.stop()
-  process.exit(exitCode)
-}
+let stopsAsked = 0
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void stop())
 
 await start()
@@ -35,8 +20,25 @@ async function start(): Promise<void> {
       return stop(2)
     })
   } catch (error) {
-    const expected = error instanceof ConfigError || isStartFailure(error)
-    say(expected ? error.message : String(error instanceof Error ? error.stack : error))
+    const isForPeople = error instanceof ConfigError || error instanceof StartError
+    say(isForPeople ? error.message : String(error instanceof Error ? error.stack : error))
     process.exit(error instanceof ConfigError ? 2 : 1)
   }
+}
+
+async function stop(exitCode = 0): Promise<void> {
+  stopsAsked += 1
+  if (stopsAsked > 1) {
+    service?.kill()
+    process.exit(1)
+  }
+  // During the start, which may build for minutes, the watchdog ends the parts that have started.
+  if (service === undefined) process.exit(0)
+  say('\nStopping. Calls under way finish first. Ctrl-C again stops at once.')
+  await service.stop()
+  process.exit(exitCode)
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
 }

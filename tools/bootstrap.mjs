@@ -1,7 +1,7 @@
 // node tools/bootstrap.mjs SCRIPT [args…]
 //
-// Makes a fresh clone runnable with nothing but Node 20 or later and npm: installs what the lock
-// file names when it is missing or stale, then runs SCRIPT under Node 24.
+// Runs SCRIPT on a fresh clone that has only Node 20 or later and npm: installs the dependencies when they are
+// missing or stale, then runs SCRIPT under Node 24.
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ensureInstalled } from './install.mjs'

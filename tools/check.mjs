@@ -1,12 +1,11 @@
-// What `npm test` runs, under Node 24 (through bootstrap.mjs): types, lint, format, tests. Every step
-// runs even when an earlier one failed, so one run reports everything. Arguments go to vitest.
+// `npm test`: types, lint, format and tests, under Node 24 (through bootstrap.mjs). Every step runs, also
+// after an earlier one has failed, so that one run reports everything. Arguments go to vitest.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const bin = (name) => join(root, 'node_modules/.bin', name)
-/** Left to a step for ending by itself after Ctrl-C. */
+/** How long a step may take to end after Ctrl-C. */
 const stopGraceMs = 15_000
 
 const steps = [
@@ -16,29 +15,12 @@ const steps = [
   { name: 'tests', command: [bin('vitest'), 'run', ...process.argv.slice(2)] },
 ]
 
-// The tools' own scripts start with `#!/usr/bin/env node`: that must be this Node.
+// The scripts in node_modules/.bin start with `#!/usr/bin/env node`, and must run under this Node.
 const env = { ...process.env, PATH: `${join(process.execPath, '..')}:${process.env.PATH ?? ''}` }
 
 let running
 let stoppedBy = ''
 
-const runStep = ({ name, command }) => {
-  const [file, ...args] = command
-  process.stdout.write(`\n── ${name}: ${file.slice(root.length)} ${args.join(' ')}\n`)
-  const startedAt = Date.now()
-  return new Promise((resolve) => {
-    const end = (failure) => resolve({ name, failure, seconds: (Date.now() - startedAt) / 1000 })
-    running = spawn(file, args, { cwd: root, stdio: 'inherit', env })
-    running.on('error', (error) => end(error.message))
-    running.on('exit', (code, signal) => end(code === 0 ? undefined : `exit ${signal ?? code}`))
-  })
-}
-
-const stop = (signal) => {
-  stoppedBy = signal
-  running?.kill(signal)
-  setTimeout(() => process.exit(1), stopGraceMs).unref()
-}
 process.on('SIGINT', stop)
 process.on('SIGTERM', stop)
 
@@ -57,3 +39,25 @@ if (stoppedBy !== '') process.stdout.write(`Stopped by ${stoppedBy}.\n`)
 else if (failed.length > 0)
   process.stdout.write(`Failed: ${failed.map((f) => f.name).join(', ')}\n`)
 process.exitCode = stoppedBy === '' && failed.length === 0 ? 0 : 1
+
+function runStep({ name, command }) {
+  const [file, ...args] = command
+  process.stdout.write(`\n── ${name}: ${file.slice(root.length)} ${args.join(' ')}\n`)
+  const startedAtMs = Date.now()
+  return new Promise((resolve) => {
+    const end = (failure) => resolve({ name, failure, seconds: (Date.now() - startedAtMs) / 1000 })
+    running = spawn(file, args, { cwd: root, stdio: 'inherit', env })
+    running.on('error', (error) => end(error.message))
+    running.on('exit', (code, signal) => end(code === 0 ? undefined : `exit ${signal ?? code}`))
+  })
+}
+
+function stop(signal) {
+  stoppedBy = signal
+  running?.kill(signal)
+  setTimeout(() => process.exit(1), stopGraceMs).unref()
+}
+
+function bin(name) {
+  return join(root, 'node_modules/.bin', name)
+}

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The command line (npx darkroom …): src/cli.ts under Node 24, with as little before it as possible.
+// `npx darkroom`: runs src/cli.ts under Node 24.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const cli = join(root, 'src/cli.ts')
 
 try {
-  // An outdated installation is left alone: replacing it would pull it away under a running service.
+  // A stale installation is kept, because a running service may be using it.
   await ensureInstalled(root, { onlyIfMissing: true })
 } catch (error) {
   process.stderr.write(`${error.message}\n`)
@@ -22,7 +22,7 @@ if (hostIsNode24()) {
   await import(pathToFileURL(cli).href)
 } else {
   const child = spawn(node24(root), [cli, ...process.argv.slice(2)], { stdio: 'inherit' })
-  // The terminal's Ctrl-C reaches the child by itself; we only have to outlive it.
+  // The terminal's Ctrl-C reaches the child too. This process waits for its exit code.
   process.on('SIGINT', () => {})
   process.on('SIGTERM', () => child.kill('SIGTERM'))
   process.on('SIGHUP', () => child.kill('SIGHUP'))

@@ -1,11 +1,14 @@
-/** A lock that was taken. */
-export type HeldLock = { release: () => void }
+/** A lock that this process holds. */
+export type HeldLock = { readonly release: () => void }
 
-/** Takes the lock at once, or says which process has it. A holder that died holds nothing. */
-export function tryLock(path: string): HeldLock | { heldBy: number }
+/**
+ * Takes the lock, or returns the id of the process that holds it (0 when the holder is unknown). A lock
+ * whose holder has ended is free.
+ */
+export function tryLock(path: string): HeldLock | { readonly heldBy: number }
 
-/** Waits for the lock; throws when `timeoutMs` have passed. `onWait` is called once, on waiting. */
+/** Waits for the lock. Throws after `timeoutMs`. Calls `onWait` once, with the holder, when it must wait. */
 export function waitForLock(
   path: string,
-  options: { timeoutMs: number; onWait?: (heldBy: number) => void },
+  options: { readonly timeoutMs: number; readonly onWait?: (heldBy: number) => void },
 ): Promise<HeldLock>

@@ -1,57 +1,50 @@
-// A lock between processes of one machine: a file naming its holder. A holder that died, however
-// suddenly, holds nothing. No dependencies; runs on every Node from 20.
+// A lock between the processes of one machine: a file that names its holder. A lock whose holder has ended
+// is free. No dependencies. Runs on Node 20 and later.
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isSameProcessAlive, processStart } from './processIdentity.mjs'
 
-/** How often a waiter looks again. */
 const pollMs = 100
+/** Another process may take the lock between the removal of an ended holder's file and our attempt. */
+const attemptsMax = 3
 
-/**
- * Takes the lock at once, or says who has it.
- * @param {string} path
- * @returns {{ release: () => void } | { heldBy: number }}
- */
-export const tryLock = (path) => {
+/** See fileLock.d.mts. */
+export function tryLock(path) {
   mkdirSync(dirname(path), { recursive: true })
-  // A dead holder's file is removed and the taking tried again; twice, as another may be quicker.
-  for (let attempt = 0; attempt < 3; attempt += 1) {
+  for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
     if (create(path)) return { release: () => releaseOwn(path) }
     const seen = read(path)
     if (seen === undefined) continue
     const holder = parse(seen)
     if (holder !== undefined && isSameProcessAlive(holder)) return { heldBy: holder.pid }
-    removeIfStill(path, seen)
+    removeIfUnchanged(path, seen)
   }
   return { heldBy: parse(read(path) ?? '')?.pid ?? 0 }
 }
 
-/**
- * Waits for the lock. Throws when `timeoutMs` have passed.
- * @param {string} path
- * @param {{ timeoutMs: number, onWait?: (heldBy: number) => void }} options onWait is called once
- * @returns {Promise<{ release: () => void }>}
- */
-export const waitForLock = async (path, { timeoutMs, onWait }) => {
-  const giveUpAt = Date.now() + timeoutMs
-  let told = false
+/** See fileLock.d.mts. */
+export async function waitForLock(path, { timeoutMs, onWait }) {
+  const endsAtMs = Date.now() + timeoutMs
+  let hasReported = false
   for (;;) {
     const taken = tryLock(path)
     if ('release' in taken) return taken
-    if (Date.now() >= giveUpAt) {
+    if (Date.now() >= endsAtMs) {
       throw new Error(`${path} is still held by process ${taken.heldBy} after ${timeoutMs} ms`)
     }
-    if (!told) onWait?.(taken.heldBy)
-    told = true
+    if (!hasReported) onWait?.(taken.heldBy)
+    hasReported = true
     await sleep(pollMs)
   }
 }
 
-const ownText = () => `${JSON.stringify({ pid: process.pid, start: processStart(process.pid) })}\n`
+function ownText() {
+  return `${JSON.stringify({ pid: process.pid, start: processStart(process.pid) })}\n`
+}
 
-// Written beside and linked into place: nobody ever reads a half-written lock.
-const create = (path) => {
+// Writes a draft and links it to the path, so that no process reads a half-written lock.
+function create(path) {
   const draft = `${path}.${process.pid}.${Math.random().toString(36).slice(2)}`
   writeFileSync(draft, ownText())
   try {
@@ -65,7 +58,7 @@ const create = (path) => {
   }
 }
 
-const read = (path) => {
+function read(path) {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
@@ -74,7 +67,7 @@ const read = (path) => {
   }
 }
 
-const parse = (text) => {
+function parse(text) {
   try {
     const { pid, start } = JSON.parse(text)
     return typeof pid === 'number' && typeof start === 'string' ? { pid, start } : undefined
@@ -83,9 +76,9 @@ const parse = (text) => {
   }
 }
 
-// Moved aside before it is removed: if someone quicker had already replaced the dead holder's file
-// with his own, what we moved is his, and goes back.
-const removeIfStill = (path, seen) => {
+// Renames the file before removing it. When another process has taken the lock since `seen` was read, the
+// renamed file is that process's lock, and it is linked back.
+function removeIfUnchanged(path, seen) {
   const aside = `${path}.aside.${process.pid}`
   try {
     renameSync(path, aside)
@@ -103,6 +96,6 @@ const removeIfStill = (path, seen) => {
   rmSync(aside, { force: true })
 }
 
-const releaseOwn = (path) => {
+function releaseOwn(path) {
   if (read(path) === ownText()) rmSync(path, { force: true })
 }

@@ -1,11 +1,17 @@
-/** Makes sure that what package-lock.json names is installed; throws with npm's output if not. */
+/**
+ * Installs what package-lock.json lists, unless it is installed. Throws with npm's output when npm fails.
+ * `onlyIfMissing` keeps a stale installation, for commands that run next to a running service.
+ */
 export function ensureInstalled(
   root: string,
-  options?: { say?: (line: string) => void; onlyIfMissing?: boolean },
+  options?: { readonly say?: (line: string) => void; readonly onlyIfMissing?: boolean },
 ): Promise<void>
 
-/** Whether this very lock file and package.json were installed by us. */
+/** Whether the installation is marked as the one of the present lock file and package.json. */
 export function isMarkedFresh(root: string): boolean
 
-/** Accepts, and marks, an installation whose versions are those of the lock file. */
+/**
+ * Marks an installation whose versions are those of the lock file, and returns whether it did. So nothing is
+ * installed again after `npm ci` by hand, or after an edit of package.json that changes no dependency.
+ */
 export function adoptFresh(root: string): boolean

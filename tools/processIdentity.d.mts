@@ -1,8 +1,12 @@
-/** A process named so that it can be recognised later. */
-export type ProcessIdentity = { pid: number; start: string }
+/** A process, by its id and its start time. */
+export type ProcessIdentity = { readonly pid: number; readonly start: string }
 
-/** When the process started, only good for comparing; undefined when no such process runs. */
+/**
+ * When the process started. The text is good only for comparing. Returns `undefined` when no such process
+ * runs. A process that has ended counts as not running before its parent has collected it, because it holds
+ * no file, no port and no memory.
+ */
 export function processStart(pid: number): string | undefined
 
-/** Whether the very process that was recorded still runs. */
+/** Whether the recorded process still runs. */
 export function isSameProcessAlive(identity: ProcessIdentity): boolean

@@ -1,31 +1,25 @@
-// Names a process so that it can be recognised later: a pid alone is used again by the system, a pid
-// with its start time is not. No dependencies; runs on every Node from 20.
+// Identifies a process by its id and its start time, because the system reuses process ids.
+// No dependencies. Runs on Node 20 and later.
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
-/** How long `ps` may take on systems without /proc. */
+/** Time limit of `ps`, on systems without /proc. */
 const psTimeoutMs = 5000
 
-/**
- * When the process started, in a form only good for comparing; undefined when no such process runs.
- * A zombie counts as gone: it holds no file, no port and no memory.
- * @param {number} pid
- * @returns {string | undefined}
- */
-export const processStart = (pid) =>
-  process.platform === 'linux' ? startFromProc(pid) : startFromPs(pid)
+/** See processIdentity.d.mts. */
+export function processStart(pid) {
+  return process.platform === 'linux' ? startFromProc(pid) : startFromPs(pid)
+}
 
-/**
- * Whether the very process that was recorded still runs.
- * @param {{ pid: number, start: string }} identity
- * @returns {boolean}
- */
-export const isSameProcessAlive = (identity) => processStart(identity.pid) === identity.start
+/** See processIdentity.d.mts. */
+export function isSameProcessAlive(identity) {
+  return processStart(identity.pid) === identity.start
+}
 
-const startFromProc = (pid) => {
+function startFromProc(pid) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // The second field is the command in brackets and may hold anything, brackets included.
+    // The second field is the command in brackets. It may contain spaces and brackets (proc(5)).
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     const state = fields[0]
     const startTicks = fields[19]
@@ -36,8 +30,8 @@ const startFromProc = (pid) => {
   }
 }
 
-// Start times count from boot: without the boot's id, a record from before a reboot could match.
-const bootId = () => {
+// The start time counts from boot, so the boot's id keeps a record from before a reboot from matching.
+function bootId() {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
   } catch {
@@ -45,7 +39,7 @@ const bootId = () => {
   }
 }
 
-const startFromPs = (pid) => {
+function startFromPs(pid) {
   const ps = spawnSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], {
     encoding: 'utf8',
     timeout: psTimeoutMs,

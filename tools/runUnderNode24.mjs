@@ -1,36 +1,42 @@
-// Runs a script under Node 24 as if this process had become it. No dependencies; Node 20 and later.
+// Runs a script under Node 24 in a child process that ends with this process. No dependencies. Runs on Node 20
+// and later.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const nodeMajorWanted = 24
-const forwarded = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR2']
+const nodeMajorMin = 24
+const forwardedSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR2']
 /**
- * On Ctrl-C a terminal signals the whole process group, and npm passes the signal on once more: the
- * same signal within this time is the same wish.
+ * On Ctrl-C the terminal signals the whole process group, and npm forwards the signal once more. The same
+ * signal again within this time is the same Ctrl-C.
  */
 const sameSignalMs = 300
+/** How long a process that signalled itself may take to end. */
+const selfSignalMs = 1000
 
-/** Whether the Node that runs this is new enough to run TypeScript as the project needs it. */
-export const hostIsNode24 = () => Number(process.versions.node.split('.')[0]) >= nodeMajorWanted
+/** Whether the Node that runs this process can run the project's TypeScript. */
+export function hostIsNode24() {
+  return Number(process.versions.node.split('.')[0]) >= nodeMajorMin
+}
 
 /**
- * The Node binary to run the project with.
+ * The path of the Node program that runs the project.
  * @param {string} root folder of the checkout
  */
-export const node24 = (root) =>
-  hostIsNode24() ? process.execPath : join(root, 'node_modules/node/bin/node')
+export function node24(root) {
+  return hostIsNode24() ? process.execPath : join(root, 'node_modules/node/bin/node')
+}
 
 /**
- * Runs the script and ends this process as the script ended: same exit code or same signal.
+ * Runs the script and ends this process as the script ended: with its exit code, or by its signal.
  *
- * The child gets a process group of its own, so every signal reaches it through here and exactly
- * once; a pipe that closes with this process takes the child with it if this process is killed.
+ * The child gets a process group of its own, so that a signal reaches it only through this process, and once.
+ * It holds one end of a pipe: when this process is killed, the pipe closes and the child ends itself.
  * @param {string} root folder of the checkout
  * @param {string} script path of the script
  * @param {string[]} args
  */
-export const runUnderNode24 = (root, script, args) => {
+export function runUnderNode24(root, script, args) {
   const entry = fileURLToPath(new URL('./underNode24.mjs', import.meta.url))
   const child = spawn(node24(root), [entry, script, ...args], {
     stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
@@ -45,21 +51,21 @@ export const runUnderNode24 = (root, script, args) => {
     stopForwarding()
     if (signal === null) process.exit(code ?? 1)
     process.kill(process.pid, signal)
-    // A signal that does not end a process by itself must not turn into success.
-    setTimeout(() => process.exit(1), 1000)
+    // A signal that does not end this process must not become exit code 0.
+    setTimeout(() => process.exit(1), selfSignalMs)
   })
 }
 
-const forwardSignals = (child) => {
-  const lastAt = new Map()
+function forwardSignals(child) {
+  const lastAtMs = new Map()
   const forward = (signal) => {
-    const now = Date.now()
-    const isRepeat = now - (lastAt.get(signal) ?? -Infinity) < sameSignalMs
-    lastAt.set(signal, now)
+    const nowMs = Date.now()
+    const isRepeat = nowMs - (lastAtMs.get(signal) ?? -Infinity) < sameSignalMs
+    lastAtMs.set(signal, nowMs)
     if (!isRepeat) child.kill(signal)
   }
-  for (const signal of forwarded) process.on(signal, forward)
+  for (const signal of forwardedSignals) process.on(signal, forward)
   return () => {
-    for (const signal of forwarded) process.removeListener(signal, forward)
+    for (const signal of forwardedSignals) process.removeListener(signal, forward)
   }
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { RandomBytes } from '../domain/ids.ts'
+import type { BlobStore } from '../domain/ports/blobStore.ts'
 import { createFileBlobStore } from './fileBlobStore.ts'
 
 type BlobStoreDeps = {
@@ -14,15 +14,14 @@ type BlobStoreDeps = {
 
 export type OpenBlobStore = {
   readonly store: BlobStore
-  /** Closes idle connections. Operations under way fail. */
+  /** Closes idle connections. Operations in progress fail. */
   readonly close: () => Promise<void>
 }
 
 /**
- * The store named by `BLOB_STORE` (design section 3): `file:///dir` or `s3://bucket/prefix`. Path-style
- * addressing is the default, which every S3 server understands; `?addressing=virtual` for those that
- * want the bucket in the host name. The S3 SDK is loaded only when asked for: it is heavy.
- * Throws a plain sentence for any other address.
+ * Opens the store that `BLOB_STORE` names: `file:///dir` or `s3://bucket/prefix`. S3 requests carry the
+ * bucket in the path, which every S3 server understands, or with `?addressing=virtual` in the host name.
+ * Throws an error with a plain sentence for any other address.
  */
 export async function openBlobStore(url: string, deps: BlobStoreDeps): Promise<OpenBlobStore> {
   const parsed = URL.parse(url)
@@ -34,26 +33,17 @@ export async function openBlobStore(url: string, deps: BlobStoreDeps): Promise<O
   throw new Error('BLOB_STORE must be file:///absolute/directory or s3://bucket/prefix')
 }
 
-async function openS3(url: URL, deps: BlobStoreDeps): Promise<OpenBlobStore> {
-  const [{ createS3Client }, { createS3BlobStore }] = await Promise.all([
-    import('./s3BlobStore.ts'),
-    import('./s3BlobStore.ts'),
-  ])
+async function openS3(url: URL, { tempDir, ...deps }: BlobStoreDeps): Promise<OpenBlobStore> {
+  // Loaded only here, because the S3 SDK is large.
+  const { createS3BlobStore, createS3Client } = await import('./s3BlobStore.ts')
   const client = createS3Client({ pathStyle: url.searchParams.get('addressing') !== 'virtual' })
   const path = url.pathname.split('/').filter(Boolean).join('/')
   const store = await createS3BlobStore({
+    ...deps,
     client,
     bucket: url.hostname,
     namePrefix: path === '' ? '' : `${path}/`,
-    tempDirectory: join(deps.tempDir, 'uploads'),
-    randomBytes: deps.randomBytes,
-    nowMs: deps.nowMs,
+    tempDirectory: join(tempDir, 'uploads'),
   })
-  return {
-    store,
-    close: async () => {
-      client.destroy()
-      await Promise.resolve()
-    },
-  }
+  return { store, close: async () => client.destroy() }
 }

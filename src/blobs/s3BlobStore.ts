@@ -1,109 +1,44 @@
 import { S3Client } from '@aws-sdk/client-s3'
-import { mkdir, rm } from 'node:fs/promises'
-import { join } from 'node:path'
-import type { RandomBytes } from '../domain/ids.ts'
-import { randomText } from '../domain/ids.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
-import { BlobExistsError } from '../domain/ports/blobStore.ts'
-import { assertBlobKey, assertBlobPrefix } from './blobKey.ts'
 import { deleteObjects, putObject, readObject } from './s3Objects.ts'
-import { sweepTempFiles, tempFileIdleMsMax, writeTempFile } from './tempFiles.ts'
+import { createStagedBlobStore } from './stagedBlobStore.ts'
+import type { TempFilesDeps } from './tempFiles.ts'
 
-export type S3BlobStoreDeps = {
+type S3BlobStoreDeps = TempFilesDeps & {
   readonly client: S3Client
   readonly bucket: string
-  /** Prefix of every object name: empty, or ending in `/`. */
+  /** Prefix of every object name. Empty, or ends in `/`. */
   readonly namePrefix: string
-  /** Uploads are spooled here first: their size and digest must be known before the one PUT. */
-  readonly tempDirectory: string
-  readonly randomBytes: RandomBytes
-  readonly nowMs: () => number
 }
 
-/** Blobs as objects of one bucket. A single PUT makes an object appear whole or not at all. */
+/**
+ * Blobs as objects of one bucket. A single PUT makes an object appear whole or not at all, and needs the
+ * size and digest of the content beforehand.
+ */
 export async function createS3BlobStore(deps: S3BlobStoreDeps): Promise<BlobStore> {
-  const { client, bucket, namePrefix, tempDirectory, randomBytes, nowMs } = deps
-  await mkdir(tempDirectory, { recursive: true, mode: 0o700 })
-  let sweptAtMs = nowMs()
-  await sweepTempFiles(tempDirectory, sweptAtMs)
-
-  const put = async (
-    name: string,
-    content: AsyncIterable<Uint8Array>,
-    signal: AbortSignal | undefined,
-  ) => {
-    if (nowMs() - sweptAtMs >= tempFileIdleMsMax) {
-      sweptAtMs = nowMs()
-      await sweepTempFiles(tempDirectory, sweptAtMs)
-    }
-    const uploadMark = randomText(randomBytes, 32)
-    const path = join(tempDirectory, uploadMark)
-    const file = await writeTempFile(path, content, signal)
-    try {
-      const key = namePrefix + name
-      const optional = signal === undefined ? {} : { signal }
-      await putObject(client, { bucket, key, path, file, uploadMark, ...optional })
-    } finally {
-      await rm(path, { force: true })
-    }
-    return file
-  }
-
-  return {
-    put: async (key, content, { signal }) => {
-      assertBlobKey(key)
-      return await put(key, content, signal)
+  const { client, bucket, namePrefix } = deps
+  const objectOf = (name: string) => ({ bucket, key: namePrefix + name })
+  return await createStagedBlobStore(
+    {
+      publish: async (name, file, signal) => await putObject(client, objectOf(name), file, signal),
+      read: async (name, range) => await readObject(client, objectOf(name), range),
+      deletePrefix: async (prefix) =>
+        await deleteObjects(client, bucket, `${namePrefix}${prefix}/`),
     },
-    read: async (key, range) => {
-      assertBlobKey(key)
-      return await readObject(client, { bucket, key: namePrefix + key }, range)
-    },
-    deletePrefix: async (prefix) => {
-      assertBlobPrefix(prefix)
-      await deleteObjects(client, bucket, `${namePrefix}${prefix}/`)
-    },
-    storeId: async () => {
-      const at = { bucket, key: `${namePrefix}.store-id` }
-      const found = await readText(client, at)
-      if (found !== undefined) return found
-      try {
-        await put('.store-id', oneChunk(Buffer.from(randomText(randomBytes, 32))), undefined)
-      } catch (error) {
-        if (!(error instanceof BlobExistsError)) throw error
-      }
-      const written = await readText(client, at)
-      if (written === undefined)
-        throw new Error('The blob store lost its id right after writing it')
-      return written
-    },
-  }
+    deps,
+  )
 }
 
-async function readText(
-  client: S3Client,
-  at: { readonly bucket: string; readonly key: string },
-): Promise<string | undefined> {
-  const found = await readObject(client, at)
-  if (found === undefined) return undefined
-  const chunks: Uint8Array[] = []
-  for await (const chunk of found.content) chunks.push(chunk)
-  return Buffer.concat(chunks).toString('utf8')
-}
-
-async function* oneChunk(chunk: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield await Promise.resolve(chunk)
-}
-
-/** No answer, or no byte of a body, for this long: the request is given up and tried again. */
+/** When no answer, or no byte of a body, arrives for this long, the request is sent again. */
 const idleMsMax = 10_000
-/** One request from its start to the end of the answer's headers: 64 MiB at 2 MiB/s, doubled. */
+/** From the start of a request to the headers of its answer: twice the time of 64 MiB at 2 MiB/s. */
 const requestMsMax = 60_000
 const connectMsMax = 3_000
 
 /**
- * The SDK's defaults have no timeouts at all; these are ours. Region, endpoint and credentials come from
- * the AWS SDK's own variables (design section 3, `BLOB_STORE`). `maxAttempts` covers requests without a
- * stream; uploads are retried by `putObject`, which can open its file again.
+ * Creates an S3 client with timeouts, which the SDK does not have by default. The SDK reads region,
+ * endpoint and credentials from its own environment variables. `maxAttempts` covers requests without a
+ * stream. `putObject` repeats uploads itself, because it can open the file again.
  */
 export function createS3Client(options: { readonly pathStyle: boolean }): S3Client {
   const agent = { keepAlive: true, maxSockets: 64 }
@@ -111,7 +46,7 @@ export function createS3Client(options: { readonly pathStyle: boolean }): S3Clie
     forcePathStyle: options.pathStyle,
     maxAttempts: 3,
     retryMode: 'standard',
-    // The SDK would print its retry warnings to the console; what failed reaches us as errors.
+    // The SDK prints retry warnings to the console by default. Failures reach the caller as errors.
     logger: { debug: silent, info: silent, warn: silent, error: silent },
     requestHandler: {
       connectionTimeout: connectMsMax,

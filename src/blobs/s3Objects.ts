@@ -12,102 +12,104 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { defined } from '../domain/defined.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import { BlobExistsError } from '../domain/ports/blobStore.ts'
-import type { WrittenFile } from './tempFiles.ts'
+import type { TempFile } from './tempFiles.ts'
+
+type ObjectName = { readonly bucket: string; readonly key: string }
 
 const triesMax = 4
 const firstBackoffMs = 100
 
-type PutObject = {
-  readonly bucket: string
-  readonly key: string
-  readonly path: string
-  readonly file: WrittenFile
-  /** Random per put, kept as metadata: tells our own object, stored by a try whose answer was lost. */
-  readonly uploadMark: string
-  readonly signal?: AbortSignal
-}
-
 /**
- * Uploads a file create-only: `If-None-Match: *` makes the object store decide between two writers, 412
- * when the key exists, 409 while another write of it is under way (research reliability.md section 1,
- * S3). The SHA-256 travels along and is checked by the store. At most `triesMax` tries.
+ * Uploads a file unless the key exists, in at most `triesMax` tries. With `If-None-Match: *` the object
+ * store itself decides between two writers: it answers 412 when the key exists, and 409 while another
+ * write of the key is in progress. The object store also checks the SHA-256. Throws `BlobExistsError`.
  */
-export async function putObject(client: S3Client, put: PutObject): Promise<void> {
+export async function putObject(
+  client: S3Client,
+  name: ObjectName,
+  file: TempFile,
+  signal?: AbortSignal,
+): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {
-      await sendPut(client, put)
+      await sendPut(client, name, file, signal)
       return
     } catch (error) {
       if (s3Status(error) === 412) {
-        if (tries > 1 && (await isOurs(client, put))) return
+        // An earlier try may have stored the object although its answer was lost.
+        if (tries > 1 && (await isOwnObject(client, name, file))) return
         throw new BlobExistsError('The blob exists already')
       }
-      if (tries >= triesMax || put.signal?.aborted === true || !isS3Transient(error)) throw error
+      if (tries >= triesMax || signal?.aborted === true || !isS3Transient(error)) throw error
     }
-    await sleep(firstBackoffMs * 2 ** (tries - 1), undefined, abortable(put.signal))
+    await sleep(firstBackoffMs * 2 ** (tries - 1), undefined, defined({ signal }))
   }
 }
 
-async function sendPut(client: S3Client, put: PutObject): Promise<void> {
-  const body = createReadStream(put.path)
+async function sendPut(
+  client: S3Client,
+  { bucket, key }: ObjectName,
+  file: TempFile,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const body = createReadStream(file.path)
   try {
     await client.send(
       new PutObjectCommand({
-        Bucket: put.bucket,
-        Key: put.key,
+        Bucket: bucket,
+        Key: key,
         Body: body,
-        ContentLength: put.file.bytes,
-        ChecksumSHA256: Buffer.from(put.file.sha256, 'hex').toString('base64'),
+        ContentLength: file.bytes,
+        ChecksumSHA256: Buffer.from(file.sha256, 'hex').toString('base64'),
         IfNoneMatch: '*',
-        Metadata: { upload: put.uploadMark },
+        Metadata: { upload: file.name },
       }),
-      put.signal === undefined ? {} : { abortSignal: put.signal },
+      defined({ abortSignal: signal }),
     )
   } finally {
     body.destroy()
   }
 }
 
-async function isOurs(client: S3Client, put: PutObject): Promise<boolean> {
-  const head = await client.send(new HeadObjectCommand({ Bucket: put.bucket, Key: put.key }))
-  return head.Metadata?.['upload'] === put.uploadMark
+/** The random name of the temporary file is stored as metadata and identifies the upload. */
+async function isOwnObject(
+  client: S3Client,
+  { bucket, key }: ObjectName,
+  file: TempFile,
+): Promise<boolean> {
+  const head = await client.send(new HeadObjectCommand({ Bucket: bucket, Key: key }))
+  return head.Metadata?.['upload'] === file.name
 }
-
-function abortable(signal: AbortSignal | undefined): { signal?: AbortSignal } {
-  return signal === undefined ? {} : { signal }
-}
-
-type ObjectPlace = { readonly bucket: string; readonly key: string }
 
 /**
- * Fetched at a time, whole, into memory: a reader that pauses (a slow client of an asset, a slow
- * upstream) then holds neither a connection nor its timeout.
+ * Each piece is fetched whole into memory, so that a reader that pauses (a slow client of an asset, a
+ * slow upstream) holds no connection open and meets no timeout.
  */
 const pieceBytes = 2 * 1024 * 1024
 const pieceTriesMax = 3
 
-/** The size at once, the bytes only when iterated. */
+/** Asks for the size at once, and for the bytes only when `content` is read. */
 export async function readObject(
   client: S3Client,
-  at: ObjectPlace,
+  name: ObjectName,
   range?: { readonly first: number; readonly last: number },
 ): ReturnType<BlobStore['read']> {
-  const size = await objectSize(client, at)
+  const size = await objectSize(client, name)
   if (size === undefined) return undefined
   const first = range?.first ?? 0
   const last = Math.min(range?.last ?? size - 1, size - 1)
   const content = async function* (): AsyncGenerator<Uint8Array> {
     for (let start = first; start <= last; start += pieceBytes) {
-      yield await fetchPiece(client, at, start, Math.min(start + pieceBytes - 1, last))
+      yield await fetchPiece(client, name, start, Math.min(start + pieceBytes - 1, last))
     }
   }
   return { bytes: Math.max(0, last - first + 1), content: content() }
 }
 
-/** The SDK repeats a request without an answer; an answer that breaks off is repeated here. */
+/** The SDK repeats a request that got no answer. An answer that breaks off is repeated here. */
 async function fetchPiece(
   client: S3Client,
-  at: ObjectPlace,
+  name: ObjectName,
   first: number,
   last: number,
 ): Promise<Uint8Array> {
@@ -115,7 +117,7 @@ async function fetchPiece(
     try {
       const range = `bytes=${first}-${last}`
       const answer = await client.send(
-        new GetObjectCommand({ Bucket: at.bucket, Key: at.key, Range: range }),
+        new GetObjectCommand({ Bucket: name.bucket, Key: name.key, Range: range }),
       )
       const piece = await answer.Body?.transformToByteArray()
       if (piece?.length === last - first + 1) return piece
@@ -126,9 +128,9 @@ async function fetchPiece(
   }
 }
 
-async function objectSize(client: S3Client, at: ObjectPlace): Promise<number | undefined> {
+async function objectSize(client: S3Client, name: ObjectName): Promise<number | undefined> {
   try {
-    const head = await client.send(new HeadObjectCommand({ Bucket: at.bucket, Key: at.key }))
+    const head = await client.send(new HeadObjectCommand({ Bucket: name.bucket, Key: name.key }))
     return head.ContentLength ?? 0
   } catch (error) {
     if (s3Status(error) === 404) return undefined
@@ -136,7 +138,7 @@ async function objectSize(client: S3Client, at: ObjectPlace): Promise<number | u
   }
 }
 
-/** Removes every object whose name begins with `prefix`, a page of at most 1,000 at a time. */
+/** Removes every object whose key begins with `prefix`, one page of the listing (1,000) at a time. */
 export async function deleteObjects(
   client: S3Client,
   bucket: string,
@@ -165,12 +167,12 @@ export async function deleteObjects(
   } while (token !== undefined)
 }
 
-/** The HTTP status behind an error of the S3 SDK; `undefined` when no answer came. */
+/** The HTTP status of an error of the S3 SDK, or `undefined` when no answer arrived. */
 function s3Status(error: unknown): number | undefined {
   return error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined
 }
 
-/** Whether another try may succeed: no answer, a conflict of conditional writes, throttled, server trouble. */
+/** Whether another try may succeed: no answer, a conflict of two writes, throttling, a server error. */
 function isS3Transient(error: unknown): boolean {
   const status = s3Status(error)
   return status === undefined || status === 408 || status === 409 || status === 429 || status >= 500

@@ -1,23 +1,85 @@
 import { createHash } from 'node:crypto'
-import { open, readdir, rm, stat } from 'node:fs/promises'
+import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { RandomBytes } from '../domain/ids.ts'
+import { randomText } from '../domain/ids.ts'
 
-export type WrittenFile = { readonly bytes: number; readonly sha256: string }
+export type TempFilesDeps = {
+  /** Created when absent. Other processes may use the same directory. */
+  readonly tempDirectory: string
+  readonly randomBytes: RandomBytes
+  /** Epoch milliseconds, compared with file times only. */
+  readonly nowMs: () => number
+}
+
+type TempFiles = {
+  /**
+   * Writes the content to a new file and flushes the file to the disk (fsync) before resolving. On a
+   * failure of the disk or of `content`, and on abort, removes the file and throws the first error.
+   */
+  readonly write: (content: AsyncIterable<Uint8Array>, signal?: AbortSignal) => Promise<TempFile>
+}
+
+export type TempFile = {
+  /** Random, no other file has it. */
+  readonly name: string
+  readonly path: string
+  readonly bytes: number
+  readonly sha256: string
+  /** Does nothing when the file is gone already. */
+  readonly remove: () => Promise<void>
+}
+
+/** No upload pauses this long between two chunks, so an older file belongs to a process that died. */
+export const tempFileIdleMsMax = 3_600_000
+
+/** Removes what crashed processes left: when it is created, and then at most once an hour on a write. */
+export async function createTempFiles(deps: TempFilesDeps): Promise<TempFiles> {
+  const { tempDirectory, randomBytes, nowMs } = deps
+  await mkdir(tempDirectory, { recursive: true, mode: 0o700 })
+  let sweptAtMs = nowMs()
+  await sweep(tempDirectory, sweptAtMs)
+
+  return {
+    write: async (content, signal) => {
+      if (nowMs() - sweptAtMs >= tempFileIdleMsMax) {
+        sweptAtMs = nowMs()
+        await sweep(tempDirectory, sweptAtMs)
+      }
+      const name = randomText(randomBytes, 32)
+      const path = join(tempDirectory, name)
+      const written = await writeFlushed(path, content, signal)
+      return { name, path, ...written, remove: async () => await rm(path, { force: true }) }
+    },
+  }
+}
 
 /**
- * Writes the content to a new file and flushes it to the disk (fsync) before resolving. On any failure,
- * of the disk, of `content` or by abort, the file is gone again and the first error is thrown.
+ * Removes files that were not written to for `tempFileIdleMsMax`. Their age decides and not their owner,
+ * because several processes on several machines may share the directory.
  */
-export async function writeTempFile(
+async function sweep(directory: string, nowMs: number): Promise<void> {
+  for (const name of await readdir(directory)) {
+    const path = join(directory, name)
+    try {
+      const { mtimeMs } = await stat(path)
+      if (nowMs - mtimeMs > tempFileIdleMsMax) await rm(path, { force: true })
+    } catch (error) {
+      if (!isErrnoCode(error, 'ENOENT')) throw error
+    }
+  }
+}
+
+async function writeFlushed(
   path: string,
   content: AsyncIterable<Uint8Array>,
-  signal?: AbortSignal,
-): Promise<WrittenFile> {
+  signal: AbortSignal | undefined,
+): Promise<Pick<TempFile, 'bytes' | 'sha256'>> {
   const hash = createHash('sha256')
   let bytes = 0
   const file = await open(path, 'wx', 0o600)
   try {
-    for await (const chunk of signal === undefined ? content : abortable(content, signal)) {
+    for await (const chunk of signal === undefined ? content : untilAborted(content, signal)) {
       hash.update(chunk)
       bytes += chunk.byteLength
       await file.appendFile(chunk)
@@ -33,16 +95,16 @@ export async function writeTempFile(
 }
 
 /**
- * The same content, throwing the signal's reason once it aborts: at once, even while the source is silent
- * (a client that stopped sending), when asking it to end would wait for its next chunk.
+ * Yields the content and throws the reason of the signal as soon as the signal aborts, even while the
+ * source is silent (a client that stopped sending).
  */
-async function* abortable(
+async function* untilAborted(
   content: AsyncIterable<Uint8Array>,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
   const chunks = content[Symbol.asyncIterator]()
   const aborted = Promise.withResolvers<never>()
-  // Lost when the content ends first.
+  // Nobody awaits the rejection when the content ends first.
   aborted.promise.catch(() => {})
   const onAbort = (): void => aborted.reject(signal.reason)
   signal.addEventListener('abort', onAbort, { once: true })
@@ -55,30 +117,12 @@ async function* abortable(
     }
   } finally {
     signal.removeEventListener('abort', onAbort)
+    // Not awaited, because a silent source would settle only with its next chunk.
     chunks.return?.().catch(() => {})
   }
 }
 
-/** No upload pauses this long between two chunks: its file belongs to a process that died. */
-export const tempFileIdleMsMax = 3_600_000
-
-/**
- * Removes temporary files not written to for `tempFileIdleMsMax`: what crashed processes left. Age and
- * not ownership decides, because several processes, on several machines, may share the directory.
- */
-export async function sweepTempFiles(directory: string, nowMs: number): Promise<void> {
-  for (const name of await readdir(directory)) {
-    const path = join(directory, name)
-    try {
-      const { mtimeMs } = await stat(path)
-      if (nowMs - mtimeMs > tempFileIdleMsMax) await rm(path, { force: true })
-    } catch (error) {
-      if (!isErrnoCode(error, 'ENOENT')) throw error
-    }
-  }
-}
-
-/** Whether a file system error carries one of these codes, `ENOENT` and the like. */
+/** Whether a file system error has one of these codes, such as `ENOENT`. */
 export function isErrnoCode(error: unknown, ...codes: readonly string[]): boolean {
   return (
     error instanceof Error &&

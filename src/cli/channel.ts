@@ -67,7 +67,10 @@ function channelJson(channel: ChannelStatus) {
     paused_at: isoTimeOrNull(channel.pausedAtMs),
     pause_reason: channel.pauseReason ?? null,
     in_flight: channel.inFlight,
-    cooldowns: channel.cooldowns.map(({ model, untilMs }) => ({ model, until: isoTime(untilMs) })),
+    cooldowns: channel.cooldowns.map(({ model, untilAtMs }) => ({
+      model,
+      until: isoTime(untilAtMs),
+    })),
   }
 }
 
@@ -78,8 +81,9 @@ function channelTable(channels: readonly ChannelStatus[]): string {
       name,
       pausedAtMs === undefined ? 'active' : `paused ${shortTime(pausedAtMs)}`,
       inFlight,
-      cooldowns.map(({ model, untilMs }) => `${model} until ${shortTime(untilMs)}`).join(', ') ||
-        undefined,
+      cooldowns
+        .map(({ model, untilAtMs }) => `${model} until ${shortTime(untilAtMs)}`)
+        .join(', ') || undefined,
       pauseReason,
     ]),
     'No channels yet: a worker registers its channels when it starts.',

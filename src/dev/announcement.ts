@@ -1,8 +1,6 @@
 import type { Service } from './start.ts'
 
-type Announced = Pick<Service, 'apiUrl' | 'temporalUiUrl' | 'key' | 'keyPath'>
-
-const body = JSON.stringify({
+const demoRequest = JSON.stringify({
   model: 'familyb-image-2-vip',
   action: 'generate',
   prompt: 'A lighthouse at dusk',
@@ -10,10 +8,13 @@ const body = JSON.stringify({
 })
 
 /**
- * What `npm start` says when it is ready: addresses, and lines to paste (design section 3). The key is
- * shown to a person only: what is not a terminal may be a log.
+ * What `npm start` prints when it is ready: the addresses, and commands to paste. The key itself is printed
+ * only on a terminal, because other outputs may be kept as a log.
  */
-export function announcement(service: Announced, toTerminal: boolean): string {
+export function announcement(
+  service: Pick<Service, 'apiUrl' | 'temporalUiUrl' | 'key' | 'keyPath'>,
+  toTerminal: boolean,
+): string {
   const { apiUrl, temporalUiUrl, key, keyPath } = service
   const bearer = `-H "Authorization: Bearer $(cat '${keyPath}')"`
   return [
@@ -25,8 +26,8 @@ export function announcement(service: Announced, toTerminal: boolean): string {
           `Key of account demo: ${toTerminal ? key : `in ${keyPath}`}`,
           `\nTry it:\n\ncurl -s ${apiUrl}/v1/images/tasks ${bearer} \\`,
           `  -H 'Content-Type: application/json' -H "Idempotency-Key: $(date +%s)" \\`,
-          `  -d '${body}'`,
-          `\nThen, with the task_id that it gave:\n\ncurl -s ${apiUrl}/v1/tasks/TASK_ID ${bearer}\n`,
+          `  -d '${demoRequest}'`,
+          `\nThen, with the task_id of the answer:\n\ncurl -s ${apiUrl}/v1/tasks/TASK_ID ${bearer}\n`,
         ]),
   ].join('\n')
 }

@@ -1,32 +1,52 @@
 import { randomBytes } from 'node:crypto'
-import { join } from 'node:path'
 import type { Pool } from 'pg'
+import { readConfig, required } from '../config.ts'
 import { newAccountId } from '../domain/account.ts'
-import { createAccountStore } from '../store/accounts/accountStore.ts'
-import { createTaskStore } from '../store/taskStore.ts'
+import { createPool } from '../store/connection/pool.ts'
 import { createAuthenticate, createIssueKey } from '../tasks/apiKeys.ts'
 import type { Pepper } from '../tasks/apiKeys.ts'
-import { readSecretFile, writeSecretFile } from './stack/secretFile.ts'
+import { createAccountStore, createTaskStore } from '../wiring/stores.ts'
+import { readSecretFile, writeSecretFile } from './secretFile.ts'
 
 const demoCredits = 1_000_000
 
-/** The newest pepper, which makes, and all that verify. */
+/** The peppers of API keys. The first one hashes new keys, and every one verifies. */
 export type DemoPeppers = readonly [Pepper, ...Pepper[]]
 
+/** Opens the demo account in the database of these variables, and returns the secret of its API key. */
+export async function openDemoAccount(
+  keyPath: string,
+  environment: Readonly<Record<string, string>>,
+): Promise<string> {
+  const { databaseUrl, keyPeppers } = readConfig(environment)
+  const [newest, ...older] = required(keyPeppers, 'KEY_PEPPER')
+  const pool = createPool({
+    databaseUrl: required(databaseUrl, 'DATABASE_URL'),
+    applicationName: 'darkroom-dev',
+    connectionsMax: 1,
+    onConnectionError: () => {},
+  })
+  try {
+    return await demoKey(pool, keyPath, [required(newest, 'KEY_PEPPER'), ...older])
+  } finally {
+    await pool.end()
+  }
+}
+
 /**
- * The account `demo` and its key, made once; the key lies in DATA_DIR/demo-key (mode 0600). A kept key
- * that opens nothing, being of another database or pepper, or revoked, gives way to another.
+ * Returns the secret of an API key of the account `demo`, and creates the account and the key when there are
+ * none. The secret is kept in the file `keyPath` (mode 0600). A kept secret that does not authenticate is
+ * replaced: the key was revoked, or the database or the pepper has changed.
  */
-export async function demoKey(pool: Pool, dataDir: string, peppers: DemoPeppers): Promise<string> {
-  const path = join(dataDir, 'demo-key')
-  const kept = await readSecretFile(path)
+export async function demoKey(pool: Pool, keyPath: string, peppers: DemoPeppers): Promise<string> {
+  const kept = await readSecretFile(keyPath)
   const authenticate = createAuthenticate({ store: createTaskStore(pool), peppers })
   if (kept !== undefined && (await authenticate(kept)) !== undefined) return kept
   const accounts = createAccountStore(pool)
   const accountId = newAccountId(randomBytes)
   await accounts.createAccount({ accountId, name: 'demo', credits: demoCredits })
   const issued = await createIssueKey({ accounts, pepper: peppers[0], randomBytes })('demo')
-  if (issued === undefined) throw new Error('Bug: the account demo was just made')
-  await writeSecretFile(path, issued.secret)
+  if (issued === undefined) throw new Error('Bug: the account demo was just created')
+  await writeSecretFile(keyPath, issued.secret)
   return issued.secret
 }

@@ -1,41 +1,47 @@
-import { resolve } from 'node:path'
+import { writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import type { Config } from '../config.ts'
 import { inheritedEnvironment } from '../config.ts'
 import { httpUrl } from '../config/httpUrl.ts'
-import { embeddedSecret } from './embeddedSecrets.ts'
-import type { OwnPorts } from './ownPorts.ts'
-import { simulatorCredentials, writeSimulatorChannels } from './simulatorChannels.ts'
+import { defined } from '../domain/defined.ts'
+import { embeddedSecret } from './secretFile.ts'
+import type { ServicePorts } from './servicePorts.ts'
 import type { Stack } from './stack/stack.ts'
 
+/** The simulator accepts any credential. These names show in its log which family was called. */
+const simulatorCredentials = {
+  FAMILYA_API_KEY: 'simulator-a',
+  FAMILYB_API_KEY: 'simulator-b',
+} as const
+
 /**
- * The variables of our own processes, and of the CLI through `runtime.json`: addresses and secrets of
- * the embedded parts, and what the CLI must know as the processes do, whoever has set it.
+ * The variables of the API and the worker, and, through `runtime.json`, of the CLI: the addresses and secrets
+ * of the embedded parts, and the settings of this process that the CLI must share.
  */
 export async function serviceEnvironment(
   config: Config,
   stack: Pick<Stack, 'databaseUrl' | 'temporalAddress' | 'temporalUiUrl'>,
-  ports: OwnPorts,
+  ports: ServicePorts,
   simulatorUrl: string | undefined,
-): Promise<Record<string, string>> {
+): Promise<Readonly<Record<string, string>>> {
   const { dataDir } = config
-  // An empty variable counts as absent, here as in `readConfig`.
+  // An empty variable counts as absent, as it does for `readConfig`.
   const given = Object.fromEntries(
     Object.entries(inheritedEnvironment()).filter(([, value]) => value !== ''),
   )
-  const publicUrl = given['PUBLIC_URL'] ?? httpUrl(config.host, ports.api)
   return {
     ...(await channelVariables(config, simulatorUrl)),
     DATA_DIR: dataDir,
     DATABASE_URL: stack.databaseUrl,
     TEMPORAL_ADDRESS: stack.temporalAddress,
-    ...(stack.temporalUiUrl === undefined ? {} : { TEMPORAL_UI_URL: stack.temporalUiUrl }),
+    ...defined({ TEMPORAL_UI_URL: stack.temporalUiUrl }),
     TEMPORAL_NAMESPACE: config.temporalNamespace,
     RETENTION_SECONDS: String(config.retentionSeconds),
     TOMBSTONE_SECONDS: String(config.tombstoneSeconds),
     TASK_DEADLINE_SECONDS: String(config.taskDeadlineSeconds),
     HOST: config.host,
     PORT: String(ports.api),
-    PUBLIC_URL: publicUrl,
+    PUBLIC_URL: given['PUBLIC_URL'] ?? httpUrl(config.host, ports.api),
     INTERNAL_PORT: String(ports.internal),
     WORKER_INTERNAL_PORT: String(ports.workerInternal),
     BLOB_STORE: config.blobStoreUrl,
@@ -44,14 +50,30 @@ export async function serviceEnvironment(
   }
 }
 
-/** The operator's file, absolute since the CLI may run elsewhere; without one, the simulator's. */
+/** The path of the operator's file is absolute, because the CLI may run in another folder. */
 async function channelVariables(
   { dataDir, operatorFilePath }: Config,
   simulatorUrl: string | undefined,
-): Promise<Record<string, string>> {
+): Promise<Readonly<Record<string, string>>> {
   if (simulatorUrl !== undefined) {
-    const path = await writeSimulatorChannels(dataDir, simulatorUrl)
+    const path = await writeSimulatorFile(dataDir, simulatorUrl)
     return { DARKROOM_CONFIG: path, ...simulatorCredentials }
   }
   return operatorFilePath === undefined ? {} : { DARKROOM_CONFIG: resolve(operatorFilePath) }
+}
+
+/** Writes an operator's file with one channel per family, both to the simulator. Returns its path. */
+async function writeSimulatorFile(dataDir: string, simulatorUrl: string): Promise<string> {
+  const path = join(dataDir, 'simulator.config.json')
+  const shared = { timeoutSeconds: 300, concurrencyMax: 50 }
+  const a = { name: 'a-main', family: 'A', baseUrl: simulatorUrl, apiKeyEnv: 'FAMILYA_API_KEY' }
+  const b = {
+    name: 'b-main',
+    family: 'B',
+    baseUrl: `${simulatorUrl}/v1`,
+    apiKeyEnv: 'FAMILYB_API_KEY',
+  }
+  const file = { channels: [a, b].map((channel) => ({ ...channel, ...shared })) }
+  await writeFile(path, `${JSON.stringify(file, null, 2)}\n`)
+  return path
 }

@@ -1,87 +1,103 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
-import { inheritedEnvironment, readConfig, required } from '../config.ts'
+import { inheritedEnvironment, readConfig } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
 import { httpUrl } from '../config/httpUrl.ts'
 import { runtimeFileName, writeRuntimeFile } from '../config/runtimeFile.ts'
-import { createPool } from '../store/connection/pool.ts'
+import { defined } from '../domain/defined.ts'
 import { migrate } from '../store/schema/migrate.ts'
-import { connectTemporal, temporalSettings } from '../temporal/connect.ts'
-import { ensureNamespace, registerSearchAttributes } from '../temporal/namespace.ts'
+import { connectTemporal } from '../temporal/connect.ts'
+import { ensureNamespace } from '../temporal/namespace.ts'
+import { registerSearchAttributes } from '../temporal/namespace.ts'
+import { temporalSettings } from '../temporal/connect.ts'
 import { pricedOperation } from '../wiring/installation.ts'
-import { demoKey } from './demoAccount.ts'
-import type { OwnPorts } from './ownPorts.ts'
-import { ownPorts } from './ownPorts.ts'
+import { openDemoAccount } from './demoAccount.ts'
 import { serviceEnvironment } from './serviceEnvironment.ts'
-import type { ServiceProcess } from './serviceProcess.ts'
-import { startServiceProcess } from './serviceProcess.ts'
-import type { Simulator } from './simulator/startSimulator.ts'
+import type { ServicePorts } from './servicePorts.ts'
+import { chooseServicePorts } from './servicePorts.ts'
+import type { ServiceProcess, UntilReadyOptions } from './serviceProcess.ts'
+import { startServiceProcess, untilReady } from './serviceProcess.ts'
 import { startSimulator } from './simulator/startSimulator.ts'
-import type { Say } from './stack/say.ts'
 import type { Stack } from './stack/stack.ts'
 import { startStack } from './stack/stack.ts'
-import type { UntilReadyOptions } from './untilReady.ts'
-import { untilReady } from './untilReady.ts'
+import type { Say } from './stack/startError.ts'
 
+/** The running service of `npm start`. */
 export type Service = {
   readonly apiUrl: string
-  readonly temporalUiUrl: string | undefined
-  /** The demo account's key; absent where the demo is off. */
-  readonly key: string | undefined
+  readonly temporalUiUrl?: string
+  /** The secret of the demo account's API key. Absent when HOST is not a loopback address. */
+  readonly key?: string
   readonly keyPath: string
-  /** Resolves, with the reason, when a process refuses its configuration after a crash. */
+  /** Resolves, with the reason, when a process refuses its configuration and is not started again. */
   readonly refused: Promise<string>
+  /** Stops the API and the worker, whose calls under way finish, then everything else. */
   readonly stop: () => Promise<void>
+  /** Sends SIGKILL to every process. */
   readonly kill: () => void
 }
 
-const loopback = new Set(['127.0.0.1', '::1', 'localhost'])
-const readyTimeoutMs = 60_000
-
-/** What has been started, to be stopped in the reverse order whatever happens in between. */
-type Started = {
-  stack?: Stack
-  simulator?: Simulator
-  readonly services: ServiceProcess[]
+type ProcessesStart = {
+  readonly config: Config
+  readonly ports: ServicePorts
+  readonly environment: Readonly<Record<string, string>>
+  readonly say: Say
+  readonly onStarted: (service: ServiceProcess) => void
   readonly refused: PromiseWithResolvers<string>
-  /** The CLI finds this stack; before, perhaps another on the same folder, which refused this start. */
-  toldCli?: true
 }
 
-/** The whole service on one machine (design section 3): resolves when `GET /readyz` is 200. */
+const loopbackHosts = new Set(['127.0.0.1', '::1', 'localhost'])
+const readyTimeoutMs = 60_000
+
+/**
+ * Starts the whole service on one machine. Resolves when `GET /readyz` is 200. Throws `ConfigError` or
+ * `StartError`, with a message for people, after stopping what it has started.
+ */
 export async function startService(say: Say): Promise<Service> {
   const config = readConfig()
-  const demo = loopback.has(config.host)
+  const isLoopback = loopbackHosts.has(config.host)
   const withSimulator = config.operatorFilePath === undefined
-  if (withSimulator && !demo) {
+  if (withSimulator && !isLoopback) {
     throw new ConfigError(
       'DARKROOM_CONFIG is not set, and the simulator serves only while HOST is a loopback address.',
     )
   }
-  // Our processes would end at it, again and again.
+  // Checks the operator's file now, because the API and the worker would refuse it minutes later.
   if (!withSimulator) pricedOperation(config, { withKeys: true })
-  const started: Started = { services: [], refused: Promise.withResolvers() }
-  const stop = () => stopAll(started, config)
+  const keyPath = join(config.dataDir, 'demo-key')
+  const services: ServiceProcess[] = []
+  const refused = Promise.withResolvers<string>()
+  /** What `stop` runs, last one first. */
+  const cleanups: (() => Promise<void>)[] = []
+  const stop = async (): Promise<void> => {
+    for (const cleanUp of cleanups.splice(0).toReversed()) await cleanUp()
+  }
   try {
-    const ports = await ownPorts(config, withSimulator)
-    const stack = await startEmbedded(config, started, say)
+    const ports = await chooseServicePorts(config, withSimulator)
+    const stack = await startEmbedded(config, say)
+    cleanups.push(() => stack.stop())
     await prepare(config, stack, say)
-    if (withSimulator) started.simulator = await startSimulator({ port: ports.simulator })
-    const environment = await serviceEnvironment(config, stack, ports, started.simulator?.url)
-    const key = demo ? await makeDemoKey(config, environment) : undefined
+    const simulator = withSimulator ? await startSimulator({ port: ports.simulator }) : undefined
+    if (simulator !== undefined) cleanups.push(() => simulator.close())
+    const environment = await serviceEnvironment(config, stack, ports, simulator?.url)
+    const key = isLoopback ? await openDemoAccount(keyPath, environment) : undefined
     await writeRuntimeFile(config.dataDir, environment)
-    started.toldCli = true
-    await startProcesses({ config, started, ports, environment, say })
+    cleanups.push(() => rm(join(config.dataDir, runtimeFileName), { force: true }))
+    // Calls under way may take minutes to finish. The CLI finds the stack until they have finished.
+    cleanups.push(async () => {
+      await Promise.all(services.map((service) => service.stop()))
+    })
+    const onStarted = (service: ServiceProcess) => void services.push(service)
+    await startProcesses({ config, ports, environment, say, onStarted, refused })
     return {
       apiUrl: httpUrl(config.host, ports.api),
-      temporalUiUrl: stack.temporalUiUrl,
-      key,
-      keyPath: join(config.dataDir, 'demo-key'),
-      refused: started.refused.promise,
+      keyPath,
+      ...defined({ temporalUiUrl: stack.temporalUiUrl, key }),
+      refused: refused.promise,
       stop,
       kill: () => {
-        for (const service of started.services) service.kill()
+        for (const service of services) service.kill()
         stack.kill()
       },
     }
@@ -91,10 +107,10 @@ export async function startService(say: Say): Promise<Service> {
   }
 }
 
-async function startEmbedded(config: Config, started: Started, say: Say): Promise<Stack> {
-  const { postgresPort, temporalPort, temporalUiPort } = config
-  const stack = await startStack({
-    dataDir: config.dataDir,
+function startEmbedded(config: Config, say: Say): Promise<Stack> {
+  const { dataDir, postgresPort, temporalPort, temporalUiPort } = config
+  return startStack({
+    dataDir,
     ports: { postgres: postgresPort, temporal: temporalPort, temporalUi: temporalUiPort },
     databaseUrl: config.databaseUrl,
     temporalAddress: config.temporalAddress,
@@ -103,10 +119,9 @@ async function startEmbedded(config: Config, started: Started, say: Say): Promis
     withUi: true,
     durable: true,
   })
-  started.stack = stack
-  return stack
 }
 
+/** Migrates the database, and creates the Temporal namespace and its search attributes. */
 async function prepare(config: Config, stack: Stack, say: Say): Promise<void> {
   const { applied } = await migrate({ databaseUrl: stack.databaseUrl })
   if (applied.length > 0) say(`Database migrated: ${applied.join(', ')}.`)
@@ -124,23 +139,16 @@ async function prepare(config: Config, stack: Stack, say: Say): Promise<void> {
 }
 
 /**
- * The worker before the API: whoever sees `GET /readyz` answer 200 finds everything there. The API's
- * internal answer is asked for too, since only it tells how the parts stand.
+ * Starts the worker, then the API, so that everything runs when the API's `GET /readyz` is 200. The API's
+ * internal `/readyz` is polled too, because only the internal one lists the parts that are not ready.
  */
-async function startProcesses(start: {
-  readonly config: Config
-  readonly started: Started
-  readonly ports: OwnPorts
-  readonly environment: Readonly<Record<string, string>>
-  readonly say: Say
-}): Promise<void> {
-  const { config, started, ports, environment, say } = start
+async function startProcesses(start: ProcessesStart): Promise<void> {
+  const { config, ports, environment, say, onStarted, refused } = start
   const all = { ...inheritedEnvironment(), ...environment }
   const readyz = (host: string, port: number) => `${httpUrl(host, port)}/readyz`
   const run = async (name: 'worker' | 'api', probes: UntilReadyOptions['probes']) => {
-    const onRefused = started.refused.resolve
-    started.services.push(startServiceProcess({ name, environment: all, say, onRefused }))
-    await untilReady({ probes, refused: started.refused.promise, timeoutMs: readyTimeoutMs })
+    onStarted(startServiceProcess({ name, environment: all, say, onRefused: refused.resolve }))
+    await untilReady({ probes, refused: refused.promise, timeoutMs: readyTimeoutMs })
   }
   await run('worker', [
     { name: 'the worker', url: readyz(config.internalHost, ports.workerInternal) },
@@ -149,31 +157,4 @@ async function startProcesses(start: {
     { name: 'the api', url: readyz(config.internalHost, ports.internal) },
     { name: 'the api for clients', url: readyz(config.host, ports.api) },
   ])
-}
-
-async function makeDemoKey(
-  config: Config,
-  environment: Readonly<Record<string, string>>,
-): Promise<string> {
-  const { databaseUrl, keyPeppers } = readConfig(environment)
-  const pool = createPool({
-    databaseUrl: required(databaseUrl, 'DATABASE_URL'),
-    applicationName: 'darkroom-dev',
-    connectionsMax: 1,
-    onConnectionError: () => {},
-  })
-  try {
-    const [newest, ...older] = required(keyPeppers, 'KEY_PEPPER')
-    return await demoKey(pool, config.dataDir, [required(newest, 'KEY_PEPPER'), ...older])
-  } finally {
-    await pool.end()
-  }
-}
-
-async function stopAll(started: Started, config: Config): Promise<void> {
-  // Calls that are under way are finished before, which takes minutes: the CLI is to find the stack.
-  await Promise.all(started.services.map((service) => service.stop()))
-  if (started.toldCli) await rm(join(config.dataDir, runtimeFileName), { force: true })
-  await started.simulator?.close()
-  await started.stack?.stop()
 }

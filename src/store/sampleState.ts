@@ -9,17 +9,18 @@ type Sample = {
   readonly cooldowns: readonly { channel: string; model: string; seconds: number }[]
 }
 
-/** The state of the installation for one scrape of the metrics, in one statement. */
+/** What the gauges of the metrics show, read by one statement. */
 export async function sampleState(pool: Pool): Promise<Sample> {
   const { rows } = await pool.query<{ sample: Sample }>({ name: 'sample-state', text: sampleSql })
   const sample = rows[0]?.sample
-  if (sample === undefined) throw new Error('Bug: a select of constants answered no row')
+  if (sample === undefined) throw new Error('Bug: a select of constants returned no row')
   return sample
 }
 
 /**
- * No part reads the table as a whole, which holds every record for days: unfinished tasks are found by
- * their partial index, ended ones are counted in indexes alone. A succeeded task counts while its result is kept.
+ * The table `task` holds every record for days, so no part of this statement scans it: live tasks are
+ * found by their partial index, ended tasks are counted in indexes alone. A succeeded task counts until
+ * its image expires.
  */
 export const sampleSql = `
   with live as materialized (

@@ -1,15 +1,15 @@
-/** Incremental base64. */
+/** Decodes base64 that arrives in pieces. */
 export type Base64Decoder = {
-  /** The bytes that are complete so far; `undefined` once the text cannot be base64 any more. */
+  /** Returns the bytes that are complete so far, or `undefined` when the text is not base64. */
   readonly push: (text: string) => Uint8Array | undefined
-  /** The bytes kept back, if any; `undefined` when the text ended in the middle of a group. */
+  /** Returns the remaining bytes, or `undefined` when the text ended in the middle of a group. */
   readonly end: () => Uint8Array | undefined
 }
 
 /**
- * Strict base64 (RFC 4648 section 4): standard alphabet, padding required and canonical, zero tail bits,
- * no whitespace, no data-URL prefix. `Buffer.from` alone forgives all of these
- * (research/reliability.md section 4), so two different texts would give one image and one fingerprint.
+ * Decodes strict base64 (RFC 4648 section 4): standard alphabet, padding required, tail bits zero, no
+ * white space, no data-URL prefix. `Buffer.from` alone accepts all of these deviations, so two different
+ * texts would become one image and one fingerprint.
  */
 export function createBase64Decoder(): Base64Decoder {
   let carry = ''
@@ -24,7 +24,7 @@ export function createBase64Decoder(): Base64Decoder {
     padded = groups.endsWith('=')
     if (padded && carry !== '') return undefined
     const bytes = Buffer.from(groups, 'base64')
-    // The encoder writes only the canonical form: whatever the decoder forgave comes out different.
+    // Encoding writes only the strict form, so any deviation that `Buffer.from` accepted differs here.
     return bytes.toString('base64') === groups ? bytes : undefined
   }
 
@@ -35,11 +35,11 @@ const dataUrlPrefix = /^\s*data:[\w/.+;=-]*;base64,/i
 const foreign = /[^0-9A-Za-z+/_-]/
 
 /**
- * Base64 as others write it: line breaks, the URL alphabet, missing padding and a data-URL prefix (whole
- * in the first piece) are forgiven; anything that is not base64 is not. For answers that are paid for,
- * never for what a client sends.
+ * Decodes base64 leniently: accepts line breaks, the URL alphabet, missing padding, and a data-URL prefix
+ * that is whole in the first piece. Used for upstream answers, which are paid for. Never used for what a
+ * client sends.
  */
-export function createForgivingBase64Decoder(): Base64Decoder {
+export function createLenientBase64Decoder(): Base64Decoder {
   let carry = ''
   let begun = false
   let padded = false
@@ -56,11 +56,11 @@ export function createForgivingBase64Decoder(): Base64Decoder {
     return Buffer.from(whole.slice(0, usable), 'base64')
   }
 
-  // One letter alone is not a byte.
+  // A single letter holds 6 bits, less than a byte.
   return { push, end: () => (carry.length === 1 ? undefined : Buffer.from(carry, 'base64')) }
 }
 
-/** Standard padded base64 of a byte stream, a few tens of KiB at a time, as ASCII bytes ready to send. */
+/** Encodes a byte stream as padded base64. Yields ASCII bytes, one chunk per chunk of `content`. */
 export async function* encodeBase64(
   content: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
@@ -68,14 +68,14 @@ export async function* encodeBase64(
   for await (const chunk of content) {
     const whole = carry.length === 0 ? asBuffer(chunk) : Buffer.concat([carry, chunk])
     const usable = whole.length - (whole.length % 3)
-    // A copy: the chunk's memory may be used again by whoever yielded it.
+    // A copy, because the source may use the memory of its chunk again.
     carry = Buffer.from(whole.subarray(usable))
     if (usable > 0) yield Buffer.from(whole.toString('base64', 0, usable), 'latin1')
   }
   if (carry.length > 0) yield Buffer.from(carry.toString('base64'), 'latin1')
 }
 
-/** Characters of the base64 text of so many bytes: the exact Content-Length needs it beforehand. */
+/** The length of the base64 text of `bytes` bytes. Content-Length needs it before a byte is read. */
 export function base64Length(bytes: number): number {
   return Math.ceil(bytes / 3) * 4
 }

@@ -4,28 +4,13 @@ import * as zlib from 'node:zlib'
 import { assertNever } from '../domain/assertNever.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
-import { BodyError, limitBytes } from './bodyBytes.ts'
-
-/** RFC 9659: a zstd window in HTTP is at most 8 MiB; zlib's own default would allow 128 MiB a body. */
-const zstdWindowLogMax = 23
+import { BodyError } from './bodyError.ts'
 
 /**
- * Chunks lie outside V8's heap, which collects them late when little else is made: with zlib's 16 KiB a
- * body that is only counted held 30 MiB more of them.
- */
-const chunkSize = 4 * 1024
-
-/**
- * What a coding is that stops before its end: broken, or read as far as it goes, for a reader that sees
- * for itself whether all is there.
- */
-type CutOff = 'fails' | 'ends'
-
-/**
- * Undoes content codings in reverse order of their application, while the body streams. Both the bytes
- * as sent and the bytes decoded are counted against `bytesMax`: zlib's `maxOutputLength` does not hold
- * for streams (research/reliability.md section 4, Decompression). Throws `BodyError`; an error of
- * `source` is thrown on, and with `ends` not before all that could be decoded was read.
+ * Undoes the content codings of a body while it streams, the one applied last first. Both the bytes as
+ * sent and the decoded bytes may be at most `bytesMax` (the `maxOutputLength` of zlib has no effect on
+ * streams). Throws `BodyError`. An error of `source` is thrown on, after everything that arrived before
+ * it was decoded.
  */
 export async function* decodeContent(
   source: AsyncIterable<Uint8Array>,
@@ -35,11 +20,28 @@ export async function* decodeContent(
 ): AsyncGenerator<Uint8Array> {
   let content: AsyncIterable<Uint8Array> = limitBytes(source, bytesMax)
   for (const coding of codings.toReversed()) {
-    // Each step is limited: in a stack, the middle may already be the bomb.
+    // Each step is limited, because the middle of several codings may already be too large.
     content = limitBytes(decodeOne(content, coding, cutOff), bytesMax)
   }
   yield* content
 }
+
+export type ContentCoding = 'gzip' | 'deflate' | 'br' | 'zstd'
+
+/**
+ * What happens to content that stops before the end of its coding. `fails`: the coding is corrupt.
+ * `ends`: the content is read as far as it goes, for a reader that knows itself whether it is complete.
+ */
+type CutOff = 'fails' | 'ends'
+
+/** RFC 9659: a zstd window in HTTP is at most 8 MiB. The default of zlib would allow 128 MiB per body. */
+const zstdWindowLogMax = 23
+
+/**
+ * Size of a decoded chunk. Chunks lie outside the heap of V8, which collects them late when a program
+ * allocates little else. With the 16 KiB of zlib, a body that is only counted held 30 MiB more of them.
+ */
+const chunkSize = 4 * 1024
 
 async function* decodeOne(
   source: AsyncIterable<Uint8Array>,
@@ -52,7 +54,7 @@ async function* decodeOne(
     if (first.done === true) throw new BodyError({ tag: 'corrupt_coding' })
     const decoder = createDecoder(coding, first.value, cutOff)
     const sent = sendTo(first.value, chunks, coding)
-    // Whatever fails destroys the decoder, so the reading below sees the same error.
+    // A failure destroys the decoder, so the loop below sees the same error.
     const written = pipeline(Readable.from(sent.chunks), decoder).catch(() => {})
     try {
       for await (const chunk of decoder) yield chunk
@@ -61,7 +63,8 @@ async function* decodeOne(
     } finally {
       decoder.destroy()
     }
-    // A decoder that has seen its end passes over what follows: it was never read, or never looked at.
+    // A decoder that has reached its end ignores what follows. Reading the rest finds out whether
+    // meaningful bytes follow.
     if (cutOff === 'fails') {
       await written
       await sent.rest()
@@ -72,31 +75,31 @@ async function* decodeOne(
       throw new BodyError({ tag: 'corrupt_coding' })
     }
   } finally {
-    // Not awaited: it waits for a chunk that may never come.
+    // Not awaited, because it waits for a chunk that may never arrive.
     chunks.return?.().catch(() => {})
   }
 }
 
 type Sent = {
   readonly chunks: AsyncIterable<Uint8Array>
-  /** Reads on where the decoder has stopped reading. */
+  /** Reads what the decoder has not read. */
   readonly rest: () => Promise<void>
-  /** Behind the last byte that means anything. */
+  /** The number of bytes up to and including the last meaningful one. */
   readonly endsAt: () => number
-  /** Why they ended, when that was no end. */
+  /** The error of the source, when one ended the chunks. */
   readonly failure: () => Error | undefined
 }
 
 /**
- * The chunks for a decoder, one by one: an error in a pipeline destroys the decoder and with it all that
- * it has decoded already, and a decoder that has ended throws its error in here.
+ * The chunks for a decoder, as a stream that never fails. An error in a pipeline would destroy the
+ * decoder and lose what it has decoded already, so an error of the source is kept aside.
  */
 function sendTo(first: Uint8Array, others: AsyncIterator<Uint8Array>, coding: ContentCoding): Sent {
   let failure: Error | undefined
   let bytes = 0
   let endsAt = 0
   const see = (chunk: Uint8Array): Uint8Array => {
-    // Zeros may pad gzip (RFC 1952).
+    // Zeros after the end of gzip are padding.
     const last = coding === 'gzip' ? chunk.findLastIndex((byte) => byte !== 0) : chunk.length - 1
     if (last >= 0) endsAt = bytes + last + 1
     bytes += chunk.length
@@ -126,7 +129,7 @@ function sendTo(first: Uint8Array, others: AsyncIterator<Uint8Array>, coding: Co
 }
 
 function createDecoder(coding: ContentCoding, firstBytes: Uint8Array, cutOff: CutOff): Decoder {
-  // To finish is to insist on the end of the coding, to flush is not.
+  // By default zlib fails when the input stops before the end of the coding. A flush does not.
   const ending = (flush: number) => (cutOff === 'ends' ? { finishFlush: flush } : {})
   const { Z_SYNC_FLUSH, BROTLI_OPERATION_FLUSH, ZSTD_e_flush } = zlib.constants
   const options = { chunkSize, ...ending(Z_SYNC_FLUSH) }
@@ -155,14 +158,12 @@ type Decoder =
   | zlib.BrotliDecompress
   | zlib.ZstdDecompress
 
-/** `deflate` means the zlib format (RFC 9110 section 8.4.1.2); some clients send the bare stream. */
+/** `deflate` means the zlib format (RFC 9110 section 8.4.1.2). Some clients send the bare stream. */
 function startsAsZlib(bytes: Uint8Array): boolean {
   return ((bytes[0] ?? 0) & 0x0f) === 8
 }
 
-export type ContentCoding = 'gzip' | 'deflate' | 'br' | 'zstd'
-
-/** More than one coding is lawful and rare; a stack of many multiplies what one small body unpacks to. */
+/** Several codings are allowed but rare. Each one multiplies the size that a small body unpacks to. */
 const codingsMax = 3
 
 const codings: ReadonlyMap<string, ContentCoding | 'identity'> = new Map([
@@ -175,8 +176,8 @@ const codings: ReadonlyMap<string, ContentCoding | 'identity'> = new Map([
 ])
 
 /**
- * The codings of a Content-Encoding header in the order they were applied (RFC 9110 section 8.4);
- * `identity` is left out. An unknown coding or too many of them is `unsupported`.
+ * Returns the codings of a Content-Encoding header in the order they were applied (RFC 9110 section 8.4),
+ * without `identity`. An unknown coding, or more than `codingsMax` of them, is `unsupported`.
  */
 export function parseContentEncoding(
   header: string | undefined,
@@ -190,4 +191,38 @@ export function parseContentEncoding(
     if (coding !== 'identity') applied.push(coding)
   }
   return applied.length > codingsMax ? fail('unsupported') : succeed(applied)
+}
+
+/** Passes chunks on. Throws `BodyError` (`too_large`) instead of the chunk that exceeds the limit. */
+async function* limitBytes(
+  source: AsyncIterable<Uint8Array>,
+  limitBytes: number,
+): AsyncGenerator<Uint8Array> {
+  let bytes = 0
+  for await (const chunk of source) {
+    bytes += chunk.length
+    if (bytes > limitBytes) throw new BodyError({ tag: 'too_large', limitBytes })
+    yield chunk
+  }
+}
+
+/**
+ * Joins chunks until each has at least `bytesMin` bytes, except the last. Every later step costs
+ * something per chunk, so a peer that sends single bytes would be expensive to read.
+ */
+export async function* coalesceChunks(
+  source: AsyncIterable<Uint8Array>,
+  bytesMin: number,
+): AsyncGenerator<Uint8Array> {
+  let held: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of source) {
+    held.push(chunk)
+    bytes += chunk.length
+    if (bytes < bytesMin) continue
+    yield held.length === 1 ? chunk : Buffer.concat(held)
+    held = []
+    bytes = 0
+  }
+  if (bytes > 0) yield Buffer.concat(held)
 }

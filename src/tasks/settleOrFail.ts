@@ -4,18 +4,18 @@ import type { BlobStore } from '../domain/ports/blobStore.ts'
 import { readAnswerMeta } from './storedAnswer.ts'
 
 type SettleOrFailDeps = {
-  readonly attempts: Pick<AttemptStore, 'answersOf' | 'settleTask' | 'failTask'>
+  readonly attempts: Pick<AttemptStore, 'answerIdsOf' | 'settleTask' | 'failTask'>
   readonly blobs: BlobStore
 }
 
 /** Publishes and charges the newest stored answer of a task; false when there is none, or it had ended. */
 export function createSettleStored(
   deps: Omit<SettleOrFailDeps, 'attempts'> & {
-    readonly attempts: Pick<AttemptStore, 'answersOf' | 'settleTask'>
+    readonly attempts: Pick<AttemptStore, 'answerIdsOf' | 'settleTask'>
   },
 ) {
   return async (taskId: string): Promise<boolean> => {
-    for (const answerId of await deps.attempts.answersOf(taskId)) {
+    for (const answerId of await deps.attempts.answerIdsOf(taskId)) {
       const meta = await readAnswerMeta(deps.blobs, answerId)
       if (meta !== undefined && (await deps.attempts.settleTask({ meta, answerId }))) return true
     }

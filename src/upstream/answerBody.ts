@@ -1,9 +1,9 @@
-import { BodyError } from '../streams/bodyBytes.ts'
+import { BodyError } from '../streams/bodyError.ts'
 import type { ContentCoding } from '../streams/decodeContent.ts'
 import { decodeContent, parseContentEncoding } from '../streams/decodeContent.ts'
-import type { Exchange } from './exchange.ts'
+import type { Answer } from './exchange.ts'
 
-/** The answer ended otherwise than whole: the connection broke, the deadline came, or it was too large. */
+/** No whole answer arrived: the connection broke, the deadline passed, or the answer is too large. */
 export class AnswerLostError extends Error {
   override readonly name = 'AnswerLostError'
   readonly tooLarge: boolean
@@ -15,36 +15,43 @@ export class AnswerLostError extends Error {
 }
 
 /**
- * At most `bytesMax` bytes of an answer's body, without its content coding: none was asked for, but
- * fronts compress all the same, and what they carry is paid for. Under a coding of unknown name the body
- * is read as it is. Every failure is an `AnswerLostError`.
+ * Yields at most `bytesMax` bytes of the body of an answer, without content coding. Requests ask for no
+ * coding, but proxies compress anyway, and the answer is paid for. A body with an unknown coding is
+ * yielded as it is. Every failure is an `AnswerLostError`.
  */
-export async function* readAnswer(
-  { body, failure }: Pick<Exchange, 'body' | 'failure'>,
-  contentEncoding: string | undefined,
+export async function* readAnswerBody(
+  { body, failure, headers }: Pick<Answer, 'body' | 'failure' | 'headers'>,
   bytesMax: number,
 ): AsyncGenerator<Uint8Array> {
   const chunks = answerChunks(body, failure)
   try {
     const first = await chunks.next()
     if (first.done === true) return
-    const codings = codingsOf(contentEncoding, first.value)
+    const codings = codingsOf(joinedHeader(headers['content-encoding']), first.value)
     yield* decodeContent(startingWith(first.value, chunks), codings, bytesMax, 'ends')
   } catch (error) {
-    throw error instanceof BodyError ? lost(error) : error
+    // When a compressed body breaks off, the decoder reports a corrupt coding.
+    throw error instanceof BodyError
+      ? new AnswerLostError(error.failure.tag === 'too_large', error)
+      : error
   } finally {
     body.destroy()
   }
 }
 
-/** Fronts that unpack an answer leave its coding named, and some that pack one name none. */
+/** A proxy that unpacks an answer may leave the header, and one that packs an answer may set none. */
 function codingsOf(header: string | undefined, start: Uint8Array): readonly ContentCoding[] {
   const [first, second] = start
-  // `{`: nothing that is compressed begins so and unpacks to JSON.
+  // `{`: compressed JSON does not begin with this byte in any of the codings.
   if (first === 0x7b) return []
   const codings = parseContentEncoding(header)
   if (codings.ok && codings.value.length > 0) return codings.value
   return first === 0x1f && second === 0x8b ? ['gzip'] : []
+}
+
+/** A header sent twice means the same as one header with both values (RFC 9110 section 5.3). */
+function joinedHeader(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value.join(', ') : value
 }
 
 async function* startingWith(
@@ -55,14 +62,9 @@ async function* startingWith(
   yield* rest
 }
 
-/** What breaks off under a coding comes out of the decoder as a broken coding. */
-function lost(error: BodyError): AnswerLostError {
-  return new AnswerLostError(error.failure.tag === 'too_large', error)
-}
-
 async function* answerChunks(
   body: AsyncIterable<unknown>,
-  failure: Exchange['failure'],
+  failure: Answer['failure'],
 ): AsyncGenerator<Uint8Array> {
   const chunks = body[Symbol.asyncIterator]()
   for (;;) {
@@ -86,9 +88,9 @@ async function nextChunk(chunks: AsyncIterator<unknown>): Promise<Uint8Array | u
 }
 
 /**
- * An answer up to the end of the first JSON object or array in it; then `source` is let go of. What is
- * said is said by then: neither garbage behind it, nor a connection that breaks or never ends, takes a
- * paid image away. Any other text goes through as it is.
+ * Yields an answer up to the end of the first JSON object or array in it, and then closes `source`. The
+ * answer is complete at that point, so a paid image is not lost to garbage after it, or to a connection
+ * that then breaks or never ends. Any other text is yielded as it is.
  */
 export async function* firstDocument(
   source: AsyncIterable<Uint8Array>,
@@ -104,13 +106,13 @@ export async function* firstDocument(
 const quote = 0x22
 const backslash = 0x5c
 
-/** Told chunk after chunk: where in it the document ends, once it does. */
+/** Called with each chunk in turn. Returns where the document ends in the chunk, or `undefined`. */
 function createEndFinder(): (chunk: Uint8Array) => number | undefined {
   let depth = 0
   let quoted = false
   let escaped = false
   return (chunk) => {
-    // Nearly all chunks lie inside an image.
+    // A shortcut for chunks in the middle of an image, which are most of an answer.
     if (quoted && !escaped && !chunk.includes(quote) && !chunk.includes(backslash)) return undefined
     for (let at = 0; at < chunk.length; at += 1) {
       const byte = chunk[at] ?? 0

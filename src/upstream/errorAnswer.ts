@@ -1,41 +1,34 @@
-import type { ErrorVerdict, VendorError } from '../domain/classifyErrorAnswer.ts'
+import type { VendorError } from '../domain/classifyErrorAnswer.ts'
 import { classifyErrorAnswer } from '../domain/classifyErrorAnswer.ts'
 import { defined } from '../domain/defined.ts'
 import type { Json, JsonObject } from '../domain/json.ts'
 import { itemsOf, objectOf, objectsOf, textOf } from '../domain/json.ts'
-import { AnswerLostError, firstDocument } from './answerBody.ts'
+import { AnswerLostError, firstDocument, readAnswerBody } from './answerBody.ts'
+import type { AnswerVerdict } from './callOutcome.ts'
+import type { Answer } from './exchange.ts'
 import { retryAfterMs } from './retryAfter.ts'
-import type { Answer } from './send.ts'
-
-export type ErrorReading = ErrorVerdict & { readonly retryAfterMs?: number }
-
-const errorBytesMax = 64 * 1024
-/** The status is known already: a dripping explanation is not waited for. */
-const errorBodyMsMax = 2_000
 
 /**
- * Class of an answer that is no 200 (design 1.7). Its body is read within bounds, matched, and dropped.
+ * Returns what an answer that is not 2xx means, and the wait it asks for. The body is read within limits,
+ * compared with the known words of the vendors, and dropped. `nowMs`: epoch milliseconds.
  */
-export async function readErrorAnswer(answer: Answer, nowMs: number): Promise<ErrorReading> {
+export async function readErrorAnswer(answer: Answer, nowMs: number): Promise<AnswerVerdict> {
+  const { status, headers, elapsedMs } = answer
   const error = await readVendorError(answer)
-  const verdict = classifyErrorAnswer({
-    status: answer.status,
-    elapsedMs: answer.elapsedMs,
-    ...defined({ error }),
-  })
-  const retryDelay = error?.retryDelay
-  const waitMs = retryAfterMs({
-    headers: answer.headers,
-    nowMs,
-    ...defined({ retryDelay }),
-  })
+  const verdict = classifyErrorAnswer({ status, elapsedMs, ...defined({ error }) })
+  const waitMs = retryAfterMs({ headers, nowMs, ...defined({ retryDelay: error?.retryDelay }) })
   return { ...verdict, ...defined({ retryAfterMs: waitMs }) }
 }
+
+const errorBytesMax = 64 * 1024
+/** The status says enough, so a body that arrives slowly is not waited for any longer. */
+const errorBodyMsMax = 2_000
 
 async function readVendorError(answer: Answer): Promise<ParsedVendorError | undefined> {
   const chunks: Uint8Array[] = []
   const reading = (async () => {
-    for await (const chunk of firstDocument(answer.body(errorBytesMax))) chunks.push(chunk)
+    const body = readAnswerBody(answer, errorBytesMax)
+    for await (const chunk of firstDocument(body)) chunks.push(chunk)
     return parseVendorError(Buffer.concat(chunks))
   })()
   let timer: NodeJS.Timeout | undefined
@@ -49,21 +42,21 @@ async function readVendorError(answer: Answer): Promise<ParsedVendorError | unde
     throw error
   } finally {
     clearTimeout(timer)
-    // Ended by `send`, which drops the rest of the body; nobody is left to hear of that.
+    // After the time limit `send` destroys the body, and this rejection has no reader any more.
     reading.catch(() => {})
   }
 }
 
 type ParsedVendorError = VendorError & {
-  /** RetryInfo of family A, a duration such as `37s`. */
+  /** `RetryInfo` of family A, a duration such as `37s`. */
   readonly retryDelay?: string
 }
 
 /**
- * The vendor's own error envelope out of an error body, or `undefined` when it is anything else: a
- * proxy's page, another JSON, nothing. Family A: `{error:{code,message,status,details[]}}`, which Vertex
- * may wrap in an array of one; B: `{error:{message,type,param,code}}` (research wire.md sections 1, 2).
- * Gateways in front of a vendor use B's shape for both, so either shape is taken for either family.
+ * Returns the error of the vendor in an error body, or `undefined` when the body is anything else, such
+ * as the page of a proxy. Family A (Gemini API): `{error:{code,message,status,details[]}}`, which Vertex
+ * AI may wrap in an array of one. Family B (OpenAI API): `{error:{message,type,param,code}}`. Gateways in
+ * front of a vendor use the shape of family B for both, so each family accepts both shapes.
  */
 export function parseVendorError(body: Uint8Array): ParsedVendorError | undefined {
   const error = envelope(parseJson(body))
@@ -100,7 +93,7 @@ function envelope(json: Json | undefined): JsonObject | undefined {
   return objectOf(objectOf(items.length === 1 ? items[0] : json)?.['error'])
 }
 
-/** QuotaFailure: `violations[]` of `{quotaMetric, quotaId}`. */
+/** A `QuotaFailure` detail has `violations[]` of `{quotaMetric, quotaId}`. */
 function quotaIds(detail: JsonObject): readonly string[] {
   return objectsOf(detail['violations']).flatMap((violation) =>
     [violation['quotaId'], violation['quotaMetric']].flatMap((id) => textOf(id) ?? []),

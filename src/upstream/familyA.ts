@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto'
-import { assertNever } from '../domain/assertNever.ts'
 import type { CapabilityTable } from '../domain/capabilities.ts'
 import { upstreamModelName } from '../domain/channel.ts'
 import type { Json, JsonObject } from '../domain/json.ts'
 import { isArray, itemsOf, objectOf, textOf } from '../domain/json.ts'
-import type { HeldImage, UpstreamCall } from '../domain/upstreamCall.ts'
+import type { UpstreamCall } from '../domain/upstreamCall.ts'
 import type { JsonPath } from '../streams/json/readJsonDocument.ts'
-import type { AnswerVerdict, FamilyCall } from './callUpstream.ts'
+import type { AnswerVerdict } from './callOutcome.ts'
+import type { FamilyCall } from './callUpstream.ts'
 import { familyARequest } from './familyARequest.ts'
 import type { ModelAnswer } from './modelAnswer.ts'
 
-/** Family A: `generateContent` of the Gemini wire format (design section 3, `baseUrl`). */
+/** One call of family A: `generateContent` of the Gemini API. */
 export function familyACall(call: UpstreamCall, capabilities: CapabilityTable): FamilyCall {
   const { channel, request } = call
   const segments = upstreamModelName(channel, request.model).split('/')
@@ -20,68 +20,42 @@ export function familyACall(call: UpstreamCall, capabilities: CapabilityTable): 
     contentType: 'application/json',
     pieces: familyARequest(request, capabilities[request.model]),
     isImage: isFamilyAImage,
-    judge: (answer) => Promise.resolve(judge(answer, call)),
+    judge: (answer) => Promise.resolve(judgeFamilyA(answer, publicNames(call))),
   }
 }
 
-function judge(answer: ModelAnswer, call: UpstreamCall): AnswerVerdict {
-  const modelVersion = call.request.model
-  const reading = readFamilyA(answer, { modelVersion, responseId: responseId(call.idempotencyKey) })
-  switch (reading.kind) {
-    case 'image': {
-      const { image, response, imagePath } = reading
-      return { kind: 'image', image, native: { response, imagePath } }
-    }
-    case 'refusal':
-      return { kind: 'refusal', reason: reading.reason, nativeRefusal: reading.response }
-    case 'broken':
-      return reading
-    default:
-      return assertNever(reading)
-  }
+/** The names that the client sees in an answer instead of those of the upstream. */
+type PublicNames = { readonly modelVersion: string; readonly responseId: string }
+
+/**
+ * The response id is the same each time the answers of one attempt are read, and does not show the
+ * idempotency key to the client.
+ */
+function publicNames({ request, idempotencyKey }: UpstreamCall): PublicNames {
+  const digest = createHash('sha256').update(`response ${idempotencyKey}`).digest('base64url')
+  return { modelVersion: request.model, responseId: digest.slice(0, 22) }
 }
 
-/** Ours, and the same however often an answer is read; the key itself is not shown to clients. */
-function responseId(idempotencyKey: string): string {
-  return createHash('sha256').update(`response ${idempotencyKey}`).digest('base64url').slice(0, 22)
-}
-
-/** Names under which the answer goes on: the public model, and an id of ours. */
-type NativeNames = { readonly modelVersion: string; readonly responseId: string }
-
-export type FamilyAReading =
-  | {
-      readonly kind: 'image'
-      readonly image: HeldImage
-      readonly response: JsonObject
-      readonly imagePath: readonly (string | number)[]
-    }
-  | {
-      readonly kind: 'refusal'
-      readonly reason: 'content_policy' | 'no_image'
-      readonly response: JsonObject
-    }
-  /** No answer of a `generateContent`, or one whose image lies elsewhere: links are not followed. */
-  | { readonly kind: 'broken' }
-
-/** Where `generateContent` answers carry image bytes, in either casing. */
+/** Whether an answer has image bytes at this path. Some upstreams write `inline_data`. */
 export function isFamilyAImage(path: JsonPath): boolean {
   const parent = path.at(-2)
   return path.at(-1) === 'data' && (parent === 'inlineData' || parent === 'inline_data')
 }
 
 /**
- * What a 200 of family A means (research wire.md section 1). Thinking models show drafts before the
- * image: the last whole image that is no thought is the one. The response that goes on has the first
- * candidate alone, in camelCase, with that image's place left empty and no other image.
+ * Judges what a 2xx answer of family A means. Thinking models send drafts before the image, so the last
+ * whole image that is not marked as a thought is chosen. The response for the client has only the first
+ * candidate, in camelCase, with an empty string in the place of that image and without other images.
  */
-export function readFamilyA(answer: ModelAnswer, names: NativeNames): FamilyAReading {
+export function judgeFamilyA(answer: ModelAnswer, names: PublicNames): AnswerVerdict {
   const document = camelCased(answer.document)
   const candidate = objectOf(itemsOf(document['candidates'])[0])
   const parts = candidate === undefined ? [] : partsOf(candidate)
-  // Of equal keys the last one counts, in the document and here.
+  // When an object has a key twice the last one counts, in the document and here.
   const imageAt = (at: number) => answer.images.findLast(({ path }) => isPart(path, at))?.image
-  const chosenAt = parts.findLastIndex((part, at) => isDrawn(part) && imageAt(at) !== undefined)
+  const chosenAt = parts.findLastIndex(
+    (part, at) => isFinalImage(part) && imageAt(at) !== undefined,
+  )
   const image = imageAt(chosenAt)
   const kept = parts.flatMap((part, at) => {
     if (!('inlineData' in part)) return 'fileData' in part ? [] : [part]
@@ -96,14 +70,17 @@ export function readFamilyA(answer: ModelAnswer, names: NativeNames): FamilyARea
   }
   if (image === undefined) {
     const reason = whyNoImage(document, candidate, parts)
-    return reason === 'broken' ? { kind: reason } : { kind: 'refusal', reason, response }
+    return reason === 'broken_body'
+      ? { class: 'unknown', reason }
+      : { class: 'rejected', reason, nativeRefusal: response }
   }
   const index = kept.findIndex((part) => 'inlineData' in part)
   const imagePath = ['candidates', 0, 'content', 'parts', index, 'inlineData', 'data']
-  return { kind: 'image', image, response, imagePath }
+  return { class: 'succeeded', reason: 'image', image, native: { response, imagePath } }
 }
 
-function isDrawn(part: JsonObject): boolean {
+/** Whether a part is an image for the client, whole or not. */
+function isFinalImage(part: JsonObject): boolean {
   return 'inlineData' in part && part['thought'] !== true
 }
 
@@ -111,20 +88,21 @@ function whyNoImage(
   document: JsonObject,
   candidate: JsonObject | undefined,
   parts: readonly JsonObject[],
-): 'content_policy' | 'no_image' | 'broken' {
+): 'content_policy' | 'no_image' | 'broken_body' {
   const blocked = textOf(objectOf(document['promptFeedback'])?.['blockReason']) !== undefined
-  if (candidate === undefined && !blocked && !isFamilyAAnswer(document)) return 'broken'
-  if (parts.some((part) => isDrawn(part) || 'fileData' in part)) return 'broken'
+  if (candidate === undefined && !blocked && !isFamilyAAnswer(document)) return 'broken_body'
+  // Also an image by link: links are not followed.
+  if (parts.some((part) => isFinalImage(part) || 'fileData' in part)) return 'broken_body'
   const refused = blocked || policyReasons.includes(textOf(candidate?.['finishReason']) ?? '')
   return refused ? 'content_policy' : 'no_image'
 }
 
-/** Vendors leave empty lists out, so an answer with neither candidates nor a reason is possible. */
+/** Upstreams leave empty lists out, so an answer may have neither candidates nor a block reason. */
 function isFamilyAAnswer(document: JsonObject): boolean {
   return Array.isArray(document['candidates']) || objectOf(document['usageMetadata']) !== undefined
 }
 
-/** The others (STOP, MAX_TOKENS, NO_IMAGE, OTHER, IMAGE_OTHER, …) say only that no image came. */
+/** Other finish reasons (STOP, MAX_TOKENS, NO_IMAGE, OTHER, IMAGE_OTHER) say only that no image came. */
 const policyReasons: readonly string[] = [
   'SAFETY',
   'RECITATION',
@@ -136,7 +114,7 @@ const policyReasons: readonly string[] = [
   'IMAGE_RECITATION',
 ]
 
-/** By their index in the answer: what is no object stays as an empty one. */
+/** A part that is not an object becomes an empty one, so that indices stay those of the answer. */
 function partsOf(candidate: JsonObject): readonly JsonObject[] {
   return itemsOf(objectOf(candidate['content'])?.['parts']).map((part) => objectOf(part) ?? {})
 }
@@ -158,7 +136,7 @@ function picked(object: JsonObject, keys: readonly string[]): JsonObject {
   return Object.fromEntries(entries)
 }
 
-/** The same document with every key in camelCase: some upstreams write `inline_data` for `inlineData`. */
+/** Returns the document with every key in camelCase. Some upstreams write `inline_data`. */
 function camelCased(object: JsonObject): JsonObject {
   const members = Object.entries(object).map(([key, value]): [string, Json] => [
     key.replaceAll(/([a-z0-9])_([a-z])/g, (_, before: string, letter: string) => {

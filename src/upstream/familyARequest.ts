@@ -6,8 +6,8 @@ import type { Json, JsonObject } from '../domain/json.ts'
 import { isArray, objectOf } from '../domain/json.ts'
 
 /**
- * A request as family A's `generateContent` body (research wire.md section 1), its images as pieces to
- * be read while sending. `quality` has no place there and is not forwarded (design section 4).
+ * Returns the `generateContent` body for a request, with each image as a piece that is read while the
+ * body is sent. The Gemini API has no field for `quality`, so it is not sent.
  */
 export function familyARequest(
   request: ImageRequest,
@@ -42,7 +42,7 @@ function contentDocument(
   return { ...others, ...configured(generationConfig ?? {}, request, capabilities) }
 }
 
-/** `imageSize` only where the model knows the field: the others refuse even the one size they have. */
+/** Sends `imageSize` only to models that know the field. Others refuse even the one size they have. */
 function configured(
   config: JsonObject,
   request: ImageRequest,
@@ -54,15 +54,17 @@ function configured(
   const ratio = request.aspectRatio ?? aspectRatio
   const imageConfig: JsonObject = {
     ...given,
-    ...defined({ aspectRatio: ratio }),
-    ...(size === undefined || !capabilities.sizeIsSent ? {} : { imageSize: size }),
+    ...defined({ aspectRatio: ratio, imageSize: capabilities.sizeIsSent ? size : undefined }),
   }
   const present = Object.keys(imageConfig).length > 0
   const generationConfig = { ...others, ...(present ? { imageConfig } : {}) }
   return Object.keys(generationConfig).length > 0 ? { generationConfig } : {}
 }
 
-/** JSON text in pieces, each `inlineData.input` replaced by the image's base64 as `inlineData.data`. */
+/**
+ * Writes JSON in pieces. `inlineData.input`, the index of an input image, becomes `inlineData.data`, the
+ * image in base64.
+ */
 function piecesOf(value: Json, request: ImageRequest): readonly BodyPiece[] {
   if (value === null || typeof value !== 'object') return [text(JSON.stringify(value))]
   if (isArray(value)) {

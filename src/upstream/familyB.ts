@@ -8,18 +8,19 @@ import { countOf, objectOf, textOf } from '../domain/json.ts'
 import type { ImageMimeType } from '../domain/models.ts'
 import type { UpstreamCall } from '../domain/upstreamCall.ts'
 import type { JsonPath } from '../streams/json/readJsonDocument.ts'
-import type { AnswerVerdict, FamilyCall } from './callUpstream.ts'
+import type { AnswerVerdict } from './callOutcome.ts'
+import type { FamilyCall } from './callUpstream.ts'
 import type { HoldDeps } from './heldImage.ts'
 import { asPng } from './heldImage.ts'
 import type { ModelAnswer } from './modelAnswer.ts'
 import type { BodyPiece } from './requestBody.ts'
 
 export type FamilyBDeps = HoldDeps & {
-  /** Epoch milliseconds, for an answer that does not say when it was made. */
+  /** Epoch milliseconds. Used for an answer without `created`. */
   readonly nowMs: () => number
 }
 
-/** Family B: generations and edits of the OpenAI Images wire format (design section 3, `baseUrl`). */
+/** One call of family B: generations or edits of the OpenAI Images API. */
 export function familyBCall(call: UpstreamCall, deps: FamilyBDeps): FamilyCall {
   const { channel, request } = call
   const boundary = `darkroom-${randomText(deps.randomBytes, 40)}`
@@ -31,28 +32,29 @@ export function familyBCall(call: UpstreamCall, deps: FamilyBDeps): FamilyCall {
     contentType,
     pieces,
     isImage: isFamilyBImage,
-    judge: async (answer) => await judge(answer, deps),
+    judge: async (answer) => await judgeFamilyB(answer, deps),
   }
 }
 
-/** Of several images the first whole one counts. An image by URL is not fetched: the answer is broken. */
-async function judge(answer: ModelAnswer, deps: FamilyBDeps): Promise<AnswerVerdict> {
-  if (isEmptyFamilyB(answer.document)) return { kind: 'refusal', reason: 'no_image' }
+/** The first whole image is chosen. An answer with an image by URL is broken: URLs are not fetched. */
+async function judgeFamilyB(answer: ModelAnswer, deps: FamilyBDeps): Promise<AnswerVerdict> {
+  if (isEmptyFamilyB(answer.document)) return { class: 'rejected', reason: 'no_image' }
   const first = answer.images.find(({ image }) => image !== undefined)?.image
   const image = first === undefined ? undefined : await asPng(first, deps)
-  if (image === undefined) return { kind: 'broken' }
+  if (image === undefined) return { class: 'unknown', reason: 'broken_body' }
   const response = familyBResponse(answer.document, Math.floor(deps.nowMs() / 1000))
-  return { kind: 'image', image, native: { response, imagePath: ['data', 0, 'b64_json'] } }
+  const native = { response, imagePath: ['data', 0, 'b64_json'] }
+  return { class: 'succeeded', reason: 'image', image, native }
 }
 
-/** Where an Images answer carries image bytes. */
+/** Whether an answer has image bytes at this path. */
 export function isFamilyBImage(path: JsonPath): boolean {
   return path.length === 3 && path[0] === 'data' && path[2] === 'b64_json'
 }
 
 /**
- * An answer that holds no image at all, unlike one whose image is broken or elsewhere. `data` may be
- * missing: of its answers the vendor only requires `created`.
+ * Whether an answer says that there is no image, unlike one whose image is broken or elsewhere. `data` may
+ * be missing, because the OpenAI API requires only `created`.
  */
 export function isEmptyFamilyB(document: JsonObject): boolean {
   return 'data' in document
@@ -61,8 +63,9 @@ export function isEmptyFamilyB(document: JsonObject): boolean {
 }
 
 /**
- * Exactly the synchronous image response of the spec, the image's place left empty: `size` and `quality`
- * when the route reports them, `usage` with both detail objects. `nowSeconds` stands in for `created`.
+ * Returns exactly the synchronous image response of the API contract, with an empty string in the place
+ * of the image. `size`, `quality` and `usage` are present when the upstream reports them. `nowSeconds` is
+ * used when the answer has no `created`.
  */
 export function familyBResponse(document: JsonObject, nowSeconds: number): JsonObject {
   const size = textOf(document['size'])
@@ -71,13 +74,12 @@ export function familyBResponse(document: JsonObject, nowSeconds: number): JsonO
   return {
     created: countOf(document['created']) ?? nowSeconds,
     data: [{ b64_json: '' }],
-    ...defined({ size, quality }),
-    ...(usage === undefined ? {} : { usage: normalUsage(usage) }),
+    ...defined({ size, quality, usage: usage && fullUsage(usage) }),
   }
 }
 
-/** Numbers that the upstream leaves out of a usage it reports are 0, or follow from the others. */
-function normalUsage(usage: JsonObject): JsonObject {
+/** Sets numbers that the upstream leaves out to 0, or computes them from the others. */
+function fullUsage(usage: JsonObject): JsonObject {
   const input = details(usage['input_tokens_details'])
   const output = details(usage['output_tokens_details'])
   const inputTokens = countOf(usage['input_tokens']) ?? input.text_tokens + input.image_tokens
@@ -109,8 +111,8 @@ type FamilyBRequest = {
 }
 
 /**
- * A request as family B's generations JSON or edits form (research wire.md section 2). PNG is asked for
- * because the spec promises it. `boundary`: random text that no part contains.
+ * Returns the JSON body of a generation or the form of an edit. Asks for PNG, because the API contract
+ * promises it. `boundary`: random text that no part contains.
  */
 function familyBRequest(
   request: ImageRequest,
@@ -151,7 +153,7 @@ function formPieces(
   const texts = Object.entries(fields).map(
     ([name, value]) => `${partHead(boundary, `name="${name}"`)}\r\n${String(value)}\r\n`,
   )
-  // Vendors take one image as `image`, several only as `image[]`.
+  // Upstreams accept a single image as `image`, and several only as `image[]`.
   const name = request.inputs.length === 1 ? 'image' : 'image[]'
   const images = request.inputs.flatMap((input, at): readonly BodyPiece[] => {
     const fileName = `image-${at + 1}.${extensions[input.mimeType]}`

@@ -7,20 +7,20 @@ import type { RandomBytes } from '../domain/ids.ts'
 import { randomText } from '../domain/ids.ts'
 import { outputImagePixelsMax } from '../domain/limits.ts'
 import type { HeldImage } from '../domain/upstreamCall.ts'
-import { createImageSniffer, sniffed } from '../streams/images/sniffImage.ts'
+import { createWholeImageCheck } from '../streams/images/wholeImage.ts'
 
 /**
- * Holds an image of an upstream answer. Type and size are those of the bytes, whatever the vendor
- * declares (research wire.md section 1: the declared MIME type can be wrong). `undefined`, and nothing
- * held, when the bytes are no whole PNG, JPEG or WebP.
+ * Keeps an image of an upstream answer until it is stored. Type and size are read from the bytes, because
+ * the MIME type that the Gemini API declares can be wrong. Returns `undefined` and keeps nothing when the
+ * bytes are not a whole PNG, JPEG or WebP.
  */
 export async function holdImage(
   content: AsyncIterable<Uint8Array>,
   deps: HoldDeps,
 ): Promise<HeldImage | undefined> {
-  const sniffer = createImageSniffer()
-  const held = await holdBytes(sniffed(content, sniffer), deps)
-  const image = sniffer.finish()
+  const check = createWholeImageCheck()
+  const held = await holdBytes(check.passThrough(content), deps)
+  const image = check.finish()
   if (image !== undefined) return { ...image, ...held }
   await held.discard()
   return undefined
@@ -28,20 +28,24 @@ export async function holdImage(
 
 type HeldBytes = {
   readonly bytes: number
-  /** Any number of times, also at once. */
+  /** May be called any number of times, also for several reads at once. */
   readonly open: () => AsyncIterable<Uint8Array>
   readonly discard: () => Promise<void>
 }
 
-export type HoldDeps = SpillDeps
+export type HoldDeps = {
+  /** A local directory, created when absent. */
+  readonly tempDir: string
+  readonly randomBytes: RandomBytes
+}
 
-/** Most images of one or two megapixels stay in memory; with fifty calls at once this is 100 MiB. */
+/** Most images of one or two megapixels stay in memory. Fifty calls at once hold up to 100 MiB. */
 export const heldInMemoryBytesMax = 2 * 1024 * 1024
 
 /**
- * Keeps content for reading later: in memory up to `heldInMemoryBytesMax`, beyond that in a file, and in
- * memory again from where the disk fails: what is held is paid for, and `content` is bounded. Throws what
- * `content` throws, holding nothing.
+ * Keeps content to be read later: in memory up to `heldInMemoryBytesMax`, and otherwise in a file. When
+ * the disk fails, the rest is kept in memory, because the image is paid for and the size of `content` is
+ * limited. Throws what `content` throws and then keeps nothing.
  */
 export async function holdBytes(
   content: AsyncIterable<Uint8Array>,
@@ -72,25 +76,22 @@ export async function holdBytes(
   return { bytes, open, discard }
 }
 
-type SpillDeps = {
-  /** A local directory, made when absent. */
-  readonly tempDir: string
-  readonly randomBytes: RandomBytes
-}
-
 type SpillFile = {
-  /** False: not taken, nor anything after it, for the disk fails. Never throws. */
+  /** Returns false when the disk fails. The file then takes no more chunks. Never throws. */
   readonly push: (chunk: Uint8Array) => Promise<boolean>
-  /** What was taken; any number of times, also at once. */
+  /** Yields what the file took. May be called any number of times, also for several reads at once. */
   readonly open: () => AsyncIterable<Uint8Array>
-  /** Safe to call twice. */
+  /** May be called twice. */
   readonly close: () => Promise<void>
 }
 
 const readBytesMax = 64 * 1024
 
-/** A file without a name, made at the first push, which vanishes with the process however that ends. */
-function createSpillFile(deps: SpillDeps): SpillFile {
+/**
+ * A file for what memory should not hold. It is created at the first push and its name is removed at
+ * once, so the operating system deletes the file when the process ends in any way.
+ */
+function createSpillFile(deps: HoldDeps): SpillFile {
   let file: FileHandle | undefined
   let bytes = 0
   let failed = false
@@ -104,7 +105,7 @@ function createSpillFile(deps: SpillDeps): SpillFile {
       bytes += chunk.byteLength
       return true
     } catch {
-      // Of what a full disk still took of this chunk nothing is read.
+      // A full disk may have taken a part of this chunk. `bytes` does not count it, so it is not read.
       failed = true
       return false
     }
@@ -130,7 +131,7 @@ function createSpillFile(deps: SpillDeps): SpillFile {
   return { push, open: read, close }
 }
 
-async function openNamelessFile(deps: SpillDeps): Promise<FileHandle> {
+async function openNamelessFile(deps: HoldDeps): Promise<FileHandle> {
   await mkdir(deps.tempDir, { recursive: true, mode: 0o700 })
   const path = join(deps.tempDir, `held-${randomText(deps.randomBytes, 24)}`)
   const file = await open(path, 'wx+', 0o600)
@@ -141,9 +142,9 @@ async function openNamelessFile(deps: SpillDeps): Promise<FileHandle> {
 const transcodeSecondsMax = 60
 
 /**
- * The image as PNG: itself, or transcoded when the upstream disobeyed (design section 4, Sync B). Takes
- * `image` over: it is discarded unless it is the answer. `undefined`: it could not be decoded, or is
- * larger than `outputImagePixelsMax`.
+ * Returns the image as PNG: the image itself, or a transcoded copy when the upstream sent another format.
+ * Discards `image` unless it is the result. Returns `undefined` when the image cannot be decoded or has
+ * more than `outputImagePixelsMax` pixels.
  */
 export async function asPng(image: HeldImage, deps: HoldDeps): Promise<HeldImage | undefined> {
   if (image.mimeType === 'image/png') return image
@@ -151,7 +152,7 @@ export async function asPng(image: HeldImage, deps: HoldDeps): Promise<HeldImage
     const decoder = sharp({ limitInputPixels: outputImagePixelsMax, failOn: 'error' })
     const encoder = decoder.autoOrient().timeout({ seconds: transcodeSecondsMax }).png()
     const source = Readable.from(image.open())
-    // A pipe does not carry the source's failure on.
+    // `pipe` does not pass an error of the source on.
     source.on('error', (error) => encoder.destroy(error)).pipe(encoder)
     return await holdImage(encoder, deps)
   } catch (error) {
@@ -162,7 +163,7 @@ export async function asPng(image: HeldImage, deps: HoldDeps): Promise<HeldImage
   }
 }
 
-/** The library's own failures are plain errors; those of the disk carry a code. */
+/** Errors of sharp have no code. Errors of the disk have one. */
 function isDecodeError(error: unknown): boolean {
   return error instanceof Error && !('code' in error)
 }

@@ -1,4 +1,5 @@
 import { assertNever } from '../domain/assertNever.ts'
+import { defined } from '../domain/defined.ts'
 import type { JsonObject } from '../domain/json.ts'
 import { objectOf } from '../domain/json.ts'
 import {
@@ -10,38 +11,36 @@ import {
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { HeldImage } from '../domain/upstreamCall.ts'
-import { createForgivingBase64Decoder } from '../streams/base64.ts'
+import { createLenientBase64Decoder } from '../streams/base64.ts'
 import type { JsonIntakeFailure, JsonPath } from '../streams/json/readJsonDocument.ts'
 import { readJsonDocument } from '../streams/json/readJsonDocument.ts'
 import { firstDocument } from './answerBody.ts'
-import type { ErrorReading } from './errorAnswer.ts'
+import type { AnswerVerdict } from './callOutcome.ts'
 import type { HoldDeps } from './heldImage.ts'
 import { holdImage } from './heldImage.ts'
 
-/** An image of the answer; `image` is absent when its bytes are none. */
-type AnswerImage = { readonly path: JsonPath; readonly image?: HeldImage }
-
+/** A 2xx answer, taken apart. */
 export type ModelAnswer = {
-  /** Where an image was, an empty string stands. */
+  /** Contains an empty string in the place of each image. */
   readonly document: JsonObject
-  /** In document order. Those that the caller does not hand on are its to discard. */
+  /** In document order. The caller must discard every image that it does not pass on. */
   readonly images: readonly AnswerImage[]
 }
 
-const depthMax = 64
+/** `image` is absent when the bytes are not a whole image. */
+type AnswerImage = { readonly path: JsonPath; readonly image?: HeldImage }
 
 /**
- * Reads a 200 answer while it arrives, its images aside, so that no image ever lies in memory as text
- * (research reliability.md section 5). A paid image is not lost to how many stand beside it, nor to equal
- * keys, nor to what comes or fails behind the document: all within the byte limits are held, and the last
- * of equal keys counts. What breaks off throws `AnswerLostError`; then, and on a refusal, nothing is held
- * any more.
+ * Reads a 2xx answer while it arrives, and its images separately, so that no image is in memory as text.
+ * The answer is paid for, so it is read leniently: any number of images within the byte limits, the last
+ * of equal keys, and nothing after the end of the document. `isImage` names the strings that are images.
+ * Throws `AnswerLostError` when the answer breaks off. After an error or a failure no image is held.
  */
 export async function readModelAnswer(
   body: AsyncIterable<Uint8Array>,
   isImage: (path: JsonPath) => boolean,
   deps: HoldDeps,
-): Promise<Result<ModelAnswer, 'broken_body' | 'answer_too_large'>> {
+): Promise<Result<ModelAnswer, AnswerVerdict>> {
   const held: HeldImage[] = []
   const take = async (content: AsyncIterable<Uint8Array>) => {
     const image = await holdImage(content, deps)
@@ -53,13 +52,14 @@ export async function readModelAnswer(
     const read = await readJsonDocument(firstDocument(body), { ...limits, divert: isImage, take })
     const document = read.ok ? objectOf(read.value.document) : undefined
     if (read.ok && document !== undefined) {
-      const images = read.value.diverted.map(({ path, value }) =>
-        value === undefined ? { path } : { path, image: value },
-      )
+      const images = read.value.diverted.map(({ path, value }) => ({
+        path,
+        ...defined({ image: value }),
+      }))
       return succeed({ document, images })
     }
     await discardAll()
-    return fail(read.ok ? 'broken_body' : reasonOf(read.failure))
+    return fail({ class: 'unknown', reason: read.ok ? 'broken_body' : reasonOf(read.failure) })
   } catch (error) {
     await discardAll()
     throw error
@@ -67,7 +67,7 @@ export async function readModelAnswer(
 }
 
 const limits = {
-  depthMax,
+  depthMax: 64,
   tokensMax: jsonTokensMax,
   textBytesMax: upstreamAnswerTextBytesMax,
   unstorableText: 'replace',
@@ -75,7 +75,7 @@ const limits = {
   divertedBytesMax: outputImageBytesMax,
   divertedTotalBytesMax: upstreamAnswerBytesMax,
   divertedCountMax: jsonTokensMax,
-  createDecoder: createForgivingBase64Decoder,
+  createDecoder: createLenientBase64Decoder,
 } as const
 
 function reasonOf(failure: JsonIntakeFailure): 'broken_body' | 'answer_too_large' {
@@ -99,11 +99,3 @@ function reasonOf(failure: JsonIntakeFailure): 'broken_body' | 'answer_too_large
       return assertNever(failure)
   }
 }
-
-/** What one answer says, read while it arrives. */
-export type AnswerReading =
-  | {
-      readonly kind: 'ok'
-      readonly read: Result<ModelAnswer, 'broken_body' | 'answer_too_large'>
-    }
-  | { readonly kind: 'error'; readonly error: ErrorReading }

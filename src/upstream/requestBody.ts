@@ -1,8 +1,8 @@
-import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { InputImage } from '../domain/imageRequest.ts'
+import type { BlobStore } from '../domain/ports/blobStore.ts'
 import { base64Length, encodeBase64 } from '../streams/base64.ts'
 
-/** A request body in order: text, and images that are read from the blob store only while sending. */
+/** A part of a request body: text, or an image that is read from the blob store while it is sent. */
 export type BodyPiece =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'base64'; readonly input: InputImage }
@@ -10,13 +10,16 @@ export type BodyPiece =
 
 export type RequestBody = {
   readonly contentType: string
-  /** The exact Content-Length, known before a byte is read. */
+  /** The Content-Length. */
   readonly bytes: number
-  /** Yields the body once. Throws when an input cannot be read whole. */
+  /** Yields the body. Throws when an input image cannot be read whole. */
   readonly open: () => AsyncGenerator<Uint8Array>
 }
 
-/** Memory stays flat whatever the inputs weigh: one chunk of one image at a time. */
+/**
+ * Makes the body of a request from its pieces. Its length is known before a byte is read. One chunk of
+ * one image is in memory at a time.
+ */
 export function requestBody(
   contentType: string,
   pieces: readonly BodyPiece[],
@@ -42,7 +45,7 @@ export function requestBody(
 
 async function* inputBytes(input: InputImage, blobs: BlobStore): AsyncGenerator<Uint8Array> {
   const blob = await blobs.read(input.blobKey)
-  // Another length would break the announced Content-Length in the middle of the request.
+  // With another length the request would not match the Content-Length already sent.
   if (blob?.bytes !== input.bytes) throw new Error('An input image is not in the blob store')
   yield* blob.content
 }

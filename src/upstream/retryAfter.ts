@@ -1,18 +1,22 @@
 import { cooldownMsMax } from '../domain/limits.ts'
 
 export type RetryAfterSources = {
-  /** Header values as received; a repeated header arrives as an array. */
+  /** As received. A header that was sent twice is an array. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  /** RetryInfo of family A's error body. */
+  /** The duration in `RetryInfo` in an error body of family A, such as `37s` or `0.9s`. */
   readonly retryDelay?: string
-  /** Epoch milliseconds; stands in for a missing Date header. */
+  /** Epoch milliseconds. Used when the answer has no Date header. */
   readonly nowMs: number
 }
 
 /**
- * How long the upstream asked to wait, in milliseconds, at most `cooldownMsMax` (design 1.8). In order:
- * `retry-after-ms`, `Retry-After` as seconds or as an HTTP-date against the answer's own Date (its clock,
- * not ours, wrote both), RetryInfo. Whatever is negative or no number says nothing: `undefined`.
+ * Returns how long the upstream asks to wait, in whole milliseconds and at most `cooldownMsMax`, or
+ * `undefined` when it asks for no wait that can be understood. The first of these that can be read counts:
+ * 1. `retry-after-ms`, a header of some vendors.
+ * 2. `Retry-After` in seconds (RFC 9110 section 10.2.3; fractions are accepted too).
+ * 3. `Retry-After` as an HTTP-date, compared with the Date of the answer, because the clock of the
+ *    upstream wrote both.
+ * 4. `RetryInfo` in the error body (google.rpc).
  */
 export function retryAfterMs(sources: RetryAfterSources): number | undefined {
   const { headers, retryDelay, nowMs } = sources
@@ -29,7 +33,7 @@ function single(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value
 }
 
-/** A plain decimal, rounded up to whole milliseconds. */
+/** Reads a plain decimal and rounds up to whole milliseconds. A negative number is not read. */
 function scaled(text: string | undefined, unitMs: number): number | undefined {
   if (text === undefined || !/^\s*\d+(?:\.\d+)?\s*$/.test(text)) return undefined
   // Rounded to the microsecond first: 0.9 × 1000 is not exactly 900.
@@ -51,26 +55,26 @@ function dateMs(text: string | undefined, nowMs: number): number | undefined {
   return text === undefined ? undefined : httpDateMs(text, nowMs)
 }
 
-/** `Sun, 06 Nov 1994 08:49:37 GMT`, and RFC 850's `Sunday, 06-Nov-94 08:49:37 GMT`. */
+/** `Sun, 06 Nov 1994 08:49:37 GMT`, and `Sunday, 06-Nov-94 08:49:37 GMT` of RFC 850. */
 const dayFirst =
   /^[A-Z][a-z]+, (?<day>\d\d?)[ -](?<month>[A-Z][a-z]{2})[ -](?<year>\d{4}|\d\d) (?<time>\d\d:\d\d:\d\d) GMT$/
-/** That of C's asctime, `Sun Nov  6 08:49:37 1994`, which is meant in UTC. */
+/** `Sun Nov  6 08:49:37 1994`, the form of asctime in C, in UTC. */
 const monthFirst =
   /^[A-Z][a-z]{2} (?<month>[A-Z][a-z]{2}) +(?<day>\d\d?) (?<time>\d\d:\d\d:\d\d) (?<year>\d{4})$/
 
 /**
- * An HTTP-date in each of its three forms (RFC 9110 section 5.6.7) as epoch milliseconds; `undefined`
- * for any other text. `nowMs` tells the century of a year of two digits.
+ * Reads an HTTP-date in any of its three forms (RFC 9110 section 5.6.7) and returns epoch milliseconds, or
+ * `undefined` for any other text. `nowMs` decides the century of a year with two digits.
  */
 export function httpDateMs(text: string, nowMs: number): number | undefined {
   const { day, month, year, time } = (dayFirst.exec(text) ?? monthFirst.exec(text))?.groups ?? {}
   if (year === undefined) return undefined
-  // Without the zone, `Date.parse` would read the time as ours.
+  // Without `GMT`, `Date.parse` would take the time as local time.
   const ms = Date.parse(`${day} ${month} ${fullYear(year, nowMs)} ${time} GMT`)
   return Number.isNaN(ms) ? undefined : ms
 }
 
-/** Two digits are never more than 50 years ahead. */
+/** A year with two digits is at most 50 years in the future (RFC 9110 section 5.6.7). */
 function fullYear(year: string, nowMs: number): number {
   const digits = Number(year)
   if (year.length === 4) return digits

@@ -2,60 +2,58 @@ import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { errors } from 'undici'
 import { defined } from '../domain/defined.ts'
-import { AnswerLostError, readAnswer } from './answerBody.ts'
+import { AnswerLostError } from './answerBody.ts'
 import { startCallDeadline } from './callDeadline.ts'
+import type { Answer } from './exchange.ts'
 import { exchange } from './exchange.ts'
 import type { RequestBody } from './requestBody.ts'
+
+type SendDeps = {
+  readonly dispatcher: Dispatcher
+  /** A clock that never goes back, in milliseconds. */
+  readonly monotonicMs: () => number
+}
 
 type SendRequest = {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: RequestBody
-  /** From now, waiting for a connection included, to the last byte of the answer; may be fractional. */
+  /** From now to the last byte of the answer, including the wait for a connection. May be fractional. */
   readonly timeoutMs: number
   readonly signal?: AbortSignal
 }
 
-export type Answer = {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  /** From the first byte sent to the headers received. */
-  readonly elapsedMs: number
-  /** At most so many bytes; throws `AnswerLostError` when it ends otherwise than whole. */
-  readonly body: (bytesMax: number) => AsyncIterable<Uint8Array>
-}
-
-type LostReason = 'timeout' | 'connection_lost' | 'answer_too_large'
-
+/** `latencyMs` counts from the first byte of the request to the end of the call. */
 export type SendResult<Value> =
-  /** Nothing reached the upstream that it could act on. */
-  | { readonly kind: 'not_sent'; readonly why: 'no_connection' | 'own_body' }
+  /** The upstream received nothing that it could act on. */
+  | { readonly kind: 'not_sent'; readonly reason: 'not_sent' | 'inputs_unreadable' }
+  /** The upstream may have acted on the request, and no whole answer arrived. */
   | {
       readonly kind: 'lost'
       readonly reason: LostReason
       readonly latencyMs: number
-      /** Present when the headers had arrived before it broke off. */
+      /** Present when the headers had arrived. */
       readonly answer?: Answer
     }
   | {
       readonly kind: 'answered'
+      /** What `read` returned. */
       readonly value: Value
       readonly latencyMs: number
       readonly answer: Answer
     }
 
-type SendDeps = {
-  readonly dispatcher: Dispatcher
-  /** A clock that only goes forward, in milliseconds. */
-  readonly monotonicMs: () => number
-}
+type LostReason = 'timeout' | 'connection_lost' | 'answer_too_large'
 
 /**
- * One POST, never repeated and never redirected (design 1.7). Tells what may have been worked on from
- * what cannot have been: `not_sent` covers a failure before the first byte was handed to a connection
- * (refused, name not found, TLS, connect timeout, deadline in the queue), and a body that we ourselves
- * could not finish, which no upstream acts on since its announced length never arrived. `read` runs
- * inside the deadline; an error of its own is thrown on.
+ * Sends one POST, never repeated and never redirected, and distinguishes what the upstream may have acted
+ * on from what it cannot have acted on. Two cases are `not_sent`:
+ * - Nothing was written to a connection: refused, name not found, TLS failed, or the time was over
+ *   before a connection was ready.
+ * - We could not read our own body to its end (`inputs_unreadable`). The announced length never arrived,
+ *   and no upstream acts on a part of a request.
+ *
+ * `read` runs within the deadline. It may throw `AnswerLostError`. Any other error of `read` is thrown on.
  */
 export async function send<Value>(
   deps: SendDeps,
@@ -68,25 +66,22 @@ export async function send<Value>(
       ? deadline.signal
       : AbortSignal.any([deadline.signal, request.signal])
   const body = watchBody(request.body.open(), deps.monotonicMs)
-  const sinceStart = (): number => deps.monotonicMs() - (body.startedAtMs() ?? deps.monotonicMs())
+  const elapsedMs = (): number => deps.monotonicMs() - (body.startedAtMs() ?? deps.monotonicMs())
   let answer: Answer | undefined
   try {
-    const response = await exchange(deps.dispatcher, dispatchOptions(request, body), signal)
-    const { status, headers } = response
-    const coding = joinedHeader(headers['content-encoding'])
-    const readBody = (bytesMax: number) => readAnswer(response, coding, bytesMax)
-    answer = { status, headers, elapsedMs: sinceStart(), body: readBody }
-    const value = await read(answer).finally(() => response.body.destroy())
-    return { kind: 'answered', value, answer, latencyMs: Math.round(sinceStart()) }
+    const options = dispatchOptions(request, body)
+    const arriving = await exchange(deps.dispatcher, options, signal, elapsedMs)
+    answer = arriving
+    const value = await read(arriving).finally(() => arriving.body.destroy())
+    return { kind: 'answered', value, answer, latencyMs: Math.round(elapsedMs()) }
   } catch (error) {
     if (answer !== undefined && !(error instanceof AnswerLostError)) throw error
-    if (answer === undefined && body.failed()) return { kind: 'not_sent', why: 'own_body' }
-    if (answer === undefined && body.startedAtMs() === undefined) {
-      return { kind: 'not_sent', why: 'no_connection' }
+    if (answer === undefined) {
+      if (body.failed()) return { kind: 'not_sent', reason: 'inputs_unreadable' }
+      if (body.startedAtMs() === undefined) return { kind: 'not_sent', reason: 'not_sent' }
     }
     const reason = deadline.signal.aborted ? 'timeout' : lostReason(error)
-    const latencyMs = Math.round(sinceStart())
-    return { kind: 'lost', reason, latencyMs, ...defined({ answer }) }
+    return { kind: 'lost', reason, latencyMs: Math.round(elapsedMs()), ...defined({ answer }) }
   } finally {
     deadline.clear()
     body.stream.destroy()
@@ -95,6 +90,8 @@ export async function send<Value>(
 
 function dispatchOptions(request: SendRequest, body: WatchedBody): Dispatcher.DispatchOptions {
   const { origin, pathname, search } = new URL(request.url)
+  // To undici 0 means no timeout at all, and a negative number is an error.
+  const timeoutMs = Math.max(1, request.timeoutMs)
   return {
     origin,
     path: pathname + search,
@@ -106,24 +103,14 @@ function dispatchOptions(request: SendRequest, body: WatchedBody): Dispatcher.Di
       'accept-encoding': 'identity',
     },
     body: body.stream,
-    headersTimeout: wholeMs(request.timeoutMs),
-    bodyTimeout: wholeMs(request.timeoutMs),
+    headersTimeout: timeoutMs,
+    bodyTimeout: timeoutMs,
   }
 }
 
-/** Node's timers throw at fractions, and 0 turns the client library's own off. */
-function wholeMs(ms: number): number {
-  return Math.max(1, Math.floor(ms))
-}
-
-/** A header sent twice says what its values say one after the other (RFC 9110 section 5.3). */
-function joinedHeader(value: string | string[] | undefined): string | undefined {
-  return Array.isArray(value) ? value.join(', ') : value
-}
-
 function lostReason(error: unknown): LostReason {
-  const cause = error instanceof AnswerLostError ? error.cause : error
   if (error instanceof AnswerLostError && error.tooLarge) return 'answer_too_large'
+  const cause = error instanceof AnswerLostError ? error.cause : error
   const timedOut =
     cause instanceof errors.HeadersTimeoutError || cause instanceof errors.BodyTimeoutError
   return timedOut ? 'timeout' : 'connection_lost'
@@ -131,20 +118,21 @@ function lostReason(error: unknown): LostReason {
 
 type WatchedBody = {
   readonly stream: Readable
-  /** When the first piece was asked for: only a connected socket asks. */
+  /** When the first chunk was read. Undici reads a body only when its connection is ready. */
   readonly startedAtMs: () => number | undefined
-  /** Our own source failed, so the body was never complete. */
+  /** Whether `content` itself failed, so that the body was never complete. */
   readonly failed: () => boolean
 }
 
-/** Watches how far the sending of a request body got. */
+/** Turns a request body into a stream and records how far the sending of it got. */
 export function watchBody(
   content: AsyncIterable<Uint8Array>,
   monotonicMs: () => number,
 ): WatchedBody {
   let startedAtMs: number | undefined
   let failed = false
-  // Step by step: a connection that fails throws its error into the generator where it yields.
+  // Not a `for await` loop: when the connection fails, the stream throws that error into this generator
+  // at the `yield`, and a `catch` around a loop could not tell it from an error of `content`.
   const watched = async function* (): AsyncGenerator<Uint8Array> {
     startedAtMs = monotonicMs()
     const source = content[Symbol.asyncIterator]()
@@ -163,7 +151,7 @@ export function watchBody(
     }
   }
   const stream = Readable.from(watched(), { highWaterMark: 2 })
-  // The sender listens only while it sends; a late error must not become an uncaught one.
+  // Undici listens only while it sends. A later error must not become an uncaught exception.
   stream.on('error', () => {})
   return { stream, startedAtMs: () => startedAtMs, failed: () => failed }
 }

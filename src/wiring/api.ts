@@ -1,15 +1,19 @@
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { required } from '../config.ts'
+import { channelsOf, longestTimeoutMs, produceTimeoutMs } from '../domain/deadlines.ts'
+import { createApp } from '../http/app.ts'
+import { createServer, listen } from '../http/connection/createServer.ts'
 import type { ApiDeps, SigningKeys } from '../http/context.ts'
 import { createInternalServer } from '../http/internalServer.ts'
-import { createCancelTask } from '../store/tasks/endTask.ts'
-import { createMarkStarted } from '../store/reconcile/nextChecks.ts'
+import { markStarted } from '../store/reconcile/checkSchedule.ts'
+import { cancelTask } from '../store/tasks/endTask.ts'
+import { readTaskOfImage } from '../store/tasks/readTask.ts'
 import { createTaskEnds } from '../store/tasks/taskEnds.ts'
-import { createTaskStore } from '../store/taskStore.ts'
-import { createTaskService } from '../tasks/taskService.ts'
 import type { TaskService } from '../tasks/taskService.ts'
+import { createTaskService } from '../tasks/taskService.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Temporal } from '../temporal/connect.ts'
@@ -18,20 +22,22 @@ import { createDescribeTask } from '../temporal/describeTask.ts'
 import type { StartQueue } from '../temporal/startQueue.ts'
 import { createStartQueue } from '../temporal/startQueue.ts'
 import { createStartTask } from '../temporal/startTask.ts'
-import { startApiServer } from './apiServer.ts'
-import { explaining, openInstallation } from './installation.ts'
 import type { Installation } from './installation.ts'
-import { observeRequests, createProcessMetrics, openTracing } from './observability.ts'
+import { explaining, openInstallation } from './installation.ts'
+import { createProcessMetrics, observeRequests, openTracing } from './observability.ts'
 import { createReadiness, withPart } from './readiness.ts'
 import type { RunningProcess } from './runProcess.ts'
-import { channelsOf, longestTimeoutMs, produceTimeoutMs } from '../domain/deadlines.ts'
-const connectionsMax = 24
-/** Enough for a burst of calls at once: it pays for no connection. */
-const connectionsMin = 8
-/** Of one start behind a submit; what takes longer is the reconciler's. */
-const startTimeoutMs = 3_000
+import { createTaskStore } from './stores.ts'
 
-/** One API process: serves HTTP, hands accepted tasks to Temporal, waits for their ends. */
+const connectionsMax = 24
+/** Enough for a burst of concurrent requests, so that none of them waits for a new connection. */
+const connectionsMin = 8
+/** For the start of one workflow after a submit. The reconciler starts what takes longer. */
+const startTimeoutMs = 3_000
+/** Added to the longest synchronous request, so that its answer can be written. */
+const drainExtraMs = 5_000
+
+/** Starts one API process, which serves HTTP and starts the workflows of accepted tasks. */
 export async function startApi(config: Config, log: Logger): Promise<RunningProcess> {
   const signingKeys = signingKeysOf(config)
   const address = required(config.temporalAddress, 'TEMPORAL_ADDRESS')
@@ -62,7 +68,7 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
       log,
       observe: observeRequests({ log, metrics, tracing }),
     }),
-    { host, port, drainMs: config.syncDeadlineSeconds * 1000 + 5_000 },
+    { host, port, drainMs: config.syncDeadlineSeconds * 1000 + drainExtraMs },
   ).catch(explaining(`HOST ${host}, PORT ${port}`))
   const internal = await createInternalServer({
     host: internalHost,
@@ -87,6 +93,31 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
   }
 }
 
+type ApiServer = {
+  readonly port: number
+  /** Accepts no new connection and waits for the requests under way, at most for `drainMs`. */
+  readonly close: () => Promise<void>
+}
+
+/** Listens for clients. Rejects with the system's error when it cannot: the port is in use. */
+async function startApiServer(
+  deps: ApiDeps,
+  options: { readonly host: string; readonly port: number; readonly drainMs: number },
+): Promise<ApiServer> {
+  const server = createServer(createApp(deps), deps)
+  const port = await listen(server, options)
+  return {
+    port,
+    close: async () => {
+      const closed = once(server, 'close')
+      server.close()
+      const timer = setTimeout(() => server.closeAllConnections(), options.drainMs)
+      await closed
+      clearTimeout(timer)
+    },
+  }
+}
+
 type Shared = {
   readonly installation: Installation
   readonly temporal: Temporal
@@ -102,7 +133,7 @@ function startQueueOf(config: Config, parts: Shared & { readonly metrics: Metric
       startTimeoutMs,
       produceTimeoutMs: produceTimeoutMs(config.taskDeadlineSeconds * 1000, channels),
     }),
-    markStarted: createMarkStarted({ pool: installation.pool }),
+    markStarted: (taskIds) => markStarted(installation.pool, taskIds),
     nowMs: () => performance.now(),
     onEvent: (event) => {
       if (event.kind === 'mark_failed') {
@@ -125,7 +156,7 @@ function taskServiceOf(
   const { installation, temporal, starts, log } = parts
   const { pool, blobs, operation, databaseUrl } = installation
   const { retentionSeconds, tombstoneSeconds } = config
-  const lifetimes = { retentionSeconds, tombstoneSeconds }
+  const cancelDeps = { pool, retentionSeconds, tombstoneSeconds }
   const ends = createTaskEnds({
     databaseUrl,
     pool,
@@ -133,7 +164,7 @@ function taskServiceOf(
   })
   const tasks = createTaskService({
     store: createTaskStore(pool),
-    attempts: { cancelTask: createCancelTask({ pool, lifetimes }) },
+    attempts: { cancelTask: (taskId) => cancelTask(cancelDeps, taskId) },
     ends,
     blobs,
     peppers: required(config.keyPeppers, 'KEY_PEPPER'),
@@ -160,10 +191,9 @@ function apiDepsOf(
   },
 ): ApiDeps {
   const { installation, tasks, signingKeys, ready, log, observe } = parts
-  const store = createTaskStore(installation.pool)
   return {
     tasks,
-    findTask: store.readTaskOfImage,
+    findTask: (taskId) => readTaskOfImage(installation.pool, taskId),
     blobs: installation.blobs,
     config: {
       publicUrl: config.publicUrl,

@@ -9,21 +9,21 @@ import type { Operation } from '../config/operation.ts'
 import { defined } from '../domain/defined.ts'
 import type { Family } from '../domain/models.ts'
 import type { TaskView } from '../domain/task.ts'
-import { cliDatabase } from './cliDatabase.ts'
+import { createCliDatabase } from './cliDatabase.ts'
 import { cancelWorkflowOf, fetchHistoryOf, migrateTemporal } from './cliTemporal.ts'
 
-/** Runs one command of the operator over the parts that it asks for; answers its exit code. */
+/** Runs one command and returns its exit code. Opens only the parts that the command uses. */
 export async function operate(args: readonly string[], streams: CliStreams): Promise<number> {
-  const environment = once(async () => {
+  const environment = lazily(async () => {
     const { inheritedEnvironment } = await import('../config.ts')
     const { withRuntimeFile } = await import('../config/runtimeFile.ts')
     return withRuntimeFile(inheritedEnvironment())
   })
-  const config = once(async () => {
+  const config = lazily(async () => {
     const { readConfig } = await import('../config.ts')
     return readConfig(await environment())
   })
-  const database = cliDatabase(config)
+  const database = createCliDatabase(config)
   try {
     return await runCli(args, createParts({ environment, config }, database), streams)
   } finally {
@@ -36,15 +36,17 @@ type Settings = {
   readonly config: () => Promise<Config>
 }
 
-/** Libraries are loaded by the first who needs them: a command should answer well under a second. */
+/**
+ * The parts of all commands. Each part imports its libraries when a command first uses it, because a
+ * command should answer well under a second.
+ */
 function createParts(
   { environment, config }: Settings,
-  database: ReturnType<typeof cliDatabase>,
+  database: ReturnType<typeof createCliDatabase>,
 ): Parts {
-  const tasks = async () =>
-    (await import('../store/taskAdmin.ts')).createTaskAdmin(await database.pool())
+  const tasks = async () => (await import('./stores.ts')).createTaskAdmin(await database.pool())
   const accounts = async () =>
-    (await import('../store/accounts/accountStore.ts')).createAccountStore(await database.pool())
+    (await import('./stores.ts')).createAccountStore(await database.pool())
   return {
     tasks,
     accounts,
@@ -60,9 +62,7 @@ function createParts(
       return createIssueKey({ accounts: await accounts(), pepper, randomBytes })
     },
     verifyLedger: async () =>
-      (await import('../store/accounts/verifyLedger.ts')).verifyLedger(
-        await database.patientPool(),
-      ),
+      (await import('../store/accounts/verifyLedger.ts')).verifyLedger(await database.ledgerPool()),
     retryTask: async () => {
       const { createRetryTask } = await import('../tasks/retryTask.ts')
       return createRetryTask({
@@ -79,8 +79,7 @@ function createParts(
       }
       return (await operationAt(operatorFilePath)).capabilities
     },
-    channels: async () =>
-      (await import('../store/channels/channelAdmin.ts')).createChannelAdmin(await database.pool()),
+    channels: async () => (await import('./stores.ts')).createChannelAdmin(await database.pool()),
     assetUrl: async () => assetUrlBy(await environment(), await config()),
     fetchHistory: async () => fetchHistoryOf(await config()),
     replayTask: async () => (await import('./cliReplay.ts')).openReplay(),
@@ -95,7 +94,7 @@ function createParts(
   }
 }
 
-/** PUBLIC_URL must be given: what HOST and PORT would make of it here need not be the API's address. */
+/** Needs PUBLIC_URL: its default depends on HOST and PORT of the API, which may differ here. */
 async function assetUrlBy(
   environment: Environment,
   { signingKeys, publicUrl }: Config,
@@ -107,16 +106,18 @@ async function assetUrlBy(
 }
 
 async function cancelTaskBy(config: Config, pool: Pool): Promise<CancelTask> {
-  const { createCancelTask } = await import('../store/tasks/endTask.ts')
-  const cancelTask = createCancelTask({ pool, lifetimes: config })
+  const { cancelTask } = await import('../store/tasks/endTask.ts')
+  const { retentionSeconds, tombstoneSeconds } = config
   return async (taskId) => {
-    const cancelled = await cancelTask(taskId)
+    const cancelled = await cancelTask({ pool, retentionSeconds, tombstoneSeconds }, taskId)
     if (cancelled) await cancelWorkflowOf(config, taskId)
     return cancelled
   }
 }
 
-/** Price and time limits as the API would set them: from the operator's file, which must be at hand. */
+/**
+ * Price and time limits as the API sets them, from the operator's file, which must be readable here.
+ */
 async function retryTerms(config: Config) {
   const { required } = await import('../config.ts')
   const { priceList } = await import('../domain/prices.ts')
@@ -136,7 +137,8 @@ async function operationAt(path: string): Promise<Operation> {
   return readOperation(path, { withKeys: false }, inheritedEnvironment())
 }
 
-function once<Value>(make: () => Promise<Value>): () => Promise<Value> {
+/** Runs `make` at the first call, and returns the same promise to every later call. */
+function lazily<Value>(make: () => Promise<Value>): () => Promise<Value> {
   let made: Promise<Value> | undefined
   return () => (made ??= make())
 }

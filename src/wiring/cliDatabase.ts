@@ -4,14 +4,17 @@ import type { Config } from '../config.ts'
 import { defined } from '../domain/defined.ts'
 import { isConnectionError } from './installation.ts'
 
-/** An unreachable part is to be told of within 5 s. */
+/** The CLI reports an unreachable database within 5 s. */
 const connectTimeoutMs = 2_000
 const connectionsMax = 4
-/** For the one statement that reads the whole ledger. */
-const patientTimeoutMs = 600_000
+/** For `ledger verify`, whose statements read the whole ledger. */
+const ledgerTimeoutMs = 600_000
 
-/** PostgreSQL for one command: connected when first asked for, with the schema this checkout needs. */
-export function cliDatabase(config: () => Promise<Config>) {
+/**
+ * PostgreSQL for one command. Connects when a pool is first used. Throws `Refusal` when PostgreSQL
+ * cannot be reached or its schema is older than this checkout.
+ */
+export function createCliDatabase(config: () => Promise<Config>) {
   const open: Pool[] = []
 
   const openPool = async (statementTimeoutMs?: number) => {
@@ -39,7 +42,7 @@ export function cliDatabase(config: () => Promise<Config>) {
   let pool: Promise<Pool> | undefined
   return {
     pool: () => (pool ??= openPool()),
-    patientPool: () => openPool(patientTimeoutMs),
+    ledgerPool: () => openPool(ledgerTimeoutMs),
     migrate: async () => {
       const { migrate } = await import('../store/schema/migrate.ts')
       const databaseUrl = await urlOf(config)

@@ -3,9 +3,14 @@ import { installRuntime, loggerOf } from '../temporal/worker/runtime.ts'
 import { replayTask } from '../temporal/worker/replay.ts'
 import { workflowBundle } from '../temporal/worker/workflowBundle.ts'
 
-const lingerMs = 500
+/** Time to write the error message before the process ends. */
+const exitDelayMs = 500
 
-/** The one part of the command line that loads the worker's SDK. Bundling takes a second or two. */
+/**
+ * Replays histories against the workflow code of this checkout. A file of its own because it imports
+ * Temporal's worker SDK (65 MiB), which no other command may load. Bundling the workflow code takes a
+ * second or two.
+ */
 export function openReplay(): ReplayTask {
   return async (events) => {
     const silent = () => {}
@@ -13,8 +18,8 @@ export function openReplay(): ReplayTask {
       installRuntime({ log: silent })
       return await replayTask(await workflowBundle({ logger: loggerOf(silent) }), events)
     } catch (error) {
-      // Only a replay that came to its end takes the SDK's threads down with it.
-      setTimeout(() => process.exit(1), lingerMs).unref()
+      // Only a replay that finishes ends the threads of the SDK. They would keep this process alive.
+      setTimeout(() => process.exit(1), exitDelayMs).unref()
       throw error
     }
   }

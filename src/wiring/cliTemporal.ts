@@ -3,23 +3,18 @@ import { Refusal } from '../cli/answer.ts'
 import type { Config } from '../config.ts'
 import type { Temporal } from '../temporal/connect.ts'
 
-/** Temporal's client is loaded only by the few commands that talk to it; never the worker's SDK. */
-async function connect(config: Config, address: string): Promise<Temporal> {
-  const { connectTemporal } = await import('../temporal/connect.ts')
-  const { temporalSettings } = await import('../temporal/connect.ts')
-  return connectTemporal(temporalSettings({ address, namespace: config.temporalNamespace }))
-}
-
-/** An unreachable part is to be told of within 5 s, of which loading takes a share. */
+/** The CLI reports an unreachable Temporal within 5 s, which include loading its client. */
 const reachTimeoutMs = 2_000
 
-/** Namespace retention and search attributes; without TEMPORAL_ADDRESS nothing, and `undefined`. */
+/**
+ * Creates the namespace and the search attributes, or updates them. Returns `undefined` without
+ * TEMPORAL_ADDRESS. Throws `Refusal` when Temporal cannot be reached or refuses.
+ */
 export async function migrateTemporal(config: Config): Promise<MigrateReport['temporal']> {
   const address = config.temporalAddress
   if (address === undefined) return undefined
   const temporal = await connect(config, address)
-  const { ensureNamespace } = await import('../temporal/namespace.ts')
-  const { registerSearchAttributes } = await import('../temporal/namespace.ts')
+  const { ensureNamespace, registerSearchAttributes } = await import('../temporal/namespace.ts')
   try {
     await temporal.within(reachTimeoutMs, () => temporal.client.workflowService.getSystemInfo({}))
     const retentionSeconds = config.retentionSeconds + config.tombstoneSeconds
@@ -27,14 +22,16 @@ export async function migrateTemporal(config: Config): Promise<MigrateReport['te
     const searchAttributes = await registerSearchAttributes(temporal)
     return { namespace: temporal.namespace, state, searchAttributes }
   } catch (error) {
-    const reason = error instanceof Error ? error.message : 'no connection'
-    throw new Refusal(`Temporal at ${address} (TEMPORAL_ADDRESS) failed: ${reason}`)
+    throw temporalRefusal(address, error)
   } finally {
     await temporal.close()
   }
 }
 
-/** Best effort: the task is cancelled already, its workflow notices by itself a little later. */
+/**
+ * Cancels the workflow of a task that is cancelled in PostgreSQL already. Without TEMPORAL_ADDRESS
+ * nothing is done: the workflow finds out by itself a little later.
+ */
 export async function cancelWorkflowOf(config: Config, taskId: string): Promise<void> {
   if (config.temporalAddress === undefined) return
   const { cancelWorkflow } = await import('../temporal/runs.ts')
@@ -46,7 +43,7 @@ export async function cancelWorkflowOf(config: Config, taskId: string): Promise<
   }
 }
 
-/** Histories of tasks. Throws `Refusal` naming TEMPORAL_ADDRESS when nothing answers there. */
+/** Reads histories. Throws `Refusal`, naming TEMPORAL_ADDRESS, when Temporal cannot be reached. */
 export async function fetchHistoryOf(config: Config): Promise<FetchHistory> {
   const { required } = await import('../config.ts')
   const address = required(config.temporalAddress, 'TEMPORAL_ADDRESS')
@@ -57,10 +54,20 @@ export async function fetchHistoryOf(config: Config): Promise<FetchHistory> {
       await temporal.within(reachTimeoutMs, () => temporal.client.workflowService.getSystemInfo({}))
       return await fetchHistory(temporal, taskId)
     } catch (error) {
-      const reason = error instanceof Error ? error.message : 'no connection'
-      throw new Refusal(`Temporal at ${address} (TEMPORAL_ADDRESS) failed: ${reason}`)
+      throw temporalRefusal(address, error)
     } finally {
       await temporal.close()
     }
   }
+}
+
+/** Temporal's client is imported only by the commands that use it. */
+async function connect(config: Config, address: string): Promise<Temporal> {
+  const { connectTemporal, temporalSettings } = await import('../temporal/connect.ts')
+  return connectTemporal(temporalSettings({ address, namespace: config.temporalNamespace }))
+}
+
+function temporalRefusal(address: string, error: unknown): Refusal {
+  const reason = error instanceof Error ? error.message : 'no connection'
+  return new Refusal(`Temporal at ${address} (TEMPORAL_ADDRESS) failed: ${reason}`)
 }

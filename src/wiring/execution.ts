@@ -1,26 +1,27 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
+import { channelsOf } from '../domain/deadlines.ts'
 import { defined } from '../domain/defined.ts'
 import type { AttemptStore } from '../domain/ports/attemptStore.ts'
-import { channelsOf } from '../domain/deadlines.ts'
 import type { TaskTracer } from '../domain/ports/taskTracer.ts'
-import { createAttemptStore } from '../store/attemptStore.ts'
 import type { SeenOutcome } from '../tasks/produceImage.ts'
 import { createProduceImage } from '../tasks/produceImage.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { createUpstreamCaller, createUpstreamAgent } from '../upstream/callUpstream.ts'
+import { createUpstreamCaller } from '../upstream/callUpstream.ts'
+import { createUpstreamAgent } from '../upstream/exchange.ts'
 import type { Installation } from './installation.ts'
+import { createAttemptStore } from './stores.ts'
 
-/** What brings tasks to their end, for activities and reconciler alike. */
+/** What executes tasks: used by the activities and by the reconciler. */
 export type Execution = {
   readonly attempts: AttemptStore
   readonly produceImage: ReturnType<typeof createProduceImage>
   readonly close: () => Promise<void>
 }
 
-/** The execution of tasks over the parts of one worker. */
+/** Puts the execution of tasks together, once for each worker process. */
 export function createExecution(
   config: Config,
   parts: {
@@ -69,7 +70,10 @@ function reportOutcome(
     channel,
     class: outcome.class,
     reason,
-    ...defined({ httpStatus, upstreamRequestId }),
-    ...(latencyMs === undefined ? {} : { durationMs: Math.round(latencyMs) }),
+    ...defined({
+      httpStatus,
+      upstreamRequestId,
+      durationMs: latencyMs === undefined ? undefined : Math.round(latencyMs),
+    }),
   })
 }

@@ -10,19 +10,19 @@ import type { Operation } from '../config/operation.ts'
 import { readOperation } from '../config/operation.ts'
 import type { Price } from '../domain/prices.ts'
 import { priceList, unpricedCombinations } from '../domain/prices.ts'
+import { claimStoreId } from '../store/blobStoreId.ts'
 import { createPool, openConnections } from '../store/connection/pool.ts'
-import { claimStoreId } from '../store/installation.ts'
 import { requireSchema } from '../store/schema/migrate.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { makeProcessTempFolder } from './processTempFolder.ts'
 
-/** What API and worker share: the operator's file, the database, the blob store, checked together. */
+/** What API and worker share, checked against each other when it is opened. */
 export type Installation = {
   readonly operation: Operation & { readonly priceList: readonly Price[] }
   readonly databaseUrl: string
   readonly pool: Pool
   readonly blobs: OpenBlobStore['store']
-  /** For what is on its way: of this process alone, gone when it closes. */
+  /** For uploads and answers on their way. Only this process uses it; it is deleted at `close`. */
   readonly tempDir: string
   readonly close: () => Promise<void>
 }
@@ -30,16 +30,17 @@ export type Installation = {
 type InstallationOptions = {
   readonly process: 'api' | 'worker'
   readonly connectionsMax: number
-  /** Opened before the process is ready, and kept. */
+  /** Connections that are opened before the process is ready, and kept open. */
   readonly connectionsMin: number
-  /** Only the worker holds the upstreams' credentials. */
+  /** Whether to read the upstreams' API keys. Only the worker has them. */
   readonly withKeys: boolean
 }
 
 /**
- * Opens the parts of one process. Refuses to start on a missing variable, an unpriced combination, an
- * older schema, or a blob store that belongs to another database: two nodes on different stores would
- * lose each other's images.
+ * Opens the shared parts of one process. Throws, naming the variable, when a variable is missing, when
+ * a request that clients may send has no price, when the schema is older than this code, and when the
+ * blob store belongs to another database: two processes with different stores would not find each
+ * other's images.
  */
 export async function openInstallation(
   config: Config,
@@ -88,7 +89,7 @@ async function reached(databaseUrl: string, ask: () => Promise<void>): Promise<v
   })
 }
 
-/** The operator's file with a price for whatever can be asked for. Throws `ConfigError` naming the fault. */
+/** The operator's file with all prices. Throws `ConfigError` when a possible request has no price. */
 export function pricedOperation(
   config: Config,
   options: Pick<InstallationOptions, 'withKeys'>,
@@ -105,7 +106,7 @@ export function pricedOperation(
   return { ...operation, priceList: prices }
 }
 
-/** For `catch`: throws the same failure behind a sentence that names the variable it depends on. */
+/** For `catch`: throws the failure again with `what`, which names the variable, before its message. */
 export function explaining(what: string): (error: unknown) => never {
   return (error) => {
     const reason =
@@ -114,10 +115,13 @@ export function explaining(what: string): (error: unknown) => never {
   }
 }
 
-/** SQLSTATE classes 08 connection, 28 authorization, 3D no such database, 53 resources, 57 shutdown. */
+/**
+ * SQLSTATE classes: 08 connection, 28 authorization, 3D no such database, 53 no resources, 57 shutdown
+ * (PostgreSQL documentation, Appendix A).
+ */
 const connectionStates = /^(08|28|3D|53|57)/
 
-/** Whether PostgreSQL was not to be had, rather than asked for something wrong. */
+/** Whether an error says that PostgreSQL cannot be used now, and not that a statement is wrong. */
 export function isConnectionError(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''

@@ -7,7 +7,10 @@ import type { Metrics, MetricsSources } from '../telemetry/metrics.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 
-/** Access log and metrics of every request; a span of those that made a task or joined one. */
+/**
+ * Writes the access log and the metrics of every request, and a span for requests that created or
+ * replayed a task.
+ */
 export function observeRequests(parts: {
   readonly log: Pick<Logger, 'info' | 'debug'>
   readonly metrics: Pick<Metrics, 'request'>
@@ -15,7 +18,7 @@ export function observeRequests(parts: {
 }) {
   return (seen: Observation): void => {
     parts.metrics.request(seen)
-    const level = isQuiet(seen) ? 'debug' : 'info'
+    const level = isSuccessfulProbe(seen) ? 'debug' : 'info'
     parts.log[level]('request', { ...seen, durationMs: Math.round(seen.durationMs) })
     const { taskId, replayed } = seen
     if (taskId === undefined || replayed === undefined) return
@@ -23,12 +26,12 @@ export function observeRequests(parts: {
   }
 }
 
-/** Balancers ask every few seconds: that all is well is no news. */
-function isQuiet({ route, status }: Observation): boolean {
+/** Load balancers probe every few seconds. A successful probe is logged at level debug. */
+function isSuccessfulProbe({ route, status }: Observation): boolean {
   return status === 200 && (route === '/healthz' || route === '/readyz')
 }
 
-/** The metrics that API and worker share, over the process's own pool, and what only one of them has. */
+/** The metrics of one process. `own`: what only the API or only the worker has. */
 export function createProcessMetrics(
   pool: Pool,
   own: Pick<MetricsSources, 'foreign' | 'startQueueDepth' | 'channels'>,
@@ -40,7 +43,7 @@ export function createProcessMetrics(
   })
 }
 
-/** Traces when somebody collects them. Otherwise not even their library is loaded. */
+/** Tracing, or `undefined` without a collector: then its library is not loaded. */
 export async function openTracing(
   config: Config,
   process: 'api' | 'worker',

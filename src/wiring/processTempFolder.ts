@@ -4,38 +4,40 @@ import { join } from 'node:path'
 
 type ProcessTempFolder = {
   readonly path: string
-  /** Removes it with all that lies in it. */
+  /** Deletes the folder and its content. */
   readonly remove: () => Promise<void>
 }
 
-/** With the host's name: containers that share a folder do not see each other's processes. */
+/**
+ * Contains the host's name, because containers that share a folder cannot see each other's processes.
+ */
 const prefix = `darkroom-${hostname()}-`
 const restShape = /^(\d+)-\w{6}$/
 
 /**
- * A folder of this process alone (mode 0700) inside `parent`, which everybody on the machine may write to:
- * under a fixed name another user could make it first, and read or swap what is on its way. Folders whose
- * process was killed are removed, so that they do not add up.
+ * Makes a folder in `parent` that only this process's user can enter (mode 0700). Its name is random:
+ * every user of the machine may write to `parent`, and could create a folder with a fixed name first,
+ * and read or replace files in it. Also deletes the folders of processes that were killed.
  */
 export async function makeProcessTempFolder(parent: string): Promise<ProcessTempFolder> {
-  await sweepDead(parent)
+  await deleteFoldersOfDead(parent)
   const path = await mkdtemp(join(parent, `${prefix}${process.pid}-`))
   return { path, remove: async () => await rm(path, { recursive: true, force: true }) }
 }
 
-async function sweepDead(parent: string): Promise<void> {
+async function deleteFoldersOfDead(parent: string): Promise<void> {
   const names = await readdir(parent).catch((): string[] => [])
   const dead = names.filter((name) => {
     const pid = name.startsWith(prefix) ? restShape.exec(name.slice(prefix.length))?.[1] : undefined
     return pid !== undefined && !isAlive(Number(pid))
   })
-  // Another user's stay: the system refuses to remove them.
+  // The system refuses to delete another user's folders, which is right.
   await Promise.allSettled(
     dead.map((name) => rm(join(parent, name), { recursive: true, force: true })),
   )
 }
 
-/** A process of another user counts as alive, as does whatever took the number since. */
+/** True also for a process of another user, and for another process that now has the same number. */
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)

@@ -1,16 +1,16 @@
 import type { Pool } from 'pg'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { Readiness } from '../http/internalServer.ts'
-import { readStoreId } from '../store/installation.ts'
+import { readStoreId } from '../store/blobStoreId.ts'
 import { neededSchemaVersion, schemaVersion } from '../store/schema/migrate.ts'
 import type { Temporal } from '../temporal/connect.ts'
 import { grpcReason } from '../temporal/grpcReason.ts'
 import { createAttributesKnown } from '../temporal/namespace.ts'
 
-/** Probes come every second or so, from several sides: one look serves them all. */
-const lookMsMax = 1_000
-/** A part that takes longer counts as away; a probe has little patience. */
-const partMsMax = 1_500
+/** Several load balancers probe every second or so. They share one look at the parts. */
+const lookCachedMs = 1_000
+/** A part that is slower counts as unavailable. Probes time out after a few seconds. */
+const partTimeoutMs = 1_500
 
 export type ReadinessDeps = {
   readonly pool: Pool
@@ -19,10 +19,12 @@ export type ReadinessDeps = {
 }
 
 /**
- * How the parts of one process stand, for `/readyz` (design section 3). Ready needs PostgreSQL with this
- * code's schema, and the blob store that belongs to it. Temporal is told of but may be away: what is
- * accepted meanwhile starts later. Search attributes that are missing are no outage but a `migrate` that
- * was forgotten: starts would be refused for good.
+ * The state of the parts of one process, for `/readyz`. Ready needs PostgreSQL with the schema of this
+ * code, and the blob store that belongs to it.
+ *
+ * Temporal is reported but may be unavailable: tasks accepted meanwhile start later. Missing search
+ * attributes make the process not ready: `migrate` was forgotten, and Temporal refuses every start
+ * until it runs.
  */
 export function createReadiness(deps: ReadinessDeps): () => Promise<Readiness> {
   const attributesKnown = createAttributesKnown(deps.temporal)
@@ -41,24 +43,24 @@ export function createReadiness(deps: ReadinessDeps): () => Promise<Readiness> {
   }
 
   let latest: Promise<Readiness> | undefined
-  let untilMs = 0
+  let untilAtMs = 0
   return () => {
-    if (latest === undefined || performance.now() >= untilMs) {
-      untilMs = performance.now() + lookMsMax
+    if (latest === undefined || performance.now() >= untilAtMs) {
+      untilAtMs = performance.now() + lookCachedMs
       latest = look()
     }
     return latest
   }
 }
 
-/** One more part, needed as well. */
+/** Adds a part that must be `ok` as well. */
 export function withPart({ ready, parts }: Readiness, name: string, state: string): Readiness {
   return { ready: ready && state === 'ok', parts: { ...parts, [name]: state } }
 }
 
 async function databaseParts(pool: Pool) {
   try {
-    const [present, needed] = await within(() =>
+    const [present, needed] = await askInTime(() =>
       Promise.all([schemaVersion(pool), neededSchemaVersion()]),
     )
     return { database: 'ok', schema: present >= needed ? 'ok' : 'outdated' }
@@ -67,37 +69,39 @@ async function databaseParts(pool: Pool) {
   }
 }
 
-/** `foreign`: the images of this database lie in another store. */
+/** `foreign`: the images of this database are in another store. */
 async function blobStorePart({ pool, blobs }: ReadinessDeps): Promise<string> {
   try {
-    const storeId = await within(() => blobs.storeId())
-    const known = await within(() => readStoreId(pool)).catch(() => storeId)
+    const storeId = await askInTime(() => blobs.storeId())
+    const known = await askInTime(() => readStoreId(pool)).catch(() => storeId)
     return known === storeId ? 'ok' : 'foreign'
   } catch {
     return 'unreachable'
   }
 }
 
-async function temporalPart({ client, within: withDeadline }: Temporal): Promise<string> {
+async function temporalPart({ client, within }: Temporal): Promise<string> {
   try {
-    await withDeadline(partMsMax, () => client.workflowService.getSystemInfo({}))
+    await within(partTimeoutMs, () => client.workflowService.getSystemInfo({}))
     return 'ok'
   } catch (error) {
-    return wordFor(error)
+    return statusOf(error)
   }
 }
 
-/** `missing` also without the namespace: both are what `migrate` makes. */
+/** `missing` also when the namespace is missing: `migrate` creates both. */
 async function attributesPart(known: () => Promise<boolean>): Promise<string> {
   try {
-    return (await within(known)) ? 'ok' : 'missing'
+    return (await askInTime(known)) ? 'ok' : 'missing'
   } catch (error) {
-    return wordFor(error) === 'not_found' ? 'missing' : 'unknown'
+    return statusOf(error) === 'not_found' ? 'missing' : 'unknown'
   }
 }
 
-/** `unavailable`, `deadline_exceeded`, `permission_denied`: gRPC's own words. */
-function wordFor(error: unknown): string {
+/**
+ * The name of the gRPC status in lower case: `unavailable`, `deadline_exceeded`, `permission_denied`.
+ */
+function statusOf(error: unknown): string {
   try {
     return grpcReason(error).toLowerCase()
   } catch {
@@ -105,9 +109,10 @@ function wordFor(error: unknown): string {
   }
 }
 
-async function within<Value>(ask: () => Promise<Value>): Promise<Value> {
+/** Rejects after `partTimeoutMs`. `ask` itself goes on, and its result is ignored. */
+async function askInTime<Value>(ask: () => Promise<Value>): Promise<Value> {
   const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(new Error('no answer in time')), partMsMax)
+  const timer = setTimeout(() => late.reject(new Error('no answer in time')), partTimeoutMs)
   try {
     return await Promise.race([ask(), late.promise])
   } finally {

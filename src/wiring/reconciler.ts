@@ -2,7 +2,6 @@ import type { Pool } from 'pg'
 import { defined } from '../domain/defined.ts'
 import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
-import { createReconcileStore } from '../store/reconcileStore.ts'
 import { createReconcilerLock } from '../store/connection/reconcilerLock.ts'
 import type { ProduceResult } from '../tasks/produceImage.ts'
 import type { Reconciler } from '../tasks/reconcile/reconciler.ts'
@@ -16,10 +15,11 @@ import type { Logger } from '../telemetry/logger.ts'
 import type { Temporal } from '../temporal/connect.ts'
 import { createKilledRuns, createReportRun } from '../temporal/runs.ts'
 import { createStartTask } from '../temporal/startTask.ts'
+import { createReconcileStore } from './stores.ts'
 
 const startTimeoutMs = 5_000
 
-/** The reconciler as a worker runs it: all its steps over the worker's own parts (design 1.12). */
+/** The reconciler of one worker process. Of all workers, the one with the lock runs its steps. */
 export function createWorkerReconciler(deps: {
   readonly databaseUrl: string
   readonly pool: Pool
@@ -32,7 +32,7 @@ export function createWorkerReconciler(deps: {
   readonly onFinding: (found: string, count: number) => void
 }): Reconciler {
   const { pool, blobs, attempts, temporal, produceTimeoutMs, log } = deps
-  const store = createReconcileStore({ pool })
+  const store = createReconcileStore(pool)
   const startTask = createStartTask({ temporal, startTimeoutMs, produceTimeoutMs })
   const { cancelTask, failTask } = attempts
   const lock = createReconcilerLock({

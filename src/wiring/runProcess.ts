@@ -8,18 +8,18 @@ export type RunningProcess = {
   /** Rejects when the process can no longer do its work. */
   readonly ended: Promise<void>
   /**
-   * Takes no new work and lets what is under way finish. What others send work to says that it is not
-   * ready and goes on serving for `noticeMs` before, so that they see it.
+   * Takes no new work, waits for the work under way, and closes. An API first reports that it is not
+   * ready, and goes on serving for `noticeMs`, so that load balancers stop sending requests to it.
    */
   readonly stop: (noticeMs: number) => Promise<void>
 }
 
-/** A balancer asks every few seconds; `docker stop` waits 10 s. */
+/** Load balancers probe every few seconds. `docker stop` kills after 10 s. */
 const noticeMs = 5_000
 
 /**
- * The life of one process: read the configuration, start, stop on SIGTERM or SIGINT, at once on the
- * second. Exit codes: 0 stopped, 1 could not start or broke, 2 wrong configuration.
+ * Runs one process: reads the configuration, starts, and stops on SIGTERM or SIGINT; a second signal
+ * ends it at once. Exit codes: 0 stopped, 1 could not start or failed, 2 wrong configuration.
  */
 export async function runProcess(
   name: 'api' | 'worker',
@@ -46,12 +46,12 @@ export async function runProcess(
 }
 
 function stopOnSignal(running: RunningProcess, log: Logger): void {
-  let asked = 0
+  let signals = 0
   const stop = (signal: string) => {
-    asked += 1
-    if (asked > 1) process.exit(1)
+    signals += 1
+    if (signals > 1) process.exit(1)
     log.info('stopping', { reason: signal })
-    // `npm start` has no balancer before it.
+    // `npm start` runs without a load balancer.
     running.stop(hasParent() ? 0 : noticeMs).then(
       () => process.exit(0),
       (error: unknown) => {
@@ -61,25 +61,26 @@ function stopOnSignal(running: RunningProcess, log: Logger): void {
     )
   }
   process.on('SIGTERM', () => stop('SIGTERM'))
-  // Under a parent of ours Ctrl-C reaches the whole group: the parent says when, by SIGTERM.
+  // Ctrl-C in a terminal sends SIGINT to the whole process group. Under `npm start` the parent decides
+  // when its children stop, and sends SIGTERM.
   process.on('SIGINT', () => {
     if (!hasParent()) stop('SIGINT')
   })
 }
 
-/** Started by `npm start`: standard input is a pipe that closes when the parent is gone, however. */
+/** Whether `npm start` started this process: standard input is a pipe that closes with the parent. */
 function hasParent(): boolean {
   return process.argv.includes('--exit-with-parent')
 }
 
-/** A parent that was killed took the database along; our ports are wanted by its successor. */
+/** A killed parent ends the embedded database too, and its successor needs this process's ports. */
 function exitWithParent(): void {
   if (!hasParent()) return
   process.stdin.on('close', () => process.exit(1))
   process.stdin.resume()
 }
 
-/** The sentence alone, for whoever started us: the log has the error without its text. */
+/** Writes the message to standard error. The log has the error without its message. */
 function exitOn(error: unknown): void {
   const message = error instanceof Error ? error.message : 'failed'
   process.stderr.write(`${message}\n`)

@@ -4,10 +4,12 @@ import { createActivities } from '../../activities/createActivities.ts'
 import type { Config } from '../config.ts'
 import { required } from '../config.ts'
 import type { Channel } from '../domain/channel.ts'
+import { channelsOf, longestTimeoutMs, produceTimeoutMs } from '../domain/deadlines.ts'
+import { defined } from '../domain/defined.ts'
 import type { TaskTracer } from '../domain/ports/taskTracer.ts'
 import { createInternalServer } from '../http/internalServer.ts'
 import { ensureChannels } from '../store/channels/channelAdmin.ts'
-import { createIsCancelled } from '../store/tasks/endTask.ts'
+import { isCancelled } from '../store/tasks/endTask.ts'
 import { createSettleOrFail } from '../tasks/settleOrFail.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { TemporalSettings } from '../temporal/connect.ts'
@@ -25,13 +27,14 @@ import { createProcessMetrics, openTracing } from './observability.ts'
 import { createReadiness, withPart } from './readiness.ts'
 import { createWorkerReconciler } from './reconciler.ts'
 import type { RunningProcess } from './runProcess.ts'
-import { channelsOf, longestTimeoutMs, produceTimeoutMs } from '../domain/deadlines.ts'
 
 const connectionsMax = 24
-/** Enough for a burst of calls at once: it pays for no connection. */
+/** Enough for a burst of concurrent calls, so that none of them waits for a new connection. */
 const connectionsMin = 8
 
-/** One worker process: polls Temporal, calls upstream models, takes part in reconciling. */
+/**
+ * Starts one worker process, which polls Temporal, calls upstream models, and can lead the reconciler.
+ */
 export async function startWorker(config: Config, log: Logger): Promise<RunningProcess> {
   const address = required(config.temporalAddress, 'TEMPORAL_ADDRESS')
   const installation = await openInstallation(config, log, {
@@ -63,14 +66,16 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   })
   const look = createReadiness({ pool, blobs, temporal })
   let worker: RunningWorker | undefined
-  // Before any task is taken: a port in use ends the process, and must not cost a paid call each time.
+  // Before the worker takes a task: a port in use ends the process, and would lose a paid call each
+  // time.
   const { internalHost: host, workerInternalPort: port } = config
   const readiness = async () =>
     withPart(await look(), 'polling', worker?.isRunning() === true ? 'ok' : 'stopped')
   const internal = await createInternalServer({ host, port, metrics, readiness }).catch(
     explaining(`INTERNAL_HOST ${host}, WORKER_INTERNAL_PORT ${port}`),
   )
-  // Before the worker: it needs PostgreSQL alone, and works while Temporal is away.
+  // Before the worker, which waits for Temporal. The reconciler ends and releases tasks without
+  // Temporal.
   reconciler.start()
   const stopping = new AbortController()
   const parts = { settings, installation, execution, log, tracer, stopping: stopping.signal }
@@ -91,10 +96,10 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   }
 }
 
-/** Storing and settling after the last byte of an answer, before a stopping worker gives up. */
+/** Time for a stopping worker to store and settle an answer after its last byte. */
 const settleGraceMs = 30_000
 
-/** Polls Temporal for workflows and activities; patient while Temporal is away. */
+/** Polls Temporal for workflows and activities. Retries while Temporal is unavailable. */
 async function startTemporalWorker(
   config: Config,
   parts: {
@@ -114,7 +119,7 @@ async function startTemporalWorker(
     produceImage,
     settleOrFail: createSettleOrFail({ attempts, blobs }),
     cancelTask: attempts.cancelTask,
-    isCancelled: createIsCancelled({ pool }),
+    isCancelled: (taskId) => isCancelled(pool, taskId),
     onUnexpected: ({ activity, taskId, error }) =>
       log.error('activity failed unexpectedly', { step: activity, taskId, error }),
     stopping,
@@ -128,19 +133,26 @@ async function startTemporalWorker(
     A: slotsOf(channelsOf(channels, 'A')),
     B: slotsOf(channelsOf(channels, 'B')),
   }
-  const traced = tracer === undefined ? {} : { tracer }
   const shutdownGraceMs = longestTimeoutMs(channels) + settleGraceMs
   return createPatientWorker(
-    () => createWorker({ settings, activities, bundle, slots, shutdownGraceMs, ...traced }),
+    () =>
+      createWorker({
+        settings,
+        activities,
+        bundle,
+        slots,
+        shutdownGraceMs,
+        ...defined({ tracer }),
+      }),
     (error) => log.warn('Temporal is away', { error }),
   )
 }
 
-/** The SDK tells each change of its state at `info`; for us that is detail. */
+/** Temporal's SDK logs each change of its state at level info. Here that is level debug. */
 function sdkLog(log: Logger) {
-  const told: WorkerLog = (level, event, run) =>
+  const write: WorkerLog = (level, event, run) =>
     log[level === 'info' ? 'debug' : level](`temporal: ${event}`, run)
-  return told
+  return write
 }
 
 function slotsOf(channels: readonly Channel[]): number {

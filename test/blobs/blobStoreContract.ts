@@ -27,7 +27,7 @@ const malformedKeys = [
   `an1/${'x'.repeat(300)}`,
 ]
 
-/** What every blob store must do, whatever it is made of. `place`: an address of the test's own. */
+/** What every blob store must do. `place` returns an address that no other test uses. */
 export function blobStoreContract(name: string, place: (folder: string) => string): void {
   async function open(at = place(tempFolder())): Promise<BlobStore> {
     const tempDir = tempFolder()
@@ -38,7 +38,7 @@ export function blobStoreContract(name: string, place: (folder: string) => strin
   const newId = (): string => newUploadId(randomBytes, 'answer')
 
   describe(`blob store in ${name}`, () => {
-    it.each(sizes)('gives back %i bytes as they were, with size and SHA-256', async (size) => {
+    it.each(sizes)('returns %i bytes unchanged, with size and SHA-256', async (size) => {
       const store = await open()
       const bytes = randomBytes(size)
       const key = `${newId()}/image`
@@ -58,7 +58,7 @@ export function blobStoreContract(name: string, place: (folder: string) => strin
       expect(await readText(store, key)).toBe('first')
     })
 
-    it('lets exactly one of many puts under one key through', async () => {
+    it('accepts exactly one of many puts under one key', async () => {
       const store = await open()
       const key = `${newId()}/image`
       const contents = Array.from({ length: 12 }, (_, at) => `content ${at}`)
@@ -86,7 +86,7 @@ export function blobStoreContract(name: string, place: (folder: string) => strin
       expect(await readText(store, key)).toBe('first half, second half')
     })
 
-    it('leaves nothing under the key when the content fails, and throws its error', async () => {
+    it('leaves nothing under the key when the content fails, and throws the error of the content', async () => {
       const store = await open()
       const key = `${newId()}/image`
       const failure = new Error('the client left')
@@ -117,7 +117,7 @@ export function blobStoreContract(name: string, place: (folder: string) => strin
       expect(await store.read(key)).toBeUndefined()
     })
 
-    it('reads a range with both ends, cut where the content ends', async () => {
+    it('reads an inclusive range, cut at the end of the content', async () => {
       const store = await open()
       const key = `${newId()}/image`
       await store.put(key, text('0123456789'), {})
@@ -140,7 +140,7 @@ export function blobStoreContract(name: string, place: (folder: string) => strin
       expect(await store.read(id)).toBeUndefined()
     })
 
-    it('deletes what lies under a prefix and nothing beside it', async () => {
+    it('deletes the keys under a prefix and no others', async () => {
       const store = await open()
       await Promise.all(
         ['an1/image', 'an1/meta.json', 'an10/image'].map((key) => store.put(key, text(key), {})),
@@ -153,14 +153,14 @@ export function blobStoreContract(name: string, place: (folder: string) => strin
       expect(await readText(store, 'an10/image')).toBe('an10/image')
     })
 
-    it.each(malformedKeys)('refuses the malformed key %j before any use of it', async (key) => {
+    it.each(malformedKeys)('refuses the malformed key %j', async (key) => {
       const store = await open()
       await expect(store.put(key, text('x'), {})).rejects.toThrow('malformed blob key')
       await expect(store.read(key)).rejects.toThrow('malformed blob key')
       await expect(store.deletePrefix(key)).rejects.toThrow('malformed blob prefix')
     })
 
-    it('keeps one id for ever, agreed on by all who open it, and another elsewhere', async () => {
+    it('has one id for all processes that open it, and another store has another id', async () => {
       const at = place(tempFolder())
       const stores = await Promise.all([open(at), open(at), open(at)])
       const ids = await Promise.all(stores.map((store) => store.storeId()))
@@ -170,7 +170,7 @@ export function blobStoreContract(name: string, place: (folder: string) => strin
       expect(await elsewhere.storeId()).not.toBe(ids[0])
     })
 
-    it('leaves no temporary file behind, whatever came of the put', async () => {
+    it('leaves no temporary file behind after a put that succeeds, is refused or fails', async () => {
       const tempDir = tempFolder()
       const folder = tempFolder()
       const deps = { randomBytes, nowMs: Date.now, tempDir }
@@ -192,7 +192,7 @@ export function blobStoreContract(name: string, place: (folder: string) => strin
       expect(left).toEqual([])
     })
 
-    it('behaves like a map of keys that are written once', async () => {
+    it('behaves like a map whose keys are written once', async () => {
       const store = await open()
       await assert(
         asyncProperty(array(step, { maxLength: 12 }), async (steps) => {

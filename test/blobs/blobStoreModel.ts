@@ -2,7 +2,7 @@ import { constantFrom, nat, record, string } from 'fast-check'
 import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
 import { collect, streamOf } from '../support/byteStreams.ts'
 
-/** One step of a random history: the same is done to the store and to a map. */
+/** One step of a random history, done both to the store and to a map. */
 export const step = record({
   act: constantFrom('put' as const, 'read' as const, 'delete' as const),
   id: nat(1),

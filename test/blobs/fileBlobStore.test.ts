@@ -22,7 +22,7 @@ function tempFile(directory: string, name: string, ageMs: number): string {
 }
 
 describe('file blob store', () => {
-  it('sweeps the temporary files of a crashed process and spares those being written', async () => {
+  it('removes the temporary files of a crashed process and keeps those being written', async () => {
     const directory = tempFolder()
     const dead = tempFile(directory, 'dead', tempFileIdleMsMax + 60_000)
     const alive = tempFile(directory, 'alive', tempFileIdleMsMax - 60_000)
@@ -30,7 +30,7 @@ describe('file blob store', () => {
     expect([existsSync(dead), existsSync(alive)]).toEqual([false, true])
   })
 
-  it('sweeps again while it runs, with the first put after an hour', async () => {
+  it('removes them again while it runs, with the first put after an hour', async () => {
     const directory = tempFolder()
     let nowMs = Date.now()
     const store = await createFileBlobStore({ directory, randomBytes, nowMs: () => nowMs })
@@ -40,7 +40,7 @@ describe('file blob store', () => {
     expect(existsSync(dead)).toBe(false)
   })
 
-  it('keeps blobs and their folders from other users of the machine', async () => {
+  it('makes blobs and their directories readable only by the user of the process', async () => {
     const directory = tempFolder()
     const store = await createFileBlobStore({ directory, randomBytes, nowMs: Date.now })
     await store.put('an1/image', streamOf([Buffer.from('x')]), {})
@@ -48,7 +48,7 @@ describe('file blob store', () => {
     expect(modes.map((mode) => mode & 0o077)).toEqual([0, 0, 0])
   })
 
-  it('takes no other place for a folder of keys', async () => {
+  it('does not read a directory as a blob or a blob as a directory', async () => {
     const directory = tempFolder()
     const store = await createFileBlobStore({ directory, randomBytes, nowMs: Date.now })
     await store.put('an1/image', streamOf([Buffer.from('x')]), {})
@@ -56,10 +56,10 @@ describe('file blob store', () => {
     expect(await store.read('an1/image/more')).toBeUndefined()
   })
 
-  it('leaves nothing when the disk takes no more bytes, and says so', async () => {
+  it('leaves nothing behind and reports the error when the disk is full', async () => {
     const directory = tempFolder()
     const script = fileURLToPath(new URL('putTooMuch.ts', import.meta.url))
-    // The shell's limit on a file's size stands for a full disk: writing fails in the middle.
+    // The shell limits the size of a file, so that writing fails midway as on a full disk.
     const limited = `ulimit -f 128; exec "$0" "$@"`
     const { stdout } = await run('sh', ['-c', limited, process.execPath, script, directory])
     expect(stdout).toContain('failed with EFBIG, found: nothing')

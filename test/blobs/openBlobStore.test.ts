@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { openBlobStore } from '../../src/blobs/openBlobStore.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
-describe('address of the blob store', () => {
+describe('the address of the blob store', () => {
   it.each([
     '',
     'blobs',
@@ -12,7 +12,7 @@ describe('address of the blob store', () => {
     's3:///prefix',
     'ftp://x/y',
     'file://blobs/x',
-  ])('refuses %j with a sentence naming the variable', async (url) => {
+  ])('is refused when it is %j, with a sentence that names the variable', async (url) => {
     const deps = { randomBytes, nowMs: Date.now, tempDir: tempFolder() }
     await expect(openBlobStore(url, deps)).rejects.toThrow(/^BLOB_STORE must be/)
   })

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { createFileBlobStore } from '../../src/blobs/fileBlobStore.ts'
 import { streamOf } from '../support/byteStreams.ts'
 
-/** Run by fileBlobStore.test.ts in a process that may not write files of a mebibyte. */
+/** fileBlobStore.test.ts runs this in a process that cannot write a file of 1 MiB. */
 const directory = process.argv[2] ?? ''
 const store = await createFileBlobStore({ directory, randomBytes, nowMs: Date.now })
 const chunks = Array.from({ length: 16 }, () => randomBytes(64 * 1024))

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { createTaskStore } from '../../src/store/taskStore.ts'
+import { createTaskStore } from '../../src/wiring/stores.ts'
 import { createAuthenticate } from '../../src/tasks/apiKeys.ts'
 import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
 import type { CliWorld } from './openCliWorld.ts'

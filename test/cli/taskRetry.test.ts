@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
-import { createAccountStore } from '../../src/store/accounts/accountStore.ts'
+import { createAccountStore } from '../../src/wiring/stores.ts'
 import { createTestAttempts } from '../support/database/testAttempts.ts'
 import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
 import { balanceOf } from '../support/database/money.ts'

@@ -16,14 +16,15 @@ it('shows how to submit a task and how to poll it', () => {
   expect(lines).toContain('Key of account demo: sk_the_key')
 })
 
-it('keeps the key from what is no terminal', () => {
+it('prints no key when the output is not a terminal', () => {
   const text = announcement(service, false)
   expect(text).toContain('Key of account demo: in /data/demo-key')
   expect(text).not.toContain('sk_the_key')
 })
 
-it('shows no call where there is no demo account', () => {
-  expect(announcement({ ...service, key: undefined }, true)).toBe(
+it('shows no request when there is no demo account', () => {
+  const { key: _key, ...withoutDemo } = service
+  expect(announcement(withoutDemo, true)).toBe(
     '\nDarkroom is ready at http://127.0.0.1:8080\nTemporal UI:         http://127.0.0.1:8233',
   )
 })

@@ -12,7 +12,7 @@ afterEach(() => {
 const stack = { databaseUrl: 'postgres://127.0.0.1:1/darkroom', temporalAddress: '127.0.0.1:2' }
 const ports = { api: 3, internal: 4, workerInternal: 5, simulator: 6 }
 
-/** What a CLI in another shell reads while `npm start` runs with these variables. */
+/** The configuration of a CLI in another shell while `npm start` runs with these variables. */
 async function seenByCli(variables: Record<string, string>, simulatorUrl?: string) {
   const dataDir = tempFolder()
   for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value)
@@ -21,13 +21,13 @@ async function seenByCli(variables: Record<string, string>, simulatorUrl?: strin
   return readConfig(withRuntimeFile({ DATA_DIR: dataDir }))
 }
 
-it('makes secrets where a variable for one is there and empty', async () => {
+it('generates the secrets whose variables are set but empty', async () => {
   const seen = await seenByCli({ SIGNING_KEYS: '', KEY_PEPPER: '' }, 'http://127.0.0.1:6')
   expect(seen.signingKeys).toHaveLength(1)
   expect(seen.keyPeppers).toHaveLength(1)
 })
 
-it("tells a CLI what the operator's environment has told the service", async () => {
+it('gives the CLI the settings that the operator has given the service', async () => {
   const seen = await seenByCli({
     DARKROOM_CONFIG: 'config.json',
     TEMPORAL_NAMESPACE: 'images',
@@ -44,7 +44,7 @@ it("tells a CLI what the operator's environment has told the service", async () 
   })
 })
 
-it('writes an IPv6 address of the API as URLs have it', async () => {
+it('puts an IPv6 address of the API in brackets', async () => {
   expect((await seenByCli({ HOST: '::1' })).publicUrl).toBe('http://[::1]:3')
   expect(readConfig({ HOST: '::1', PORT: '80' }).publicUrl).toBe('http://[::1]:80')
 })

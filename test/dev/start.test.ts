@@ -5,7 +5,12 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
+import { freePort } from '../../src/dev/stack/ports.ts'
+import { createClient } from '../support/clients/client.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import { generate } from '../support/clients/syncCalls.ts'
 import { tempFolder } from '../support/tempFolder.ts'
+import { until } from '../support/timing.ts'
 
 const script = fileURLToPath(new URL('../../src/dev.ts', import.meta.url))
 
@@ -18,11 +23,12 @@ const portNames = [
   'TEMPORAL_UI_PORT',
   'SIMULATOR_PORT',
 ]
+const anyPorts = Object.fromEntries(portNames.map((name) => [name, '0']))
 
 function start(folder: string, environment: Readonly<Record<string, string>>) {
   const child = spawn(process.execPath, [script], {
     cwd: folder,
-    env: { ...Object.fromEntries(portNames.map((name) => [name, '0'])), ...environment },
+    env: { ...anyPorts, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   onTestFinished(() => void child.kill('SIGTERM'))
@@ -32,7 +38,7 @@ function start(folder: string, environment: Readonly<Record<string, string>>) {
 it.each([
   ['is broken', { channels: [] }, 'channels: '],
   [
-    'wants a credential that is not set',
+    'names a credential that is not set',
     {
       channels: [
         { name: 'b', family: 'B', baseUrl: 'http://127.0.0.1:9', apiKeyEnv: 'NO_SUCH_KEY' },
@@ -40,7 +46,7 @@ it.each([
     },
     'NO_SUCH_KEY',
   ],
-])("starts nothing on an operator's file that %s", async (_what, file, named) => {
+])("starts nothing when the operator's file %s", async (_what, file, named) => {
   const folder = tempFolder()
   const path = join(folder, 'config.json')
   writeFileSync(path, JSON.stringify(file))
@@ -52,7 +58,7 @@ it.each([
   expect(readdirSync(folder)).toEqual(['config.json'])
 })
 
-it('leaves the CLI its way to the stack whose port it wants', async () => {
+it('does not remove the runtime file of the stack that uses its port', async () => {
   const [folder, dataDir] = [tempFolder(), tempFolder()]
   const runtimeFile = join(dataDir, 'runtime.json')
   writeFileSync(runtimeFile, '{}')
@@ -64,3 +70,36 @@ it('leaves the CLI its way to the stack whose port it wants', async () => {
   expect(code).toBe(1)
   expect(readFileSync(runtimeFile, 'utf8')).toBe('{}')
 })
+
+it(
+  'makes an image as soon as the API is ready, and stops on SIGTERM',
+  async () => {
+    const dataDir = tempFolder()
+    const port = await freePort()
+    const child = spawn(process.execPath, [script], {
+      env: { ...process.env, ...anyPorts, PORT: String(port), DATA_DIR: dataDir },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    let printed = ''
+    child.stdout.on('data', (chunk: Buffer) => (printed += chunk.toString()))
+    const exited = once(child, 'exit')
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const url = `http://127.0.0.1:${port}`
+    await until(
+      'a ready API',
+      async () => {
+        if (child.exitCode !== null) throw new Error(printed)
+        const answer = await fetch(`${url}/readyz`).catch(() => undefined)
+        return answer?.status === 200 ? true : undefined
+      },
+      stackStartMsMax,
+    )
+    const client = createClient(url, readFileSync(join(dataDir, 'demo-key'), 'utf8').trim())
+    const answer = await generate(client, { prompt: 'The first of all images [sim:delay ms=10]' })
+    expect(answer.status).toBe(200)
+    await answer.arrayBuffer()
+    child.kill('SIGTERM')
+    expect(await exited).toEqual([0, null])
+  },
+  stackStartMsMax,
+)

@@ -39,7 +39,7 @@ describe('beginAttempt', () => {
     expect(begun.map(({ kind }) => kind).toSorted()).toEqual(['opened', 'unchecked', 'unchecked'])
   })
 
-  it('asks for the answer of an open attempt before it gives it up for lost', async () => {
+  it('asks for the stored answer of an open attempt before it counts the attempt as lost', async () => {
     const { taskId } = await insertTask(database.pool)
     const first = await open(attempts, taskId)
     const again = await attempts.beginAttempt({ taskId })
@@ -56,7 +56,7 @@ describe('beginAttempt', () => {
     expect(rows).toEqual([{ class: 'unknown', reason: 'worker_lost' }])
   })
 
-  it('waits for a call whose worker is heard of, and makes no other', async () => {
+  it('waits while the worker of an open call is present, and makes no second call', async () => {
     const { taskId } = await insertTask(database.pool)
     await open(attempts, taskId)
     const wait = { kind: 'wait', reason: 'call_under_way', channel: 'b-main', delayMs: 2_500 }
@@ -66,7 +66,7 @@ describe('beginAttempt', () => {
     expect(await attempts.beginAttempt({ taskId, checked: 1 })).toEqual(wait)
   })
 
-  it('doubts a silent call before it gives it up, and trusts it again when it is heard of', async () => {
+  it('doubts a silent worker before its call counts as lost, and trusts the worker again after a sign of presence', async () => {
     const { taskId } = await insertTask(database.pool)
     await open(attempts, taskId)
     const silent = `update attempt set seen_at = now() - interval '11 seconds' where task_id = $1`
@@ -84,7 +84,7 @@ describe('beginAttempt', () => {
     expect(await look()).toMatchObject({ kind: 'wait', reason: 'backoff' })
   })
 
-  it('touches the calls that it can, although the row of one is locked', async () => {
+  it('records the presence of every call except one whose row is locked', async () => {
     const tasks = [await insertTask(database.pool), await insertTask(database.pool)]
     for (const { taskId } of tasks) {
       await open(attempts, taskId)
@@ -104,7 +104,7 @@ describe('beginAttempt', () => {
     expect(rows).toEqual([{ task_id: free }])
   })
 
-  it('keeps the upstream key through unknown outcomes and takes a new one after a refusal', async () => {
+  it('keeps the upstream key through unknown outcomes, and takes a new key after a refusal', async () => {
     const { taskId } = await insertTask(database.pool)
     const first = await open(attempts, taskId)
     await attempts.closeAttempt({ taskId, n: 1, ...unknown })
@@ -122,7 +122,7 @@ describe('beginAttempt', () => {
     expect(await open(attempts, other.taskId)).toMatchObject({ upstreamKey: `${other.taskId}-2` })
   })
 
-  it('refuses a task that has ended, however it ended', async () => {
+  it('opens nothing for a task that has ended or is unknown', async () => {
     const { taskId } = await insertTask(database.pool)
     expect(await attempts.cancelTask(taskId)).toBe(true)
     expect(await attempts.beginAttempt({ taskId })).toEqual({ kind: 'over' })
@@ -165,7 +165,7 @@ describe('beginAttempt', () => {
     },
   )
 
-  it('never has more calls open on a channel than it allows, whoever begins at once', async () => {
+  it('never opens more calls on a channel than its limit when many tasks begin at once', async () => {
     const narrow = testChannel({ name: 'narrow', concurrencyMax: 3 })
     const store = await createTestAttempts(database.pool, [narrow])
     const tasks = await Promise.all(Array.from({ length: 12 }, () => insertTask(database.pool)))
@@ -175,7 +175,7 @@ describe('beginAttempt', () => {
     expect(kinds.filter((kind) => kind === 'channel_full')).toHaveLength(9)
   })
 
-  it('frees the place of a call whose lease has run out', async () => {
+  it('gives the place of a call whose lease has run out to another task', async () => {
     const single = testChannel({ name: 'single', concurrencyMax: 1 })
     const store = await createTestAttempts(database.pool, [single])
     const [first, second] = [await insertTask(database.pool), await insertTask(database.pool)]
@@ -187,7 +187,7 @@ describe('beginAttempt', () => {
     await open(store, second.taskId)
   })
 
-  it('lets nothing through while a model cools down, and one probe when the time is over', async () => {
+  it('opens no call during a cooldown, and one probe after it', async () => {
     const store = await createTestAttempts(database.pool, [testChannel({ name: 'cooling' })])
     const tasks = await Promise.all(Array.from({ length: 4 }, () => insertTask(database.pool)))
     const [first, ...others] = tasks.map(({ taskId }) => taskId)
@@ -213,7 +213,7 @@ describe('beginAttempt', () => {
     expect(begun.filter(({ kind }) => kind === 'opened')).toHaveLength(1)
   })
 
-  it('cools no model down for inputs that we could not read', async () => {
+  it('starts no cooldown when inputs could not be read from the blob store', async () => {
     const store = await createTestAttempts(database.pool, [testChannel({ name: 'blameless' })])
     const { taskId } = await insertTask(database.pool)
     await open(store, taskId)
@@ -227,7 +227,7 @@ describe('beginAttempt', () => {
     expect(rowCount).toBe(0)
   })
 
-  it("pauses a channel when two tasks in a row meet the operator's fault", async () => {
+  it("pauses a channel when two tasks in a row fail by the operator's fault", async () => {
     const store = await createTestAttempts(database.pool, [testChannel({ name: 'faulty' })])
     const evidence = { reason: 'credential', httpStatus: 401 } as const
     for (const expected of [null, 'upstream refuses our access: credential (HTTP 401)']) {

@@ -20,7 +20,7 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   await database.pool.query(`update channel set paused_at = null`)
-  await database.pool.query(`delete from attempt; delete from cooldown; delete from place_line`)
+  await database.pool.query(`delete from attempt; delete from cooldown; delete from place_queue`)
   taskId = (await insertTask(database.pool)).taskId
 })
 
@@ -36,8 +36,8 @@ async function taskRow(): Promise<unknown> {
   return rows[0]
 }
 
-async function someoneWaits(): Promise<void> {
-  await until('somebody who waits for a lock', async () => {
+async function untilLockAwaited(): Promise<void> {
+  await until('a session that waits for a lock', async () => {
     const { rowCount } = await database.pool.query(
       `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
     )
@@ -45,21 +45,21 @@ async function someoneWaits(): Promise<void> {
   })
 }
 
-describe('the short way to the first call', () => {
-  it('takes the first channel when nothing stands against it', async () => {
+describe('beginFirstCall', () => {
+  it('opens the first attempt on the first channel when every condition holds', async () => {
     const call = await begin()
     expect(call).toMatchObject({ n: 1, upstreamKey: `${taskId}-1`, timeoutMs: 5_000, channel })
     expect(call?.hardEndMs).toBeGreaterThan(890_000)
     expect(await taskRow()).toEqual({ status: 'processing', calls: 1 })
   })
 
-  it('is not for a task that has begun', async () => {
+  it('opens nothing for a task that is processing', async () => {
     await begin()
     expect(await begin()).toBeUndefined()
     expect(await taskRow()).toEqual({ status: 'processing', calls: 1 })
   })
 
-  it('lets one of many pass where there is one place', async () => {
+  it('opens one call when many tasks begin at once and the channel has one place', async () => {
     const others = await Promise.all(Array.from({ length: 7 }, () => insertTask(database.pool)))
     const deps = { pool: database.pool, randomBytes, channelsOf: () => [channel] }
     const ids = [taskId, ...others.map((task) => task.taskId)]
@@ -70,35 +70,35 @@ describe('the short way to the first call', () => {
   it.each([
     ['the channel is paused', `update channel set paused_at = now()`],
     [
-      'the model begins to cool down',
+      'the model gets a cooldown',
       `insert into cooldown (channel, model, until_at, slot_at)
        values ('b-main', 'familyb-image-2-vip', now(), now())`,
     ],
     [
-      'somebody stands in line',
-      `insert into place_line (channel, task_id, account_id, sync, present_until)
+      'another task joins the queue',
+      `insert into place_queue (channel, task_id, account_id, sync, present_until)
        values ('b-main', 'another', 'acct', false, now() + interval '1 minute')`,
     ],
-  ])('writes nothing when %s while it waits for its turn', async (_what, change) => {
+  ])('writes nothing when %s while it waits for the lock on the channel', async (_what, change) => {
     const holder = await database.pool.connect()
     onTestFinished(() => holder.release(true))
     await holder.query('begin')
     await holder.query(`select from channel where name = 'b-main' for update`)
     const beginning = begin()
-    await someoneWaits()
+    await untilLockAwaited()
     await holder.query(change)
     await holder.query('commit')
     expect(await beginning).toBeUndefined()
     expect(await taskRow()).toEqual({ status: 'queued', calls: 0 })
   })
 
-  it('writes nothing when the task ends while it waits for its row', async () => {
+  it('writes nothing when the task ends while it waits for the lock on the task', async () => {
     const holder = await database.pool.connect()
     onTestFinished(() => holder.release(true))
     await holder.query('begin')
     await holder.query('select from task where task_id = $1 for update', [taskId])
     const beginning = begin()
-    await someoneWaits()
+    await untilLockAwaited()
     await holder.query(
       `update task set status = 'failed', failure_code = 'cancelled', failure_cause = 'cancelled',
          failure_work_possible = false, completed_at = now()

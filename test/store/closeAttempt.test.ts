@@ -24,8 +24,8 @@ async function nextCheckOf(taskId: string): Promise<number> {
   return (await taskRow(database.pool, taskId))?.nextCheck ?? Number.NaN
 }
 
-describe('a call that has ended without an image', () => {
-  it('brings the next look at its task from behind its lease to half a minute', async () => {
+describe('closeAttempt', () => {
+  it('moves the next check from after the lease to within half a minute', async () => {
     const { taskId } = await insertTask(database.pool)
     const { n } = await openAttempt(attempts, taskId)
     expect(await nextCheckOf(taskId)).toBeGreaterThan(300)
@@ -35,7 +35,7 @@ describe('a call that has ended without an image', () => {
     expect(nextCheck).toBeLessThanOrEqual(30)
   })
 
-  it('never puts a look off that was to come sooner', async () => {
+  it('does not postpone a check that was due sooner', async () => {
     const { taskId } = await insertTask(database.pool)
     const { n } = await openAttempt(attempts, taskId)
     await setTask(database.pool, taskId, { next_check_at: `now() + interval '5 seconds'` })
@@ -43,7 +43,7 @@ describe('a call that has ended without an image', () => {
     expect(await nextCheckOf(taskId)).toBeLessThanOrEqual(5)
   })
 
-  it('leaves its refusal for the synchronous caller, and nothing else the second time', async () => {
+  it('records the native refusal, and changes nothing when it is repeated', async () => {
     const { taskId } = await insertTask(database.pool)
     const { n } = await openAttempt(attempts, taskId)
     const close = { taskId, n, ...rejected, nativeRefusal: { candidates: [] } }

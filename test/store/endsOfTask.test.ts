@@ -7,7 +7,7 @@ import type { TestDatabase } from '../support/database/testDatabase.ts'
 import { createTestDatabase } from '../support/database/testDatabase.ts'
 import { balanceOf } from '../support/database/money.ts'
 import { insertTask } from '../support/database/insertTask.ts'
-import { endLease } from '../support/database/reconcileWorld.ts'
+import { endLease, openAttempt } from '../support/database/reconcileWorld.ts'
 
 let database: TestDatabase
 let attempts: AttemptStore
@@ -25,11 +25,12 @@ function metaOf(taskId: string, attempt = 1): AnswerMeta {
   return { version: 1, taskId, attempt, image, native: { response: {}, imagePath: [] } }
 }
 
+/** Opens the next attempt and returns its answer id. */
 async function opened(taskId: string): Promise<string> {
-  const begun = await attempts.beginAttempt({ taskId })
-  if (begun.kind !== 'opened') throw new Error(`not opened: ${begun.kind}`)
-  return begun.attempt.answerId
+  return (await openAttempt(attempts, taskId)).answerId
 }
+
+const creditsOf = (accountId: string) => balanceOf(database.pool, accountId)
 
 async function ends(taskId: string): Promise<string[]> {
   const { rows } = await database.pool.query<{ kind: string }>(
@@ -54,22 +55,18 @@ async function letBackoffPass(taskId: string): Promise<void> {
   )
 }
 
-describe('the end of a task', () => {
-  it('is charged once however often its answer is settled', async () => {
+describe('settleTask, failTask and cancelTask', () => {
+  it('charges a task once when its answer is settled several times at once', async () => {
     const { taskId, accountId } = await insertTask(database.pool)
     const answerId = await opened(taskId)
     const input = { meta: metaOf(taskId), answerId }
     const settled = await Promise.all([1, 2, 3, 4].map(() => attempts.settleTask(input)))
     expect(settled.filter(Boolean)).toHaveLength(1)
     expect(await ends(taskId)).toEqual(['settle'])
-    expect(await balanceOf(database.pool, accountId)).toEqual({
-      available: 990,
-      held: 0,
-      spent: 10,
-    })
+    expect(await creditsOf(accountId)).toEqual({ available: 990, held: 0, spent: 10 })
   })
 
-  it('is one of settle and release when both come at once', async () => {
+  it('settles or releases, but not both, when both come at once', async () => {
     for (let round = 0; round < 10; round += 1) {
       const { taskId } = await insertTask(database.pool)
       const answerId = await opened(taskId)
@@ -88,11 +85,7 @@ describe('the end of a task', () => {
     expect(await attempts.failTask(taskId, failure)).toBe(true)
     expect(await attempts.settleTask({ meta: metaOf(taskId), answerId })).toBe(false)
     expect(await ends(taskId)).toEqual(['release'])
-    expect(await balanceOf(database.pool, accountId)).toEqual({
-      available: 1000,
-      held: 0,
-      spent: 0,
-    })
+    expect(await creditsOf(accountId)).toEqual({ available: 1000, held: 0, spent: 0 })
     const { rows } = await database.pool.query(
       'select status, answer_id from task where task_id = $1',
       [taskId],
@@ -100,16 +93,16 @@ describe('the end of a task', () => {
     expect(rows).toEqual([{ status: 'failed', answer_id: null }])
   })
 
-  it('settles the answer of an attempt that was given up for lost', async () => {
+  it('settles the answer of an attempt that counted as lost', async () => {
     const { taskId } = await insertTask(database.pool)
     const answerId = await opened(taskId)
     await attempts.beginAttempt({ taskId, checked: 1 })
-    expect(await attempts.answersOf(taskId)).toEqual([answerId])
+    expect(await attempts.answerIdsOf(taskId)).toEqual([answerId])
     expect(await attempts.settleTask({ meta: metaOf(taskId), answerId })).toBe(true)
     expect(await ends(taskId)).toEqual(['settle'])
   })
 
-  it('leaves no attempt open behind its worker, whoever ended the task', async () => {
+  it('closes the attempt of a worker that finishes after the task has ended', async () => {
     const failed = await insertTask(database.pool)
     const failedAnswer = await opened(failed.taskId)
     await attempts.failTask(failed.taskId, failure)
@@ -129,7 +122,7 @@ describe('the end of a task', () => {
     expect(await openAttempts(settled.taskId)).toBe(0)
   })
 
-  it('closes attempts whose lease has run out as lost', async () => {
+  it('closes attempts as lost when their lease has run out', async () => {
     const failed = await insertTask(database.pool)
     await opened(failed.taskId)
     await endLease(database.pool, failed.taskId)
@@ -184,15 +177,11 @@ describe('the end of a task', () => {
     ])
   })
 
-  it('is a cancellation while no call is under way', async () => {
+  it('cancels a task while no call is under way', async () => {
     const { taskId, accountId } = await insertTask(database.pool)
     expect(await attempts.cancelTask(taskId)).toBe(true)
     expect(await attempts.cancelTask(taskId)).toBe(false)
-    expect(await balanceOf(database.pool, accountId)).toEqual({
-      available: 1000,
-      held: 0,
-      spent: 0,
-    })
+    expect(await creditsOf(accountId)).toEqual({ available: 1000, held: 0, spent: 0 })
   })
 
   it.each(['open', 'unknown'])('is no cancellation when an attempt is %s', async (stage) => {
@@ -200,10 +189,10 @@ describe('the end of a task', () => {
     await opened(taskId)
     if (stage === 'unknown') await attempts.beginAttempt({ taskId, checked: 1 })
     expect(await attempts.cancelTask(taskId)).toBe(false)
-    expect(await balanceOf(database.pool, accountId)).toMatchObject({ held: 10 })
+    expect(await creditsOf(accountId)).toMatchObject({ held: 10 })
   })
 
-  it('remembers possible work of an open attempt, whoever fails the task', async () => {
+  it('records that work is possible when an attempt is open', async () => {
     const { taskId } = await insertTask(database.pool)
     await opened(taskId)
     const timeout = { code: 'generation_timeout', cause: 'deadline', workPossible: false } as const
@@ -221,22 +210,25 @@ describe('the end of a task', () => {
     ['images.generations', true, 'rate_limit_exceeded', 0],
     ['images.tasks', false, 'upstream_error', 1],
     ['images.tasks', true, 'rate_limit_exceeded', 1],
-  ] as const)('of %s, work possible %s, by %s leaves %i keys', async (...row) => {
-    const [route, workPossible, code, keys] = row
-    const { taskId, accountId } = await insertTask(database.pool, { route })
-    await database.pool.query(`insert into idempotency_key values ($1, '\\x01', $2)`, [
-      accountId,
-      taskId,
-    ])
-    await attempts.failTask(taskId, { ...failure, code, workPossible })
-    const { rowCount } = await database.pool.query(
-      'select 1 from idempotency_key where task_id = $1',
-      [taskId],
-    )
-    expect(rowCount).toBe(keys)
-  })
+  ] as const)(
+    'for route %s, work possible %s and code %s, leaves %i idempotency keys',
+    async (...row) => {
+      const [route, workPossible, code, keys] = row
+      const { taskId, accountId } = await insertTask(database.pool, { route })
+      await database.pool.query(`insert into idempotency_key values ($1, '\\x01', $2)`, [
+        accountId,
+        taskId,
+      ])
+      await attempts.failTask(taskId, { ...failure, code, workPossible })
+      const { rowCount } = await database.pool.query(
+        'select 1 from idempotency_key where task_id = $1',
+        [taskId],
+      )
+      expect(rowCount).toBe(keys)
+    },
+  )
 
-  it('of a free task moves no credits', async () => {
+  it('moves no credits for a free task', async () => {
     const { taskId } = await insertTask(database.pool, { credits: 1 })
     await database.pool.query('update task set credits = 0 where task_id = $1', [taskId])
     const answerId = await opened(taskId)
@@ -244,7 +236,7 @@ describe('the end of a task', () => {
     expect(await ends(taskId)).toEqual([])
   })
 
-  it('wakes those who listen', async () => {
+  it('notifies the listeners of task_end', async () => {
     const { taskId } = await insertTask(database.pool)
     const client = await database.pool.connect()
     const heard = new Promise<string | undefined>((resolve) => {

@@ -10,7 +10,7 @@ beforeAll(async () => {
   return () => database.drop()
 })
 
-/** An empty schema instead of the migrated one. */
+/** Replaces the migrated schema by an empty one. */
 async function startOver(): Promise<void> {
   await database.pool.query('drop schema public cascade; create schema public')
 }
@@ -26,7 +26,7 @@ describe('migrate', () => {
     expect(await migrate({ databaseUrl })).toEqual({ applied: [] })
   })
 
-  it('refuses to go on when an applied migration was changed afterwards', async () => {
+  it('refuses when a migration was changed after it was applied', async () => {
     await startOver()
     const { databaseUrl } = database
     await migrate({ databaseUrl })
@@ -36,7 +36,7 @@ describe('migrate', () => {
 })
 
 describe('requireSchema', () => {
-  it('lets a process start on the schema it needs and on a newer one', async () => {
+  it('accepts the schema that the process needs, and a newer one', async () => {
     await startOver()
     await migrate({ databaseUrl: database.databaseUrl })
     await expect(requireSchema(database.pool)).resolves.toBeUndefined()
@@ -46,7 +46,7 @@ describe('requireSchema', () => {
     await expect(requireSchema(database.pool)).resolves.toBeUndefined()
   })
 
-  it('tells what to do about an empty database', async () => {
+  it('says what to do when the database is empty', async () => {
     await startOver()
     await expect(requireSchema(database.pool)).rejects.toThrow(/darkroom migrate/)
   })

@@ -12,7 +12,7 @@ beforeAll(async () => {
   return () => database.drop()
 })
 
-/** Records of ended tasks: of ten, one has failed, one is kept, the others have expired. */
+/** Inserts ended tasks: of ten, one has failed, one has its image, the images of the others have expired. */
 async function insertEnded(count: number): Promise<void> {
   await database.pool.query(`insert into account (account_id, name) values ('acct_ended', 'ended')`)
   await database.pool.query(
@@ -33,7 +33,7 @@ async function insertEnded(count: number): Promise<void> {
 type Plan = { readonly [name: string]: unknown }
 const planRows = z.array(z.object({ 'QUERY PLAN': z.array(z.object({ Plan: z.unknown() })) }))
 
-/** Every node of a plan, as PostgreSQL's JSON nests them. */
+/** Every node of a plan in PostgreSQL's JSON, which nests them. */
 function nodesOf(plan: unknown): readonly Plan[] {
   if (Array.isArray(plan)) return plan.flatMap(nodesOf)
   if (typeof plan !== 'object' || plan === null) return []
@@ -41,8 +41,8 @@ function nodesOf(plan: unknown): readonly Plan[] {
   return [node, ...nodesOf(node['Plans'])]
 }
 
-describe('the sample of the state', () => {
-  it('counts what is unfinished, kept and failed', async () => {
+describe('sampleState', () => {
+  it('counts live tasks, succeeded tasks with an image, and failed tasks', async () => {
     await insertEnded(20_000)
     await insertTask(database.pool)
     const { tasks, holdsOpen, blobBytes, creditsHeld } = await sampleState(database.pool)
@@ -58,7 +58,7 @@ describe('the sample of the state', () => {
     })
   })
 
-  it('finds tasks by indexes alone, however many records there are', async () => {
+  it('finds tasks by indexes alone when there are many records', async () => {
     const { rows } = await database.pool.query(`explain (format json) ${sampleSql}`)
     const [row] = planRows.parse(rows)
     const nodes = nodesOf(row?.['QUERY PLAN'].map(({ Plan }) => Plan))

@@ -21,7 +21,7 @@ async function contentOf(name: string): Promise<number | undefined> {
 }
 
 describe('withTransaction', () => {
-  it('leaves no trace of work that answers a rollback', async () => {
+  it('rolls back and returns the value when the work returns a rollback', async () => {
     const answer = await withTransaction(database.pool, async (client) => {
       await client.query(`insert into box values ('trace', 1)`)
       return rollback('taken back')
@@ -30,7 +30,7 @@ describe('withTransaction', () => {
     expect(await contentOf('trace')).toBeUndefined()
   })
 
-  it('leaves no trace of work that throws, and passes the error on', async () => {
+  it('rolls back and throws the same error when the work throws', async () => {
     const work = withTransaction(database.pool, async (client) => {
       await client.query(`insert into box values ('trace', 1)`)
       throw new Error('no more')
@@ -39,7 +39,7 @@ describe('withTransaction', () => {
     expect(await contentOf('trace')).toBeUndefined()
   })
 
-  it('runs both sides of a deadlock to their end', async () => {
+  it('repeats the work after a deadlock until both transactions commit', async () => {
     const both = ['a', 'b']
     let holding = 0
     const eachHoldsOne = Promise.withResolvers<void>()

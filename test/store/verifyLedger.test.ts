@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { createAccountStore } from '../../src/store/accounts/accountStore.ts'
+import { createAccountStore } from '../../src/wiring/stores.ts'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
 import {
   createTestAccept,
@@ -12,8 +12,8 @@ import { createTestDatabase } from '../support/database/testDatabase.ts'
 
 let database: TestDatabase
 
-/** The nets that keep these faults out are taken down, so that each can be planted. */
-const withoutNets = `
+/** Removes the constraints and triggers that prevent these faults, so that a test can write each one. */
+const withoutConstraints = `
   alter table ledger disable trigger user;
   drop index if exists ledger_one_hold;
   drop index if exists ledger_one_end;
@@ -30,7 +30,7 @@ const deposited = 1_000
 
 type End = 'live' | 'failed' | 'succeeded'
 
-/** An account with one task of 10 credits, as the service itself leaves them. */
+/** An account with one task of 10 credits, written by the service itself. */
 async function bookedTask(end: End, credits = 10) {
   const { pool } = database
   const caller = await createTestCaller(pool, deposited)
@@ -59,7 +59,7 @@ async function found(ids: { accountId: string; taskId: string }) {
 }
 
 describe('ledger verify', () => {
-  it('finds nothing wrong with what the service writes, live, ended, free or purged', async () => {
+  it('finds nothing wrong with live, ended, free and purged tasks of the service itself', async () => {
     const { pool } = database
     for (const end of ['live', 'failed', 'succeeded'] as const) {
       await bookedTask(end)
@@ -71,7 +71,7 @@ describe('ledger verify', () => {
     expect(await verifyLedger(pool)).toEqual([])
   })
 
-  const planted: readonly {
+  const faults: readonly {
     readonly fault: string
     readonly end: End
     readonly credits?: number
@@ -197,10 +197,10 @@ describe('ledger verify', () => {
     },
   ]
 
-  for (const { fault, end, credits, sql, finds } of planted) {
+  for (const { fault, end, credits, sql, finds } of faults) {
     it(`finds ${fault}`, async () => {
       const ids = await bookedTask(end, credits)
-      await database.pool.query(withoutNets)
+      await database.pool.query(withoutConstraints)
       await database.pool.query(
         sql.replaceAll(':account', `'${ids.accountId}'`).replaceAll(':task', `'${ids.taskId}'`),
       )

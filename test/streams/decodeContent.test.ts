@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as zlib from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { BodyError } from '../../src/streams/bodyBytes.ts'
+import { BodyError } from '../../src/streams/bodyError.ts'
 import type { ContentCoding } from '../../src/streams/decodeContent.ts'
 import { parseContentEncoding, decodeContent } from '../../src/streams/decodeContent.ts'
 import { collect, cutAt, streamOf } from '../support/byteStreams.ts'
@@ -33,11 +33,11 @@ describe('content decoding', () => {
     ['brotli', ['br'], zlib.brotliCompressSync(text)],
     ['zstd', ['zstd'], zlib.zstdCompressSync(text)],
     ['two codings, the last first', ['br', 'gzip'], zlib.gzipSync(zlib.brotliCompressSync(text))],
-  ] as const)('undoes %s', async (_what, codings, bytes) => {
+  ] as const)('decodes %s', async (_what, codings, bytes) => {
     expect((await decode(bytes, codings)).equals(text)).toBe(true)
   })
 
-  it('allows exactly the limit, decoded and as sent', async () => {
+  it('accepts exactly the limit, decoded and as sent', async () => {
     expect(await decode(zlib.gzipSync(text), ['gzip'], text.length)).toHaveLength(text.length)
     const tooLarge = { tag: 'too_large', limitBytes: text.length - 1 }
     expect(await failureOf(zlib.gzipSync(text), ['gzip'], text.length - 1)).toEqual(tooLarge)
@@ -72,7 +72,7 @@ describe('content decoding', () => {
     },
   )
 
-  it('stops a bomb within a bomb in its middle', async () => {
+  it('stops a bomb inside a bomb at the inner one', async () => {
     const inner = zlib.gzipSync(Buffer.alloc(150 * mebibyte), { level: 1 })
     const bomb = zlib.gzipSync(inner)
     expect(await failureOf(bomb, ['gzip', 'gzip'], mebibyte)).toMatchObject({ tag: 'too_large' })
@@ -89,12 +89,12 @@ describe('content decoding', () => {
     ['something behind bare deflate', ['deflate'], behind(zlib.deflateRawSync(text))],
     ['something behind br', ['br'], behind(zlib.brotliCompressSync(text))],
     ['something behind zstd', ['zstd'], behind(zlib.zstdCompressSync(text))],
-  ] as const)('names a broken coding: %s', async (_what, codings, bytes) => {
+  ] as const)('refuses a broken coding: %s', async (_what, codings, bytes) => {
     expect(await failureOf(bytes, codings)).toEqual({ tag: 'corrupt_coding' })
   })
 
   it.each(['gzip', 'deflate', 'br', 'zstd'] as const)(
-    'reads on behind the end of %s, however late and however much is there',
+    'refuses bytes after the end of %s, however late they arrive and however many they are',
     async (coding) => {
       const whole = encoders[coding](Buffer.from(text))
       for (const more of [1, 50_000]) {
@@ -111,7 +111,7 @@ describe('content decoding', () => {
     },
   )
 
-  it('reads zeros behind gzip as padding, but nothing behind these', async () => {
+  it('accepts zeros after gzip as padding, but no other byte after them', async () => {
     const padded = Buffer.concat([zlib.gzipSync(text), Buffer.alloc(100)])
     for (const cuts of [[], [20], [padded.length - 50]]) {
       const read = await collect(decodeContent(streamOf(cutAt(padded, cuts)), ['gzip'], mebibyte))
@@ -132,36 +132,42 @@ describe('content decoding', () => {
     (coding) => [coding, encoders[coding](noise)] as const,
   )
 
-  it.each(coded)('of %s gives all that came before its source failed', async (coding, bytes) => {
-    async function* broken(): AsyncGenerator<Uint8Array> {
-      yield* streamOf(cutAt(bytes, [100_000, 500_000]))
-      throw new BodyError({ tag: 'interrupted' })
-    }
-    for (const cutOff of ['fails', 'ends'] as const) {
-      const chunks: Uint8Array[] = []
-      const reading = (async () => {
-        for await (const chunk of decodeContent(broken(), [coding], 2 * mebibyte, cutOff)) {
-          chunks.push(chunk)
-          // A reader that is behind when the source fails.
-          if (chunks.length % 20 === 0) await sleep(1)
-        }
-      })()
-      await expect(reading).rejects.toMatchObject({ failure: { tag: 'interrupted' } })
-      expect(Buffer.concat(chunks).equals(noise)).toBe(true)
-    }
-  })
+  it.each(coded)(
+    'of %s yields everything that arrived before its source failed',
+    async (coding, bytes) => {
+      async function* broken(): AsyncGenerator<Uint8Array> {
+        yield* streamOf(cutAt(bytes, [100_000, 500_000]))
+        throw new BodyError({ tag: 'interrupted' })
+      }
+      for (const cutOff of ['fails', 'ends'] as const) {
+        const chunks: Uint8Array[] = []
+        const reading = (async () => {
+          for await (const chunk of decodeContent(broken(), [coding], 2 * mebibyte, cutOff)) {
+            chunks.push(chunk)
+            // A slow reader, which still has chunks to read when the source fails.
+            if (chunks.length % 20 === 0) await sleep(1)
+          }
+        })()
+        await expect(reading).rejects.toMatchObject({ failure: { tag: 'interrupted' } })
+        expect(Buffer.concat(chunks).equals(noise)).toBe(true)
+      }
+    },
+  )
 
-  it.each(coded)('reads %s that stops before its end as far as it is told to', async (...given) => {
-    const [coding, bytes] = given
-    const cut = bytes.subarray(0, -10)
-    expect(await failureOf(cut, [coding], 2 * mebibyte)).toEqual({ tag: 'corrupt_coding' })
-    const source = streamOf(cutAt(cut, [1000]))
-    const read = await collect(decodeContent(source, [coding], 2 * mebibyte, 'ends'))
-    expect(read.length).toBeGreaterThan(mebibyte)
-    expect(noise.subarray(0, read.length).equals(read)).toBe(true)
-  })
+  it.each(coded)(
+    'reads %s that stops before its end as far as it goes only when the caller says so',
+    async (...given) => {
+      const [coding, bytes] = given
+      const cut = bytes.subarray(0, -10)
+      expect(await failureOf(cut, [coding], 2 * mebibyte)).toEqual({ tag: 'corrupt_coding' })
+      const source = streamOf(cutAt(cut, [1000]))
+      const read = await collect(decodeContent(source, [coding], 2 * mebibyte, 'ends'))
+      expect(read.length).toBeGreaterThan(mebibyte)
+      expect(noise.subarray(0, read.length).equals(read)).toBe(true)
+    },
+  )
 
-  it('passes on the failure of its source', async () => {
+  it('passes on an error of its source', async () => {
     async function* cut(): AsyncGenerator<Uint8Array> {
       yield zlib.gzipSync(text).subarray(0, 20)
       await Promise.resolve()
@@ -171,7 +177,7 @@ describe('content decoding', () => {
     await expect(reading).rejects.toMatchObject({ failure: { tag: 'interrupted' } })
   })
 
-  it('closes its source when the reader leaves early', async () => {
+  it('closes its source when the reader stops early', async () => {
     let closed = false
     async function* source(): AsyncGenerator<Uint8Array> {
       try {
@@ -196,11 +202,14 @@ describe('the Content-Encoding header', () => {
     ['GZIP', ['gzip']],
     ['x-gzip', ['gzip']],
     [' br , identity,, zstd ', ['br', 'zstd']],
-  ])('reads %j', (header, codings) => {
+  ])('%j is read', (header, codings) => {
     expect(parseContentEncoding(header)).toEqual({ ok: true, value: codings })
   })
 
-  it.each(['compress', 'gzip;q=1', 'gzip, lz4', 'gzip,gzip,gzip,gzip'])('refuses %j', (header) => {
-    expect(parseContentEncoding(header).ok).toBe(false)
-  })
+  it.each(['compress', 'gzip;q=1', 'gzip, lz4', 'gzip,gzip,gzip,gzip'])(
+    '%j is refused',
+    (header) => {
+      expect(parseContentEncoding(header).ok).toBe(false)
+    },
+  )
 })

@@ -42,8 +42,8 @@ async function failureOf(
 }
 
 describe('a JSON document', () => {
-  it('reads as JSON.parse reads it, however its bytes are cut', async () => {
-    // Without \u escapes, so nothing unstorable: these have their own tests below.
+  it('is read as JSON.parse reads it, however its bytes are cut', async () => {
+    // Texts with \u escapes may be unstorable. Those have their own tests below.
     const texts = fc.json({ maxDepth: 3 }).filter((text) => !text.includes('\\u'))
     const cuts = fc.array(fc.nat(200), { maxLength: 20 })
     await fc.assert(
@@ -57,7 +57,7 @@ describe('a JSON document', () => {
     )
   })
 
-  it('reads the same when cut between any two bytes', async () => {
+  it('is read the same when cut between any two bytes', async () => {
     const text = '{"é":[1.5e-3,-0,true,null,"\\ud83d\\ude00😀\\/"],"data":"QUJD\\/\\u002b8="}'
     const whole = await read(text)
     expect(whole).toEqual({
@@ -73,18 +73,18 @@ describe('a JSON document', () => {
     expect(await read(text, {}, [...Buffer.from(text).keys()])).toEqual(whole)
   })
 
-  it('drops a leading byte-order mark', async () => {
+  it('may begin with a byte-order mark', async () => {
     expect(await read('\uFEFF{}')).toMatchObject({ ok: true })
   })
 
-  it('keeps __proto__ as a member like any other', async () => {
+  it('may have __proto__ as a member like any other', async () => {
     const result = await read('{"__proto__":{"x":1}}')
     if (!result.ok) throw new Error('refused')
     expect(Object.keys(result.value.document ?? {})).toEqual(['__proto__'])
     expect(Reflect.getPrototypeOf(Object(result.value.document))).toBe(Object.prototype)
   })
 
-  it('takes a top-level number or literal that the end of the text completes', async () => {
+  it('may be a number or literal that only the end of the text completes', async () => {
     expect(await read('12')).toMatchObject({ ok: true, value: { document: 12 } })
     expect(await read('null')).toMatchObject({ ok: true, value: { document: null } })
   })
@@ -128,7 +128,7 @@ describe('a refused JSON document', () => {
     })
   })
 
-  it('counts the last of equal keys when told to', async () => {
+  it('is accepted with the last of equal keys when the caller says so', async () => {
     const text = '{"a":{"b":1},"__proto__":1,"a":{"c":2},"__proto__":2}'
     const result = await read(text, { equalKeys: 'last' })
     expect(JSON.stringify(result)).toContain('"document":{"a":{"c":2},"__proto__":2}')
@@ -140,11 +140,11 @@ describe('a refused JSON document', () => {
     ['a lone low surrogate', '{"a":"x\\udc00y"}', ['a']],
     ['a pair in the wrong order', '{"a":"\\ude00\\ud83d"}', ['a']],
     ['NUL in a key', '{"a":{"\\u0000":1}}', ['a']],
-  ])('names text with %s by its path', async (_what, text, path) => {
+  ])('names the path of text with %s', async (_what, text, path) => {
     expect(await failureOf(text)).toEqual({ tag: 'unstorable_text', path })
   })
 
-  it('replaces unstorable text instead when asked to', async () => {
+  it('is accepted with unstorable text replaced when the caller says so', async () => {
     const result = await read('["a\\u0000\\ud800"]', { unstorableText: 'replace' })
     expect(result).toMatchObject({ ok: true, value: { document: ['a\uFFFD\uFFFD'] } })
   })
@@ -153,7 +153,7 @@ describe('a refused JSON document', () => {
     expect(await failureOf('{"a":1e999}')).toEqual({ tag: 'number_out_of_range', path: ['a'] })
   })
 
-  it('allows exactly the depth, tokens and text of its limits', async () => {
+  it('is refused only above the limits of depth, tokens and text', async () => {
     expect(await read('[[[1]]]', { depthMax: 3 })).toMatchObject({ ok: true })
     expect(await failureOf('[[[1]]]', { depthMax: 2 })).toEqual({ tag: 'too_deep' })
     expect(await read('[1,2]', { tokensMax: 3 })).toMatchObject({ ok: true })
@@ -170,7 +170,7 @@ describe('a refused JSON document', () => {
 describe('a diverted string', () => {
   const bytes = (count: number) => `"data":"${Buffer.alloc(count, 7).toString('base64')}"`
 
-  it('is taken wherever its key stands, in document order', async () => {
+  it('is taken at any depth, in document order', async () => {
     const text = `{"x":[{"data":"QQ==","t":"a"},{"t":"b","data":""}],"data":5}`
     expect(await read(text)).toEqual({
       ok: true,
@@ -190,18 +190,18 @@ describe('a diverted string', () => {
     })
   })
 
-  it('is not measured as text', async () => {
+  it('does not count as text', async () => {
     expect(await read(`{${bytes(900)}}`, { textBytesMax: 4 })).toMatchObject({ ok: true })
   })
 
-  it('names what is no strict base64 by its path', async () => {
+  it('that is not strict base64 is named by its path', async () => {
     const failure = { tag: 'invalid_base64', path: [1, 'data'] }
     expect(await failureOf('[0,{"data":"QQ"}]')).toEqual(failure)
     expect(await failureOf('[0,{"data":"QQ==\\n"}]')).toEqual(failure)
     expect(await failureOf('[0,{"data":"\\u0000"}]')).toEqual(failure)
   })
 
-  it('keeps the limits of one, of all and of their number', async () => {
+  it('is refused only above the limits of one string, of all strings and of their number', async () => {
     expect(await read(`{${bytes(1000)}}`)).toMatchObject({ ok: true })
     expect(await failureOf(`{${bytes(1001)}}`)).toEqual({
       tag: 'diverted_too_large',
@@ -248,7 +248,7 @@ describe('a diverted string', () => {
     expect(seen.slice(0, 5)).toEqual([0, 0, 1, 1, 2].slice(0, seen.length))
   })
 
-  it('is told when the document around it is refused', async () => {
+  it('ends with an error when the document around it is refused', async () => {
     let told: unknown
     const failure = await failureOf('{"data":"QUJD*', {
       take: async (content) => {
@@ -264,7 +264,7 @@ describe('a diverted string', () => {
     expect(told).toMatchObject({ name: 'IntakeAbandonedError' })
   })
 
-  it('passes on the error of its reader, and of the source', async () => {
+  it('passes on an error of its reader and an error of the source', async () => {
     const text = `{"data":"${'QUJD'.repeat(30_000)}"}`
     const large = { divertedBytesMax: 1e9, divertedTotalBytesMax: 1e9 }
     const take = () => Promise.reject(new Error('disk full'))
@@ -277,7 +277,18 @@ describe('a diverted string', () => {
     await expect(readJsonDocument(cut(), { ...options, ...large })).rejects.toThrow('lost')
   })
 
-  it('may be left unread by whoever takes it', async () => {
+  it('may be left by its reader after the first bytes', async () => {
+    const text = `{"data":"${'QUJD'.repeat(100_000)}","a":1}`
+    const large = { divertedBytesMax: 1e9, divertedTotalBytesMax: 1e9 }
+    const take = async (content: AsyncIterable<Uint8Array>) => {
+      for await (const piece of content) return String(piece.length > 0)
+      return 'nothing'
+    }
+    const result = await read(text, { ...large, take })
+    expect(result).toMatchObject({ ok: true, value: { diverted: [{ value: 'true' }] } })
+  })
+
+  it('may be left unread by `take`', async () => {
     const text = `{"data":"${'QUJD'.repeat(100)}","a":1}`
     const result = await read(text, { take: async () => 'unread' })
     expect(result).toMatchObject({ ok: true, value: { document: { a: 1, data: '' } } })

@@ -11,7 +11,7 @@ import { readJsonDocument } from '../../src/streams/json/readJsonDocument.ts'
 
 const mebibyte = 1024 * 1024
 
-/** A body of 64 MiB that is `piece` again and again after `start`, none of it in memory at once. */
+/** A body of 64 MiB: `start`, then `piece` repeated. The whole body is never in memory. */
 async function* bodyOf(start: string, piece: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(start)
   const chunk = Buffer.from(piece.repeat(Math.ceil((64 * 1024) / piece.length)))
@@ -30,7 +30,7 @@ it.each([
   ['many items', '[', '{},'],
   ['many images', '{"input_images":[', '{"data":"QUJD"},'],
   ['blanks', '', ' '],
-])('memory stays flat whatever the body is made of: %s', async (_what, start, piece) => {
+])('memory stays flat when a body of 64 MiB is made of %s', async (_what, start, piece) => {
   const before = process.memoryUsage.rss()
   let peak = before
   async function* watched(): AsyncGenerator<Uint8Array> {
@@ -56,6 +56,6 @@ it.each([
     divertedCountMax: inputImagesMax,
   })
   expect(result.ok).toBe(false)
-  // The text limit of 16 MiB twice over, in two bytes a letter, and the collector's slack.
+  // Two copies of 16 MiB of text at two bytes per character, and what the collector has not freed yet.
   expect((peak - before) / mebibyte).toBeLessThan(130)
 })

@@ -1,5 +1,3 @@
-import type { Base64Decoder } from '../../src/streams/base64.ts'
-
 /** Yields each chunk in a later microtask, so that the consumer never gets all chunks synchronously. */
 export async function* streamOf(chunks: Iterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   for (const chunk of chunks) {
@@ -20,19 +18,4 @@ export function cutAt(bytes: Uint8Array, places: readonly number[]): Uint8Array[
   const cuts = [0, ...places.filter((place) => place < bytes.length), bytes.length]
   const sorted = cuts.toSorted((a, b) => a - b)
   return sorted.slice(1).map((end, i) => bytes.subarray(sorted[i], end))
-}
-
-/** Decodes a Base64 text that arrives in pieces. Returns `undefined` when the decoder refuses a piece. */
-export function decodePieces(
-  decoder: Base64Decoder,
-  pieces: readonly string[],
-): Buffer | undefined {
-  const decoded: Uint8Array[] = []
-  for (const piece of pieces) {
-    const bytes = decoder.push(piece)
-    if (bytes === undefined) return undefined
-    decoded.push(bytes)
-  }
-  const last = decoder.end()
-  return last === undefined ? undefined : Buffer.concat([...decoded, last])
 }

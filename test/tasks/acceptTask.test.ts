@@ -3,7 +3,7 @@ import { newUploadId } from '../../src/domain/ids.ts'
 import type { ImageRequest } from '../../src/domain/imageRequest.ts'
 import type { RequestFailure } from '../../src/domain/failure.ts'
 import type { Result } from '../../src/domain/result.ts'
-import { createTaskStore } from '../../src/store/taskStore.ts'
+import { createTaskStore } from '../../src/wiring/stores.ts'
 import { discardUpload, openUpload } from '../../src/store/reconcile/uploads.ts'
 import type { Accepted } from '../../src/tasks/taskService.ts'
 import {

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createTaskEnds } from '../../src/store/tasks/taskEnds.ts'
-import { createTaskStore } from '../../src/store/taskStore.ts'
+import { createTaskStore } from '../../src/wiring/stores.ts'
 import { createAwaitEnd } from '../../src/tasks/awaitEnd.ts'
 import { createTestAttempts } from '../support/database/testAttempts.ts'
 import type { TestDatabase } from '../support/database/testDatabase.ts'

@@ -6,7 +6,7 @@ import { listen } from '../support/upstream/testServers.ts'
 
 const compose = readFileSync(new URL('../../docker-compose.yml', import.meta.url), 'utf8')
 
-/** The address that a service's health check asks, and its script against `url` instead. */
+/** The address that a service's health check calls, and the check's script with `url` instead. */
 function checkOf(service: string, url: string) {
   const [, block = ''] = compose.split(new RegExp(`^  ${service}:\n`, 'm'))
   const own = block.split(/^ {0,2}\S/m)[0] ?? ''
@@ -33,7 +33,7 @@ describe('the health check of a container', () => {
     expect(await exitCodeAt(503, service)).toBe(1)
   })
 
-  it('fails where nobody listens', async () => {
+  it('fails when nothing listens on the address', async () => {
     const { script } = checkOf('api', 'http://127.0.0.1:1/readyz')
     const [code] = await once(spawn(process.execPath, ['-e', script], { stdio: 'ignore' }), 'exit')
     expect(code).toBe(1)

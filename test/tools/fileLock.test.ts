@@ -3,16 +3,17 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { tryLock, waitForLock, type HeldLock } from '../../tools/fileLock.mjs'
+import type { HeldLock } from '../../tools/fileLock.mjs'
+import { tryLock, waitForLock } from '../../tools/fileLock.mjs'
 import { processStart } from '../../tools/processIdentity.mjs'
 import { tempFolder } from '../support/tempFolder.ts'
 
-const held = (taken: HeldLock | { heldBy: number }): HeldLock => {
+function held(taken: HeldLock | { readonly heldBy: number }): HeldLock {
   if ('heldBy' in taken) throw new Error(`held by ${taken.heldBy}`)
   return taken
 }
 
-it('names the process that holds the lock, and can be taken once it is released', () => {
+it('names its holder, and can be taken after the holder has released it', () => {
   const path = join(tempFolder(), 'lock')
   const lock = held(tryLock(path))
   expect(tryLock(path)).toEqual({ heldBy: process.pid })
@@ -20,7 +21,7 @@ it('names the process that holds the lock, and can be taken once it is released'
   held(tryLock(path)).release()
 })
 
-it('lets waiters in one after the other', async () => {
+it('is held by one waiter at a time', async () => {
   const path = join(tempFolder(), 'lock')
   let inside = 0
   let insideMax = 0
@@ -36,7 +37,7 @@ it('lets waiters in one after the other', async () => {
   expect(insideMax).toBe(1)
 })
 
-it('is taken over from a holder that was killed', async () => {
+it('is free when its holder was killed', async () => {
   const path = join(tempFolder(), 'lock')
   const holder = spawn('sleep', ['60'], { stdio: 'ignore' })
   await once(holder, 'spawn')
@@ -48,7 +49,7 @@ it('is taken over from a holder that was killed', async () => {
   held(tryLock(path)).release()
 })
 
-it('is taken over when the pid of the holder belongs to another process by now', () => {
+it('is free when the process id of its holder now belongs to another process', () => {
   const path = join(tempFolder(), 'lock')
   writeFileSync(path, JSON.stringify({ pid: process.pid, start: 'before a reboot' }))
   expect(tryLock(path)).toHaveProperty('release')

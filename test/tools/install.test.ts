@@ -4,15 +4,17 @@ import { expect, it } from 'vitest'
 import { adoptFresh, ensureInstalled, isMarkedFresh } from '../../tools/install.mjs'
 import { tempFolder } from '../support/tempFolder.ts'
 
-const write = (path: string, content: unknown): void => {
+function write(path: string, content: unknown): void {
   mkdirSync(dirname(path), { recursive: true })
   writeFileSync(path, JSON.stringify(content))
 }
 
-const lockOf = (packages: Record<string, unknown>) => ({ packages: { '': {}, ...packages } })
+function lockOf(packages: Readonly<Record<string, unknown>>) {
+  return { packages: { '': {}, ...packages } }
+}
 
-/** A checkout in which npm has installed `left-pad` 1.0.0, and not a binary for other platforms. */
-const installedCheckout = (): string => {
+/** A checkout in which npm has installed `left-pad` 1.0.0, and has skipped a package for another platform. */
+function installedCheckout(): string {
   const root = tempFolder()
   const leftPad = { 'node_modules/left-pad': { version: '1.0.0' } }
   const foreign = { 'node_modules/left-pad-windows': { version: '1.0.0', optional: true } }
@@ -23,14 +25,14 @@ const installedCheckout = (): string => {
   return root
 }
 
-it('takes over what npm has installed from this lock file, without installing again', () => {
+it('accepts what npm has installed from this lock file', () => {
   const root = installedCheckout()
   expect(isMarkedFresh(root)).toBe(false)
   expect(adoptFresh(root)).toBe(true)
   expect(isMarkedFresh(root)).toBe(true)
 })
 
-it('finds an installation stale when the lock file names another version', () => {
+it('finds an installation stale when the lock file lists another version', () => {
   const root = installedCheckout()
   adoptFresh(root)
   const newer = lockOf({ 'node_modules/left-pad': { version: '1.0.1' } })
@@ -39,7 +41,7 @@ it('finds an installation stale when the lock file names another version', () =>
   expect(adoptFresh(root)).toBe(false)
 })
 
-it('finds an installation stale when the lock file names one package more or less', () => {
+it('finds an installation stale when the lock file lists a package more or less', () => {
   const root = installedCheckout()
   const leftPad = { 'node_modules/left-pad': { version: '1.0.0' } }
   const more = { ...leftPad, 'node_modules/other': { version: '1.0.0' } }
@@ -49,7 +51,7 @@ it('finds an installation stale when the lock file names one package more or les
   expect(adoptFresh(root)).toBe(false)
 })
 
-it('finds an installation stale that was interrupted before npm wrote its own record', () => {
+it('finds an installation stale when it was interrupted before npm wrote its own record', () => {
   const root = installedCheckout()
   adoptFresh(root)
   rmSync(join(root, 'node_modules/.package-lock.json'))
@@ -57,7 +59,7 @@ it('finds an installation stale that was interrupted before npm wrote its own re
   expect(adoptFresh(root)).toBe(false)
 })
 
-it('installs nothing again for an edit of package.json that changes no dependency', () => {
+it('accepts the installation after an edit of package.json that changes no dependency', () => {
   const root = installedCheckout()
   adoptFresh(root)
   write(join(root, 'package.json'), { name: 'renamed' })
@@ -66,7 +68,7 @@ it('installs nothing again for an edit of package.json that changes no dependenc
   expect(existsSync(join(root, 'node_modules/left-pad'))).toBe(false)
 })
 
-it('leaves an image alone that was installed without scripts, for a command that needs none', async () => {
+it('installs nothing in an image, which was installed without scripts, when a command needs no more', async () => {
   const root = installedCheckout()
   rmSync(join(root, 'node_modules/node'), { recursive: true })
   const said: string[] = []

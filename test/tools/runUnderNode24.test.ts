@@ -1,4 +1,5 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +13,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const runner = join(root, 'tools/runUnderNode24.mjs')
 
 /** Runs a script through the runner in a process of its own, and keeps what it prints. */
-const run = (script: string): { child: ChildProcess; output: () => string } => {
+function run(script: string): { readonly child: ChildProcess; readonly output: () => string } {
   const folder = tempFolder()
   writeFileSync(join(folder, 'script.mjs'), script)
   writeFileSync(
@@ -29,7 +30,7 @@ const run = (script: string): { child: ChildProcess; output: () => string } => {
   return { child, output: () => output }
 }
 
-it('hands on the arguments and the exit code', async () => {
+it('passes on the arguments and the exit code', async () => {
   const { child, output } = run('console.log(process.argv.slice(2)); process.exit(7)')
   expect(await once(child, 'exit')).toEqual([7, null])
   expect(output()).toContain("[ 'a b' ]")
@@ -40,7 +41,7 @@ it('ends by the signal that ended the script', async () => {
   expect(await once(child, 'exit')).toEqual([null, 'SIGTERM'])
 })
 
-it('passes a signal on once, however often it arrives at the same moment', async () => {
+it('forwards a signal once when it arrives several times at once', async () => {
   const { child, output } = run(`
     let count = 0
     process.on('SIGINT', () => { count += 1; setTimeout(() => process.exit(count), 500) })
@@ -54,7 +55,7 @@ it('passes a signal on once, however often it arrives at the same moment', async
   expect(await once(child, 'exit')).toEqual([1, null])
 })
 
-it('takes the script with it when it is killed', async () => {
+it('ends the script when the runner is killed', async () => {
   const { child, output } = run('console.log(`pid=${process.pid};`); setInterval(() => {}, 1000)')
   await until('the pid of the script', () => output().includes(';') || undefined)
   const pid = Number(/pid=(\d+)/.exec(output())?.[1])

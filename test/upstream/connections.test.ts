@@ -5,19 +5,19 @@ import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
 const notSent = { class: 'refused', evidence: { reason: 'not_sent' } }
 const lost = { class: 'unknown', evidence: { reason: 'connection_lost' } }
 
-describe('connections to the upstream', () => {
-  it('knows that nothing was sent to a port where nobody listens', async () => {
+describe('a call over a connection that fails', () => {
+  it('is not sent to a port where no server listens', async () => {
     const { call } = await openUpstreamWorld()
     expect(await call('http://127.0.0.1:1', 'A')).toEqual(notSent)
     expect(await call('http://127.0.0.1:1', 'B')).toEqual(notSent)
   })
 
-  it('knows that nothing was sent to a name that does not resolve', async () => {
+  it('is not sent to a host name that does not resolve', async () => {
     const { call } = await openUpstreamWorld()
     expect(await call('http://upstream.invalid', 'A')).toEqual(notSent)
   })
 
-  it('knows that nothing was sent when TLS fails', async () => {
+  it('is not sent when TLS fails', async () => {
     const { call } = await openUpstreamWorld()
     const seen: Buffer[] = []
     const address = await listenRaw((socket) => {
@@ -28,7 +28,7 @@ describe('connections to the upstream', () => {
     expect(Buffer.concat(seen).toString('latin1')).not.toContain('generateContent')
   })
 
-  it('knows that nothing was sent when the time is over before TLS is ready', async () => {
+  it('is not sent when its time is over before TLS is ready', async () => {
     const { call } = await openUpstreamWorld()
     const address = await listenRaw(() => {})
     const startedAt = Date.now()
@@ -36,7 +36,7 @@ describe('connections to the upstream', () => {
     expect(Date.now() - startedAt).toBeLessThan(2000)
   })
 
-  it('sends nothing for a call given up beforehand', async () => {
+  it('is not sent when it was given up before', async () => {
     const { call } = await openUpstreamWorld()
     const { url, count } = await listenAnswering((response) => response.end(goodAnswer))
     const signal = AbortSignal.abort()
@@ -44,14 +44,14 @@ describe('connections to the upstream', () => {
     expect(count()).toBe(0)
   })
 
-  it('says unknown when the connection is reset after the request was read', async () => {
+  it('is unknown when the connection is reset after the request was read', async () => {
     const { call } = await openUpstreamWorld()
     const { url, count } = await listenAnswering((_, { socket }) => socket.resetAndDestroy())
     expect(await call(url, 'B')).toMatchObject(lost)
     expect(count()).toBe(1)
   })
 
-  it('says unknown when the answer ends in the middle, and keeps what it saw', async () => {
+  it('is unknown when the answer breaks off, with the evidence seen before', async () => {
     const { call } = await openUpstreamWorld()
     const { url } = await listenAnswering((response) => {
       response.writeHead(200, { 'content-length': goodAnswer.length, 'x-request-id': 'req-7' })
@@ -63,7 +63,7 @@ describe('connections to the upstream', () => {
     })
   })
 
-  it('ends a call whose answer drips on beyond the total time', async () => {
+  it('ends at its total time although its answer still arrives', async () => {
     const { call } = await openUpstreamWorld()
     const { url } = await listenAnswering((response) => {
       response.writeHead(200)
@@ -78,22 +78,28 @@ describe('connections to the upstream', () => {
     expect(Date.now() - startedAt).toBeLessThan(2000)
   })
 
-  it.each([9_000.000000000002, 9_000.7])('keeps to a total time of %d ms', async (timeoutMs) => {
-    const { call } = await openUpstreamWorld()
-    const { url } = await listenAnswering((response) => response.end(goodAnswer))
-    expect(await call(url, 'B', { call: { timeoutMs } })).toMatchObject({ class: 'succeeded' })
-  })
+  it.each([9_000.000000000002, 9_000.7])(
+    'succeeds within a total time of %d ms',
+    async (timeoutMs) => {
+      const { call } = await openUpstreamWorld()
+      const { url } = await listenAnswering((response) => response.end(goodAnswer))
+      expect(await call(url, 'B', { call: { timeoutMs } })).toMatchObject({ class: 'succeeded' })
+    },
+  )
 
-  it.each([200.5, 0.4, 0, -1])('gives up on a silent upstream after %d ms', async (timeoutMs) => {
-    const { call } = await openUpstreamWorld()
-    const { url } = await listenAnswering(() => {})
-    const startedAt = Date.now()
-    const outcome = await call(url, 'B', { call: { timeoutMs } })
-    expect(['timeout', 'not_sent']).toContain(outcome.evidence.reason)
-    expect(Date.now() - startedAt).toBeLessThan(2000)
-  })
+  it.each([200.5, 0.4, 0, -1])(
+    'ends at its total time of %d ms when the upstream is silent',
+    async (timeoutMs) => {
+      const { call } = await openUpstreamWorld()
+      const { url } = await listenAnswering(() => {})
+      const startedAt = Date.now()
+      const outcome = await call(url, 'B', { call: { timeoutMs } })
+      expect(['timeout', 'not_sent']).toContain(outcome.evidence.reason)
+      expect(Date.now() - startedAt).toBeLessThan(2000)
+    },
+  )
 
-  it('takes a 429 for what it is although its body never ends', async () => {
+  it('is refused by a 429 whose body never ends', async () => {
     const { call } = await openUpstreamWorld()
     const { url } = await listenAnswering((response) => {
       response.writeHead(429, { 'retry-after': '3' })
@@ -104,7 +110,7 @@ describe('connections to the upstream', () => {
     expect(Date.now() - startedAt).toBeLessThan(5000)
   })
 
-  it('does not read an error body without end', async () => {
+  it('reads only the start of an endless error body', async () => {
     const { call } = await openUpstreamWorld()
     let written = 0
     const { url } = await listenAnswering((response) => {
@@ -137,7 +143,7 @@ describe('connections to the upstream', () => {
     })
   })
 
-  it('keeps of a request id only what is harmless in a log', async () => {
+  it('reports a request id without characters that could harm a log', async () => {
     const { call } = await openUpstreamWorld()
     const { url } = await listenAnswering((response) => {
       response.setHeader('x-request-id', `ab-1 "\t<script>${'x'.repeat(300)}`)

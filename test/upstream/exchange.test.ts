@@ -1,20 +1,23 @@
 import { getEventListeners } from 'node:events'
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Exchange } from '../../src/upstream/exchange.ts'
-import { exchange } from '../../src/upstream/exchange.ts'
-import { createUpstreamAgent } from '../../src/upstream/callUpstream.ts'
+import type { Answer } from '../../src/upstream/exchange.ts'
+import { createUpstreamAgent, exchange } from '../../src/upstream/exchange.ts'
 import { collect } from '../support/byteStreams.ts'
+import { paddedPng } from '../support/images.ts'
 import { goodAnswer, listenAnswering } from '../support/upstream/testServers.ts'
+import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
 
 const nobodyListens = 'http://127.0.0.1:1'
 
-function exchangeWith(origin: string, signal: AbortSignal): Promise<Exchange> {
+function exchangeWith(origin: string, signal: AbortSignal): Promise<Answer> {
   const agent = createUpstreamAgent()
   onTestFinished(() => agent.destroy())
   const body = Readable.from([Buffer.from('{}')])
-  return exchange(agent, { origin, path: '/', method: 'POST', body }, signal)
+  return exchange(agent, { origin, path: '/', method: 'POST', body }, signal, () => 0)
 }
 
 function listenersOf(signal: AbortSignal): number {
@@ -29,8 +32,8 @@ describe('an exchange', () => {
       (response) => response.write('{', () => response.destroy()),
       collect,
     ],
-    ['an answer nobody reads', (response) => response.write('{'), (body) => body.destroy()],
-  ])('leaves nothing at the signal of its deadline after %s', async (_what, answer, end) => {
+    ['an answer that is not read', (response) => response.write('{'), (body) => body.destroy()],
+  ])('removes its listener from the signal after %s', async (_what, answer, end) => {
     const signal = AbortSignal.timeout(300_000)
     const { url } = await listenAnswering(answer)
     const { body } = await exchangeWith(url, signal)
@@ -38,12 +41,81 @@ describe('an exchange', () => {
     await expect.poll(() => listenersOf(signal)).toBe(0)
   })
 
-  it('leaves nothing at the signal of its deadline when there is no answer', async () => {
+  it('removes its listener from the signal when there is no answer', async () => {
     const signal = AbortSignal.timeout(300_000)
     const { url } = await listenAnswering((response) => response.destroy())
     for (const origin of [url, nobodyListens]) {
       await expect(exchangeWith(origin, signal)).rejects.toBeInstanceOf(Error)
       expect(listenersOf(signal)).toBe(0)
     }
+  })
+})
+
+/** A connection that stays open can take the next call this long after its answer. */
+const freeAfterMs = 30
+
+type World = Awaited<ReturnType<typeof openUpstreamWorld>>
+
+function imageOf(order: number): Buffer {
+  return paddedPng(1000, order)
+}
+
+function messageOf(order: number): string {
+  const body = JSON.stringify({ data: [{ b64_json: imageOf(order).toString('base64') }] })
+  return `HTTP/1.1 200 OK\r\nconnection: keep-alive\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+}
+
+async function imageFrom(world: World, url: string): Promise<Buffer | string> {
+  const outcome = await world.call(url, 'B')
+  return outcome.class === 'succeeded'
+    ? await collect(outcome.image.open())
+    : outcome.evidence.reason
+}
+
+describe('the connections of the upstream agent', () => {
+  it.each([
+    ['garbage', 'surplus\r\n\r\n'],
+    ['its answer once more', messageOf(1)],
+  ])('carry nothing from one call to the next when %s arrives late', async (_what, leftover) => {
+    const world = await openUpstreamWorld()
+    const sockets: Socket[] = []
+    const { url } = await listenAnswering((_, { socket }, order) => {
+      sockets.push(socket)
+      if (order === 2) sockets[0]?.write(leftover)
+      setTimeout(() => socket.write(messageOf(order)), order === 1 ? 0 : 100)
+    })
+    expect(await imageFrom(world, url)).toEqual(imageOf(1))
+    await sleep(freeAfterMs)
+    expect(await imageFrom(world, url)).toEqual(imageOf(2))
+  })
+
+  it('serve one call each and then close, also when the upstream asks to keep them alive', async () => {
+    const { call } = await openUpstreamWorld()
+    const asked: IncomingMessage['headers'][] = []
+    const sockets = new Set<Socket>()
+    const { url } = await listenAnswering((_, { socket, headers }, order) => {
+      sockets.add(socket)
+      asked.push(headers)
+      socket.write(messageOf(order))
+    })
+    for (let calls = 0; calls < 3; calls += 1) {
+      expect(await call(url, 'B')).toMatchObject({ class: 'succeeded' })
+      await sleep(freeAfterMs)
+    }
+    expect(asked.map(({ connection }) => connection)).toEqual(['close', 'close', 'close'])
+    expect(sockets.size).toBe(3)
+    await expect.poll(() => [...sockets].filter((socket) => !socket.destroyed)).toEqual([])
+  })
+
+  it('carry 50 calls at once', async () => {
+    const { call } = await openUpstreamWorld()
+    const calls = 50
+    const answers: (() => void)[] = []
+    const { url } = await listenAnswering((response) => {
+      answers.push(() => response.end(goodAnswer))
+      if (answers.length === calls) for (const answer of answers) answer()
+    })
+    const outcomes = await Promise.all(Array.from({ length: calls }, () => call(url, 'B')))
+    expect(new Set(outcomes.map((outcome) => outcome.class))).toEqual(new Set(['succeeded']))
   })
 })

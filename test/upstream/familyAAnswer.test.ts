@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { FamilyAReading } from '../../src/upstream/familyA.ts'
-import { isFamilyAImage, readFamilyA } from '../../src/upstream/familyA.ts'
+import type { AnswerVerdict } from '../../src/upstream/callOutcome.ts'
+import { isFamilyAImage, judgeFamilyA } from '../../src/upstream/familyA.ts'
 import { readModelAnswer } from '../../src/upstream/modelAnswer.ts'
 import { streamOf } from '../support/byteStreams.ts'
 import { paddedPng, redPixelPng } from '../support/images.ts'
@@ -11,32 +11,34 @@ const names = { modelVersion: 'familya-3-pro-image', responseId: 'ours' }
 const png = { mimeType: 'image/png', data: redPixelPng.toString('base64') }
 const held = { mimeType: 'image/png', data: '' }
 
-async function readingOf(answer: object | string): Promise<FamilyAReading> {
+async function verdictOf(answer: object | string): Promise<AnswerVerdict> {
   const text = typeof answer === 'string' ? answer : JSON.stringify(answer)
   const body = streamOf([Buffer.from(text)])
   const read = await readModelAnswer(body, isFamilyAImage, { tempDir: tempFolder(), randomBytes })
-  if (!read.ok) throw new Error(`Not read: ${read.failure}`)
+  if (!read.ok) throw new Error(`Not read: ${read.failure.reason}`)
   onTestFinished(async () => {
     for (const { image } of read.value.images) await image?.discard()
   })
-  return readFamilyA(read.value, names)
+  return judgeFamilyA(read.value, names)
 }
 
 function withParts(parts: readonly object[]): object {
   return { candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP' }] }
 }
 
-function partsOf(reading: FamilyAReading): unknown {
-  return reading.kind === 'image' ? reading.response['candidates'] : reading.kind
+function candidatesOf(verdict: AnswerVerdict): unknown {
+  return verdict.class === 'succeeded' ? verdict.native.response['candidates'] : verdict.reason
 }
+
+const broken = { class: 'unknown', reason: 'broken_body' }
 
 function answered(parts: readonly object[]): object[] {
   return [{ content: { role: 'model', parts }, finishReason: 'STOP' }]
 }
 
 describe('answers of family A', () => {
-  it('takes the last image that is no thought, and drops the drafts', async () => {
-    const reading = await readingOf(
+  it('give the last image that is not a thought, without the drafts', async () => {
+    const verdict = await verdictOf(
       withParts([
         { text: 'Planning', thought: true },
         { inlineData: png, thought: true },
@@ -47,7 +49,7 @@ describe('answers of family A', () => {
         { text: 'Done.' },
       ]),
     )
-    expect(partsOf(reading)).toEqual(
+    expect(candidatesOf(verdict)).toEqual(
       answered([
         { text: 'Planning', thought: true },
         { text: 'Better:' },
@@ -55,7 +57,7 @@ describe('answers of family A', () => {
         { text: 'Done.' },
       ]),
     )
-    expect(reading).toHaveProperty('imagePath', [
+    expect(verdict).toHaveProperty('native.imagePath', [
       'candidates',
       0,
       'content',
@@ -66,80 +68,80 @@ describe('answers of family A', () => {
     ])
   })
 
-  it('knows a thought by a mark that comes after the image', async () => {
-    const reading = await readingOf(
+  it('may mark an image as a thought after its bytes', async () => {
+    const verdict = await verdictOf(
       withParts([{ inlineData: png }, { inlineData: png, thought: true }]),
     )
-    expect(partsOf(reading)).toEqual(answered([{ inlineData: held }]))
+    expect(candidatesOf(verdict)).toEqual(answered([{ inlineData: held }]))
   })
 
-  it('takes the last image after many drafts', async () => {
+  it('give the last image after many drafts', async () => {
     const drafts = Array.from({ length: 40 }, () => ({ inlineData: png, thought: true }))
-    const reading = await readingOf(withParts([...drafts, { inlineData: png }]))
-    expect(partsOf(reading)).toEqual(answered([{ inlineData: held }]))
+    const verdict = await verdictOf(withParts([...drafts, { inlineData: png }]))
+    expect(candidatesOf(verdict)).toEqual(answered([{ inlineData: held }]))
   })
 
   it.each(['', 'aGVsbG8=', png.data.slice(0, -20)])(
-    'takes the last image that is whole, before one of %j',
+    'give the last image that is whole, before one of %j',
     async (data) => {
       const parts = [{ inlineData: png }, { inlineData: { mimeType: 'image/png', data } }]
-      const reading = await readingOf(withParts([...parts, { text: 'Done.' }]))
-      expect(partsOf(reading)).toEqual(answered([{ inlineData: held }, { text: 'Done.' }]))
+      const verdict = await verdictOf(withParts([...parts, { text: 'Done.' }]))
+      expect(candidatesOf(verdict)).toEqual(answered([{ inlineData: held }, { text: 'Done.' }]))
     },
   )
 
-  it('takes the image of the last of equal keys', async () => {
+  it('give the image of the last of equal keys', async () => {
     const other = { mimeType: 'image/png', data: paddedPng(200, 1).toString('base64') }
     const [first, last] = [png, other].map((inlineData) =>
       JSON.stringify(withParts([{ inlineData }])).slice(1, -1),
     )
-    const reading = await readingOf(`{${first},${last}}`)
-    expect(reading).toMatchObject({ kind: 'image', image: { bytes: 200 } })
+    const verdict = await verdictOf(`{${first},${last}}`)
+    expect(verdict).toMatchObject({ class: 'succeeded', image: { bytes: 200 } })
   })
 
-  it('reads snake_case and writes camelCase', async () => {
+  it('may be in snake_case and are returned in camelCase', async () => {
     const part = {
       inline_data: { mime_type: 'image/jpeg', data: png.data },
       thought_signature: 's',
     }
-    const reading = await readingOf({
+    const verdict = await verdictOf({
       candidates: [{ content: { role: 'model', parts: [part] }, finish_reason: 'STOP' }],
       usage_metadata: { total_token_count: 4 },
       model_version: 'secret',
       response_id: 'theirs',
     })
-    expect(reading).toHaveProperty('response', {
+    expect(verdict).toHaveProperty('native.response', {
       candidates: answered([{ inlineData: held, thoughtSignature: 's' }]),
       usageMetadata: { totalTokenCount: 4 },
       ...names,
     })
   })
 
-  it('hands on the first candidate alone', async () => {
+  it('are returned with only the first candidate', async () => {
     const [first] = answered([{ inlineData: png }])
-    const reading = await readingOf({ candidates: [first, ...answered([{ inlineData: png }])] })
-    expect(partsOf(reading)).toEqual(answered([{ inlineData: held }]))
+    const verdict = await verdictOf({ candidates: [first, ...answered([{ inlineData: png }])] })
+    expect(candidatesOf(verdict)).toEqual(answered([{ inlineData: held }]))
   })
 
-  it('follows no link to an image, and passes none on', async () => {
+  it('are broken with a link to an image instead of an image, and are returned without links', async () => {
     const fileData = { mimeType: 'image/png', fileUri: 'http://elsewhere.invalid/1.png' }
-    expect(await readingOf(withParts([{ fileData }]))).toEqual({ kind: 'broken' })
-    const both = await readingOf(withParts([{ fileData }, { inlineData: png }]))
-    expect(partsOf(both)).toEqual(answered([{ inlineData: held }]))
+    expect(await verdictOf(withParts([{ fileData }]))).toEqual(broken)
+    const both = await verdictOf(withParts([{ fileData }, { inlineData: png }]))
+    expect(candidatesOf(both)).toEqual(answered([{ inlineData: held }]))
   })
 
-  it('calls a broken image beside a thought broken', async () => {
+  it('are broken with a broken image next to a thought', async () => {
     const inlineData = { mimeType: 'image/png', data: 'aGVsbG8=' }
-    const reading = await readingOf(withParts([{ inlineData: png, thought: true }, { inlineData }]))
-    expect(reading).toEqual({ kind: 'broken' })
+    const verdict = await verdictOf(withParts([{ inlineData: png, thought: true }, { inlineData }]))
+    expect(verdict).toEqual(broken)
   })
 
-  it('calls thoughts without an image no image', async () => {
-    const reading = await readingOf(
+  it('have no image when the only images are thoughts', async () => {
+    const verdict = await verdictOf(
       withParts([{ inlineData: png, thought: true }, { text: 'Sorry' }]),
     )
-    expect(reading).toMatchObject({ kind: 'refusal', reason: 'no_image' })
-    expect(reading).toHaveProperty('response.candidates', answered([{ text: 'Sorry' }]))
+    expect(verdict).toMatchObject({ class: 'rejected', reason: 'no_image' })
+    expect(verdict).toHaveProperty('nativeRefusal.candidates', answered([{ text: 'Sorry' }]))
   })
 
   it.each([
@@ -150,7 +152,7 @@ describe('answers of family A', () => {
     [withParts([{ inlineData: { mimeType: 'image/png' } }])],
     [withParts([{ inlineData: { mimeType: 'image/png', data: '' } }])],
     [withParts([{ inlineData: { mimeType: 'image/png', data: 'aGVsbG8=' } }])],
-  ])('calls %j broken', async (answer) => {
-    expect(await readingOf(answer)).toEqual({ kind: 'broken' })
+  ])('are broken as %j', async (answer) => {
+    expect(await verdictOf(answer)).toEqual(broken)
   })
 })

@@ -6,7 +6,7 @@ import { familyARequest } from '../../src/upstream/familyARequest.ts'
 const input = { blobKey: 'in1/0', mimeType: 'image/png', bytes: 3, sha256: 'ab' } as const
 const other = { ...input, blobKey: 'in1/1', mimeType: 'image/webp' } as const
 
-/** The body that would be sent, each image standing as its blob key. */
+/** The body that would be sent, with the blob key in the place of each image. */
 function sent(request: Partial<ImageRequest>): unknown {
   const whole: ImageRequest = {
     route: 'images.tasks',
@@ -30,7 +30,7 @@ function sentContent(content: ContentDocument, request: Partial<ImageRequest> = 
 const contents = [{ role: 'user', parts: [{ text: 'A fox' }] }]
 
 describe('requests to family A', () => {
-  it('asks for text and image, the prompt first and the images after it', () => {
+  it('ask for text and image, with the prompt before the images', () => {
     expect(sent({ action: 'edit', inputs: [input, other] })).toEqual({
       contents: [
         {
@@ -46,7 +46,7 @@ describe('requests to family A', () => {
     })
   })
 
-  it('sends the size only to models that know the field', () => {
+  it('send the size only to models that know the field', () => {
     const asked = { size: '1K', aspectRatio: '1:1' } as const
     expect(sent(asked)).toHaveProperty('generationConfig.imageConfig', {
       aspectRatio: '1:1',
@@ -61,11 +61,11 @@ describe('requests to family A', () => {
     )
   })
 
-  it('never forwards quality', () => {
+  it('never send quality', () => {
     expect(JSON.stringify(sent({ quality: 'high' }))).not.toMatch(/quality|high/)
   })
 
-  it('passes a native document on as it is, each image at its own place', () => {
+  it('send a native document unchanged, with each image in its place', () => {
     const signed = { thoughtSignature: 'c2ln' }
     const document: ContentDocument = {
       contents: [
@@ -90,7 +90,7 @@ describe('requests to family A', () => {
     })
   })
 
-  it('takes the size out of a native document for models that refuse the field', () => {
+  it('send a native document without the size to models that refuse the field', () => {
     const generationConfig = { imageConfig: { imageSize: '1K' } }
     const model = 'familya-2.5-flash-image'
     expect(sentContent({ contents, generationConfig }, { model, size: '1K' })).toEqual({ contents })
@@ -100,7 +100,7 @@ describe('requests to family A', () => {
     })
   })
 
-  it('leaves the modalities of a native document to its author', () => {
+  it('send a native document with the modalities that its author chose', () => {
     const generationConfig = { responseModalities: ['IMAGE'] }
     expect(sentContent({ contents, generationConfig })).toEqual({ contents, generationConfig })
     expect(sentContent({ contents })).toEqual({ contents })

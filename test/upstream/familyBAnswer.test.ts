@@ -7,7 +7,7 @@ import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
 
 const none = { text_tokens: 0, image_tokens: 0 }
 
-describe('answers of family B', () => {
+describe('an answer of family B', () => {
   it('leaves out what the route does not report', () => {
     expect(familyBResponse({ created: 7, background: 'auto', output_format: 'png' }, 9)).toEqual({
       created: 7,
@@ -16,7 +16,7 @@ describe('answers of family B', () => {
   })
 
   it.each([[undefined], ['soon'], [-1], [1.5], [null]])(
-    'dates an answer itself that says %j',
+    'gets our own time instead of created %j',
     (created) => {
       const document = created === undefined ? {} : { created }
       expect(familyBResponse(document, 1234)).toHaveProperty('created', 1234)
@@ -45,7 +45,7 @@ describe('answers of family B', () => {
       { input_tokens: 'many', output_tokens: -2, total_tokens: 9, input_tokens_details: null },
       { input_tokens: 0, output_tokens: 0, total_tokens: 9, input: none, output: none },
     ],
-  ])('reports the usage %j in full shape', (usage, { input, output, ...totals }) => {
+  ])('reports the usage %j in its full shape', (usage, { input, output, ...totals }) => {
     expect(familyBResponse({ created: 1, usage }, 1)['usage']).toEqual({
       ...totals,
       input_tokens_details: input,
@@ -53,13 +53,13 @@ describe('answers of family B', () => {
     })
   })
 
-  it('finds image bytes only where the wire format has them', () => {
+  it('has image bytes only where the OpenAI API has them', () => {
     expect(isFamilyBImage(['data', 1, 'b64_json'])).toBe(true)
     expect(isFamilyBImage(['data', 0, 'extra', 'b64_json'])).toBe(false)
     expect(isFamilyBImage(['meta', 0, 'b64_json'])).toBe(false)
   })
 
-  it('tells an empty answer from a broken one', () => {
+  it('is distinguished as empty or broken', () => {
     expect([{ data: [] }, { created: 1 }].map(isEmptyFamilyB)).toEqual([true, true])
     const broken = [{ data: [{}] }, { data: null, created: 1 }, {}, { created: 'x' }]
     expect(broken.map(isEmptyFamilyB)).toEqual([false, false, false, false])
@@ -74,7 +74,7 @@ describe('answers of family B', () => {
     [{ error: { message: 'x', type: 'server_error' } }],
     [[{ created: 1, data: [] }]],
     ['an image'],
-  ])('takes a broken 200 for unknown: %j', async (answer) => {
+  ])('is an unknown outcome when it is a broken 200: %j', async (answer) => {
     const url = await listen((request, response) => {
       request.resume().on('end', () => response.end(JSON.stringify(answer)))
     })

@@ -17,17 +17,22 @@ async function outcomeOfAnswer(
   return await call(url, 'B')
 }
 
-describe('answers written otherwise than vendors do', () => {
+describe('answers in forms that no vendor documents', () => {
   it.each([
     ['gzip', gzipSync],
     ['deflate', deflateSync],
     ['br', brotliCompressSync],
-  ] as const)('are read under the coding %s, which nobody asked for', async (coding, compress) => {
-    const outcome = await outcomeOfAnswer(200, compress(goodAnswer), { 'content-encoding': coding })
-    expect(outcome).toMatchObject({ class: 'succeeded' })
-  })
+  ] as const)(
+    'are read with the coding %s, which the request did not ask for',
+    async (coding, compress) => {
+      const outcome = await outcomeOfAnswer(200, compress(goodAnswer), {
+        'content-encoding': coding,
+      })
+      expect(outcome).toMatchObject({ class: 'succeeded' })
+    },
+  )
 
-  it('are read under a coding when they are errors, too', async () => {
+  it('are read with a coding when they are errors, too', async () => {
     const error = { message: 'm', type: 'server_error', param: null, code: 'server_is_overloaded' }
     const body = gzipSync(JSON.stringify({ error }))
     expect(await outcomeOfAnswer(503, body, { 'content-encoding': 'gzip' })).toMatchObject({
@@ -37,7 +42,7 @@ describe('answers written otherwise than vendors do', () => {
   })
 
   it.each(['gzip', 'deflate', 'br', 'zstd', 'gzip, br'])(
-    'are read as they are when %s is named and was undone on the way',
+    'are read as they are when the header names %s but the body is not encoded',
     async (coding) => {
       const outcome = await outcomeOfAnswer(200, goodAnswer, { 'content-encoding': coding })
       expect(outcome).toMatchObject({ class: 'succeeded' })
@@ -45,14 +50,14 @@ describe('answers written otherwise than vendors do', () => {
   )
 
   it.each([{}, { 'content-encoding': 'identity' }, { 'content-encoding': 'utf-8' }])(
-    'are unpacked when they are compressed and %j does not say so',
+    'are decompressed when they are compressed and %j does not say so',
     async (headers) => {
       const outcome = await outcomeOfAnswer(200, gzipSync(goodAnswer), headers)
       expect(outcome).toMatchObject({ class: 'succeeded' })
     },
   )
 
-  it('are unknown outcomes when their coding breaks off or is another', async () => {
+  it('are unknown outcomes when their coding breaks off or is a different one', async () => {
     const gzip = { 'content-encoding': 'gzip' }
     const cut = gzipSync(goodAnswer).subarray(0, -20)
     expect(await outcomeOfAnswer(200, cut, gzip)).toMatchObject({ class: 'unknown' })
@@ -63,7 +68,7 @@ describe('answers written otherwise than vendors do', () => {
     expect(await outcomeOfAnswer(503, '', gzip)).toMatchObject({ class: 'unknown' })
   })
 
-  it('are too large when they unpack to too much', async () => {
+  it('are too large when they decompress to too many bytes', async () => {
     const bomb = gzipSync(Buffer.alloc(100 * 1024 * 1024, ' '))
     expect(await outcomeOfAnswer(200, bomb, { 'content-encoding': 'gzip' })).toMatchObject({
       class: 'unknown',
@@ -71,7 +76,7 @@ describe('answers written otherwise than vendors do', () => {
     })
   })
 
-  it.each([201, 202, 203, 206])('give their image under the status %d', async (status) => {
+  it.each([201, 202, 203, 206])('give their image with the status %d', async (status) => {
     const outcome = await outcomeOfAnswer(status, goodAnswer)
     expect(outcome).toMatchObject({ class: 'succeeded', evidence: { httpStatus: status } })
   })
@@ -83,7 +88,7 @@ describe('answers written otherwise than vendors do', () => {
     [202, '{"id":"task-1","status":"queued"}'],
     [204, ''],
     [206, goodAnswer.slice(0, -2)],
-  ])('are unknown outcomes without an image under the status %d: %s', async (status, body) => {
+  ])('are unknown outcomes without an image and with the status %d: %s', async (status, body) => {
     expect(await outcomeOfAnswer(status, body)).toMatchObject({
       class: 'unknown',
       evidence: { reason: 'unexpected_status', httpStatus: status },

@@ -25,7 +25,7 @@ function fastBrotli(text: string): Buffer {
   return brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } })
 }
 
-/** `headers` tell the length of the body. */
+/** `headers` declare the length of the body. */
 function packed(coding: Coding, headers: string, body: Buffer): Buffer {
   return Buffer.concat([
     Buffer.from(message(`content-encoding: ${coding}\r\n${headers}`, '')),
@@ -51,10 +51,10 @@ function lengthOf(body: string | Buffer): string {
   return `content-length: ${Buffer.byteLength(body)}`
 }
 
-/** Upstreams that are told to close may say what they like. */
+/** An upstream may answer either to the `Connection: close` of the request. */
 const connections = ['close', 'keep-alive'] as const
 
-async function outcomeOf(raw: string | Buffer, end: End, connection: string) {
+async function outcomeOfAnswer(raw: string | Buffer, end: End, connection: string) {
   const { call } = await openUpstreamWorld()
   const { url, count } = await listenAnswering((_, { socket }) => {
     socket.write(`HTTP/1.1 200 OK\r\nconnection: ${connection}\r\n`)
@@ -70,7 +70,7 @@ const page = `${goodAnswer}<!-- served by a front -->`
 
 describe.each(connections)('a whole document with connection: %s', (connection) => {
   it.each([
-    ['text behind it', message(lengthOf(page), page), held],
+    ['text after it', message(lengthOf(page), page), held],
     ['bytes beyond its length', message(lengthOf(goodAnswer), page), held],
     [
       'a length too great, then closed',
@@ -83,32 +83,34 @@ describe.each(connections)('a whole document with connection: %s', (connection) 
     ['no last chunk, then held', message('transfer-encoding: chunked', chunk), held],
     ['no last chunk, then reset', message('transfer-encoding: chunked', chunk), reset],
   ])('is not lost to %s', async (_what, raw, end) => {
-    expect(await outcomeOf(raw, end, connection)).toMatchObject({ class: 'succeeded' })
+    expect(await outcomeOfAnswer(raw, end, connection)).toMatchObject({ class: 'succeeded' })
   })
 
   it.each([
     ['trailers', message('transfer-encoding: chunked', `${chunk}0\r\nx-sum: 1\r\n\r\n`), held],
     ['no length, then closed', message('x-a: b', goodAnswer), closed],
     [
-      'a type of its own',
+      'another content type',
       message(`content-type: text/html\r\n${lengthOf(goodAnswer)}`, goodAnswer),
       held,
     ],
   ])('is read with %s', async (_what, raw, end) => {
-    expect(await outcomeOf(raw, end, connection)).toMatchObject({ class: 'succeeded' })
+    expect(await outcomeOfAnswer(raw, end, connection)).toMatchObject({ class: 'succeeded' })
   })
 
   it.each<[string, (large: string) => Buffer | string]>([
     ['is whole', (large) => message(lengthOf(large), large)],
     ['is compressed', (large) => packed('gzip', lengthOf(gzipSync(large)), gzipSync(large))],
     ['lacks its last chunk', (large) => message('transfer-encoding: chunked', chunked(large))],
-  ])('and %s is not lost when its readers are behind as the upstream closes', async (_, raw) => {
+  ])('that %s is not lost when its readers are slow as the upstream closes', async (_, raw) => {
     const large = raw(await largeAnswer())
-    const outcomes = await Promise.all([1, 2, 3, 4].map(() => outcomeOf(large, closed, connection)))
+    const outcomes = await Promise.all(
+      [1, 2, 3, 4].map(() => outcomeOfAnswer(large, closed, connection)),
+    )
     expect(outcomes.map((outcome) => outcome.class)).toEqual(Array(4).fill('succeeded'))
   })
 
-  describe.each<Coding>(['gzip', 'br'])('packed with %s', (coding) => {
+  describe.each<Coding>(['gzip', 'br'])('compressed with %s', (coding) => {
     const unended = (body: Buffer): Buffer =>
       packed(coding, 'transfer-encoding: chunked', chunkOf(body))
     const tooLong = (body: Buffer): Buffer =>
@@ -121,12 +123,12 @@ describe.each(connections)('a whole document with connection: %s', (connection) 
       ['a length too great, then held', tooLong, held],
     ])('is not lost to %s', async (_what, raw, end) => {
       const large = raw(pack[coding](await largeAnswer()))
-      expect(await outcomeOf(large, end, connection)).toMatchObject({ class: 'succeeded' })
+      expect(await outcomeOfAnswer(large, end, connection)).toMatchObject({ class: 'succeeded' })
     })
   })
 })
 
-describe('an error answer that holds a whole document', () => {
+describe('an error answer that contains a whole document', () => {
   const error = { message: 'm', type: 'server_error', param: null, code: 'server_is_overloaded' }
   const envelope = JSON.stringify({ error })
 
@@ -135,7 +137,7 @@ describe('an error answer that holds a whole document', () => {
     ['silence', (response) => response.writeHead(503, { 'content-length': 900 }).write(envelope)],
   ]
 
-  it.each(ends)('is understood although %s follows', async (_what, answer) => {
+  it.each(ends)('is read although %s follows', async (_what, answer) => {
     const { call } = await openUpstreamWorld()
     const { url } = await listenAnswering(answer)
     const startedAt = Date.now()

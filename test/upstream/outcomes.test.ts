@@ -9,7 +9,7 @@ const content = { code: 'content_policy_violation' }
 const noImage = { code: 'no_image_generated' }
 const invalid = { code: 'upstream_invalid_request' }
 
-/** Design 1.7 by what the vendors were seen to send: research wire.md sections 1 and 2. */
+/** Answers that vendors were seen to send, by the faults of the simulator. */
 const bothFamilies: readonly Row[] = [
   ['429', 'refused', 'rate_limited', { retryAfterMs: 1000 }],
   ['429 form=none', 'refused', 'rate_limited'],
@@ -105,7 +105,7 @@ function caseOf(family: Family, [fault, outcomeClass, reason, extra = {}]: Row) 
 
 describe('classes of upstream answers', () => {
   it.each(rows)(
-    'takes $fault of family $family for $outcomeClass, $reason',
+    'classifies $fault of family $family as $outcomeClass, $reason',
     async ({ family, fault, outcomeClass, reason, extra }) => {
       const { callFamily, simulator } = await openSimulatedWorld()
       const outcome = await callFamily(family, { prompt: `A castle [sim:${fault}]` })
@@ -116,7 +116,7 @@ describe('classes of upstream answers', () => {
   )
 
   it.each([['A'], ['B']] satisfies [Family][])(
-    'calls a silent family %s unknown when the time is over',
+    'classifies a silent family %s as unknown when the time is over',
     async (family) => {
       const { callFamily } = await openSimulatedWorld()
       const hang = { prompt: 'x [sim:hang]', call: { timeoutMs: 300 } }
@@ -132,7 +132,7 @@ describe('classes of upstream answers', () => {
     },
   )
 
-  it('hands the refusal of a family A model on in its own words, under our names', async () => {
+  it('returns the refusal of a family A model in its own words, under our names', async () => {
     const { callFamily } = await openSimulatedWorld()
     const outcome = await callFamily('A', { prompt: 'x [sim:block reason=BLOCKLIST]' })
     expect(outcome).toHaveProperty('nativeRefusal', {
@@ -143,7 +143,7 @@ describe('classes of upstream answers', () => {
     })
   })
 
-  it('lets no word of an error answer through', async () => {
+  it('contains no text of an error answer', async () => {
     const { callFamily } = await openSimulatedWorld()
     const prompt = 'x [sim:400 message="canary of the vendor"]'
     const outcomes = [await callFamily('A', { prompt }), await callFamily('B', { prompt })]
@@ -151,7 +151,7 @@ describe('classes of upstream answers', () => {
   })
 
   it.each([['jpeg'], ['webp']])(
-    'turns a %s of family B into PNG, and names a %s of family A by its bytes',
+    'turns a %s of family B into PNG, and names the type of a %s of family A by its bytes',
     async (as) => {
       const { callFamily } = await openSimulatedWorld()
       const prompt = `x [sim:wrong-mime as=${as}]`

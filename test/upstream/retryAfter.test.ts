@@ -2,7 +2,7 @@ import { check, constant, date, double, oneof, property, record, string } from '
 import { describe, expect, it } from 'vitest'
 import { cooldownMsMax } from '../../src/domain/limits.ts'
 import type { RetryAfterSources } from '../../src/upstream/retryAfter.ts'
-import { retryAfterMs } from '../../src/upstream/retryAfter.ts'
+import { httpDateMs, retryAfterMs } from '../../src/upstream/retryAfter.ts'
 
 const now = 'Sun, 22 Nov 2026 08:00:00 GMT'
 const nowMs = Date.parse(now)
@@ -26,7 +26,7 @@ const rows: readonly Row[] = [
   [{ 'retry-after': '9'.repeat(400) }, '', cooldownMsMax],
   [{ 'retry-after': inHalfAMinute, date: now }, '', 30_000],
   [{ 'retry-after': inHalfAMinute }, '', 30_000],
-  // The vendor's clock is an hour ahead: only its own Date tells how long is meant.
+  // The clock of the vendor is an hour ahead, so only its own Date shows how long the wait is.
   [
     { 'retry-after': 'Sun, 22 Nov 2026 09:00:10 GMT', date: 'Sun, 22 Nov 2026 09:00:00 GMT' },
     '',
@@ -54,11 +54,11 @@ const rows: readonly Row[] = [
 ]
 
 describe('the wait that an upstream asks for', () => {
-  it.each(rows)('reads %j and RetryInfo %j as %j', (headers, retryDelay, expected) => {
+  it.each(rows)('is read from %j and RetryInfo %j as %j', (headers, retryDelay, expected) => {
     expect(retryAfterMs({ headers, nowMs, retryDelay })).toBe(expected)
   })
 
-  it('is none or a bounded whole number of milliseconds, whatever is sent', () => {
+  it('is a limited whole number of milliseconds or nothing, whatever the upstream sends', () => {
     const number = double({ noNaN: true }).map(String)
     const when = date({ noInvalidDate: true }).map((day) => day.toUTCString())
     const value = oneof(constant(undefined), string(), number, when)
@@ -68,5 +68,55 @@ describe('the wait that an upstream asks for', () => {
       return Number.isInteger(waitMs) && waitMs >= 0 && waitMs <= cooldownMsMax
     })
     expect(check(bounded, { numRuns: 500 }).failed).toBe(false)
+  })
+})
+
+const bornMs = Date.UTC(1994, 10, 6, 8, 49, 37)
+
+describe('an HTTP-date', () => {
+  it.each([
+    'Sun, 06 Nov 1994 08:49:37 GMT',
+    'Sun, 6 Nov 1994 08:49:37 GMT',
+    'Sunday, 06-Nov-94 08:49:37 GMT',
+    'Sun Nov  6 08:49:37 1994',
+    'Sun Nov 6 08:49:37 1994',
+  ])('is read from %j', (text) => {
+    expect(httpDateMs(text, nowMs)).toBe(bornMs)
+  })
+
+  it.each([
+    ['26', 2026, 2026],
+    ['76', 2026, 2076],
+    ['77', 2026, 1977],
+    ['00', 2026, 2000],
+    ['03', 2070, 2103],
+    ['99', 2101, 2099],
+  ])('with the year %s, read in %d, means %d', (digits, year, meant) => {
+    const ms = httpDateMs(`Friday, 01-Jan-${digits} 00:00:00 GMT`, Date.UTC(year, 5))
+    expect(ms).toBe(Date.UTC(meant, 0))
+  })
+
+  it.each([
+    '',
+    'soon',
+    '2026-11-22T08:00:30Z',
+    'Sun, 22 Nov 2026 08:00:30',
+    'Sun, 22 Nov 2026 08:00:30 PST',
+    'Sun Nov 22 08:00:30 2026 GMT',
+    'Sun Nov 22 08:00:30 26',
+    'Sun, 22 Foo 2026 08:00:30 GMT',
+    'Sun, 22 Nov 2026 28:00:30 GMT',
+    'Sun, 22 Nov 2026 ::::::00 GMT',
+  ])('is not read from %j', (text) => {
+    expect(httpDateMs(text, nowMs)).toBeUndefined()
+  })
+
+  it('is read from what `toUTCString` writes for any day', () => {
+    const days = date({ min: new Date(0), max: new Date('9999-12-31'), noInvalidDate: true })
+    const readBack = property(days, (day) => {
+      const wholeSecond = Math.floor(day.getTime() / 1000) * 1000
+      return httpDateMs(day.toUTCString(), nowMs) === wholeSecond
+    })
+    expect(check(readBack).failed).toBe(false)
   })
 })

@@ -9,8 +9,8 @@ import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
 
 const notSent = { class: 'refused', evidence: { reason: 'inputs_unreadable' } }
 
-describe('source images on their way to the upstream', () => {
-  it('sends nothing that could be acted on when an input is missing', async () => {
+describe('input images sent to the upstream', () => {
+  it('leave the request incomplete when one of them is missing', async () => {
     const { call, storeInput } = await openUpstreamWorld()
     const there = await storeInput(redPixelPng, 'image/png')
     const complete: string[] = []
@@ -24,7 +24,7 @@ describe('source images on their way to the upstream', () => {
     expect(complete).toEqual([])
   })
 
-  it('reads no more of 64 MiB of inputs than the upstream takes', async () => {
+  it('are read no faster than the upstream takes them', async () => {
     let readBytes = 0
     const counting = (blobs: BlobStore): BlobStore => ({
       ...blobs,
@@ -53,7 +53,7 @@ describe('source images on their way to the upstream', () => {
     const calling = call(url, 'B', { request: { action: 'edit', inputs } })
     await sleep(300)
     expect(readBytes).toBeGreaterThan(0)
-    // What the two sockets buffer, and little more.
+    // Little more than what the two sockets buffer.
     expect(readBytes).toBeLessThan(16 * 1024 * 1024)
     gate.resolve()
     expect(await calling).toMatchObject({ class: 'succeeded' })
@@ -81,7 +81,7 @@ describe('source images on their way to the upstream', () => {
     },
   )
 
-  it('answers while the upload is still under way when the upstream refuses early', async () => {
+  it('may be refused by the upstream before they are sent whole', async () => {
     const { call, storeInput } = await openUpstreamWorld()
     const input = await storeInput(Buffer.alloc(8 * 1024 * 1024, 7), 'image/png')
     const inputs = Array.from({ length: 8 }, () => input)

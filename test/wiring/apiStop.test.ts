@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { freePort } from '../../src/dev/stack/freePort.ts'
+import { freePort } from '../../src/dev/stack/ports.ts'
 import { startDarkroomProcess } from '../support/service/darkroomProcess.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import type { TestService } from '../support/service/testService.ts'
@@ -35,8 +35,8 @@ async function startLoneApi(environment: Readonly<Record<string, string>> = {}) 
   return { api, internalUrl: `http://127.0.0.1:${internal}` }
 }
 
-describe('an API that is told to stop', () => {
-  it('says that it is not ready while it still serves, so that balancers turn away', async () => {
+describe('an API that stops', () => {
+  it('reports that it is not ready while it still serves, so that load balancers stop sending requests', async () => {
     const { api, internalUrl } = await startLoneApi()
     const { secret } = await service.account()
     api.signal('SIGTERM')
@@ -58,7 +58,7 @@ describe('an API that is told to stop', () => {
     expect(submitted.status).toBe(202)
     expect(await api.ended).toBe(0)
   })
-  it('leaves nothing of its temporary folder, which only it may enter', async () => {
+  it('deletes its temporary folder, which only its user could enter', async () => {
     const parent = tempFolder()
     const { api } = await startLoneApi({ TMPDIR: parent })
     const modes = readdirSync(parent).map((name) => statSync(join(parent, name)).mode & 0o777)

@@ -6,8 +6,8 @@ import { describe, expect, it } from 'vitest'
 import { makeProcessTempFolder } from '../../src/wiring/processTempFolder.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
-describe('the temporary folder of a process', () => {
-  it('is new, is its own, and nobody else may enter it', async () => {
+describe('makeProcessTempFolder', () => {
+  it('makes a new folder at each call, which only its user can enter', async () => {
     const parent = tempFolder()
     const first = await makeProcessTempFolder(parent)
     const second = await makeProcessTempFolder(parent)
@@ -20,7 +20,7 @@ describe('the temporary folder of a process', () => {
     expect(existsSync(second.path)).toBe(true)
   })
 
-  it('takes away what killed processes left, and nothing else', async () => {
+  it('deletes the folders of killed processes, and no others', async () => {
     const parent = tempFolder()
     const { pid: deadPid } = spawnSync(process.execPath, ['-e', ''])
     const living = `darkroom-${hostname()}-${process.pid}-AbCd12`

@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { freePort } from '../../src/dev/stack/freePort.ts'
-import { claimStoreId } from '../../src/store/installation.ts'
+import { freePort } from '../../src/dev/stack/ports.ts'
+import { claimStoreId } from '../../src/store/blobStoreId.ts'
 import { createPool } from '../../src/store/connection/pool.ts'
 import type { Temporal } from '../../src/temporal/connect.ts'
 import { connectTemporal } from '../../src/temporal/connect.ts'
@@ -44,7 +44,7 @@ function temporalAt(address: string, namespace = 'default'): Temporal {
   return temporal
 }
 
-/** Takes connections and never says a word. */
+/** A port that accepts connections and never answers. */
 async function silentPort(): Promise<number> {
   const port = await freePort()
   const server = createServer(() => {}).listen(port, '127.0.0.1')
@@ -52,12 +52,12 @@ async function silentPort(): Promise<number> {
   return port
 }
 
-describe('readiness', () => {
-  it('is given while every part stands well', async () => {
+describe('createReadiness', () => {
+  it('is ready when every part is', async () => {
     expect(await look()).toEqual({ ready: true, parts: allWell })
   })
 
-  it('is withheld when PostgreSQL is away or silent, and says so in time', async () => {
+  it('is not ready when PostgreSQL is unreachable or silent, and answers in time', async () => {
     for (const port of [await freePort(), await silentPort()]) {
       const pool = createPool({
         databaseUrl: `postgres://nobody:nothing@127.0.0.1:${port}/none`,
@@ -74,7 +74,7 @@ describe('readiness', () => {
     }
   })
 
-  it('is withheld on a schema older than the code', async () => {
+  it('is not ready on a schema older than the code', async () => {
     const { rows } = await database.pool.query('delete from schema_migration returning *')
     const looked = await look()
     for (const row of rows) {
@@ -86,7 +86,7 @@ describe('readiness', () => {
     expect(await look()).toEqual({ ready: true, parts: allWell })
   })
 
-  it("is withheld from a blob store that is away, silent or another database's", async () => {
+  it('is not ready when the blob store is unreachable, silent or belongs to another database', async () => {
     const stores = {
       foreign: async () => 'another-store',
       unreachable: () => Promise.reject(new Error('EIO')),
@@ -102,7 +102,7 @@ describe('readiness', () => {
     expect(await partWith(stores.silent)).toBe('unreachable')
   })
 
-  it('does not hang on Temporal: away or silent, it is only told of', async () => {
+  it('is ready while Temporal is unreachable or silent, and reports it', async () => {
     const away = await look({ temporal: temporalAt(`127.0.0.1:${await freePort()}`) })
     expect(away).toEqual({
       ready: true,
@@ -113,7 +113,7 @@ describe('readiness', () => {
     expect(silent.parts['temporal']).toBe('deadline_exceeded')
   })
 
-  it('is withheld when migrate was forgotten on Temporal: no namespace, no search attributes', async () => {
+  it('is not ready without the namespace or the search attributes, which migrate creates', async () => {
     const { address } = world.settings
     const unknown = await look({ temporal: temporalAt(address, 'never-made') })
     expect(unknown).toEqual({
@@ -125,7 +125,7 @@ describe('readiness', () => {
     expect(bare.ready).toBe(false)
   })
 
-  it('is looked at once for all who ask within a second', async () => {
+  it('looks at the parts once for all probes within a second', async () => {
     let looks = 0
     const counted = async () => {
       looks += 1
@@ -143,7 +143,7 @@ describe('readiness', () => {
 })
 
 describe('/readyz of a process', () => {
-  it('shows its operators each part, and its clients none', async () => {
+  it('shows each part on the internal port and none on the public one', async () => {
     const internal = await freePort()
     const service = await startTestService({ environment: { INTERNAL_PORT: String(internal) } })
     onTestFinished(() => service.stop())

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { freePort } from '../../src/dev/stack/freePort.ts'
+import { freePort } from '../../src/dev/stack/ports.ts'
 import { startDarkroomProcess } from '../support/service/darkroomProcess.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import type { TestService } from '../support/service/testService.ts'
@@ -28,7 +28,7 @@ async function startWith(name: Name, environment: Readonly<Record<string, string
 }
 
 describe.each<Name>(['api', 'worker'])('a process that cannot start: %s', (name) => {
-  it('names the database variable when PostgreSQL is away', async () => {
+  it('names the database variable when PostgreSQL is unreachable', async () => {
     const away = { DATABASE_URL: `postgres://darkroom@127.0.0.1:${await freePort()}/darkroom` }
     await expect(startWith(name, away)).rejects.toThrow(
       /^PostgreSQL at 127\.0\.0\.1:\d+ \(DATABASE_URL\): connect ECONNREFUSED/m,
@@ -36,7 +36,7 @@ describe.each<Name>(['api', 'worker'])('a process that cannot start: %s', (name)
   })
 
   it.each(name === 'api' ? ['PORT', 'INTERNAL_PORT'] : ['WORKER_INTERNAL_PORT'])(
-    'names %s when that is taken',
+    'names %s when the port is in use',
     async (variable) => {
       const server = createServer().listen(0, '127.0.0.1')
       await once(server, 'listening')

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { createActivities } from '../../activities/createActivities.ts'
 import type { TaskStart } from '../../src/domain/ports/taskRuns.ts'
 import type { UpstreamCall, UpstreamOutcome } from '../../src/domain/upstreamCall.ts'
-import { createIsCancelled } from '../../src/store/tasks/endTask.ts'
+import { isCancelled } from '../../src/store/tasks/endTask.ts'
 import { createProduceImage } from '../../src/tasks/produceImage.ts'
 import { createCheckStep } from '../../src/tasks/reconcile/checkStep.ts'
 import { createSettleOrFail, createSettleStored } from '../../src/tasks/settleOrFail.ts'
@@ -45,7 +45,7 @@ beforeAll(async () => {
       produceImage: createProduceImage({ attempts, blobs, callUpstream }),
       settleOrFail: createSettleOrFail({ attempts, blobs }),
       cancelTask: attempts.cancelTask,
-      isCancelled: createIsCancelled({ pool }),
+      isCancelled: (taskId) => isCancelled(pool, taskId),
       onUnexpected: () => {},
     }),
   )

@@ -1,6 +1,46 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { z } from 'zod'
 import type { Action, Family } from '../../domain/models.ts'
+import { actions, families } from '../../domain/models.ts'
+import type { Reply } from './reply.ts'
+import { jsonReply } from './reply.ts'
+
+/** One call as the vendor saw it. A field is null until it is known, and when it does not apply. */
+export type SimulatorCall = {
+  /** Also the `x-request-id` of the answer. */
+  readonly id: string
+  readonly family: Family
+  /** Epoch milliseconds at which the request's headers arrived. */
+  readonly at: number
+  /** Epoch milliseconds at which the answer was sent or the connection was lost. */
+  readonly finishedAt: number | null
+  readonly action: Action | null
+  readonly model: string | null
+  readonly prompt: string | null
+  readonly promptSha256: string | null
+  readonly apiKeyPresent: boolean
+  /** The first 8 hexadecimal digits of the key's SHA-256, to tell channels apart. */
+  readonly apiKeyDigest: string | null
+  readonly idempotencyKey: string | null
+  readonly headers: Readonly<Record<string, string>>
+  /** The JSON body, or the fields of the form. Long texts, so images too, are replaced by their length. */
+  readonly body: unknown
+  readonly bodyBytes: number
+  readonly bodySha256: string | null
+  readonly images: readonly LoggedImage[]
+  /**
+   * The kind of the served fault. Also `limit` (refused by a rate limit), `invalid` (refused by the
+   * vendor's checks), `bad-key`, `bad-directive` and `simulator-bug`.
+   */
+  readonly fault: string | null
+  readonly status: number | null
+  /** A real vendor would charge for the call: it made an image, whether or not the answer arrived. */
+  readonly billed: boolean
+  /** The client closed the connection before the whole answer was sent. */
+  readonly clientAborted: boolean
+}
 
 export type LoggedImage = {
   readonly mimeType: string
@@ -8,78 +48,86 @@ export type LoggedImage = {
   readonly bytes: number
 }
 
-/** One call as the vendor saw it. Fields are null until known, and when they do not apply. */
-export type SimulatorCall = {
-  /** Also the answer's `x-request-id`. */
-  readonly id: string
-  readonly family: Family
-  /** Unix time in ms: headers received, and answer sent (or connection lost). */
-  readonly at: number
-  finishedAt: number | null
-  action: Action | null
-  model: string | null
-  prompt: string | null
-  promptSha256: string | null
-  readonly apiKeyPresent: boolean
-  /** First 8 hexadecimal digits of the key's SHA-256: tells channels apart. */
-  readonly apiKeyDigest: string | null
-  readonly idempotencyKey: string | null
-  readonly headers: Readonly<Record<string, string>>
-  /** The JSON body, or the form's fields; long texts (images too) replaced by their length. */
-  body: unknown
-  bodyBytes: number
-  bodySha256: string | null
-  images: readonly LoggedImage[]
-  /** The fault served, as its kind; `limit` for the rate limiter, `invalid` for a refused request. */
-  fault: string | null
-  status: number | null
-  /** An image was made for this call, which a real vendor would have charged, delivered or not. */
-  billed: boolean
-  clientAborted: boolean
-}
+const matcherSchema = z.strictObject({
+  family: z.enum(families).optional(),
+  model: z.string().optional(),
+  action: z.enum(actions).optional(),
+  prompt: z.string().optional(),
+})
 
-export type CallMatcher = {
-  readonly family?: Family | undefined
-  readonly model?: string | undefined
-  readonly action?: Action | undefined
-  /** A text matches prompts which contain it. */
-  readonly prompt?: string | RegExp | undefined
-}
+/** Selects calls by any of these. `prompt` is a part of the prompt, the others are whole values. */
+export type CallMatcher = Readonly<z.infer<typeof matcherSchema>>
 
+/** Whether the call has every value that the matcher names. */
 export function matches(
-  matcher: CallMatcher,
+  { family, model, action, prompt }: CallMatcher,
   call: Pick<SimulatorCall, 'family' | 'model' | 'action' | 'prompt'>,
 ): boolean {
-  const { family, model, action, prompt } = matcher
   if (family !== undefined && family !== call.family) return false
   if (model !== undefined && model !== call.model) return false
   if (action !== undefined && action !== call.action) return false
-  if (prompt === undefined) return true
-  if (typeof prompt === 'string') return call.prompt?.includes(prompt) ?? false
-  return call.prompt !== null && new RegExp(prompt).test(call.prompt)
+  return prompt === undefined || (call.prompt?.includes(prompt) ?? false)
 }
 
-/** The oldest calls are forgotten beyond this, so that a demo may run for weeks. */
-const callsMax = 20_000
+/** The log entry of a call under way. */
+export type CallEntry = {
+  readonly current: () => SimulatorCall
+  /** Sets fields of the entry. */
+  readonly note: (changes: Partial<SimulatorCall>) => void
+}
 
 export type CallLog = {
-  open: (request: IncomingMessage, family: Family, key: string | null) => SimulatorCall
-  /** Copies, oldest first. */
-  list: (matcher?: CallMatcher) => SimulatorCall[]
-  clear: () => void
+  /** Opens an entry for a request whose headers have arrived. */
+  readonly open: (request: IncomingMessage, family: Family, key: string | undefined) => CallEntry
+  /** The matching calls, oldest first. */
+  readonly list: (matcher?: CallMatcher) => SimulatorCall[]
+  /** Resolves when that many matching calls have begun. Throws when they have not within `timeoutMs`. */
+  readonly waitForCalls: (
+    count: number,
+    matcher?: CallMatcher,
+    timeoutMs?: number,
+  ) => Promise<SimulatorCall[]>
+  readonly clear: () => void
 }
 
+/** Limits memory: beyond this number of calls the older half is dropped, so that a demo can run for weeks. */
+const callsMax = 20_000
+const waitPollMs = 5
+const waitTimeoutMs = 10_000
+
 export function createCallLog(): CallLog {
-  let calls: SimulatorCall[] = []
+  let calls: { call: SimulatorCall }[] = []
+
+  function list(matcher: CallMatcher = {}): SimulatorCall[] {
+    return calls.map(({ call }) => call).filter((call) => matches(matcher, call))
+  }
+
   return {
     open(request, family, key) {
-      const call = newCall(request, family, key)
-      calls.push(call)
+      const entry = { call: newCall(request, family, key) }
+      calls.push(entry)
       if (calls.length > callsMax) calls = calls.slice(-callsMax / 2)
-      return call
+      return {
+        current: () => entry.call,
+        note(changes) {
+          entry.call = { ...entry.call, ...changes }
+        },
+      }
     },
-    list: (matcher = {}) =>
-      calls.filter((call) => matches(matcher, call)).map((call) => ({ ...call })),
+    list,
+    async waitForCalls(count, matcher, timeoutMs = waitTimeoutMs) {
+      const deadlineAtMs = Date.now() + timeoutMs
+      for (;;) {
+        const begun = list(matcher)
+        if (begun.length >= count) return begun
+        if (Date.now() > deadlineAtMs) {
+          throw new Error(
+            `The simulator saw ${begun.length} of ${count} calls within ${timeoutMs} ms`,
+          )
+        }
+        await sleep(waitPollMs)
+      }
+    },
     clear() {
       calls = []
     },
@@ -96,11 +144,10 @@ const loggedHeaders = [
   'traceparent',
 ]
 
-function newCall(request: IncomingMessage, family: Family, key: string | null): SimulatorCall {
-  const text = (name: string): string | null => request.headers[name]?.toString() ?? null
+function newCall(request: IncomingMessage, family: Family, key: string | undefined): SimulatorCall {
   const headers = loggedHeaders.flatMap((name) => {
-    const value = text(name)
-    return value === null ? [] : [[name, value] as const]
+    const value = request.headers[name]
+    return value === undefined ? [] : [[name, value.toString()] as const]
   })
   return {
     id: `req_${randomBytes(12).toString('hex')}`,
@@ -111,9 +158,9 @@ function newCall(request: IncomingMessage, family: Family, key: string | null): 
     model: null,
     prompt: null,
     promptSha256: null,
-    apiKeyPresent: key !== null,
-    apiKeyDigest: key === null ? null : digestOf(key).slice(0, 8),
-    idempotencyKey: text('idempotency-key'),
+    apiKeyPresent: key !== undefined,
+    apiKeyDigest: key === undefined ? null : digestOf(key).slice(0, 8),
+    idempotencyKey: request.headers['idempotency-key']?.toString() ?? null,
     headers: Object.fromEntries(headers),
     body: null,
     bodyBytes: 0,
@@ -126,6 +173,32 @@ function newCall(request: IncomingMessage, family: Family, key: string | null): 
   }
 }
 
+/** Lower-case hexadecimal SHA-256. */
 export function digestOf(value: string | Uint8Array): string {
   return createHash('sha256').update(value).digest('hex')
+}
+
+const loggedTextCharactersMax = 4096
+
+/** A body as the log keeps it: every long text is replaced by its length. */
+export function withoutLongTexts(value: unknown): unknown {
+  if (typeof value === 'string') {
+    return value.length <= loggedTextCharactersMax ? value : `<${value.length} characters>`
+  }
+  if (Array.isArray(value)) return value.map(withoutLongTexts)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [key, withoutLongTexts(item)]),
+  )
+}
+
+/**
+ * The answer to `GET /__simulator/calls`; the query filters as a matcher does. Prompts and bodies stay in
+ * this process: the answer identifies a prompt by its SHA-256 only.
+ */
+export function callsReply(log: CallLog, query: URLSearchParams): Reply {
+  const parsed = matcherSchema.safeParse(Object.fromEntries(query))
+  if (!parsed.success) return jsonReply(400, { error: 'Filters: family, model, action, prompt' })
+  const calls = log.list(parsed.data).map(({ prompt: _prompt, body: _body, ...rest }) => rest)
+  return jsonReply(200, { calls })
 }

@@ -2,37 +2,30 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { assertNever } from '../../domain/assertNever.ts'
-import type { DeliveryFault } from './faults.ts'
-import { htmlReply, type Reply } from './reply.ts'
+import type { ConnectionFault, TransferFault } from './faults.ts'
+import type { Reply } from './reply.ts'
+import { htmlReply } from './reply.ts'
 
+/** The connection that an answer is sent on. */
 export type Delivery = {
   readonly response: ServerResponse
-  /** Fires when the connection is gone, whoever ended it. */
+  /** Fires when the connection is closed, by the client or by the simulator. */
   readonly gone: AbortSignal
-  /** Called before the simulator itself breaks the connection, so that nobody blames the client. */
+  /** Must be called before the simulator breaks the connection, so that the log does not blame the client. */
   readonly breaking: () => void
 }
 
-/** Writes the answer, whole and at once. */
+/** Sends the whole answer at once. */
 export function deliverWhole({ response }: Delivery, reply: Reply): void {
   writeHead(response, reply)
   response.end(reply.body)
 }
 
-/** Faults that need no image: resolves when there is nothing more to do. */
-export type EarlyFault = Extract<
-  DeliveryFault,
-  { kind: 'reset' | 'hang' | 'html' | 'empty' | 'redirect' }
->
-
-export function isEarlyFault(fault: DeliveryFault): fault is EarlyFault {
-  return ['reset', 'hang', 'html', 'empty', 'redirect'].includes(fault.kind)
-}
-
-export async function deliverEarly(
+/** Answers with a fault that needs no image. Resolves when nothing is left to do. */
+export async function deliverConnectionFault(
   delivery: Delivery,
-  fault: EarlyFault,
-  elsewhere: string,
+  fault: ConnectionFault,
+  redirectUrl: string,
 ): Promise<void> {
   switch (fault.kind) {
     case 'reset':
@@ -43,10 +36,12 @@ export async function deliverEarly(
       return untilGone(delivery.gone)
     case 'html':
       return deliverWhole(delivery, htmlReply(200, 'Welcome to nginx!'))
-    case 'empty':
-      return deliverWhole(delivery, jsonBody(''))
+    case 'empty': {
+      const headers = { 'content-type': 'application/json' }
+      return deliverWhole(delivery, { status: 200, headers, body: '' })
+    }
     case 'redirect': {
-      const headers = { location: elsewhere, 'content-type': 'text/plain' }
+      const headers = { location: redirectUrl, 'content-type': 'text/plain' }
       return deliverWhole(delivery, { status: fault.status ?? 302, headers, body: '' })
     }
     default:
@@ -54,17 +49,18 @@ export async function deliverEarly(
   }
 }
 
-export type LateFault = Exclude<DeliveryFault, EarlyFault>
-
 const defaultChunks = 20
 const defaultIntervalMs = 500
 const defaultHugeBytes = 500_000_000
 
-/** Faults in the way an answer is sent. `growAt`: where in the body further base64 may be put in. */
-export async function deliverBroken(
+/**
+ * Sends a correct answer in a faulty way. `growAt` is the index in the body at which more base64 can be
+ * inserted.
+ */
+export async function deliverTransferFault(
   delivery: Delivery,
   reply: Reply,
-  fault: LateFault,
+  fault: TransferFault,
   growAt: number,
 ): Promise<void> {
   const { response, gone } = delivery
@@ -111,7 +107,7 @@ async function drip(
   response.end()
 }
 
-/** Base64 zeros, a MiB at a time, never more in memory than the connection takes. */
+/** Inserts base64 zeros, 1 MiB at a time. Waits for the connection to drain, so memory stays small. */
 async function sendHuge(
   { response, gone }: Delivery,
   reply: Reply,
@@ -134,10 +130,6 @@ function writeHead(response: ServerResponse, reply: Reply): void {
     ...reply.headers,
     'content-length': Buffer.byteLength(reply.body),
   })
-}
-
-function jsonBody(body: string): Reply {
-  return { status: 200, headers: { 'content-type': 'application/json' }, body }
 }
 
 async function untilGone(gone: AbortSignal): Promise<void> {

@@ -1,19 +1,21 @@
 import { z } from 'zod'
+import type { Result } from '../../domain/result.ts'
+import { fail, succeed } from '../../domain/result.ts'
 
 /**
- * What the simulator can be asked to do instead of a plain answer. One grammar serves programs
- * (`simulator.script`), prompts (`[sim:429 retry-after=3]`) and the control endpoint: README.md lists
- * every kind with its fields. Times are milliseconds, except `retryAfter` and `skew`: seconds.
+ * The catalogue of faults: what the simulator can be asked to do instead of a plain answer. README.md
+ * describes every kind with its fields. Durations are milliseconds, except `retryAfter` and `skew`, which
+ * are seconds.
  */
 const secondsMax = 10 * 365 * 86_400
 const delayMsMax = 3_600_000
 
 const common = {
-  /** How many calls it serves: one in a script, for ever in a prompt, unless said. */
+  /** The number of calls that get this fault. Default: one in a script, every call in a prompt. */
   times: z.union([z.int().positive(), z.literal('forever')]).optional(),
-  /** Wait before the answer, in ms, instead of the usual latency. */
+  /** Milliseconds before the answer, in place of the configured latency. */
   delay: z.number().nonnegative().max(delayMsMax).optional(),
-  /** Family A: wrap an error body in a one-element array, as Vertex does. */
+  /** Family A only: wraps an error body in an array of one element, as Vertex AI does. */
   array: z.boolean().optional(),
 }
 
@@ -21,7 +23,7 @@ const retryForms = ['seconds', 'date', 'ms', 'retry-info', 'none', 'garbage'] as
 const retry = {
   retryAfter: z.number().min(-secondsMax).max(secondsMax).optional(),
   form: z.enum(retryForms).optional(),
-  /** Seconds by which the answer's Date header is ahead of the true time; below zero: behind. */
+  /** Seconds by which the `Date` header of the answer is ahead of the true time; negative: behind. */
   skew: z.number().min(-secondsMax).max(secondsMax).optional(),
 }
 
@@ -29,7 +31,7 @@ function fault<Kind extends string, Shape extends z.ZodRawShape>(kind: Kind, sha
   return z.strictObject({ kind: z.literal(kind), ...common, ...shape })
 }
 
-/** Answered at once with an error that blames the request, the account or the rate. */
+/** Errors that blame the request, the account or the call rate. No image is made. */
 const refusalFault = z.discriminatedUnion('kind', [
   fault('429', { ...retry, code: z.string().optional(), details: z.boolean().optional() }),
   fault('quota', { code: z.string().optional() }),
@@ -44,7 +46,7 @@ const refusalFault = z.discriminatedUnion('kind', [
   fault('moderation', { stage: z.enum(['input', 'output']).optional() }),
 ])
 
-/** Answered at once with an error of the vendor's own, or of a proxy before it. */
+/** Errors of the vendor's servers, or of a proxy in front of them. No image is made. */
 const serverFault = z.discriminatedUnion('kind', [
   fault('500', {}),
   fault('502', {}),
@@ -54,7 +56,7 @@ const serverFault = z.discriminatedUnion('kind', [
   fault('status', { code: z.int().min(400).max(599) }),
 ])
 
-/** Answered with 200, and a body that says something else than "here is one image". */
+/** Status 200 with a body that is not "here is one image". */
 const answerFault = z.discriminatedUnion('kind', [
   fault('block', { reason: z.string().optional() }),
   fault('finish', {
@@ -68,7 +70,7 @@ const answerFault = z.discriminatedUnion('kind', [
   fault('url', {}),
 ])
 
-/** Answered with 200, and an image that is not what it is said to be. */
+/** Status 200 with image data that is damaged or of another type than declared. */
 const imageFault = z.discriminatedUnion('kind', [
   fault('bad-base64', {}),
   fault('wrong-mime', { as: z.enum(['jpeg', 'webp']).optional() }),
@@ -76,8 +78,8 @@ const imageFault = z.discriminatedUnion('kind', [
   fault('cut-image', {}),
 ])
 
-/** The answer is right, its way to the client is not. */
-const deliveryFault = z.discriminatedUnion('kind', [
+/** Faults of the connection that need no image: the vendor never starts to work. */
+const connectionFault = z.discriminatedUnion('kind', [
   fault('reset', {}),
   fault('hang', {}),
   fault('html', {}),
@@ -85,6 +87,10 @@ const deliveryFault = z.discriminatedUnion('kind', [
   fault('redirect', {
     status: z.union([z.literal(301), z.literal(302), z.literal(307)]).optional(),
   }),
+])
+
+/** A correct answer that is slow, incomplete or endless on its way to the client. */
+const transferFault = z.discriminatedUnion('kind', [
   fault('slow', {
     chunks: z.int().min(2).max(100_000).optional(),
     interval: z.number().nonnegative().max(delayMsMax).optional(),
@@ -94,7 +100,7 @@ const deliveryFault = z.discriminatedUnion('kind', [
   fault('huge', { bytes: z.int().positive().max(20_000_000_000).optional() }),
 ])
 
-/** Not a fault: a place in a script, a wait, or a gate that `simulator.release()` opens. */
+/** A correct answer: at once, after a time, or when `simulator.release()` is called. */
 const plainFault = z.discriminatedUnion('kind', [
   fault('ok', {}),
   fault('delay', { ms: z.number().nonnegative().max(delayMsMax) }),
@@ -106,7 +112,8 @@ const groups = [
   serverFault,
   answerFault,
   imageFault,
-  deliveryFault,
+  connectionFault,
+  transferFault,
   plainFault,
 ] as const
 const faultSchema = z.union(groups)
@@ -116,44 +123,68 @@ export type ServerFault = z.infer<typeof serverFault>
 export type ErrorFault = RefusalFault | ServerFault
 export type AnswerFault = z.infer<typeof answerFault>
 export type ImageFault = z.infer<typeof imageFault>
-export type DeliveryFault = z.infer<typeof deliveryFault>
+export type ConnectionFault = z.infer<typeof connectionFault>
+export type TransferFault = z.infer<typeof transferFault>
 export type Fault = z.infer<typeof faultSchema>
 export type RetryForm = (typeof retryForms)[number]
+export type ForbiddenAbout = NonNullable<Extract<Fault, { kind: '403' }>['about']>
 
-/** How a fault is written: as an object, or as in a directive, `429 retry-after=3`. */
-export type FaultSpec = Fault | string
+function kindsOf(group: (typeof groups)[number]): readonly string[] {
+  return group.options.map((option) => option.shape.kind.value)
+}
 
-const kindsOf = (group: (typeof groups)[number]): readonly string[] =>
-  group.options.map((option) => option.shape.kind.value)
-const serverKinds = new Set(kindsOf(serverFault))
-const errorKinds = new Set([...kindsOf(refusalFault), ...serverKinds])
-const answerKinds = new Set(kindsOf(answerFault))
-const imageKinds = new Set(kindsOf(imageFault))
-const deliveryKinds = new Set(kindsOf(deliveryFault))
+const serverKinds = kindsOf(serverFault)
+const errorKinds = [...kindsOf(refusalFault), ...serverKinds]
+const answerKinds = kindsOf(answerFault)
+const imageKinds = kindsOf(imageFault)
+const connectionKinds = kindsOf(connectionFault)
+const transferKinds = kindsOf(transferFault)
+
+/** Every kind of fault, in the order of the groups above. */
 export const faultKinds: readonly string[] = groups.flatMap(kindsOf)
 
-export const isErrorFault = (f: Fault | null): f is ErrorFault =>
-  f !== null && errorKinds.has(f.kind)
-export const isServerFault = (f: Fault): f is ServerFault => serverKinds.has(f.kind)
-export const isAnswerFault = (f: Fault | null): f is AnswerFault =>
-  f !== null && answerKinds.has(f.kind)
-export const isImageFault = (f: Fault | null): f is ImageFault =>
-  f !== null && imageKinds.has(f.kind)
-export const isDeliveryFault = (f: Fault | null): f is DeliveryFault =>
-  f !== null && deliveryKinds.has(f.kind)
+/** Whether the fault is an error status, of the vendor or of a proxy. */
+export function isErrorFault(given: Fault | undefined): given is ErrorFault {
+  return given !== undefined && errorKinds.includes(given.kind)
+}
 
-export type ParsedFault = { ok: true; fault: Fault } | { ok: false; message: string }
+/** Whether the error blames the vendor's servers and not the caller. */
+export function isServerFault(given: Fault): given is ServerFault {
+  return serverKinds.includes(given.kind)
+}
 
-/** Checks a fault given as an object; the message of a refusal names the field. */
-export function checkFault(value: unknown): ParsedFault {
-  const kind = typeof value === 'object' && value !== null && 'kind' in value ? value.kind : value
-  const group = groups.find((candidate) => kindsOf(candidate).includes(String(kind)))
+/** Whether the fault changes the body of a 200 answer. */
+export function isAnswerFault(given: Fault | undefined): given is AnswerFault {
+  return given !== undefined && answerKinds.includes(given.kind)
+}
+
+/** Whether the fault damages the image data of a 200 answer. */
+export function isImageFault(given: Fault | undefined): given is ImageFault {
+  return given !== undefined && imageKinds.includes(given.kind)
+}
+
+/** Whether the fault ends the call before an image is made. */
+export function isConnectionFault(given: Fault | undefined): given is ConnectionFault {
+  return given !== undefined && connectionKinds.includes(given.kind)
+}
+
+/** Whether the fault changes how a correct answer is sent. */
+export function isTransferFault(given: Fault | undefined): given is TransferFault {
+  return given !== undefined && transferKinds.includes(given.kind)
+}
+
+/** Checks the fields of a fault of the given kind. The failure is a message that names the field. */
+export function checkFault(
+  kind: string,
+  fields: Readonly<Record<string, unknown>>,
+): Result<Fault, string> {
+  const group = groups.find((candidate) => kindsOf(candidate).includes(kind))
   if (group === undefined) {
-    return { ok: false, message: `unknown fault "${String(kind)}", one of ${faultKinds.join(' ')}` }
+    return fail(`unknown fault "${kind}", one of ${faultKinds.join(' ')}`)
   }
-  const parsed = group.safeParse(value)
-  if (parsed.success) return { ok: true, fault: parsed.data }
+  const parsed = group.safeParse({ ...fields, kind })
+  if (parsed.success) return succeed(parsed.data)
   const [issue] = parsed.error.issues
   const where = issue?.path.join('.') ?? ''
-  return { ok: false, message: `fault "${String(kind)}": ${where} ${issue?.message ?? ''}` }
+  return fail(`fault "${kind}": ${where} ${issue?.message ?? ''}`)
 }

@@ -1,48 +1,55 @@
 import type { Action } from '../../domain/models.ts'
+import type { Result } from '../../domain/result.ts'
+import { fail } from '../../domain/result.ts'
 
-/** A source image as it arrived. `bytes` is null when it is not among those that will be drawn. */
-export type SourceImage = {
-  readonly mimeType: string
-  readonly sha256: string
-  readonly size: number
-  readonly bytes: Buffer | null
-}
-
-export type ImageFormat = 'png' | 'jpeg' | 'webp'
+/** What the vendor understood of a request. */
+export type ImageOrder = OrderA | OrderB
 
 type OrderBase = {
   readonly action: Action
   readonly model: string
   readonly prompt: string
   readonly sources: readonly SourceImage[]
+  /** Pixels of each image. */
   readonly width: number
   readonly height: number
   readonly format: ImageFormat
+  /** The number of images that a plain answer contains. */
+  readonly count: number
 }
 
 export type OrderA = OrderBase & {
   readonly family: 'A'
+  /** The vendor's `imageSize`, such as `2K`. */
   readonly tier: string
+  /** The answer contains a text part before the image. */
   readonly withText: boolean
-  readonly withImage: boolean
-  readonly seed: number | null
+  readonly seed?: number
 }
 
 export type OrderB = OrderBase & {
   readonly family: 'B'
-  readonly count: number
   readonly quality: 'low' | 'medium' | 'high'
   readonly background: string
+  /** `output_compression`, 0 to 100: the quality of JPEG and WebP. */
   readonly compression: number
 }
 
-/** What the vendor understood of a call. */
-export type ImageOrder = OrderA | OrderB
+export type ImageFormat = 'png' | 'jpeg' | 'webp'
 
-/** How many source images are shown in the drawn image. */
-export const drawnSourcesMax = 4
+export type PixelSize = { readonly width: number; readonly height: number }
 
-/** A refusal of the simulator's own: the vendor's validation. Put into the family's error shape later. */
+/** A source image of an edit. */
+export type SourceImage = {
+  /** The type of the bytes, which may differ from the declared type. */
+  readonly mimeType: string
+  readonly sha256: string
+  readonly sizeBytes: number
+  /** Only the first source keeps its bytes: it is drawn, and edits of 64 MiB stay cheap. */
+  readonly bytes?: Buffer
+}
+
+/** A request that the vendor refuses. Each family writes it in its own error format. */
 export type Problem = {
   readonly status: number
   readonly message: string
@@ -50,10 +57,33 @@ export type Problem = {
   readonly code?: string
 }
 
-export type OrderRead =
-  | { readonly ok: true; readonly order: ImageOrder }
-  | { readonly ok: false; readonly problem: Problem }
+/** A request as an order, or why the vendor refuses it. */
+export type OrderRead = Result<ImageOrder, Problem>
 
-export function problem(status: number, message: string, more: Partial<Problem> = {}): OrderRead {
-  return { ok: false, problem: { status, message, ...more } }
+/** A refusal. `more` names the parameter and the code for family B. */
+export function refuse(
+  status: number,
+  message: string,
+  more: Pick<Problem, 'param' | 'code'> = {},
+): { readonly ok: false; readonly failure: Problem } {
+  return fail({ status, message, ...more })
+}
+
+const charactersPerToken = 4
+
+/** A plausible number of tokens of a text. */
+export function textTokens(text: string): number {
+  return Math.max(1, Math.ceil(text.length / charactersPerToken))
+}
+
+const signatures: readonly (readonly [string, RegExp])[] = [
+  ['image/png', /^89504e470d0a1a0a/],
+  ['image/jpeg', /^ffd8ff/],
+  ['image/webp', /^52494646.{8}57454250/],
+]
+
+/** The image type by the first twelve bytes; undefined for types that the vendors do not accept. */
+export function sniffImage(bytes: Uint8Array): string | undefined {
+  const head = Buffer.from(bytes.subarray(0, 12)).toString('hex')
+  return signatures.find(([, signature]) => signature.test(head))?.[0]
 }

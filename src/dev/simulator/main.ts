@@ -42,12 +42,12 @@ function readLatency(text: string): Latency {
   return { minMs, maxMs: maxMs ?? minMs }
 }
 
-/** One line per call; never the prompt. */
+/** Prints one line per call. It never contains the prompt, which may be confidential. */
 function printCall(call: SimulatorCall): void {
-  const milliseconds = (call.finishedAt ?? call.at) - call.at
+  const durationMs = (call.finishedAt ?? call.at) - call.at
   const fault = call.fault ?? 'ok'
   const end = call.clientAborted ? 'client left' : `${call.status ?? 'no answer'}`
   console.log(
-    `${new Date(call.at).toISOString()} ${call.id} ${call.model ?? '-'} ${call.action ?? '-'} ${fault} ${end} ${milliseconds} ms`,
+    `${new Date(call.at).toISOString()} ${call.id} ${call.model ?? '-'} ${call.action ?? '-'} ${fault} ${end} ${durationMs} ms`,
   )
 }

@@ -1,67 +1,48 @@
-import type { Family } from '../../domain/models.ts'
-import type { Fault, RetryForm } from './faults.ts'
-import type { ImageOrder } from './imageOrder.ts'
+import type { Fault } from './faults.ts'
 
-/** A fixed window which opens with the first call: `grants` calls pass, the rest get 429. */
+/** A fixed window that opens with the first call: `grants` calls pass, the others get 429 until it ends. */
 export type RateLimit = {
-  /** Without: every model together. */
-  readonly model?: string | undefined
-  readonly family?: Family | undefined
+  /** Only calls of this model count; absent: the calls of all models count together. */
+  readonly model?: string
   readonly grants: number
   readonly windowMs: number
-  /** How the remaining time is told; `seconds`, rounded up, unless said. */
-  readonly retryAfter?: RetryForm | undefined
 }
 
 export type RateLimiter = {
-  /** The returned function lifts the limit again. */
-  limit: (limit: RateLimit) => () => void
-  /** The refusal, or null when every limit grants the call (which is then counted). */
-  check: (order: ImageOrder, nowMs: number) => Fault | null
-  clear: () => void
+  /** Adds a limit. A call must be granted by every limit that covers its model. */
+  readonly limit: (limit: RateLimit) => void
+  /**
+   * Counts a call. Returns undefined when it passes, otherwise a 429 with the rest of the window in
+   * whole seconds, rounded up. A refused call is counted by no limit.
+   */
+  readonly check: (model: string, nowMs: number) => Fault | undefined
+  readonly clear: () => void
 }
 
-type Window = { readonly limit: RateLimit; endsAt: number; used: number }
+type Window = { readonly limit: RateLimit; endsAtMs: number; used: number }
 
 export function createRateLimiter(): RateLimiter {
   let windows: Window[] = []
   return {
     limit(limit) {
-      const window: Window = { limit, endsAt: 0, used: 0 }
-      windows.push(window)
-      return () => {
-        windows = windows.filter((other) => other !== window)
-      }
+      windows.push({ limit, endsAtMs: 0, used: 0 })
     },
-    check(order, nowMs) {
-      const concerned = windows.filter(({ limit }) => concerns(limit, order))
-      for (const window of concerned) {
-        if (nowMs >= window.endsAt) {
-          window.endsAt = nowMs + window.limit.windowMs
-          window.used = 0
-        }
+    check(model, nowMs) {
+      const covering = windows.filter(({ limit }) => (limit.model ?? model) === model)
+      for (const window of covering) {
+        if (nowMs < window.endsAtMs) continue
+        window.endsAtMs = nowMs + window.limit.windowMs
+        window.used = 0
       }
-      const full = concerned.find((window) => window.used >= window.limit.grants)
-      if (full !== undefined) return refusal(full, nowMs)
-      for (const window of concerned) window.used += 1
-      return null
+      const full = covering.find(({ limit, used }) => used >= limit.grants)
+      if (full !== undefined) {
+        return { kind: '429', retryAfter: Math.ceil((full.endsAtMs - nowMs) / 1000) }
+      }
+      for (const window of covering) window.used += 1
+      return undefined
     },
     clear() {
       windows = []
     },
   }
-}
-
-function concerns({ model, family }: RateLimit, order: ImageOrder): boolean {
-  return (
-    (model === undefined || model === order.model) &&
-    (family === undefined || family === order.family)
-  )
-}
-
-function refusal({ limit, endsAt }: Window, nowMs: number): Fault {
-  const form = limit.retryAfter ?? 'seconds'
-  const seconds = (endsAt - nowMs) / 1000
-  const exact = form === 'ms' || form === 'retry-info'
-  return { kind: '429', form, retryAfter: exact ? seconds : Math.ceil(seconds) }
 }

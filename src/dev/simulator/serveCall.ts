@@ -1,90 +1,87 @@
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { CallLog, SimulatorCall } from './callLog.ts'
-import {
-  type Delivery,
-  deliverBroken,
-  deliverEarly,
-  deliverWhole,
-  isEarlyFault,
-} from './deliver.ts'
-import type { DrawImage } from './drawImage.ts'
-import { type EncodedImage, encodeImages } from './encodeImages.ts'
+import type { CallEntry, CallLog, SimulatorCall } from './callLog.ts'
+import type { Delivery } from './deliver.ts'
+import { deliverConnectionFault, deliverTransferFault, deliverWhole } from './deliver.ts'
+import type { EncodedImage, ImageMode } from './drawImage.ts'
+import { makeImages } from './drawImage.ts'
 import type { FaultPlan } from './faultPlan.ts'
-import { type Fault, isAnswerFault, isDeliveryFault, isErrorFault } from './faults.ts'
-import type { HoldGate } from './holdGate.ts'
+import type { Fault } from './faults.ts'
+import { isAnswerFault, isConnectionFault, isErrorFault, isTransferFault } from './faults.ts'
 import type { ImageOrder } from './imageOrder.ts'
-import { type Latency, latencyMs } from './latency.ts'
+import type { CallLatency } from './latency.ts'
 import type { RateLimiter } from './rateLimiter.ts'
+import type { Operation } from './vendor.ts'
 import {
   answerReply,
   badKeyReply,
   errorReply,
   imageCount,
   keyOf,
-  type Operation,
   problemReply,
   readOrder,
-  recordOrder,
 } from './vendor.ts'
 
 export type ServeDependencies = {
   readonly log: CallLog
   readonly plan: FaultPlan
   readonly limiter: RateLimiter
-  readonly gate: HoldGate
-  readonly draw: DrawImage
-  readonly latency: Latency
-  readonly vendorLimits: boolean
-  readonly keys: { readonly A?: string; readonly B?: string }
-  /** An address of the simulator's own, for redirects and image URLs that nobody should follow. */
-  readonly elsewhere: (request: IncomingMessage) => string
-  readonly closing: () => boolean
+  readonly latency: CallLatency
+  readonly image: ImageMode
+  /** Fires when the simulator closes: clients that lose their connection then did not leave. */
+  readonly closing: AbortSignal
+  /** Called with the log entry when a call ends. */
   readonly ended: (call: SimulatorCall) => void
 }
 
 type Exchange = Delivery & {
   readonly operation: Operation
   readonly request: IncomingMessage
-  readonly call: SimulatorCall
+  readonly entry: CallEntry
 }
 
-/** One call of the vendor's API, from its headers to the last byte of the answer. */
+/** The path of redirects and image URLs. The simulator counts the requests for it: a good client makes none. */
+export const strayPath = '/elsewhere/image.png'
+
+/** Serves one call of a vendor's API, from its headers to the last byte of the answer. */
 export async function serveCall(
   operation: Operation,
   request: IncomingMessage,
   response: ServerResponse,
   deps: ServeDependencies,
 ): Promise<void> {
-  const call = deps.log.open(request, operation.family, keyOf(operation.family, request))
-  const gone = new AbortController()
-  let brokenByUs = false
-  response.once('close', () => gone.abort())
-  response.setHeader('x-request-id', call.id)
-  if (operation.family === 'B') response.setHeader('openai-version', '2020-10-01')
+  const entry = deps.log.open(request, operation.family, keyOf(operation.family, request))
+  const connection = new AbortController()
+  const gone = connection.signal
+  let brokenBySimulator = false
   const breaking = (): void => {
-    brokenByUs = true
+    brokenBySimulator = true
   }
-  const exchange = { operation, request, call, response, gone: gone.signal, breaking }
+  const exchange: Exchange = { operation, request, entry, response, gone, breaking }
+  response.once('close', () => connection.abort())
+  response.setHeader('x-request-id', entry.current().id)
+  if (operation.family === 'B') response.setHeader('openai-version', '2020-10-01')
   try {
     await answer(exchange, deps)
-    if (!gone.signal.aborted) await once(gone.signal, 'abort')
+    if (!gone.aborted) await once(gone, 'abort')
   } catch (error) {
-    // A request that was read to its end is destroyed, too.
+    // Node also destroys a request that was read to its end, so `destroyed` alone proves nothing.
     const cutOff = request.destroyed && !request.complete
-    if (!gone.signal.aborted && !cutOff) reportBug(exchange, error)
+    if (!gone.aborted && !cutOff) reportBug(exchange, error)
   } finally {
-    call.status = response.headersSent ? response.statusCode : null
-    call.clientAborted = !response.writableFinished && !brokenByUs && !deps.closing()
-    call.finishedAt = Date.now()
-    deps.ended(call)
+    entry.note({
+      status: response.headersSent ? response.statusCode : null,
+      clientAborted: !response.writableFinished && !brokenBySimulator && !deps.closing.aborted,
+      finishedAt: Date.now(),
+    })
+    deps.ended(entry.current())
   }
 }
 
-/** Loudly: a fault that nobody ordered would be taken for one of the gateway's. */
-function reportBug({ call, response, breaking }: Exchange, error: unknown): void {
-  call.fault = 'simulator-bug'
+/** Reported on stderr: otherwise a test would take the simulator's bug for one of the gateway. */
+function reportBug({ entry, response, breaking }: Exchange, error: unknown): void {
+  entry.note({ fault: 'simulator-bug' })
   console.error('Bug in the upstream simulator:', error)
   breaking()
   if (response.headersSent) response.destroy()
@@ -92,76 +89,82 @@ function reportBug({ call, response, breaking }: Exchange, error: unknown): void
 }
 
 async function answer(exchange: Exchange, deps: ServeDependencies): Promise<void> {
-  const { operation, request, call, gone } = exchange
+  const { operation, request, entry } = exchange
   const { family } = operation
-  const read = await readOrder(operation, request, call, deps)
-  if (read.ok) recordOrder(call, read.order)
-  if (!keyAccepted(exchange, deps)) {
-    call.fault = 'bad-key'
+  const read = await readOrder(operation, request, entry)
+  if (!entry.current().apiKeyPresent) {
+    entry.note({ fault: 'bad-key' })
     return deliverWhole(exchange, badKeyReply(family))
   }
   if (!read.ok) {
-    call.fault = 'invalid'
-    return deliverWhole(exchange, problemReply(family, read.problem))
+    entry.note({ fault: 'invalid' })
+    return deliverWhole(exchange, problemReply(family, read.failure))
   }
-  const { order } = read
-  const limited = deps.limiter.check(order, Date.now())
-  const planned = limited === null ? deps.plan.next(order) : { ok: true as const, fault: limited }
+  const order = read.value
+  const limited = deps.limiter.check(order.model, Date.now())
+  if (limited !== undefined) {
+    entry.note({ fault: 'limit' })
+    return deliver(exchange, order, limited, deps)
+  }
+  const planned = deps.plan.next(order)
   if (!planned.ok) {
-    call.fault = 'bad-directive'
-    return deliverWhole(exchange, problemReply(family, { status: 400, message: planned.message }))
+    entry.note({ fault: 'bad-directive' })
+    return deliverWhole(exchange, problemReply(family, { status: 400, message: planned.failure }))
   }
-  const { fault } = planned
-  call.fault = limited === null ? (fault?.kind ?? null) : 'limit'
+  entry.note({ fault: planned.value?.kind ?? null })
+  return deliver(exchange, order, planned.value, deps)
+}
+
+async function deliver(
+  exchange: Exchange,
+  order: ImageOrder,
+  fault: Fault | undefined,
+  deps: ServeDependencies,
+): Promise<void> {
   if (isErrorFault(fault)) {
-    await sleep(fault.delay ?? 0, undefined, { signal: gone })
+    await sleep(fault.delay ?? 0, undefined, { signal: exchange.gone })
     return deliverWhole(exchange, errorReply(order, fault, Date.now()))
   }
-  if (isDeliveryFault(fault) && isEarlyFault(fault)) {
-    await sleep(fault.delay ?? 0, undefined, { signal: gone })
-    return deliverEarly(exchange, fault, deps.elsewhere(request))
+  if (isConnectionFault(fault)) {
+    await sleep(fault.delay ?? 0, undefined, { signal: exchange.gone })
+    return deliverConnectionFault(exchange, fault, strayUrl(exchange.request))
   }
   return produce(exchange, order, fault, deps)
 }
 
-/** The vendor works: from here on the call costs money, whether or not its answer arrives. */
+/** The vendor works: the call costs money from here on, whether or not its answer arrives. */
 async function produce(
   exchange: Exchange,
   order: ImageOrder,
-  fault: Fault | null,
+  fault: Fault | undefined,
   deps: ServeDependencies,
 ): Promise<void> {
-  const { call, gone, request } = exchange
+  const { entry, gone, request, response } = exchange
   const count = imageCount(order, fault)
-  call.billed = count > 0
-  if (fault?.kind === 'hold') await deps.gate.wait(order, gone)
+  entry.note({ billed: count > 0 })
   const [images] = await Promise.all([
-    encodeImages(order, count, fault, deps.draw),
-    sleep(waitOf(order, fault, deps.latency), undefined, { signal: gone }),
+    makeImages(deps.image, order, count, fault),
+    deps.latency.wait(order, fault, gone),
   ])
-  const answerFault = isAnswerFault(fault) ? fault : null
-  const reply = answerReply(order, images, answerFault, deps.elsewhere(request))
+  const answerFault = isAnswerFault(fault) ? fault : undefined
+  const reply = answerReply(order, images, answerFault, strayUrl(request))
   if (order.family === 'B') {
-    exchange.response.setHeader('openai-processing-ms', String(Date.now() - call.at))
+    response.setHeader('openai-processing-ms', String(Date.now() - entry.current().at))
   }
-  if (!isDeliveryFault(fault) || isEarlyFault(fault)) return deliverWhole(exchange, reply)
-  return deliverBroken(exchange, reply, fault, growAt(reply.body, images))
+  return isTransferFault(fault)
+    ? deliverTransferFault(exchange, reply, fault, growAt(reply.body, images))
+    : deliverWhole(exchange, reply)
 }
 
-function waitOf(order: ImageOrder, fault: Fault | null, latency: Latency): number {
-  if (fault?.kind === 'delay') return fault.ms
-  if (fault?.kind === 'hold') return fault.delay ?? 0
-  return fault?.delay ?? latencyMs(latency, order)
+function strayUrl({ headers }: IncomingMessage): string {
+  return `http://${headers.host ?? 'localhost'}${strayPath}`
 }
 
-/** Before the last four characters of the first image: base64 goes on there in whole groups. */
+/**
+ * Where more base64 can be inserted into the first image: before its last group of four characters, the
+ * only one that may contain padding. 0 when there is no image.
+ */
 function growAt(body: string, images: readonly EncodedImage[]): number {
   const data = images[0]?.data ?? ''
   return data === '' ? 0 : body.indexOf(data) + data.length - 4
-}
-
-function keyAccepted({ operation, request }: Exchange, deps: ServeDependencies): boolean {
-  const key = keyOf(operation.family, request)
-  const accepted = deps.keys[operation.family]
-  return key !== null && (accepted === undefined || key === accepted)
 }

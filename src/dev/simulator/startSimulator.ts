@@ -1,76 +1,96 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer } from 'node:http'
 import { httpUrl } from '../../config/httpUrl.ts'
 import { listen } from '../../http/connection/createServer.ts'
-import { type CallLog, type CallMatcher, createCallLog, type SimulatorCall } from './callLog.ts'
-import { controlPrefix, serveControl } from './control.ts'
-import { createDrawImage } from './drawImage.ts'
+import type { CallLog, SimulatorCall } from './callLog.ts'
+import { callsReply, createCallLog } from './callLog.ts'
+import type { ImageMode } from './drawImage.ts'
+import type { FaultPlan } from './faultPlan.ts'
 import { createFaultPlan } from './faultPlan.ts'
-import { createHoldGate } from './holdGate.ts'
-import { defaultLatency } from './latency.ts'
+import type { CallLatency, Latency } from './latency.ts'
+import { createCallLatency, defaultLatency } from './latency.ts'
+import type { RateLimiter } from './rateLimiter.ts'
 import { createRateLimiter } from './rateLimiter.ts'
 import { jsonReply } from './reply.ts'
-import { serveCall, type ServeDependencies } from './serveCall.ts'
-import type { Simulator, SimulatorControls, SimulatorOptions } from './simulator.ts'
-import type { Operation } from './vendor.ts'
+import type { ServeDependencies } from './serveCall.ts'
+import { serveCall, strayPath } from './serveCall.ts'
+import { operationOf } from './vendor.ts'
 
-export type { Simulator, SimulatorOptions } from './simulator.ts'
+export type SimulatorOptions = {
+  /** Default: 127.0.0.1. */
+  readonly host?: string
+  /** 0 chooses a free port. */
+  readonly port: number
+  /** How long an image takes. Default: 3 to 6 seconds. Errors are answered at once. */
+  readonly latency?: Latency
+  /** Default: `drawn`. */
+  readonly image?: ImageMode
+  /** Called with the log entry when a call ends. The entry contains the prompt: do not print it. */
+  readonly log?: (call: SimulatorCall) => void
+}
 
-/** Long beyond any client's pause, so that no kept connection dies under a request. */
-const keepAliveTimeoutMs = 75_000
+export type Simulator = {
+  /** `http://host:port`: the base URL of family A. The base URL of family B is `<url>/v1`. */
+  readonly url: string
+  readonly port: number
+  /** The matching calls, oldest first. A call is in the log as soon as its headers have arrived. */
+  readonly calls: CallLog['list']
+  readonly waitForCalls: CallLog['waitForCalls']
+  readonly script: FaultPlan['script']
+  readonly limit: RateLimiter['limit']
+  readonly release: CallLatency['release']
+  /** Requests for the URLs in redirects and `url` answers. A client that follows none makes none. */
+  readonly strayRequests: () => number
+  /** Forgets calls, scripts, counts of directives, limits and stray requests. */
+  readonly reset: () => void
+  /** Closes every connection, also those of calls under way. */
+  readonly close: () => Promise<void>
+}
+
 const requestTimeoutMs = 600_000
 const timeouts = {
-  keepAliveTimeout: keepAliveTimeoutMs,
+  // Longer than a client pauses, so that no kept-alive connection is closed under a request.
+  keepAliveTimeout: 75_000,
   headersTimeout: requestTimeoutMs,
   requestTimeout: requestTimeoutMs,
 }
-const waitPollMs = 5
-const waitTimeoutMs = 10_000
-const strayPath = '/elsewhere/image.png'
 
-/** A real HTTP server that speaks both vendors' wire formats: README.md beside this file. */
+/**
+ * Starts an HTTP server that speaks both vendors' wire formats; README.md in this folder describes it.
+ * Rejects with the system's error when the port is in use.
+ */
 export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
+  const host = options.host ?? '127.0.0.1'
+  const closing = new AbortController()
   const log = createCallLog()
   const plan = createFaultPlan()
   const limiter = createRateLimiter()
-  const gate = createHoldGate()
-  const host = options.host ?? '127.0.0.1'
-  let closing = false
-  let strayRequests = 0
-  const controls: SimulatorControls = {
-    calls: log.list,
-    clearCalls: log.clear,
-    script: plan.script,
-    clearFaults: plan.clear,
-    limit: limiter.limit,
-    clearLimits: limiter.clear,
-    release: (matcher = {}) => gate.release(matcher),
-  }
+  const latency = createCallLatency(options.latency ?? defaultLatency)
   const deps: ServeDependencies = {
     log,
     plan,
     limiter,
-    gate,
-    draw: createDrawImage(options.image ?? 'drawn'),
-    latency: options.latency ?? defaultLatency,
-    vendorLimits: options.vendorLimits ?? false,
-    keys: options.keys ?? {},
-    elsewhere: (request) => `http://${request.headers.host ?? host}${strayPath}`,
-    closing: () => closing,
+    latency,
+    image: options.image ?? 'drawn',
+    closing: closing.signal,
     ended: options.log ?? (() => undefined),
   }
-  const routes = { deps, controls, prefixB: options.prefixB ?? '/v1' }
+  let strayRequests = 0
   const server = createServer(timeouts, (request, response) => {
-    if (pathOf(request) === strayPath) strayRequests += 1
-    route(request, response, routes).catch(() => response.destroy())
+    const url = urlOf(request)
+    if (url.pathname === strayPath) strayRequests += 1
+    route(request, response, url, deps).catch(() => response.destroy())
   })
   const port = await listen(server, { host, port: options.port })
   return {
-    ...controls,
     url: httpUrl(host, port),
     port,
-    waitForCalls: (count, matcher, timeoutMs) => waitForCalls(log, count, matcher, timeoutMs),
+    calls: log.list,
+    waitForCalls: log.waitForCalls,
+    script: plan.script,
+    limit: limiter.limit,
+    release: latency.release,
     strayRequests: () => strayRequests,
     reset() {
       log.clear()
@@ -79,7 +99,7 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
       strayRequests = 0
     },
     async close() {
-      closing = true
+      closing.abort()
       const closed = once(server, 'close')
       server.close()
       server.closeAllConnections()
@@ -88,62 +108,24 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
   }
 }
 
-type Routes = {
-  readonly deps: ServeDependencies
-  readonly controls: SimulatorControls
-  readonly prefixB: string
+/** A request line such as `POST //` contains no valid URL; it is treated as the root path. */
+function urlOf(request: IncomingMessage): URL {
+  const base = 'http://simulator'
+  return URL.parse(request.url ?? '/', base) ?? new URL(base)
 }
-
-const base = 'http://simulator'
-/** A request may hold what is no address at all; then it is for nobody. */
-const urlOf = (request: IncomingMessage): URL =>
-  URL.parse(request.url ?? '/', base) ?? new URL(base)
-const pathOf = (request: IncomingMessage): string => urlOf(request).pathname
 
 async function route(
   request: IncomingMessage,
   response: ServerResponse,
-  { deps, controls, prefixB }: Routes,
+  url: URL,
+  deps: ServeDependencies,
 ): Promise<void> {
-  const url = urlOf(request)
-  const operation = operationOf(request.method ?? '', url.pathname, prefixB)
-  if (operation !== null) return serveCall(operation, request, response, deps)
-  if (url.pathname.startsWith(controlPrefix)) return serveControl(request, response, url, controls)
-  const { status, headers, body } = jsonReply(404, {
-    error: { message: `Invalid URL (${request.method} ${url.pathname})` },
-  })
+  const { method = '' } = request
+  const operation = operationOf(method, url.pathname)
+  if (operation !== undefined) return serveCall(operation, request, response, deps)
+  const { status, headers, body } =
+    method === 'GET' && url.pathname === '/__simulator/calls'
+      ? callsReply(deps.log, url.searchParams)
+      : jsonReply(404, { error: { message: `Invalid URL (${method} ${url.pathname})` } })
   response.writeHead(status, headers).end(body)
-}
-
-function operationOf(method: string, path: string, prefixB: string): Operation | null {
-  if (method !== 'POST') return null
-  if (path === `${prefixB}/images/generations`) return { family: 'B', action: 'generate' }
-  if (path === `${prefixB}/images/edits`) return { family: 'B', action: 'edit' }
-  const model = /^\/v1beta\/models\/([^/:]+):generateContent$/.exec(path)?.[1]
-  return model === undefined ? null : { family: 'A', model: decode(model) }
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
-}
-
-async function waitForCalls(
-  log: CallLog,
-  count: number,
-  matcher: CallMatcher = {},
-  timeoutMs: number = waitTimeoutMs,
-): Promise<SimulatorCall[]> {
-  const until = Date.now() + timeoutMs
-  for (;;) {
-    const calls = log.list(matcher)
-    if (calls.length >= count) return calls
-    if (Date.now() > until) {
-      throw new Error(`The simulator saw ${calls.length} of ${count} calls within ${timeoutMs} ms`)
-    }
-    await sleep(waitPollMs)
-  }
 }

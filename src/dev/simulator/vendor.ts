@@ -1,148 +1,185 @@
+import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import type { Family } from '../../domain/models.ts'
 import { assertNever } from '../../domain/assertNever.ts'
-import { digestOf, type SimulatorCall } from './callLog.ts'
-import type { EncodedImage } from './encodeImages.ts'
-import { answerA } from './familyAAnswer.ts'
-import { badKeyReplyA, errorReplyA, problemReplyA } from './familyAErrors.ts'
-import { readOrderA } from './familyARead.ts'
-import { answerB } from './familyBAnswer.ts'
-import { badKeyReplyB, errorReplyB, moderationReply, problemReplyB } from './familyBErrors.ts'
-import { readForm } from './familyBForm.ts'
-import { readEdit, readGeneration } from './familyBRead.ts'
-import { type AnswerFault, type ErrorFault, isAnswerFault, type Fault } from './faults.ts'
-import { type ImageOrder, type OrderRead, type Problem, problem } from './imageOrder.ts'
-import { parseJson, readBody } from './readBody.ts'
-import { jsonReply, type Reply } from './reply.ts'
-import { summarizeBody } from './summarizeBody.ts'
+import type { Family } from '../../domain/models.ts'
+import type { CallEntry } from './callLog.ts'
+import { digestOf, withoutLongTexts } from './callLog.ts'
+import type { EncodedImage } from './drawImage.ts'
+import { answerA } from './familyA/answer.ts'
+import { badKeyReplyA, errorReplyA, problemReplyA } from './familyA/errors.ts'
+import { readOrderA } from './familyA/read.ts'
+import { answerB } from './familyB/answer.ts'
+import { badKeyReplyB, errorReplyB, moderationReply, problemReplyB } from './familyB/errors.ts'
+import { readForm } from './familyB/form.ts'
+import { readEdit, readGeneration } from './familyB/read.ts'
+import type { AnswerFault, ErrorFault, Fault } from './faults.ts'
+import { isAnswerFault } from './faults.ts'
+import type { ImageOrder, OrderRead, Problem } from './imageOrder.ts'
+import { refuse } from './imageOrder.ts'
+import type { Reply } from './reply.ts'
+import { jsonReply } from './reply.ts'
 
-/** Which operation a request's path names. */
+/** The operation of a vendor's API that a request's path names. */
 export type Operation =
   | { readonly family: 'A'; readonly model: string }
   | { readonly family: 'B'; readonly action: 'generate' | 'edit' }
 
-export type ReadOptions = { readonly vendorLimits: boolean }
+/** Undefined when neither vendor has such an operation. */
+export function operationOf(method: string, path: string): Operation | undefined {
+  if (method !== 'POST') return undefined
+  if (path === '/v1/images/generations') return { family: 'B', action: 'generate' }
+  if (path === '/v1/images/edits') return { family: 'B', action: 'edit' }
+  const model = /^\/v1beta\/models\/([^/:]+):generateContent$/.exec(path)?.[1]
+  return model === undefined ? undefined : { family: 'A', model: decoded(model) }
+}
 
-/** Reads the body, writes it into the log entry, and checks it as the vendor does. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** The API key, from the header that the family uses; undefined when it is absent or empty. */
+export function keyOf(family: Family, request: IncomingMessage): string | undefined {
+  switch (family) {
+    case 'A':
+      return request.headers['x-goog-api-key']?.toString() || undefined
+    case 'B':
+      return /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
+    default:
+      return assertNever(family)
+  }
+}
+
+/** Reads the whole body, notes what it contains in the log, and checks it as the vendor does. */
 export async function readOrder(
   operation: Operation,
   request: IncomingMessage,
-  call: SimulatorCall,
-  options: ReadOptions,
+  entry: CallEntry,
 ): Promise<OrderRead> {
-  if (operation.family === 'B' && operation.action === 'edit') {
-    return readMultipart(request, call, options)
-  }
+  const isEdit = operation.family === 'B' && operation.action === 'edit'
+  const read = await (isEdit
+    ? readFormOrder(request, entry)
+    : readJsonOrder(operation, request, entry))
+  if (read.ok) noteOrder(entry, read.value)
+  return read
+}
+
+async function readJsonOrder(
+  operation: Operation,
+  request: IncomingMessage,
+  entry: CallEntry,
+): Promise<OrderRead> {
+  if (operation.family === 'A') entry.note({ model: operation.model })
   const body = await readBody(request)
-  if (body === null) return problem(413, 'Request payload size exceeds the limit.')
+  if (body === undefined) return refuse(413, 'Request payload size exceeds the limit.')
   const json = parseJson(body.bytes)
-  call.body = summarizeBody(json)
-  call.bodyBytes = body.bytes.length
-  call.bodySha256 = body.sha256
-  if (operation.family === 'A') {
-    call.model = operation.model
-    return readOrderA(operation.model, json, options)
-  }
+  entry.note({
+    body: withoutLongTexts(json),
+    bodyBytes: body.bytes.length,
+    bodySha256: body.sha256,
+  })
+  if (operation.family === 'A') return readOrderA(operation.model, json)
   return contentTypeOf(request) === 'application/json'
-    ? readGeneration(json, options)
+    ? readGeneration(json)
     : unsupportedContentType(request, 'application/json')
 }
 
-async function readMultipart(
-  request: IncomingMessage,
-  call: SimulatorCall,
-  options: ReadOptions,
-): Promise<OrderRead> {
+async function readFormOrder(request: IncomingMessage, entry: CallEntry): Promise<OrderRead> {
   if (contentTypeOf(request) !== 'multipart/form-data') {
     await readBody(request)
     return unsupportedContentType(request, 'multipart/form-data')
   }
   const form = await readForm(request)
-  if (form === null) return problem(400, 'Could not parse multipart form.')
-  call.body = summarizeBody(Object.fromEntries(form.fields))
-  call.bodyBytes = form.bytes
-  call.bodySha256 = form.sha256
-  return readEdit(form, options)
+  if (form === undefined) return refuse(400, 'Could not parse multipart form.')
+  entry.note({
+    body: withoutLongTexts(Object.fromEntries(form.fields)),
+    bodyBytes: form.bytes,
+    bodySha256: form.sha256,
+  })
+  return readEdit(form)
 }
 
-/** OpenAI answers 400 here, not 415: research/wire.md section 2. */
+/** Enough for 64 MiB of images as base64. */
+const bodyBytesMax = 256 * 1024 * 1024
+
+/** Undefined when the body is too large. It is read to its end all the same, so that the client gets an answer. */
+async function readBody(
+  request: IncomingMessage,
+): Promise<{ readonly bytes: Buffer; readonly sha256: string } | undefined> {
+  const hash = createHash('sha256')
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > bodyBytesMax) continue
+    hash.update(chunk)
+    chunks.push(chunk)
+  }
+  if (size > bodyBytesMax) return undefined
+  return { bytes: Buffer.concat(chunks), sha256: hash.digest('hex') }
+}
+
+function parseJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+/** OpenAI answers 400 here, not 415. */
 function unsupportedContentType(request: IncomingMessage, expected: string): OrderRead {
   const message = `Unsupported content type: '${contentTypeOf(request)}'. Expected '${expected}'.`
-  return problem(400, message, { code: 'unsupported_content_type' })
+  return refuse(400, message, { code: 'unsupported_content_type' })
 }
 
 function contentTypeOf(request: IncomingMessage): string {
   return (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
 }
 
-/** Fills the log entry with what the vendor understood. */
-export function recordOrder(call: SimulatorCall, order: ImageOrder): void {
-  call.action = order.action
-  call.model = order.model
-  call.prompt = order.prompt
-  call.promptSha256 = digestOf(order.prompt)
-  call.images = order.sources.map(({ mimeType, sha256, size }) => ({
+function noteOrder(entry: CallEntry, { action, model, prompt, sources }: ImageOrder): void {
+  const images = sources.map(({ mimeType, sha256, sizeBytes }) => ({
     mimeType,
     sha256,
-    bytes: size,
+    bytes: sizeBytes,
   }))
+  entry.note({ action, model, prompt, promptSha256: digestOf(prompt), images })
 }
 
-/** The credential of the request, by the family's own header. */
-export function keyOf(family: Family, request: IncomingMessage): string | null {
-  switch (family) {
-    case 'A':
-      return request.headers['x-goog-api-key']?.toString() || null
-    case 'B':
-      return /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? null
-    default:
-      return assertNever(family)
-  }
-}
-
+/** The answer to a call without a key. */
 export function badKeyReply(family: Family): Reply {
   return family === 'A' ? badKeyReplyA() : badKeyReplyB()
 }
 
-export function problemReply(family: Family, found: Problem): Reply {
-  return family === 'A' ? problemReplyA(found) : problemReplyB(found)
+/** The answer to a request that the vendor refuses. */
+export function problemReply(family: Family, problem: Problem): Reply {
+  return family === 'A' ? problemReplyA(problem) : problemReplyB(problem)
 }
 
+/** The answer to a fault of the error groups. `nowMs` is the base of retry dates. */
 export function errorReply(order: ImageOrder, fault: ErrorFault, nowMs: number): Reply {
   const answer = order.family === 'A' ? errorReplyA : errorReplyB
   return answer(fault, order.model, nowMs)
 }
 
-/** How many images the answer is to hold. */
-export function imageCount(order: ImageOrder, fault: Fault | null): number {
-  const plain = order.family === 'B' ? order.count : order.withImage ? 1 : 0
-  if (!isAnswerFault(fault)) return plain
-  switch (fault.kind) {
-    case 'two':
-      return 2
-    case 'url':
-      return plain
-    case 'block':
-    case 'finish':
-    case 'text-only':
-    case 'no-image':
-    case 'zero':
-      return 0
-    default:
-      return assertNever(fault)
-  }
+/** The number of images that are made for the call. The vendor charges when it is not 0. */
+export function imageCount(order: ImageOrder, fault: Fault | undefined): number {
+  if (!isAnswerFault(fault) || fault.kind === 'url') return order.count
+  return fault.kind === 'two' ? 2 : 0
 }
 
-/** The answer with status 200, unless family B has another one for what the fault means. */
+/** The answer with status 200. Family B answers 400 to the faults that mean "the model refused". */
 export function answerReply(
   order: ImageOrder,
   images: readonly EncodedImage[],
-  fault: AnswerFault | null,
+  fault: AnswerFault | undefined,
   imageUrl: string,
 ): Reply {
-  const nowMs = Date.now()
   if (order.family === 'A') return jsonReply(200, answerA(order, images, fault, imageUrl))
   return fault?.kind === 'block' || fault?.kind === 'finish'
     ? moderationReply('output')
-    : jsonReply(200, answerB(order, images, fault, imageUrl, nowMs))
+    : jsonReply(200, answerB(order, images, fault, imageUrl, Date.now()))
 }

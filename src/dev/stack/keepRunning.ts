@@ -1,40 +1,40 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PartProcess } from './partProcess.ts'
-import type { Say } from './say.ts'
+import type { Say } from './startError.ts'
+
+/** A part that is started again when it ends unasked. */
+export type KeptPart = {
+  /** Ends the part and does not start it again. Resolves when its process has ended. */
+  readonly stop: () => Promise<void>
+  /** Sends SIGKILL and does not start the part again. */
+  readonly kill: () => void
+  /** The process that runs now. */
+  readonly current: () => PartProcess
+}
 
 const restartPauseMs = 1_000
 const restartPauseMsMax = 30_000
 
-/** A part that is started again whenever it ends by itself. */
-export type KeptPart = {
-  /** Ends it for good; resolves when it is gone. */
-  stop: () => Promise<void>
-  /** SIGKILL, for good: as a crash of everything. */
-  kill: () => void
-  /** The process that runs now. */
-  current: () => PartProcess
-}
-
 /**
- * Starts a part and keeps it running: a process that crashed or was killed is started again, with a
- * growing pause while that fails. The first start's failure is the caller's.
+ * Starts a part and keeps it running. A process that crashed or was killed is started again. The pause
+ * between starts doubles with every start that fails. Rejects when the first start fails.
  */
-export const keepRunning = async (
+export async function keepRunning(
   name: string,
   start: () => Promise<PartProcess>,
   say: Say,
-): Promise<KeptPart> => {
-  const over = new AbortController()
+): Promise<KeptPart> {
+  const stopped = new AbortController()
   let current = await start()
 
-  const tend = async (): Promise<void> => {
+  const restartOnEnd = async (): Promise<void> => {
     let pauseMs = restartPauseMs
-    while (!over.signal.aborted) {
+    while (!stopped.signal.aborted) {
       const end = await current.ended
-      if (over.signal.aborted) return
-      say(`${name} ended by itself (${end}): starting it again.`)
-      await sleep(pauseMs, undefined, { signal: over.signal }).catch(() => undefined)
-      if (over.signal.aborted) return
+      if (stopped.signal.aborted) return
+      say(`${name} ended unexpectedly (${end}): starting it again.`)
+      await sleep(pauseMs, undefined, { signal: stopped.signal }).catch(() => undefined)
+      if (stopped.signal.aborted) return
       try {
         current = await start()
         pauseMs = restartPauseMs
@@ -44,18 +44,18 @@ export const keepRunning = async (
       }
     }
   }
-  const tending = tend()
+  const restarting = restartOnEnd()
 
   return {
     stop: async () => {
-      over.abort()
+      stopped.abort()
       await current.stop()
-      await tending
-      // A start that was under way when we were told to stop has just come up.
+      await restarting
+      // A restart that was under way during the stop has now replaced `current`.
       await current.stop()
     },
     kill: () => {
-      over.abort()
+      stopped.abort()
       current.kill()
     },
     current: () => current,

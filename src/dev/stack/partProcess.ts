@@ -1,51 +1,57 @@
 import { spawn } from 'node:child_process'
-import { closeSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, readFileSync, renameSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openPartLog } from './partLog.ts'
+import { defined } from '../../domain/defined.ts'
 import type { PidRecord, RecordedPart } from './pidRecord.ts'
+import type { SystemUser } from './runCommand.ts'
 
-/** How to run one process of the stack. */
+/** How to run one part of the stack: PostgreSQL, the Temporal server or Temporal's UI. */
 export type PartCommand = {
-  /** Shown to people and used for the log's name. */
-  name: string
-  file: string
-  args: readonly string[]
-  env: Record<string, string>
-  cwd?: string
-  /** Run as this user; only root may ask for it. */
-  user?: { uid: number; gid: number }
-  logPath: string
-  /** Asks the process for a clean end. */
-  stopSignal: NodeJS.Signals
-  /** Ends the process when a killed start left it behind. */
-  lostSignal: RecordedPart['lostSignal']
-  /** How long the clean end may take before SIGKILL. */
-  stopGraceMs: number
+  /** Names the part in messages and names its log. */
+  readonly name: string
+  readonly file: string
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  readonly cwd?: string
+  /** Run as this user. Only root may set it. */
+  readonly user?: SystemUser
+  readonly logPath: string
+  /** The signal that asks for a clean end. */
+  readonly stopSignal: NodeJS.Signals
+  /** The signal that ends the part when its start was killed. */
+  readonly lostSignal: RecordedPart['lostSignal']
+  /** How long a clean end may take before SIGKILL. */
+  readonly stopGraceMs: number
 }
 
-/** A running process of the stack. */
+/** A running part. */
 export type PartProcess = {
-  pid: number
-  /** Resolves, never rejects, when the process has ended: `exit 1` or a signal's name. */
-  ended: Promise<string>
-  hasEnded: () => boolean
-  /** Asks for a clean end and kills after the grace time; resolves when it is gone. */
-  stop: () => Promise<void>
-  /** SIGKILL, as a crash. */
-  kill: () => void
+  readonly pid: number
+  /** Resolves when the process has ended, with `exit 1` or a signal's name. Never rejects. */
+  readonly ended: Promise<string>
+  readonly hasEnded: () => boolean
+  /** Asks for a clean end, and sends SIGKILL after the grace time. Resolves when the process has ended. */
+  readonly stop: () => Promise<void>
+  /** Sends SIGKILL. */
+  readonly kill: () => void
 }
+
+/** A log above this size is renamed at the next start. One older log is kept. */
+const logBytesMax = 16 * 1024 * 1024
+const tailLinesMax = 12
 
 /**
- * Starts one process in a group of its own: a Ctrl-C at the terminal is for us, and we end the parts
- * in their order.
+ * Starts one part and records its process id. The part gets a process group of its own, so that Ctrl-C in
+ * the terminal does not reach it: the stack ends its parts in order. Rejects when the file does not run.
  */
-export const startPart = async (command: PartCommand, pids: PidRecord): Promise<PartProcess> => {
+export async function startPart(command: PartCommand, pids: PidRecord): Promise<PartProcess> {
   const log = openPartLog(command.logPath)
   const child = spawn(command.file, command.args, {
     stdio: ['ignore', log, log],
     detached: true,
     env: command.env,
-    ...(command.cwd === undefined ? {} : { cwd: command.cwd }),
+    ...defined({ cwd: command.cwd }),
     ...command.user,
   })
   closeSync(log)
@@ -65,14 +71,36 @@ export const startPart = async (command: PartCommand, pids: PidRecord): Promise<
 
   const stop = async (): Promise<void> => {
     child.kill(command.stopSignal)
-    const patience = new AbortController()
+    const timer = new AbortController()
     await Promise.race([
       ended,
-      sleep(command.stopGraceMs, undefined, { signal: patience.signal }).catch(() => undefined),
+      sleep(command.stopGraceMs, undefined, { signal: timer.signal }).catch(() => undefined),
     ])
-    patience.abort()
+    timer.abort()
     if (!over) child.kill('SIGKILL')
     await ended
   }
   return { pid, ended, hasEnded: () => over, stop, kill: () => void child.kill('SIGKILL') }
+}
+
+/** The log file of a part. */
+export function partLogPath(dataDir: string, part: string): string {
+  return join(dataDir, 'logs', `${part}.log`)
+}
+
+/** Opens a log for appending and returns the descriptor. The caller closes it. */
+function openPartLog(path: string): number {
+  mkdirSync(dirname(path), { recursive: true })
+  const sizeBytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0
+  if (sizeBytes > logBytesMax) renameSync(path, `${path}.1`)
+  return openSync(path, 'a', 0o600)
+}
+
+/** The last lines of a log, for an error message. Empty when there is no log. */
+export function logTail(path: string): string {
+  try {
+    return readFileSync(path, 'utf8').trimEnd().split('\n').slice(-tailLinesMax).join('\n')
+  } catch {
+    return ''
+  }
 }

@@ -1,13 +1,14 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { processStart, type ProcessIdentity } from '../../../tools/processIdentity.mjs'
+import type { ProcessIdentity } from '../../../tools/processIdentity.mjs'
+import { processStart } from '../../../tools/processIdentity.mjs'
 
 const partSchema = z.object({
   name: z.string(),
   pid: z.number().int(),
   start: z.string(),
-  /** Ends it when it was left behind: data that a kill cannot hurt may be left by SIGKILL. */
+  /** SIGINT lets PostgreSQL write a checkpoint. Parts that keep no data on disk get SIGKILL. */
   lostSignal: z.enum(['SIGINT', 'SIGKILL']),
 })
 
@@ -16,44 +17,32 @@ const recordSchema = z.object({
   parts: z.array(partSchema),
 })
 
-/** A process of the stack, as written down for whoever has to clean up after a kill. */
-export type RecordedPart = z.infer<typeof partSchema>
+/** A part as DATA_DIR/pids.json records it. */
+export type RecordedPart = Readonly<z.infer<typeof partSchema>>
 
-/** What DATA_DIR/pids.json holds. */
-export type PidRecordContent = z.infer<typeof recordSchema>
+/** The content of DATA_DIR/pids.json: the process that started the stack, and the parts it runs. */
+export type PidRecordContent = {
+  readonly owner: ProcessIdentity
+  readonly parts: readonly RecordedPart[]
+}
 
-/** The processes that this start of the stack runs. */
+/** Writes DATA_DIR/pids.json as parts start and end. */
 export type PidRecord = {
-  add: (part: { name: string; pid: number; lostSignal: RecordedPart['lostSignal'] }) => void
-  remove: (pid: number) => void
-  /** Removes the file, for good: nothing is left to clean up. */
-  clear: () => void
+  readonly add: (part: Omit<RecordedPart, 'start'>) => void
+  readonly remove: (pid: number) => void
+  /** Removes the file. Later calls of `add` and `remove` write nothing. */
+  readonly clear: () => void
 }
-
-const recordPath = (dataDir: string): string => join(dataDir, 'pids.json')
-
-/** Reads the record of the last start; undefined when there is none or it cannot be read. */
-export const readPidRecord = (dataDir: string): PidRecordContent | undefined => {
-  try {
-    return recordSchema.parse(JSON.parse(readFileSync(recordPath(dataDir), 'utf8')))
-  } catch {
-    return undefined
-  }
-}
-
-/** Removes the record, once what it names is gone. */
-export const removePidRecord = (dataDir: string): void =>
-  rmSync(recordPath(dataDir), { force: true })
 
 /**
- * Keeps DATA_DIR/pids.json, with the start time of every process, so that a pid which the system has
- * given to another program is never taken for ours.
+ * Creates the record of the parts that `owner` starts. The record holds the start time of every process,
+ * so that a process id that the system has reused is not taken for a part.
  */
-export const createPidRecord = (dataDir: string, owner: ProcessIdentity): PidRecord => {
-  let parts: RecordedPart[] = []
+export function createPidRecord(dataDir: string, owner: ProcessIdentity): PidRecord {
+  let parts: readonly RecordedPart[] = []
   let isClosed = false
   const write = (): void => {
-    // A part that ends late must not write over the record of the next start.
+    // A part that ends late must not overwrite the record of the next start.
     if (isClosed) return
     mkdirSync(dataDir, { recursive: true })
     const path = recordPath(dataDir)
@@ -78,8 +67,25 @@ export const createPidRecord = (dataDir: string, owner: ProcessIdentity): PidRec
   }
 }
 
-/** This process, as the owner of what it starts. */
-export const ownIdentity = (): ProcessIdentity => ({
-  pid: process.pid,
-  start: processStart(process.pid) ?? '',
-})
+/** Reads the record. Returns `undefined` when there is none, or when it cannot be read. */
+export function readPidRecord(dataDir: string): PidRecordContent | undefined {
+  try {
+    return recordSchema.parse(JSON.parse(readFileSync(recordPath(dataDir), 'utf8')))
+  } catch {
+    return undefined
+  }
+}
+
+/** Removes the record. */
+export function removePidRecord(dataDir: string): void {
+  rmSync(recordPath(dataDir), { force: true })
+}
+
+/** The identity of this process, as the owner of the parts it starts. */
+export function ownIdentity(): ProcessIdentity {
+  return { pid: process.pid, start: processStart(process.pid) ?? '' }
+}
+
+function recordPath(dataDir: string): string {
+  return join(dataDir, 'pids.json')
+}

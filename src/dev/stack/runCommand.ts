@@ -1,30 +1,43 @@
 import { spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Environment } from '../../config/configError.ts'
+import { defined } from '../../domain/defined.ts'
+
+/** A system user and its group, by number. */
+export type SystemUser = { readonly uid: number; readonly gid: number }
+
+export type CommandOptions = {
+  readonly env: Environment
+  readonly timeoutMs: number
+  readonly cwd?: string
+  /** Run as this user. Only root may set it. */
+  readonly user?: SystemUser
+}
+
+export type CommandResult = {
+  /** True when the command exited with code 0. */
+  readonly ok: boolean
+  /** How the command ended, for people: `exit 1`, a signal's name, or why it did not run. */
+  readonly end: string
+  /** The last 64,000 characters of standard output and standard error. */
+  readonly output: string
+}
 
 const outputCharsMax = 64_000
 
-/** A finished command: its exit code (or the signal that ended it) and all it printed. */
-export type CommandResult = { ok: boolean; end: string; output: string }
-
-/** How to run a command to its end. */
-export type CommandOptions = {
-  env: Record<string, string | undefined>
-  timeoutMs: number
-  cwd?: string
-  /** Run as this user; only root may ask for it. */
-  user?: { uid: number; gid: number }
-}
-
-/** Runs a command to its end. A command that cannot be started, or takes too long, is a failed one. */
-export const runCommand = async (
+/**
+ * Runs a command until it ends. The result is not ok when the command cannot be started, or when it does
+ * not end within `timeoutMs`; then it is killed.
+ */
+export async function runCommand(
   file: string,
   args: readonly string[],
   { env, timeoutMs, cwd, user }: CommandOptions,
-): Promise<CommandResult> => {
+): Promise<CommandResult> {
   const child = spawn(file, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env,
-    ...(cwd === undefined ? {} : { cwd }),
+    env: { ...env },
+    ...defined({ cwd }),
     ...user,
   })
   let output = ''
@@ -33,23 +46,32 @@ export const runCommand = async (
   }
   child.stdout.on('data', keep)
   child.stderr.on('data', keep)
-  // A long command, such as a build, does not outlive us.
-  const endWithUs = (): void => void child.kill('SIGKILL')
-  process.once('exit', endWithUs)
-  const patience = new AbortController()
+  // A build of minutes must not go on after Ctrl-C has ended this process.
+  const killWithParent = (): void => void child.kill('SIGKILL')
+  process.once('exit', killWithParent)
+  const timer = new AbortController()
   const ended = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(error.message))
     child.once('close', (code, signal) => resolve(signal ?? `exit ${code}`))
   })
-  const late = sleep(timeoutMs, undefined, { signal: patience.signal }).then(
+  const timedOut = sleep(timeoutMs, undefined, { signal: timer.signal }).then(
     () => {
       child.kill('SIGKILL')
       return `no end within ${timeoutMs / 1000} s`
     },
     () => '',
   )
-  const end = await Promise.race([ended, late])
-  patience.abort()
-  process.removeListener('exit', endWithUs)
+  const end = await Promise.race([ended, timedOut])
+  timer.abort()
+  process.removeListener('exit', killWithParent)
   return { ok: end === 'exit 0', end, output: output.trim() }
+}
+
+/**
+ * The variables that PostgreSQL and Temporal get. The rest stays out: secrets do not concern them, and
+ * variables such as PGDATA would change what they do.
+ */
+export function basicEnvironment(env: Environment): Readonly<Record<string, string>> {
+  const names = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'TZ']
+  return Object.fromEntries(names.flatMap((name) => (env[name] ? [[name, env[name]]] : [])))
 }

@@ -1,56 +1,97 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { waitForLock, type HeldLock } from '../../../tools/fileLock.mjs'
-import { choosePorts } from './choosePorts.ts'
-import { findTemporal, type TemporalPrograms } from './findTemporal.ts'
-import { keepRunning, type KeptPart } from './keepRunning.ts'
-import { createPidRecord, ownIdentity, type PidRecord } from './pidRecord.ts'
-import { ensureDatabase } from './postgresClient.ts'
-import type { StackOptions } from './stackOptions.ts'
-import { startFailure } from './startFailure.ts'
-import { startPostgres, type Postgres } from './startPostgres.ts'
-import { temporalInnerPorts } from './startTemporal.ts'
-import { startTemporalParts, type StackPort } from './startTemporalParts.ts'
-import { startWatchdog } from './startWatchdog.ts'
+import type { HeldLock } from '../../../tools/fileLock.mjs'
+import { waitForLock } from '../../../tools/fileLock.mjs'
+import type { Environment } from '../../config/configError.ts'
+import { defined } from '../../domain/defined.ts'
+import type { KeptPart } from './keepRunning.ts'
+import { keepRunning } from './keepRunning.ts'
+import { createPidRecord, ownIdentity } from './pidRecord.ts'
+import type { PidRecord } from './pidRecord.ts'
+import { choosePorts } from './ports.ts'
+import { ensureDatabase } from './postgres/postgresClient.ts'
+import type { Postgres } from './postgres/startPostgres.ts'
+import { startPostgres } from './postgres/startPostgres.ts'
+import type { Say } from './startError.ts'
+import { StartError } from './startError.ts'
 import { stopLingering } from './stopLingering.ts'
+import type { TemporalPrograms } from './temporal/findTemporal.ts'
+import { findTemporal } from './temporal/findTemporal.ts'
+import { startTemporal, startTemporalUi } from './temporal/startTemporal.ts'
+import type { TemporalInnerPort } from './temporal/temporalServer.ts'
+import { temporalInnerPorts } from './temporal/temporalServer.ts'
+import type { Watchdog } from './watchdog.ts'
+import { startWatchdog } from './watchdog.ts'
 
-/** A start just killed may need this long to be gone. */
-const lockTimeoutMs = 3_000
-/** Darkroom's own database in the embedded PostgreSQL. */
-const darkroomDatabase = 'darkroom'
+export type StackOptions = {
+  /** Absolute path of the folder that holds everything the stack keeps. */
+  readonly dataDir: string
+  /** 0 means any free port, and the same port again at the next start when it is still free. */
+  readonly ports: {
+    readonly postgres: number
+    readonly temporal: number
+    readonly temporalUi: number
+  }
+  /** The operator's own PostgreSQL for Darkroom. Absent starts one. */
+  readonly databaseUrl?: string | undefined
+  /** The operator's own Temporal. Absent starts one. */
+  readonly temporalAddress?: string | undefined
+  /** The environment of this process. `go build` gets all of it, the parts get PATH and a few more. */
+  readonly env: Environment
+  readonly say: Say
+  /** Whether to start Temporal's UI. */
+  readonly withUi: boolean
+  /** False in tests and measurements: no fsync, and DATA_DIR is removed when this process is killed. */
+  readonly durable: boolean
+}
 
 /** The running embedded stack. */
 export type Stack = {
-  /** PostgreSQL for Darkroom, as superuser when it is the embedded one. */
-  databaseUrl: string
-  /** HOST:PORT of Temporal's frontend. */
-  temporalAddress: string
-  /** Absent when no web interface was started. */
-  temporalUiUrl?: string
-  /** Ends web interface, Temporal and PostgreSQL, in that order, each within a bounded time. */
-  stop: () => Promise<void>
-  /** SIGKILL to everything, as a crash; for tests. */
-  kill: () => void
-  /** The process ids that run now, by part; for tests. */
-  pids: () => number[]
+  /** PostgreSQL for Darkroom. Its user is a superuser when PostgreSQL is the embedded one. */
+  readonly databaseUrl: string
+  /** HOST:PORT that Temporal's clients call. */
+  readonly temporalAddress: string
+  /** Absent when no UI was started. */
+  readonly temporalUiUrl?: string
+  /** Ends the UI, Temporal and PostgreSQL, in that order. Each has a limited time before SIGKILL. */
+  readonly stop: () => Promise<void>
+  /** Sends SIGKILL to every part. */
+  readonly kill: () => void
+  /** The process ids of the parts that run now, in the order of their start. */
+  readonly pids: () => readonly number[]
 }
 
+type StackPort = 'postgres' | 'temporal' | 'temporalUi' | TemporalInnerPort
+
+/** What will be started, and on which ports. */
+type Plan = {
+  /** `undefined` when the operator has set a Temporal address. */
+  readonly programs: TemporalPrograms | undefined
+  readonly needsPostgres: boolean
+  readonly port: (name: StackPort) => number
+}
+
+/** Another start that was just killed may hold the lock for this long. */
+const lockTimeoutMs = 3_000
+/** Darkroom's database in the embedded PostgreSQL. */
+const darkroomDatabase = 'darkroom'
+
 /**
- * Starts what DATA_DIR holds: PostgreSQL, Temporal on it, and Temporal's web interface; each only
- * where the options name none of the operator's own (design section 3). Parts that die are started
- * again. What an earlier, killed start left running is ended first; nothing is lost by a kill.
+ * Starts PostgreSQL, Temporal and Temporal's UI on the data in DATA_DIR, except the parts that the operator
+ * provides. A part that ends unasked is started again. Parts that a killed start left running are ended
+ * first. A kill loses no committed data.
  *
- * Throws a start failure, meant for people, when a port is in use, DATA_DIR is in use by another
- * start, or a part does not come up; whatever was started by then is stopped.
+ * Throws `StartError` when a port or DATA_DIR is in use, or when a part does not start. The parts that have
+ * started by then are stopped.
  */
-export const startStack = async (options: StackOptions): Promise<Stack> => {
-  const { dataDir } = options
+export async function startStack(options: StackOptions): Promise<Stack> {
+  const { dataDir, say, env, withUi, durable, temporalAddress } = options
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   const lock = await lockDataDir(dataDir)
   const owner = ownIdentity()
   const pids = createPidRecord(dataDir, owner)
-  let watchdog: { release: () => void } | undefined
   const parts: KeptPart[] = []
+  let watchdog: Watchdog | undefined
   const stop = async (): Promise<void> => {
     for (const part of parts.toReversed()) await part.stop()
     pids.clear()
@@ -59,15 +100,32 @@ export const startStack = async (options: StackOptions): Promise<Stack> => {
   }
   try {
     const ended = await stopLingering(dataDir)
-    if (ended.length > 0) options.say(`Ended what a killed start had left: ${ended.join(', ')}.`)
-    const plan = await makePlan(options)
-    watchdog = startWatchdog(dataDir, owner, { removeDataDir: !options.durable })
-    const postgres = await startPostgresPart(options, { plan, pids, parts })
-    await startTemporalIfAny(options, { plan, postgres, pids, parts })
+    if (ended.length > 0) say(`Ended what a killed start had left running: ${ended.join(', ')}.`)
+    const { programs, needsPostgres, port } = await makePlan(options)
+    watchdog = startWatchdog(dataDir, owner, { removeDataDir: !durable })
+    const started = needsPostgres ? await keepPostgres(options, port('postgres'), pids) : undefined
+    if (started !== undefined) parts.push(started.part)
+    const databaseUrl = await darkroomDatabaseUrl(options, started?.postgres)
+    if (programs !== undefined) {
+      const postgres = started?.postgres
+      const temporal = { dataDir, programs, postgres, port, withUi, env, pids, say }
+      parts.push(await startTemporal(temporal))
+      if (withUi && programs.kind === 'server') {
+        parts.push(await startTemporalUi(temporal, programs.binDir))
+      }
+    }
+    const hasUi = programs !== undefined && withUi
     return {
-      ...describeStack(options, plan, postgres),
+      databaseUrl,
+      temporalAddress: temporalAddress ?? `127.0.0.1:${port('temporal')}`,
+      ...defined({ temporalUiUrl: hasUi ? `http://127.0.0.1:${port('temporalUi')}` : undefined }),
       stop,
-      ...processesOf(parts, { pids, lock }),
+      kill: () => {
+        for (const part of parts) part.kill()
+        pids.clear()
+        lock.release()
+      },
+      pids: () => parts.map((part) => part.current().pid),
     }
   } catch (error) {
     await stop()
@@ -75,102 +133,76 @@ export const startStack = async (options: StackOptions): Promise<Stack> => {
   }
 }
 
-const lockDataDir = async (dataDir: string): Promise<HeldLock> => {
+async function lockDataDir(dataDir: string): Promise<HeldLock> {
   const path = join(dataDir, 'lock')
   try {
     return await waitForLock(path, { timeoutMs: lockTimeoutMs })
   } catch {
-    throw startFailure(
+    throw new StartError(
       `DATA_DIR ${dataDir} is in use by another start of Darkroom (${path} names its process). ` +
         'Stop that one, or set DATA_DIR to another folder, and the port variables to free ports.',
     )
   }
 }
 
-/** What will be started, and where; settled before anything is. */
-type Plan = {
-  programs: TemporalPrograms | undefined
-  needsPostgres: boolean
-  port: (name: StackPort) => number
-}
-
-const makePlan = async (options: StackOptions): Promise<Plan> => {
+/** Chooses the ports and finds Temporal, which may take minutes when Go builds it. */
+async function makePlan(options: StackOptions): Promise<Plan> {
   const { dataDir, ports, databaseUrl, temporalAddress, env, say, withUi } = options
-  const temporal = temporalAddress === undefined
-  const choose = (needsPostgres: boolean) =>
-    choosePorts<StackPort>(dataDir, [
-      ...(needsPostgres
-        ? [{ name: 'postgres', port: ports.postgres, variable: 'POSTGRES_PORT' } as const]
-        : []),
-      ...(temporal
-        ? [{ name: 'temporal', port: ports.temporal, variable: 'TEMPORAL_PORT' } as const]
-        : []),
-      ...(temporal && withUi
-        ? [{ name: 'temporalUi', port: ports.temporalUi, variable: 'TEMPORAL_UI_PORT' } as const]
-        : []),
-      ...(temporal ? temporalInnerPorts.map((name) => ({ name, port: 0 })) : []),
-    ])
-  // Before the build, which may take minutes: a port in use is said at once.
-  const needed = databaseUrl === undefined
-  const early = await choose(needed)
-  const programs = temporal ? await findTemporal(env, say) : undefined
-  // Temporal's server never goes into a database that the operator gave us for something else.
-  const needsPostgres = needed || programs?.kind === 'server'
-  return { programs, needsPostgres, port: needsPostgres === needed ? early : await choose(true) }
+  const withTemporal = temporalAddress === undefined
+  const choose = (withPostgres: boolean) => {
+    const wishes = [
+      { name: 'postgres', port: ports.postgres, variable: 'POSTGRES_PORT', wanted: withPostgres },
+      { name: 'temporal', port: ports.temporal, variable: 'TEMPORAL_PORT', wanted: withTemporal },
+      {
+        name: 'temporalUi',
+        port: ports.temporalUi,
+        variable: 'TEMPORAL_UI_PORT',
+        wanted: withTemporal && withUi,
+      },
+      ...temporalInnerPorts.map((name) => ({ name, port: 0, wanted: withTemporal })),
+    ] as const
+    return choosePorts<StackPort>(
+      dataDir,
+      wishes.filter(({ wanted }) => wanted),
+    )
+  }
+  const darkroomNeedsPostgres = databaseUrl === undefined
+  // Before the build, so that a port in use is reported at once.
+  const port = await choose(darkroomNeedsPostgres)
+  const programs = withTemporal ? await findTemporal(env, say) : undefined
+  // The operator's PostgreSQL is for Darkroom. Temporal gets an embedded one, and the port is chosen now.
+  const needsPostgres = darkroomNeedsPostgres || programs?.kind === 'server'
+  const chosenBefore = needsPostgres === darkroomNeedsPostgres
+  return { programs, needsPostgres, port: chosenBefore ? port : await choose(true) }
 }
 
-type Starting = { plan: Plan; pids: PidRecord; parts: KeptPart[] }
-
-const startPostgresPart = async (
-  { dataDir, env, say, durable, databaseUrl }: StackOptions,
-  { plan, pids, parts }: Starting,
-): Promise<Postgres | undefined> => {
-  if (!plan.needsPostgres) return undefined
-  const port = plan.port('postgres')
-  if (databaseUrl !== undefined) {
-    say(`PostgreSQL on port ${port} is for Temporal alone: Darkroom's data is in DATABASE_URL.`)
-  }
-  const start = () => startPostgres({ dataDir, port, env, pids, say, durable })
+async function keepPostgres(
+  { dataDir, env, say, durable }: StackOptions,
+  port: number,
+  pids: PidRecord,
+): Promise<{ readonly part: KeptPart; readonly postgres: Postgres }> {
   let postgres: Postgres | undefined
-  const startProcess = async () => {
-    postgres = await start()
+  const start = async () => {
+    postgres = await startPostgres({ dataDir, port, env, pids, say, durable })
     return postgres.process
   }
-  parts.push(await keepRunning('PostgreSQL', startProcess, say))
-  if (postgres === undefined) throw new Error('PostgreSQL was not started')
-  if (databaseUrl === undefined) await ensureDatabase(postgres.url('postgres'), darkroomDatabase)
-  return postgres
+  const part = await keepRunning('PostgreSQL', start, say)
+  if (postgres === undefined) throw new Error('Bug: PostgreSQL has started')
+  return { part, postgres }
 }
 
-const startTemporalIfAny = async (
-  options: StackOptions,
-  { plan, postgres, pids, parts }: Starting & { postgres: Postgres | undefined },
-): Promise<void> => {
-  const { programs, port } = plan
-  if (programs === undefined) return
-  parts.push(...(await startTemporalParts(options, { programs, postgres, port, pids })))
-}
-
-const describeStack = (
-  { databaseUrl, temporalAddress, withUi }: StackOptions,
-  { port }: Plan,
+async function darkroomDatabaseUrl(
+  { databaseUrl, say }: StackOptions,
   postgres: Postgres | undefined,
-): Pick<Stack, 'databaseUrl' | 'temporalAddress' | 'temporalUiUrl'> => ({
-  databaseUrl: databaseUrl ?? postgres?.url(darkroomDatabase) ?? '',
-  temporalAddress: temporalAddress ?? `127.0.0.1:${port('temporal')}`,
-  ...(temporalAddress === undefined && withUi
-    ? { temporalUiUrl: `http://127.0.0.1:${port('temporalUi')}` }
-    : {}),
-})
-
-const processesOf = (
-  parts: readonly KeptPart[],
-  { pids, lock }: { pids: PidRecord; lock: HeldLock },
-): Pick<Stack, 'kill' | 'pids'> => ({
-  kill: () => {
-    for (const part of parts) part.kill()
-    pids.clear()
-    lock.release()
-  },
-  pids: () => parts.map((part) => part.current().pid),
-})
+): Promise<string> {
+  if (databaseUrl !== undefined) {
+    if (postgres !== undefined) {
+      const { port } = postgres
+      say(`PostgreSQL on port ${port} is for Temporal alone: Darkroom's data is in DATABASE_URL.`)
+    }
+    return databaseUrl
+  }
+  if (postgres === undefined) throw new Error('Bug: without DATABASE_URL PostgreSQL is started')
+  await ensureDatabase(postgres.url('postgres'), darkroomDatabase)
+  return postgres.url(darkroomDatabase)
+}

@@ -1,30 +1,34 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { ProcessIdentity } from '../../../tools/processIdentity.mjs'
-import { endProcess } from './endProcess.ts'
+import { isSameProcessAlive } from '../../../tools/processIdentity.mjs'
 import { readPidRecord, removePidRecord } from './pidRecord.ts'
 
 const graceMs = 10_000
+const pollMs = 50
+/** After SIGKILL only the kernel can delay the end of a process. */
+const killGraceMs = 5_000
 
 /**
- * Ends the processes that an earlier start left running in this DATA_DIR because it was killed.
- * Returns the names of those that were still there.
+ * Ends the parts that a killed start left running in this DATA_DIR, and returns their names. Throws when a
+ * part does not end.
  *
- * @param ownedBy end them only if this process had started them: the watchdog of a killed start must
- *   not end the parts of the next one.
+ * @param ownedBy ends the parts only when this process started them: the watchdog of a killed start must
+ *   not end the parts of the next start.
  */
-export const stopLingering = async (
+export async function stopLingering(
   dataDir: string,
   ownedBy?: ProcessIdentity,
-): Promise<string[]> => {
+): Promise<readonly string[]> {
   const record = readPidRecord(dataDir)
   if (record === undefined) return []
   if (ownedBy && (record.owner.pid !== ownedBy.pid || record.owner.start !== ownedBy.start)) {
     return []
   }
   const ended = await Promise.all(
-    record.parts.map(async (part) => {
-      const gone = await endProcess(part, { signal: part.lostSignal, graceMs })
-      return { name: part.name, gone }
-    }),
+    record.parts.filter(isSameProcessAlive).map(async (part) => ({
+      name: part.name,
+      gone: await endProcess(part, part.lostSignal),
+    })),
   )
   const left = ended.filter((part) => !part.gone)
   if (left.length > 0) {
@@ -32,4 +36,37 @@ export const stopLingering = async (
   }
   if (readPidRecord(dataDir)?.owner.start === record.owner.start) removePidRecord(dataDir)
   return ended.map((part) => part.name)
+}
+
+/**
+ * Ends a process that is not a child of this one: sends `signal`, and SIGKILL after 10 s. Returns whether
+ * the process is gone. Never signals another process that has got the same process id.
+ */
+export async function endProcess(
+  identity: ProcessIdentity,
+  signal: NodeJS.Signals,
+): Promise<boolean> {
+  if (!sendSignal(identity, signal) || (await isGone(identity, graceMs))) return true
+  if (!sendSignal(identity, 'SIGKILL')) return true
+  return isGone(identity, killGraceMs)
+}
+
+/** Returns false when the process has ended. */
+function sendSignal(identity: ProcessIdentity, signal: NodeJS.Signals): boolean {
+  if (!isSameProcessAlive(identity)) return false
+  try {
+    process.kill(identity.pid, signal)
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function isGone(identity: ProcessIdentity, limitMs: number): Promise<boolean> {
+  const endsAtMs = Date.now() + limitMs
+  while (isSameProcessAlive(identity)) {
+    if (Date.now() >= endsAtMs) return false
+    await sleep(pollMs)
+  }
+  return true
 }

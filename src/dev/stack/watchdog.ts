@@ -1,24 +1,58 @@
 // node watchdog.ts DATA_DIR OWNER_PID OWNER_START [remove]
 //
-// Outlives the process that started the stack just long enough to end what it left: its standard
-// input closes when that process ends, in whatever way. After a clean stop nothing is left to end.
+// Runs next to the process that started the stack (the owner) and ends the parts when the owner is killed.
+// Its standard input is a pipe that the system closes when the owner ends.
+import { spawn } from 'node:child_process'
 import { rm } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import type { ProcessIdentity } from '../../../tools/processIdentity.mjs'
 import { stopLingering } from './stopLingering.ts'
 
-const [dataDir, ownerPid, ownerStart, afterwards] = process.argv.slice(2)
-if (dataDir === undefined || ownerPid === undefined || ownerStart === undefined) {
-  throw new Error('usage: node watchdog.ts DATA_DIR OWNER_PID OWNER_START [remove]')
+const script = fileURLToPath(import.meta.url)
+
+export type Watchdog = {
+  /** Ends the watchdog. Called when all parts have ended. */
+  readonly release: () => void
 }
 
-// A signal meant for the stack's process group must not end its watchdog first.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined)
+/**
+ * Starts the watchdog of the parts that `owner` starts in this DATA_DIR.
+ *
+ * @param removeDataDir also removes DATA_DIR after `owner` is gone. For tests.
+ */
+export function startWatchdog(
+  dataDir: string,
+  owner: ProcessIdentity,
+  { removeDataDir }: { readonly removeDataDir: boolean },
+): Watchdog {
+  const args = [dataDir, String(owner.pid), owner.start, ...(removeDataDir ? ['remove'] : [])]
+  // In a process group of its own, because a SIGKILL to the owner's group must not reach the watchdog.
+  const watchdog = spawn(process.execPath, [script, ...args], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+    env: {},
+  })
+  // Without a watchdog the next start ends the parts, so a failure here does not stop the start.
+  watchdog.on('error', () => undefined)
+  watchdog.stdin.on('error', () => undefined)
+  watchdog.unref()
+  return { release: () => watchdog.stdin.end() }
+}
 
-process.stdin.resume()
-await new Promise((resolve) => {
-  process.stdin.once('end', resolve)
-  process.stdin.once('error', resolve)
-  process.stdin.once('close', resolve)
-})
-await stopLingering(dataDir, { pid: Number(ownerPid), start: ownerStart })
-if (afterwards === 'remove') await rm(dataDir, { recursive: true, force: true })
-process.exit(0)
+async function watch(args: readonly string[]): Promise<void> {
+  const [dataDir, ownerPid, ownerStart, afterwards] = args
+  if (dataDir === undefined || ownerPid === undefined || ownerStart === undefined) {
+    throw new Error('usage: node watchdog.ts DATA_DIR OWNER_PID OWNER_START [remove]')
+  }
+  // Closing a terminal signals its processes. The watchdog must outlive the owner.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined)
+  process.stdin.resume()
+  await new Promise((resolve) => {
+    for (const event of ['end', 'error', 'close']) process.stdin.once(event, resolve)
+  })
+  await stopLingering(dataDir, { pid: Number(ownerPid), start: ownerStart })
+  if (afterwards === 'remove') await rm(dataDir, { recursive: true, force: true })
+  process.exit(0)
+}
+
+if (process.argv[1] === script) await watch(process.argv.slice(2))

@@ -6,68 +6,90 @@ import type { JsonObject } from '../json.ts'
 import type { AnswerMeta } from '../storedAnswer.ts'
 import type { OutcomeClass, OutcomeEvidence } from '../upstreamCall.ts'
 
+/** One attempt of a task. Attempts are counted from 1. */
+export type AttemptName = { readonly taskId: string; readonly n: number }
+
+export type BeginInput = {
+  readonly taskId: string
+  /** The open attempt whose stored answer the caller has looked for and not found. */
+  readonly checked?: number
+}
+
+/** An attempt whose call must be made now. */
 export type OpenedAttempt = {
   readonly n: number
   readonly channel: Channel
+  /** The upload where the answer is stored. */
   readonly answerId: string
+  /** The Idempotency-Key for the upstream. */
   readonly upstreamKey: string
-  /** Time left for the call: the channel's timeout, or what remains until the hard end. */
+  /** The longest the call may take: the channel's timeout, or less near the task's hard end. */
   readonly timeoutMs: number
-  /** Milliseconds until the task's hard end: storing is retried that long. */
+  /** Time until the task's hard end. Until then a failing blob store is retried. */
   readonly hardEndMs: number
   readonly request: ImageRequest
 }
 
 export type BeginResult =
   | { readonly kind: 'opened'; readonly attempt: OpenedAttempt }
-  /** An attempt is open from an earlier life: look for its answer, then begin again naming it. */
+  /** An earlier attempt is open. Look for its stored answer, then begin again with `checked: n`. */
   | { readonly kind: 'unchecked'; readonly n: number; readonly answerId: string }
+  /** No call may be made for `delayMs`. Begin again then. */
   | {
       readonly kind: 'wait'
       readonly delayMs: number
       readonly reason: WaitReason
       readonly channel?: string
     }
+  /** The task cannot go on. It has not been ended yet: call `failTask`. */
   | { readonly kind: 'end'; readonly failure: TaskFailure }
-  /** Terminal or gone: nothing to do, whoever asks. */
+  /** The task has ended or is purged: there is nothing to do. */
   | { readonly kind: 'over' }
 
-export type AttemptName = { readonly taskId: string; readonly n: number }
-
-/** How one attempt closed; `succeeded` is closed by `settleTask` in its own transaction. */
-export type AttemptClose = {
-  readonly taskId: string
-  readonly n: number
+/** The outcome of a call that brought no image. With an image, `settleTask` closes the attempt. */
+export type AttemptClose = AttemptName & {
   readonly class: Exclude<OutcomeClass, 'succeeded'>
   readonly evidence: OutcomeEvidence
   readonly retryAfterMs?: number
+  /** Family A: the model's answer, for a synchronous caller. */
   readonly nativeRefusal?: JsonObject
 }
 
-/** The transactions of execution, over PostgreSQL; each safe to repeat. Implemented in `src/store/`. */
+/** A stored answer to publish. */
+export type SettleInput = {
+  readonly meta: AnswerMeta
+  readonly answerId: string
+  /** Of the call that brought the answer. Absent when another process made the call. */
+  readonly evidence?: OutcomeEvidence
+}
+
+/**
+ * The transactions of a task's execution. Each is atomic and safe to repeat. A transaction that ends a
+ * task locks it first and ends it only while it is live, so that of several concurrent ends the first
+ * wins. Implemented in `src/store/attempts/` and `src/store/tasks/`.
+ */
 export type AttemptStore = {
-  /** The gate of design 1.6. `checked`: the open attempt whose answer was looked for in vain. */
-  readonly beginAttempt: (input: {
-    readonly taskId: string
-    readonly checked?: number
-  }) => Promise<BeginResult>
-  /** Says that the calls of these attempts are under way, so that nobody makes them again. */
+  /** The gate: decides whether the task may call upstream now, and opens the attempt. */
+  readonly beginAttempt: (input: BeginInput) => Promise<BeginResult>
+  /** Records the worker's presence for these attempts. Closed and unknown ones are ignored. */
   readonly touchAttempts: (attempts: readonly AttemptName[]) => Promise<void>
-  /** Closes the attempt if it is still open, and tells channel and cooldown what happened. */
+  /** Closes an attempt and updates its channel. Does nothing when it is closed already. */
   readonly closeAttempt: (close: AttemptClose) => Promise<void>
-  /** Answer ids of a live task's attempts that may have stored one, newest first. */
-  readonly answersOf: (taskId: string) => Promise<readonly string[]>
   /**
-   * Publishes a stored answer and charges for it, once: compare-and-set on a non-terminal task. False:
-   * the task had ended otherwise, nothing was published or charged.
+   * The answer ids of a live task's attempts that may have a stored answer, newest first. Empty for a
+   * task that has ended.
    */
-  readonly settleTask: (input: {
-    readonly meta: AnswerMeta
-    readonly answerId: string
-    readonly evidence?: OutcomeEvidence
-  }) => Promise<boolean>
-  /** Ends a task without an image and releases its hold: compare-and-set, false when already ended. */
+  readonly answerIdsOf: (taskId: string) => Promise<readonly string[]>
+  /**
+   * Publishes a stored answer, settles the hold and closes the attempt. False: the task had ended, so
+   * nothing was published or charged; the attempt is closed all the same.
+   */
+  readonly settleTask: (input: SettleInput) => Promise<boolean>
+  /** Ends a task as failed and releases its hold. False: the task had ended, nothing changed. */
   readonly failTask: (taskId: string, failure: TaskFailure) => Promise<boolean>
-  /** Design 1.11: `cancelled` and released, unless an attempt is open or may have done work. */
+  /**
+   * Ends a task as `cancelled` and releases its hold. False: the task had ended, or one of its attempts
+   * is open or may have done work; nothing changed.
+   */
   readonly cancelTask: (taskId: string) => Promise<boolean>
 }

@@ -1,27 +1,33 @@
-/** All image bytes go through this port (design section 1). Keys: `[0-9A-Za-z]+(/[0-9A-Za-z._-]+)*`. */
+/**
+ * Where all image bytes are kept. A key has the form `[0-9A-Za-z]+(/[0-9A-Za-z._-]+)*`. Implemented in
+ * `src/blobs/`.
+ */
 export type BlobStore = {
   /**
-   * Stores the content durably (fsync, or the object store's answer) under a key that must not exist:
-   * create-only. Reads `content` once; on failure nothing remains under the key.
-   * Rejects with `BlobExistsError` when the key exists, and with whatever `content` threw.
+   * Stores the content durably (fsync, or the object store's confirmation) under a new key, and returns
+   * its size and SHA-256. Reads `content` once. When it fails, nothing is stored under the key. Rejects
+   * with `BlobExistsError` when the key exists, and with the error that `content` threw.
    */
   readonly put: (
     key: string,
     content: AsyncIterable<Uint8Array>,
     options: { readonly signal?: AbortSignal },
   ) => Promise<{ readonly bytes: number; readonly sha256: string }>
-  /** `range` is inclusive at both ends. Nothing under the key: `undefined`. */
+  /** `range` is inclusive at both ends. `undefined`: nothing is stored under the key. */
   readonly read: (
     key: string,
     range?: { readonly first: number; readonly last: number },
   ) => Promise<{ readonly bytes: number; readonly content: AsyncIterable<Uint8Array> } | undefined>
-  /** Removes every blob whose key begins with `prefix/`. Absent ones are no error. */
+  /** Deletes every blob whose key begins with `prefix/`. No error when there is none. */
   readonly deletePrefix: (prefix: string) => Promise<void>
-  /** Cheap write-free check for `/readyz`, and the store's id (written at first use). Throws when it cannot. */
+  /**
+   * The store's own id, which is created at the first use. A cheap test for `/readyz` whether the store
+   * answers: rejects when it does not.
+   */
   readonly storeId: () => Promise<string>
 }
 
-/** The key was taken: for an answer this means another attempt of the same call stored it first. */
+/** The key exists. For an answer: the same attempt's answer was stored before. */
 export class BlobExistsError extends Error {
   override readonly name = 'BlobExistsError'
 }

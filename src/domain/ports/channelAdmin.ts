@@ -1,20 +1,31 @@
 import type { ModelId } from '../models.ts'
 
-/** A channel as all workers know it. Times: epoch milliseconds. */
+/** The state of a channel, which all workers share. */
 export type ChannelStatus = {
   readonly name: string
   readonly pausedAtMs?: number
   readonly pauseReason?: string
-  /** Open calls with a live lease. */
+  /** Calls under way: open attempts with a valid lease. */
   readonly inFlight: number
-  readonly cooldowns: readonly { readonly model: ModelId; readonly untilMs: number }[]
+  /** Models that may not be called on the channel until `untilAtMs`. */
+  readonly cooldowns: readonly { readonly model: ModelId; readonly untilAtMs: number }[]
 }
 
-/** The operator's hand on channels; `undefined` for a name that no worker has started with. */
+/**
+ * The operator's commands on channels. A channel is known from the first start of a worker that has it
+ * in its configuration. Implemented in `src/store/channels/`.
+ */
 export type ChannelAdmin = {
+  /** Every known channel, in the order of their names. */
   readonly listChannels: () => Promise<readonly ChannelStatus[]>
-  /** A channel paused before keeps its time and reason. */
+  /**
+   * Pauses a channel: no call begins on it until it is resumed. A channel that is paused already keeps
+   * its time and reason. `undefined`: the channel is not known.
+   */
   readonly pauseChannel: (name: string, reason: string) => Promise<ChannelStatus | undefined>
-  /** Ends the pause and every cooldown, and counts faults anew: the operator has seen to it. */
+  /**
+   * Ends the pause and all cooldowns of a channel in one transaction, and sets its count of faults to
+   * 0. `undefined`: the channel is not known.
+   */
   readonly resumeChannel: (name: string) => Promise<ChannelStatus | undefined>
 }

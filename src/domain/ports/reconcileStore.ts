@@ -1,41 +1,55 @@
 import type { TaskStart } from './taskRuns.ts'
 
-/** A live row that is overdue for a sign of life. */
+/** A live task that no worker has updated in time. */
 export type OverdueTask = {
   readonly start: TaskStart
-  /** An attempt is open and its worker may still bring an answer; milliseconds, 0 when nobody may. */
+  /** Time left of an open attempt's lease, in which a worker may bring an answer; else 0. */
   readonly leaseLeftMs: number
 }
 
-/** A live task whose time is over. */
+/** A live task that no worker can bring to a success any more. */
 export type PastEndTask = {
   readonly taskId: string
-  /** Its hard end is over by more than the given patience, and it was looked at in vain since. */
-  readonly patienceOver: boolean
+  /**
+   * The hard end is longer ago than the grace period, and a check since then could not end the task.
+   */
+  readonly graceOver: boolean
 }
 
-/** How long until a row is looked at again: `firstMs`, doubled by every look so far, at most `mostMs`. */
+/** The pause before the next check: `firstMs`, doubled by every check so far, at most `mostMs`. */
 export type Backoff = { readonly firstMs: number; readonly mostMs: number }
 
-/** What the reconciler reads and writes, over PostgreSQL; every list is bounded by its `limit`. */
+/**
+ * What the reconciler reads and writes. A task is due for a check when no worker has updated it in
+ * time. Each function except `forgetUploads` is one statement, and each list holds at most `limit`
+ * items, longest overdue first. Implemented in `src/store/reconcile/`.
+ */
 export type ReconcileStore = {
-  /** Live, before their deadline, and no workflow is known to exist. */
+  /** Due tasks before their deadline whose workflow is not known to exist. */
   readonly unstartedTasks: (limit: number) => Promise<readonly TaskStart[]>
+  /** Records that the workflows of these tasks exist. Ended and started tasks are ignored. */
   readonly markStarted: (taskIds: readonly string[]) => Promise<void>
-  /** Started, overdue, and not for `pastEndTasks`. */
+  /** Due tasks that are started, except those of `pastEndTasks`. */
   readonly overdueTasks: (limit: number) => Promise<readonly OverdueTask[]>
-  /** Past the deadline with no attempt open, or past the hard end: no worker may bring anything more. */
-  readonly pastEndTasks: (limit: number, patienceMs: number) => Promise<readonly PastEndTask[]>
+  /** Due tasks past their deadline without an open attempt, or past their hard end. */
+  readonly pastEndTasks: (limit: number, graceMs: number) => Promise<readonly PastEndTask[]>
+  /** Schedules the next check of live tasks after a check that did not end them. */
   readonly postponeChecks: (taskIds: readonly string[], backoff: Backoff) => Promise<void>
-  /** Makes live rows overdue now: something was heard of their runs. */
-  readonly hastenChecks: (taskIds: readonly string[]) => Promise<void>
+  /** Makes live, started tasks due now, because their run has changed in Temporal. */
+  readonly makeChecksDue: (taskIds: readonly string[]) => Promise<void>
   /**
-   * Uploads whose time has come, taken so that no task can take them over any more; due again after
-   * `retryMs` unless they are forgotten.
+   * Takes uploads that are due for deletion, so that no task can take them over any more, and returns
+   * their ids. An upload that is not forgotten is due again after `retryMs`.
    */
   readonly takeUploads: (limit: number, retryMs: number) => Promise<readonly string[]>
-  /** Their blobs are gone. */
+  /**
+   * Deletes the rows of taken uploads. The caller has deleted their blobs. Two statements: when the
+   * second fails, the uploads are due again.
+   */
   readonly forgetUploads: (uploadIds: readonly string[]) => Promise<void>
-  /** Deletes records whose time has come, and gives up what is left of their uploads; how many. */
+  /**
+   * Deletes the records of tasks that are due for the purge, and makes what is left of their uploads
+   * due for deletion, in one statement. Returns how many tasks were purged.
+   */
   readonly purgeTasks: (limit: number) => Promise<number>
 }

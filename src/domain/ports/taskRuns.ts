@@ -1,6 +1,8 @@
 import type { Action, Family, ImageSize, ModelId } from '../models.ts'
 
-/** What starting a task's workflow needs to know, all of it on the task's row; small and free of secrets. */
+/**
+ * What starting a task's workflow needs. All of it is on the task's row, small, and free of secrets.
+ */
 export type TaskStart = {
   readonly taskId: string
   readonly accountId: string
@@ -8,40 +10,43 @@ export type TaskStart = {
   readonly model: ModelId
   readonly action: Action
   readonly size?: ImageSize
-  /** Somebody holds a connection open: goes before asynchronous work (design 1.13). */
+  /** A client holds a connection open: the task goes before asynchronous ones. */
   readonly sync: boolean
-  /** SHA-256 of the Idempotency-Key in hex, for the operator's search by key (design 1.3). */
+  /** SHA-256 of the Idempotency-Key in hex, so that an operator can find the run by its key. */
   readonly keyDigest?: string
 }
 
 export type StartResult =
   | { readonly kind: 'started' }
-  /** A run of this task exists, open or closed: as good as started. */
+  /** A run of this task exists already, open or closed. */
   | { readonly kind: 'exists' }
-  /** Not known to exist. `reason` is the name of a gRPC status, fit for a log. */
+  /** The run may exist or not. `reason` is the name of a gRPC status, safe to log. */
   | { readonly kind: 'failed'; readonly reason: string }
 
-/** Starts a task's workflow, once: repeating it is harmless. Bounded in time; never throws. */
+/** Starts a task's workflow. Safe to repeat: a task has one run. Limited in time; never rejects. */
 export type StartTask = (start: TaskStart) => Promise<StartResult>
 
-/** What Temporal says of a task's run. `unreachable`: nothing, so nothing may be concluded. */
 type RunState = 'running' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'missing'
+
+/**
+ * The state of a task's newest run. `unreachable`: Temporal did not answer, so the state is not known.
+ */
 export type RunReport = RunState | 'unreachable'
 
-/** A run that somebody terminated. */
+/** A run that was terminated, by the Temporal UI or CLI. */
 export type KilledRun = { readonly taskId: string; readonly runId: string }
 
-/** The events of a workflow's history in Temporal's JSON, as far as they are looked at here. */
+/** The events of a workflow's history, in Temporal's JSON. */
 export type HistoryEvents = readonly Readonly<Record<string, unknown>>[]
 
-/** What came of running a history against the workflow code of a checkout, without effects. */
+/** The result of replaying a history against the workflow code of this checkout, without effects. */
 export type Replayed =
   | { readonly kind: 'same'; readonly events: number }
   | {
       readonly kind: 'differs'
       readonly events: number
-      /** The first event that the code would not have brought about. */
+      /** The first event that the code would not have caused. */
       readonly at: HistoryEvents[number]
-      /** What Temporal's SDK says of it. */
+      /** The message of Temporal's SDK. */
       readonly reason: string
     }

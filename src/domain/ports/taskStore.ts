@@ -4,24 +4,27 @@ import type { JsonObject } from '../json.ts'
 import type { TaskView } from '../task.ts'
 import type { TaskStart } from './taskRuns.ts'
 
-/** A task to be written down with its hold. Digests are 32 bytes, times durations from the database's now. */
+/** A task to insert. Digests have 32 bytes. */
 export type NewTask = {
   readonly taskId: string
   readonly caller: Caller
   readonly request: ImageRequest
   readonly fingerprint: Uint8Array
   readonly keyDigest?: Uint8Array
+  /** The staged inputs. */
   readonly uploadId?: string
   readonly credits: number
+  /** From PostgreSQL's now. */
   readonly deadlineMs: number
-  /** From now as well; beyond `deadlineMs`. */
+  /** From PostgreSQL's now, and later than the deadline. */
   readonly hardEndMs: number
 }
 
 export type InsertTaskResult =
   | { readonly kind: 'inserted'; readonly createdAtMs: number }
-  /** Somebody else's claim of the same key came first: nothing was written. */
+  /** The key names another task already: nothing was written. */
   | { readonly kind: 'key_taken' }
+  /** The account does not have the credits: nothing was written. */
   | { readonly kind: 'insufficient' }
 
 /** The task that an idempotency key names. */
@@ -29,41 +32,65 @@ export type KeyedTask = {
   readonly taskId: string
   readonly createdAtMs: number
   readonly fingerprint: Uint8Array
-  /** Its life is over; only the sweep has not come by yet. The key is free to be taken again. */
+  /** The task is due for the purge but not purged yet. The key may name a new task after `freeKey`. */
   readonly purgeDue: boolean
 }
 
-/** What acceptance and lookup need of PostgreSQL. Implemented in `src/store/`. */
+/**
+ * What acceptance and lookup read and write. Every function is one statement. Implemented in
+ * `src/store/accounts/`, `src/store/tasks/` and `src/store/reconcile/uploads.ts`.
+ */
 export type TaskStore = {
+  /**
+   * The caller whose secret has one of these hashes. `undefined`: no key, or a revoked or expired one.
+   */
   readonly findCaller: (secretHashes: readonly Uint8Array[]) => Promise<Caller | undefined>
+  /** The task that the account's key names, also when it is due for the purge. */
   readonly findKeyedTask: (
     accountId: string,
     keyDigest: Uint8Array,
   ) => Promise<KeyedTask | undefined>
-  /** Takes the key off a task whose life is over; a no-op for any other. */
+  /** Frees a key whose task is due for the purge. Does nothing for any other key. */
   readonly freeKey: (accountId: string, keyDigest: Uint8Array) => Promise<void>
+  /** Claims the key, inserts the task, takes its inputs over and holds its price, or does nothing. */
   readonly insertTask: (task: NewTask) => Promise<InsertTaskResult>
-  /** `undefined` for unknown, purged and, with an account, strangers' tasks alike. */
+  /**
+   * A task with its native response, if that is kept. `undefined`: the task is unknown, due for the
+   * purge or, with `accountId`, of another account.
+   */
   readonly readTask: (taskId: string, accountId?: string) => Promise<TaskView | undefined>
-  /** The same for an asset's URL: without `native`. */
+  /** The same for a request that names an image: any account's task, without the native response. */
   readonly readTaskOfImage: (taskId: string) => Promise<TaskView | undefined>
+  /** The model's refusal as it answered. `undefined`: the task has none. */
   readonly readNativeRefusal: (taskId: string) => Promise<JsonObject | undefined>
+  /**
+   * Records an upload before its first byte is written. It is swept after `sweepAfterMs` unless a task
+   * takes it over.
+   */
   readonly openUpload: (uploadId: string, sweepAfterMs: number) => Promise<void>
+  /** Makes an upload due for the sweep. Does nothing when a task has taken it over. */
   readonly discardUpload: (uploadId: string) => Promise<void>
 }
 
-/** Tells waiters that a task may have ended. Implemented over PostgreSQL's NOTIFY. */
+/**
+ * Wakes callers that wait for the end of a task. Implemented with PostgreSQL's NOTIFY in
+ * `src/store/tasks/taskEnds.ts`.
+ */
 export type TaskEnds = {
   /**
-   * A watch on one task, taken before its row is read so that no end falls in between. `next` resolves
-   * when the task ended or may have, and when the signal aborts; it never rejects.
+   * Watches one task. Watch before you read the task's row, so that an end between the two is not
+   * missed. `next` resolves when the task has ended or may have, and when the signal aborts. It never
+   * rejects. `stop` ends the watch.
    */
   readonly watch: (taskId: string) => {
     readonly next: (signal: AbortSignal) => Promise<void>
     readonly stop: () => void
   }
+  /** Wakes every caller and closes the connection. */
   readonly close: () => Promise<void>
 }
 
-/** Starts the workflow of a task just accepted: hands it to a queue at once, never throws, never waits. */
+/**
+ * Called with every task that was just accepted, to start its workflow. Never throws and never waits.
+ */
 export type OnAccepted = (start: TaskStart) => void

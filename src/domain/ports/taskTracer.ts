@@ -1,17 +1,18 @@
 import type { UpstreamCaller } from '../upstreamCall.ts'
 
 /**
- * Records what happens to a task as spans of one trace. Ids, names and enumerations only: what goes in
- * here is sent to whoever collects traces. Recording never throws and never waits.
+ * Records what happens to a task as spans of one trace. Every field is an id, a name or an enumeration,
+ * because traces leave the installation: no prompt, image or secret may be added. Recording never
+ * throws and never waits.
  */
 export type TaskTracer = {
-  /** One request that made a task, or joined one by its key. */
+  /** A request that created a task, or replayed one by its idempotency key. */
   readonly request: (seen: TracedRequest) => void
-  /** Runs an activity within a span of its own; calls made inside become its children. */
+  /** Runs an activity in a span of its own. Upstream calls made inside become its children. */
   readonly activity: <Value>(about: TracedActivity, work: () => Promise<Value>) => Promise<Value>
-  /** One run of a task's workflow, told when it has ended. */
+  /** A run of a task's workflow that has ended. */
   readonly runEnded: (seen: TracedRun) => void
-  /** The caller, with a span around every call. */
+  /** The same caller, with a span around every call. */
   readonly upstream: (caller: UpstreamCaller) => UpstreamCaller
 }
 
@@ -22,7 +23,7 @@ type TracedRequest = {
   readonly method: string
   readonly status: number
   readonly durationMs: number
-  /** The request joined a task that an earlier one had made. */
+  /** An earlier request had created the task. */
   readonly replayed: boolean
 }
 
@@ -31,11 +32,10 @@ export type TracedActivity = {
   /** Temporal's id of the workflow's run. */
   readonly runId: string
   readonly activity: string
-  /** Temporal's count, which begins again at a reset; not the number of the upstream attempt. */
+  /** Temporal's count of executions, which starts again after a reset. Not the task's attempt. */
   readonly attempt: number
 }
 
-/** Times: epoch milliseconds. */
 type TracedRun = {
   readonly taskId: string
   readonly runId: string

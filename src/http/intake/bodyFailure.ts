@@ -2,8 +2,8 @@ import { assertNever } from '../../domain/assertNever.ts'
 import type { RequestFailure } from '../../domain/failure.ts'
 import { invalidRequest } from '../../domain/failure.ts'
 import { paramPath } from '../../schema/requestFailures.ts'
-import type { BodyFailure } from '../../streams/bodyBytes.ts'
-import { BodyError } from '../../streams/bodyBytes.ts'
+import type { BodyFailure } from '../../streams/bodyError.ts'
+import { BodyError } from '../../streams/bodyError.ts'
 import type { JsonIntakeFailure } from '../../streams/json/readJsonDocument.ts'
 
 const overloadedRetrySeconds = 5

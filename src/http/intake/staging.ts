@@ -1,7 +1,7 @@
 import { defined } from '../../domain/defined.ts'
 import type { ReceivedImage } from '../../domain/imageRequest.ts'
 import type { BlobStore } from '../../domain/ports/blobStore.ts'
-import { createImageSniffer, sniffed } from '../../streams/images/sniffImage.ts'
+import { createWholeImageCheck } from '../../streams/images/wholeImage.ts'
 import type { TaskService } from '../../tasks/taskService.ts'
 
 /** The place of one request's images until its task takes them over. */
@@ -29,9 +29,9 @@ export function createStaging(tasks: TaskService, blobs: BlobStore): Staging {
     opened ??= tasks.openUpload()
     uploadId = await opened
     const blobKey = `${uploadId}/${index}`
-    const sniffer = createImageSniffer()
-    const { bytes, sha256 } = await blobs.put(blobKey, sniffed(content, sniffer), {})
-    const type = sniffer.finish()?.mimeType
+    const check = createWholeImageCheck()
+    const { bytes, sha256 } = await blobs.put(blobKey, check.passThrough(content), {})
+    const type = check.finish()?.mimeType
     return { path, blobKey, bytes, sha256, ...defined({ sniffedType: type }) }
   }
 

@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa'
-import { BodyError } from '../../streams/bodyBytes.ts'
+import { BodyError } from '../../streams/bodyError.ts'
 import type { ApiDeps, ApiState } from '../context.ts'
 import { writeFailure } from '../errors.ts'
 

@@ -3,14 +3,11 @@ import type { Account } from '../../domain/account.ts'
 import { accountCreditsMax } from '../../domain/account.ts'
 import type { ModelId } from '../../domain/models.ts'
 import { isModelId } from '../../domain/models.ts'
-import type { AccountStore } from '../../domain/ports/accountStore.ts'
+import type { NewAccount } from '../../domain/ports/accountStore.ts'
 import { rollback, withTransaction } from '../connection/transaction.ts'
 
-/** An account with its balance and, with credits, its first deposit. False when the name is taken. */
-export async function createAccount(
-  pool: Pool,
-  account: Parameters<AccountStore['createAccount']>[0],
-): Promise<boolean> {
+/** Creates an account with its balance and its first deposit. False when the name is taken. */
+export async function createAccount(pool: Pool, account: NewAccount): Promise<boolean> {
   const { accountId, name, models, credits } = account
   return withTransaction(pool, async (client) => {
     const { rowCount } = await client.query(createSql, [accountId, name, models ?? null, credits])
@@ -28,7 +25,7 @@ const createSql = `
   )
   insert into balance (account_id, available) select account_id, $4 from created`
 
-export const depositSql = `
+const depositSql = `
   insert into ledger (account_id, kind, debit, credit, credits)
   values ($1, 'deposit', 'funding', 'available', $2)`
 
@@ -43,7 +40,7 @@ export async function findAccount(
   return rows[0] && accountOf(rows[0])
 }
 
-/** Every account, by name. */
+/** Every account with its balances, in the order of their names. */
 export async function listAccounts(pool: Pool): Promise<readonly Account[]> {
   const { rows } = await pool.query<AccountRow>(`${accountSql} order by a.name`)
   return rows.map(accountOf)
@@ -59,8 +56,12 @@ const accountSql = `
     b.available, b.held, b.spent
   from account a join balance b using (account_id)`
 
-/** A deposit: ledger row and balance, in the ledger's own lock order. */
-export async function topUpAccount(
+/**
+ * Deposits credits: the ledger row, then the balance. Returns the account with its new balances,
+ * `undefined` when there is no such account, and `beyond_limit` when its credits would exceed
+ * `accountCreditsMax`.
+ */
+export async function topUp(
   pool: Pool,
   name: string,
   credits: number,
@@ -82,7 +83,9 @@ const creditSql = `
   update balance set available = available + $2
   where account_id = $1 and available + held + spent + $2::bigint <= $3::bigint`
 
-/** An account's list of models as read; a model that no longer exists is nothing to be allowed. */
+/**
+ * The models that an account may use, without names of models that no longer exist. Null: every model.
+ */
 export function knownModels(models: readonly string[] | null): {
   readonly models?: readonly ModelId[]
 } {

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { ApiKey, Caller } from '../../domain/account.ts'
 import { defined } from '../../domain/defined.ts'
-import type { AccountStore } from '../../domain/ports/accountStore.ts'
+import type { NewApiKey } from '../../domain/ports/accountStore.ts'
 import { knownModels } from './accounts.ts'
 
 type KeyRow = {
@@ -12,11 +12,8 @@ type KeyRow = {
   readonly revokedAtMs: number | null
 }
 
-/** Writes a key down, by the hash of its secret. */
-export async function createKey(
-  pool: Pool,
-  key: Parameters<AccountStore['createKey']>[0],
-): Promise<ApiKey> {
+/** Inserts an API key. The database holds the hash of its secret, never the secret. */
+export async function createKey(pool: Pool, key: NewApiKey): Promise<ApiKey> {
   const { keyId, accountId, prefix, pepperId, secretHash, expiresInMs } = key
   const { rows } = await pool.query<KeyRow>(
     `insert into api_key (key_id, account_id, prefix, pepper_id, secret_hash, expires_at)
@@ -28,7 +25,7 @@ export async function createKey(
   return keyOf(rows[0])
 }
 
-/** Oldest first. */
+/** The keys of an account, oldest first, with revoked and expired ones. */
 export async function listKeys(pool: Pool, accountId: string): Promise<readonly ApiKey[]> {
   const { rows } = await pool.query<KeyRow>(
     `select ${keyColumns} from api_key where account_id = $1 order by created_at, key_id`,
@@ -37,7 +34,11 @@ export async function listKeys(pool: Pool, accountId: string): Promise<readonly 
   return rows.map(keyOf)
 }
 
-/** The clock, not the transaction's start: a key is refused from the moment this returns. */
+/**
+ * Revokes a key and returns it, or `undefined` when there is no such key. A key that is revoked already
+ * keeps its time. `clock_timestamp()` and not `now()`, so that the key is refused as soon as this
+ * returns.
+ */
 export async function revokeKey(pool: Pool, keyId: string): Promise<ApiKey | undefined> {
   const { rows } = await pool.query<KeyRow>(
     `update api_key set revoked_at = coalesce(revoked_at, clock_timestamp())
@@ -48,10 +49,7 @@ export async function revokeKey(pool: Pool, keyId: string): Promise<ApiKey | und
 }
 
 function keyOf({ expiresAtMs, revokedAtMs, ...row }: KeyRow): ApiKey {
-  return {
-    ...row,
-    ...defined({ expiresAtMs, revokedAtMs }),
-  }
+  return { ...row, ...defined({ expiresAtMs, revokedAtMs }) }
 }
 
 const keyColumns = `key_id as "keyId", prefix,
@@ -66,8 +64,9 @@ type CallerRow = {
 }
 
 /**
- * The account behind a secret, by its hashes under every pepper in use. An index finds equal hashes, so
- * no comparison of secrets leaks by its timing. Expired and revoked keys are not found from that moment.
+ * The account behind a secret, found by the secret's hashes under every pepper in use. The hashes are
+ * looked up in an index: no secret is compared byte by byte, so the time of an answer says nothing
+ * about a secret. Expired and revoked keys are not found.
  */
 export async function findCaller(
   pool: Pool,

@@ -2,12 +2,15 @@ import type { Pool } from 'pg'
 import type { Violation } from '../../domain/violation.ts'
 import { withTransaction } from '../connection/transaction.ts'
 
-/** Faults come in masses or hardly ever; of a mass the first thousand say enough. */
+/**
+ * A fault of the code shows in a few rows or in almost all. The first thousand are enough to find it.
+ */
 const violationsMax = 1_000
 
 /**
- * Holds the books against each other in one snapshot, whatever happens meanwhile: deposits, ledger,
- * balances, and each task's hold and end. An empty answer is the promise kept.
+ * Compares deposits, ledger, balances, and each task's hold and end, in one snapshot, so that tasks may
+ * run meanwhile. Returns every violation, at most a thousand each of accounts and of tasks. Empty: the
+ * ledger is right.
  */
 export async function verifyLedger(pool: Pool): Promise<readonly Violation[]> {
   return withTransaction(
@@ -22,10 +25,10 @@ export async function verifyLedger(pool: Pool): Promise<readonly Violation[]> {
 }
 
 /**
- * One row per violation of an account: what its ledger rows sum up to against its balance. Money comes in
- * by deposits only, so they are the sum of the three buckets.
+ * One row per violation of an account: the sums of its ledger rows must equal its balance. Credits
+ * enter an account by deposits only, so the deposits must equal available, held and spent together.
  */
-export const verifyBalancesSql = `
+const verifyBalancesSql = `
   with sums as (
     select account_id,
       sum(case kind when 'deposit' then credits else 0 end) as deposits,
@@ -56,10 +59,10 @@ export const verifyBalancesSql = `
   limit $1`
 
 /**
- * One row per violation of a task: one hold, at most one end, and the end that its status asks for. A task
- * without a price has no entries; a purged one has left entries that must have come to an end.
+ * One row per violation of a task: it must have one hold, at most one end, and the end that its status
+ * requires. A task without a price has no entries. A purged task must have been settled or released.
  */
-export const verifyTasksSql = `
+const verifyTasksSql = `
   with entries as (
     select task_id, min(account_id) as account_id,
       count(*) filter (where kind = 'hold') as holds,

@@ -1,5 +1,5 @@
-import { isEnded } from '../../domain/task.ts'
 import type { Pool, PoolClient } from 'pg'
+import { assertNever } from '../../domain/assertNever.ts'
 import type { Channel } from '../../domain/channel.ts'
 import { defined } from '../../domain/defined.ts'
 import { nextStep } from '../../domain/gate/nextStep.ts'
@@ -10,59 +10,77 @@ import { newUploadId } from '../../domain/ids.ts'
 import type { ImageRequest } from '../../domain/imageRequest.ts'
 import { isSyncRoute } from '../../domain/imageRequest.ts'
 import type { Family } from '../../domain/models.ts'
-import type { BeginResult, OpenedAttempt } from '../../domain/ports/attemptStore.ts'
+import type { BeginInput, BeginResult, OpenedAttempt } from '../../domain/ports/attemptStore.ts'
+import { isEnded } from '../../domain/task.ts'
 import { outcomeClasses, outcomeReasons } from '../../domain/upstreamCall.ts'
 import { lockChannelStates, saveCooldown } from '../channels/channelStates.ts'
-import { standInLine } from '../channels/placeLine.ts'
+import { joinPlaceQueue } from '../channels/placeQueue.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import type { LockedAttempt, TaskWithAttempts } from '../tasks/lockTask.ts'
 import { lockTaskWithAttempts } from '../tasks/lockTask.ts'
-import { beginFirstCall, overdueMs } from './beginFirstCall.ts'
-import { closeOpenAttempt } from './closeAttempt.ts'
-import { doubtCall } from './presence.ts'
+import { beginFirstCall, overdueAfterMs } from './beginFirstCall.ts'
+import { closeAttemptRow } from './closeAttempt.ts'
+import { checkPresence } from './presence.ts'
 
 export type BeginAttemptDeps = {
   readonly pool: Pool
   readonly randomBytes: RandomBytes
   /** In [0, 1). */
   readonly random: () => number
+  /** The channels of a family, in the operator's order. */
   readonly channelsOf: (family: Family) => readonly Channel[]
+  /** Calls of one task that may have done work, at most. */
   readonly callsMax: number
 }
 
 /**
- * The gate (design 1.6), one transaction: no call starts unless the task is live, before its deadline and
- * within its bounds, whoever asks and from whatever zombie. What is asked here of a first call stands in
- * `begin_first_call` as well (migrations), which a new condition must reach, too. `checked` names an open attempt whose answer
- * the caller looked for and did not find: while its worker is heard of it is waited for, after that it is
- * closed as unknown.
+ * The gate: the one transaction that decides whether a task may call upstream now, and opens the
+ * attempt. Every call passes it, also a call of a worker that Temporal has given up. A call begins only
+ * while the task is live, before its deadline and within its limits, on a channel with a free place.
+ *
+ * A first call takes the fast path of `beginFirstCall`. A new condition for first calls must be added
+ * there as well; `test/store/gateAgrees.test.ts` compares the two.
  */
-export function createBeginAttempt(deps: BeginAttemptDeps) {
-  return async (input: { taskId: string; checked?: number }): Promise<BeginResult> => {
-    const attempt = await beginFirstCall(deps, input.taskId)
-    if (attempt !== undefined) return { kind: 'opened', attempt }
-    return withTransaction(deps.pool, async (client) => {
-      const task = await lockTaskWithAttempts(client, input.taskId)
-      if (task === undefined || isEnded(task.status)) {
-        return { kind: 'over' }
-      }
-      const open = task.attempts.find((attempt) => attempt.closedAtMs === null)
-      if (open !== undefined && open.n !== input.checked) {
-        return { kind: 'unchecked', n: open.n, answerId: open.answerId }
-      }
-      const delayMs = open === undefined ? 0 : await doubtCall(client, task, open)
-      if (open !== undefined && delayMs > 0) {
-        return { kind: 'wait', delayMs, reason: 'call_under_way', channel: open.channel }
-      }
-      const attempts = open === undefined ? task.attempts : closedAsLost(task, open)
-      if (open !== undefined) {
-        await closeOpenAttempt(client, task.taskId, open.n, 'unknown', { reason: 'worker_lost' })
-      }
-      return decide(deps, client, { ...task, attempts })
-    })
-  }
+export async function beginAttempt(
+  deps: BeginAttemptDeps,
+  input: BeginInput,
+): Promise<BeginResult> {
+  const attempt = await beginFirstCall(deps, input.taskId)
+  return attempt === undefined ? askGate(deps, input) : { kind: 'opened', attempt }
 }
 
+/** The gate without its fast path. */
+export async function askGate(deps: BeginAttemptDeps, input: BeginInput): Promise<BeginResult> {
+  return withTransaction(deps.pool, async (client) => {
+    const task = await lockTaskWithAttempts(client, input.taskId)
+    if (task === undefined || isEnded(task.status)) return { kind: 'over' }
+    const open = task.attempts.find((each) => each.closedAtMs === null)
+    if (open === undefined) return decide(deps, client, task)
+    if (open.n !== input.checked) {
+      return { kind: 'unchecked', n: open.n, answerId: open.answerId }
+    }
+    const delayMs = await checkPresence(client, task, open)
+    if (delayMs > 0) {
+      return { kind: 'wait', delayMs, reason: 'call_under_way', channel: open.channel }
+    }
+    return decide(deps, client, await closeAsLost(client, task, open))
+  })
+}
+
+/** Closes an attempt whose worker is lost, and returns the task as it is then. */
+async function closeAsLost(
+  client: PoolClient,
+  task: TaskWithAttempts,
+  { n }: LockedAttempt,
+): Promise<TaskWithAttempts> {
+  const evidence = { reason: 'worker_lost' } as const
+  await closeAttemptRow(client, task.taskId, { n, class: 'unknown', evidence })
+  const lost = { closedAtMs: task.nowMs, class: 'unknown', reason: evidence.reason }
+  const attempts = task.attempts.map((each) => (each.n === n ? { ...each, ...lost } : each))
+  return { ...task, attempts }
+}
+
+/** Decides the next step of a task without an open attempt, and writes what the step needs. */
 async function decide(
   deps: BeginAttemptDeps,
   client: PoolClient,
@@ -70,10 +88,15 @@ async function decide(
 ): Promise<BeginResult> {
   const { taskId, accountId, family, model } = locked
   const sync = isSyncRoute(locked.route)
-  const asking = { taskId, accountId, sync }
+  const channelsOfFamily = deps.channelsOf(family)
   const askedAtMs = performance.now()
-  const channels = await lockChannelStates(client, deps.channelsOf(family), model, asking)
-  // Many wait for a busy channel's row: the task's clock goes on by as long, lest a deadline is missed.
+  const channels = await lockChannelStates(client, channelsOfFamily, model, {
+    taskId,
+    accountId,
+    sync,
+  })
+  // The wait for a busy channel's row can be long. Its time counts, so that a deadline that passes
+  // during the wait is noticed.
   const task = { ...locked, nowMs: locked.nowMs + performance.now() - askedAtMs }
   const step = nextStep({
     nowMs: task.nowMs,
@@ -93,59 +116,8 @@ async function decide(
     case 'call':
       return { kind: 'opened', attempt: await openAttempt(deps, client, task, step) }
     default:
-      return step satisfies never
+      return assertNever(step)
   }
-}
-
-async function postpone(
-  client: PoolClient,
-  task: TaskWithAttempts,
-  step: Extract<NextStep, { kind: 'wait' }>,
-): Promise<BeginResult> {
-  const { delayMs, reason, channel, cooldown, inLine } = step
-  if (channel !== undefined && cooldown !== undefined) {
-    await saveCooldown(client, { channel, model: task.model }, cooldown)
-  }
-  if (inLine !== undefined) await standInLine(client, task, inLine, delayMs)
-  await client.query({
-    name: 'postpone-task',
-    text: `update task set checks = 0, next_check_at = least(deadline_at,
-        now() + $2 * interval '1 millisecond')
-      where task_id = $1`,
-    values: [task.taskId, delayMs + overdueMs],
-  })
-  return { kind: 'wait', delayMs, reason, ...defined({ channel }) }
-}
-
-async function openAttempt(
-  deps: BeginAttemptDeps,
-  client: PoolClient,
-  task: TaskWithAttempts,
-  step: Extract<NextStep, { kind: 'call' }>,
-): Promise<OpenedAttempt> {
-  if (task.request === null) throw new Error(`Bug: ${task.taskId} is live without its request`)
-  const { channel, cooldown } = step
-  const n = (task.attempts.at(-1)?.n ?? 0) + 1
-  const upstreamKey = openChain(task.attempts)?.upstreamKey ?? `${task.taskId}-${n}`
-  const answerId = newUploadId(deps.randomBytes, 'answer')
-  const hardEndMs = task.hardEndAtMs - task.nowMs
-  const timeoutMs = Math.min(channel.timeoutMs, hardEndMs)
-  const leaseMs = timeoutMs + overdueMs
-  if (cooldown !== undefined) {
-    await saveCooldown(client, { channel: channel.name, model: task.model }, cooldown)
-  }
-  await client.query({
-    name: 'open-attempt',
-    text: openSql,
-    values: [task.taskId, n, channel.name, task.model, answerId, upstreamKey, leaseMs],
-  })
-  const request: ImageRequest = JSON.parse(task.request)
-  return { n, channel, answerId, upstreamKey, timeoutMs, hardEndMs, request }
-}
-
-function closedAsLost(task: TaskWithAttempts, open: LockedAttempt): readonly LockedAttempt[] {
-  const lost = { ...open, closedAtMs: task.nowMs, class: 'unknown', reason: 'worker_lost' }
-  return task.attempts.map((attempt) => (attempt.n === open.n ? lost : attempt))
 }
 
 function pastAttempt(attempt: LockedAttempt) {
@@ -163,15 +135,62 @@ function pastAttempt(attempt: LockedAttempt) {
   }
 }
 
+/** Saves a wait. The reconciler checks the task when its worker does not ask again in time. */
+async function postpone(
+  client: PoolClient,
+  task: TaskWithAttempts,
+  step: Extract<NextStep, { kind: 'wait' }>,
+): Promise<BeginResult> {
+  const { delayMs, reason, channel, cooldown, inLine } = step
+  if (channel !== undefined && cooldown !== undefined) {
+    await saveCooldown(client, { channel, model: task.model }, cooldown)
+  }
+  if (inLine !== undefined) await joinPlaceQueue(client, task, inLine, delayMs)
+  await client.query({
+    name: 'postpone-task',
+    text: `update task set checks = 0, next_check_at = least(deadline_at,
+        now() + $2 * interval '1 millisecond')
+      where task_id = $1`,
+    values: [task.taskId, delayMs + overdueAfterMs],
+  })
+  return { kind: 'wait', delayMs, reason, ...defined({ channel }) }
+}
+
+async function openAttempt(
+  deps: BeginAttemptDeps,
+  client: PoolClient,
+  task: TaskWithAttempts,
+  step: Extract<NextStep, { kind: 'call' }>,
+): Promise<OpenedAttempt> {
+  if (task.request === null) throw new Error(`Bug: ${task.taskId} is live without its request`)
+  const { channel, cooldown } = step
+  const n = (task.attempts.at(-1)?.n ?? 0) + 1
+  const upstreamKey = openChain(task.attempts)?.upstreamKey ?? `${task.taskId}-${n}`
+  const answerId = newUploadId(deps.randomBytes, 'answer')
+  const hardEndMs = task.hardEndAtMs - task.nowMs
+  const timeoutMs = Math.min(channel.timeoutMs, hardEndMs)
+  const leaseMs = timeoutMs + overdueAfterMs
+  if (cooldown !== undefined) {
+    await saveCooldown(client, { channel: channel.name, model: task.model }, cooldown)
+  }
+  await client.query({
+    name: 'open-attempt',
+    text: openSql,
+    values: [task.taskId, n, channel.name, task.model, answerId, upstreamKey, leaseMs],
+  })
+  const request: ImageRequest = JSON.parse(task.request)
+  return { n, channel, answerId, upstreamKey, timeoutMs, hardEndMs, request }
+}
+
 const openSql = `
   with opened as (
     insert into attempt (task_id, n, channel, model, answer_id, upstream_key, lease_until, seen_at)
     values ($1, $2, $3, $4, $5, $6, clock_timestamp() + $7 * interval '1 millisecond',
       clock_timestamp())
-  ), place as (
+  ), answer as (
     insert into upload (upload_id, kind, task_id, sweep_after) values ($5, 'answer', $1, 'infinity')
-  ), line as (
-    delete from place_line where task_id = $1
+  ), queue as (
+    delete from place_queue where task_id = $1
   )
   update task set status = 'processing', processing_at = coalesce(processing_at, clock_timestamp()),
     checks = 0,

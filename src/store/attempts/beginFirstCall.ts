@@ -12,20 +12,26 @@ type BeginFirstCallDeps = {
   readonly channelsOf: (family: Family) => readonly Channel[]
 }
 
-/** What is added to a call's longest time before its worker counts as gone. */
-export const overdueMs = 30_000
+/**
+ * A worker that has not acted this long after it should have is overdue: a lease runs this much longer
+ * than the call's timeout, and the reconciler checks a waiting task this long after the end of its
+ * wait.
+ */
+export const overdueAfterMs = 30_000
 
 /**
- * The gate's short way, for the most frequent case: the first call of a queued task, on the operator's
- * first channel, which is free. One statement checks it all under the gate's locks and writes, so that a
- * channel's row is locked for no round trip: many tasks that begin at once pass one after the other.
- * `undefined`: something stands against it, nothing was written; the gate itself is to decide.
+ * The gate's fast path for the most frequent case: the first call of a queued task on a free channel,
+ * the operator's first. The SQL function `begin_first_call` checks every condition under the gate's
+ * locks and writes, in one statement. No round trip happens while the channel's row is locked, so that
+ * many tasks can begin at once on one channel.
+ *
+ * Returns `undefined` when a condition fails: nothing was written, and the gate itself must decide.
  */
 export async function beginFirstCall(
   { pool, randomBytes, channelsOf }: BeginFirstCallDeps,
   taskId: string,
 ): Promise<OpenedAttempt | undefined> {
-  const task = await readQueued(pool, taskId, channelsOf)
+  const task = await readQueuedTask(pool, taskId, channelsOf)
   const [channel] = task === undefined ? [] : channelsOf(task.family)
   if (task === undefined || channel === undefined) return undefined
   const answerId = newUploadId(randomBytes, 'answer')
@@ -34,7 +40,15 @@ export async function beginFirstCall(
   const { rows } = await pool.query<{ hardEndMs: number | null }>({
     name: 'begin-first-call',
     text: 'select begin_first_call($1, $2, $3, $4, $5, $6, $7) as "hardEndMs"',
-    values: [taskId, name, concurrencyMax, answerId, upstreamKey, channel.timeoutMs, overdueMs],
+    values: [
+      taskId,
+      name,
+      concurrencyMax,
+      answerId,
+      upstreamKey,
+      channel.timeoutMs,
+      overdueAfterMs,
+    ],
   })
   const hardEndMs = rows[0]?.hardEndMs ?? undefined
   if (hardEndMs === undefined) return undefined
@@ -43,8 +57,8 @@ export async function beginFirstCall(
   return { n: 1, channel, answerId, upstreamKey, timeoutMs, hardEndMs, request }
 }
 
-/** A queued task whose family's first channel has, at a glance, nothing against it. */
-async function readQueued(
+/** Reads a queued task, without locks. `undefined` when the fast path would fail in any case. */
+async function readQueuedTask(
   pool: Pool,
   taskId: string,
   channelsOf: BeginFirstCallDeps['channelsOf'],
@@ -65,5 +79,5 @@ const readSql = `
       select from cooldown where channel = first.name and cooldown.model = task.model
     )
     and not exists (
-      select from place_line where channel = first.name and present_until > clock_timestamp()
+      select from place_queue where channel = first.name and present_until > clock_timestamp()
     )`

@@ -4,44 +4,46 @@ import { defined } from '../../domain/defined.ts'
 import type { Family } from '../../domain/models.ts'
 import type { AttemptClose } from '../../domain/ports/attemptStore.ts'
 import type { OutcomeClass, OutcomeEvidence } from '../../domain/upstreamCall.ts'
-import { noteOutcome } from '../channels/noteOutcome.ts'
+import { updateChannelAfterCall } from '../channels/updateChannelAfterCall.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import type { LockedTask } from '../tasks/lockTask.ts'
 import { lockTask } from '../tasks/lockTask.ts'
 
+type ChannelsOf = (family: Family) => readonly Channel[]
+
 /**
- * Closes an attempt that brought no image, and tells channel and cooldown. Repeating it, or closing an
- * attempt that was given up for lost meanwhile, changes nothing.
+ * Closes an attempt that brought no image, and updates its channel. Does nothing when the attempt is
+ * closed already, because this was done before or because the gate counted its worker as lost.
  */
-export function createCloseAttempt(deps: {
-  readonly pool: Pool
-  readonly channelsOf: (family: Family) => readonly Channel[]
-}) {
-  return async (close: AttemptClose): Promise<void> =>
-    withTransaction(deps.pool, async (client) => {
-      const task = await lockTask(client, close.taskId)
-      if (task === undefined) return
-      if (!(await concludeAttempt(client, deps.channelsOf, task, close))) return
-      const { taskId, nativeRefusal } = close
-      await client.query({
-        name: 'after-attempt',
-        text: afterSql,
-        values: [taskId, nativeRefusal === undefined ? null : JSON.stringify(nativeRefusal)],
-      })
+export async function closeAttempt(
+  deps: { readonly pool: Pool; readonly channelsOf: ChannelsOf },
+  close: AttemptClose,
+): Promise<void> {
+  await withTransaction(deps.pool, async (client) => {
+    const task = await lockTask(client, close.taskId)
+    if (task === undefined) return
+    if (!(await recordOutcome(client, deps.channelsOf, task, close))) return
+    const { taskId, nativeRefusal } = close
+    await client.query({
+      name: 'after-attempt',
+      text: afterSql,
+      values: [taskId, nativeRefusal === undefined ? null : JSON.stringify(nativeRefusal)],
     })
+  })
 }
 
 /**
- * The next look was to come behind the lease. Now the worker goes on at once, to a wait or to the end;
- * should it die before, the task is not to stay until then. Half a minute is more than it needs, so that
- * the end it has found is not overtaken by one of the reconciler's.
+ * Until now the next check came after the attempt's lease. The call is over, so the check comes
+ * earlier, in case the worker dies before it records the next step. Half a minute is more than a worker
+ * needs, so the reconciler does not end the task while the worker is about to.
  */
 const afterSql = `
   update task set next_check_at = least(next_check_at, now() + interval '30 seconds'),
     native_refusal = coalesce($2, native_refusal)
   where task_id = $1`
 
-type ConcludedAttempt = {
+/** The outcome of one attempt's call. */
+type AttemptOutcome = {
   readonly n: number
   readonly class: OutcomeClass
   readonly evidence: OutcomeEvidence
@@ -49,54 +51,52 @@ type ConcludedAttempt = {
 }
 
 /**
- * Closes an attempt of a locked task by what its call met, and tells channel and cooldown. False: it was
- * closed before (or given up for lost), nothing changed. The task may have ended: the call has ended now.
+ * Closes an attempt of a locked task with the outcome of its call, and updates the channel. The task
+ * may have ended before. Returns false when the attempt was closed already: nothing changed.
  */
-export async function concludeAttempt(
+export async function recordOutcome(
   client: PoolClient,
-  channelsOf: (family: Family) => readonly Channel[],
+  channelsOf: ChannelsOf,
   task: Pick<LockedTask, 'taskId' | 'family' | 'model'>,
-  met: ConcludedAttempt,
+  outcome: AttemptOutcome,
 ): Promise<boolean> {
   const { taskId, family, model } = task
-  const { n, evidence, retryAfterMs } = met
-  const closed = await closeOpenAttempt(client, taskId, n, met.class, evidence, retryAfterMs)
+  const closed = await closeAttemptRow(client, taskId, outcome)
   if (closed === undefined) return false
+  // The operator may have removed the channel from the configuration during the call.
   const channel = channelsOf(family).find(({ name }) => name === closed.channel)
   if (channel === undefined) return true
-  await noteOutcome(client, {
+  const { evidence, retryAfterMs } = outcome
+  await updateChannelAfterCall(client, {
     taskId,
     model,
     channel,
     closed,
-    class: met.class,
+    class: outcome.class,
     evidence,
     ...defined({ retryAfterMs }),
   })
   return true
 }
 
-/** An attempt just closed: where it was made, when (epoch milliseconds), and what is held against its channel. */
+/** An attempt that was just closed. */
 export type ClosedAttempt = {
   readonly channel: string
   readonly openedAtMs: number
-  /** Its model on its channel was refused lately. */
+  /** The attempt's model has a cooldown on the channel. */
   readonly hasCooldown: boolean
-  /** The channel met operator's faults last. */
+  /** The channel's last outcomes were operator's faults. */
   readonly hasFaults: boolean
 }
 
 /**
- * Closes one attempt if it is still open; `undefined` when it is not (somebody gave it up for lost). The
- * task's row is locked by the caller.
+ * Closes the row of an open attempt and nothing else: the channel learns nothing. The caller has locked
+ * the task. Returns `undefined` when the attempt was closed already.
  */
-export async function closeOpenAttempt(
+export async function closeAttemptRow(
   client: PoolClient,
   taskId: string,
-  n: number,
-  outcome: OutcomeClass,
-  evidence: OutcomeEvidence,
-  retryAfterMs?: number,
+  { n, class: outcomeClass, evidence, retryAfterMs }: AttemptOutcome,
 ): Promise<ClosedAttempt | undefined> {
   const closed = await client.query<ClosedAttempt>({
     name: 'close-attempt',
@@ -104,7 +104,7 @@ export async function closeOpenAttempt(
     values: [
       taskId,
       n,
-      outcome,
+      outcomeClass,
       evidence.reason,
       evidence.httpStatus ?? null,
       evidence.upstreamRequestId ?? null,
@@ -125,7 +125,10 @@ const closeSql = `
     ) as "hasCooldown",
     exists (select from channel c where c.name = attempt.channel and c.faults > 0) as "hasFaults"`
 
-/** Of a task that ends ($1): attempts whose worker had its time. Nobody else would ever close them. */
-export const closeLostSql = `
+/**
+ * Part of the statements that end a task ($1): closes its attempts whose lease has run out. Their
+ * workers are lost, and nothing looks at the attempts of an ended task again.
+ */
+export const closeExpiredLeasesSql = `
   update attempt set closed_at = statement_timestamp(), class = 'unknown', reason = 'worker_lost'
   where task_id = $1 and closed_at is null and lease_until <= statement_timestamp()`

@@ -4,17 +4,16 @@ import type { AttemptName } from '../../domain/ports/attemptStore.ts'
 import type { LockedAttempt, LockedTask } from '../tasks/lockTask.ts'
 
 /**
- * Notes that these attempts' worker lives. One that is closed, or gone, is left as it is; so is one whose
- * row is locked, lest all the others wait for it.
+ * Records the presence of these attempts' worker: their calls are under way. Closed and unknown
+ * attempts are left alone. An attempt whose row is locked is skipped, so that the others do not wait
+ * for it.
  */
-export function createTouchAttempts({ pool }: { readonly pool: Pool }) {
-  return async (attempts: readonly AttemptName[]): Promise<void> => {
-    await pool.query({
-      name: 'touch-attempts',
-      text: touchSql,
-      values: [attempts.map(({ taskId }) => taskId), attempts.map(({ n }) => n)],
-    })
-  }
+export async function touchAttempts(pool: Pool, attempts: readonly AttemptName[]): Promise<void> {
+  await pool.query({
+    name: 'touch-attempts',
+    text: touchSql,
+    values: [attempts.map(({ taskId }) => taskId), attempts.map(({ n }) => n)],
+  })
 }
 
 const touchSql = `
@@ -28,19 +27,25 @@ const touchSql = `
   from present where attempt.task_id = present.task_id and attempt.n = present.n`
 
 /**
- * How long an open call that somebody else made is to be waited for before the next look, in
- * milliseconds; 0: it is lost. Temporal may have lost sight of a worker that lives, or an operator has
- * reset its run. The first look at a silent one only doubts it: it may have been PostgreSQL that nobody
- * could speak to. Past the task's hard end there is nothing left to wait for.
+ * Whether the worker of an open attempt still gives signs of its presence, asked by another worker that
+ * took the task over: Temporal may have lost sight of a live worker, or an operator has reset the run.
+ * Returns how long to wait before the next check, in milliseconds, or 0 when the call counts as lost.
+ *
+ * A worker that is found silent is only doubted at first, and `doubtMs` later counts as lost if it is
+ * still silent: while PostgreSQL was unreachable, no worker could record its presence. Past the task's hard
+ * end no call is waited for.
  */
-export async function doubtCall(
+export async function checkPresence(
   client: PoolClient,
   { taskId, nowMs, hardEndAtMs }: LockedTask,
   { n, seenAtMs, doubtedAtMs }: LockedAttempt,
 ): Promise<number> {
   if (nowMs >= hardEndAtMs) return 0
   if (nowMs - seenAtMs < presentMs) return presenceEveryMs
-  if (doubtedAtMs > seenAtMs) return Math.max(0, doubtedAtMs + doubtMs - nowMs)
+  // A doubt from before the last sign of presence was unfounded.
+  if (doubtedAtMs !== null && doubtedAtMs > seenAtMs) {
+    return Math.max(0, doubtedAtMs + doubtMs - nowMs)
+  }
   await client.query({
     name: 'doubt-attempt',
     text: 'update attempt set doubted_at = clock_timestamp() where task_id = $1 and n = $2',

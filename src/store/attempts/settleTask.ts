@@ -1,51 +1,44 @@
-import { isEnded } from '../../domain/task.ts'
 import type { Pool, PoolClient } from 'pg'
 import type { Channel } from '../../domain/channel.ts'
 import type { Family } from '../../domain/models.ts'
-import type { AnswerMeta } from '../../domain/storedAnswer.ts'
-import type { OutcomeEvidence } from '../../domain/upstreamCall.ts'
+import type { SettleInput } from '../../domain/ports/attemptStore.ts'
+import { isEnded } from '../../domain/task.ts'
 import { withTransaction } from '../connection/transaction.ts'
+import type { Lifetimes } from '../tasks/endTask.ts'
 import { endHoldSql } from '../tasks/endTask.ts'
 import type { LockedTask } from '../tasks/lockTask.ts'
 import { lockTask } from '../tasks/lockTask.ts'
-import { closeLostSql, concludeAttempt } from './closeAttempt.ts'
+import { closeExpiredLeasesSql, recordOutcome } from './closeAttempt.ts'
 
-type SettleTaskDeps = {
+type SettleTaskDeps = Lifetimes & {
   readonly pool: Pool
   readonly channelsOf: (family: Family) => readonly Channel[]
-  readonly retentionSeconds: number
-  readonly tombstoneSeconds: number
 }
 
 /**
- * Publishes a stored answer and charges for it, once (design 1.9, 1.11): compare-and-set on a live task.
- * False: it had ended otherwise; nothing is published, nothing charged, but its attempt is closed: the
- * call is over, and must not count against the channel until its lease ends.
+ * Publishes a stored answer and settles the hold: once, and only while the task is live. Returns false
+ * when the task has ended: nothing is published or charged. The attempt is closed in both cases, so
+ * that a call that is over does not take a place on its channel until its lease ends.
  */
-export function createSettleTask(deps: SettleTaskDeps) {
-  return async (input: {
-    meta: AnswerMeta
-    answerId: string
-    evidence?: OutcomeEvidence
-  }): Promise<boolean> =>
-    withTransaction(deps.pool, async (client) => {
-      const { meta, answerId } = input
-      const task = await lockTask(client, meta.taskId)
-      if (task === undefined) return false
-      const evidence = input.evidence ?? { reason: 'image' }
-      const met = { n: meta.attempt, class: 'succeeded', evidence } as const
-      await concludeAttempt(client, deps.channelsOf, task, met)
-      if (isEnded(task.status)) return false
-      await publish(client, deps, task, { meta, answerId })
-      return true
-    })
+export async function settleTask(deps: SettleTaskDeps, input: SettleInput): Promise<boolean> {
+  return withTransaction(deps.pool, async (client) => {
+    const { taskId, attempt } = input.meta
+    const task = await lockTask(client, taskId)
+    if (task === undefined) return false
+    const evidence = input.evidence ?? { reason: 'image' }
+    const outcome = { n: attempt, class: 'succeeded', evidence } as const
+    await recordOutcome(client, deps.channelsOf, task, outcome)
+    if (isEnded(task.status)) return false
+    await publish(client, deps, task, input)
+    return true
+  })
 }
 
 async function publish(
   client: PoolClient,
-  deps: SettleTaskDeps,
+  { retentionSeconds, tombstoneSeconds }: Lifetimes,
   task: LockedTask,
-  { meta, answerId }: { readonly meta: AnswerMeta; readonly answerId: string },
+  { meta, answerId }: SettleInput,
 ): Promise<void> {
   await client.query({
     name: 'publish-answer',
@@ -56,8 +49,8 @@ async function publish(
       meta.image.mimeType,
       meta.image.bytes,
       meta.image.sha256,
-      deps.retentionSeconds,
-      deps.retentionSeconds + deps.tombstoneSeconds,
+      retentionSeconds,
+      retentionSeconds + tombstoneSeconds,
       task.accountId,
       task.credits,
       JSON.stringify(meta.native),
@@ -66,9 +59,14 @@ async function publish(
 }
 
 /**
- * Inputs and prompt are needed no more; of several stored answers only the published one is kept. An
- * attempt that is still open (a later one, when a lost one's answer turned up) is closed by its worker,
- * or here if that one is lost as well. One moment for all of it, after the locks were had: the statement's.
+ * Prompt and inputs are needed no more and go at once. Of several stored answers only the published one
+ * is kept. The others go an hour after the hard end, when no call can still write to them.
+ *
+ * Another attempt may be open: a later one, when the answer of an attempt turns up that counted as
+ * lost. Its worker closes it. This statement closes it only when its lease has run out.
+ *
+ * The task's times are those of the statement, which began after the locks were taken: a wait for a
+ * lock does not shorten the retention.
  */
 const publishSql = `
   with done as (
@@ -86,22 +84,23 @@ const publishSql = `
         when kind = 'input' then now()
         else done.hard_end_at + interval '1 hour' end
     from done where upload.task_id = $1
-  ), lost as (${closeLostSql}),
+  ), lost as (${closeExpiredLeasesSql}),
   ${endHoldSql('settle', { task: '$1', account: '$8', credits: '$9' })}
   select pg_notify('task_end', $1)`
 
-/** Answer ids of a live task's attempts that may have stored one, newest first. */
-export function createAnswersOf(deps: { readonly pool: Pool }) {
-  return async (taskId: string): Promise<readonly string[]> => {
-    const { rows } = await deps.pool.query<{ answerId: string }>({
-      name: 'answers-of',
-      text: `select attempt.answer_id as "answerId" from attempt
-        join task using (task_id)
-        where task_id = $1 and task.status in ('queued', 'processing')
-          and (class is null or class in ('unknown', 'succeeded'))
-        order by n desc`,
-      values: [taskId],
-    })
-    return rows.map((row) => row.answerId)
-  }
+/**
+ * The answer ids of a live task's attempts that may have a stored answer, newest attempt first. Empty
+ * for a task that has ended.
+ */
+export async function answerIdsOf(pool: Pool, taskId: string): Promise<readonly string[]> {
+  const { rows } = await pool.query<{ answerId: string }>({
+    name: 'answers-of',
+    text: `select attempt.answer_id as "answerId" from attempt
+      join task using (task_id)
+      where task_id = $1 and task.status in ('queued', 'processing')
+        and (class is null or class in ('unknown', 'succeeded'))
+      order by n desc`,
+    values: [taskId],
+  })
+  return rows.map((row) => row.answerId)
 }

@@ -6,7 +6,36 @@ import { takenAfterMs } from '../../domain/gate/cooldown.ts'
 import type { ChannelState } from '../../domain/gate/taskFacts.ts'
 import type { ModelId } from '../../domain/models.ts'
 
-type StateRow = {
+/** The task that asks for a place on a channel. */
+type PlaceRequest = { readonly taskId: string; readonly accountId: string; readonly sync: boolean }
+
+/**
+ * Locks the rows of these channels, then reads what all workers know of each. The lock makes it one
+ * step to count the open attempts of a channel and to open one more. Rows are locked in the order of
+ * their names, so that two transactions cannot deadlock.
+ *
+ * Only the gate passes a request. Without one the queue for a place is not read, and `ahead` is 0.
+ */
+export async function lockChannelStates(
+  client: PoolClient,
+  channels: readonly Channel[],
+  model: ModelId,
+  request?: PlaceRequest,
+): Promise<readonly ChannelState[]> {
+  const names = channels.map((channel) => channel.name)
+  await client.query({ name: 'lock-channels', text: lockSql, values: [names] })
+  const { rows } = await client.query<ChannelStateRow>({
+    name: 'channel-states',
+    text: statesSql,
+    values: [names, model, request?.taskId, request?.accountId, request?.sync, takenAfterMs],
+  })
+  const byName = new Map(rows.map((row) => [row.name, row]))
+  return channels.map((channel) => stateOf(channel, byName.get(channel.name)))
+}
+
+const lockSql = `select 1 from channel where name = any($1) order by name for update`
+
+type ChannelStateRow = {
   readonly name: string
   readonly paused: boolean
   readonly inFlight: number
@@ -23,31 +52,7 @@ type StateRow = {
   readonly slotMs: number | null
 }
 
-/** Who asks for a place; whoever only reports what became of a call asks for none. */
-type Asking = { readonly taskId: string; readonly accountId: string; readonly sync: boolean }
-
-/**
- * Locks the channels' rows (in name order, so that two takers cannot deadlock), then reads what all
- * workers know of them. The lock makes counting open attempts and opening one more a single step.
- */
-export async function lockChannelStates(
-  client: PoolClient,
-  channels: readonly Channel[],
-  model: ModelId,
-  asking?: Asking,
-): Promise<readonly ChannelState[]> {
-  const names = channels.map((channel) => channel.name)
-  await client.query({ name: 'lock-channels', text: lockSql, values: [names] })
-  const { rows } = await client.query<StateRow>({
-    name: 'channel-states',
-    text: statesSql,
-    values: [names, model, asking?.taskId, asking?.accountId, asking?.sync, takenAfterMs],
-  })
-  const byName = new Map(rows.map((row) => [row.name, row]))
-  return channels.map((channel) => stateOf(channel, byName.get(channel.name)))
-}
-
-function stateOf(channel: Channel, row: StateRow | undefined): ChannelState {
+function stateOf(channel: Channel, row: ChannelStateRow | undefined): ChannelState {
   const cooldown = row === undefined ? undefined : cooldownOf(row)
   return {
     channel,
@@ -60,7 +65,7 @@ function stateOf(channel: Channel, row: StateRow | undefined): ChannelState {
   }
 }
 
-function cooldownOf(row: StateRow): Cooldown | undefined {
+function cooldownOf(row: ChannelStateRow): Cooldown | undefined {
   if (row.untilMs === null) return undefined
   return {
     untilMs: row.untilMs,
@@ -73,12 +78,16 @@ function cooldownOf(row: StateRow): Cooldown | undefined {
   }
 }
 
-const lockSql = `select 1 from channel where name = any($1) order by name for update`
-
 /**
- * `ahead`: who stands in line before the task that asks. Callers who wait go first, then whose account
- * has the fewest calls open there, then who came first. Without a line, and without a task that asks,
- * `open` is never computed.
+ * `ahead`: the tasks in the queue for a place on the channel whose turn comes before the asking task
+ * ($3). Synchronous tasks go first, then tasks of the account with the fewest open calls on the
+ * channel, then the task that has waited longest.
+ *
+ * PostgreSQL computes `open`, the open calls of each account, only when it compares two tasks: never
+ * when the queue is empty or no task asks.
+ *
+ * `asking` and `taken` divide the model's open calls of the present window by their age ($6): see
+ * src/domain/gate/cooldown.ts.
  */
 const statesSql = `
   with open as (
@@ -89,7 +98,7 @@ const statesSql = `
   )
   select c.name, c.paused_at is not null as paused,
     calls."inFlight", calls."inFlightOfModel", calls.asking, calls.taken,
-    (select count(*) from place_line w
+    (select count(*) from place_queue w
       where w.channel = c.name and w.task_id <> $3 and w.present_until > clock_timestamp()
         and (
           not w.sync,
@@ -100,7 +109,7 @@ const statesSql = `
           not $5::boolean,
           coalesce((select calls from open
             where open.channel = c.name and open.account_id = $4), 0),
-          coalesce((select own.since from place_line own
+          coalesce((select own.since from place_queue own
             where own.channel = c.name and own.task_id = $3
               and own.present_until > clock_timestamp()), clock_timestamp())
         )
@@ -123,7 +132,7 @@ const statesSql = `
     ) calls
   where c.name = any($1)`
 
-/** Writes one (channel, model) cooldown; `undefined` forgets it. Under the channel's row lock. */
+/** Writes a cooldown; `undefined` deletes it. The caller has locked the channel. */
 export async function saveCooldown(
   client: PoolClient,
   key: { readonly channel: string; readonly model: string },

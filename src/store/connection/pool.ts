@@ -5,26 +5,26 @@ export type PoolOptions = {
   /** Shown by PostgreSQL in pg_stat_activity: `darkroom-api`, `darkroom-worker`, `darkroom-cli`. */
   readonly applicationName: string
   readonly connectionsMax: number
-  /** Kept open when idle, once opened. Default 0. */
+  /** Idle connections that stay open. Default 0. */
   readonly connectionsMin?: number
-  /** Told of every connection that died; the pool replaces it by itself. */
+  /** Called for every connection that is lost while idle. The pool opens another when it needs one. */
   readonly onConnectionError: (error: Error) => void
-  /** Time to a usable connection, waiting for a free one included. Default 5 s. */
+  /** Limit for getting a connection, including the wait for a free one. Default 5 s. */
   readonly connectTimeoutMs?: number
-  /** One statement on the server. Default 10 s. */
+  /** Limit for one statement, enforced by the server. Default 10 s. */
   readonly statementTimeoutMs?: number
 }
 
-/** Other people's row locks are short; one that lasts is a fault to be told of, not to be waited out. */
+/** Every transaction here holds its locks for milliseconds. A longer wait is a fault. */
 const lockTimeoutMs = 8_000
-/** The client's own bound behind the server's: reached only when the network is gone. */
+/** Added to the statement timeout for a limit of the client, which works when the network is gone. */
 const queryTimeoutExtraMs = 5_000
 const idleTimeoutMs = 30_000
 const connectionLifetimeSeconds = 1_800
 
 /**
- * The pool of one process, every timeout explicit. `bigint` columns arrive as numbers; a value beyond
- * the safe range throws rather than rounds. Nothing connects before the first query.
+ * The connection pool of one process. It connects at the first query. `bigint` columns are read as
+ * numbers; a value outside the safe integer range throws instead of being rounded.
  */
 export function createPool(options: PoolOptions): Pool {
   const statementTimeoutMs = options.statementTimeoutMs ?? 10_000
@@ -44,20 +44,20 @@ export function createPool(options: PoolOptions): Pool {
     types: typeParsers(),
   })
   pool.on('error', options.onConnectionError)
-  // A connection that dies between two statements of a transaction tells nobody but its own listeners;
-  // without one the process would end.
+  // A connection that is lost between two statements of a transaction emits its own 'error' event.
+  // Without a listener that event would end the process. The next statement reports the loss.
   pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }
 
 /**
- * Opens so many connections at once and leaves them to the pool: what comes first finds them ready
- * instead of paying for them. Where the server has no more to give, fewer will do.
+ * Opens `count` connections at once, so that the first requests do not wait for them. Opens fewer,
+ * without an error, when the server allows no more.
  */
 export async function openConnections(pool: Pool, count: number): Promise<void> {
   const opening = Array.from({ length: count }, () => pool.connect())
   const opened = await Promise.allSettled(opening)
-  for (const one of opened) if (one.status === 'fulfilled') one.value.release()
+  for (const each of opened) if (each.status === 'fulfilled') each.value.release()
 }
 
 const int8Oid = 20
@@ -70,6 +70,6 @@ function typeParsers(): TypeOverrides {
 
 function safeInteger(text: string): number {
   const value = Number(text)
-  if (!Number.isSafeInteger(value)) throw new Error('Bug: a bigint beyond the safe range was read')
+  if (!Number.isSafeInteger(value)) throw new Error('Bug: a bigint outside the safe range was read')
   return value
 }

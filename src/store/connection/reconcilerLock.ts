@@ -2,23 +2,26 @@ import { Client } from 'pg'
 
 type ReconcilerLock = {
   /**
-   * Takes the lock, or makes sure that it is still held: true while this process leads. Never throws: a
-   * connection that is gone took the lock along, and the next call connects anew.
+   * Takes the lock, or checks that this process still holds it. Returns whether it does. Never throws:
+   * when the connection is lost, so is the lock, and the next call connects again.
    */
   readonly hold: () => Promise<boolean>
   readonly release: () => Promise<void>
 }
 
-/** Any fixed number, not that of migrations. */
+/** Any fixed number except the one that migrations use. */
 const advisoryLock = 4_711_002
 const timeoutMs = 5_000
 /**
- * A process that is stopped (SIGSTOP, a sleeping machine) would lead for ever without doing anything: a
- * session silent for this long is ended by the server, and its lock is free.
+ * A process that is stopped (SIGSTOP, a sleeping machine) would keep the lock and do nothing. The
+ * server ends a session that is silent for this long, which frees the lock.
  */
 const silenceMsMax = 20_000
 
-/** A session lock on a connection of its own: as long as the session lives, nobody else reconciles. */
+/**
+ * The advisory lock of the reconciler: of all workers, one reconciles. It is a session lock on a
+ * connection of its own, so it is free again as soon as that connection ends.
+ */
 export function createReconcilerLock(options: {
   readonly databaseUrl: string
   readonly applicationName: string
@@ -33,7 +36,7 @@ export function createReconcilerLock(options: {
     await gone?.end().catch(() => {})
   }
 
-  async function ask(): Promise<boolean> {
+  async function takeOrCheck(): Promise<boolean> {
     session ??= await connect(options)
     if (held) await session.query('select 1')
     else held = await tryLock(session)
@@ -43,7 +46,7 @@ export function createReconcilerLock(options: {
   return {
     hold: async () => {
       try {
-        return await ask()
+        return await takeOrCheck()
       } catch {
         await drop()
         return false
@@ -65,7 +68,7 @@ async function connect(options: {
     statement_timeout: timeoutMs,
     keepAlive: true,
   })
-  // Told by the next query; without a listener the process would end.
+  // Without a listener a lost connection would end the process. The next query reports the loss.
   client.on('error', () => {})
   await client.connect()
   await client.query(`set idle_session_timeout = ${silenceMsMax}`)

@@ -3,33 +3,36 @@ import { DatabaseError } from 'pg'
 
 type TransactionOptions = {
   readonly isolation?: 'read committed' | 'repeatable read read only'
-  /** How often the work is begun at most; it must be safe to run again. Default 5. */
-  readonly attemptsMax?: number
 }
 
 /**
- * Runs the work in one transaction, again after a serialization failure or a deadlock. A throw rolls
- * back; work that wants to roll back without an error answers `rollback(value)`.
+ * How many times a transaction or statement is tried when it meets deadlocks or serialization failures.
+ */
+const attemptsMax = 5
+
+/**
+ * Runs the work in one transaction and commits. Runs the work again after a deadlock or a serialization
+ * failure, so the work must be safe to repeat. A throw rolls back; work that must roll back without an
+ * error returns `rollback(value)`.
  */
 export async function withTransaction<Value>(
   pool: Pool,
   work: (client: PoolClient) => Promise<Value | Rollback<Value>>,
   options: TransactionOptions = {},
 ): Promise<Value> {
-  const attemptsMax = options.attemptsMax ?? 5
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await runOnce(pool, work, options.isolation ?? 'read committed')
     } catch (error) {
-      if (attempt >= attemptsMax || !isMomentary(error)) throw error
+      if (attempt >= attemptsMax || !isRetryable(error)) throw error
     }
   }
 }
 
-/** The answer of a transaction that is to leave no trace. */
+/** The value of a transaction that is rolled back. */
 type Rollback<Value> = { readonly [rolledBack]: true; readonly value: Value }
 
-/** Wraps the answer of work that rolls back without an error. */
+/** Makes `withTransaction` roll back and return `value`. */
 export function rollback<Value>(value: Value): Rollback<Value> {
   return { [rolledBack]: true, value }
 }
@@ -53,7 +56,7 @@ async function runOnce<Value>(
     await client.query('commit')
     return answer
   } catch (error) {
-    // A connection that cannot even roll back is thrown away: the server rolls back by itself.
+    // A connection that cannot roll back is closed: the server rolls back when it ends.
     await client.query('rollback').catch(() => {
       broken = true
     })
@@ -67,11 +70,10 @@ function isRollback<Value>(answer: Value | Rollback<Value>): answer is Rollback<
   return typeof answer === 'object' && answer !== null && rolledBack in answer
 }
 
-const attemptsMax = 5
-
 /**
- * Runs one statement, which is a transaction of its own, again after a deadlock. Unlike `pool.query` it
- * keeps the connection when the server refuses: for statements whose refusal is an expected answer.
+ * Runs one statement, which is a transaction of its own, and runs it again after a deadlock. For
+ * statements that report an expected outcome as an error: `pool.query` closes the connection after an
+ * error, this function keeps it.
  */
 export async function runStatement<Row extends QueryResultRow>(
   pool: Pool,
@@ -84,17 +86,18 @@ export async function runStatement<Row extends QueryResultRow>(
       return (await client.query<Row>(query)).rows
     } catch (error) {
       broken = !(error instanceof DatabaseError)
-      if (attempt >= attemptsMax || !isMomentary(error)) throw error
+      if (attempt >= attemptsMax || !isRetryable(error)) throw error
     } finally {
       client.release(broken)
     }
   }
 }
 
-/** 40001 and 40P01: nothing is wrong but the moment (research reliability.md section 1). */
-const momentary = new Set(['40001', '40P01'])
+/**
+ * SQLSTATEs of a serialization failure and a deadlock: the same work can succeed when it runs again.
+ */
+const retryableStates = new Set(['40001', '40P01'])
 
-/** A serialization failure or a deadlock: the same work may be begun again. */
-function isMomentary(error: unknown): boolean {
-  return error instanceof DatabaseError && momentary.has(error.code ?? '')
+function isRetryable(error: unknown): boolean {
+  return error instanceof DatabaseError && retryableStates.has(error.code ?? '')
 }

@@ -1,6 +1,9 @@
 import type { Pool } from 'pg'
 
-/** Records a place for inputs before their first byte is written; swept by this row only. */
+/**
+ * Records an upload for inputs, before their first byte is written to the blob store. The sweep deletes
+ * it after `sweepAfterMs` unless a task has taken it over.
+ */
 export async function openUpload(
   pool: Pool,
   uploadId: string,
@@ -14,7 +17,7 @@ export async function openUpload(
   })
 }
 
-/** Gives a staged upload up for the next sweep. One that a task has taken over is left alone. */
+/** Makes an upload due for the next sweep. An upload that a task has taken over is left alone. */
 export async function discardUpload(pool: Pool, uploadId: string): Promise<void> {
   await pool.query({
     name: 'discard-upload',
@@ -24,73 +27,49 @@ export async function discardUpload(pool: Pool, uploadId: string): Promise<void>
 }
 
 /**
- * Takes uploads whose time has come, the longest due first. From here on a task that wants to take a staged
- * one over finds its time passed (`sweep_after > now()` is its condition): nobody's blobs are deleted
- * under him. What is taken and not forgotten, after a crash or because it could not be deleted, is
- * due again after `retryMs`: so it stands before nobody.
+ * Takes uploads that are due for deletion, longest overdue first, and returns their ids. From then on
+ * no task can take them over: a task takes an upload over only while `sweep_after > now()`. So blobs
+ * are never deleted while a task uses them.
+ *
+ * An upload that is taken but not forgotten, because the process died or its blobs could not be
+ * deleted, is due again after `retryMs`. It does not hold up the others.
  */
-export function createTakeUploads(deps: { readonly pool: Pool }) {
-  return async (limit: number, retryMs: number): Promise<readonly string[]> => {
-    const { rows } = await deps.pool.query<{ uploadId: string }>({
-      name: 'take-uploads',
-      text: `update upload set sweep_after = '-infinity',
-          next_try_at = now() + $2::float8 * interval '1 millisecond'
-        where upload_id in (
-          select upload_id from upload where coalesce(next_try_at, sweep_after) <= now()
-          order by coalesce(next_try_at, sweep_after) limit $1 for update skip locked)
-        returning upload_id as "uploadId"`,
-      values: [limit, retryMs],
-    })
-    return rows.map(({ uploadId }) => uploadId)
-  }
+export async function takeUploads(
+  pool: Pool,
+  limit: number,
+  retryMs: number,
+): Promise<readonly string[]> {
+  const { rows } = await pool.query<{ uploadId: string }>({
+    name: 'take-uploads',
+    text: `update upload set sweep_after = '-infinity',
+        next_try_at = now() + $2::float8 * interval '1 millisecond'
+      where upload_id in (
+        select upload_id from upload where coalesce(next_try_at, sweep_after) <= now()
+        order by coalesce(next_try_at, sweep_after) limit $1 for update skip locked)
+      returning upload_id as "uploadId"`,
+    values: [limit, retryMs],
+  })
+  return rows.map(({ uploadId }) => uploadId)
 }
 
 /**
- * Deletes the rows of taken uploads, after their blobs: a row outlives what it points to. With the bytes of
- * a published answer goes what the model said around them.
+ * Deletes the rows of taken uploads after their blobs are gone. With the bytes of a published answer
+ * goes the native response around them.
  */
-export function createForgetUploads(deps: { readonly pool: Pool }) {
-  return async (uploadIds: readonly string[]): Promise<void> => {
-    // The task first, and apart: whoever locks both, locks the task before its uploads.
-    await deps.pool.query({
-      name: 'forget-native-responses',
-      text: `update task set native_response = null from upload
-        where upload.upload_id = any($1) and upload.sweep_after = '-infinity'
-          and task.task_id = upload.task_id and task.answer_id = upload.upload_id
-          and task.native_response is not null`,
-      values: [uploadIds],
-    })
-    await deps.pool.query({
-      name: 'forget-uploads',
-      text: `delete from upload where upload_id = any($1) and sweep_after = '-infinity'`,
-      values: [uploadIds],
-    })
-  }
+export async function forgetUploads(pool: Pool, uploadIds: readonly string[]): Promise<void> {
+  // Two statements, the task's first: every transaction that locks both locks the task before its
+  // uploads.
+  await pool.query({
+    name: 'forget-native-responses',
+    text: `update task set native_response = null from upload
+      where upload.upload_id = any($1) and upload.sweep_after = '-infinity'
+        and task.task_id = upload.task_id and task.answer_id = upload.upload_id
+        and task.native_response is not null`,
+    values: [uploadIds],
+  })
+  await pool.query({
+    name: 'forget-uploads',
+    text: `delete from upload where upload_id = any($1) and sweep_after = '-infinity'`,
+    values: [uploadIds],
+  })
 }
-
-/**
- * Deletes records whose time has come, with their attempts and their key, which is free again from then
- * on (design, lifetimes). What is left of their uploads is swept next. The ledger stays.
- */
-export function createPurgeTasks(deps: { readonly pool: Pool }) {
-  return async (limit: number): Promise<number> => {
-    const { rows } = await deps.pool.query<{ purged: number }>({
-      name: 'purge-tasks',
-      text: purgeSql,
-      values: [limit],
-    })
-    return rows[0]?.purged ?? 0
-  }
-}
-
-const purgeSql = `
-  with gone as (
-    delete from task where task_id in (
-      select task_id from task where purge_at <= now()
-      order by purge_at limit $1 for update skip locked)
-    returning task_id
-  ), uploads as (
-    update upload set sweep_after = least(sweep_after, now())
-    from gone where upload.task_id = gone.task_id
-  )
-  select count(*)::int as purged from gone`

@@ -3,7 +3,7 @@ import { readFile, readdir } from 'node:fs/promises'
 import type { Pool } from 'pg'
 import { Client } from 'pg'
 
-/** One numbered file of `migrations/`. `checksum`: lower-case hex SHA-256 of its text. */
+/** One numbered file of `migrations/`. `checksum`: SHA-256 of its text, lower-case hex. */
 type Migration = {
   readonly version: number
   readonly name: string
@@ -13,18 +13,19 @@ type Migration = {
 
 const migrationsFolder = new URL('migrations/', import.meta.url)
 const fileNamePattern = /^(\d{6})\.sql$/
-/** Any fixed number: who migrates holds this advisory lock. */
+/** Any fixed number. One process at a time holds this advisory lock and migrates. */
 const advisoryLock = 4_711_001
-/** The command line is to tell of an unreachable part within 5 s, of which starting takes a share. */
+/** The CLI reports an unreachable database within 5 s, which include the start of the process. */
 const connectTimeoutMs = 2_000
-/** Others migrating the same database at once are waited for. */
+/** How long to wait for another process that migrates the same database. */
 const lockTimeoutMs = 120_000
 const statementTimeoutMs = 600_000
 
 /**
- * Brings a database to the schema of this checkout: forward only, each file in a transaction of its
- * own, safe to run in many processes at once. Answers the names of the files it applied itself.
- * Throws when a file differs from what was applied under its number, and when the database cannot.
+ * Brings a database to the schema of this checkout. Forward only, each file in a transaction of its
+ * own. Safe to run in many processes at once. Returns the names of the files that this call applied.
+ * Throws when a file was changed after this database had applied it, and when PostgreSQL cannot be
+ * reached or refuses.
  */
 export async function migrate(options: {
   readonly databaseUrl: string
@@ -52,7 +53,7 @@ export async function migrate(options: {
   }
 }
 
-/** The schema version this checkout needs: its last migration's number. */
+/** The schema version that this checkout needs: the number of its last migration. */
 export async function neededSchemaVersion(): Promise<number> {
   return (await migrationNames()).reduce((last, name) => Math.max(last, versionOf(name)), 0)
 }
@@ -115,8 +116,8 @@ const createTableSql = `
 const recordSql = 'insert into schema_migration (version, name, checksum) values ($1, $2, $3)'
 
 /**
- * A process refuses to work on a schema older than its own code. A newer one is fine: migrations
- * expand first and contract a release later. Throws with what to do.
+ * Throws, with what to do, when the schema is older than this code. A newer schema is fine: migrations
+ * first add what the new code needs, and remove what the old code needs one release later.
  */
 export async function requireSchema(pool: Pool): Promise<void> {
   const needed = await neededSchemaVersion()
@@ -128,7 +129,7 @@ export async function requireSchema(pool: Pool): Promise<void> {
   )
 }
 
-/** The last migration this database has applied; 0 for an empty database. */
+/** The number of the last migration that this database has applied; 0 for an empty database. */
 export async function schemaVersion(pool: Pool): Promise<number> {
   const table = await pool.query<{ present: boolean }>(
     `select to_regclass('schema_migration') is not null as present`,

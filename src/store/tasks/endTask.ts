@@ -1,24 +1,75 @@
-import { mayHaveWorked } from '../../domain/gate/taskFacts.ts'
-import { isEnded } from '../../domain/task.ts'
 import type { Pool, PoolClient } from 'pg'
 import type { TaskFailure } from '../../domain/failure.ts'
+import { mayHaveWorked } from '../../domain/gate/taskFacts.ts'
 import { isSyncRoute } from '../../domain/imageRequest.ts'
-import { closeLostSql } from '../attempts/closeAttempt.ts'
+import { isEnded } from '../../domain/task.ts'
+import { closeExpiredLeasesSql } from '../attempts/closeAttempt.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import type { LockedTask } from './lockTask.ts'
 import { lockTaskWithAttempts } from './lockTask.ts'
 
+/**
+ * How long an image is kept (`retentionSeconds`), and how much longer the record of its task
+ * (`tombstoneSeconds`). A failed task's record is kept for the sum of both as well.
+ */
 export type Lifetimes = { readonly retentionSeconds: number; readonly tombstoneSeconds: number }
 
+type EndTaskDeps = Lifetimes & { readonly pool: Pool }
+
 /**
- * Ends a locked live task without an image: failed, released, its inputs kept as long as its record. A
- * synchronous task gives its key back where the caller's retry is to be a new try (design 1.13).
+ * Ends a live task as failed and releases its hold. Returns false when the task has ended already. The
+ * failure is recorded with `workPossible` when an attempt is open or its outcome is unknown.
  */
-export async function endTask(
+export async function failTask(
+  deps: EndTaskDeps,
+  taskId: string,
+  failure: TaskFailure,
+): Promise<boolean> {
+  return withTransaction(deps.pool, async (client) => {
+    const task = await lockTaskWithAttempts(client, taskId)
+    if (task === undefined || isEnded(task.status)) return false
+    const workPossible = failure.workPossible || mayHaveWorked(task.attempts)
+    await endAsFailed(client, deps, task, { ...failure, workPossible })
+    return true
+  })
+}
+
+/**
+ * Cancels a live task and releases its hold. Returns false when the task has ended, and when a call is
+ * under way or may have done work: then the task goes on and is charged. Serves a client that has
+ * disconnected, the CLI and a cancelled workflow alike.
+ */
+export async function cancelTask(deps: EndTaskDeps, taskId: string): Promise<boolean> {
+  return withTransaction(deps.pool, async (client) => {
+    const task = await lockTaskWithAttempts(client, taskId)
+    if (task === undefined || isEnded(task.status)) return false
+    if (mayHaveWorked(task.attempts)) return false
+    const failure = { code: 'cancelled', cause: 'cancelled', workPossible: false } as const
+    await endAsFailed(client, deps, task, failure)
+    return true
+  })
+}
+
+/** Whether a task has ended as `cancelled`; false when the task is purged. */
+export async function isCancelled(pool: Pool, taskId: string): Promise<boolean> {
+  const { rowCount } = await pool.query({
+    name: 'is-cancelled',
+    text: `select from task where task_id = $1 and failure_code = 'cancelled'`,
+    values: [taskId],
+  })
+  return rowCount === 1
+}
+
+/**
+ * Ends a locked live task as failed and releases its hold. Its inputs are kept as long as its record,
+ * because a retry needs them. A synchronous task frees its idempotency key when the caller's next try
+ * must be a new task.
+ */
+async function endAsFailed(
   client: PoolClient,
+  { retentionSeconds, tombstoneSeconds }: Lifetimes,
   task: LockedTask,
   failure: TaskFailure,
-  lifetimes: Lifetimes,
 ): Promise<void> {
   await client.query({
     name: 'end-task',
@@ -29,16 +80,16 @@ export async function endTask(
       failure.cause,
       failure.workPossible,
       failure.retryAfterMs === undefined ? null : Math.round(failure.retryAfterMs),
-      lifetimes.retentionSeconds + lifetimes.tombstoneSeconds,
-      isSyncRoute(task.route) && isNewTry(failure),
+      retentionSeconds + tombstoneSeconds,
+      isSyncRoute(task.route) && nextTryIsNewTask(failure),
       task.accountId,
       task.credits,
     ],
   })
 }
 
-/** Nothing was done, or the caller is told when to come again. */
-function isNewTry({ code, workPossible }: TaskFailure): boolean {
+/** No work was done, or the answer told the caller to try again later. */
+function nextTryIsNewTask({ code, workPossible }: TaskFailure): boolean {
   return !workPossible || code === 'rate_limit_exceeded'
 }
 
@@ -57,18 +108,18 @@ const endSql = `
     from done where upload.task_id = $1
   ), freed as (
     delete from idempotency_key where task_id = $1 and $7
-  ), lost as (${closeLostSql}),
+  ), lost as (${closeExpiredLeasesSql}),
   ${endHoldSql('release', { task: '$1', account: '$8', credits: '$9' })}
   select pg_notify('task_end', $1)`
 
-/** Where the statement finds these, as `$n`. */
+/** The parameters of the statement that hold these values, as `$1`. */
 type HoldParams = { readonly task: string; readonly account: string; readonly credits: string }
 
 /**
- * The parts of a `with` that settle or release the hold of a task whose row is locked: its ledger row,
- * then the balance, in the statement that ends the task, so that a busy account's balance is locked for
- * that and the commit alone. The partial unique index makes a second end impossible. A price of zero made
- * no hold and ends none.
+ * The parts of a `with` clause that settle or release the hold of a locked task: the ledger row, then
+ * the balance. They are part of the statement that ends the task, so that a busy account's balance
+ * stays locked for this statement and its commit alone. A second end would violate the unique index
+ * `ledger_one_end`. A task with a price of zero has no hold, and nothing is written.
  */
 export function endHoldSql(kind: 'settle' | 'release', params: HoldParams): string {
   const { task, account, credits } = params
@@ -82,45 +133,4 @@ export function endHoldSql(kind: 'settle' | 'release', params: HoldParams): stri
     update balance set held = held - entry.credits, ${to} = ${to} + entry.credits
     from entry where balance.account_id = entry.account_id
   )`
-}
-
-/** Ends a live task with a failure and releases its hold; false when it had ended already. */
-export function createFailTask(deps: { readonly pool: Pool; readonly lifetimes: Lifetimes }) {
-  return async (taskId: string, failure: TaskFailure): Promise<boolean> =>
-    withTransaction(deps.pool, async (client) => {
-      const task = await lockTaskWithAttempts(client, taskId)
-      if (task === undefined || isEnded(task.status)) return false
-      const workPossible = failure.workPossible || mayHaveWorked(task.attempts)
-      await endTask(client, task, { ...failure, workPossible }, deps.lifetimes)
-      return true
-    })
-}
-
-/**
- * Cancels a live task and releases its hold, unless a call is under way or may have done work: then it
- * finishes and is charged (design 1.11). The same compare-and-set serves a client that has gone, the
- * CLI and a cancelled workflow.
- */
-export function createCancelTask(deps: { readonly pool: Pool; readonly lifetimes: Lifetimes }) {
-  return async (taskId: string): Promise<boolean> =>
-    withTransaction(deps.pool, async (client) => {
-      const task = await lockTaskWithAttempts(client, taskId)
-      if (task === undefined || isEnded(task.status)) return false
-      if (mayHaveWorked(task.attempts)) return false
-      const failure = { code: 'cancelled', cause: 'cancelled', workPossible: false } as const
-      await endTask(client, task, failure, deps.lifetimes)
-      return true
-    })
-}
-
-/** Whether a task has ended as `cancelled`; false for one that is gone. */
-export function createIsCancelled(deps: { readonly pool: Pool }) {
-  return async (taskId: string): Promise<boolean> => {
-    const { rowCount } = await deps.pool.query({
-      name: 'is-cancelled',
-      text: `select from task where task_id = $1 and failure_code = 'cancelled'`,
-      values: [taskId],
-    })
-    return rowCount === 1
-  }
 }

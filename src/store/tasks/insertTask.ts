@@ -1,28 +1,30 @@
 import type { Pool } from 'pg'
 import { DatabaseError } from 'pg'
-import type { InsertTaskResult, KeyedTask, NewTask } from '../../domain/ports/taskStore.ts'
+import type { InsertTaskResult, NewTask } from '../../domain/ports/taskStore.ts'
 import { runStatement } from '../connection/transaction.ts'
 
 type InsertedRow = { readonly createdAtMs: number | null; readonly affordable: boolean }
 
-/** What `refuse` of the first migration raises. */
-const refused = 'DR001'
+/** The SQLSTATE that the SQL function `refuse` raises. */
+const refusedState = 'DR001'
 
 /**
- * Design 1.2 in one statement, which is a transaction of its own: the claim of the key, the task with its
- * inputs, the hold, and the conditional update of the balance last. One round trip, so the lock on a busy
- * account's balance is held for the commit alone. Who loses the claim waits for the winner's end and
- * writes nothing; who cannot pay leaves no trace.
+ * Accepts a task in one statement, which is a transaction of its own: it claims the idempotency key,
+ * inserts the task, takes its staged inputs over, inserts the hold, and updates the balance last. So a
+ * busy account's balance stays locked for the commit alone, without a round trip.
+ *
+ * A statement that finds its key claimed by another transaction waits for that transaction's commit,
+ * then writes nothing. An account without the credits leaves no row behind.
  */
 export async function insertTask(pool: Pool, task: NewTask): Promise<InsertTaskResult> {
   try {
     const query = { name: 'insert-task', text: insertSql, values: valuesOf(task) }
     const [row] = await runStatement<InsertedRow>(pool, query)
-    if (row === undefined) throw new Error('Bug: a select without from answered no row')
+    if (row === undefined) throw new Error('Bug: a select without from returned no row')
     if (row.createdAtMs !== null) return { kind: 'inserted', createdAtMs: row.createdAtMs }
     return { kind: row.affordable ? 'key_taken' : 'insufficient' }
   } catch (error) {
-    if (!(error instanceof DatabaseError) || error.code !== refused) throw error
+    if (!(error instanceof DatabaseError) || error.code !== refusedState) throw error
     if (error.message === 'insufficient') return { kind: 'insufficient' }
     throw new Error('Bug: the upload of a new task is unknown or has been taken', { cause: error })
   }
@@ -51,10 +53,16 @@ function valuesOf(task: NewTask): unknown[] {
 }
 
 /**
- * Each step reads from the one before it, so that claim, task and balance are locked in that order. The
- * balance joins the task row instead of asking `exists`: after a wait for the balance's lock PostgreSQL
- * evaluates the condition again, and cannot run an insert a second time for it. Who plainly cannot pay
- * is told before anything is written; who cannot any more, after the wait, is refused by an error.
+ * Each step reads from the step before it, so that the key, the task and the balance are locked in this
+ * order.
+ *
+ * The last step joins the accepted row instead of testing `exists (select from accepted)`: after a wait
+ * for the balance's lock PostgreSQL evaluates the condition again, and cannot run the insert a second
+ * time for it.
+ *
+ * `affordable` finds an account without the credits before anything is written. An account that loses
+ * the credits to another task during the wait is refused by an error (`refuse`), which rolls all steps
+ * back.
  */
 const insertSql = `
   with affordable as (
@@ -91,36 +99,3 @@ const insertSql = `
       when $16::text is not null and not exists (select from placed) then refuse('upload')
       when not exists (select from paid) then refuse('insufficient')
     end as refused`
-
-/** The task that this account's idempotency key names, if it names one. */
-export async function findKeyedTask(
-  pool: Pool,
-  accountId: string,
-  keyDigest: Uint8Array,
-): Promise<KeyedTask | undefined> {
-  const { rows } = await pool.query<KeyedTask>({
-    name: 'find-keyed-task',
-    text: findSql,
-    values: [accountId, Buffer.from(keyDigest)],
-  })
-  return rows[0]
-}
-
-/** Clients see whole seconds, everywhere the same (design section 4). */
-const findSql = `
-  select t.task_id as "taskId", t.fingerprint,
-    (floor(extract(epoch from t.created_at)) * 1000)::float8 as "createdAtMs",
-    coalesce(t.purge_at <= now(), false) as "purgeDue"
-  from idempotency_key k join task t using (task_id)
-  where k.account_id = $1 and k.key_digest = $2`
-
-/** Takes a key off a task whose life is over, when the sweep has not yet (design, lifetimes). */
-export async function freeKey(pool: Pool, accountId: string, keyDigest: Uint8Array): Promise<void> {
-  await pool.query({
-    name: 'free-key',
-    text: `delete from idempotency_key k using task t
-      where k.account_id = $1 and k.key_digest = $2
-        and t.task_id = k.task_id and t.purge_at <= now()`,
-    values: [accountId, Buffer.from(keyDigest)],
-  })
-}

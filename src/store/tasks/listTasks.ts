@@ -5,7 +5,7 @@ import { taskViewColumns, taskViewOf } from './readTask.ts'
 
 type ListedRow = TaskViewRow & { readonly accountName: string }
 
-/** Tasks by the operator's filter, newest first. What the filter leaves open is not asked. */
+/** The tasks that match the filter, newest first. An absent field matches every task. */
 export async function listTasks(pool: Pool, filter: TaskFilter): Promise<readonly ListedTask[]> {
   const { since } = filter
   const { rows } = await pool.query<ListedRow>(listSql, [
@@ -21,7 +21,7 @@ export async function listTasks(pool: Pool, filter: TaskFilter): Promise<readonl
   return rows.map((row) => ({ task: taskViewOf(row), accountName: row.accountName }))
 }
 
-/** `expired` is a succeeded task after its retention (design, lifetimes). */
+/** A null parameter matches every task. A succeeded task without its image is `expired` to clients. */
 const listSql = `
   select ${taskViewColumns}, account.name as "accountName"
   from task join account using (account_id)

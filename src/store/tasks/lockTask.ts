@@ -3,7 +3,10 @@ import type { Route } from '../../domain/imageRequest.ts'
 import type { Family, ModelId } from '../../domain/models.ts'
 import type { TaskStatus } from '../../domain/task.ts'
 
-/** The locked task; `nowMs` is the database's clock once the lock was had (epoch). */
+/**
+ * A task under its row lock. Instants are epoch milliseconds; `nowMs` is PostgreSQL's clock after the
+ * lock was taken.
+ */
 export type LockedTask = {
   readonly taskId: string
   readonly accountId: string
@@ -19,7 +22,7 @@ export type LockedTask = {
   readonly hardEndAtMs: number
 }
 
-/** Oldest attempt first. */
+/** `attempts`: oldest first. */
 export type TaskWithAttempts = LockedTask & { readonly attempts: readonly LockedAttempt[] }
 
 export type LockedAttempt = {
@@ -27,19 +30,20 @@ export type LockedAttempt = {
   readonly channel: string
   readonly answerId: string
   readonly upstreamKey: string
-  readonly openedAtMs: number
-  readonly leaseUntilMs: number
-  /** When its worker was last heard of; 0: never. */
+  /** The last sign of its worker's presence. */
   readonly seenAtMs: number
-  /** When somebody found its worker silent; 0: nobody did. */
-  readonly doubtedAtMs: number
+  /** When another worker first found its worker silent. */
+  readonly doubtedAtMs: number | null
   readonly closedAtMs: number | null
   readonly class: string | null
   readonly reason: string | null
   readonly retryAfterMs: number | null
 }
 
-/** Locks the task row: first in the lock order task → channel → cooldown → balance. */
+/**
+ * Locks the task's row, the first in the lock order task, channel, cooldown, balance. Returns
+ * `undefined` when there is no such task.
+ */
 export async function lockTask(
   client: PoolClient,
   taskId: string,
@@ -52,9 +56,22 @@ export async function lockTask(
   return locked.rows[0]
 }
 
+/** The clock is read outside of the part that locks, so that it is read after the wait for the lock. */
+const lockSql = `
+  with locked as materialized (
+    select task_id as "taskId", account_id as "accountId", route, family, model, status, request,
+      credits::float8 as credits,
+      (extract(epoch from created_at) * 1000)::float8 as "createdAtMs",
+      (extract(epoch from deadline_at) * 1000)::float8 as "deadlineAtMs",
+      (extract(epoch from hard_end_at) * 1000)::float8 as "hardEndAtMs"
+    from task where task_id = $1
+    for update
+  )
+  select *, (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs" from locked`
+
 /**
- * Locks the task row and reads its attempts, by a statement of their own after the lock is had, so that
- * they are as the last holder left them.
+ * Locks the task's row, then reads its attempts. The attempts are read by a second statement, which
+ * sees what the last holder of the lock has written.
  */
 export async function lockTaskWithAttempts(
   client: PoolClient,
@@ -71,25 +88,10 @@ export async function lockTaskWithAttempts(
   return { ...task, attempts: attempts.rows }
 }
 
-/** The clock outside of the part that locks: inside, it would be read before a wait for the lock. */
-const lockSql = `
-  with locked as materialized (
-    select task_id as "taskId", account_id as "accountId", route, family, model, status, request,
-      credits::float8 as credits,
-      (extract(epoch from created_at) * 1000)::float8 as "createdAtMs",
-      (extract(epoch from deadline_at) * 1000)::float8 as "deadlineAtMs",
-      (extract(epoch from hard_end_at) * 1000)::float8 as "hardEndAtMs"
-    from task where task_id = $1
-    for update
-  )
-  select *, (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs" from locked`
-
 const attemptsSql = `
   select n, channel, answer_id as "answerId", upstream_key as "upstreamKey",
-    (extract(epoch from opened_at) * 1000)::float8 as "openedAtMs",
-    (extract(epoch from lease_until) * 1000)::float8 as "leaseUntilMs",
-    coalesce((extract(epoch from seen_at) * 1000)::float8, 0) as "seenAtMs",
-    coalesce((extract(epoch from doubted_at) * 1000)::float8, 0) as "doubtedAtMs",
+    (extract(epoch from seen_at) * 1000)::float8 as "seenAtMs",
+    (extract(epoch from doubted_at) * 1000)::float8 as "doubtedAtMs",
     (extract(epoch from closed_at) * 1000)::float8 as "closedAtMs",
     class, reason, retry_after_ms::float8 as "retryAfterMs"
   from attempt where task_id = $1

@@ -7,6 +7,81 @@ import type { ImageMimeType, ModelId } from '../../domain/models.ts'
 import type { NativeResponse } from '../../domain/nativeResponse.ts'
 import type { TaskStatus, TaskView } from '../../domain/task.ts'
 
+/**
+ * A task as the lookup shows it. With `accountId` only a task of that account: the account is part of
+ * the condition, so that another account's task costs and returns the same as an unknown one. A record
+ * that is due for the purge is not found, purged or not.
+ */
+export async function readTask(
+  pool: Pool,
+  taskId: string,
+  accountId?: string,
+): Promise<TaskView | undefined> {
+  const query =
+    accountId === undefined
+      ? { name: 'read-task', text: readSql, values: [taskId] }
+      : {
+          name: 'read-own-task',
+          text: `${readSql} and account_id = $2`,
+          values: [taskId, accountId],
+        }
+  const { rows } = await pool.query<TaskViewRow & { readonly native: string | null }>(query)
+  const [row] = rows
+  if (row === undefined) return undefined
+  // A succeeded task has its native response until the bytes of its image are swept.
+  if (row.native === null) return taskViewOf(row)
+  const native: NativeResponse = JSON.parse(row.native)
+  return { ...taskViewOf(row), native }
+}
+
+/**
+ * A task for a request that names its image: without the native response, which can be large and which
+ * such a request does not need.
+ */
+export async function readTaskOfImage(pool: Pool, taskId: string): Promise<TaskView | undefined> {
+  const { rows } = await pool.query<TaskViewRow>({
+    name: 'read-task-of-image',
+    text: `select ${taskViewColumns} ${fromSql}`,
+    values: [taskId],
+  })
+  return rows[0] && taskViewOf(rows[0])
+}
+
+/** The model's refusal of a task, as `closeAttempt` recorded it; `undefined` for every other task. */
+export async function readNativeRefusal(
+  pool: Pool,
+  taskId: string,
+): Promise<JsonObject | undefined> {
+  const { rows } = await pool.query<{ refusal: string | null }>({
+    name: 'read-native-refusal',
+    text: 'select native_refusal as refusal from task where task_id = $1',
+    values: [taskId],
+  })
+  const refusal = rows[0]?.refusal ?? undefined
+  if (refusal === undefined) return undefined
+  const parsed: JsonObject = JSON.parse(refusal)
+  return parsed
+}
+
+/**
+ * The columns of `TaskViewRow`, for statements that read from `task` under its own name. Clients see
+ * the creation in whole seconds in every answer.
+ */
+export const taskViewColumns = `
+  task.task_id as "taskId", task.account_id as "accountId", route, task.model, status,
+  (floor(extract(epoch from task.created_at)) * 1000)::float8 as "createdAtMs",
+  (extract(epoch from now()) * 1000)::float8 as "nowMs",
+  (extract(epoch from processing_at) * 1000)::float8 as "processingAtMs",
+  (extract(epoch from completed_at) * 1000)::float8 as "completedAtMs",
+  (extract(epoch from expires_at) * 1000)::float8 as "expiresAtMs",
+  failure_code as "failureCode", failure_cause as "failureCause",
+  failure_work_possible as "workPossible", failure_retry_after_ms as "retryAfterMs",
+  answer_id as "answerId", asset_mime_type as "mimeType", asset_bytes as bytes,
+  asset_sha256 as sha256`
+
+const fromSql = `from task where task_id = $1 and (purge_at is null or purge_at > now())`
+const readSql = `select ${taskViewColumns}, native_response as native ${fromSql}`
+
 export type TaskViewRow = {
   readonly taskId: string
   readonly accountId: string
@@ -28,7 +103,7 @@ export type TaskViewRow = {
   readonly sha256: string | null
 }
 
-/** The row as the domain knows it; what does not apply is absent. */
+/** The domain's view of a row. Fields that do not apply to the task are absent. */
 export function taskViewOf(row: TaskViewRow): TaskView {
   const { taskId, accountId, route, model, status, createdAtMs, nowMs } = row
   return {
@@ -64,73 +139,4 @@ function assetOf(row: TaskViewRow): Pick<TaskView, 'asset'> {
   const { answerId, mimeType, bytes, sha256 } = row
   if (answerId === null || mimeType === null || bytes === null || sha256 === null) return {}
   return { asset: { answerId, mimeType, bytes, sha256 } }
-}
-
-/**
- * Of a `task`, by its own name. Clients see the creation in whole seconds, everywhere the same (design
- * section 4).
- */
-export const taskViewColumns = `
-  task.task_id as "taskId", task.account_id as "accountId", route, task.model, status,
-  (floor(extract(epoch from task.created_at)) * 1000)::float8 as "createdAtMs",
-  (extract(epoch from now()) * 1000)::float8 as "nowMs",
-  (extract(epoch from processing_at) * 1000)::float8 as "processingAtMs",
-  (extract(epoch from completed_at) * 1000)::float8 as "completedAtMs",
-  (extract(epoch from expires_at) * 1000)::float8 as "expiresAtMs",
-  failure_code as "failureCode", failure_cause as "failureCause",
-  failure_work_possible as "workPossible", failure_retry_after_ms as "retryAfterMs",
-  answer_id as "answerId", asset_mime_type as "mimeType", asset_bytes as bytes,
-  asset_sha256 as sha256`
-
-/**
- * A task as the lookup shows it. The account is part of the condition, so a stranger's task costs and
- * answers exactly what an unknown one does. A record past its life is gone, swept or not.
- */
-export async function readTask(
-  pool: Pool,
-  taskId: string,
-  accountId?: string,
-): Promise<TaskView | undefined> {
-  const query =
-    accountId === undefined
-      ? { name: 'read-task', text: readSql, values: [taskId] }
-      : {
-          name: 'read-own-task',
-          text: `${readSql} and account_id = $2`,
-          values: [taskId, accountId],
-        }
-  const { rows } = await pool.query<TaskViewRow & { readonly native: string | null }>(query)
-  const [row] = rows
-  if (row === undefined || row.native === null) return row && taskViewOf(row)
-  const native: NativeResponse = JSON.parse(row.native)
-  return { ...taskViewOf(row), native }
-}
-
-/** The same by its id alone, without what surrounds its image: for whoever is given the image itself. */
-export async function readTaskOfImage(pool: Pool, taskId: string): Promise<TaskView | undefined> {
-  const { rows } = await pool.query<TaskViewRow>({
-    name: 'read-task-of-image',
-    text: `select ${taskViewColumns} ${fromSql}`,
-    values: [taskId],
-  })
-  return rows[0] && taskViewOf(rows[0])
-}
-
-const fromSql = `from task where task_id = $1 and (purge_at is null or purge_at > now())`
-const readSql = `select ${taskViewColumns}, native_response as native ${fromSql}`
-
-/** The model's own refusal of a task, as `closeAttempt` wrote it; `undefined` for every other task. */
-export async function readNativeRefusal(
-  pool: Pool,
-  taskId: string,
-): Promise<JsonObject | undefined> {
-  const { rows } = await pool.query<{ refusal: string | null }>({
-    name: 'read-native-refusal',
-    text: 'select native_refusal as refusal from task where task_id = $1',
-    values: [taskId],
-  })
-  const refusal = rows[0]?.refusal ?? undefined
-  if (refusal === undefined) return undefined
-  const written: JsonObject = JSON.parse(refusal)
-  return written
 }

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
+import { defined } from '../../domain/defined.ts'
 import type { ImageSize, Quality } from '../../domain/models.ts'
 import type { AttemptDetail, EntryDetail, TaskDetail } from '../../domain/ports/taskAdmin.ts'
 import { withTransaction } from '../connection/transaction.ts'
-import { defined } from '../../domain/defined.ts'
 import type { TaskViewRow } from './readTask.ts'
 import { taskViewColumns, taskViewOf } from './readTask.ts'
 
@@ -16,13 +16,17 @@ type DetailRow = TaskViewRow &
     readonly retriedAs: string | null
   }
 
+/** `Row` as PostgreSQL returns it: null where a field is absent. */
 type Nullable<Row> = {
   readonly [Name in keyof Row]-?: undefined extends Row[Name]
     ? Exclude<Row[Name], undefined> | null
     : Row[Name]
 }
 
-/** A task with its attempts and ledger rows, as of one moment. `undefined` for an unknown or purged one. */
+/**
+ * A task with its attempts and ledger rows, from one snapshot. `undefined` when the task is unknown,
+ * purged or due for the purge.
+ */
 export async function readTaskDetail(pool: Pool, taskId: string): Promise<TaskDetail | undefined> {
   return withTransaction(
     pool,

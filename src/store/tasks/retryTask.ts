@@ -1,38 +1,31 @@
 import type { Pool, PoolClient } from 'pg'
 import type { ImageRequest, Route } from '../../domain/imageRequest.ts'
 import { isSyncRoute } from '../../domain/imageRequest.ts'
-import type { RetryResult, RetryTerms, TaskAdmin } from '../../domain/ports/taskAdmin.ts'
+import type { RetryInput, RetryResult, RetryTerms } from '../../domain/ports/taskAdmin.ts'
 import type { TaskStatus } from '../../domain/task.ts'
 import { rollback, withTransaction } from '../connection/transaction.ts'
 
-type FailedRow = {
-  readonly status: TaskStatus
-  readonly request: string | null
-  readonly retriedAs: string | null
-}
-
 /**
- * A failed task becomes a new one (design section 3, `task retry`): linked, held afresh, its inputs handed
- * over, since no two tasks share a blob. The lock on the failed row makes the second of two retries at
- * once see the first. No key names the new task; nobody holds a connection open for it.
+ * Retries a failed task: inserts a new task that is linked to the failed one and has its own hold. The
+ * new task takes the inputs over, because two tasks never share a blob. The lock on the failed task's
+ * row makes the second of two concurrent retries see the first.
+ *
+ * No idempotency key names the new task, and no client holds a connection open for it.
  */
-export async function retryTask(
-  pool: Pool,
-  input: Parameters<TaskAdmin['retryTask']>[0],
-): Promise<RetryResult> {
+export async function retryTask(pool: Pool, input: RetryInput): Promise<RetryResult> {
   return withTransaction<RetryResult>(pool, async (client) => {
     const failed = await lockFailed(client, input.taskId)
     if (failed === undefined) return { kind: 'unknown' }
     if (failed.retriedAs !== null) return { kind: 'already_retried', taskId: failed.retriedAs }
     if (failed.status !== 'failed') return { kind: 'not_failed', status: failed.status }
     if (failed.request === null) return { kind: 'inputs_gone' }
-    const written: ImageRequest = JSON.parse(failed.request)
-    const request = { ...written, route: unattendedRoute(written.route) }
+    const original: ImageRequest = JSON.parse(failed.request)
+    const request = { ...original, route: asyncRoute(original.route) }
     const terms = input.termsOf(request)
     const { newTaskId } = input
     await insertRetry(client, input.taskId, newTaskId, request, terms)
-    const handedOver = await client.query(handOverSql, [input.taskId, newTaskId])
-    if (request.inputs.length > 0 && handedOver.rowCount === 0) {
+    const takenOver = await client.query(takeOverSql, [input.taskId, newTaskId])
+    if (request.inputs.length > 0 && takenOver.rowCount === 0) {
       return rollback({ kind: 'inputs_gone' })
     }
     const { rowCount } = await client.query(holdSql, [newTaskId, terms.credits])
@@ -43,10 +36,19 @@ export async function retryTask(
   })
 }
 
-/** Refusals are passed on to a waiting client; with nobody waiting they are waited out (design 1.13). */
-function unattendedRoute(route: Route): Route {
+/**
+ * The asynchronous route for the same request. On a synchronous route an upstream refusal ends the
+ * task, because a waiting client can retry by itself. Without a client the task waits and calls again.
+ */
+function asyncRoute(route: Route): Route {
   if (!isSyncRoute(route)) return route
   return route === 'v1beta.generateContent' ? 'v1beta.asyncGenerateContent' : 'images.tasks'
+}
+
+type FailedRow = {
+  readonly status: TaskStatus
+  readonly request: string | null
+  readonly retriedAs: string | null
 }
 
 async function lockFailed(client: PoolClient, taskId: string): Promise<FailedRow | undefined> {
@@ -54,7 +56,7 @@ async function lockFailed(client: PoolClient, taskId: string): Promise<FailedRow
     taskId,
   ])
   if (rowCount === 0) return undefined
-  // After the lock, so that a retry that held it is seen.
+  // Read after the lock, so that the new task of a concurrent retry is seen.
   const { rows } = await client.query<FailedRow>(failedSql, [taskId])
   return rows[0]
 }
@@ -90,11 +92,13 @@ const insertSql = `
     task_id
   from task where task_id = $1`
 
-const handOverSql = `
+const takeOverSql = `
   update upload set task_id = $2, sweep_after = 'infinity'
   where task_id = $1 and kind = 'input' and sweep_after > now()`
 
-/** As for any new task: a ledger row where there is a price, the conditional balance last. */
+/**
+ * As for every new task: the hold if there is a price, and last the balance, if it covers the price.
+ */
 const holdSql = `
   with entry as (
     insert into ledger (account_id, task_id, kind, debit, credit, credits)

@@ -1,10 +1,11 @@
 import type { Pool } from 'pg'
 import type { TaskEnds } from '../../domain/ports/taskStore.ts'
-import { listenTo } from '../connection/listenTo.ts'
+import type { Listener } from '../connection/listener.ts'
+import { createListener } from '../connection/listener.ts'
 
 type TaskEndsOptions = {
   readonly databaseUrl: string
-  /** For the slow poll behind the notifications. */
+  /** For the poll, which finds ends whose notification was lost. */
   readonly pool: Pool
   readonly onConnectionError: (error: Error) => void
   /** Default 1 s. */
@@ -14,19 +15,20 @@ type TaskEndsOptions = {
 type Watcher = () => void
 
 /**
- * Wakes those who wait for a task's end. One connection of its own listens for the NOTIFY that ends of
- * tasks send; it is made with the first watch and replaced when it dies. Behind it one query per second
- * asks for all watched tasks at once, so a lost notification costs a second, not the wait.
+ * Wakes the callers that wait for a task's end. One connection listens for the notification that
+ * PostgreSQL sends when a task ends; it is opened at the first watch and replaced when it is lost. In
+ * addition one query per `pollMs` reads all watched tasks at once, so that a lost notification costs a
+ * second and no more.
  */
 export function createTaskEnds(options: TaskEndsOptions): TaskEnds {
   const watchers = new Map<string, Set<Watcher>>()
   const wake = (taskId: string) => watchers.get(taskId)?.forEach((watcher) => watcher())
   const wakeAll = () => [...watchers.keys()].forEach(wake)
-  let listener: ReturnType<typeof listenTo> | undefined
+  let listener: Listener | undefined
   let poll: NodeJS.Timeout | undefined
   let polling = false
 
-  const askForEnds = async () => {
+  const pollEnds = async () => {
     if (polling || watchers.size === 0) return
     polling = true
     try {
@@ -39,14 +41,14 @@ export function createTaskEnds(options: TaskEndsOptions): TaskEnds {
   }
 
   const begin = () => {
-    listener ??= listenTo({
+    listener ??= createListener({
       databaseUrl: options.databaseUrl,
       channel: 'task_end',
       onPayload: wake,
       onConnected: wakeAll,
       onError: options.onConnectionError,
     })
-    poll ??= setInterval(() => void askForEnds(), options.pollMs ?? 1_000)
+    poll ??= setInterval(() => void pollEnds(), options.pollMs ?? 1_000)
   }
 
   return {
@@ -67,7 +69,7 @@ export function createTaskEnds(options: TaskEndsOptions): TaskEnds {
   }
 }
 
-/** A wake that comes between two `next` calls is kept for the second. */
+/** A wake between two calls of `next` is kept for the second call. */
 function watchOne(watchers: Map<string, Set<Watcher>>, taskId: string, onStop: () => void) {
   let woken = false
   let resolveNext: (() => void) | undefined
@@ -97,7 +99,7 @@ function watchOne(watchers: Map<string, Set<Watcher>>, taskId: string, onStop: (
   }
 }
 
-/** Which of these tasks are over: ended, or no longer there at all. */
+/** The tasks among these that have ended or are purged. */
 async function endedAmong(pool: Pool, taskIds: readonly string[]): Promise<readonly string[]> {
   const { rows } = await pool.query<{ taskId: string }>({
     name: 'ended-among',

@@ -120,7 +120,7 @@ const rememberedMax = 5_000
  * look. Only a hint: without it the checks find them.
  */
 export function createKilledStep(deps: {
-  readonly store: Pick<ReconcileStore, 'hastenChecks'>
+  readonly store: Pick<ReconcileStore, 'makeChecksDue'>
   readonly killedRuns: () => Promise<readonly KilledRun[]>
 }): ReconcileStep {
   const remembered = new Set<string>()
@@ -131,7 +131,7 @@ export function createKilledStep(deps: {
       const runs = (await deps.killedRuns()).filter(({ runId }) => !remembered.has(runId))
       const taskIds = runs.map(({ taskId }) => taskId)
       if (taskIds.length > 0) {
-        await deps.store.hastenChecks(taskIds)
+        await deps.store.makeChecksDue(taskIds)
         tell({ found: 'hastened', count: taskIds.length })
       }
       for (const { runId } of runs) remembered.add(runId)

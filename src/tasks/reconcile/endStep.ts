@@ -70,12 +70,12 @@ async function endOne(deps: EndDeps, task: PastEndTask): Promise<'settled' | 'fa
 
 async function settleOrEnd(
   deps: EndDeps,
-  { taskId, patienceOver }: PastEndTask,
+  { taskId, graceOver }: PastEndTask,
 ): Promise<ProduceResult> {
   try {
     return await deps.produceImage({ taskId })
   } catch (error) {
-    if (patienceOver && error instanceof AnswerUnknownError) {
+    if (graceOver && error instanceof AnswerUnknownError) {
       return { kind: 'end', failure: hardEnd }
     }
     throw error

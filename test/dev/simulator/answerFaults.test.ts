@@ -1,7 +1,9 @@
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Simulator, startSimulator } from '../../../src/dev/simulator/startSimulator.ts'
-import { type Answer, at, bodyA, bodyB, callA, callB, imagesOf, partsOf } from './vendorCalls.ts'
+import type { Simulator } from '../../../src/dev/simulator/startSimulator.ts'
+import { startSimulator } from '../../../src/dev/simulator/startSimulator.ts'
+import type { Answer } from './vendorCalls.ts'
+import { at, bodyA, bodyB, callA, callB, imagesOf, partsOf } from './vendorCalls.ts'
 
 let simulator: Simulator
 beforeAll(async () => {
@@ -19,8 +21,8 @@ async function serveB(spec: string): Promise<Answer> {
   return callB(simulator, bodyB('x'))
 }
 
-describe('a simulated refusal of the model', () => {
-  it('may block the prompt of family A', async () => {
+describe('a refusal of the model', () => {
+  it('blocks the prompt in family A', async () => {
     const { status, json } = await serveA('block reason=PROHIBITED_CONTENT')
     expect(status).toBe(200)
     expect(json['promptFeedback']).toEqual({ blockReason: 'PROHIBITED_CONTENT' })
@@ -31,14 +33,14 @@ describe('a simulated refusal of the model', () => {
     ['none', undefined],
     ['empty', { role: 'model' }],
     ['text', { role: 'model', parts: [{ text: expect.any(String) }] }],
-  ])('may finish family A for safety with content %s', async (form, content) => {
+  ])('finishes family A for safety with content: %s', async (form, content) => {
     const { json } = await serveA(`finish reason=SAFETY content=${form}`)
     expect(at(json, 'candidates', 0, 'finishReason')).toBe('SAFETY')
     expect(at(json, 'candidates', 0, 'content')).toEqual(content)
     expect(simulator.calls().at(-1)?.billed).toBe(false)
   })
 
-  it('may finish family A without an image, or with words only', async () => {
+  it('finishes family A without an image, or with text only', async () => {
     const none = await serveA('no-image')
     expect(at(none.json, 'candidates', 0, 'finishReason')).toBe('NO_IMAGE')
     const words = await serveA('text-only')
@@ -46,7 +48,7 @@ describe('a simulated refusal of the model', () => {
     expect(partsOf(words).map((part) => Object.keys(part))).toEqual([['text']])
   })
 
-  it('reads as moderation in family B', async () => {
+  it('is a moderation error in family B', async () => {
     for (const spec of ['block', 'finish']) {
       const { status, json } = await serveB(spec)
       expect([status, at(json, 'error', 'code')]).toEqual([400, 'moderation_blocked'])
@@ -54,19 +56,19 @@ describe('a simulated refusal of the model', () => {
   })
 })
 
-describe('a simulated answer', () => {
-  it('may hold no image at all', async () => {
+describe('an answer with status 200', () => {
+  it('can contain no image', async () => {
     expect((await serveB('zero')).json['data']).toEqual([])
     expect(Object.keys((await serveB('zero form=absent')).json)).toEqual(['created'])
     expect((await serveA('zero')).json['candidates']).toEqual([])
   })
 
-  it('may hold two images', async () => {
+  it('can contain two images', async () => {
     expect(imagesOf(await serveA('two'))).toHaveLength(2)
     expect(imagesOf(await serveB('two'))).toHaveLength(2)
   })
 
-  it('may name an image by address, and tells who fetched it', async () => {
+  it('can name an image by URL; the simulator counts who fetches it', async () => {
     const url = at((await serveB('url')).json, 'data', 0, 'url')
     expect(at(partsOf(await serveA('url'))[0], 'fileData', 'fileUri')).toBe(url)
     expect(simulator.strayRequests()).toBe(0)
@@ -74,12 +76,12 @@ describe('a simulated answer', () => {
     expect(simulator.strayRequests()).toBe(1)
   })
 
-  it('may hold base64 that is none', async () => {
+  it('can contain invalid base64', async () => {
     const data = at((await serveB('bad-base64')).json, 'data', 0, 'b64_json')
     expect(data).toMatch(/\*!\*/)
   })
 
-  it.each(['jpeg', 'webp'])('may hold %s that is declared PNG', async (format) => {
+  it.each(['jpeg', 'webp'])('can contain %s that is declared as PNG', async (format) => {
     const a = await serveA(`wrong-mime as=${format}`)
     expect(at(partsOf(a)[1], 'inlineData', 'mimeType')).toBe('image/png')
     const b = await serveB(`wrong-mime as=${format}`)
@@ -89,7 +91,7 @@ describe('a simulated answer', () => {
     }
   })
 
-  it('may hold bytes that are no image, or half of one', async () => {
+  it('can contain bytes that are no image, or half an image', async () => {
     const [text] = imagesOf(await serveA('not-image'))
     expect(text?.toString()).toMatch(/^The simulator/)
     const [half] = imagesOf(await serveB('cut-image'))

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Simulator, startSimulator } from '../../../src/dev/simulator/startSimulator.ts'
+import type { Simulator } from '../../../src/dev/simulator/startSimulator.ts'
+import { startSimulator } from '../../../src/dev/simulator/startSimulator.ts'
 import { at, bodyA, bodyB, callA, callB } from './vendorCalls.ts'
 
 let simulator: Simulator
@@ -8,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => simulator.close())
 
-/** The status, and what tells the error apart in each family's body; null: the body is no vendor's. */
+/** Fault, then for each family the status and the error's code in the body; null: there is none. */
 const expected: readonly [string, number, string | null, number, string | null][] = [
   ['429', 429, 'RESOURCE_EXHAUSTED', 429, 'rate_limit_exceeded'],
   ['429 code=slow_down', 429, 'RESOURCE_EXHAUSTED', 429, 'slow_down'],
@@ -44,7 +45,7 @@ const expected: readonly [string, number, string | null, number, string | null][
 
 describe('a simulated error', () => {
   it.each(expected)(
-    '%s has the body of its vendor',
+    '%s has the body of each vendor',
     async (spec, statusA, nameA, statusB, codeB) => {
       simulator.script({}, [spec, spec])
       const a = await callA(simulator, bodyA('x'))
@@ -60,7 +61,7 @@ describe('a simulated error', () => {
     },
   )
 
-  it('comes from a proxy as HTML', async () => {
+  it('of a proxy is HTML', async () => {
     simulator.script({}, ['502', '503-html'])
     for (const status of [502, 503]) {
       const answer = await callB(simulator, bodyB('x'))
@@ -90,7 +91,7 @@ describe('a simulated error', () => {
     expect(at(withDetails.json, 'error', 'details', 0, '@type')).toMatch(/QuotaFailure$/)
   })
 
-  it('waits when a delay is asked for', async () => {
+  it('comes after the asked delay', async () => {
     simulator.script({}, ['503 delay=120'])
     await callB(simulator, bodyB('x'))
     const call = simulator.calls().at(-1)

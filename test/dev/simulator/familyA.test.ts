@@ -1,6 +1,7 @@
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Simulator, startSimulator } from '../../../src/dev/simulator/startSimulator.ts'
+import type { Simulator } from '../../../src/dev/simulator/startSimulator.ts'
+import { startSimulator } from '../../../src/dev/simulator/startSimulator.ts'
 import { at, bodyA, callA, imagesOf, partsOf, pngOf } from './vendorCalls.ts'
 
 let simulator: Simulator
@@ -10,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => simulator.close())
 
 describe('the simulated family A', () => {
-  it('answers a text with a candidate that holds text and image', async () => {
+  it('answers a prompt with a candidate that contains a text and an image', async () => {
     const answer = await callA(simulator, bodyA('a lighthouse'))
     expect(answer.status).toBe(200)
     expect(answer.headers.get('x-request-id')).toMatch(/^req_/)
@@ -28,7 +29,7 @@ describe('the simulated family A', () => {
     expect(at(answer.json, 'modelVersion')).toBe('familya-3-pro-image')
   })
 
-  it('counts tokens that add up, by modality', async () => {
+  it('reports tokens by modality that add up', async () => {
     const answer = await callA(simulator, bodyA('a lighthouse at dusk', [await pngOf(32, 32)]))
     const usage = at(answer.json, 'usageMetadata')
     expect(usage).toMatchObject({
@@ -43,7 +44,7 @@ describe('the simulated family A', () => {
     })
   })
 
-  it('takes snake case and draws the asked ratio and tier', async () => {
+  it('accepts snake case and draws the asked ratio and tier', async () => {
     const body = {
       contents: [{ parts: [{ text: 'a harbour' }] }],
       generation_config: { image_config: { aspect_ratio: '16:9', image_size: '2K' } },
@@ -56,12 +57,12 @@ describe('the simulated family A', () => {
     })
   })
 
-  it('keeps the shape of the source when an edit names no ratio', async () => {
+  it('keeps the shape of the source when an edit has no ratio', async () => {
     const [image] = imagesOf(await callA(simulator, bodyA('wider', [await pngOf(300, 200)])))
     expect(await sharp(image).metadata()).toMatchObject({ width: 1264, height: 848 })
   })
 
-  it('leaves the text out when only images are asked for', async () => {
+  it('omits the text when the request asks for images only', async () => {
     const config = { responseModalities: ['IMAGE'] }
     const parts = partsOf(await callA(simulator, bodyA('a quiet image', [], config)))
     expect(parts.map((part) => Object.keys(part)[0])).toEqual(['inlineData'])
@@ -69,7 +70,7 @@ describe('the simulated family A', () => {
 
   it.each([
     ['an image size on the model that has only one', 'familya-2.5-flash-image', '1K'],
-    ['a tier that the model lacks', 'familya-3.1-flash-lite-image', '2K'],
+    ['a tier that the model does not have', 'familya-3.1-flash-lite-image', '2K'],
     ['a tier in small letters', 'familya-3-pro-image', '1k'],
   ])('refuses %s', async (_what, model, imageSize) => {
     const config = { imageConfig: { imageSize } }
@@ -79,7 +80,7 @@ describe('the simulated family A', () => {
     expect(at(answer.json, 'error', 'code')).toBe(400)
   })
 
-  it('refuses an extreme ratio on the models that lack it', async () => {
+  it('refuses an extreme ratio on models that do not support it', async () => {
     const config = { imageConfig: { aspectRatio: '1:8' } }
     const pro = await callA(simulator, bodyA('x', [], config))
     const flash = await callA(simulator, bodyA('x', [], config), {
@@ -95,7 +96,7 @@ describe('the simulated family A', () => {
     ['a request without text', { contents: [{ parts: [{ text: '' }] }] }, /no text/],
     ['a request without contents', {}, /contents/],
     ['a file reference', { contents: [{ parts: [{ text: 'x' }, { fileData: {} }] }] }, /files/],
-  ])('refuses %s, saying which', async (_what, body, message) => {
+  ])('refuses %s and names it', async (_what, body, message) => {
     const answer = await callA(simulator, body)
     expect(answer.status).toBe(400)
     expect(at(answer.json, 'error', 'message')).toMatch(message)
@@ -103,7 +104,7 @@ describe('the simulated family A', () => {
 
   it.each([
     ['declared as another type than it is', 'image/jpeg', null],
-    ['that is no image', 'image/png', Buffer.from('hello, I am text').toString('base64')],
+    ['that is not an image', 'image/png', Buffer.from('hello, I am text').toString('base64')],
     ['in broken base64', 'image/png', 'iVBORw0KGgo*AAAA'],
   ])('refuses an input image %s', async (_what, mimeType, given) => {
     const data = given ?? (await pngOf(8, 8)).toString('base64')
@@ -112,42 +113,10 @@ describe('the simulated family A', () => {
     expect(answer.status).toBe(400)
   })
 
-  it('takes sixteen input images unless it is to keep the limits of the vendor', async () => {
-    const image = await pngOf(8, 8)
-    const body = bodyA(
-      'x',
-      Array.from({ length: 16 }, () => image),
-    )
-    const strict = await startSimulator({ port: 0, latency: 0, image: 'tiny', vendorLimits: true })
-    try {
-      expect((await callA(simulator, body)).status).toBe(200)
-      expect((await callA(strict, body)).status).toBe(400)
-    } finally {
-      await strict.close()
-    }
-  })
-
-  it('refuses a call without a key as the vendor does', async () => {
+  it('refuses a call without a key with 400, as the vendor does', async () => {
     const answer = await callA(simulator, bodyA('x'), { headers: { 'x-goog-api-key': '' } })
     expect(answer.status).toBe(400)
     expect(at(answer.json, 'error', 'details', 0, 'reason')).toBe('API_KEY_INVALID')
-  })
-
-  it('refuses any but the configured key', async () => {
-    const strict = await startSimulator({
-      port: 0,
-      latency: 0,
-      image: 'tiny',
-      keys: { A: 'right' },
-    })
-    try {
-      const wrong = await callA(strict, bodyA('x'))
-      const right = await callA(strict, bodyA('x'), { headers: { 'x-goog-api-key': 'right' } })
-      expect([wrong.status, right.status]).toEqual([400, 200])
-      expect(strict.calls().map((call) => call.fault)).toEqual(['bad-key', null])
-    } finally {
-      await strict.close()
-    }
   })
 
   it('takes the prompt from the last turn of the user', async () => {

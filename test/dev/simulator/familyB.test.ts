@@ -1,7 +1,8 @@
 import OpenAI, { toFile } from 'openai'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Simulator, startSimulator } from '../../../src/dev/simulator/startSimulator.ts'
+import type { Simulator } from '../../../src/dev/simulator/startSimulator.ts'
+import { startSimulator } from '../../../src/dev/simulator/startSimulator.ts'
 import { at, blobOf, bodyB, callB, editB, imagesOf, pngOf } from './vendorCalls.ts'
 
 let simulator: Simulator
@@ -11,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => simulator.close())
 
 describe('the simulated family B', () => {
-  it('answers a generation with one PNG of exactly the asked pixels', async () => {
+  it('answers a generation with one PNG of the asked size', async () => {
     const body = bodyB('a heron', { size: '2048x2048', quality: 'low' })
     const answer = await callB(simulator, body)
     expect(answer.status).toBe(200)
@@ -47,21 +48,21 @@ describe('the simulated family B', () => {
     expect(at(answer.json, 'output_format')).toBe(format)
   })
 
-  it('answers as many different images as asked for', async () => {
+  it('answers as many different images as the request asks for', async () => {
     const images = imagesOf(await callB(simulator, bodyB('three of them', { n: 3 })))
     expect(images).toHaveLength(3)
     expect(new Set(images.map((image) => image.toString('base64'))).size).toBe(3)
   })
 
   it.each([
-    ['a side that is no multiple of 16', { size: '1000x1024' }, 'size', 'invalid_value'],
+    ['a side that is not a multiple of 16', { size: '1000x1024' }, 'size', 'invalid_value'],
     ['too few pixels', { size: '512x512' }, 'size', 'invalid_value'],
-    ['too long a shape', { size: '3840x1024' }, 'size', 'invalid_value'],
-    ['a tier of the other family', { size: '1K' }, 'size', 'invalid_value'],
+    ['a shape that is too long', { size: '3840x1024' }, 'size', 'invalid_value'],
+    ['a size of the other family', { size: '1K' }, 'size', 'invalid_value'],
     ['an unknown quality', { quality: 'best' }, 'quality', 'invalid_value'],
     ['an unknown parameter', { colour: 'red' }, 'colour', 'unknown_parameter'],
     ['eleven images', { n: 11 }, 'n', 'invalid_value'],
-  ])('refuses %s in the shape of its vendor', async (_what, more, param, code) => {
+  ])("refuses %s in the vendor's error format", async (_what, more, param, code) => {
     const answer = await callB(simulator, bodyB('x', more))
     expect(answer.status).toBe(400)
     expect(answer.json).toEqual({
@@ -96,12 +97,12 @@ describe('the simulated family B', () => {
   it.each([
     ['no image', async () => [], 'missing_required_parameter'],
     [
-      'a part without a proper type',
+      'a part without an image type',
       async () => [blobOf(await pngOf(8, 8), 'application/octet-stream')],
       'invalid_image_file',
     ],
     [
-      'a part of another type than declared',
+      'a part of a type other than the declared one',
       async () => [blobOf(await pngOf(8, 8), 'image/webp')],
       'invalid_image_file',
     ],
@@ -117,7 +118,7 @@ describe('the simulated family B', () => {
     expect(at(answer.json, 'error', 'code')).toBe(code)
   })
 
-  it('refuses a form that ends in the middle', async () => {
+  it('refuses a form that is cut off', async () => {
     const response = await fetch(`${simulator.url}/v1/images/edits`, {
       method: 'POST',
       headers: { authorization: 'Bearer k', 'content-type': 'multipart/form-data; boundary=b' },
@@ -126,7 +127,7 @@ describe('the simulated family B', () => {
     expect(response.status).toBe(400)
   })
 
-  it('satisfies the official client for generations and edits', async () => {
+  it('serves generations and edits of the official OpenAI client', async () => {
     const client = new OpenAI({ apiKey: 'key', baseURL: `${simulator.url}/v1`, maxRetries: 0 })
     const common = { model: 'familyb-image-2-web', prompt: 'by the client' }
     const made = await client.images.generate({ ...common, size: '1024x1024' })

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest'
 
 const main = fileURLToPath(new URL('../../../src/dev/simulator/main.ts', import.meta.url))
 
-it('the simulator runs as a process of its own, prints no prompt and ends on SIGTERM', async () => {
+it('runs the simulator as its own process, prints no prompt and ends on SIGTERM', async () => {
   const args = [main, '--port', '0', '--latency', '0-5', '--tiny']
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]()

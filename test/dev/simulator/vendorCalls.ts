@@ -1,12 +1,12 @@
 import sharp from 'sharp'
 import type { Simulator } from '../../../src/dev/simulator/startSimulator.ts'
 
-/** Plain HTTP calls as the vendors' documentation writes them, independent of Darkroom's own client. */
+/** The answer to a plain HTTP call, sent as the vendors document it and without Darkroom's own client. */
 export type Answer = {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** `{ $: 'not JSON' }` when the body is none. */
+  /** `{ $: 'not JSON' }` when the body is not JSON. */
   readonly json: Json
 }
 
@@ -38,7 +38,7 @@ export async function callB(
   })
 }
 
-/** An edit form; `field` is `image` or `image[]`. */
+/** Sends the form of an edit. `field` is `image` or `image[]`. */
 export async function editB(
   simulator: Simulator,
   fields: Record<string, string>,
@@ -69,12 +69,12 @@ function parse(text: string): Json {
   }
 }
 
-/** Arrays too: their indexes are keys. */
+/** True for arrays too: `at` uses their indexes as keys. */
 function isJson(value: unknown): value is Json {
   return typeof value === 'object' && value !== null
 }
 
-/** A body for family A with one text, and the images after it. */
+/** A body for family A: one text, then the images. */
 export function bodyA(text: string, images: readonly Buffer[] = [], config?: unknown): Json {
   const inline = images.map((image) => ({
     inlineData: { mimeType: 'image/png', data: image.toString('base64') },
@@ -85,13 +85,12 @@ export function bodyA(text: string, images: readonly Buffer[] = [], config?: unk
   }
 }
 
-export const bodyB = (prompt: string, more: Json = {}): Json => ({
-  model: 'familyb-image-2-vip',
-  prompt,
-  ...more,
-})
+/** A body for family B. */
+export function bodyB(prompt: string, more: Json = {}): Json {
+  return { model: 'familyb-image-2-vip', prompt, ...more }
+}
 
-/** Follows `path`; undefined when there is nothing. */
+/** The value at a path of keys and indexes; undefined when there is none. */
 export function at(json: unknown, ...path: (string | number)[]): unknown {
   return path.reduce<unknown>((value, key) => (isJson(value) ? value[key] : undefined), json)
 }
@@ -117,5 +116,6 @@ export function pngOf(width: number, height: number, color = '#3366cc'): Promise
     .toBuffer()
 }
 
-export const blobOf = (bytes: Buffer, type = 'image/png'): Blob =>
-  new Blob([new Uint8Array(bytes)], { type })
+export function blobOf(bytes: Buffer, type = 'image/png'): Blob {
+  return new Blob([new Uint8Array(bytes)], { type })
+}

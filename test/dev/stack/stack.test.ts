@@ -1,11 +1,12 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { withPostgres } from '../../../src/dev/stack/postgresClient.ts'
+import { withPostgres } from '../../../src/dev/stack/postgres/postgresClient.ts'
 import { processStart } from '../../../tools/processIdentity.mjs'
 import { tempFolder } from '../../support/tempFolder.ts'
 import { until } from '../../support/timing.ts'
@@ -13,7 +14,10 @@ import { until } from '../../support/timing.ts'
 const script = fileURLToPath(new URL('../../support/stack/runPostgresStack.ts', import.meta.url))
 const readySchema = z.object({ databaseUrl: z.string(), pids: z.array(z.number()) })
 
-const spawnStack = (dataDir: string): { child: ChildProcess; output: () => string } => {
+function spawnStack(dataDir: string): {
+  readonly child: ChildProcess
+  readonly output: () => string
+} {
   const child = spawn(process.execPath, [script, dataDir], { stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   const keep = (chunk: Buffer): void => void (output += chunk.toString())
@@ -22,8 +26,8 @@ const spawnStack = (dataDir: string): { child: ChildProcess; output: () => strin
   return { child, output: () => output }
 }
 
-/** A stack in a process of its own, ready. The test must end it; what it forgets is killed. */
-const startedStack = async (dataDir: string) => {
+/** Starts a stack in a process of its own and waits until it is ready. The end of the test stops it. */
+async function startedStack(dataDir: string) {
   const { child, output } = spawnStack(dataDir)
   onTestFinished(async () => {
     if (child.exitCode !== null || child.signalCode !== null) return
@@ -34,19 +38,19 @@ const startedStack = async (dataDir: string) => {
   return { child, ...readySchema.parse(JSON.parse(output())) }
 }
 
-const killed = async (child: ChildProcess): Promise<void> => {
+async function killAndWait(child: ChildProcess): Promise<void> {
   child.kill('SIGKILL')
   await once(child, 'exit')
 }
 
-it('keeps what was committed through a kill of everything, and ends what the kill left', async () => {
+it('keeps committed data when it is killed, and ends at the next start what the kill left running', async () => {
   const dataDir = tempFolder()
   const first = await startedStack(dataDir)
   await withPostgres(first.databaseUrl, async (client) => {
     await client.query('create table kept (n integer)')
     await client.query('insert into kept values (1)')
   })
-  await killed(first.child)
+  await killAndWait(first.child)
   const second = await startedStack(dataDir)
   expect(second.databaseUrl).toBe(first.databaseUrl)
   const rows = await withPostgres(second.databaseUrl, (client) =>
@@ -56,16 +60,19 @@ it('keeps what was committed through a kill of everything, and ends what the kil
   expect(first.pids.map(processStart)).toEqual([undefined])
 })
 
-it('leaves no process behind when it is killed and not started again', async () => {
+it('leaves no process running when it is killed and not started again', async () => {
   const dataDir = tempFolder()
   const { child, pids } = await startedStack(dataDir)
-  await killed(child)
+  await killAndWait(child)
   await until('the end of PostgreSQL', () => pids.every((pid) => !processStart(pid)) || undefined)
-  await until('the watchdog at work', () => !existsSync(join(dataDir, 'pids.json')) || undefined)
+  await until(
+    'the removal of the record by the watchdog',
+    () => !existsSync(join(dataDir, 'pids.json')) || undefined,
+  )
   expect(pids.map(processStart)).toEqual([undefined])
 })
 
-it('refuses a second start on the same DATA_DIR and leaves the first one running', async () => {
+it('refuses a second start on the same DATA_DIR, and the first one keeps running', async () => {
   const dataDir = tempFolder()
   const { databaseUrl } = await startedStack(dataDir)
   const second = spawnStack(dataDir)
@@ -74,7 +81,7 @@ it('refuses a second start on the same DATA_DIR and leaves the first one running
   await withPostgres(databaseUrl, (client) => client.query('select 1'))
 })
 
-it('starts PostgreSQL again when it dies by itself', async () => {
+it('starts PostgreSQL again when it ends unasked', async () => {
   const { databaseUrl, pids } = await startedStack(tempFolder())
   for (const pid of pids) process.kill(pid, 'SIGKILL')
   const answer = await until('PostgreSQL again', () =>

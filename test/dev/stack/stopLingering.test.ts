@@ -7,14 +7,14 @@ import { createPidRecord, ownIdentity } from '../../../src/dev/stack/pidRecord.t
 import { stopLingering } from '../../../src/dev/stack/stopLingering.ts'
 import { tempFolder } from '../../support/tempFolder.ts'
 
-const startSleeper = async () => {
+async function startSleeper() {
   const child = spawn('sleep', ['60'], { stdio: 'ignore' })
   onTestFinished(() => void child.kill('SIGKILL'))
   await once(child, 'spawn')
   return { child, pid: child.pid ?? 0 }
 }
 
-it('ends the processes that a killed start had recorded, and forgets them', async () => {
+it('ends the processes that a killed start has recorded, and removes the record', async () => {
   const folder = tempFolder()
   const { child, pid } = await startSleeper()
   const ended = once(child, 'exit')
@@ -24,18 +24,18 @@ it('ends the processes that a killed start had recorded, and forgets them', asyn
   expect(existsSync(join(folder, 'pids.json'))).toBe(false)
 })
 
-it('leaves a process alone that got the recorded pid later', async () => {
+it('does not end another process that has got a recorded process id', async () => {
   const folder = tempFolder()
   const { child, pid } = await startSleeper()
   const part = { name: 'part', pid, start: 'before a reboot', lostSignal: 'SIGKILL' }
   const record = { owner: { pid: 1, start: 'then' }, parts: [part] }
   writeFileSync(join(folder, 'pids.json'), JSON.stringify(record))
-  await stopLingering(folder)
+  expect(await stopLingering(folder)).toEqual([])
   expect(child.exitCode ?? child.signalCode).toBeNull()
   expect(child.kill(0)).toBe(true)
 })
 
-it('leaves the parts of the next start alone when the watchdog of the last one is late', async () => {
+it('does not end the parts of the next start when the watchdog of a killed start is late', async () => {
   const folder = tempFolder()
   const { child, pid } = await startSleeper()
   createPidRecord(folder, ownIdentity()).add({ name: 'part', pid, lostSignal: 'SIGKILL' })

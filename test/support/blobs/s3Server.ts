@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { buildGoTools } from '../../../src/dev/stack/buildGoTools.ts'
-import { freePort } from '../../../src/dev/stack/freePort.ts'
-import { versitygwTool } from '../../../src/dev/stack/versitygwTool.ts'
+import { buildGoTools } from '../../../src/dev/stack/goTools.ts'
+import { freePort } from '../../../src/dev/stack/ports.ts'
+import { versitygwTool } from '../stack/goTools.ts'
 import { until } from '../timing.ts'
 
 export type S3Server = {

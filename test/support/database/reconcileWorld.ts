@@ -9,9 +9,9 @@ import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
 import type { ReconcileStore } from '../../../src/domain/ports/reconcileStore.ts'
 import type { AnswerMeta } from '../../../src/domain/storedAnswer.ts'
 import { answerImageKey, answerMetaKey } from '../../../src/domain/storedAnswer.ts'
-import { createReconcileStore } from '../../../src/store/reconcileStore.ts'
 import { createProduceImage } from '../../../src/tasks/produceImage.ts'
 import type { Finding, ReconcileStep } from '../../../src/tasks/reconcile/reconciler.ts'
+import { createReconcileStore } from '../../../src/wiring/stores.ts'
 import { streamOf } from '../byteStreams.ts'
 import { createTestAttempts } from './testAttempts.ts'
 import { createTestDatabase } from './testDatabase.ts'
@@ -43,7 +43,7 @@ export async function openReconcileWorld(): Promise<ReconcileWorld> {
   return {
     pool,
     databaseUrl,
-    store: createReconcileStore({ pool }),
+    store: createReconcileStore(pool),
     attempts,
     blobs,
     produceImage,

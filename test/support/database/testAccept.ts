@@ -7,9 +7,9 @@ import type { ImageRequest } from '../../../src/domain/imageRequest.ts'
 import type { ModelId } from '../../../src/domain/models.ts'
 import type { TaskStart } from '../../../src/domain/ports/taskRuns.ts'
 import { createAccount } from '../../../src/store/accounts/accounts.ts'
-import { createTaskStore } from '../../../src/store/taskStore.ts'
 import type { AcceptTaskDeps } from '../../../src/tasks/acceptTask.ts'
 import { createAcceptTask } from '../../../src/tasks/acceptTask.ts'
+import { createTaskStore } from '../../../src/wiring/stores.ts'
 
 /** The price of a generation in tests. An edit costs 2 credits more per source image. */
 export const testCredits = 10

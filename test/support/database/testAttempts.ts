@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import type { Channel } from '../../../src/domain/channel.ts'
 import type { AttemptStore } from '../../../src/domain/ports/attemptStore.ts'
-import { createAttemptStore } from '../../../src/store/attemptStore.ts'
+import { createAttemptStore } from '../../../src/wiring/stores.ts'
 
 /** A family B channel that no test calls, with the given fields replaced. */
 export function testChannel(given: Partial<Channel> = {}): Channel {

@@ -3,13 +3,12 @@ import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
-import { buildGoTools } from '../../../src/dev/stack/buildGoTools.ts'
-import { promtoolTool } from '../../../src/dev/stack/promtoolTool.ts'
+import { buildGoTools } from '../../../src/dev/stack/goTools.ts'
 import type { Stack } from '../../../src/dev/stack/stack.ts'
 import { startStack } from '../../../src/dev/stack/stack.ts'
-import { temporalTools } from '../../../src/dev/stack/temporalTools.ts'
-import { versitygwTool } from '../../../src/dev/stack/versitygwTool.ts'
+import { temporalTools } from '../../../src/dev/stack/temporal/findTemporal.ts'
 import { portOf } from '../upstream/testServers.ts'
+import { promtoolTool, versitygwTool } from './goTools.ts'
 
 declare module 'vitest' {
   // An interface, because only interfaces merge with the declaration of vitest.

@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { buildGoTools } from '../../../src/dev/stack/buildGoTools.ts'
-import { promtoolTool } from '../../../src/dev/stack/promtoolTool.ts'
+import { buildGoTools } from '../../../src/dev/stack/goTools.ts'
+import { promtoolTool } from '../stack/goTools.ts'
 
 /** The metric names of an exposition in Prometheus text format, each with its label names. */
 export type Exposition = ReadonlyMap<string, ReadonlySet<string>>

@@ -9,7 +9,8 @@ import type { ImageRequest, InputImage } from '../../../src/domain/imageRequest.
 import type { Family, ImageMimeType } from '../../../src/domain/models.ts'
 import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
 import type { UpstreamCall, UpstreamOutcome } from '../../../src/domain/upstreamCall.ts'
-import { createUpstreamCaller, createUpstreamAgent } from '../../../src/upstream/callUpstream.ts'
+import { createUpstreamCaller } from '../../../src/upstream/callUpstream.ts'
+import { createUpstreamAgent } from '../../../src/upstream/exchange.ts'
 import { streamOf } from '../byteStreams.ts'
 import { tempFolder } from '../tempFolder.ts'
 

@@ -1,0 +1,135 @@
+import { randomInt } from 'node:crypto'
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { dirname, join } from 'node:path'
+import { StartError } from './startError.ts'
+
+/** A port that a process of the stack or of the service listens on. */
+export type PortWish<Name extends string = string> = {
+  /** The name under which DATA_DIR/ports.json keeps a chosen port. */
+  readonly name: Name
+  /** 0 means any free port, and the same port again at the next start when it is still free. */
+  readonly port: number
+  /** The environment variable that sets the port. Absent for the ports between Temporal's services. */
+  readonly variable?: string
+  /** The listen address and the environment variable that sets it. Absent means 127.0.0.1. */
+  readonly host?: { readonly address: string; readonly variable: string }
+}
+
+// Linux takes the source ports of outgoing connections from 32768 upwards. A port below that range is
+// still free at the next start.
+const portMin = 20_000
+const portMax = 32_000
+const attemptsMax = 200
+const loopbackHost = '127.0.0.1'
+
+/**
+ * Chooses every port before any process starts, and returns a function from name to port. Chosen ports
+ * are kept in DATA_DIR/ports.json, because Temporal's services find each other by address: a new start
+ * waits for members that its database still lists under other addresses. Throws `StartError` naming the
+ * variable when a port is in use, or when this machine has no such address.
+ */
+export async function choosePorts<Name extends string>(
+  dataDir: string,
+  wishes: readonly PortWish<Name>[],
+): Promise<(name: Name) => number> {
+  const path = join(dataDir, 'ports.json')
+  const kept = await readKeptPorts(path)
+  const taken = new Set(wishes.map((wish) => wish.port))
+  const chosen = new Map<Name, number>()
+  // The service and the stack choose their ports in separate calls, and both keep them in this file.
+  const reserved = new Set(Object.values(kept))
+  const toKeep = { ...kept }
+  for (const wish of wishes) {
+    await requireListenable(wish)
+    const port =
+      wish.port === 0 ? await keptOrFree(kept[wish.name], { taken, reserved, wish }) : wish.port
+    if (wish.port === 0) toKeep[wish.name] = port
+    taken.add(port)
+    chosen.set(wish.name, port)
+  }
+  await writeKeptPorts(path, toKeep)
+  return (name) => {
+    const port = chosen.get(name)
+    if (port === undefined) throw new Error(`Bug: no port was chosen for ${name}`)
+    return port
+  }
+}
+
+async function requireListenable({ name, port, variable, host }: PortWish): Promise<void> {
+  const address = host?.address ?? loopbackHost
+  const fault = await listenFault(port, address)
+  if (fault === undefined) return
+  const what = variable ?? `the port of ${name}`
+  if (fault === 'EADDRINUSE') {
+    throw new StartError(
+      `${what} ${port} is in use by another program. Stop that program, or set ${what} to a free port.`,
+    )
+  }
+  // The address belongs to another machine, the host name does not resolve, or only root may use the port.
+  const where = host === undefined ? address : `${host.variable} ${address}`
+  throw new StartError(
+    `${what} ${port}: listening on ${where} is refused (${fault}). Set ` +
+      `${host === undefined ? what : `${host.variable} or ${what}`} to a value that this machine allows.`,
+  )
+}
+
+async function keptOrFree(
+  kept: number | undefined,
+  given: {
+    readonly taken: ReadonlySet<number>
+    readonly reserved: ReadonlySet<number>
+    readonly wish: PortWish
+  },
+): Promise<number> {
+  const { taken, reserved, wish } = given
+  const address = wish.host?.address ?? loopbackHost
+  const isKeptFree =
+    kept !== undefined && !taken.has(kept) && (await listenFault(kept, address)) === undefined
+  return isKeptFree ? kept : freePort(new Set([...taken, ...reserved]), address)
+}
+
+/** Returns a port of `host` that no process listens on and that is not in `taken`. */
+export async function freePort(
+  taken: ReadonlySet<number> = new Set(),
+  host: string = loopbackHost,
+): Promise<number> {
+  for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
+    const port = randomInt(portMin, portMax)
+    if (!taken.has(port) && (await listenFault(port, host)) === undefined) return port
+  }
+  throw new Error(`no free port between ${portMin} and ${portMax}`)
+}
+
+/** Returns the system's error code when a server cannot listen on that port, `undefined` when it can. */
+export function listenFault(port: number, host: string): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const probe = createServer()
+    probe.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))
+    probe.listen(port, host, () => probe.close(() => resolve(undefined)))
+  })
+}
+
+async function readKeptPorts(path: string): Promise<Readonly<Record<string, number>>> {
+  try {
+    const kept: unknown = JSON.parse(await readFile(path, 'utf8'))
+    if (typeof kept !== 'object' || kept === null) return {}
+    return Object.fromEntries(
+      Object.entries(kept).flatMap(([name, port]: [string, unknown]) =>
+        typeof port === 'number' && Number.isInteger(port) ? [[name, port]] : [],
+      ),
+    )
+  } catch {
+    // The first start has no file. Without a readable file, new ports only make the start slower.
+    return {}
+  }
+}
+
+async function writeKeptPorts(
+  path: string,
+  ports: Readonly<Record<string, number>>,
+): Promise<void> {
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(`${path}.new`, `${JSON.stringify(ports, null, 2)}\n`)
+  await rename(`${path}.new`, path)
+}

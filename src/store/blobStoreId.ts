@@ -1,0 +1,29 @@
+import type { Pool } from 'pg'
+
+/**
+ * Ties this database to one blob store for good: the first process records the store's id, and every
+ * later process must use the same store. Two processes with different stores would not find each
+ * other's images. Throws, naming both ids, when the store is another one.
+ */
+export async function claimStoreId(pool: Pool, storeId: string): Promise<void> {
+  await pool.query(
+    `insert into installation (name, value) values ('store_id', $1) on conflict (name) do nothing`,
+    [storeId],
+  )
+  const known = await readStoreId(pool)
+  if (known === storeId) return
+  throw new Error(
+    `BLOB_STORE is store ${storeId}, but the images of this database are in store ${known}. ` +
+      'All processes must use one store.',
+  )
+}
+
+/**
+ * The id of the blob store that belongs to this database; `undefined` until a process has recorded one.
+ */
+export async function readStoreId(pool: Pool): Promise<string | undefined> {
+  const { rows } = await pool.query<{ value: string }>(
+    `select value from installation where name = 'store_id'`,
+  )
+  return rows[0]?.value
+}

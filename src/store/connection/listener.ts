@@ -1,0 +1,85 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client } from 'pg'
+
+export type Listener = { readonly close: () => Promise<void> }
+
+type ListenerOptions = {
+  readonly databaseUrl: string
+  /** Part of the SQL text, so it must never come from outside this code. */
+  readonly channel: 'task_end'
+  readonly onPayload: (payload: string) => void
+  /** The connection listens from now on. Notifications sent before may have been missed. */
+  readonly onConnected: () => void
+  readonly onError: (error: Error) => void
+}
+
+const connectTimeoutMs = 5_000
+const reconnectMsFirst = 250
+const reconnectMsMax = 5_000
+/** How often a silent connection is tested: TCP may never report that the other side is gone. */
+const aliveCheckMs = 15_000
+const aliveTimeoutMs = 5_000
+
+/** Listens until it is closed. A lost connection is replaced, after a pause that doubles. */
+export function createListener(options: ListenerOptions): Listener {
+  const closing = new AbortController()
+  const running = run(options, closing.signal)
+  return {
+    close: async () => {
+      closing.abort()
+      await running
+    },
+  }
+}
+
+async function run(options: ListenerOptions, closing: AbortSignal): Promise<void> {
+  let reconnectMs = reconnectMsFirst
+  while (!closing.aborted) {
+    try {
+      await listenOnce(options, closing, () => {
+        reconnectMs = reconnectMsFirst
+      })
+    } catch (error) {
+      options.onError(error instanceof Error ? error : new Error('unknown error'))
+    }
+    await sleep(reconnectMs, undefined, { signal: closing }).catch(() => {})
+    reconnectMs = Math.min(reconnectMs * 2, reconnectMsMax)
+  }
+}
+
+/** Resolves when `closing` aborts, rejects when the connection is lost. */
+async function listenOnce(
+  options: ListenerOptions,
+  closing: AbortSignal,
+  onListening: () => void,
+): Promise<void> {
+  const client = new Client({
+    connectionString: options.databaseUrl,
+    application_name: 'darkroom-listen',
+    connectionTimeoutMillis: connectTimeoutMs,
+    query_timeout: aliveTimeoutMs,
+    keepAlive: true,
+  })
+  const lost = new Promise<Error>((resolve) => {
+    client.on('error', resolve)
+    client.on('end', () => resolve(new Error('the listening connection ended')))
+  })
+  client.on('notification', ({ payload }) => options.onPayload(payload ?? ''))
+  try {
+    await client.connect()
+    await client.query(`listen ${options.channel}`)
+    onListening()
+    options.onConnected()
+    while (!closing.aborted) {
+      const timer = new AbortController()
+      const signal = AbortSignal.any([closing, timer.signal])
+      const silence = sleep(aliveCheckMs, undefined, { signal }).catch(() => undefined)
+      const error = await Promise.race([lost, silence])
+      timer.abort()
+      if (error instanceof Error) throw error
+      if (!closing.aborted) await client.query('select 1')
+    }
+  } finally {
+    await client.end().catch(() => {})
+  }
+}

@@ -1,0 +1,67 @@
+import type { Pool } from 'pg'
+import type { Backoff } from '../../domain/ports/reconcileStore.ts'
+
+/** A run that is terminated before its first attempt is noticed after this. */
+const firstCheckSeconds = 15
+
+/**
+ * Records that the workflows of these tasks exist, and schedules the first check of the queued ones. A
+ * task that is processing already has a check scheduled by the gate.
+ */
+export async function markStarted(pool: Pool, taskIds: readonly string[]): Promise<void> {
+  if (taskIds.length === 0) return
+  await pool.query({ name: 'mark-started', text: markSql, values: [taskIds, firstCheckSeconds] })
+}
+
+/** Statements that lock several tasks lock them in this order, so that none deadlocks. */
+const markSql = `
+  with marked as (
+    select task_id from task
+    where task_id = any($1) and started_at is null and status in ('queued', 'processing')
+    order by task_id for update
+  )
+  update task set started_at = now(), checks = 0,
+    next_check_at = case when status = 'queued'
+      then least(deadline_at, now() + $2 * interval '1 second') else next_check_at end
+  from marked where task.task_id = marked.task_id`
+
+/**
+ * Schedules the next check of live tasks after one that did not end them. The pause doubles each time,
+ * but a check never comes later than the task's deadline, or its hard end when the deadline has passed.
+ */
+export async function postponeChecks(
+  pool: Pool,
+  taskIds: readonly string[],
+  backoff: Backoff,
+): Promise<void> {
+  if (taskIds.length === 0) return
+  await pool.query({
+    name: 'postpone-checks',
+    text: postponeSql,
+    values: [taskIds, backoff.firstMs, backoff.mostMs],
+  })
+}
+
+const postponeSql = `
+  with overdue as (
+    select task_id, now() + least($2 * 2.0 ^ least(checks, 20), $3) * interval '1 millisecond' as later
+    from task where task_id = any($1) and status in ('queued', 'processing')
+    order by task_id for update
+  )
+  update task set checks = checks + 1,
+    next_check_at = case
+      when deadline_at > now() then least(later, deadline_at)
+      when hard_end_at > now() then least(later, hard_end_at)
+      else later end
+  from overdue where task.task_id = overdue.task_id`
+
+/** Makes live, started tasks due for a check now. An unstarted task is due within seconds anyway. */
+export async function makeChecksDue(pool: Pool, taskIds: readonly string[]): Promise<void> {
+  await pool.query({
+    name: 'hasten-checks',
+    text: `update task set next_check_at = now()
+      where task_id = any($1) and status in ('queued', 'processing')
+        and started_at is not null and next_check_at > now()`,
+    values: [taskIds],
+  })
+}

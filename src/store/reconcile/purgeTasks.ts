@@ -1,0 +1,26 @@
+import type { Pool } from 'pg'
+
+/**
+ * Purges ended tasks whose record has expired, with their attempts and idempotency keys, and makes what
+ * is left of their uploads due for the sweep. The ledger stays. Returns how many tasks were purged.
+ */
+export async function purgeTasks(pool: Pool, limit: number): Promise<number> {
+  const { rows } = await pool.query<{ purged: number }>({
+    name: 'purge-tasks',
+    text: purgeSql,
+    values: [limit],
+  })
+  return rows[0]?.purged ?? 0
+}
+
+const purgeSql = `
+  with gone as (
+    delete from task where task_id in (
+      select task_id from task where purge_at <= now()
+      order by purge_at limit $1 for update skip locked)
+    returning task_id
+  ), uploads as (
+    update upload set sweep_after = least(sweep_after, now())
+    from gone where upload.task_id = gone.task_id
+  )
+  select count(*)::int as purged from gone`

@@ -1,0 +1,107 @@
+import type { Pool } from 'pg'
+import { defined } from '../../domain/defined.ts'
+import type { Route } from '../../domain/imageRequest.ts'
+import { isSyncRoute } from '../../domain/imageRequest.ts'
+import type { Action, Family, ImageSize, ModelId } from '../../domain/models.ts'
+import type { OverdueTask, PastEndTask } from '../../domain/ports/reconcileStore.ts'
+import type { TaskStart } from '../../domain/ports/taskRuns.ts'
+
+/** Live tasks before their deadline whose workflow is not known to exist, longest overdue first. */
+export async function unstartedTasks(pool: Pool, limit: number): Promise<readonly TaskStart[]> {
+  const { rows } = await pool.query<TaskStartRow>({
+    name: 'unstarted-tasks',
+    text: unstartedSql,
+    values: [limit],
+  })
+  return rows.map(taskStartOf)
+}
+
+/** Started live tasks that are due and not past their end, longest overdue first. */
+export async function overdueTasks(pool: Pool, limit: number): Promise<readonly OverdueTask[]> {
+  const { rows } = await pool.query<TaskStartRow & { leaseLeftMs: number }>({
+    name: 'overdue-tasks',
+    text: overdueSql,
+    values: [limit],
+  })
+  return rows.map((row) => ({ start: taskStartOf(row), leaseLeftMs: row.leaseLeftMs }))
+}
+
+/**
+ * Live tasks that no worker can bring to a success any more: past the deadline without an open attempt,
+ * or past the hard end. Longest overdue first.
+ *
+ * A task is found within a second of these moments, because every statement that sets `next_check_at`
+ * keeps it at or before them. There are two exceptions: after a call that ended past the deadline the
+ * check may come half a minute later (`closeAttempt`), and past the hard end a check that could not end
+ * the task postpones the next one (`postponeChecks`).
+ */
+export async function pastEndTasks(
+  pool: Pool,
+  limit: number,
+  graceMs: number,
+): Promise<readonly PastEndTask[]> {
+  const { rows } = await pool.query<PastEndTask>({
+    name: 'past-end-tasks',
+    text: pastEndSql,
+    values: [limit, graceMs],
+  })
+  return rows
+}
+
+const taskStartColumns = `task_id as "taskId", account_id as "accountId", family, model, action,
+  size, route, encode(key_digest, 'hex') as "keyDigest"`
+
+const unstartedSql = `
+  select ${taskStartColumns} from task
+  where status in ('queued', 'processing') and next_check_at <= now()
+    and started_at is null and deadline_at > now()
+  order by next_check_at limit $1`
+
+const overdueSql = `
+  select ${taskStartColumns},
+    greatest(0, coalesce((extract(epoch from open.lease_until - now()) * 1000)::float8, 0))
+      as "leaseLeftMs"
+  from task
+  left join lateral (
+    select max(lease_until) as lease_until from attempt
+    where attempt.task_id = task.task_id and closed_at is null
+  ) open on true
+  where status in ('queued', 'processing') and next_check_at <= now()
+    and started_at is not null
+    and (deadline_at > now() or open.lease_until is not null and hard_end_at > now())
+  order by next_check_at limit $1`
+
+const pastEndSql = `
+  select task_id as "taskId",
+    hard_end_at + $2::float8 * interval '1 millisecond' <= now()
+      and next_check_at > hard_end_at as "graceOver"
+  from task
+  where status in ('queued', 'processing') and next_check_at <= now()
+    and deadline_at <= now()
+    and (hard_end_at <= now() or not exists (
+      select from attempt where attempt.task_id = task.task_id and closed_at is null))
+  order by next_check_at limit $1`
+
+type TaskStartRow = {
+  readonly taskId: string
+  readonly accountId: string
+  readonly family: Family
+  readonly model: ModelId
+  readonly action: Action
+  readonly size: ImageSize | null
+  readonly route: Route
+  readonly keyDigest: string | null
+}
+
+function taskStartOf(row: TaskStartRow): TaskStart {
+  const { taskId, accountId, family, model, action, size, route, keyDigest } = row
+  return {
+    taskId,
+    accountId,
+    family,
+    model,
+    action,
+    sync: isSyncRoute(route),
+    ...defined({ size, keyDigest }),
+  }
+}

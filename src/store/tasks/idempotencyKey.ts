@@ -1,0 +1,38 @@
+import type { Pool } from 'pg'
+import type { KeyedTask } from '../../domain/ports/taskStore.ts'
+
+/** The task that this account's idempotency key names, if any. */
+export async function findKeyedTask(
+  pool: Pool,
+  accountId: string,
+  keyDigest: Uint8Array,
+): Promise<KeyedTask | undefined> {
+  const { rows } = await pool.query<KeyedTask>({
+    name: 'find-keyed-task',
+    text: findSql,
+    values: [accountId, Buffer.from(keyDigest)],
+  })
+  return rows[0]
+}
+
+/** `created_at` in whole seconds, as clients see it in every answer. */
+const findSql = `
+  select t.task_id as "taskId", t.fingerprint,
+    (floor(extract(epoch from t.created_at)) * 1000)::float8 as "createdAtMs",
+    coalesce(t.purge_at <= now(), false) as "purgeDue"
+  from idempotency_key k join task t using (task_id)
+  where k.account_id = $1 and k.key_digest = $2`
+
+/**
+ * Frees an account's key whose task is due for the purge but not purged yet, so that the key can name a
+ * new task. Does nothing when the key's task is not due.
+ */
+export async function freeKey(pool: Pool, accountId: string, keyDigest: Uint8Array): Promise<void> {
+  await pool.query({
+    name: 'free-key',
+    text: `delete from idempotency_key k using task t
+      where k.account_id = $1 and k.key_digest = $2
+        and t.task_id = k.task_id and t.purge_at <= now()`,
+    values: [accountId, Buffer.from(keyDigest)],
+  })
+}

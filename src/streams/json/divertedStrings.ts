@@ -1,0 +1,164 @@
+import { Readable } from 'node:stream'
+import type { Base64Decoder } from '../base64.ts'
+import { createBase64Decoder } from '../base64.ts'
+import { IntakeAbandonedError } from '../bodyError.ts'
+import { createTextGatherer } from './documentBuilder.ts'
+import type { JsonIntakeFailure, JsonPath } from './readJsonDocument.ts'
+
+export type DivertedStringOptions<Taken> = {
+  /** Decoded bytes of one diverted string. */
+  readonly divertedBytesMax: number
+  /** Decoded bytes of all diverted strings together. */
+  readonly divertedTotalBytesMax: number
+  readonly divertedCountMax: number
+  /** Default: strict base64. */
+  readonly createDecoder?: () => Base64Decoder
+  /**
+   * Reads the decoded bytes of one diverted string while the document is still arriving. `index` counts
+   * the diverted strings in document order. `readJsonDocument` throws what `take` throws. When the
+   * document is refused midway, reading `content` throws `IntakeAbandonedError`.
+   */
+  readonly take: (
+    content: AsyncIterable<Uint8Array>,
+    at: { readonly path: JsonPath; readonly index: number },
+  ) => Promise<Taken>
+}
+
+/** One diverted string, with what `take` returned for it. */
+export type Diverted<Taken> = { readonly path: JsonPath; readonly value: Taken }
+
+export type DivertedStrings<Taken> = {
+  readonly start: (path: JsonPath) => JsonIntakeFailure | undefined
+  /** Adds base64 text. Returns true when the caller must await `flush`. */
+  readonly push: (text: string) => boolean
+  /** Decodes the text pushed so far. Settles when `take` has dealt with the bytes. */
+  readonly flush: () => Promise<JsonIntakeFailure | undefined>
+  readonly end: () => Promise<JsonIntakeFailure | undefined>
+  /** Makes the next read of an unfinished string throw, and waits until its `take` has ended. */
+  readonly abandon: () => Promise<void>
+  readonly taken: () => readonly Diverted<Taken>[]
+}
+
+/** Decoded at a time, because an await per parser token would cost more than the decoding itself. */
+const textPerFlush = 32 * 1024
+
+/**
+ * Decodes the diverted strings of one document from base64, one after the other, and streams the bytes
+ * of each to `take`. Step 3 of `readJsonDocument`.
+ */
+export function createDivertedStrings<Taken>(
+  options: DivertedStringOptions<Taken>,
+): DivertedStrings<Taken> {
+  const { divertedBytesMax, divertedTotalBytesMax, divertedCountMax } = options
+  const createDecoder = options.createDecoder ?? createBase64Decoder
+  const text = createTextGatherer()
+  const finished: Diverted<Taken>[] = []
+  let current: DivertedString<Taken> | undefined
+  let textLength = 0
+  let bytesLeft = divertedTotalBytesMax
+
+  function start(path: JsonPath): JsonIntakeFailure | undefined {
+    const index = finished.length
+    if (index >= divertedCountMax) {
+      return { tag: 'too_many_diverted', path, limit: divertedCountMax }
+    }
+    const { content, write } = createHandOver()
+    const taken = options.take(content, { path, index })
+    // Once `take` has ended nothing reads `content`. `flush` and `end` see the error of `take`.
+    const leave = () => void content.destroy()
+    taken.then(leave, leave)
+    current = { path, decoder: createDecoder(), content, write, taken, bytes: 0 }
+    return undefined
+  }
+
+  function started(): DivertedString<Taken> {
+    if (current === undefined) throw new Error('Bug: diverted text without its start')
+    return current
+  }
+
+  function push(piece: string): boolean {
+    text.push(piece)
+    textLength += piece.length
+    return textLength >= textPerFlush
+  }
+
+  async function flush(): Promise<JsonIntakeFailure | undefined> {
+    textLength = 0
+    return await pass(started().decoder.push(text.take()))
+  }
+
+  async function pass(decoded: Uint8Array | undefined): Promise<JsonIntakeFailure | undefined> {
+    const string = started()
+    const { path } = string
+    if (decoded === undefined) return { tag: 'invalid_base64', path }
+    string.bytes += decoded.length
+    if (string.bytes > Math.min(divertedBytesMax, bytesLeft)) {
+      return divertedBytesMax <= bytesLeft
+        ? { tag: 'diverted_too_large', path, limitBytes: divertedBytesMax }
+        : { tag: 'diverted_total_too_large', path, limitBytes: divertedTotalBytesMax }
+    }
+    // An error of `take` comes out here. A `take` that left early without one needs no more bytes.
+    if (decoded.length > 0 && !(await string.write(decoded))) await string.taken
+    return undefined
+  }
+
+  async function end(): Promise<JsonIntakeFailure | undefined> {
+    const { path, decoder, content, taken } = started()
+    const failure = (await flush()) ?? (await pass(decoder.end()))
+    if (failure !== undefined) return failure
+    content.push(null)
+    finished.push({ path, value: await taken })
+    bytesLeft -= started().bytes
+    current = undefined
+    return undefined
+  }
+
+  async function abandon(): Promise<void> {
+    if (current === undefined) return
+    const reason = 'The document around this content was refused.'
+    current.content.destroy(new IntakeAbandonedError(reason))
+    await current.taken.catch(() => {})
+  }
+
+  return { start, push, flush, end, abandon, taken: () => finished }
+}
+
+type DivertedString<Taken> = HandOver & {
+  readonly path: JsonPath
+  readonly decoder: Base64Decoder
+  readonly taken: Promise<Taken>
+  /** Decoded so far. */
+  bytes: number
+}
+
+type HandOver = {
+  readonly content: Readable
+  /** Settles when the reader asks for the next chunk. False: the reader wants no more. */
+  readonly write: (chunk: Uint8Array) => Promise<boolean>
+}
+
+/** Passes one chunk at a time, so that a slow reader (a disk) holds the writer (a socket) back. */
+function createHandOver(): HandOver {
+  let asked = Promise.withResolvers<void>()
+  const content = new Readable({
+    // With a mark of 0, Node calls `read` only when the reader asks and no chunk is left.
+    highWaterMark: 0,
+    read: () => asked.resolve(),
+    destroy: (error, done) => {
+      asked.resolve()
+      done(error)
+    },
+  })
+  // The reader sees the error. Without this listener it would be an uncaught exception as well.
+  content.on('error', () => {})
+
+  async function write(chunk: Uint8Array): Promise<boolean> {
+    if (content.destroyed) return false
+    asked = Promise.withResolvers()
+    content.push(chunk)
+    await asked.promise
+    return !content.destroyed
+  }
+
+  return { content, write }
+}

@@ -1,0 +1,229 @@
+import type { Token } from 'stream-json/core/parser.js'
+import { assertNever } from '../../domain/assertNever.ts'
+import type { Json } from '../../domain/json.ts'
+import type { JsonIntakeFailure, JsonPath } from './readJsonDocument.ts'
+
+export type DocumentOptions = {
+  /** Called once at the start of each string value. Returns true to divert the string. */
+  readonly divert: (path: JsonPath) => boolean
+  readonly depthMax: number
+  /** Keys, array items and values together. */
+  readonly tokensMax: number
+  /** UTF-8 bytes of all keys, numbers and strings that stay in the document. */
+  readonly textBytesMax: number
+  /** When an object has a key twice: refuse the document, or let the last one count. */
+  readonly equalKeys: 'refuse' | 'last'
+  /** What to do with NUL and lone surrogates, which PostgreSQL cannot store as text. */
+  readonly unstorableText: 'refuse' | 'replace'
+}
+
+export type DocumentEvent =
+  | { readonly kind: 'diverted_start'; readonly path: JsonPath }
+  | { readonly kind: 'diverted_text'; readonly text: string }
+  | { readonly kind: 'diverted_end' }
+  | { readonly kind: 'failure'; readonly failure: JsonIntakeFailure }
+
+export type DocumentBuilder = {
+  /** Returns what the caller must act on, or `undefined` to go on with the next token. */
+  readonly accept: (token: Token) => DocumentEvent | undefined
+  /** The whole document, or `undefined` while any part of it is missing. */
+  readonly document: () => Json | undefined
+}
+
+/**
+ * Builds a document from parser tokens and applies the limits in `options`. Step 2 of
+ * `readJsonDocument`. The parser must deliver keys, strings and numbers in chunks, never packed.
+ */
+export function createDocumentBuilder(options: DocumentOptions): DocumentBuilder {
+  const build: Build = {
+    options,
+    open: [],
+    root: undefined,
+    tokens: 0,
+    text: createTextGatherer(),
+    textBytes: 0,
+    diverting: false,
+  }
+  return {
+    accept: (token) => accept(build, token),
+    document: () => (build.open.length === 0 ? build.root : undefined),
+  }
+}
+
+type Build = {
+  readonly options: DocumentOptions
+  /** Objects and arrays that are not closed yet, outermost first. */
+  readonly open: Container[]
+  root: Json | undefined
+  tokens: number
+  /** The key, string or number whose chunks are arriving. */
+  readonly text: TextGatherer
+  textBytes: number
+  /** Whether the string that is arriving is diverted. */
+  diverting: boolean
+}
+
+type Container =
+  /** `key` names the member that the next value becomes. */
+  | { readonly kind: 'object'; readonly members: { [key: string]: Json }; key: string }
+  | { readonly kind: 'array'; readonly items: Json[] }
+
+function accept(build: Build, token: Token): DocumentEvent | undefined {
+  switch (token.name) {
+    case 'startObject':
+      return failed(open(build, { kind: 'object', members: {}, key: '' }))
+    case 'startArray':
+      return failed(open(build, { kind: 'array', items: [] }))
+    case 'endObject':
+    case 'endArray':
+      return failed(close(build))
+    case 'startString':
+      return startString(build)
+    case 'stringChunk':
+    case 'numberChunk':
+      return addChunk(build, token.value)
+    case 'endString':
+      return endString(build)
+    case 'endKey':
+      return failed(endKey(build))
+    case 'endNumber':
+      return failed(endNumber(build))
+    case 'nullValue':
+    case 'trueValue':
+    case 'falseValue':
+      return failed(place(build, token.value))
+    case 'startKey':
+    case 'startNumber':
+    case 'whitespace':
+      return undefined
+    case 'keyValue':
+    case 'stringValue':
+    case 'numberValue':
+      throw new Error('Bug: the parser was told not to pack values')
+    default:
+      return assertNever(token)
+  }
+}
+
+function failed(failure: JsonIntakeFailure | undefined): DocumentEvent | undefined {
+  return failure === undefined ? undefined : { kind: 'failure', failure }
+}
+
+function open(build: Build, container: Container): JsonIntakeFailure | undefined {
+  build.open.push(container)
+  return build.open.length > build.options.depthMax ? { tag: 'too_deep' } : undefined
+}
+
+function close(build: Build): JsonIntakeFailure | undefined {
+  const container = build.open.pop()
+  if (container === undefined) throw new Error('Bug: the parser closed what it had not opened')
+  return place(build, container.kind === 'object' ? container.members : container.items)
+}
+
+/** Puts a complete value into the innermost open container. */
+function place(build: Build, value: Json): JsonIntakeFailure | undefined {
+  const container = build.open.at(-1)
+  if (container === undefined) build.root = value
+  else if (container.kind === 'array') container.items.push(value)
+  else setMember(container.members, container.key, value)
+  build.tokens += 1
+  return build.tokens > build.options.tokensMax ? { tag: 'too_many_tokens' } : undefined
+}
+
+/** Sets `__proto__` as an own member too. A plain assignment would replace the prototype. */
+function setMember(members: { [key: string]: Json }, key: string, value: Json): void {
+  if (key === '__proto__') {
+    const attributes = { enumerable: true, writable: true, configurable: true }
+    Object.defineProperty(members, key, { value, ...attributes })
+  } else members[key] = value
+}
+
+/** The path of the next value. */
+function pathOf({ open }: Build): JsonPath {
+  return open.map((container) =>
+    container.kind === 'object' ? container.key : container.items.length,
+  )
+}
+
+function startString(build: Build): DocumentEvent | undefined {
+  const path = pathOf(build)
+  build.diverting = build.options.divert(path)
+  return build.diverting ? { kind: 'diverted_start', path } : undefined
+}
+
+function addChunk(build: Build, chunk: string): DocumentEvent | undefined {
+  if (build.diverting) return { kind: 'diverted_text', text: chunk }
+  const limitBytes = build.options.textBytesMax
+  build.textBytes += Buffer.byteLength(chunk)
+  if (build.textBytes > limitBytes) return failed({ tag: 'text_too_long', limitBytes })
+  build.text.push(chunk)
+  return undefined
+}
+
+function endString(build: Build): DocumentEvent | undefined {
+  if (build.diverting) {
+    build.diverting = false
+    return failed(place(build, '')) ?? { kind: 'diverted_end' }
+  }
+  const text = takeStorable(build)
+  if (text === undefined) return failed({ tag: 'unstorable_text', path: pathOf(build) })
+  return failed(place(build, text))
+}
+
+function endKey(build: Build): JsonIntakeFailure | undefined {
+  const key = takeStorable(build)
+  const object = build.open.at(-1)
+  if (object?.kind !== 'object') throw new Error('Bug: a key outside of an object')
+  // A path cannot show the key itself, so the path of its object is reported.
+  if (key === undefined) return { tag: 'unstorable_text', path: pathOf(build).slice(0, -1) }
+  object.key = key
+  if (build.options.equalKeys === 'refuse' && Object.hasOwn(object.members, key)) {
+    return { tag: 'duplicate_key', path: pathOf(build) }
+  }
+  build.tokens += 1
+  return undefined
+}
+
+function endNumber(build: Build): JsonIntakeFailure | undefined {
+  const value = Number(build.text.take())
+  if (Number.isFinite(value)) return place(build, value)
+  return { tag: 'number_out_of_range', path: pathOf(build) }
+}
+
+/** Returns the gathered text, or `undefined` when it cannot be stored and is not to be replaced. */
+function takeStorable({ text, options }: Build): string | undefined {
+  const whole = text.take()
+  if (whole.isWellFormed() && !whole.includes('\0')) return whole
+  if (options.unstorableText === 'refuse') return undefined
+  return whole.toWellFormed().replaceAll('\0', '\uFFFD')
+}
+
+type TextGatherer = {
+  readonly push: (piece: string) => void
+  /** Returns all the text and empties the gatherer. */
+  readonly take: () => string
+}
+
+const piecesPerBlock = 1024
+
+/**
+ * Joins pieces of text. The parser delivers a piece per escaped character. Adding such pieces to a
+ * string one by one costs V8 an object per character, so they are joined in blocks.
+ */
+export function createTextGatherer(): TextGatherer {
+  let text = ''
+  let pieces: string[] = []
+
+  function take(): string {
+    const whole = text + pieces.join('')
+    text = ''
+    pieces = []
+    return whole
+  }
+
+  function push(piece: string): void {
+    if (pieces.push(piece) === piecesPerBlock) text = take()
+  }
+
+  return { push, take }
+}

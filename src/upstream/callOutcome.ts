@@ -1,0 +1,125 @@
+import { assertNever } from '../domain/assertNever.ts'
+import type { ErrorVerdict } from '../domain/classifyErrorAnswer.ts'
+import { defined } from '../domain/defined.ts'
+import type { JsonObject } from '../domain/json.ts'
+import type { NativeResponse } from '../domain/nativeResponse.ts'
+import type { Result } from '../domain/result.ts'
+import type {
+  HeldImage,
+  OutcomeEvidence,
+  OutcomeReason,
+  UpstreamOutcome,
+} from '../domain/upstreamCall.ts'
+import type { Answer } from './exchange.ts'
+import type { ModelAnswer } from './modelAnswer.ts'
+import type { SendResult } from './send.ts'
+
+/** What one answer means: the class of its outcome and the reason, without the evidence of the call. */
+export type AnswerVerdict =
+  | {
+      readonly class: 'succeeded'
+      readonly reason: 'image'
+      readonly image: HeldImage
+      readonly native: NativeResponse
+    }
+  | (ErrorVerdict & {
+      /** The wait that a refusal asks for. */
+      readonly retryAfterMs?: number
+      /** Family A: the refusal in the words of the model, for the synchronous caller. */
+      readonly nativeRefusal?: JsonObject
+    })
+
+type Judge = (answer: ModelAnswer) => Promise<AnswerVerdict>
+
+/**
+ * Returns the outcome of one call, with the evidence of what was seen on the wire. An answer that `send`
+ * read is either a document for `judge`, or already a verdict.
+ */
+export async function callOutcome(
+  sent: SendResult<Result<ModelAnswer, AnswerVerdict>>,
+  judge: Judge,
+): Promise<UpstreamOutcome> {
+  if (sent.kind === 'not_sent') return { class: 'refused', evidence: { reason: sent.reason } }
+  const verdict: AnswerVerdict =
+    sent.kind === 'lost'
+      ? { class: 'unknown', reason: sent.reason }
+      : await verdictOf(sent.value, sent.answer.status, judge)
+  return withEvidence(verdict, {
+    reason: verdict.reason,
+    latencyMs: sent.latencyMs,
+    ...defined({
+      httpStatus: sent.answer?.status,
+      upstreamRequestId: sent.answer && upstreamRequestId(sent.answer.headers),
+    }),
+  })
+}
+
+async function verdictOf(
+  reading: Result<ModelAnswer, AnswerVerdict>,
+  status: number,
+  judge: Judge,
+): Promise<AnswerVerdict> {
+  const verdict = reading.ok ? await judgeImages(reading.value, judge) : reading.failure
+  // A 202 without an image may mean that the upstream still works on the request.
+  const onlyImagesCount = status > 200 && status <= 299
+  return onlyImagesCount && verdict.class !== 'succeeded'
+    ? { class: 'unknown', reason: 'unexpected_status' }
+    : verdict
+}
+
+/** Discards every image of the answer except the one in the verdict, also when `judge` throws. */
+async function judgeImages(answer: ModelAnswer, judge: Judge): Promise<AnswerVerdict> {
+  let kept: HeldImage | undefined
+  try {
+    const verdict = await judge(answer)
+    if (verdict.class === 'succeeded') kept = verdict.image
+    return verdict
+  } finally {
+    const held = answer.images.flatMap(({ image }) => (image === undefined ? [] : [image]))
+    const others = held.filter((image) => image !== kept)
+    await Promise.all(others.map((image) => image.discard()))
+  }
+}
+
+function withEvidence(verdict: AnswerVerdict, evidence: OutcomeEvidence): UpstreamOutcome {
+  switch (verdict.class) {
+    case 'succeeded':
+      return { class: verdict.class, evidence, image: verdict.image, native: verdict.native }
+    case 'refused':
+    case 'exhausted':
+      return {
+        class: verdict.class,
+        evidence,
+        ...defined({ retryAfterMs: verdict.retryAfterMs }),
+      }
+    case 'rejected':
+      return {
+        class: verdict.class,
+        evidence,
+        code: rejectionCode(verdict.reason),
+        ...defined({ nativeRefusal: verdict.nativeRefusal }),
+      }
+    case 'operator_fault':
+    case 'unknown':
+      return { class: verdict.class, evidence }
+    default:
+      return assertNever(verdict)
+  }
+}
+
+function rejectionCode(
+  reason: OutcomeReason,
+): 'content_policy_violation' | 'no_image_generated' | 'upstream_invalid_request' {
+  if (reason === 'content_policy') return 'content_policy_violation'
+  return reason === 'no_image' ? 'no_image_generated' : 'upstream_invalid_request'
+}
+
+const requestIdLengthMax = 128
+
+/** Returns the `x-request-id` of an answer without any character that could be harmful in a log. */
+function upstreamRequestId(headers: Answer['headers']): string | undefined {
+  const value = headers['x-request-id']
+  const text = Array.isArray(value) ? value[0] : value
+  const safe = text?.replaceAll(/[^0-9A-Za-z._:/=+-]/g, '').slice(0, requestIdLengthMax)
+  return safe === '' ? undefined : safe
+}

@@ -1,0 +1,127 @@
+import type { Pool } from 'pg'
+import type { AccountStore } from '../domain/ports/accountStore.ts'
+import type { AttemptStore } from '../domain/ports/attemptStore.ts'
+import type { ChannelAdmin } from '../domain/ports/channelAdmin.ts'
+import type { ReconcileStore } from '../domain/ports/reconcileStore.ts'
+import type { TaskAdmin } from '../domain/ports/taskAdmin.ts'
+import type { TaskStore } from '../domain/ports/taskStore.ts'
+import { createAccount, findAccount, listAccounts, topUp } from '../store/accounts/accounts.ts'
+import { createKey, findCaller, listKeys, revokeKey } from '../store/accounts/apiKeys.ts'
+import type { BeginAttemptDeps } from '../store/attempts/beginAttempt.ts'
+import { beginAttempt } from '../store/attempts/beginAttempt.ts'
+import { closeAttempt } from '../store/attempts/closeAttempt.ts'
+import { touchAttempts } from '../store/attempts/presence.ts'
+import { answerIdsOf, settleTask } from '../store/attempts/settleTask.ts'
+import { listChannels, pauseChannel, resumeChannel } from '../store/channels/channelAdmin.ts'
+import { makeChecksDue, markStarted, postponeChecks } from '../store/reconcile/checkSchedule.ts'
+import { purgeTasks } from '../store/reconcile/purgeTasks.ts'
+import { overdueTasks, pastEndTasks, unstartedTasks } from '../store/reconcile/tasksToCheck.ts'
+import {
+  discardUpload,
+  forgetUploads,
+  openUpload,
+  takeUploads,
+} from '../store/reconcile/uploads.ts'
+import type { Lifetimes } from '../store/tasks/endTask.ts'
+import { cancelTask, failTask } from '../store/tasks/endTask.ts'
+import { findKeyedTask, freeKey } from '../store/tasks/idempotencyKey.ts'
+import { insertTask } from '../store/tasks/insertTask.ts'
+import { listTasks } from '../store/tasks/listTasks.ts'
+import { readNativeRefusal, readTask, readTaskOfImage } from '../store/tasks/readTask.ts'
+import { readTaskDetail } from '../store/tasks/readTaskDetail.ts'
+import { retryTask } from '../store/tasks/retryTask.ts'
+
+// The functions of `src/store/` take the pool, or what else they work on, as their first argument. The
+// ports of `src/domain/ports/` do not know it. Each function below binds it.
+
+/** Acceptance and lookup of tasks. */
+export function createTaskStore(pool: Pool): TaskStore {
+  return bindFirst(pool, {
+    findCaller,
+    findKeyedTask,
+    freeKey,
+    insertTask,
+    readTask,
+    readTaskOfImage,
+    readNativeRefusal,
+    openUpload,
+    discardUpload,
+  })
+}
+
+/** The transactions of a task's execution. */
+export function createAttemptStore(deps: BeginAttemptDeps & Lifetimes): AttemptStore {
+  return {
+    ...bindFirst(deps, { beginAttempt, closeAttempt, settleTask, failTask, cancelTask }),
+    ...bindFirst(deps.pool, { touchAttempts, answerIdsOf }),
+  }
+}
+
+/** What the reconciler reads and writes. */
+export function createReconcileStore(pool: Pool): ReconcileStore {
+  return bindFirst(pool, {
+    unstartedTasks,
+    markStarted,
+    overdueTasks,
+    pastEndTasks,
+    postponeChecks,
+    makeChecksDue,
+    takeUploads,
+    forgetUploads,
+    purgeTasks,
+  })
+}
+
+/** Accounts, API keys and deposits. */
+export function createAccountStore(pool: Pool): AccountStore {
+  return bindFirst(pool, {
+    createAccount,
+    topUp,
+    findAccount,
+    listAccounts,
+    createKey,
+    listKeys,
+    revokeKey,
+  })
+}
+
+/** The operator's view of tasks. */
+export function createTaskAdmin(pool: Pool): TaskAdmin {
+  return bindFirst(pool, { listTasks, readDetail: readTaskDetail, retryTask })
+}
+
+/** The operator's commands on channels. */
+export function createChannelAdmin(pool: Pool): ChannelAdmin {
+  return bindFirst(pool, { listChannels, pauseChannel, resumeChannel })
+}
+
+/** The same functions without their first parameter. */
+type WithoutFirst<Functions> = {
+  readonly [Name in keyof Functions]: Functions[Name] extends (
+    first: never,
+    ...rest: infer Rest
+  ) => infer Result
+    ? (...rest: Rest) => Result
+    : never
+}
+
+type Functions<First> = {
+  readonly [name: string]: (first: First, ...rest: never[]) => unknown
+}
+
+/** Binds the first argument of each function. */
+function bindFirst<First, Given extends Functions<First>>(
+  first: First,
+  functions: Given,
+): WithoutFirst<Given>
+function bindFirst(
+  first: unknown,
+  functions: Readonly<Record<string, (...given: unknown[]) => unknown>>,
+): object {
+  return Object.fromEntries(
+    Object.entries(functions).map(([name, run]) => [
+      name,
+      (...rest: unknown[]) => run(first, ...rest),
+    ]),
+  )
+}

@@ -1,0 +1,53 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '..')
+
+/** Every page a reader may open: in the root, in docs/, and beside the code. */
+const pages = ['.', 'docs', 'src', 'workflows', 'bench', 'test/conformance', 'tools'].flatMap(
+  (folder) =>
+    readdirSync(join(root, folder), { recursive: folder !== '.', encoding: 'utf8' })
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => join(folder, name)),
+)
+
+function linksOf(page: string): readonly string[] {
+  const text = readFileSync(join(root, page), 'utf8')
+  const links = [...text.matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, target = '']) => target)
+  return links
+    .filter((target) => !/^[a-z]+:/.test(target))
+    .map((target) => relative(root, resolve(root, dirname(page), target)))
+}
+
+/** Paths of this repository in code font, such as `src/http/errors.ts`. */
+function pathsOf(page: string): readonly string[] {
+  const text = readFileSync(join(root, page), 'utf8')
+  const named = [
+    ...text.matchAll(/`((?:src|workflows|activities|test|bench|docs|tools)\/[^`\s*{]*)`/g),
+  ]
+  return named.map(([, path = '']) => path)
+}
+
+describe('the documentation', () => {
+  it('has the pages that the README promises', () => {
+    expect(pages).toEqual(
+      expect.arrayContaining([
+        'README.md',
+        'docs/architecture.md',
+        'docs/changing.md',
+        'docs/decisions.md',
+        'docs/glossary.md',
+        'docs/money.md',
+      ]),
+    )
+  })
+
+  it.each(pages)('names only files that exist: %s', (page) => {
+    const missing = [...linksOf(page), ...pathsOf(page)].filter(
+      (path) => !existsSync(join(root, path)),
+    )
+    expect(missing).toEqual([])
+  })
+})

@@ -1,0 +1,175 @@
+import { randomBytes } from 'node:crypto'
+import fc from 'fast-check'
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { Channel } from '../../src/domain/channel.ts'
+import type { BeginResult } from '../../src/domain/ports/attemptStore.ts'
+import { askGate } from '../../src/store/attempts/beginAttempt.ts'
+import { beginFirstCall } from '../../src/store/attempts/beginFirstCall.ts'
+import { testChannel } from '../support/database/testAttempts.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { insertTask } from '../support/database/insertTask.ts'
+
+// The conditions of a first call stand twice: in the gate, where TypeScript decides, and in its fast path,
+// the SQL function `begin_first_call`. Each generated state is written twice, for two tasks on two channels.
+// One task asks the fast path, the other the gate alone.
+
+const model = 'familyb-image-2-vip'
+const otherModel = 'familyb-image-2-web'
+
+/** Times are seconds from now. A second of distance from now keeps clocks from deciding. */
+const past = fc.integer({ min: -90, max: -2 })
+const future = fc.integer({ min: 2, max: 90 })
+const moment = fc.oneof(past, future)
+
+const state = fc.record({
+  sync: fc.boolean(),
+  deadlineSeconds: fc.oneof({ weight: 4, arbitrary: fc.constant(600) }, moment),
+  hardEndSeconds: fc.integer({ min: 700, max: 1_200 }),
+  concurrencyMax: fc.integer({ min: 1, max: 3 }),
+  timeoutMs: fc.constantFrom(5_000, 2_000_000),
+  paused: fc.oneof({ weight: 4, arbitrary: fc.constant(false) }, fc.constant(true)),
+  openCalls: fc.array(fc.record({ leaseSeconds: moment, ofModel: fc.boolean() }), { maxLength: 3 }),
+  cooldown: fc.option(
+    fc.record({
+      ofModel: fc.boolean(),
+      untilSeconds: moment,
+      windowSeconds: fc.option(past, { nil: undefined }),
+      granted: fc.integer({ min: 0, max: 3 }),
+      learned: fc.integer({ min: 1, max: 4 }),
+    }),
+    { nil: undefined, freq: 2 },
+  ),
+  queue: fc.array(fc.record({ presentSeconds: moment, sync: fc.boolean() }), { maxLength: 1 }),
+  ownPlaceSeconds: fc.option(moment, { nil: undefined, freq: 2 }),
+})
+type State = typeof state extends fc.Arbitrary<infer Value> ? Value : never
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  return () => database.drop()
+})
+
+/** Writes one copy of the state and returns its task and channel. */
+async function writeState(given: State) {
+  const { pool } = database
+  const channel = testChannel({
+    name: `gate-${randomBytes(8).toString('hex')}`,
+    timeoutMs: given.timeoutMs,
+    concurrencyMax: given.concurrencyMax,
+  })
+  await pool.query(
+    `insert into channel (name, paused_at) values ($1, case when $2 then now() end)`,
+    [channel.name, given.paused],
+  )
+  const { taskId } = await insertTask(pool, {
+    route: given.sync ? 'images.generations' : 'images.tasks',
+    deadlineSeconds: given.deadlineSeconds,
+    hardEndSeconds: given.hardEndSeconds,
+  })
+  for (const { leaseSeconds, ofModel } of given.openCalls) {
+    const other = await insertTask(pool)
+    await pool.query(
+      `insert into attempt (task_id, n, channel, model, answer_id, upstream_key, opened_at, lease_until,
+         seen_at)
+       values ($1, 1, $2, $3, $1 || '-answer', $1, now() - interval '10 seconds',
+         now() + $4 * interval '1 second', now())`,
+      [other.taskId, channel.name, ofModel ? model : otherModel, leaseSeconds],
+    )
+  }
+  const { cooldown } = given
+  if (cooldown !== undefined) {
+    await pool.query(
+      `insert into cooldown (channel, model, until_at, window_at, granted, learned, slot_at, slot_ms)
+       values ($1, $2, now() + $3 * interval '1 second', now() + $4::int * interval '1 second', $5, $6,
+         now() + $3 * interval '1 second', 50)`,
+      [
+        channel.name,
+        cooldown.ofModel ? model : otherModel,
+        cooldown.untilSeconds,
+        cooldown.windowSeconds ?? null,
+        cooldown.granted,
+        cooldown.learned,
+      ],
+    )
+  }
+  for (const [at, { presentSeconds, sync }] of given.queue.entries()) {
+    await standInQueue(channel, `waiting-${at}`, presentSeconds, sync)
+  }
+  if (given.ownPlaceSeconds !== undefined) {
+    await standInQueue(channel, taskId, given.ownPlaceSeconds, given.sync)
+  }
+  const deps = { pool, randomBytes, random: () => 0, channelsOf: () => [channel], callsMax: 3 }
+  return { taskId, channel, deps }
+}
+
+async function standInQueue(channel: Channel, taskId: string, seconds: number, sync: boolean) {
+  await database.pool.query(
+    `insert into place_queue (channel, task_id, account_id, sync, since, present_until)
+     values ($1, $2, 'acct_waiting', $4, now() - interval '5 seconds',
+       now() + $3 * interval '1 second')`,
+    [channel.name, taskId, seconds, sync],
+  )
+}
+
+/** Everything that opening a call writes, free of ids; times in seconds from now, rounded to ten. */
+async function written(taskId: string) {
+  const { rows } = await database.pool.query(
+    `select status, checks, processing_at is not null as processing,
+       round(extract(epoch from next_check_at - now()) / 10)::int as next_check,
+       (select json_agg(json_build_object('n', n, 'model', model, 'key', upstream_key = $1 || '-1',
+          'lease', round(extract(epoch from lease_until - now()) / 10), 'seen', seen_at is not null,
+          'closed', closed_at)) from attempt where task_id = $1) as attempts,
+       (select json_agg(json_build_object('kind', kind, 'sweep', sweep_after = 'infinity'))
+        from upload where task_id = $1) as uploads,
+       (select count(*)::int from place_queue where task_id = $1) as places
+     from task where task_id = $1`,
+    [taskId],
+  )
+  return rows[0]
+}
+
+function facts(result: BeginResult) {
+  if (result.kind !== 'opened') return result
+  const { n, timeoutMs, hardEndMs, request } = result.attempt
+  return {
+    n,
+    timeoutMs: Math.round(timeoutMs / 1e4),
+    hardEndMs: Math.round(hardEndMs / 1e4),
+    request,
+  }
+}
+
+describe('the fast path of the gate', () => {
+  it('opens exactly the first calls that the gate opens on a channel without cooldown and queue', async () => {
+    let opened = 0
+    let refused = 0
+    await fc.assert(
+      fc.asyncProperty(state, async (given) => {
+        const [fast, full] = await Promise.all([writeState(given), writeState(given)])
+        const untouched = await written(fast.taskId)
+        const attempt = await beginFirstCall(fast.deps, fast.taskId)
+        const decided = await askGate(full.deps, { taskId: full.taskId })
+        const simple =
+          given.cooldown?.ofModel !== true &&
+          given.queue.every(({ presentSeconds }) => presentSeconds < 0) &&
+          (given.ownPlaceSeconds ?? -1) < 0
+        expect(attempt !== undefined).toBe(decided.kind === 'opened' && simple)
+        if (attempt === undefined) {
+          refused += 1
+          expect(await written(fast.taskId)).toEqual(untouched)
+        } else {
+          opened += 1
+          expect(facts({ kind: 'opened', attempt })).toEqual(facts(decided))
+          expect(await written(fast.taskId)).toEqual(await written(full.taskId))
+        }
+      }),
+      { numRuns: 100, seed: 20_26 },
+    )
+    // States of both kinds must have come up, or the comparison says nothing.
+    expect(opened).toBeGreaterThan(10)
+    expect(refused).toBeGreaterThan(40)
+  }, 120_000)
+})

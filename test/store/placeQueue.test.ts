@@ -1,0 +1,107 @@
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
+import type { Route } from '../../src/domain/imageRequest.ts'
+import { createTestAttempts, testChannel } from '../support/database/testAttempts.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { insertTask } from '../support/database/insertTask.ts'
+
+const places = 2
+let database: TestDatabase
+let attempts: AttemptStore
+beforeAll(async () => {
+  database = await createTestDatabase()
+  attempts = await createTestAttempts(database.pool, [testChannel({ concurrencyMax: places })])
+  return () => database.drop()
+})
+beforeEach(() => database.pool.query('truncate place_queue, attempt'))
+
+async function taskOf(accountId: string, route?: Route): Promise<string> {
+  const given = { accountId, ...(route === undefined ? {} : { route }) }
+  return (await insertTask(database.pool, given)).taskId
+}
+
+const tasksOf = (accountId: string, count: number) =>
+  Promise.all(Array.from({ length: count }, () => taskOf(accountId)))
+
+/** `opened`, or the reason to wait. */
+async function ask(taskId: string): Promise<string> {
+  const begun = await attempts.beginAttempt({ taskId })
+  return begun.kind === 'wait' ? begun.reason : begun.kind
+}
+
+async function askAll(taskIds: readonly string[]): Promise<readonly string[]> {
+  const answers: string[] = []
+  for (const taskId of taskIds) answers.push(await ask(taskId))
+  return answers
+}
+
+/** Ends a call, which frees its place. */
+async function endCall(taskId = ''): Promise<void> {
+  const evidence = { reason: 'content_policy' } as const
+  await attempts.closeAttempt({ taskId, n: 1, class: 'rejected', evidence })
+}
+
+const queued = async () =>
+  (await database.pool.query('select task_id as "taskId" from place_queue order by since')).rows
+
+describe('the queue for a place on a full channel', () => {
+  it('gives a free place to the task that joined first, not to the task that asks first', async () => {
+    const [one, two, first = '', second = '', late = ''] = await tasksOf('acct_a', 5)
+    expect(await askAll([one ?? '', two ?? ''])).toEqual(['opened', 'opened'])
+    expect(await askAll([first, second])).toEqual(['channel_full', 'channel_full'])
+    await endCall(one)
+    expect(await askAll([late, second])).toEqual(['channel_full', 'channel_full'])
+    expect(await ask(first)).toBe('opened')
+    expect(await queued()).toEqual([{ taskId: second }, { taskId: late }])
+    await endCall(two)
+    expect(await askAll([late, second])).toEqual(['channel_full', 'opened'])
+  })
+
+  it('puts the task of an account without calls before tasks of an account with calls', async () => {
+    const [one, two, ...waiting] = await tasksOf('acct_many', 6)
+    await askAll([one ?? '', two ?? '', ...waiting])
+    const other = await taskOf('acct_few')
+    expect(await ask(other)).toBe('channel_full')
+    await endCall(one)
+    expect(await askAll([...waiting, other])).toEqual([
+      ...waiting.map(() => 'channel_full'),
+      'opened',
+    ])
+  })
+
+  it('puts synchronous tasks first', async () => {
+    const [one, two, waiting = ''] = await tasksOf('acct_async', 3)
+    await askAll([one ?? '', two ?? '', waiting])
+    const sync = await taskOf('acct_sync', 'images.generations')
+    expect(await ask(sync)).toBe('channel_full')
+    await endCall(two)
+    expect(await askAll([waiting, sync])).toEqual(['channel_full', 'opened'])
+  })
+
+  it('skips and deletes a task that has not asked again', async () => {
+    const [one, two, gone = '', next = ''] = await tasksOf('acct_gone', 4)
+    await askAll([one ?? '', two ?? '', gone, next])
+    await endCall(one)
+    expect(await ask(next)).toBe('channel_full')
+    await database.pool.query(
+      `update place_queue set present_until = now() - interval '2 minutes' where task_id = $1`,
+      [gone],
+    )
+    const last = await taskOf('acct_gone')
+    expect(await askAll([next, last])).toEqual(['opened', 'channel_full'])
+    expect(await queued()).toEqual([{ taskId: last }])
+  })
+
+  it('lets its first task ask often, and the tasks behind it less often', async () => {
+    const [one, two, ...waiting] = await tasksOf('acct_order', 15)
+    await askAll([one ?? '', two ?? ''])
+    const delays: number[] = []
+    for (const taskId of waiting) {
+      const begun = await attempts.beginAttempt({ taskId })
+      delays.push(begun.kind === 'wait' ? begun.delayMs : 0)
+    }
+    expect(delays.slice(0, 3)).toEqual([100, 200, 300])
+    expect(delays.at(-1)).toBe(1_000)
+  })
+})

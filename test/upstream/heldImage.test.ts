@@ -1,0 +1,167 @@
+import { randomBytes } from 'node:crypto'
+import { readdirSync, writeFileSync } from 'node:fs'
+import type { FileHandle } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import sharp from 'sharp'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import type { HeldImage } from '../../src/domain/upstreamCall.ts'
+import { asPng, heldInMemoryBytesMax, holdBytes, holdImage } from '../../src/upstream/heldImage.ts'
+import { collect, streamOf } from '../support/byteStreams.ts'
+import { openFilesIn, tempFolder } from '../support/tempFolder.ts'
+
+function chunksOf(bytes: Buffer): Buffer[] {
+  const size = 100_000
+  const count = Math.ceil(bytes.length / size)
+  return Array.from({ length: count }, (_, at) => bytes.subarray(at * size, (at + 1) * size))
+}
+
+/** After this many writes a file takes only a part of the next write, and then nothing. */
+async function fillDiskAfter(writes: number): Promise<void> {
+  const probe = await open(join(tempFolder(), 'probe'), 'w')
+  const files: FileHandle = Object.getPrototypeOf(probe)
+  await probe.close()
+  let written = 0
+  const spy = vi.spyOn(files, 'appendFile').mockImplementation(async function (
+    this: FileHandle,
+    data,
+  ) {
+    written += 1
+    if (written <= writes) return await this.writeFile(data)
+    if (written === writes + 1) await this.writeFile(Buffer.alloc(5000))
+    throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
+  })
+  onTestFinished(() => spy.mockRestore())
+}
+
+describe('held bytes', () => {
+  it.each([0, 1, heldInMemoryBytesMax, heldInMemoryBytesMax + 1, 3 * heldInMemoryBytesMax])(
+    'are read unchanged any number of times, also at once: %i of them',
+    async (size) => {
+      const bytes = randomBytes(size)
+      const held = await holdBytes(streamOf(chunksOf(bytes)), {
+        tempDir: tempFolder(),
+        randomBytes,
+      })
+      onTestFinished(held.discard)
+      expect(held.bytes).toBe(size)
+      const reads = await Promise.all([collect(held.open()), collect(held.open())])
+      reads.push(await collect(held.open()))
+      expect(reads.map((read) => read.equals(bytes))).toEqual([true, true, true])
+    },
+  )
+
+  it('are in a file only above the limit for memory, and the file has no name', async () => {
+    const tempDir = tempFolder()
+    const hold = (size: number) =>
+      holdBytes(streamOf(chunksOf(Buffer.alloc(size))), { tempDir, randomBytes })
+    const small = await hold(heldInMemoryBytesMax)
+    expect(openFilesIn(tempDir)).toBe(0)
+    const large = await hold(heldInMemoryBytesMax + 1)
+    expect(openFilesIn(tempDir)).toBe(1)
+    expect(readdirSync(tempDir)).toEqual([])
+    await Promise.all([small.discard(), large.discard()])
+    await large.discard()
+    expect(openFilesIn(tempDir)).toBe(0)
+  })
+
+  it('stay in memory when no file can be created', async () => {
+    const tempDir = join(tempFolder(), 'taken')
+    writeFileSync(tempDir, 'a file')
+    const bytes = randomBytes(3 * heldInMemoryBytesMax)
+    const held = await holdBytes(streamOf(chunksOf(bytes)), { tempDir, randomBytes })
+    expect(held.bytes).toBe(bytes.length)
+    const reads = await Promise.all([collect(held.open()), collect(held.open())])
+    expect(reads.map((read) => read.equals(bytes))).toEqual([true, true])
+    await held.discard()
+    await held.discard()
+  })
+
+  it('are kept in memory from the byte at which the disk is full', async () => {
+    const tempDir = tempFolder()
+    await fillDiskAfter(25)
+    const bytes = randomBytes(3 * heldInMemoryBytesMax)
+    const held = await holdBytes(streamOf(chunksOf(bytes)), { tempDir, randomBytes })
+    expect(openFilesIn(tempDir)).toBe(1)
+    expect(held.bytes).toBe(bytes.length)
+    const reads = await Promise.all([collect(held.open()), collect(held.open())])
+    expect(reads.map((read) => read.equals(bytes))).toEqual([true, true])
+    await held.discard()
+    expect(openFilesIn(tempDir)).toBe(0)
+  })
+
+  it('are freed when their source fails', async () => {
+    const tempDir = tempFolder()
+    const source = async function* (): AsyncGenerator<Uint8Array> {
+      yield Buffer.alloc(heldInMemoryBytesMax + 1)
+      throw new Error('broke off')
+    }
+    await expect(holdBytes(source(), { tempDir, randomBytes })).rejects.toThrow('broke off')
+    expect(openFilesIn(tempDir)).toBe(0)
+  })
+})
+
+const create = { width: 40, height: 30, channels: 3, background: 'teal' } as const
+
+async function held(bytes: Buffer): Promise<{ image: HeldImage; tempDir: string }> {
+  const tempDir = tempFolder()
+  const image = await holdImage(streamOf([bytes]), { tempDir, randomBytes })
+  if (image === undefined) throw new Error('Not an image')
+  onTestFinished(image.discard)
+  return { image, tempDir }
+}
+
+async function transcoded(bytes: Buffer): Promise<HeldImage | undefined> {
+  const { image, tempDir } = await held(bytes)
+  const png = await asPng(image, { tempDir, randomBytes })
+  if (png !== undefined) onTestFinished(png.discard)
+  expect(readdirSync(tempDir)).toEqual([])
+  return png
+}
+
+describe('the PNG that family B promises', () => {
+  it('is the image of the upstream when that is a PNG', async () => {
+    const { image, tempDir } = await held(await sharp({ create }).png().toBuffer())
+    expect(await asPng(image, { tempDir, randomBytes })).toBe(image)
+  })
+
+  it.each(['jpeg', 'webp'] as const)('is made from a %s', async (format) => {
+    const png = await transcoded(await sharp({ create }).toFormat(format).toBuffer())
+    expect(png).toMatchObject({ mimeType: 'image/png', width: 40, height: 30 })
+    const bytes = await collect(png?.open() ?? streamOf([]))
+    expect(await sharp(bytes).metadata()).toMatchObject({ format: 'png', width: 40, height: 30 })
+  })
+
+  it('is rotated as the orientation of the JPEG says', async () => {
+    const turned = sharp({ create }).withMetadata({ orientation: 6 })
+    const png = await transcoded(await turned.jpeg().toBuffer())
+    expect(png).toMatchObject({ width: 30, height: 40 })
+  })
+
+  it('is not made from pixels that cannot be decoded', async () => {
+    const jpeg = await sharp({ create }).jpeg().toBuffer()
+    // The structure stays whole, so that the image is held. Only the coded pixels are overwritten.
+    const scan = jpeg.indexOf(Buffer.from([0xff, 0xda]))
+    jpeg.fill(0x55, scan + 2, jpeg.length - 2)
+    jpeg.writeUInt16BE(12, scan + 2)
+    expect(await transcoded(jpeg)).toBeUndefined()
+  })
+
+  it('is not made from more pixels than the limit', async () => {
+    const huge = { ...create, width: 5000, height: 4000 }
+    const jpeg = await sharp({ create: huge }).jpeg().toBuffer()
+    expect(await transcoded(jpeg)).toBeUndefined()
+  })
+
+  it('is an error when the original cannot be read', async () => {
+    const { image, tempDir } = await held(await sharp({ create }).jpeg().toBuffer())
+    const open = (): AsyncIterable<Uint8Array> => failing()
+    const failed = asPng({ ...image, open }, { tempDir, randomBytes })
+    await expect(failed).rejects.toThrow('disk gone')
+  })
+})
+
+async function* failing(): AsyncGenerator<Uint8Array> {
+  yield Buffer.from([0xff, 0xd8])
+  throw Object.assign(new Error('disk gone'), { code: 'EIO' })
+}

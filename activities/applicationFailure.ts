@@ -6,28 +6,28 @@ import { taskFailureMessages } from '../src/domain/failure.ts'
 import type { ProduceResult } from '../src/tasks/produceImage.ts'
 import { unexpectedFailureType, waitFailureType } from '../workflows/contract.ts'
 
-/**
- * The only translator of ends and waits into Temporal's failures (design 1.16). Codes, numbers and
- * channel names: what an upstream or a library said stays out of the history.
- */
+// The only place where waits, ends and errors become failures of Temporal. They contain codes, numbers and
+// channel names; texts of upstreams and libraries stay out of the history.
 
-/** A durable wait: the server runs the activity again after the delay, however often. */
-export function waitFailure(wait: Wait, message: string): ApplicationFailure {
+type Wait = Extract<ProduceResult, { kind: 'wait' }>
+
+/** A durable wait: Temporal runs the activity again after the delay. Waits may follow without limit. */
+export function waitFailure(wait: Wait, nowMs: number): ApplicationFailure {
   const { reason, channel } = wait
-  return plain({
+  return withoutStack({
     type: waitFailureType,
-    message,
+    message: waitMessage(wait, nowMs),
     nonRetryable: false,
-    // Zero would mean "none given", and the retry policy would choose a longer one.
+    // Temporal reads zero as "no delay given" and takes the longer one of the retry policy.
     nextRetryDelay: Math.max(1, Math.ceil(wait.delayMs)),
     details: [{ reason, ...defined({ channel }) }],
     category: 'BENIGN',
   })
 }
 
-/** The end of the task; the workflow reads it in `producedFailure.ts` and has it recorded. */
+/** The end of the task without an image. `workflows/imageTask.ts` reads it and has it recorded. */
 export function endFailure(failure: TaskFailure, channel: string | undefined): ApplicationFailure {
-  return plain({
+  return withoutStack({
     type: failure.code,
     message: taskFailureMessages[failure.code],
     nonRetryable: true,
@@ -36,42 +36,63 @@ export function endFailure(failure: TaskFailure, channel: string | undefined): A
   })
 }
 
-/** A bug or an outage, retried by the policy. The error itself goes to the log, its kind to the history. */
-export function unexpectedFailure(error: unknown): ApplicationFailure {
-  return plain({
-    type: unexpectedFailureType,
-    message: `unexpected failure: ${kindOf(error)}`,
-    nonRetryable: false,
-  })
+type ActivityOfTask = {
+  readonly activity: 'produceImage' | 'recordFailure' | 'cancelTask'
+  readonly taskId: string
 }
 
-/** `ECONNREFUSED`, `57P01`, `TypeError`: a system's or library's own short code, else the class. */
+/** Logs an error that is no expected end: a bug, or PostgreSQL or the blob store is unreachable. */
+export type ReportUnexpected = (seen: ActivityOfTask & { readonly error: unknown }) => void
+
+/**
+ * Runs the work of one activity. An error that it throws goes to the log as it is, and to the history as
+ * its kind alone. The retry policy runs the activity again.
+ */
+export async function reportingUnexpected<Value>(
+  report: ReportUnexpected,
+  about: ActivityOfTask,
+  work: () => Promise<Value>,
+): Promise<Value> {
+  try {
+    return await work()
+  } catch (error) {
+    report({ ...about, error })
+    throw withoutStack({
+      type: unexpectedFailureType,
+      message: `unexpected failure: ${kindOf(error)}`,
+      nonRetryable: false,
+    })
+  }
+}
+
+/** The short code of a system or library (`ECONNREFUSED`, `57P01`), or else the class (`TypeError`). */
 function kindOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error
   const code = 'code' in error ? error.code : undefined
   return typeof code === 'string' && /^[0-9A-Z_]{1,40}$/.test(code) ? code : error.constructor.name
 }
 
-/** Without its stack: an expected failure has nothing to tell there, and stacks carry paths and texts. */
-function plain(options: Parameters<typeof ApplicationFailure.create>[0]): ApplicationFailure {
+/** Stacks contain paths and texts, which must stay out of the history. */
+function withoutStack(
+  options: Parameters<typeof ApplicationFailure.create>[0],
+): ApplicationFailure {
   const failure = ApplicationFailure.create(options)
   failure.stack = ''
   return failure
 }
 
-type Wait = Extract<ProduceResult, { kind: 'wait' }>
-
 /**
- * What Temporal's UI shows of a task that waits: `429 from b-main, until 12:00:37 UTC`. Of a paused
- * channel nobody knows until when.
+ * What Temporal's UI shows for a task that waits: `429 from b-main, until 12:00:37 UTC`. A paused channel
+ * has no time, because an operator ends the pause.
  */
-export function waitMessage(wait: Wait, nowMs: number): string {
+function waitMessage(wait: Wait, nowMs: number): string {
   if (wait.reason === 'channel_paused') return causeOf(wait)
   const until = new Date(nowMs + wait.delayMs).toISOString().slice(11, 19)
   return `${causeOf(wait)}, until ${until} UTC`
 }
 
-function causeOf({ reason, channel = 'every channel', refusedBy }: Wait): string {
+function causeOf(wait: Wait): string {
+  const { reason, channel = 'every channel', refusedBy } = wait
   switch (reason) {
     case 'cooldown':
       if (refusedBy === undefined) return `${channel} cools down`
@@ -79,7 +100,7 @@ function causeOf({ reason, channel = 'every channel', refusedBy }: Wait): string
         ? `no connection to ${refusedBy.channel}`
         : `${refusedBy.httpStatus} from ${refusedBy.channel}`
     case 'slow_start':
-      return `${channel} is asked again slowly after a refusal`
+      return `${channel} takes calls slowly after a refusal`
     case 'channel_full':
       return `${channel} is full`
     case 'channel_paused':
@@ -87,7 +108,10 @@ function causeOf({ reason, channel = 'every channel', refusedBy }: Wait): string
     case 'call_under_way':
       return `an earlier call on ${channel} is under way`
     case 'backoff':
-      return `${channel} is given a rest after a call without a good end`
+      // Without a channel: `produceImage` stopped before the next call.
+      return wait.channel === undefined
+        ? 'no new call by this worker'
+        : `pause after a failed call on ${channel}`
     default:
       return assertNever(reason)
   }

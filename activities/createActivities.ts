@@ -1,11 +1,12 @@
 import type { TaskFailure } from '../src/domain/failure.ts'
-import { unexpectedFailure } from './applicationFailure.ts'
+import type { ReportUnexpected } from './applicationFailure.ts'
+import { reportingUnexpected } from './applicationFailure.ts'
 import type { ProduceImageDeps } from './produceImage.ts'
 import { createProduceImageActivity } from './produceImage.ts'
 
 type ActivityDeps = ProduceImageDeps & RecordFailureDeps & CancelTaskDeps
 
-/** Everything the workflow asks of the world. The names stand in histories: they never change. */
+/** The activities of the workflow. Histories contain their names, so the names never change. */
 export function createActivities(deps: ActivityDeps) {
   return {
     produceImage: createProduceImageActivity(deps),
@@ -14,13 +15,13 @@ export function createActivities(deps: ActivityDeps) {
   }
 }
 
-/** The workflow imports this type and nothing else of the room. */
+/** The only thing that the workflow imports from this folder. */
 export type Activities = ReturnType<typeof createActivities>
 
 type RecordFailureDeps = {
   /**
-   * Settles a stored answer if there is one, else fails the task and releases its hold; `over` when it
-   * had ended before. `src/tasks/settleOrFail.ts`.
+   * Settles a stored answer if there is one; otherwise fails the task and releases its hold. `over`: the
+   * task had already ended. See `src/tasks/settleOrFail.ts`.
    */
   readonly settleOrFail: (
     taskId: string,
@@ -29,45 +30,35 @@ type RecordFailureDeps = {
   readonly onUnexpected: ReportUnexpected
 }
 
-/** Records the end of a task without an image. Repeating it answers `over` and changes nothing. */
-export function createRecordFailureActivity(deps: RecordFailureDeps) {
-  return async (input: {
+/** Records the end of a task without an image. A repeated run returns `over` and changes nothing. */
+export function createRecordFailureActivity({ settleOrFail, onUnexpected }: RecordFailureDeps) {
+  return ({
+    taskId,
+    failure,
+  }: {
     readonly taskId: string
     readonly failure: TaskFailure
-  }): Promise<'succeeded' | 'failed' | 'over'> => {
-    const { taskId, failure } = input
-    try {
-      return await deps.settleOrFail(taskId, failure)
-    } catch (error) {
-      deps.onUnexpected({ activity: 'recordFailure', taskId, error })
-      throw unexpectedFailure(error)
-    }
-  }
+  }): Promise<'succeeded' | 'failed' | 'over'> =>
+    reportingUnexpected(onUnexpected, { activity: 'recordFailure', taskId }, () =>
+      settleOrFail(taskId, failure),
+    )
 }
 
 type CancelTaskDeps = {
-  /** Design 1.11: false when a call is under way or may have done work, and when the task has ended. */
+  /** False when a call is under way or may have done work, and when the task has ended. */
   readonly cancelTask: (taskId: string) => Promise<boolean>
-  /** Whether the task has ended as `cancelled`, by whomever. */
+  /** Whether the task ended as `cancelled`, for any reason. */
   readonly isCancelled: (taskId: string) => Promise<boolean>
   readonly onUnexpected: ReportUnexpected
 }
 
-/** Cancels a task that no call was made for. True also when it was cancelled before: safe to repeat. */
+/**
+ * Cancels a task unless a call may have done work. Also true when the task was already cancelled, so
+ * that a repeated run returns the same.
+ */
 export function createCancelTaskActivity(deps: CancelTaskDeps) {
-  return async ({ taskId }: { readonly taskId: string }): Promise<boolean> => {
-    try {
+  return ({ taskId }: { readonly taskId: string }): Promise<boolean> =>
+    reportingUnexpected(deps.onUnexpected, { activity: 'cancelTask', taskId }, async () => {
       return (await deps.cancelTask(taskId)) || (await deps.isCancelled(taskId))
-    } catch (error) {
-      deps.onUnexpected({ activity: 'cancelTask', taskId, error })
-      throw unexpectedFailure(error)
-    }
-  }
+    })
 }
-
-/** Tells the log of an error that is no expected end: a bug, or PostgreSQL or the blob store away. */
-export type ReportUnexpected = (seen: {
-  readonly activity: 'produceImage' | 'recordFailure' | 'cancelTask'
-  readonly taskId: string
-  readonly error: unknown
-}) => void

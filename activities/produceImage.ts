@@ -3,15 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { assertNever } from '../src/domain/assertNever.ts'
 import type { ProduceResult, Stage } from '../src/tasks/produceImage.ts'
 import { heartbeatIntervalMs } from '../workflows/contract.ts'
-import { endFailure, unexpectedFailure, waitFailure, waitMessage } from './applicationFailure.ts'
-import type { ReportUnexpected } from './createActivities.ts'
-import { createTellWorkflow } from './tellWorkflow.ts'
-
-/** Telling costs the server a signal and a workflow task, so a wait must be long enough to be looked at. */
-const toldWaitMsMin = 10_000
+import type { ReportUnexpected } from './applicationFailure.ts'
+import { endFailure, reportingUnexpected, waitFailure } from './applicationFailure.ts'
 
 export type ProduceImageDeps = {
-  /** `src/tasks/produceImage.ts`: safe to repeat, twice at once, and after any crash. */
+  /** `src/tasks/produceImage.ts`. Safe to repeat after any crash, and to run twice at the same time. */
   readonly produceImage: (input: {
     readonly taskId: string
     readonly signal?: AbortSignal
@@ -19,115 +15,106 @@ export type ProduceImageDeps = {
   }) => Promise<ProduceResult>
   readonly onUnexpected: ReportUnexpected
   /**
-   * Aborts when the process is told to stop. Calls under way finish; one begun now could outlast the grace
-   * time, paid for and lost, so another worker makes it.
+   * Aborts when the process is asked to stop. Calls under way finish. A new call could last longer than
+   * the grace time and be lost although it is paid for, so another worker makes it.
    */
   readonly stopping?: AbortSignal
 }
 
-/** What the workflow learns of a good end; a bad one arrives as an `ApplicationFailure`. */
+/** A good end. Any other end is thrown as an `ApplicationFailure`. */
 type Produced = { readonly outcome: 'succeeded' | 'over' }
 
 /**
- * Brings a task as far as it goes now. Heartbeats tell the server that this worker lives, and the lookup
- * which stage the attempt is in. A wait is thrown as a failure with its delay: the server keeps the timer,
- * so no slot is held and no history is written.
+ * Brings a task as far as possible now. Heartbeats tell Temporal that this worker is alive; their details
+ * are the stage that the lookup shows. A longer wait is thrown as a failure with its delay: Temporal keeps
+ * the timer, so the wait occupies no slot and adds nothing to the history.
  */
 export function createProduceImageActivity(deps: ProduceImageDeps) {
-  const tellWorkflow = createTellWorkflow()
   return async ({ taskId }: { readonly taskId: string }): Promise<Produced> => {
     const context = Context.current()
     const signal = AbortSignal.any([stopSignal(context), ...(deps.stopping ? [deps.stopping] : [])])
-    let at: Stage | undefined
-    const onStage = (stage: Stage) => {
-      at = stage
+    let stage: Stage | undefined
+    const onStage = (next: Stage) => {
+      stage = next
     }
-    const work = () => deps.produceImage({ taskId, signal, onStage })
-    const result = await beatWhile(
+    const produce = () => deps.produceImage({ taskId, signal, onStage })
+    const result = await withHeartbeats(
       context,
-      () => at,
-      () => throughShortWaits(work, signal),
-    ).catch((error: unknown) => {
-      deps.onUnexpected({ activity: 'produceImage', taskId, error })
-      throw unexpectedFailure(error)
-    })
+      () => stage,
+      () =>
+        reportingUnexpected(deps.onUnexpected, { activity: 'produceImage', taskId }, () =>
+          repeatAfterShortWaits(produce, signal),
+        ),
+    )
     switch (result.kind) {
       case 'succeeded':
       case 'over':
         return { outcome: result.kind }
-      case 'wait': {
-        const message = waitMessage(result, Date.now())
-        if (result.delayMs >= toldWaitMsMin) await tellWorkflow(context, thenCall(message, at))
-        throw waitFailure(result, message)
-      }
+      case 'wait':
+        throw waitFailure(result, Date.now())
       case 'end':
-        throw endFailure(result.failure, at?.channel)
+        throw endFailure(result.failure, stage?.channel)
       default:
         return assertNever(result)
     }
   }
 }
 
-/** Which call comes next, when this run of the activity knows. */
-function thenCall(message: string, last: Stage | undefined): string {
-  return last === undefined ? message : `${message}; then call ${last.attempt + 1}`
-}
-
 /**
- * Runs the work and sends `details()` as a heartbeat at each interval until it ends. Work shorter than
- * one interval sends none: a beat costs the server a write.
+ * Runs the work and sends `details()` as a heartbeat at each interval until the work ends. Work shorter
+ * than one interval sends no heartbeat, because each one costs the server a write.
  */
-async function beatWhile<Value>(
+async function withHeartbeats<Value>(
   context: Pick<Context, 'heartbeat'>,
   details: () => unknown,
   work: () => Promise<Value>,
 ): Promise<Value> {
-  const beat = setInterval(() => context.heartbeat(details()), heartbeatIntervalMs)
+  const timer = setInterval(() => context.heartbeat(details()), heartbeatIntervalMs)
   try {
     return await work()
   } finally {
-    clearInterval(beat)
+    clearInterval(timer)
   }
 }
 
 /**
- * Aborts when nobody wants a new call begun: the workflow is closed, the activity cancelled, paused,
- * reset or timed out. A worker that shuts down is no such reason: its calls are paid for and finish
- * within the grace time (design section 5).
+ * Aborts when no new call should start: the workflow is closed, or the activity is cancelled, paused,
+ * reset or timed out. A worker shutdown does not abort it: calls under way are paid for and finish within
+ * the grace time.
  */
 function stopSignal(
   context: Pick<Context, 'cancellationSignal' | 'cancellationDetails'>,
 ): AbortSignal {
   const stop = new AbortController()
   const { cancellationSignal } = context
-  const consider = () => {
+  const onCancellation = () => {
     if (context.cancellationDetails?.workerShutdown !== true) stop.abort()
   }
-  if (cancellationSignal.aborted) consider()
-  else cancellationSignal.addEventListener('abort', consider, { once: true })
+  if (cancellationSignal.aborted) onCancellation()
+  else cancellationSignal.addEventListener('abort', onCancellation, { once: true })
   return stop.signal
 }
 
 /**
- * The server's timers fire up to a second late, so a shorter wait is spent here; it costs no write
- * either. A slot is held meanwhile, which is why neither one wait nor all together may be long. In line
- * for a place upstream a task may stand as long as it takes: while all places are taken, so many slots
- * of all workers together have nothing else to do, and who leaves the line loses the turn.
+ * Temporal's timers fire up to a second late, so a shorter wait is spent in the activity; that also saves
+ * a write. The wait occupies a slot, so one wait and all waits together are limited. Waits for a place on
+ * a full channel have no common limit. There are at least as many slots as places, so such a wait keeps no
+ * call from starting, and a task that stops asking would lose its position in the line.
  */
-const waitMsMax = 1_000
-const waitsMsMax = 3_000
+const shortWaitMsMax = 1_000
+const shortWaitsTotalMsMax = 3_000
 
-/** Runs the work again after each short wait; a longer one, or one after the signal, is handed back. */
-export async function throughShortWaits(
+/** Repeats the work after each short wait. Returns a longer wait, and any wait after the signal aborted. */
+export async function repeatAfterShortWaits(
   work: () => Promise<ProduceResult>,
   signal: AbortSignal,
 ): Promise<ProduceResult> {
-  let leftMs = waitsMsMax
+  let leftMs = shortWaitsTotalMsMax
   for (;;) {
     const result = await work()
     if (result.kind !== 'wait') return result
     const inLine = result.reason === 'channel_full'
-    if (result.delayMs > (inLine ? waitMsMax : Math.min(waitMsMax, leftMs))) return result
+    if (result.delayMs > (inLine ? shortWaitMsMax : Math.min(shortWaitMsMax, leftMs))) return result
     if (!inLine) leftMs -= result.delayMs
     await sleep(result.delayMs, undefined, { signal }).catch(() => {})
     if (signal.aborted) return result

@@ -1,58 +1,55 @@
 import type { Action, Family, ImageSize, ModelId } from '../src/domain/models.ts'
 import type { TaskFailureCode } from '../src/domain/failure.ts'
 
-/**
- * What the workflow and its callers agree on. No imports but types: clients load it without any SDK.
- * Everything here stands in histories: change it by adding, and raise `version` of the queues when a
- * worker of the old code must not see the new.
- */
+// What the workflow, its activities and its callers have in common. It imports only types, so that clients
+// load it without an SDK. Histories contain all of it: see workflows/README.md before changing it.
 
-/** The exported function's name is the workflow's type. */
+/** The workflow type: the name of the function in `imageTask.ts`. */
 export const imageTaskWorkflow = 'imageTask'
 
-/** Ids and small enumerations only: never a prompt, a key or a byte of an image (design 1.4). */
+/**
+ * Only ids and small enumerations. Prompts, secrets and images stay out of Temporal, whose payloads are
+ * limited to 2 MiB and visible in its UI.
+ */
 export type ImageTaskInput = {
   readonly taskId: string
   readonly family: Family
   readonly model: ModelId
-  /** Longest one run of `produceImage` may take: until the task's hard end. Milliseconds. */
+  /** Longest time of one run of `produceImage`: until the task's hard end. */
   readonly produceTimeoutMs: number
 }
 
-/** `over`: the task was ended by somebody else; its record says how. */
+/** `over`: the task had already ended; its record says how. */
 export type ImageTaskResult = { readonly outcome: 'succeeded' | 'over' }
 
-/** The query for the Temporal UI and CLI: `temporal workflow query --type status`. */
+/** A query for Temporal's UI and CLI: `temporal workflow query --type status`. */
 export const statusQueryName = 'status'
 export type ImageTaskStatus = {
   readonly stage: 'producing' | 'recording_failure' | 'succeeded' | 'over' | 'failed' | 'cancelled'
-  /** `kept`: a cancel came too late, a call had been made; the task goes on and is charged. */
+  /** `kept`: the cancel came too late, because a call may have done work. The task continues. */
   readonly cancel?: 'asking' | 'kept'
   readonly failureCode?: TaskFailureCode
 }
 
-/** From `produceImage` to its own workflow: what a long wait is for, for the current details in Temporal's UI. */
-export const waitingSignalName = 'waiting'
-
 const version = 'v1'
 
-/** Workflow tasks, and the short activities that only write to PostgreSQL. */
+/** For workflow tasks and the short activities that record an end. */
 export const workflowTaskQueue = `darkroom-tasks-${version}`
 
-/** Upstream calls: a queue per family, so that a hung family never starves the other (design 1.14). */
+/** For upstream calls: one queue per family, so that a family that hangs does not block the other. */
 export function produceTaskQueue(family: Family): string {
   return `darkroom-produce-${family.toLowerCase()}-${version}`
 }
 
-/** Failure types that are no task failure code: what a pending activity is waiting for. */
+/** The failure types of a pending activity. All other types are task failure codes. */
 export const waitFailureType = 'Wait'
 export const unexpectedFailureType = 'Unexpected'
 
-/** Silence after which a worker counts as lost. Three heartbeats and a stalled event loop fit in. */
+/** Temporal gives the activity to another worker after this silence: three lost heartbeats fit in. */
 export const heartbeatTimeoutMs = 15_000
 export const heartbeatIntervalMs = 3_000
 
-/** Registered by `migrate`, checked by `/readyz`: the server refuses a start that names an unknown one. */
+/** Registered by `migrate` and checked by `/readyz`: Temporal refuses to start a run with an unknown one. */
 export const searchAttributes = {
   account: { name: 'DarkroomAccount', type: 'KEYWORD' },
   model: { name: 'DarkroomModel', type: 'KEYWORD' },
@@ -63,12 +60,12 @@ export const searchAttributes = {
   failureCode: { name: 'DarkroomFailureCode', type: 'KEYWORD' },
 } as const
 
-/** What a run tells its worker when traces are on (`traceRun.ts`): its outcome, and epoch milliseconds. */
+/** What a run reports to its worker when traces are on (`traceRun.ts`). `endedAtMs` is an instant. */
 export type RunSinks = {
   readonly run: { readonly ended: (outcome: string, endedAtMs: number) => void }
 }
 
-/** One line for lists and timelines of the Temporal UI. */
+/** One line for lists and timelines in Temporal's UI. */
 export function taskSummary(task: {
   readonly model: ModelId
   readonly action: Action

@@ -4,15 +4,13 @@ import {
   CancellationScope,
   CancelledFailure,
   defineQuery,
-  defineSignal,
-  patched,
   proxyActivities,
-  setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
 } from '@temporalio/workflow'
 import type { Activities } from '../activities/createActivities.ts'
-import type { FailureCause, TaskFailure, TaskFailureCode } from '../src/domain/failure.ts'
+import { defined } from '../src/domain/defined.ts'
+import type { TaskFailure, TaskFailureCode } from '../src/domain/failure.ts'
 import { failureCauses, taskFailureCodes, taskFailureMessages } from '../src/domain/failure.ts'
 import type { ImageTaskInput, ImageTaskResult, ImageTaskStatus } from './contract.ts'
 import {
@@ -20,81 +18,79 @@ import {
   produceTaskQueue,
   searchAttributes,
   statusQueryName,
-  waitingSignalName,
 } from './contract.ts'
 
 const statusQuery = defineQuery<ImageTaskStatus>(statusQueryName)
-const waitingSignal = defineSignal<[string]>(waitingSignalName)
-
-/** Recorded in histories: see workflows/README.md. */
-const askFirstPatch = 'ask-before-producing'
 
 /**
- * The story of one task (design 1.5, 1.11). One activity brings it to its end, waiting out refusals by
- * its own durable retries. A task that fails is recorded and ends as a Failed workflow with its code. A
- * cancel counts while no call has been made; after that the call is paid for, so the task goes on.
+ * The workflow of one task. A single activity, `produceImage`, brings the task to its end; it waits out
+ * upstream refusals by its own durable retries. A failure is recorded in PostgreSQL, and then the workflow
+ * fails with the same code. A cancel succeeds only while no call may have done work; later the upstream
+ * has to be paid, so the task continues to its end.
  */
 export async function imageTask(input: ImageTaskInput): Promise<ImageTaskResult> {
   let status: ImageTaskStatus = { stage: 'producing' }
   setHandler(statusQuery, () => status)
-  setHandler(waitingSignal, setCurrentDetails)
-  const tell = (next: Partial<ImageTaskStatus>) => {
-    status = { ...status, ...next }
-    if (next.stage !== undefined) setCurrentDetails('')
+  const report: ReportStatus = (change) => {
+    status = { ...status, ...change }
   }
   const { taskId } = input
-  const activities = activitiesFor(input)
+  const activities = activitiesOf(input)
 
   const scope = CancellationScope.current()
-  const produced = () => CancellationScope.nonCancellable(() => produce(taskId, activities, tell))
-  // A cancel that came before any worker saw the run: to begin now would race against it.
-  const askFirst = scope.consideredCancelled && patched(askFirstPatch)
-  const work = askFirst ? undefined : produced()
+  const produced = () => CancellationScope.nonCancellable(() => produce(taskId, activities, report))
+  // Already cancelled at the first workflow task: a call started now would race with `cancelTask`.
+  const work = scope.consideredCancelled ? undefined : produced()
   try {
     return await (work === undefined
       ? scope.cancelRequested
       : Promise.race([work, scope.cancelRequested]))
   } catch (error) {
     if (!(error instanceof CancelledFailure)) throw error
-    tell({ cancel: 'asking' })
+    report({ cancel: 'asking' })
     const cancelled = await CancellationScope.nonCancellable(() =>
       activities.cancelTask({ taskId }),
     )
     if (cancelled) {
-      tell({ stage: 'cancelled' })
+      report({ stage: 'cancelled' })
       throw error
     }
-    tell({ cancel: 'kept' })
+    report({ cancel: 'kept' })
     return await (work ?? produced())
   }
 }
 
+type ReportStatus = (change: Partial<ImageTaskStatus>) => void
+
 async function produce(
   taskId: string,
-  activities: ImageTaskActivities,
-  tell: (next: Partial<ImageTaskStatus>) => void,
+  activities: Activities,
+  report: ReportStatus,
 ): Promise<ImageTaskResult> {
   try {
     const outcome = await producedOutcome(taskId, activities)
-    tell({ stage: outcome })
+    report({ stage: outcome })
     return { outcome }
   } catch (error) {
     const { failure, channel } = producedFailure(error)
-    tell({ stage: 'recording_failure', failureCode: failure.code })
+    report({ stage: 'recording_failure', failureCode: failure.code })
     const recorded = await activities.recordFailure({ taskId, failure })
     if (recorded === 'succeeded') {
-      tell({ stage: 'succeeded' })
+      report({ stage: 'succeeded' })
       return { outcome: 'succeeded' }
     }
-    tell({ stage: 'failed' })
-    throw failedTask(failure, channel)
+    report({ stage: 'failed' })
+    throw taskFailed(failure, channel)
   }
 }
 
-/** An operator may complete the activity by hand with anything: only itself says how the task stands. */
+/**
+ * An operator can complete an activity by hand, with any result or none. Such a result says nothing about
+ * the task, so the activity runs again.
+ */
 async function producedOutcome(
   taskId: string,
-  activities: ImageTaskActivities,
+  activities: Activities,
 ): Promise<ImageTaskResult['outcome']> {
   for (;;) {
     const result: ImageTaskResult | null = await activities.produceImage({ taskId })
@@ -102,8 +98,8 @@ async function producedOutcome(
   }
 }
 
-/** The operator finds failed runs by code and channel; both upserts ride on the closing workflow task. */
-function failedTask(failure: TaskFailure, channel: string | undefined): ApplicationFailure {
+/** The failure of the whole run, with search attributes by which an operator finds failed runs. */
+function taskFailed(failure: TaskFailure, channel: string | undefined): ApplicationFailure {
   const { code } = failure
   upsertSearchAttributes([
     { key: searchAttributes.failureCode, value: code },
@@ -118,16 +114,13 @@ function failedTask(failure: TaskFailure, channel: string | undefined): Applicat
   })
 }
 
-export type ImageTaskActivities = Activities
-
-/** Retried without end, for crashes and outages: the task's deadline is kept in PostgreSQL (design 1.1). */
+/** No limit on retries: PostgreSQL keeps the task's deadline, also through crashes and outages. */
 const retry = { initialInterval: '1 s', backoffCoefficient: 2, maximumInterval: '30 s' } as const
 
-/** One statement or two in PostgreSQL. */
+/** `recordFailure` and `cancelTask` are one short transaction, plus at most a few blob store reads. */
 const recordTimeout = '30 s'
 
-/** The activities of one task, each with every limit explicit. */
-export function activitiesFor(input: ImageTaskInput): ImageTaskActivities {
+function activitiesOf(input: ImageTaskInput): Activities {
   const { produceImage } = proxyActivities<Activities>({
     taskQueue: produceTaskQueue(input.family),
     startToCloseTimeout: input.produceTimeoutMs,
@@ -136,7 +129,7 @@ export function activitiesFor(input: ImageTaskInput): ImageTaskActivities {
     cancellationType: 'WAIT_CANCELLATION_COMPLETED',
     summary: input.model,
   })
-  // On the workflow's own queue: a family whose slots are all taken can still be cancelled.
+  // On the workflow's own queue: these run even when all slots of the family's queue are taken.
   const { recordFailure, cancelTask } = proxyActivities<Activities>({
     startToCloseTimeout: recordTimeout,
     retry,
@@ -144,34 +137,39 @@ export function activitiesFor(input: ImageTaskInput): ImageTaskActivities {
   return { produceImage, recordFailure, cancelTask }
 }
 
-export type ProducedFailure = { readonly failure: TaskFailure; readonly channel?: string }
+type ProducedFailure = { readonly failure: TaskFailure; readonly channel?: string }
 
-/** Nothing is known of the end, so a call may have done work: never a reason to call again. */
-const unknownEnd: ProducedFailure = {
+/**
+ * For a failure that `produceImage` did not write. A call may have done work, so the task fails and is
+ * not called for again.
+ */
+const unknownFailure: ProducedFailure = {
   failure: { code: 'upstream_error', cause: 'unknown', workPossible: true },
 }
 
-/** Reads the end that `activities/applicationFailure.ts` wrote; any other error is an unknown end. */
-export function producedFailure(error: unknown): ProducedFailure {
+/** Reads the failure that `endFailure` in `activities/applicationFailure.ts` wrote. */
+function producedFailure(error: unknown): ProducedFailure {
   if (!(error instanceof ActivityFailure)) throw error
   const { cause } = error
-  if (!(cause instanceof ApplicationFailure)) return unknownEnd
+  if (!(cause instanceof ApplicationFailure)) return unknownFailure
   const code = taskFailureCodes.find((name) => name === cause.type)
-  const detail: unknown = cause.details?.[0]
-  if (code === undefined || !isObject(detail)) return unknownEnd
-  return read(code, detail)
+  const details: unknown = cause.details?.[0]
+  if (code === undefined || !isObject(details)) return unknownFailure
+  return readDetails(code, details)
 }
 
-function read(code: TaskFailureCode, detail: Readonly<Record<string, unknown>>): ProducedFailure {
-  const { cause, workPossible, retryAfterMs, channel } = detail
-  const known: FailureCause = failureCauses.find((name) => name === cause) ?? 'unknown'
-  const failure = {
+function readDetails(
+  code: TaskFailureCode,
+  details: Readonly<Record<string, unknown>>,
+): ProducedFailure {
+  const { cause, workPossible, retryAfterMs, channel } = details
+  const failure: TaskFailure = {
     code,
-    cause: known,
+    cause: failureCauses.find((name) => name === cause) ?? 'unknown',
     workPossible: workPossible !== false,
     ...(typeof retryAfterMs === 'number' ? { retryAfterMs } : {}),
   }
-  return typeof channel === 'string' ? { failure, channel } : { failure }
+  return { failure, ...defined({ channel: typeof channel === 'string' ? channel : undefined }) }
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -3,8 +3,8 @@ import { ApplicationFailure, isCancellation, proxySinks } from '@temporalio/work
 import type { RunSinks } from './contract.ts'
 
 /**
- * Tells the worker how a run ended, for its trace. In the bundle only while traces are on: it makes no
- * command, so histories with and without it are the same.
+ * Reports to the worker how a run ended, for its trace. The bundle contains it only while traces are on. It
+ * issues no command, so histories with and without it are the same.
  */
 export const interceptors: WorkflowInterceptorsFactory = () => ({
   inbound: [
@@ -13,10 +13,10 @@ export const interceptors: WorkflowInterceptorsFactory = () => ({
         const { run } = proxySinks<RunSinks>()
         try {
           const result = await next(input)
-          run.ended(outcomeOf(result), Date.now())
+          run.ended(runOutcome(result), Date.now())
           return result
         } catch (error) {
-          run.ended(failureOf(error), Date.now())
+          run.ended(runFailure(error), Date.now())
           throw error
         }
       },
@@ -24,13 +24,13 @@ export const interceptors: WorkflowInterceptorsFactory = () => ({
   ],
 })
 
-function outcomeOf(result: unknown): string {
+function runOutcome(result: unknown): string {
   const outcome =
     typeof result === 'object' && result !== null && 'outcome' in result ? result.outcome : 'done'
   return String(outcome)
 }
 
-function failureOf(error: unknown): string {
+function runFailure(error: unknown): string {
   if (isCancellation(error)) return 'cancelled'
   return error instanceof ApplicationFailure ? (error.type ?? 'Error') : 'Error'
 }

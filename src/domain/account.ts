@@ -2,11 +2,11 @@ import type { RandomBytes } from './ids.ts'
 import { randomText } from './ids.ts'
 import type { ModelId } from './models.ts'
 
-/** An account as the operator sees it: design section 3, `account show`. Credits are whole. */
+/** An account as `account show` prints it. Credits are whole numbers. */
 export type Account = {
   readonly accountId: string
   readonly name: string
-  /** Absent: all models. */
+  /** The models that the account may use. Absent: all. */
   readonly models?: readonly ModelId[]
   readonly createdAtMs: number
   readonly available: number
@@ -14,7 +14,7 @@ export type Account = {
   readonly spent: number
 }
 
-/** An API key without its secret, which is nowhere. */
+/** An API key without its secret, which is stored nowhere. */
 export type ApiKey = {
   readonly keyId: string
   readonly prefix: string
@@ -23,13 +23,13 @@ export type ApiKey = {
   readonly revokedAtMs?: number
 }
 
-/** Starts with a letter or digit, so that a name never looks like an option or a path. */
+/** A name starts with a letter or digit, so that it cannot look like an option or a path. */
 export const accountNamePattern = /^[0-9A-Za-z][0-9A-Za-z._@+-]{0,99}$/
 
-/** One deposit; far below the safe range of integers, which bounds a balance as a whole. */
+/** The largest deposit, far below `accountCreditsMax`. */
 export const depositCreditsMax = 1_000_000_000_000
 
-/** An account's credits, spent ones included, stay exact in every JSON reader. */
+/** The most credits of an account, including spent ones: every JSON reader keeps such a number exact. */
 export const accountCreditsMax = Number.MAX_SAFE_INTEGER
 
 /** `acct_` and 16 random letters or digits. */
@@ -37,10 +37,10 @@ export function newAccountId(randomBytes: RandomBytes): string {
   return `acct_${randomText(randomBytes, 16)}`
 }
 
-/** Who asks: the account behind a valid key. The key itself goes no further than authentication. */
+/** The account behind a valid API key. The secret is used for authentication and not passed on. */
 export type Caller = {
   readonly accountId: string
   readonly keyId: string
-  /** Models this account and key may use; absent: all. */
+  /** The models that the account may use. Absent: all. */
   readonly models?: readonly ModelId[]
 }

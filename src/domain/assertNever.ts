@@ -1,4 +1,4 @@
-/** Ends every switch over a union: a new member fails the type check here, a bug at run time throws. */
+/** Ends every switch over a union: a member without a case fails the type check, and throws at run time. */
 export function assertNever(value: never): never {
   throw new Error(`Bug: unhandled case ${JSON.stringify(value)}`)
 }

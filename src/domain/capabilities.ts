@@ -1,15 +1,14 @@
 import type { AspectRatio, ImageSize, ModelId } from './models.ts'
 import { aspectRatios, pixelSizes } from './models.ts'
 
-/**
- * What one model can do. Data, so that an operator's file overrides it per model (design section 3).
- * `sizes`: accepted values of `size`. `sizeIsSent`: false where the upstream refuses the field, so the
- * only size is accepted and left out. `usualDurationMs` feeds progress only.
- */
+/** What one model can do. The operator's file can override it for each model. */
 export type Capabilities = {
+  /** The accepted values of `size`. */
   readonly sizes: readonly ImageSize[]
+  /** False for an upstream that refuses the field: its only size is accepted and not sent. */
   readonly sizeIsSent: boolean
   readonly aspectRatios: readonly AspectRatio[]
+  /** Used for `progress` only. */
   readonly usualDurationMs: number
 }
 
@@ -28,7 +27,7 @@ const commonRatios: readonly AspectRatio[] = [
   '21:9',
 ]
 
-/** Research wire.md section 1 (models) and section 6 (size tiers). */
+/** The capabilities without an operator's file, from the vendors' model pages. */
 export const builtInCapabilities: CapabilityTable = {
   'familya-2.5-flash-image': {
     sizes: ['1K'],

@@ -1,20 +1,20 @@
 import type { OutcomeClass, OutcomeReason } from './upstreamCall.ts'
 
 /**
- * What a vendor says in its own error body, in both families' shapes. Matched against the lists below
- * and dropped: none of it is stored, logged or shown.
+ * The content of a vendor's own error body, in the form of either family. It is compared with the lists
+ * below and then dropped: it is not stored, logged or shown.
  */
 export type VendorError = {
-  /** `code`, `type`, `status` and the `reason` of details, in lower case. */
-  readonly words: readonly string[]
-  /** Names of the quotas that a 429 of family A says were hit. */
+  /** `code`, `type`, `status` and each `reason` of the details, in lower case. */
+  readonly codes: readonly string[]
+  /** Family A: the quotas that a 429 names. */
   readonly quotaIds: readonly string[]
   readonly message: string
 }
 
 export type ErrorAnswer = {
   readonly status: number
-  /** Absent: the body was not the vendor's own error envelope. */
+  /** Absent: the body does not have the form of the vendor's errors. */
   readonly error?: VendorError
   /** From the first byte sent to the answer's headers. */
   readonly elapsedMs: number
@@ -25,12 +25,30 @@ export type ErrorVerdict = {
   readonly reason: OutcomeReason
 }
 
-const exhausted: ErrorVerdict = { class: 'exhausted', reason: 'quota_exhausted' }
+/**
+ * The outcome class of an upstream answer that is not a success, from its status and the vendor's error
+ * body. The codes are those of the vendors' error documentation, and of gateways in front of them.
+ */
+export function classifyErrorAnswer(answer: ErrorAnswer): ErrorVerdict {
+  const { status, error } = answer
+  const hasCodes = status >= 400 && status < 500 && error !== undefined
+  return (hasCodes ? byVendorCodes(status, error) : undefined) ?? byStatus(answer)
+}
 
-/** A 503 later than this may come from a front that gave up on work already begun: design 1.7. */
-export const promptRefusalMsMax = 10_000
+/** What the vendor's codes say, when they are more exact than the status of a 4xx. */
+function byVendorCodes(status: number, error: VendorError): ErrorVerdict | undefined {
+  if (hasCode(error, exhaustedCodes)) return exhausted
+  if (status === 429) return isUsedUp(error) ? exhausted : undefined
+  if (hasCode(error, moderationCodes)) return { class: 'rejected', reason: 'content_policy' }
+  if (hasCode(error, credentialCodes)) return { class: 'operator_fault', reason: 'credential' }
+  if (status !== 400) return undefined
+  if (hasCode(error, accountCodes)) return { class: 'operator_fault', reason: 'forbidden' }
+  return moderationText.test(error.message)
+    ? { class: 'rejected', reason: 'content_policy' }
+    : undefined
+}
 
-const exhaustedWords: readonly string[] = [
+const exhaustedCodes: readonly string[] = [
   'insufficient_quota',
   'credit_balance_exhausted',
   'billing_hard_limit_reached',
@@ -39,56 +57,32 @@ const exhaustedWords: readonly string[] = [
   'insufficient_user_quota',
   'pre_consume_token_quota_failed',
 ]
-const moderationWords: readonly string[] = [
+const moderationCodes: readonly string[] = [
   'moderation_blocked',
   'content_policy_violation',
   'content_filter',
   'prompt_blocked',
 ]
-const credentialWords: readonly string[] = [
+const credentialCodes: readonly string[] = [
   'api_key_invalid',
   'api_key_expired',
   'invalid_api_key',
   'account_deactivated',
 ]
-/** Never a matter of one request: the operator's egress stands where the vendor does not serve. */
-const placeWords: readonly string[] = ['unsupported_country_region_territory']
-const credentialText =
-  /\b(?:api[ _-]?keys?|credentials?|access tokens?|service accounts?|projects?|organi[sz]ations?|consumer|unregistered callers?|billing)\b/i
-const credentialWordPart =
-  /(?:^|_)(?:api_key|access_token|project|consumer|billing|service_disabled)/
-const lastingQuota = /per_?-?(?:day|week|month)|spend/i
-/** Family A has no word for prepaid credits or a spend cap that is used up; the sentence says it. */
-const exhaustedText =
-  /credits? (?:are|is|balance is) (?:depleted|exhausted)|spend(?:ing)? (?:cap|limit)/i
-/** Nor for a prompt refused before the model saw it. */
+/** Family A's 400 for a country it does not serve and a project without billing. */
+const accountCodes: readonly string[] = ['failed_precondition']
+/** Family A has no code for a prompt that was refused before the model saw it. */
 const moderationText = /violat\w{1,5} .{0,80}polic|safety (?:system|polic)|content polic/i
-/** Family A's 400 for a place it does not serve and for a project without billing, never for a request. */
-const accountWords: readonly string[] = ['failed_precondition']
-
-/** Design 1.7 for every answer but a 200: status and vendor body → class. Vendor words: research wire.md. */
-export function classifyErrorAnswer(answer: ErrorAnswer): ErrorVerdict {
-  const { status, error } = answer
-  const byWords = status >= 400 && status < 500 && error !== undefined
-  return (byWords ? saidByVendor(status, error) : undefined) ?? byStatus(answer)
-}
-
-/** Where the vendor's words say more than the status of a 4xx. */
-function saidByVendor(status: number, error: VendorError): ErrorVerdict | undefined {
-  if (says(error, exhaustedWords)) return exhausted
-  if (status === 429) return isUsedUp(error) ? exhausted : undefined
-  if (says(error, moderationWords)) return { class: 'rejected', reason: 'content_policy' }
-  if (says(error, credentialWords)) return { class: 'operator_fault', reason: 'credential' }
-  if (status !== 400) return undefined
-  if (says(error, accountWords)) return { class: 'operator_fault', reason: 'forbidden' }
-  return moderationText.test(error.message)
-    ? { class: 'rejected', reason: 'content_policy' }
-    : undefined
-}
+const exhausted: ErrorVerdict = { class: 'exhausted', reason: 'quota_exhausted' }
 
 function isUsedUp(error: VendorError): boolean {
   return error.quotaIds.some((id) => lastingQuota.test(id)) || exhaustedText.test(error.message)
 }
+
+const lastingQuota = /per_?-?(?:day|week|month)|spend/i
+/** Family A has no code for used-up prepaid credits or a spend cap; only the message says so. */
+const exhaustedText =
+  /credits? (?:are|is|balance is) (?:depleted|exhausted)|spend(?:ing)? (?:cap|limit)/i
 
 function byStatus(answer: ErrorAnswer): ErrorVerdict {
   switch (answer.status) {
@@ -117,22 +111,32 @@ function byStatus(answer: ErrorAnswer): ErrorVerdict {
   }
 }
 
+/** A later 503 may come from a proxy that stopped waiting for work that was already started. */
+export const promptRefusalMsMax = 10_000
+
 /**
- * A 403 pauses a channel only when it speaks of the operator's account: one about the request (a policy)
- * must not let a client stop the channel for all others. Without the vendor's envelope it may come from
- * anything on the way.
+ * A 403 counts as the operator's fault only when it names the operator's account. A 403 about the request
+ * (a policy) must not pause the channel, or one client could stop it for all others. Without the vendor's
+ * form of errors it can come from anything between us and the vendor.
  */
 function forbidden(error: VendorError | undefined): ErrorVerdict {
   if (error === undefined) return { class: 'unknown', reason: 'forbidden' }
-  const ofTheOperator =
-    says(error, placeWords) ||
+  const namesAccount =
+    hasCode(error, regionCodes) ||
     credentialText.test(error.message) ||
-    error.words.some((word) => credentialWordPart.test(word))
-  return ofTheOperator
+    error.codes.some((code) => credentialCodePart.test(code))
+  return namesAccount
     ? { class: 'operator_fault', reason: 'forbidden' }
     : { class: 'rejected', reason: 'forbidden' }
 }
 
-function says(error: VendorError, words: readonly string[]): boolean {
-  return error.words.some((word) => words.includes(word))
+/** The vendor does not serve the country of this server. No other request would do better. */
+const regionCodes: readonly string[] = ['unsupported_country_region_territory']
+const credentialText =
+  /\b(?:api[ _-]?keys?|credentials?|access tokens?|service accounts?|projects?|organi[sz]ations?|consumer|unregistered callers?|billing)\b/i
+const credentialCodePart =
+  /(?:^|_)(?:api_key|access_token|project|consumer|billing|service_disabled)/
+
+function hasCode(error: VendorError, codes: readonly string[]): boolean {
+  return error.codes.some((code) => codes.includes(code))
 }

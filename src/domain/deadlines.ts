@@ -7,20 +7,20 @@ export function channelsOf(channels: readonly Channel[], family: Family): readon
   return channels.filter((channel) => channel.family === family)
 }
 
-/** The longest that one call on any of these channels may take, in milliseconds; 0 without a channel. */
+/** The longest timeout of these channels in milliseconds; 0 without a channel. */
 export function longestTimeoutMs(channels: readonly Channel[]): number {
   return Math.max(0, ...channels.map(({ timeoutMs }) => timeoutMs))
 }
 
 /**
- * The hard end of a task, in milliseconds from its acceptance. A call that begins right before the deadline
- * may take `timeoutMs`, the longest timeout of its family's channels; then its answer is stored and settled.
+ * The hard end of a task, in milliseconds from its acceptance. A call that starts right before the deadline
+ * can take `timeoutMs`, the longest timeout of the family's channels. Then its answer is stored and settled.
  */
 export function hardEndMs(deadlineMs: number, timeoutMs: number): number {
   return deadlineMs + timeoutMs + hardEndGraceMs
 }
 
-/** The longest that one run of the activity `produceImage` may take, whatever the task's family. */
+/** The longest time of one run of the activity `produceImage`, for a task of any family. */
 export function produceTimeoutMs(deadlineMs: number, channels: readonly Channel[]): number {
   return deadlineMs + longestTimeoutMs(channels) + 2 * hardEndGraceMs
 }

@@ -1,11 +1,10 @@
 /**
- * Why a request was not served: one tagged union, translated in exactly one place (`src/http/errors.ts`)
- * to status, envelope and headers. Messages are written here or by the schema and are safe to show:
- * they never quote the request's values.
+ * Why a request was not served. `src/http/errors.ts` is the only place that translates it to a status, an
+ * error body and headers. Messages are safe to show: they never quote values of the request.
  */
 export type RequestFailure =
   | {
-      /** 400. `param` is a path with brackets, `input_images[0].data`, in the client's own casing. */
+      /** `param` is a path such as `input_images[0].data`, in the client's own casing. */
       readonly tag: 'invalid_request'
       readonly code: InvalidRequestCode
       readonly param: string | null
@@ -15,7 +14,7 @@ export type RequestFailure =
   | { readonly tag: 'access_denied'; readonly message: string }
   | { readonly tag: 'insufficient_quota'; readonly requiredCredits: number }
   | { readonly tag: 'idempotency_key_reused' }
-  /** `texts`: not the body as a whole is too large, but the texts in it. */
+  /** `texts`: the texts in the body are too large, not the body as a whole. */
   | { readonly tag: 'body_too_large'; readonly limitBytes: number; readonly texts?: true }
   | { readonly tag: 'overloaded'; readonly retryAfterSeconds: number }
   | { readonly tag: 'task_not_found' }
@@ -36,6 +35,7 @@ type InvalidRequestCode =
   | 'invalid_request'
   | 'read_request_body_failed'
 
+/** The failure of a request that is not valid. `param: null` when no single field is wrong. */
 export function invalidRequest(
   code: InvalidRequestCode,
   param: string | null,
@@ -44,7 +44,7 @@ export function invalidRequest(
   return { tag: 'invalid_request', code, param, message }
 }
 
-/** Why a task ended without an image. Research wire.md section 6 (failed-task codes), and `cancelled`. */
+/** Why a task ended without an image, in `error.code` of its record. */
 export const taskFailureCodes = [
   'content_policy_violation',
   'no_image_generated',
@@ -56,10 +56,7 @@ export const taskFailureCodes = [
 ] as const
 export type TaskFailureCode = (typeof taskFailureCodes)[number]
 
-/**
- * What stood behind the end; decides a synchronous caller's status (design section 4, Ends of a task)
- * and whether the key is freed. `workPossible`: an upstream call may have done paid work.
- */
+/** What caused the failure, more exactly than the code. It decides the status of a synchronous call. */
 export const failureCauses = [
   'rejected',
   'refused',
@@ -71,15 +68,20 @@ export const failureCauses = [
 ] as const
 export type FailureCause = (typeof failureCauses)[number]
 
+/**
+ * How a task ended without an image. Two places translate it: `src/http/errors.ts` for synchronous clients
+ * and `activities/applicationFailure.ts` for Temporal.
+ */
 export type TaskFailure = {
   readonly code: TaskFailureCode
   readonly cause: FailureCause
+  /** An upstream call may have done paid work. If not, a failed synchronous task frees its idempotency key. */
   readonly workPossible: boolean
-  /** Milliseconds the upstream asked to wait, when the last answer was a refusal that said so. */
+  /** How long the upstream asked to wait, if it did. */
   readonly retryAfterMs?: number
 }
 
-/** Client texts are fixed per code (design 1.16): nothing of the upstream's own words passes through. */
+/** The text of each code for clients. Texts of the upstream are never passed on. */
 export const taskFailureMessages: Readonly<Record<TaskFailureCode, string>> = {
   content_policy_violation: 'The upstream model refused this request under its content policy.',
   no_image_generated: 'The upstream model answered without an image.',

@@ -11,18 +11,17 @@ import type {
   Quality,
 } from './models.ts'
 
-/**
- * One source image, already in the blob store. `sha256` is lower-case hex of the decoded bytes,
- * `mimeType` was sniffed from them.
- */
+/** One source image in the blob store. */
 export type InputImage = {
   readonly blobKey: string
+  /** Detected from the bytes. */
   readonly mimeType: ImageMimeType
   readonly bytes: number
+  /** Lower-case hex, of the decoded bytes. */
   readonly sha256: string
 }
 
-/** Where a request came in. Part of the fingerprint: one key used on two routes is a conflict. */
+/** The route of a request. It is part of the fingerprint: the same key on two routes is a conflict. */
 const routes = [
   'images.tasks',
   'images.generations',
@@ -32,7 +31,7 @@ const routes = [
 ] as const
 export type Route = (typeof routes)[number]
 
-/** A synchronous route's task has the caller waiting: higher priority, refusals passed on (design 1.13). */
+/** The client of a synchronous route waits: its task has a higher priority, and refusals are passed on. */
 export function isSyncRoute(route: Route): boolean {
   return (
     route === 'images.generations' || route === 'images.edits' || route === 'v1beta.generateContent'
@@ -51,8 +50,8 @@ export type ContentDocument = {
 }
 
 /**
- * A request after its schema: defaults filled, names ours, images by reference. `prompt` is the text of
- * the task routes; `content` the native document of the v1beta routes, whose texts are the prompt.
+ * A validated request with defaults, our field names, and images by reference. `body` is a prompt on the
+ * task and images routes, and a native document on the v1beta routes.
  */
 export type ImageRequest = {
   readonly route: Route
@@ -68,25 +67,25 @@ export type ImageRequest = {
   readonly inputs: readonly InputImage[]
 }
 
-/** One image of a request, in the blob store before its request is known to be good. */
+/** One image of a request that is not validated yet, already in the blob store. */
 export type ReceivedImage = {
-  /** Where it stood in the request's document: keys and indices. */
+  /** Keys and indices that lead to it in the request. */
   readonly path: readonly (string | number)[]
   readonly blobKey: string
   readonly bytes: number
   /** Lower-case hex of the decoded bytes. */
   readonly sha256: string
-  /** By the bytes themselves; absent: no whole PNG, JPEG or WebP. */
+  /** Detected from the bytes. Absent: no complete PNG, JPEG or WebP. */
   readonly sniffedType?: ImageMimeType
 }
 
-/** Raised whenever two requests that were equal may canonicalize differently, or the reverse. */
+/** To be raised when a change lets equal requests differ, or different requests be equal. */
 const canonicalVersion = 1
 
 /**
- * The normalized request as stable text (spec, Idempotency rules): route and version included, images
- * by digest and type, object keys sorted, defaults filled by the schema before. Equal text means
- * "the same request"; its SHA-256 is the fingerprint.
+ * The request as a stable text: with its route and this version, images by digest and type, and object
+ * keys in order. Two requests with the same text are the same request for an idempotency key. The SHA-256
+ * of the text is the fingerprint.
  */
 export function canonicalRequest(request: ImageRequest): string {
   const { route, model, action, size, aspectRatio, quality, body, inputs } = request

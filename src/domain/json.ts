@@ -1,4 +1,4 @@
-/** A JSON value without numbers that JSON cannot carry. */
+/** A JSON value. */
 export type Json =
   | null
   | boolean
@@ -8,16 +8,19 @@ export type Json =
   | { readonly [key: string]: Json }
 export type JsonObject = { readonly [key: string]: Json }
 
-/** Reads into a vendor's JSON, whose shape is never taken on trust. */
+// These functions read a vendor's JSON, whose shape is never trusted.
+
+/** The value if it is an object. */
 export function objectOf(value: Json | undefined): JsonObject | undefined {
   return value !== null && typeof value === 'object' && !isArray(value) ? value : undefined
 }
 
+/** The items of an array; none of any other value. */
 export function itemsOf(value: Json | undefined): readonly Json[] {
   return value !== null && typeof value === 'object' && isArray(value) ? value : []
 }
 
-/** The objects among the items. */
+/** The objects among the items of an array. */
 export function objectsOf(value: Json | undefined): readonly JsonObject[] {
   return itemsOf(value).flatMap((item) => {
     const object = objectOf(item)
@@ -25,16 +28,17 @@ export function objectsOf(value: Json | undefined): readonly JsonObject[] {
   })
 }
 
+/** The value if it is a string. */
 export function textOf(value: Json | undefined): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-/** A count: a whole number from 0 up. */
+/** The value if it is a whole number of at least 0. */
 export function countOf(value: Json | undefined): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined
 }
 
-/** TypeScript's own `Array.isArray` does not narrow readonly arrays. */
+/** `Array.isArray` with a type that narrows readonly arrays. */
 export function isArray(value: Json): value is readonly Json[] {
   return Array.isArray(value)
 }

@@ -1,4 +1,4 @@
-/** Spec, Model identifiers: enumerated, exact. */
+/** The public model names; no others are accepted. */
 export const familyAModels = [
   'familya-2.5-flash-image',
   'familya-3.1-flash-lite-image',
@@ -18,7 +18,7 @@ export const pixelSizes = ['1024x1024', '2048x2048', '3840x2160'] as const
 export const imageSizes = [...tierSizes, ...pixelSizes] as const
 export type ImageSize = (typeof imageSizes)[number]
 
-/** The values of `size` that the models of a family can be told, whatever one of them makes. */
+/** The values of `size` in the API of each family. A model may support fewer. */
 export const sizesOf: Readonly<Record<Family, readonly ImageSize[]>> = {
   A: tierSizes,
   B: pixelSizes,
@@ -51,11 +51,12 @@ export type Action = (typeof actions)[number]
 export const inputMimeTypes = ['image/png', 'image/jpeg', 'image/webp'] as const
 export type ImageMimeType = (typeof inputMimeTypes)[number]
 
+/** Whether a text is a public model name. */
 export function isModelId(value: string): value is ModelId {
   return (modelIds as readonly string[]).includes(value)
 }
 
-/** Spec, What the service does: `familya-*` is family A, `familyb-image-2-*` family B. */
+/** The family is part of the model's name. */
 export function familyOf(model: ModelId): Family {
   return model.startsWith('familya-') ? 'A' : 'B'
 }

@@ -3,8 +3,8 @@ import { isArray } from './json.ts'
 import type { ImageMimeType } from './models.ts'
 
 /**
- * The family's native response without the image bytes: at `imagePath` inside `response` the bytes
- * belong (A: a part's `inlineData.data`; B: `data[0].b64_json`), where the text stands empty.
+ * The family's native response without the image bytes. At `imagePath` inside `response` an empty text
+ * takes the place of the base64 (A: `inlineData.data` of a part; B: `data[0].b64_json`).
  */
 export type NativeResponse = {
   readonly response: JsonObject
@@ -14,8 +14,8 @@ export type NativeResponse = {
 type Path = NativeResponse['imagePath']
 
 /**
- * The native response with the image by URL, as the task record's `result` carries it (design
- * section 4): family A `fileData {mimeType, fileUri}` for `inlineData`, family B `url` for `b64_json`.
+ * The native response with the URL of the image, for `result` of the task record: family A has
+ * `fileData {mimeType, fileUri}` instead of `inlineData`, family B `url` instead of `b64_json`.
  */
 export function nativeByUrl(
   native: NativeResponse,
@@ -30,8 +30,8 @@ export function nativeByUrl(
 }
 
 /**
- * The native response as JSON text in two parts, between which the base64 of the image belongs: so it
- * is sent without ever being one string, and its length is known beforehand.
+ * The native response as JSON text in two parts; the base64 of the image belongs between them. So the
+ * image is streamed instead of built into one string, and the length of the whole is known before.
  */
 export function splitAtImage(native: NativeResponse): {
   readonly before: string
@@ -82,7 +82,7 @@ function replaceAt(value: Json, path: Path, change: (value: Json) => Json): Json
   return Object.fromEntries(members)
 }
 
-/** In the same place: the order of members is part of what a reader sees. */
+/** Renames and replaces one member. Clients see the order of the members, so it stays. */
 function renameMember(value: Json, from: string, to: string, member: Json): Json {
   const members = Object.entries(asObject(value)).map(([key, given]): [string, Json] =>
     key === from ? [to, member] : [key, given],

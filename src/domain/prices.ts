@@ -5,8 +5,8 @@ import type { Action, ImageSize, ModelId, Quality } from './models.ts'
 import { actions, familyOf, modelIds, qualities } from './models.ts'
 
 /**
- * One line of a price list: applies to a request of its model whose size, quality and action are the
- * named ones; what it does not name it does not ask. Credits are whole, zero is allowed.
+ * One line of a price list. It applies to requests of its model with the same size, quality and action; a
+ * field that it does not have may be anything. Credits are whole numbers; zero is allowed.
  */
 export type Price = {
   readonly model: ModelId
@@ -18,14 +18,13 @@ export type Price = {
 }
 
 /** What a price depends on. */
-export type PricedRequest = Pick<ImageRequest, 'model' | 'size' | 'quality' | 'action'> & {
+type PricedRequest = Pick<ImageRequest, 'model' | 'size' | 'quality' | 'action'> & {
   readonly inputImages: number
 }
 
 /**
- * Credits of a request: the first match of the operator's list, then of the built-in one. `undefined`:
- * unpriced, which `unpricedCombinations` rules out at the start. Family A without a size makes 1K, and
- * costs it.
+ * The price of a request: that of the first line that applies. `undefined` when there is none; the start of
+ * a process rules that out with `unpricedCombinations`. Family A without a size makes 1K and costs the same.
  */
 export function creditsOf(prices: readonly Price[], request: PricedRequest): number | undefined {
   const size = request.size ?? (familyOf(request.model) === 'A' ? '1K' : undefined)
@@ -39,12 +38,12 @@ export function creditsOf(prices: readonly Price[], request: PricedRequest): num
   return price && price.credits + price.creditsPerInputImage * request.inputImages
 }
 
-/** The operator's lines in front of the built-in ones (design section 3). */
+/** The operator's lines, then the built-in ones. */
 export function priceList(operatorPrices: readonly Price[]): readonly Price[] {
   return [...operatorPrices, ...builtInPrices]
 }
 
-/** Requests that the capabilities allow and no line prices, as text for the operator; none is the goal. */
+/** Requests that the capabilities allow and that have no price, as text for the operator. */
 export function unpricedCombinations(
   prices: readonly Price[],
   capabilities: CapabilityTable,
@@ -77,9 +76,12 @@ function definedOnly(request: {
   }
 }
 
-/** In thousandths of a US dollar, near the vendors' list prices; `auto` may cost what `high` does. */
 const vip = 'familyb-image-2-vip'
 const web = 'familyb-image-2-web'
+/**
+ * In thousandths of a US dollar, close to the vendors' list prices. `auto` costs as much as `high`, because
+ * the vendor may choose that.
+ */
 export const builtInPrices: readonly Price[] = [
   { model: 'familya-2.5-flash-image', credits: 39, creditsPerInputImage: 1 },
   { model: 'familya-3.1-flash-lite-image', credits: 20, creditsPerInputImage: 1 },

@@ -1,4 +1,4 @@
-/** An expected failure as a value: `ok` decides, no exception crosses a room. */
+/** A value, or an expected failure as a value instead of an exception. */
 export type Result<Value, Failure> =
   | { readonly ok: true; readonly value: Value }
   | { readonly ok: false; readonly failure: Failure }

@@ -2,8 +2,8 @@ import type { ImageMimeType } from './models.ts'
 import type { NativeResponse } from './nativeResponse.ts'
 
 /**
- * `meta.json` beside a stored image: written last and create-only, so its presence is the commit mark
- * of a stored answer (design 1.9). Everything that is needed to settle without calling again.
+ * The content of `meta.json`, next to the stored image. It is written last and create-only, so its presence
+ * means that the answer is stored completely. It contains all that settling needs.
  */
 export type AnswerMeta = {
   readonly version: 1
@@ -19,7 +19,7 @@ export type AnswerMeta = {
   readonly native: NativeResponse
 }
 
-/** Blob keys of one answer; `answerId` is random per attempt. */
+/** The blob keys of one answer. Each attempt has its own random `answerId`. */
 export function answerImageKey(answerId: string): string {
   return `${answerId}/image`
 }

@@ -1,25 +1,25 @@
 import { assertNever } from './assertNever.ts'
-import type { FailureCause, TaskFailureCode } from './failure.ts'
+import type { TaskFailure } from './failure.ts'
 import type { Route } from './imageRequest.ts'
 import { pollIntervalSeconds } from './limits.ts'
 import type { ImageMimeType, ModelId } from './models.ts'
 import type { NativeResponse } from './nativeResponse.ts'
 
-/** Statuses of the row. `expired` is no state: a succeeded task reads so after its retention. */
+/** The statuses of a row. `expired` is not one of them: see `publicStatus`. */
 export const taskStatuses = ['queued', 'processing', 'succeeded', 'failed'] as const
 export type TaskStatus = (typeof taskStatuses)[number]
 
-/** Whether a task has come to its end: its status, its money and its record never change again. */
+/** Whether a task has ended. Its status and its money never change again. */
 export function isEnded(status: TaskStatus): boolean {
   return status === 'succeeded' || status === 'failed'
 }
 
-/** What a client may see: the record's four, and `expired` (design, lifetimes). */
+/** The statuses that a client sees. */
 export type PublicStatus = TaskStatus | 'expired'
 
 /**
- * A task as the lookup reads it: one row of PostgreSQL, with `now` of the same statement, since the
- * database's clock is the only one that decides. All times are epoch milliseconds.
+ * A task as its row describes it. `nowMs` is PostgreSQL's clock in the same statement, because only that
+ * clock decides. Instants are epoch milliseconds.
  */
 export type TaskView = {
   readonly taskId: string
@@ -32,18 +32,13 @@ export type TaskView = {
   readonly processingAtMs?: number
   readonly completedAtMs?: number
   readonly expiresAtMs?: number
-  readonly failure?: {
-    readonly code: TaskFailureCode
-    readonly cause: FailureCause
-    readonly workPossible: boolean
-    readonly retryAfterMs?: number
-  }
+  readonly failure?: TaskFailure
   readonly asset?: TaskAsset
-  /** Around the image, until its bytes are gone. Of a task that is read alone, not of one in a list. */
+  /** Kept until the image expires. Absent in lists. */
   readonly native?: NativeResponse
 }
 
-/** The finished image of a succeeded task. `answerId` is its place in the blob store. */
+/** The finished image of a succeeded task. `answerId` is the prefix of its blob keys. */
 export type TaskAsset = {
   readonly answerId: string
   readonly mimeType: ImageMimeType
@@ -51,29 +46,28 @@ export type TaskAsset = {
   readonly sha256: string
 }
 
-/** What the workflow knows beyond the row, from `describe` (design 1.15). */
+/** What the workflow of a task in flight does now, in addition to the row. */
 export type LiveStatus =
   | { readonly stage: 'waiting'; readonly untilMs?: number }
   | { readonly stage: 'calling' }
   | { readonly stage: 'storing' }
 
-/** Spec: the lookup is polled every 2 to 5 seconds. */
-const soonestSeconds = 2
-const latestSeconds = 5
+/** Clients are told to poll every 2 to 5 seconds. */
+const pollSecondsMin = 2
+const pollSecondsMax = 5
 
 /**
- * When to ask again about a task in flight, from what its workflow does now: soon when the image is
- * being stored, later when it waits out a rate limit. A hint in a header, so it may change its mind,
- * which progress and status may not.
+ * The Retry-After of a lookup of a task in flight: short while the image is being stored, longer during a
+ * wait. It is only a hint, so it may grow and shrink.
  */
 export function pollAfterSeconds(live: LiveStatus | undefined, nowMs: number): number {
   if (live === undefined) return pollIntervalSeconds
   switch (live.stage) {
     case 'storing':
-      return soonestSeconds
+      return pollSecondsMin
     case 'waiting': {
       const waitSeconds = Math.ceil(((live.untilMs ?? nowMs) - nowMs) / 1000)
-      return Math.min(latestSeconds, Math.max(pollIntervalSeconds, waitSeconds))
+      return Math.min(pollSecondsMax, Math.max(pollIntervalSeconds, waitSeconds))
     }
     case 'calling':
       return pollIntervalSeconds

@@ -5,7 +5,7 @@ import type { JsonObject } from './json.ts'
 import type { ImageMimeType, ModelId } from './models.ts'
 import type { PublicStatus, TaskView } from './task.ts'
 
-/** Spec, Task record, with `expired` and `result` of design section 4. What does not apply is absent. */
+/** The JSON of a task. A field that does not apply is absent, never null. */
 export type TaskRecord = {
   readonly task_id: string
   readonly model: ModelId
@@ -24,17 +24,20 @@ export type TaskRecord = {
   readonly result?: JsonObject
 }
 
-/** The published result of a succeeded task: its address and the native response that carries it. */
+/** The result of a succeeded task: the URL of its image, and the native response with that URL. */
 export type PublishedResult = { readonly url: string; readonly native?: JsonObject }
 
-/** A succeeded task reads `expired` once its retention is over, by the database's clock. */
+/** The row's status, or `expired` for a succeeded task whose retention is over. */
 export function publicStatus(task: TaskView): PublicStatus {
   const { status, expiresAtMs, nowMs } = task
   const expired = status === 'succeeded' && expiresAtMs !== undefined && nowMs >= expiresAtMs
   return expired ? 'expired' : status
 }
 
-/** `published` is ignored unless the task is succeeded and not expired. */
+/**
+ * The record that clients see. `published` is used only for a task that is succeeded and not expired.
+ * `usualDurationMs` is that of the model, for the progress.
+ */
 export function taskRecord(
   task: TaskView,
   usualDurationMs: number,
@@ -50,9 +53,9 @@ export function taskRecord(
     progress: progressOf(task, usualDurationMs),
     ...(completedAtMs === undefined ? {} : { completed_at: wholeSeconds(completedAtMs) }),
     ...(status === 'succeeded' ? outputOf(task, published) : {}),
-    ...(failure === undefined
-      ? {}
-      : { error: { code: failure.code, message: taskFailureMessages[failure.code] } }),
+    ...defined({
+      error: failure && { code: failure.code, message: taskFailureMessages[failure.code] },
+    }),
   }
 }
 
@@ -68,28 +71,28 @@ function outputOf(
   }
 }
 
-/** The accepted response counts whole seconds: both forms must be the same instant. */
+/** RFC 3339 in whole seconds, because the answer to a submit contains the same instant in whole seconds. */
 function wholeSeconds(epochMs: number): string {
   return new Date(Math.floor(epochMs / 1000) * 1000).toISOString().replace('.000Z', 'Z')
 }
 
-/** Until the image is there, however long it takes: 100 says that it is. */
+/** For a task without an image: 100 means that the image is there. */
 const progressMax = 95
 
-/** Share of the way that the usual duration covers: 1 - e^-1.6, about 80 of 100. */
+/** After the usual duration the progress is at 1 - e^-1.6, about 80 percent. */
 const steepness = 1.6
 
 type Timed = Pick<TaskView, 'status' | 'nowMs' | 'processingAtMs'>
 
 /**
- * Design section 4, Progress: 0 queued, then by elapsed time against the model's usual duration, 100 on
- * success only. It depends on the row and its clock alone and grows with time, so no poll sees it fall;
- * what the workflow adds comes and goes (Temporal down, a worker lost) and could not promise that.
+ * 0 while queued, then a share of the model's usual duration, 100 only on success. It depends on the row
+ * and PostgreSQL's clock alone, so no poll sees it fall. What the workflow knows is not used, because it
+ * can disappear with Temporal or a worker.
  */
 export function progressOf(task: Timed, usualDurationMs: number): number {
   if (task.status === 'succeeded') return 100
   if (task.status === 'queued' || task.processingAtMs === undefined) return 0
-  // A poll during the end's commit may have seen a later clock than the end did: no time is late enough.
+  // An earlier poll may have seen any progress below 100, so only the maximum cannot fall.
   if (task.status === 'failed') return progressMax
   const elapsed = Math.max(0, task.nowMs - task.processingAtMs) / usualDurationMs
   const covered = 1 - Math.exp(-steepness * elapsed)

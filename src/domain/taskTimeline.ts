@@ -1,7 +1,7 @@
 import { defined } from './defined.ts'
 import type { AttemptDetail, TaskDetail } from './ports/taskAdmin.ts'
 
-/** One thing that happened to a task. `detail`: what is known of it, by names fit for JSON. */
+/** One event of a task. `detail` has JSON names. */
 export type TimelineEvent = {
   readonly atMs: number
   readonly event:
@@ -19,11 +19,12 @@ export type TimelineEvent = {
   readonly detail: Readonly<Record<string, string | number>>
 }
 
-const ends = { hold: 'held', settle: 'settled', release: 'released' } as const
+const ledgerEvent = { hold: 'held', settle: 'settled', release: 'released' } as const
 
 /**
- * What happened to a task, in order: from its row, its attempts and its ledger rows, so it is told as long
- * as the record lives, whatever Temporal remembers. Events of one moment keep the order of their cause.
+ * The events of a task in order of time, from its row, attempts and ledger rows. It needs nothing from
+ * Temporal, so it is complete as long as the record exists. Events of the same instant keep cause before
+ * effect.
  */
 export function taskTimeline(detail: TaskDetail): readonly TimelineEvent[] {
   const events = [
@@ -44,7 +45,7 @@ function acceptance(detail: TaskDetail): readonly TimelineEvent[] {
     detail: { route, ...defined({ retry_of: retryOf }) },
   }
   if (startedAtMs === undefined) return [accepted]
-  // Starts are marked in batches, some moments later: the first attempt may be older than its mark.
+  // Starts are recorded in batches, a moment later, so the first attempt can be older than the record.
   const atMs = Math.min(startedAtMs, detail.attempts[0]?.openedAtMs ?? startedAtMs)
   return [accepted, { atMs, event: 'started', detail: {} }]
 }
@@ -57,13 +58,17 @@ function attemptEvents(attempt: AttemptDetail): readonly TimelineEvent[] {
     detail: { attempt: n, channel },
   }
   if (closedAtMs === undefined) return [opened]
-  // An attempt closes as succeeded by what lies in the blob store: the answer was stored right before.
+  // An attempt closes as succeeded only after its answer is stored.
   const stored: TimelineEvent = { atMs: closedAtMs, event: 'stored', detail: { attempt: n } }
-  const closed = { atMs: closedAtMs, event: 'attempt_closed', detail: outcomeOf(attempt) } as const
+  const closed = {
+    atMs: closedAtMs,
+    event: 'attempt_closed',
+    detail: closedDetail(attempt),
+  } as const
   return attempt.class === 'succeeded' ? [opened, stored, closed] : [opened, closed]
 }
 
-function outcomeOf(attempt: AttemptDetail): TimelineEvent['detail'] {
+function closedDetail(attempt: AttemptDetail): TimelineEvent['detail'] {
   const { n, channel, reason, httpStatus, upstreamRequestId, latencyMs, retryAfterMs } = attempt
   return {
     attempt: n,
@@ -79,11 +84,14 @@ function outcomeOf(attempt: AttemptDetail): TimelineEvent['detail'] {
   }
 }
 
-/** The end of a hold is one with the task's end; its row bears the time at which that transaction began. */
+/**
+ * A hold ends in the transaction of the task's end, so both get the same instant. The ledger row has the
+ * time at which that transaction began, which can be earlier.
+ */
 function ledgerEvents({ entries, task }: TaskDetail): readonly TimelineEvent[] {
   return entries.map(({ kind, atMs, credits }) => ({
     atMs: kind === 'hold' ? atMs : (task.completedAtMs ?? atMs),
-    event: ends[kind],
+    event: ledgerEvent[kind],
     detail: { credits },
   }))
 }

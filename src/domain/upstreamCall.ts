@@ -4,7 +4,11 @@ import type { JsonObject } from './json.ts'
 import type { ImageMimeType } from './models.ts'
 import type { NativeResponse } from './nativeResponse.ts'
 
-/** The six classes into which every upstream answer falls: design 1.7. */
+/**
+ * Every upstream answer has one of six classes. `refused`: no work was done, retry later. `rejected`: the
+ * request itself is not accepted. `exhausted`: the quota or credit of the channel is used up.
+ * `operator_fault`: credential, project or model name are wrong. `unknown`: work may have been done.
+ */
 export const outcomeClasses = [
   'succeeded',
   'refused',
@@ -15,7 +19,7 @@ export const outcomeClasses = [
 ] as const
 export type OutcomeClass = (typeof outcomeClasses)[number]
 
-/** Small enumerations only: they reach logs, metrics, Temporal and `task show`; never upstream text. */
+/** Why an outcome has its class. Logs, metrics and `task show` contain these, never an upstream's text. */
 export const outcomeReasons = [
   'image',
   'rate_limited',
@@ -39,7 +43,7 @@ export const outcomeReasons = [
 ] as const
 export type OutcomeReason = (typeof outcomeReasons)[number]
 
-/** What was seen on the wire. `latencyMs` from the first byte sent to the verdict. */
+/** What was seen of a call. `latencyMs` counts from the first byte sent until the class is known. */
 export type OutcomeEvidence = {
   readonly reason: OutcomeReason
   readonly httpStatus?: number
@@ -47,14 +51,14 @@ export type OutcomeEvidence = {
   readonly latencyMs?: number
 }
 
-/** An image taken out of an upstream answer, not yet in the blob store; readable any number of times. */
+/** An image from an upstream answer, not yet in the blob store. It can be read any number of times. */
 export type HeldImage = {
   readonly mimeType: ImageMimeType
   readonly bytes: number
   readonly width: number
   readonly height: number
   readonly open: () => AsyncIterable<Uint8Array>
-  /** Frees the memory or the temporary file. Safe to call twice. */
+  /** Frees the memory or deletes the temporary file. Safe to call twice. */
   readonly discard: () => Promise<void>
 }
 
@@ -85,18 +89,18 @@ export type UpstreamOutcome =
   | { readonly class: 'operator_fault'; readonly evidence: OutcomeEvidence }
   | { readonly class: 'unknown'; readonly evidence: OutcomeEvidence }
 
-/** One call of one attempt. `idempotencyKey` stays the same through a chain of unknowns (design 1.7). */
+/** One call of one attempt. After an unknown outcome the next call has the same `idempotencyKey`. */
 export type UpstreamCall = {
-  /** What the call is made for: told to traces, never to the upstream. */
+  /** For traces; not sent to the upstream. */
   readonly origin: { readonly taskId: string; readonly attempt: number }
   readonly channel: Channel
   readonly request: ImageRequest
   readonly idempotencyKey: string
-  /** Total time, connect to last byte; at its end the outcome is `unknown` (`timeout`). */
+  /** From the connection to the last byte. When it is over, the outcome is `unknown` (`timeout`). */
   readonly timeoutMs: number
-  /** Not worker shutdown: aborting a paid call loses it (design section 5). */
+  /** A worker shutdown does not abort it, because an aborted call is paid for and lost. */
   readonly signal?: AbortSignal
 }
 
-/** Calls the upstream model of the channel's family; every expected failure is an outcome, throws are bugs. */
+/** Calls an upstream model. Every expected failure is an outcome; an exception is a bug. */
 export type UpstreamCaller = (call: UpstreamCall) => Promise<UpstreamOutcome>

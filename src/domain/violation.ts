@@ -1,4 +1,4 @@
-/** What `ledger verify` can find, by account and by task. Research reliability.md section 2, M1 to M4. */
+/** What `ledger verify` can find wrong, with an account and with a task. */
 const accountViolations = [
   'account_without_balance',
   'balance_without_account',

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Caller } from '../domain/account.ts'
+import { assertNever } from '../domain/assertNever.ts'
 import type { CapabilityTable } from '../domain/capabilities.ts'
 import { defined } from '../domain/defined.ts'
 import type { RequestFailure } from '../domain/failure.ts'
@@ -8,44 +9,58 @@ import type { RandomBytes } from '../domain/ids.ts'
 import { newTaskId } from '../domain/ids.ts'
 import type { ImageRequest } from '../domain/imageRequest.ts'
 import { canonicalRequest, isSyncRoute } from '../domain/imageRequest.ts'
-import { hardEndMs } from '../domain/deadlines.ts'
-import type { Family } from '../domain/models.ts'
 import type { TaskStart } from '../domain/ports/taskRuns.ts'
-import type { InsertTaskResult, OnAccepted, TaskStore } from '../domain/ports/taskStore.ts'
-import type { Price } from '../domain/prices.ts'
-import { creditsOf } from '../domain/prices.ts'
+import type { OnAccepted, TaskStore } from '../domain/ports/taskStore.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
-import type { AcceptInput, Accepted, ParamNames } from './taskService.ts'
+import type { TaskTermsDeps } from './taskTerms.ts'
+import { taskTerms } from './taskTerms.ts'
 
-export type AcceptTaskDeps = {
+export type AcceptTaskDeps = TaskTermsDeps & {
   readonly store: Pick<TaskStore, 'findKeyedTask' | 'freeKey' | 'insertTask'>
   readonly capabilities: CapabilityTable
-  /** Complete: no reachable request is unpriced. */
-  readonly prices: readonly Price[]
-  readonly taskDeadlineMs: number
-  /** Of the family's slowest channel. */
-  readonly longestTimeoutMs: (family: Family) => number
   readonly randomBytes: RandomBytes
   readonly onAccepted: OnAccepted
 }
 
+export type AcceptInput = {
+  readonly caller: Caller
+  readonly request: ImageRequest
+  /** The upload that contains the request's images, from `openUpload`. Absent without images. */
+  readonly uploadId?: string
+  /** The Idempotency-Key header as sent: 1 to 255 bytes. */
+  readonly idempotencyKey?: Uint8Array
+  /** Default `size` and `aspect_ratio`. The v1beta routes pass the paths of their own fields. */
+  readonly paramNames?: ParamNames
+}
+
+/** How error messages name the two fields that a model may not support. */
+export type ParamNames = { readonly size: string; readonly aspectRatio: string }
+
+const snakeCaseNames: ParamNames = { size: 'size', aspectRatio: 'aspect_ratio' }
+
+export type Accepted = {
+  readonly taskId: string
+  readonly createdAtMs: number
+  /** The key named an existing task with the same request; no new task was made. */
+  readonly replayed: boolean
+}
+
 type Answer = Result<Accepted, RequestFailure>
 
-/** What one request comes to under its key: fixed over all tries. */
+/** One call of `acceptTask`, with its digests; the same for all tries. */
 type Submission = AcceptInput & {
   readonly fingerprint: Uint8Array
   readonly keyDigest: Uint8Array | undefined
 }
 
-/** Losing a key again and again needs others to take it and give it back each time: not a living case. */
+/** A second try is needed when a concurrent request took the key. Ten in a row means a bug. */
 const triesMax = 10
 
-const snakeCaseNames: ParamNames = { size: 'size', aspectRatio: 'aspect_ratio' }
-
 /**
- * Accepts a request as a task, whoever calls (design 1.2, section 4): what its key already names decides
- * first; then access, capabilities and money. Once committed, its workflow is handed to the start queue.
+ * Accepts a request as a task and holds its price, in one transaction; then queues the start of its
+ * workflow. An idempotency key that names a task decides first: the same request gets that task, another
+ * request a conflict. Only a new task is checked against access, capabilities and balance.
  */
 export function createAcceptTask(deps: AcceptTaskDeps) {
   return async (input: AcceptInput): Promise<Answer> => {
@@ -58,10 +73,11 @@ export function createAcceptTask(deps: AcceptTaskDeps) {
       const answer = (await replay(deps, submission)) ?? (await acceptNew(deps, submission))
       if (answer !== 'key_taken') return answer
     }
-    throw new Error('Bug: an idempotency key is taken and free at once')
+    throw new Error('Bug: an idempotency key is taken, and yet names no task')
   }
 }
 
+/** The answer from the task that the key names; `undefined` when the key names none. */
 async function replay(deps: AcceptTaskDeps, submission: Submission): Promise<Answer | undefined> {
   const { caller, keyDigest, fingerprint } = submission
   if (keyDigest === undefined) return undefined
@@ -81,91 +97,51 @@ async function acceptNew(
   deps: AcceptTaskDeps,
   submission: Submission,
 ): Promise<Answer | 'key_taken'> {
-  const { caller, request, paramNames = snakeCaseNames } = submission
-  const refusal = refusalOf(caller, request, deps.capabilities, paramNames)
-  if (refusal !== undefined) return fail(refusal)
-  const credits = creditsOf(deps.prices, { ...request, inputImages: request.inputs.length })
-  if (credits === undefined) throw new Error(`Bug: a request of ${request.model} has no price`)
+  const { caller, request, fingerprint, keyDigest, uploadId } = submission
+  const unsupported = checkSupported(submission, deps.capabilities)
+  if (unsupported !== undefined) return fail(unsupported)
   const taskId = newTaskId(deps.randomBytes)
-  const inserted = await insert(deps, submission, taskId, credits)
+  const terms = taskTerms(deps, request)
+  const inserted = await deps.store.insertTask({
+    taskId,
+    caller,
+    request,
+    fingerprint,
+    ...terms,
+    ...defined({ keyDigest, uploadId }),
+  })
   switch (inserted.kind) {
     case 'inserted':
       deps.onAccepted(startOf(taskId, submission))
       return succeed({ taskId, createdAtMs: inserted.createdAtMs, replayed: false })
     case 'insufficient':
-      // What is missing may have gone to this very key a moment ago: what it names decides first.
+      // A concurrent request with the same key may have spent the last credits: then this is its replay.
       return (
         (await replay(deps, submission)) ??
-        fail({ tag: 'insufficient_quota', requiredCredits: credits })
+        fail({ tag: 'insufficient_quota', requiredCredits: terms.credits })
       )
     case 'key_taken':
       return 'key_taken'
     default:
-      return inserted satisfies never
+      return assertNever(inserted)
   }
 }
 
-function insert(
-  deps: AcceptTaskDeps,
-  submission: Submission,
-  taskId: string,
-  credits: number,
-): Promise<InsertTaskResult> {
-  const { caller, request, fingerprint, keyDigest, uploadId } = submission
-  const deadlineMs = deps.taskDeadlineMs
-  return deps.store.insertTask({
-    taskId,
-    caller,
-    request,
-    fingerprint,
-    ...defined({ keyDigest, uploadId }),
-    credits,
-    deadlineMs,
-    hardEndMs: hardEndMs(deadlineMs, deps.longestTimeoutMs(request.family)),
-  })
-}
-
-function startOf(taskId: string, { caller, request, keyDigest }: Submission): TaskStart {
-  return {
-    taskId,
-    accountId: caller.accountId,
-    ...startFacts(request),
-    ...(keyDigest === undefined ? {} : { keyDigest: Buffer.from(keyDigest).toString('hex') }),
-  }
-}
-
-function startFacts(request: ImageRequest) {
-  const { family, model, action, size, route } = request
-  return {
-    family,
-    model,
-    action,
-    ...defined({ size }),
-    sync: isSyncRoute(route),
-  }
-}
-
-function sha256(content: string | Uint8Array): Uint8Array {
-  return createHash('sha256').update(content).digest()
-}
-
-/** What forbids a request besides money: its account's models, then its model's capabilities. */
-function refusalOf(
-  caller: Caller,
-  request: ImageRequest,
+/** Checks the account's models, then the capabilities of the model. `undefined`: nothing is wrong. */
+function checkSupported(
+  { caller, request, paramNames = snakeCaseNames }: Submission,
   capabilities: CapabilityTable,
-  paramNames: ParamNames,
 ): RequestFailure | undefined {
   const { model, size, aspectRatio } = request
   if (caller.models !== undefined && !caller.models.includes(model)) {
     return { tag: 'access_denied', message: 'This account has no access to the requested model.' }
   }
-  const able = capabilities[model]
-  if (size !== undefined && !able.sizes.includes(size)) {
-    return notSupported(paramNames.size, able.sizes)
+  const supported = capabilities[model]
+  if (size !== undefined && !supported.sizes.includes(size)) {
+    return notSupported(paramNames.size, supported.sizes)
   }
-  if (aspectRatio !== undefined && !able.aspectRatios.includes(aspectRatio)) {
-    return notSupported(paramNames.aspectRatio, able.aspectRatios)
+  if (aspectRatio !== undefined && !supported.aspectRatios.includes(aspectRatio)) {
+    return notSupported(paramNames.aspectRatio, supported.aspectRatios)
   }
   return undefined
 }
@@ -176,4 +152,22 @@ function notSupported(param: string, supported: readonly string[]): RequestFailu
       ? 'The requested model does not take this parameter.'
       : `The requested model does not support this value. Supported: ${supported.join(', ')}.`
   return invalidRequest('invalid_value', param, message)
+}
+
+function startOf(taskId: string, { caller, request, keyDigest }: Submission): TaskStart {
+  const { family, model, action, size, route } = request
+  const digestHex = keyDigest && Buffer.from(keyDigest).toString('hex')
+  return {
+    taskId,
+    accountId: caller.accountId,
+    family,
+    model,
+    action,
+    sync: isSyncRoute(route),
+    ...defined({ size, keyDigest: digestHex }),
+  }
+}
+
+function sha256(content: string | Uint8Array): Uint8Array {
+  return createHash('sha256').update(content).digest()
 }

@@ -6,22 +6,17 @@ import type { RandomBytes } from '../domain/ids.ts'
 import type { AccountStore } from '../domain/ports/accountStore.ts'
 import type { TaskStore } from '../domain/ports/taskStore.ts'
 
-/** A pepper: the first of a list hashes new keys, all of them verify (design section 3, KEY_PEPPER). */
+/** One secret of `KEY_PEPPER`. The first of the list hashes new keys; each of them verifies keys. */
 export type Pepper = { readonly id: string; readonly secret: string }
 
-/** Keys are random, so a fast keyed hash is enough: a stolen database without the pepper is useless. */
-export function secretHash(pepper: Pepper, secret: string): Uint8Array {
-  return createHmac('sha256', pepper.secret).update(secret).digest()
-}
-
-export type AuthenticateDeps = {
+type AuthenticateDeps = {
   readonly store: Pick<TaskStore, 'findCaller'>
   readonly peppers: readonly Pepper[]
 }
 
 /**
- * The caller of a bearer secret. A malformed one costs no SQL; nothing is cached, so a revoked key is
- * refused from the moment of its revocation.
+ * Returns the caller of a bearer secret, or `undefined`. A malformed secret is refused without a query.
+ * Nothing is cached, so a revoked key is refused from the moment of its revocation.
  */
 export function createAuthenticate(deps: AuthenticateDeps) {
   return async (secret: string): Promise<Caller | undefined> => {
@@ -30,20 +25,20 @@ export function createAuthenticate(deps: AuthenticateDeps) {
   }
 }
 
-export type IssueKeyDeps = {
+type IssueKeyDeps = {
   readonly accounts: Pick<AccountStore, 'findAccount' | 'createKey'>
-  /** The newest: hashes new keys. */
+  /** The first of the list. */
   readonly pepper: Pepper
   readonly randomBytes: RandomBytes
 }
 
-/** The secret is in this answer and nowhere else, ever. `undefined` without such an account. */
+/** `undefined` when there is no such account. The secret is returned here and stored nowhere. */
 export type IssueKey = (
   accountName: string,
   expiresInMs?: number,
 ) => Promise<{ readonly key: ApiKey; readonly secret: string } | undefined>
 
-/** Makes keys of accounts, each with a secret of its own. */
+/** Makes new API keys of accounts. */
 export function createIssueKey(deps: IssueKeyDeps): IssueKey {
   return async (accountName, expiresInMs) => {
     const account = await deps.accounts.findAccount(accountName)
@@ -59,4 +54,12 @@ export function createIssueKey(deps: IssueKeyDeps): IssueKey {
     })
     return { key, secret }
   }
+}
+
+/**
+ * The hash under which a key is stored. Secrets are random, so a fast keyed hash is enough. A stolen
+ * database is useless without the pepper.
+ */
+function secretHash(pepper: Pepper, secret: string): Uint8Array {
+  return createHmac('sha256', pepper.secret).update(secret).digest()
 }

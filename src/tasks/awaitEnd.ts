@@ -7,19 +7,19 @@ type AwaitEndDeps = {
   readonly ends: Pick<TaskEnds, 'watch'>
 }
 
-/** The task exists and goes on, whether or not PostgreSQL answers at this moment. */
-const retryMs = 500
+const readRetryMs = 500
 
 /**
- * Waits for a task's end, or for the signal: then the view as it stands. The row decides, not the wake. A
- * read that fails meanwhile (PostgreSQL starts anew) is no end; one that fails after the signal is thrown.
+ * Waits until a task has ended or the signal aborts, and returns the task as it is then. A notification
+ * only causes a new read: the row decides. A failed read is repeated, because the task exists even
+ * while PostgreSQL does not answer. A read that fails after the signal aborted is thrown.
  */
 export function createAwaitEnd(deps: AwaitEndDeps) {
   return async (taskId: string, signal: AbortSignal): Promise<TaskView> => {
     const watch = deps.ends.watch(taskId)
     try {
       for (;;) {
-        const view = await readPatiently(deps, taskId, signal)
+        const view = await readWithRetries(deps, taskId, signal)
         if (view === undefined) throw new Error(`Bug: ${taskId} is awaited and does not exist`)
         if (view.completedAtMs !== undefined || signal.aborted) return view
         await watch.next(signal)
@@ -30,7 +30,7 @@ export function createAwaitEnd(deps: AwaitEndDeps) {
   }
 }
 
-async function readPatiently(
+async function readWithRetries(
   { store }: AwaitEndDeps,
   taskId: string,
   signal: AbortSignal,
@@ -41,6 +41,6 @@ async function readPatiently(
     } catch (error) {
       if (signal.aborted) throw error
     }
-    await sleep(retryMs, undefined, { signal }).catch(() => {})
+    await sleep(readRetryMs, undefined, { signal }).catch(() => {})
   }
 }

@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { AttemptName, AttemptStore } from '../domain/ports/attemptStore.ts'
 import { presenceEveryMs } from '../domain/limits.ts'
+import type { AttemptName, AttemptStore } from '../domain/ports/attemptStore.ts'
 
 type Presence = {
-  /** Runs the work, and says until its end that the attempt's call is under way. */
+  /** Runs the work. Until it ends, the attempt is reported as under way at each interval. */
   readonly during: <Value>(attempt: AttemptName, work: () => Promise<Value>) => Promise<Value>
 }
 
 /**
- * Says for all calls of this process, every few seconds, that they are under way. Temporal loses sight of
- * a worker that lives when it stops itself, and an operator may reset a run: whoever takes the task up
- * then must wait for the call, not make it again (design 1.9). A word that fails is not repeated: the next
- * one comes soon, and before a silent call is given up it is doubted for longer than that.
+ * Reports to PostgreSQL, every few seconds, which calls of this process are under way. Another worker can
+ * get the same task while a call is under way: an operator resets the run, or Temporal loses contact with
+ * this worker. The other worker then waits for the call instead of making it again. A failed report is not
+ * repeated, because the next one comes soon; a call counts as lost only after several missing reports.
  */
 export function createPresence(
   { touchAttempts }: Pick<AttemptStore, 'touchAttempts'>,
@@ -19,21 +19,21 @@ export function createPresence(
 ): Presence {
   const underWay = new Set<AttemptName>()
   let timer: NodeJS.Timeout | undefined
-  let telling = false
+  let reporting = false
 
-  async function tell(): Promise<void> {
-    if (telling) return
-    telling = true
-    const told = touchAttempts([...underWay]).catch(() => {})
-    // One that hangs on a dead connection must not keep the next ones back.
-    await Promise.race([told, sleep(everyMs, undefined, { ref: false })])
-    telling = false
+  async function report(): Promise<void> {
+    if (reporting) return
+    reporting = true
+    const reported = touchAttempts([...underWay]).catch(() => {})
+    // A report that hangs on a dead connection does not block the next ones.
+    await Promise.race([reported, sleep(everyMs, undefined, { ref: false })])
+    reporting = false
   }
 
   return {
     during: async (attempt, work) => {
       underWay.add(attempt)
-      timer ??= setInterval(() => void tell(), everyMs)
+      timer ??= setInterval(() => void report(), everyMs)
       try {
         return await work()
       } finally {

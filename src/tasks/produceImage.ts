@@ -4,32 +4,21 @@ import type { TaskFailure } from '../domain/failure.ts'
 import type { WaitReason } from '../domain/gate/taskFacts.ts'
 import type { AttemptStore, OpenedAttempt } from '../domain/ports/attemptStore.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
-import type { AnswerMeta } from '../domain/storedAnswer.ts'
-import type { OutcomeEvidence, UpstreamCaller, UpstreamOutcome } from '../domain/upstreamCall.ts'
+import type { UpstreamCaller, UpstreamOutcome } from '../domain/upstreamCall.ts'
 import { createPresence } from './presence.ts'
-import { retryUntil } from './retryUntil.ts'
-import { createSettleStored } from './settleOrFail.ts'
-import { readAnswerMeta, storeAnswer } from './storedAnswer.ts'
+import { createSettleStored, settleAnswer } from './settleOrFail.ts'
+import { storeAnswer } from './storedAnswer.ts'
+import { retryFor } from './timeLimits.ts'
 
 export type ProduceImageDeps = {
   readonly attempts: AttemptStore
   readonly blobs: BlobStore
   readonly callUpstream: UpstreamCaller
-  /** Told of every closed attempt: for metrics and the log. Never throws. */
+  /** Called after each upstream call, for metrics and the log. Never throws. */
   readonly onOutcome?: (seen: SeenOutcome) => void
-  /** Goes on while the process is stopped. Default: `performance.now()`. */
+  /** A clock that also counts time in which the process is stopped. Default: `performance.now()`. */
   readonly monotonicMs?: () => number
 }
-
-const closeRetryMs = 30_000
-
-/**
- * A process that was stopped (SIGSTOP, a sleeping machine) between the gate and the call must not call
- * when it wakes: the task may have ended meanwhile. Well below the silence after which a worker counts
- * as lost, so whoever acts in time acts before anybody else may.
- */
-const gateAnswerMsMax = 8_000
-const staleGate = 'the leave to call was too old to be acted on: this process was stopped'
 
 export type SeenOutcome = {
   readonly taskId: string
@@ -40,47 +29,72 @@ export type SeenOutcome = {
 
 type ProduceInput = {
   readonly taskId: string
-  /** The caller no longer wants a new call begun. A call under way is finished: it is paid for. */
+  /** Aborts when no new call should start. A call under way is paid for and finishes. */
   readonly signal?: AbortSignal
   readonly onStage?: (stage: Stage) => void
 }
 
+/** Where an attempt is. It becomes the details of the heartbeats, and from there the lookup reads it. */
+export type Stage = {
+  readonly stage: 'calling' | 'storing'
+  readonly attempt: number
+  readonly channel: string
+}
+
+/** How far one run brought the task. Expected ends are results; `produceImage` does not throw for them. */
+export type ProduceResult =
+  | { readonly kind: 'succeeded' }
+  /** The task has already ended, or does not exist: there is nothing to do. */
+  | { readonly kind: 'over' }
+  /** Run again after `delayMs`. The delay contains jitter; run not earlier, the gate relies on it. */
+  | {
+      readonly kind: 'wait'
+      readonly delayMs: number
+      readonly reason: WaitReason
+      readonly channel?: string
+      /** The channel that refused the last call of this run. Without a status: no connection. */
+      readonly refusedBy?: RefusedBy
+    }
+  /** The task must end without an image; the caller records that. */
+  | { readonly kind: 'end'; readonly failure: TaskFailure }
+
+type RefusedBy = { readonly channel: string; readonly httpStatus?: number }
+
 /**
- * Brings one task as far as it can be brought now: begin → call → store → settle, and again after an
- * outcome that lets it go on at once. Safe to run at any time, twice at once, and after any crash: the
- * gate in `beginAttempt` decides, stored answers are settled instead of called for again.
+ * Brings one task as far as possible now: begin an attempt, call upstream, store the answer, settle. It
+ * repeats this after an outcome that allows another call at once. Safe to run at any time, twice at the
+ * same time, and after any crash: the gate in `beginAttempt` decides whether a call may start, and a
+ * stored answer is settled instead of called for again.
  */
 export function createProduceImage(deps: ProduceImageDeps) {
-  const settleStoredOf = createSettleStored(deps)
+  const settleStored = createSettleStored(deps)
   const presence = createPresence(deps.attempts)
   const monotonicMs = deps.monotonicMs ?? (() => performance.now())
   return async (input: ProduceInput): Promise<ProduceResult> => {
+    const { taskId } = input
     let checked: number | undefined
     let refusedBy: RefusedBy | undefined
     for (;;) {
       if (input.signal?.aborted === true) return { kind: 'wait', delayMs: 0, reason: 'backoff' }
       const askedAtMs = monotonicMs()
-      const begun = await deps.attempts.beginAttempt({
-        taskId: input.taskId,
-        ...defined({ checked }),
-      })
+      const begun = await deps.attempts.beginAttempt({ taskId, ...defined({ checked }) })
       switch (begun.kind) {
         case 'opened': {
-          if (monotonicMs() - askedAtMs > gateAnswerMsMax) throw new Error(staleGate)
+          if (monotonicMs() - askedAtMs > gateAnswerMsMax) throw new Error(gateAnswerTooOld)
           const { attempt } = begun
-          const name = { taskId: input.taskId, n: attempt.n }
+          const name = { taskId, n: attempt.n }
           const ran = await presence.during(name, () => runAttempt(deps, input, attempt))
           if (ran.kind !== 'closed') return ran
           refusedBy = ran.refusedBy
           break
         }
         case 'unchecked':
-          if (await settleStored(deps, begun.answerId)) return { kind: 'succeeded' }
+          if (await settleAnswer(deps, begun.answerId)) return { kind: 'succeeded' }
           checked = begun.n
           break
         case 'end':
-          // An answer may have come in late, from a worker given up for lost.
-          if (begun.failure.workPossible && (await settleStoredOf(input.taskId))) {
+          // A worker that counted as lost may have stored an answer after all.
+          if (begun.failure.workPossible && (await settleStored(taskId))) {
             return { kind: 'succeeded' }
           }
           return begun
@@ -95,19 +109,24 @@ export function createProduceImage(deps: ProduceImageDeps) {
   }
 }
 
-type RefusedBy = NonNullable<Extract<ProduceResult, { kind: 'wait' }>['refusedBy']>
+/**
+ * A process can be stopped (SIGSTOP, a suspended machine) between the gate and the call. The task may have
+ * ended before it continues, so it must not call then. This limit is below the silence after which a
+ * worker counts as lost (`presentMs`): a call that starts in time starts before another worker may act.
+ */
+const gateAnswerMsMax = 8_000
+const gateAnswerTooOld = 'the answer of the gate is too old for a call: this process was stopped'
 
-/** Without an image: the gate is to be asked what is next. */
+/** The attempt ended without an image; the gate decides what is next. */
 type Closed = { readonly kind: 'closed'; readonly refusedBy?: RefusedBy }
 
 async function runAttempt(
   deps: ProduceImageDeps,
-  input: ProduceInput,
+  { taskId, onStage }: ProduceInput,
   attempt: OpenedAttempt,
 ): Promise<ProduceResult | Closed> {
-  const { taskId } = input
-  const { n, channel, request, upstreamKey, timeoutMs } = attempt
-  input.onStage?.({ stage: 'calling', attempt: n, channel: channel.name })
+  const { n, channel, request, upstreamKey, timeoutMs, answerId, hardEndMs } = attempt
+  onStage?.({ stage: 'calling', attempt: n, channel: channel.name })
   const outcome = await deps.callUpstream({
     origin: { taskId, attempt: n },
     channel,
@@ -115,69 +134,36 @@ async function runAttempt(
     idempotencyKey: upstreamKey,
     timeoutMs,
   })
-  const seen = { class: outcome.class, evidence: outcome.evidence }
-  deps.onOutcome?.({ taskId, attempt: n, channel: channel.name, outcome: seen })
-  if (outcome.class !== 'succeeded') {
-    const { evidence } = outcome
-    const close = {
-      taskId,
-      n,
-      class: outcome.class,
-      evidence,
-      ...('retryAfterMs' in outcome ? { retryAfterMs: outcome.retryAfterMs } : {}),
-      ...('nativeRefusal' in outcome ? { nativeRefusal: outcome.nativeRefusal } : {}),
-    }
-    // An outcome that is not written down counts as unknown: it is worth some patience.
-    await retryUntil(() => deps.attempts.closeAttempt(close), { limitMs: closeRetryMs })
-    return outcome.class === 'refused' ? closedBy(channel.name, evidence) : { kind: 'closed' }
-  }
-  input.onStage?.({ stage: 'storing', attempt: n, channel: channel.name })
-  const { answerId, hardEndMs } = attempt
-  const meta = await storeAnswer(deps.blobs, { taskId, attempt: n, answerId, hardEndMs, outcome })
-  return settle(deps, meta, answerId, outcome)
-}
-
-function closedBy(channel: string, { httpStatus }: OutcomeEvidence): Closed {
-  const refusedBy = { channel, ...defined({ httpStatus }) }
-  return { kind: 'closed', refusedBy }
-}
-
-async function settle(
-  deps: ProduceImageDeps,
-  meta: AnswerMeta,
-  answerId: string,
-  outcome: Extract<UpstreamOutcome, { class: 'succeeded' }>,
-): Promise<ProduceResult> {
   const { evidence } = outcome
+  const seen = { class: outcome.class, evidence }
+  deps.onOutcome?.({ taskId, attempt: n, channel: channel.name, outcome: seen })
+  if (outcome.class !== 'succeeded') return close(deps, taskId, attempt, outcome)
+  onStage?.({ stage: 'storing', attempt: n, channel: channel.name })
+  const meta = await storeAnswer(deps.blobs, { taskId, attempt: n, answerId, hardEndMs, outcome })
   const settled = await deps.attempts.settleTask({ meta, answerId, evidence })
   return settled ? { kind: 'succeeded' } : { kind: 'over' }
 }
 
-async function settleStored(deps: ProduceImageDeps, answerId: string): Promise<boolean> {
-  const meta = await readAnswerMeta(deps.blobs, answerId)
-  return meta !== undefined && (await deps.attempts.settleTask({ meta, answerId }))
-}
+/** An outcome that is not recorded counts as unknown later, so recording it is worth retries. */
+const closeRetryMs = 30_000
 
-/** How far one go at a task came; `produceImage` never throws for an expected end (design 1.5). */
-export type ProduceResult =
-  | { readonly kind: 'succeeded' }
-  /** Ended by somebody else, or gone: nothing is left to do. */
-  | { readonly kind: 'over' }
-  /** Come again after `delayMs`, jitter included: the gate has counted on it (design 1.8). */
-  | {
-      readonly kind: 'wait'
-      readonly delayMs: number
-      readonly reason: WaitReason
-      readonly channel?: string
-      /** Who refused the call made just before. Without a status: nobody was reached. */
-      readonly refusedBy?: { readonly channel: string; readonly httpStatus?: number }
-    }
-  /** The end without an image, decided but not yet recorded. */
-  | { readonly kind: 'end'; readonly failure: TaskFailure }
-
-/** Where an attempt is, told as it moves: heartbeat details, and from there the status of the lookup. */
-export type Stage = {
-  readonly stage: 'calling' | 'storing'
-  readonly attempt: number
-  readonly channel: string
+async function close(
+  deps: ProduceImageDeps,
+  taskId: string,
+  { n, channel }: OpenedAttempt,
+  outcome: Exclude<UpstreamOutcome, { class: 'succeeded' }>,
+): Promise<Closed> {
+  const { evidence } = outcome
+  const attemptClose = {
+    taskId,
+    n,
+    class: outcome.class,
+    evidence,
+    ...('retryAfterMs' in outcome ? { retryAfterMs: outcome.retryAfterMs } : {}),
+    ...('nativeRefusal' in outcome ? { nativeRefusal: outcome.nativeRefusal } : {}),
+  }
+  await retryFor(closeRetryMs, () => deps.attempts.closeAttempt(attemptClose))
+  if (outcome.class !== 'refused') return { kind: 'closed' }
+  const { httpStatus } = evidence
+  return { kind: 'closed', refusedBy: { channel: channel.name, ...defined({ httpStatus }) } }
 }

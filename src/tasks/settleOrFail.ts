@@ -3,34 +3,39 @@ import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import { readAnswerMeta } from './storedAnswer.ts'
 
-type SettleOrFailDeps = {
-  readonly attempts: Pick<AttemptStore, 'answerIdsOf' | 'settleTask' | 'failTask'>
+type SettleDeps<Method extends keyof AttemptStore> = {
+  readonly attempts: Pick<AttemptStore, Method>
   readonly blobs: BlobStore
 }
 
-/** Publishes and charges the newest stored answer of a task; false when there is none, or it had ended. */
-export function createSettleStored(
-  deps: Omit<SettleOrFailDeps, 'attempts'> & {
-    readonly attempts: Pick<AttemptStore, 'answerIdsOf' | 'settleTask'>
-  },
-) {
-  return async (taskId: string): Promise<boolean> => {
-    for (const answerId of await deps.attempts.answerIdsOf(taskId)) {
-      const meta = await readAnswerMeta(deps.blobs, answerId)
-      if (meta !== undefined && (await deps.attempts.settleTask({ meta, answerId }))) return true
-    }
-    return false
-  }
-}
-
 /**
- * The end of a task whose work is over: a stored answer is settled, whoever stored it; only without one
- * the task fails and its hold is released (design 1.10). `over`: it had ended before.
+ * Ends a task for which no call is made any more. A stored answer is settled, even if its worker is lost;
+ * without one the task fails and its hold is released. `over`: the task had already ended. Throws
+ * `AnswerUnknownError` when the blob store cannot be read.
  */
-export function createSettleOrFail(deps: SettleOrFailDeps) {
+export function createSettleOrFail(deps: SettleDeps<'answerIdsOf' | 'settleTask' | 'failTask'>) {
   const settleStored = createSettleStored(deps)
   return async (taskId: string, failure: TaskFailure): Promise<'succeeded' | 'failed' | 'over'> => {
     if (await settleStored(taskId)) return 'succeeded'
     return (await deps.attempts.failTask(taskId, failure)) ? 'failed' : 'over'
   }
+}
+
+/** Settles the newest stored answer of a task. False: there is none, or the task has ended. */
+export function createSettleStored(deps: SettleDeps<'answerIdsOf' | 'settleTask'>) {
+  return async (taskId: string): Promise<boolean> => {
+    for (const answerId of await deps.attempts.answerIdsOf(taskId)) {
+      if (await settleAnswer(deps, answerId)) return true
+    }
+    return false
+  }
+}
+
+/** Settles this answer. False: it was not stored, or its task has ended. */
+export async function settleAnswer(
+  deps: SettleDeps<'settleTask'>,
+  answerId: string,
+): Promise<boolean> {
+  const meta = await readAnswerMeta(deps.blobs, answerId)
+  return meta !== undefined && (await deps.attempts.settleTask({ meta, answerId }))
 }

@@ -72,7 +72,7 @@ export function parseVendorError(body: Uint8Array): ParsedVendorError | undefine
     ...details.map((detail) => detail['reason']),
   ]
   return {
-    words: words.flatMap((word) => textOf(word)?.toLowerCase() ?? []),
+    codes: words.flatMap((word) => textOf(word)?.toLowerCase() ?? []),
     quotaIds: details.flatMap(quotaIds),
     message: textOf(error['message']) ?? '',
     ...defined({ retryDelay }),

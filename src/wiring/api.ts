@@ -154,7 +154,7 @@ function taskServiceOf(
   parts: Shared & { readonly starts: StartQueue },
 ): { readonly tasks: TaskService; readonly close: () => Promise<void> } {
   const { installation, temporal, starts, log } = parts
-  const { pool, blobs, operation, databaseUrl } = installation
+  const { pool, operation, databaseUrl } = installation
   const { retentionSeconds, tombstoneSeconds } = config
   const cancelDeps = { pool, retentionSeconds, tombstoneSeconds }
   const ends = createTaskEnds({
@@ -166,7 +166,6 @@ function taskServiceOf(
     store: createTaskStore(pool),
     attempts: { cancelTask: (taskId) => cancelTask(cancelDeps, taskId) },
     ends,
-    blobs,
     peppers: required(config.keyPeppers, 'KEY_PEPPER'),
     live: createDescribeTask({ temporal, nowMs: () => performance.now() }),
     capabilities: operation.capabilities,

@@ -26,12 +26,12 @@ function activityOver(produceImage: Produce, stopping?: AbortSignal) {
 const succeeded: ProduceResult = { kind: 'succeeded' }
 
 describe('the activity produceImage', () => {
-  it.each(['succeeded', 'over'] as const)('answers the good end %s', async (kind) => {
+  it.each(['succeeded', 'over'] as const)('returns the good end %s', async (kind) => {
     const { run } = activityOver(async () => ({ kind }))
     expect(await run()).toEqual({ outcome: kind })
   })
 
-  it('throws a wait with its delay, to be retried without a warning', async () => {
+  it('throws a wait with its delay, which Temporal retries without a warning', async () => {
     const refusedBy = { channel: 'b-main', httpStatus: 429 }
     const where = { reason: 'cooldown', channel: 'b-main', refusedBy } as const
     const wait = { kind: 'wait', delayMs: 61_500.5, ...where } as const
@@ -49,7 +49,7 @@ describe('the activity produceImage', () => {
     })
   })
 
-  it('throws an end for good, with the channel that was called last', async () => {
+  it('throws an end as not retryable, with the channel of the last call', async () => {
     const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
     const { run } = activityOver(async ({ onStage }) => {
       onStage?.({ stage: 'calling', attempt: 1, channel: 'b-main' })
@@ -65,7 +65,7 @@ describe('the activity produceImage', () => {
     expect(end instanceof ApplicationFailure && end.stack).toBe('')
   })
 
-  it('reports an unexpected error and throws its kind alone', async () => {
+  it('reports an unexpected error and throws only its kind', async () => {
     const error = Object.assign(new Error('connect to secret.example'), { code: 'ECONNREFUSED' })
     const { run, reported } = activityOver(async () => {
       throw error
@@ -80,7 +80,7 @@ describe('the activity produceImage', () => {
     expect(reported).toEqual([error])
   })
 
-  it('stops before the next call when the activity is cancelled', async () => {
+  it('aborts the signal when the activity is cancelled', async () => {
     const { environment, run } = activityOver(
       ({ signal }) =>
         new Promise((resolve) => {
@@ -92,7 +92,7 @@ describe('the activity produceImage', () => {
     expect(await end).toEqual({ outcome: 'over' })
   })
 
-  it('begins no further call in a process that is told to stop, and hands the task on', async () => {
+  it('starts no further call in a stopping process, and returns the task to Temporal', async () => {
     const stopping = new AbortController()
     const runs: (boolean | undefined)[] = []
     const { run } = activityOver(async ({ signal }) => {
@@ -104,7 +104,7 @@ describe('the activity produceImage', () => {
     expect(runs).toEqual([false])
   })
 
-  it('lets a call go on when its worker shuts down', async () => {
+  it('does not abort the signal when its worker shuts down', async () => {
     let seen: AbortSignal | undefined
     const answer = Promise.withResolvers<ProduceResult>()
     const { environment, run } = activityOver(({ signal }) => {
@@ -128,7 +128,7 @@ describe('heartbeats of produceImage', () => {
     vi.useRealTimers()
   })
 
-  it('tell the stage of a long call and end with it', async () => {
+  it('contain the stage of a long call, and stop when the call ends', async () => {
     const { run, beats } = activityOver(async ({ onStage }) => {
       await vi.advanceTimersByTimeAsync(heartbeatIntervalMs)
       onStage?.({ stage: 'calling', attempt: 1, channel: 'b-main' })

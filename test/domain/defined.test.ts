@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { defined } from '../../src/domain/defined.ts'
 
 describe('defined', () => {
-  it('keeps the members that have a value, falsy ones among them', () => {
+  it('keeps falsy members and drops null and undefined', () => {
     const members: { a: number | null; b?: string | undefined; c: boolean; d: string } = {
       a: null,
       b: undefined,

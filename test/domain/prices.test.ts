@@ -18,7 +18,7 @@ const line = (given: Partial<Price>): Price => ({
 })
 
 describe('creditsOf', () => {
-  it('takes the first line that fits, and a line that names nothing fits everything', () => {
+  it('takes the first line that applies; a line without a field applies to all its values', () => {
     const prices = [
       line({ model: vip, credits: 9 }),
       line({ size: '4K', action: 'edit', credits: 5 }),
@@ -36,7 +36,7 @@ describe('creditsOf', () => {
     expect(creditsOf(prices, { model: pro, action: 'edit', inputImages: 16 })).toBe(58)
   })
 
-  it('prices family A without a size as the 1K it makes, family B by lines without a size only', () => {
+  it('prices family A without a size as 1K, and family B only by lines without a size', () => {
     const prices = [
       line({ size: '1K', credits: 7 }),
       line({ model: vip, size: '1024x1024', credits: 8 }),
@@ -46,7 +46,7 @@ describe('creditsOf', () => {
     expect(creditsOf(prices, { model: vip, action: 'generate', inputImages: 0 })).toBe(6)
   })
 
-  it('matches by quality where a line names one', () => {
+  it('compares the quality when a line has one', () => {
     const prices = [line({ model: vip, quality: 'high', credits: 8 }), line({ model: vip })]
     const request = { model: vip, action: 'generate', inputImages: 0 } as const
     expect(creditsOf(prices, { ...request, quality: 'high' })).toBe(8)
@@ -55,7 +55,7 @@ describe('creditsOf', () => {
 })
 
 describe('price lists', () => {
-  it('puts the operator in front of the built-in prices', () => {
+  it("puts the operator's lines before the built-in ones", () => {
     const request = { model: pro, action: 'generate', inputImages: 0 } as const
     expect(creditsOf(priceList([line({ credits: 3 })]), request)).toBe(3)
     expect(creditsOf(priceList([]), request)).toBe(134)

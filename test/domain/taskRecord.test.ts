@@ -27,7 +27,7 @@ const succeeded: TaskView = {
 const published = { url: 'https://example.test/image.png', native: { created: 1 } }
 
 describe('a task record', () => {
-  it('has no more than the five fields while the task is under way', () => {
+  it('has only the five fields while the task is in flight', () => {
     expect(taskRecord(queued, 60_000, published)).toEqual({
       task_id: queued.taskId,
       model: 'familyb-image-2-vip',
@@ -37,7 +37,7 @@ describe('a task record', () => {
     })
   })
 
-  it('names the same instant as the accepted integer', () => {
+  it('contains the same instant as the answer to the submit', () => {
     const { created_at } = taskRecord(queued, 60_000)
     expect(Date.parse(created_at) / 1000).toBe(Math.floor(createdAtMs / 1000))
   })
@@ -55,7 +55,7 @@ describe('a task record', () => {
     })
   })
 
-  it('reads expired, without output, from the very end of its retention', () => {
+  it('is expired, without output, from the exact end of its retention', () => {
     const endMs = createdAtMs + 60_000 + 86_400_000
     expect(taskRecord({ ...succeeded, nowMs: endMs - 1 }, 1, published).status).toBe('succeeded')
     const expired = taskRecord({ ...succeeded, nowMs: endMs }, 1, published)
@@ -64,7 +64,7 @@ describe('a task record', () => {
     expect(expired).not.toHaveProperty('result')
   })
 
-  it('says in fixed words why a task failed', () => {
+  it('contains a fixed text for each failure code', () => {
     const failed: TaskView = {
       ...processing,
       status: 'failed',
@@ -79,7 +79,7 @@ describe('a task record', () => {
 })
 
 describe('progress', () => {
-  it('never falls while a task goes on, nor when it fails or succeeds', () => {
+  it('never falls, in flight or at the end', () => {
     const times = fc.array(fc.nat(10_000_000), { minLength: 2 })
     fc.assert(
       fc.property(times, fc.integer({ min: 1, max: 600_000 }), (times, usualMs) => {
@@ -95,14 +95,14 @@ describe('progress', () => {
     )
   })
 
-  it('is well on its way at the usual duration', () => {
+  it('is about 80 percent after the usual duration', () => {
     const nowMs = createdAtMs + 900 + 60_000
     expect(progressOf({ ...processing, nowMs }, 60_000)).toBe(76)
   })
 })
 
-describe('the time of the next poll', () => {
-  it('stays within two and five seconds, whatever the workflow waits for', () => {
+describe('the Retry-After of a lookup', () => {
+  it('stays between two and five seconds, whatever the workflow waits for', () => {
     expect(pollAfterSeconds(undefined, 0)).toBe(3)
     expect(pollAfterSeconds({ stage: 'calling' }, 0)).toBe(3)
     expect(pollAfterSeconds({ stage: 'storing' }, 0)).toBe(2)

@@ -5,7 +5,7 @@ import type { RequestFailure } from '../../src/domain/failure.ts'
 import type { Result } from '../../src/domain/result.ts'
 import { createTaskStore } from '../../src/wiring/stores.ts'
 import { discardUpload, openUpload } from '../../src/store/reconcile/uploads.ts'
-import type { Accepted } from '../../src/tasks/taskService.ts'
+import type { Accepted } from '../../src/tasks/acceptTask.ts'
 import {
   createTestAccept,
   createTestCaller,
@@ -45,8 +45,8 @@ async function countOf(table: 'task' | 'ledger' | 'idempotency_key', accountId: 
 
 const many = Array.from({ length: 64 }, (_, index) => index)
 
-describe('accept: one key', () => {
-  it('makes one task and one hold of 64 submits at once with the same key', async () => {
+describe('acceptTask with an idempotency key', () => {
+  it('makes one task and one hold from 64 concurrent submits with the same key', async () => {
     const caller = await createTestCaller(database.pool, 1_000)
     const { accept, started } = createTestAccept(database.pool)
     const input = { caller, request: generateRequest(), idempotencyKey: keyBytes('once') }
@@ -64,7 +64,7 @@ describe('accept: one key', () => {
     expect(started.map(({ taskId }) => taskId)).toEqual([answers[0]?.taskId])
   })
 
-  it('makes one task of 64 submits at once though the credits are for one', async () => {
+  it('makes one task from 64 concurrent submits with credits for only one', async () => {
     const caller = await createTestCaller(database.pool, testCredits)
     const { accept } = createTestAccept(database.pool)
     const input = { caller, request: generateRequest(), idempotencyKey: keyBytes('the last') }
@@ -73,7 +73,7 @@ describe('accept: one key', () => {
     expect(answers.filter(({ replayed }) => !replayed)).toHaveLength(1)
   })
 
-  it('replays with nothing left, no access and no such capability any more', async () => {
+  it('replays a task when the balance is empty and the account has lost access to the model', async () => {
     const caller = await createTestCaller(database.pool, testCredits)
     const { accept } = createTestAccept(database.pool)
     const input = { caller, request: generateRequest(), idempotencyKey: keyBytes('again') }
@@ -83,7 +83,7 @@ describe('accept: one key', () => {
     expect(accepted(await accept(barred))).toEqual({ ...first, replayed: true })
   })
 
-  it('is a conflict for a changed request, without a new ledger row', async () => {
+  it('refuses a different request as a conflict, without a new ledger row', async () => {
     const caller = await createTestCaller(database.pool, 1_000)
     const { accept } = createTestAccept(database.pool)
     const idempotencyKey = keyBytes('changed')
@@ -117,7 +117,7 @@ describe('accept: one key', () => {
     )
   })
 
-  it('belongs to its account: the same key of two accounts makes two tasks', async () => {
+  it('makes two tasks from the same key of two accounts', async () => {
     const { accept } = createTestAccept(database.pool)
     const callers = await Promise.all([1, 2].map(() => createTestCaller(database.pool, 100)))
     const answers = await Promise.all(
@@ -128,7 +128,7 @@ describe('accept: one key', () => {
     expect(new Set(answers.map((answer) => accepted(answer).taskId)).size).toBe(2)
   })
 
-  it('is free after a submit that could not be paid', async () => {
+  it('frees the key after a submit that could not be paid', async () => {
     const caller = await createTestCaller(database.pool, testCredits - 1)
     const { accept } = createTestAccept(database.pool)
     const input = { caller, request: generateRequest(), idempotencyKey: keyBytes('poor') }
@@ -140,7 +140,7 @@ describe('accept: one key', () => {
     expect(accepted(await accept(input)).replayed).toBe(false)
   })
 
-  it('is free again once the record of its task is past its life, swept or not', async () => {
+  it('frees the key once its task is due for the purge, purged or not', async () => {
     const caller = await createTestCaller(database.pool, 100)
     const { accept } = createTestAccept(database.pool)
     const input = { caller, request: generateRequest(), idempotencyKey: keyBytes('later') }
@@ -152,8 +152,8 @@ describe('accept: one key', () => {
   })
 })
 
-describe('accept: money', () => {
-  it('accepts ten of 64 submits at once when the credits are for ten', async () => {
+describe('acceptTask and the balance', () => {
+  it('accepts ten of 64 concurrent submits with credits for ten', async () => {
     const caller = await createTestCaller(database.pool, 10 * testCredits + testCredits - 1)
     const { accept } = createTestAccept(database.pool)
     const answers = await Promise.all(
@@ -173,7 +173,7 @@ describe('accept: money', () => {
     })
   })
 
-  it('says how many credits the refused request needs, source images included', async () => {
+  it('says how many credits a refused request needs, including its source images', async () => {
     const caller = await createTestCaller(database.pool, 13)
     const { accept } = createTestAccept(database.pool)
     const input = { blobKey: 'x/0', mimeType: 'image/png', bytes: 1, sha256: '00' } as const
@@ -185,7 +185,7 @@ describe('accept: money', () => {
     })
   })
 
-  it('takes a free request without a ledger row, at a balance of nothing', async () => {
+  it('accepts a free request with an empty balance, without a ledger row', async () => {
     const caller = await createTestCaller(database.pool, 0)
     const free = { model: 'familyb-image-2-vip', credits: 0, creditsPerInputImage: 0 } as const
     const { accept } = createTestAccept(database.pool, { prices: [free] })
@@ -195,14 +195,14 @@ describe('accept: money', () => {
   })
 })
 
-describe('accept: admission', () => {
+describe('acceptTask and the model', () => {
   it('refuses a model that the account may not use', async () => {
     const caller = await createTestCaller(database.pool, 100, ['familya-3-pro-image'])
     const { accept } = createTestAccept(database.pool)
     expect(refusal(await accept({ caller, request: generateRequest() }))).toBe('access_denied')
   })
 
-  it('names the field as the client wrote it when the model is not able', async () => {
+  it('names the field as the client wrote it when the model does not support its value', async () => {
     const caller = await createTestCaller(database.pool, 100)
     const { accept } = createTestAccept(database.pool)
     const wide = generateRequest({ family: 'A', model: 'familya-3-pro-image', aspectRatio: '8:1' })
@@ -223,8 +223,8 @@ describe('accept: admission', () => {
   })
 })
 
-describe('accept: what is written', () => {
-  it('writes deadline, hard end, digest and request, and hands the start over', async () => {
+describe('what acceptTask writes', () => {
+  it('writes deadline, hard end, digest and request, and queues the start', async () => {
     const caller = await createTestCaller(database.pool, 100)
     const { accept, started } = createTestAccept(database.pool)
     const request = generateRequest({ size: '1024x1024', route: 'images.generations' })
@@ -264,7 +264,7 @@ describe('accept: what is written', () => {
     ])
   })
 
-  it('keeps the creation in whole seconds, the same in answer and record', async () => {
+  it('keeps the creation time in whole seconds, equal in answer and record', async () => {
     const caller = await createTestCaller(database.pool, 100)
     const { accept } = createTestAccept(database.pool)
     const { taskId, createdAtMs } = accepted(await accept({ caller, request: generateRequest() }))
@@ -273,7 +273,7 @@ describe('accept: what is written', () => {
     expect(view?.createdAtMs).toBe(createdAtMs)
   })
 
-  it('takes the upload over, once, and leaves it alone when it is discarded later', async () => {
+  it('takes the upload once; a later discard does not change it', async () => {
     const caller = await createTestCaller(database.pool, 100)
     const { accept } = createTestAccept(database.pool)
     const uploadId = newUploadId(randomBytes, 'input')
@@ -291,7 +291,7 @@ describe('accept: what is written', () => {
     expect(await countOf('task', caller.accountId)).toBe(1)
   })
 
-  it('leaves the upload staged when the request cannot be paid', async () => {
+  it('does not take the upload when the request cannot be paid', async () => {
     const caller = await createTestCaller(database.pool, 1)
     const { accept } = createTestAccept(database.pool)
     const uploadId = newUploadId(randomBytes, 'input')

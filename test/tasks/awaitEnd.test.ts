@@ -16,7 +16,7 @@ beforeAll(async () => {
 
 const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
 
-/** `pollMs` beyond the test's patience leaves the notifications alone at work. */
+/** With a `pollMs` longer than the test, only notifications can wake. */
 function createWaiting(pollMs: number) {
   const { databaseUrl, pool } = database
   const ends = createTaskEnds({ databaseUrl, pool, pollMs, onConnectionError: () => {} })
@@ -40,28 +40,28 @@ async function listening(): Promise<number | undefined> {
 }
 
 describe('awaitEnd', () => {
-  it('wakes all waiters of a task by its notification, and only the view decides', async () => {
+  it('wakes all waiters of a task by its notification, and lets the row decide', async () => {
     const attempts = await createTestAttempts(database.pool)
     const { ends, awaitEnd } = createWaiting(600_000)
     const { taskId } = await insertTask(database.pool)
     const other = await insertTask(database.pool)
-    const patience = AbortSignal.timeout(20_000)
-    const waiting = [1, 2, 3].map(() => awaitEnd(taskId, patience))
+    const timeout = AbortSignal.timeout(20_000)
+    const waiting = [1, 2, 3].map(() => awaitEnd(taskId, timeout))
     await expect.poll(listening).toBe(1)
     await database.pool.query(`select pg_notify('task_end', $1)`, [taskId])
     await attempts.failTask(other.taskId, failure)
     await attempts.failTask(taskId, failure)
     const views = await Promise.all(waiting)
     expect(views.map(({ status }) => status)).toEqual(['failed', 'failed', 'failed'])
-    expect(patience.aborted).toBe(false)
+    expect(timeout.aborted).toBe(false)
     await ends.close()
   })
 
-  it('learns of an end without notifications by its slow poll', async () => {
+  it('notices an end without a notification by its slow poll', async () => {
     const { ends, awaitEnd } = createWaiting(50)
     const { taskId } = await insertTask(database.pool)
-    const patience = AbortSignal.timeout(20_000)
-    const waiting = awaitEnd(taskId, patience)
+    const timeout = AbortSignal.timeout(20_000)
+    const waiting = awaitEnd(taskId, timeout)
     await expect.poll(listening).toBe(1)
     await database.pool.query(
       `update task set status = 'failed', failure_code = 'upstream_error',
@@ -69,11 +69,11 @@ describe('awaitEnd', () => {
       [taskId],
     )
     expect((await waiting).failure).toMatchObject({ code: 'upstream_error' })
-    expect(patience.aborted).toBe(false)
+    expect(timeout.aborted).toBe(false)
     await ends.close()
   })
 
-  it('answers at once for a task that has ended before', async () => {
+  it('returns at once for a task that has already ended', async () => {
     const attempts = await createTestAttempts(database.pool)
     const { ends, awaitEnd } = createWaiting(600_000)
     const { taskId } = await insertTask(database.pool)
@@ -83,7 +83,7 @@ describe('awaitEnd', () => {
     await ends.close()
   })
 
-  it('gives the unfinished view when its caller has waited long enough', async () => {
+  it('returns the unfinished task when the signal aborts', async () => {
     const { ends, awaitEnd } = createWaiting(600_000)
     const { taskId } = await insertTask(database.pool)
     const view = await awaitEnd(taskId, AbortSignal.timeout(100))
@@ -92,22 +92,22 @@ describe('awaitEnd', () => {
     await ends.close()
   })
 
-  it('listens again after its connection was lost', async () => {
+  it('listens again after its connection is lost', async () => {
     const attempts = await createTestAttempts(database.pool)
     const { ends, awaitEnd } = createWaiting(600_000)
     const { taskId } = await insertTask(database.pool)
-    const patience = AbortSignal.timeout(20_000)
-    const waiting = awaitEnd(taskId, patience)
+    const timeout = AbortSignal.timeout(20_000)
+    const waiting = awaitEnd(taskId, timeout)
     await expect.poll(listening).toBe(1)
     await listenersGone()
     await expect.poll(listening, { timeout: 5_000 }).toBe(1)
     await attempts.failTask(taskId, failure)
     expect((await waiting).status).toBe('failed')
-    expect(patience.aborted).toBe(false)
+    expect(timeout.aborted).toBe(false)
     await ends.close()
   })
 
-  it('outlasts a moment in which the row cannot be read', async () => {
+  it('repeats failed reads of the row', async () => {
     const attempts = await createTestAttempts(database.pool)
     const { ends } = createWaiting(600_000)
     const { readTask } = createTaskStore(database.pool)

@@ -6,57 +6,57 @@ import { createPresence } from '../../src/tasks/presence.ts'
 const everyMs = 20
 
 function recorder(fails = false) {
-  const told: (readonly AttemptName[])[] = []
+  const reported: (readonly AttemptName[])[] = []
   const presence = createPresence(
     {
       touchAttempts: (attempts) => {
-        told.push(attempts)
+        reported.push(attempts)
         return fails ? Promise.reject(new Error('the database is away')) : Promise.resolve()
       },
     },
     everyMs,
   )
-  return { told, presence }
+  return { reported, presence }
 }
 
 const first = { taskId: 'first', n: 1 }
 const second = { taskId: 'second', n: 2 }
 
 describe('the presence of calls', () => {
-  it('is told of all that are under way, and of none that has ended', async () => {
-    const { told, presence } = recorder()
+  it('reports all calls under way, and none that has ended', async () => {
+    const { reported, presence } = recorder()
     const long = presence.during(first, () => sleep(100, 'first done'))
     const short = presence.during(second, () => sleep(50, 'second done'))
     expect(await Promise.all([long, short])).toEqual(['first done', 'second done'])
-    expect(told.at(0)).toEqual([first, second])
-    expect(told.at(-1)).toEqual([first])
-    const tellings = told.length
+    expect(reported.at(0)).toEqual([first, second])
+    expect(reported.at(-1)).toEqual([first])
+    const reports = reported.length
     await sleep(3 * everyMs)
-    expect(told).toHaveLength(tellings)
+    expect(reported).toHaveLength(reports)
   })
 
-  it('begins anew with the next call, also after one that threw', async () => {
-    const { told, presence } = recorder()
+  it('starts again with the next call, also after a call that threw', async () => {
+    const { reported, presence } = recorder()
     const broken = presence.during(first, () => Promise.reject(new Error('broken')))
     await expect(broken).rejects.toThrow('broken')
     await presence.during(second, () => sleep(2 * everyMs + 10))
-    expect(told.at(0)).toEqual([second])
+    expect(reported.at(0)).toEqual([second])
   })
 
-  it('goes on when the word does not arrive', async () => {
-    const { told, presence } = recorder(true)
+  it('continues when a report fails', async () => {
+    const { reported, presence } = recorder(true)
     expect(await presence.during(first, () => sleep(4 * everyMs, 'done'))).toBe('done')
-    expect(told.length).toBeGreaterThan(1)
+    expect(reported.length).toBeGreaterThan(1)
   })
 
-  it('speaks again although a word hangs on a dead connection', async () => {
-    let words = 0
+  it('reports again although a report hangs on a dead connection', async () => {
+    let reports = 0
     const touchAttempts = () => {
-      words += 1
+      reports += 1
       return new Promise<void>(() => {})
     }
     const presence = createPresence({ touchAttempts }, everyMs)
     await presence.during(first, () => sleep(10 * everyMs))
-    expect(words).toBeGreaterThan(2)
+    expect(reports).toBeGreaterThan(2)
   })
 })

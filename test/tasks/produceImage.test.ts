@@ -73,7 +73,7 @@ describe('produceImage', () => {
     expect(await balanceOf(database.pool, accountId)).toMatchObject({ held: 0, spent: 10 })
   })
 
-  it('settles a stored answer instead of calling again after a crash in between', async () => {
+  it('settles a stored answer after a crash instead of calling again', async () => {
     const { taskId } = await insertTask(database.pool)
     const blobs = createMemoryBlobs()
     const { call, calls } = upstream()
@@ -85,7 +85,7 @@ describe('produceImage', () => {
     expect(calls()).toBe(1)
   })
 
-  it('stores again when the store fails, and never calls again for that', async () => {
+  it('repeats a failed store without calling again', async () => {
     const { taskId } = await insertTask(database.pool)
     const { call, calls } = upstream()
     const blobs = failing(createMemoryBlobs(), 3)
@@ -94,7 +94,7 @@ describe('produceImage', () => {
     expect(calls()).toBe(1)
   })
 
-  it('makes no call on a leave that is too old, from a process that was stopped meanwhile', async () => {
+  it('makes no call when the answer of the gate is too old, because the process was stopped', async () => {
     const { taskId } = await insertTask(database.pool)
     const { call, calls } = upstream()
     let nowMs = 0
@@ -115,7 +115,7 @@ describe('produceImage', () => {
     expect(calls()).toBe(0)
   })
 
-  it('begins nothing for somebody who no longer wants it', async () => {
+  it('starts no call after the signal aborted', async () => {
     const { taskId } = await insertTask(database.pool)
     const { call, calls } = upstream()
     const produce = createProduceImage({ attempts, blobs: createMemoryBlobs(), callUpstream: call })
@@ -123,7 +123,7 @@ describe('produceImage', () => {
     expect(calls()).toBe(0)
   })
 
-  it('tells the end of a task that the upstream rejects', async () => {
+  it('returns the end of a task that the upstream rejects', async () => {
     const { taskId } = await insertTask(database.pool)
     const evidence = { reason: 'content_policy', httpStatus: 400 } as const
     const code = 'content_policy_violation'

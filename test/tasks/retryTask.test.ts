@@ -35,7 +35,7 @@ function createRetry(credits = 25) {
   })
 }
 
-/** A task of 10 credits, failed unless told otherwise, with an upload of its own. */
+/** A task of 10 credits with its own upload, failed unless `live`. */
 async function acceptedTask(given: {
   readonly credits?: number
   readonly request?: Partial<ImageRequest>
@@ -61,7 +61,7 @@ async function acceptedTask(given: {
 }
 
 describe('task retry', () => {
-  it('makes a new task at the present price, linked, with the inputs handed over', async () => {
+  it("makes a linked new task with today's price and the same inputs", async () => {
     const { taskId, uploadId, accountId } = await acceptedTask({})
     const result = await createRetry(25)(taskId)
     if (result.kind !== 'retried') throw new Error(result.kind)
@@ -80,7 +80,7 @@ describe('task retry', () => {
     expect(await verifyLedger(database.pool)).toEqual([])
   })
 
-  it('makes one task of eight retries at once and names it to the others', async () => {
+  it('makes one task from eight concurrent retries and names it in all results', async () => {
     const { taskId, accountId } = await acceptedTask({ credits: 1_000 })
     const retry = createRetry(10)
     const results = await Promise.all(Array.from({ length: 8 }, () => retry(taskId)))
@@ -91,7 +91,7 @@ describe('task retry', () => {
     expect(await balanceOf(database.pool, accountId)).toMatchObject({ available: 990, held: 10 })
   })
 
-  it('turns a synchronous task into one that nobody waits for', async () => {
+  it('turns a synchronous task into an asynchronous one', async () => {
     const { taskId } = await acceptedTask({ request: { route: 'images.edits' } })
     const result = await createRetry()(taskId)
     if (result.kind !== 'retried') throw new Error(result.kind)
@@ -103,7 +103,7 @@ describe('task retry', () => {
     expect(JSON.parse(rows[0]?.request ?? '')).toMatchObject({ route: 'images.tasks' })
   })
 
-  it('leaves no trace when the balance is short', async () => {
+  it('changes nothing when the balance is too low', async () => {
     const { taskId, uploadId, accountId } = await acceptedTask({ credits: 20 })
     expect(await createRetry(25)(taskId)).toEqual({ kind: 'insufficient', credits: 25 })
     const { rows } = await database.pool.query(
@@ -115,7 +115,7 @@ describe('task retry', () => {
     expect((await createRetry(20)(taskId)).kind).toBe('retried')
   })
 
-  it('refuses a task whose inputs the sweep has taken', async () => {
+  it('refuses a task whose inputs are being swept', async () => {
     const { taskId, uploadId, accountId } = await acceptedTask({})
     await database.pool.query(`update upload set sweep_after = '-infinity' where upload_id = $1`, [
       uploadId,
@@ -124,7 +124,7 @@ describe('task retry', () => {
     expect(await balanceOf(database.pool, accountId)).toMatchObject({ available: 100, held: 0 })
   })
 
-  it('refuses a task that is not failed, and one that is not there', async () => {
+  it('refuses a task that is not failed, and one that does not exist', async () => {
     const { taskId } = await acceptedTask({ live: true })
     expect(await createRetry()(taskId)).toEqual({ kind: 'not_failed', status: 'queued' })
     expect(await createRetry()(`task_${'0'.repeat(32)}`)).toEqual({ kind: 'unknown' })

@@ -20,7 +20,7 @@ describe('error bodies of the vendors', () => {
     'are read in the shape of family A, %#',
     (body) => {
       expect(parse(body)).toEqual({
-        words: ['resource_exhausted', 'rate_limit_exceeded'],
+        codes: ['resource_exhausted', 'rate_limit_exceeded'],
         quotaIds: ['PerDay', 'requests'],
         message: 'Resource exhausted.',
         retryDelay: '37s',
@@ -31,7 +31,7 @@ describe('error bodies of the vendors', () => {
   it('are read in the shape of family B', () => {
     const error = { message: 'No.', type: 'Requests', param: null, code: 'rate_limit_exceeded' }
     expect(parse({ error })).toEqual({
-      words: ['rate_limit_exceeded', 'requests'],
+      codes: ['rate_limit_exceeded', 'requests'],
       quotaIds: [],
       message: 'No.',
     })

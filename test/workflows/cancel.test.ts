@@ -24,7 +24,7 @@ beforeAll(async () => {
 
 const longWait: ProduceResult = { kind: 'wait', delayMs: 600_000, reason: 'cooldown' }
 
-/** Starts the script, cancels the workflow once `produceImage` has run, and answers its end. */
+/** Starts the script, cancels the workflow once `produceImage` has run, and returns its end. */
 async function cancelled(script: Script, then: () => void = () => {}) {
   const start = scripts.add(script)
   await world.startTask(start)
@@ -43,7 +43,7 @@ function causeOf(end: unknown): unknown {
 }
 
 describe('a cancel of the workflow', () => {
-  it('ends a task that waits as Cancelled, at once', async () => {
+  it('ends a waiting task as Cancelled, at once', async () => {
     const { end, seen, handle } = await cancelled({ produce: [longWait], cancelled: true })
     expect(causeOf(end)).toBeInstanceOf(CancelledFailure)
     expect(seen.runsAtMs).toHaveLength(1)
@@ -72,7 +72,7 @@ describe('a cancel of the workflow', () => {
     expect(await handle.query('status')).toEqual({ stage: 'succeeded', cancel: 'kept' })
   })
 
-  it('keeps a task to its end that waits after a call of unknown outcome', async () => {
+  it('does not stop a task that waits after a call with an unknown outcome', async () => {
     const { end, seen } = await cancelled({
       produce: [{ ...longWait, delayMs: 1_200 }, { kind: 'succeeded' }],
       cancelled: false,
@@ -81,12 +81,12 @@ describe('a cancel of the workflow', () => {
     expect(seen.runsAtMs).toHaveLength(2)
   })
 
-  it('finds no workflow under an id that never was', async () => {
+  it('finds no workflow for an id that does not exist', async () => {
     expect(await cancelWorkflow(world.temporal, 'task_unknown')).toBe('missing')
   })
 })
 
-describe('a cancel that comes before any worker', () => {
+describe('a cancel before a worker has seen the run', () => {
   async function cancelledUnseen(script: Script) {
     const quiet = await openTestWorld()
     const start = scripts.add(script)
@@ -100,13 +100,13 @@ describe('a cancel that comes before any worker', () => {
     return { end, runs: scripts.seenOf(start.taskId).runsAtMs.length }
   }
 
-  it('calls nobody, and the run is Cancelled', async () => {
+  it('makes no call and ends the run as Cancelled', async () => {
     const { end, runs } = await cancelledUnseen({ produce: [], cancelled: true })
     expect(runs).toBe(0)
     expect(causeOf(end)).toBeInstanceOf(CancelledFailure)
   })
 
-  it('lets the task go on when it may not be cancelled', async () => {
+  it('lets the task continue when it may not be cancelled', async () => {
     const script: Script = { produce: [{ kind: 'succeeded' }], cancelled: false }
     expect(await cancelledUnseen(script)).toEqual({ end: { outcome: 'succeeded' }, runs: 1 })
   })

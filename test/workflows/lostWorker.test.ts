@@ -31,7 +31,7 @@ it('gives the task of a killed worker to another within the heartbeat timeout', 
   const worker = await startTestWorker(world.settings, scripts.activities)
   const end: unknown = await handleOf(world, start.taskId).result()
   expect(end).toEqual({ outcome: 'succeeded' })
-  // The policy's own pause comes on top, and a second of the server's timers.
+  // Plus the pause of the retry policy, and a second because the server's timers are late.
   expect(performance.now() - killedAtMs).toBeLessThan(heartbeatTimeoutMs + 6_000)
   await worker.stop()
   await world.close()

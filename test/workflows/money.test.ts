@@ -29,7 +29,7 @@ import {
 import type { TemporalWorld } from '../support/temporal/temporalWorld.ts'
 import { until } from '../support/timing.ts'
 
-/** Every cell of src/tasks/money.md that Temporal has a part in: all real but the upstream's answer. */
+/** Every cell of docs/money.md that involves Temporal. Only the upstream's answer is simulated. */
 
 let world: ReconcileWorld
 let temporal: TemporalWorld
@@ -138,8 +138,8 @@ async function money({ accountId }: Started) {
   return balanceOf(world.pool, accountId)
 }
 
-describe('a task that nobody stops', () => {
-  it('is charged for its image, and tells Temporal nothing of its prompt', async () => {
+describe('a task that is not stopped', () => {
+  it('is charged for its image, and its prompt stays out of Temporal', async () => {
     const task = await startedTask()
     task.call.resolve(image())
     expect(await end(task)).toEqual({ outcome: 'succeeded' })
@@ -149,7 +149,7 @@ describe('a task that nobody stops', () => {
 })
 
 describe('a cancelled workflow', () => {
-  it('costs nothing while its task waits out a refusal', async () => {
+  it('costs nothing while its task waits after a refusal', async () => {
     const task = await waitingTask()
     await cancelWorkflow(temporal.temporal, task.taskId)
     expect(await end(task)).toBeInstanceOf(WorkflowFailedError)
@@ -158,7 +158,7 @@ describe('a cancelled workflow', () => {
     expect(await money(task)).toEqual(released)
   })
 
-  it('ends as Cancelled too when the task was cancelled before', async () => {
+  it('ends as Cancelled when the task was cancelled before', async () => {
     const task = await waitingTask()
     expect(await world.attempts.cancelTask(task.taskId)).toBe(true)
     await cancelWorkflow(temporal.temporal, task.taskId)
@@ -179,7 +179,7 @@ describe('a cancelled workflow', () => {
     expect(await money(task)).toEqual(charged)
   })
 
-  it('goes on after a call of unknown outcome', async () => {
+  it('continues after a call with an unknown outcome', async () => {
     const task = await startedTask()
     calls.delete(task.taskId)
     task.call.resolve(unknown)
@@ -192,7 +192,7 @@ describe('a cancelled workflow', () => {
 })
 
 describe('a terminated workflow', () => {
-  it('costs nothing while its task waits out a refusal', async () => {
+  it('costs nothing while its task waits after a refusal', async () => {
     const task = await waitingTask()
     await task.handle.terminate('an operator')
     await reconcile(task)
@@ -200,7 +200,7 @@ describe('a terminated workflow', () => {
     expect(await money(task)).toEqual(released)
   })
 
-  it('is charged when its worker brings the image home', async () => {
+  it('is charged when its worker finishes the call with an image', async () => {
     const task = await startedTask()
     await task.handle.terminate('an operator')
     await reconcile(task)
@@ -212,7 +212,7 @@ describe('a terminated workflow', () => {
     expect(await money(task)).toEqual(charged)
   })
 
-  it('costs nothing after a call of unknown outcome, and says so', async () => {
+  it('costs nothing after a call with an unknown outcome, and reports possible work', async () => {
     const task = await startedTask()
     task.call.resolve(unknown)
     await until('the closed attempt', async () => {

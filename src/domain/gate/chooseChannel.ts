@@ -1,20 +1,13 @@
 import { syncCooldownWaitMsMax } from '../limits.ts'
 import { admit, isPast } from './cooldown.ts'
-import { outOfChannels, waitFailure } from './endings.ts'
 import type { ChannelState, NextStep, TaskFacts } from './taskFacts.ts'
+import { noChannelFailure, waitTooLongFailure } from './taskFailures.ts'
 
 type Wait = Extract<NextStep, { kind: 'wait' }>
 
-/** A backlog that waits for an operator asks ever less often: each asking is a run of its activity. */
-const pausedCheckMsMin = 15_000
-const pausedCheckMsMax = 60_000
-/** Who is first in line asks this often, the others less: a free place is not long without a call. */
-const placeCheckMs = 100
-const placeCheckMsMax = 1_000
-
 /**
- * The first channel, in the operator's order, that is neither paused, full nor cooling down; else the
- * shortest wait, or the end where a wait is too long for the task (design 1.6, 1.8, 1.13, 1.14).
+ * The first channel, in the operator's order, that is not paused, not full and not cooling down. If there
+ * is none: the shortest wait for a channel, or the end of the task if that wait is too long.
  */
 export function chooseChannel(facts: TaskFacts, channels: readonly ChannelState[]): NextStep {
   const waits: Wait[] = []
@@ -23,20 +16,18 @@ export function chooseChannel(facts: TaskFacts, channels: readonly ChannelState[
     if (step.kind === 'call') return step
     waits.push(step)
   }
-  const wait = waitable(facts, waits).reduce((least, other) =>
+  const wait = acceptableWaits(facts, waits).reduce((least, other) =>
     other.delayMs < least.delayMs ? other : least,
   )
   const inLine = waits.flatMap(({ reason, channel = [] }) =>
     reason === 'channel_full' ? channel : [],
   )
-  return boundedWait(facts, { ...wait, ...(inLine.length === 0 ? {} : { inLine }) })
+  return waitOrEnd(facts, { ...wait, ...(inLine.length === 0 ? {} : { inLine }) })
 }
 
-/** Nobody who holds a connection open waits for an operator, where a channel says itself when it is free. */
-function waitable({ sync }: TaskFacts, waits: readonly Wait[]): readonly Wait[] {
-  const timed = waits.filter(({ reason }) => reason !== 'channel_paused')
-  return sync && timed.length > 0 ? timed : waits
-}
+/** Full channels are asked again this often by the first task in line, and less often by later tasks. */
+const placeCheckMs = 100
+const placeCheckMsMax = 1_000
 
 function tryChannel(
   facts: TaskFacts,
@@ -62,20 +53,36 @@ function tryChannel(
   return { kind: 'wait', delayMs, reason, channel: channel.name, cooldown: next }
 }
 
+/**
+ * A pause ends when an operator ends it. Old tasks look less often, because each look runs an activity and
+ * a whole backlog may wait.
+ */
+const pausedCheckMsMin = 15_000
+const pausedCheckMsMax = 60_000
+
 function pausedCheckMs({ ageMs }: TaskFacts): number {
   return Math.min(Math.max(ageMs / 2, pausedCheckMsMin), pausedCheckMsMax)
 }
 
-/** A wait that passes the deadline is the end now; a synchronous caller does not wait long at all. */
-function boundedWait(facts: TaskFacts, wait: Wait): NextStep {
+/** A synchronous caller does not wait for an operator if another channel has a known time. */
+function acceptableWaits({ sync }: TaskFacts, waits: readonly Wait[]): readonly Wait[] {
+  const timed = waits.filter(({ reason }) => reason !== 'channel_paused')
+  return sync && timed.length > 0 ? timed : waits
+}
+
+/**
+ * Ends the task if a synchronous caller would wait too long, or if the channel cools down beyond the
+ * deadline. Any other wait that passes the deadline is cut there, where the gate ends the task.
+ */
+function waitOrEnd(facts: TaskFacts, wait: Wait): NextStep {
   const leftMs = facts.deadlineAtMs - facts.nowMs
   const cooldownLeftMs = (wait.cooldown?.untilMs ?? facts.nowMs) - facts.nowMs
   if (facts.sync && wait.delayMs > syncCooldownWaitMsMax) {
-    if (wait.reason === 'channel_paused') return { kind: 'end', failure: outOfChannels(facts) }
-    return { kind: 'end', failure: waitFailure(facts, wait.channel, wait.delayMs) }
+    if (wait.reason === 'channel_paused') return { kind: 'end', failure: noChannelFailure(facts) }
+    return { kind: 'end', failure: waitTooLongFailure(facts, wait.channel, wait.delayMs) }
   }
   if (cooldownLeftMs >= leftMs) {
-    return { kind: 'end', failure: waitFailure(facts, wait.channel, cooldownLeftMs) }
+    return { kind: 'end', failure: waitTooLongFailure(facts, wait.channel, cooldownLeftMs) }
   }
   return { ...wait, delayMs: Math.min(wait.delayMs, leftMs) }
 }

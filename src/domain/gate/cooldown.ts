@@ -1,38 +1,40 @@
 import { cooldownMsMax } from '../limits.ts'
 
 /**
- * Manners towards one model of one channel after it refused (design 1.8). All workers share this state
- * through PostgreSQL; all times are epoch milliseconds of its clock.
+ * How one model of one channel is called after it refused. All workers share this state through
+ * PostgreSQL. Instants are epoch milliseconds of PostgreSQL's clock.
  *
- * After a refusal nothing is sent before `untilMs`. Then a window begins: one probe goes first, and each
- * call taken doubles the calls that may ask at once until as many were taken as the window before gave
- * (`learned`); from there on one more at a time, as TCP probes beyond its slow-start threshold. A refusal
- * ends the window. Tasks that must wait are given slots `slotMs` apart, so that a backlog neither
- * stampedes when the cooldown ends nor asks in vain.
+ * After a refusal no call starts before `untilMs`. Then a window begins with one call, the probe. Each call
+ * that the upstream takes doubles the number of calls that may be undecided at the same time, up to as many
+ * taken calls as in the window before (`learned`). Beyond that the number grows by one, like TCP's
+ * congestion window beyond its slow-start threshold (RFC 5681 section 3.1). A refusal ends the window.
  *
- * Upstreams refuse at once and draw for minutes. So a call counts as taken once it was not refused for
- * `takenAfterMs`; to wait for its end would hold the others back for a whole call each time.
+ * Tasks that must wait get time slots `slotMs` apart. So a backlog does not call all at once when the
+ * cooldown ends, and does not ask the gate more often than needed.
+ *
+ * Upstreams refuse at once but take minutes to draw. A call therefore counts as taken when it was not
+ * refused for `takenAfterMs`; waiting for its end would delay all others by a whole call each time.
  */
 export type Cooldown = {
   readonly untilMs: number
-  /** Start of the present window: when the probe went. Absent while cooling. */
+  /** When the current window began with its probe. Absent until then. */
   readonly windowAtMs?: number
-  /** Calls of this window that ended without a refusal. */
+  /** Calls of this window that have ended without a refusal. */
   readonly granted: number
-  /** Calls taken in the last full window: the slow-start threshold. */
+  /** The slow-start threshold: calls taken in the last window, at first the calls in flight when it refused. */
   readonly learned: number
-  /** Refusals in a row without a grant between: doubles the cooldown where the upstream names none. */
+  /** Refusals in a row. Each doubles the next cooldown if the upstream names no time. */
   readonly refusals: number
-  /** The next slot to be handed out. */
+  /** The next free time slot. */
   readonly slotAtMs: number
   readonly slotMs: number
 }
 
-/** Open calls of the present window, on this channel and model. */
+/** Open calls of the current window, on this channel and model. */
 export type WindowCalls = {
-  /** Too young to tell whether they are taken. */
+  /** Younger than `takenAfterMs`: not known yet whether the upstream takes them. */
   readonly asking: number
-  /** Open for longer than `takenAfterMs`. */
+  /** Open for longer than `takenAfterMs`: they count as taken. */
   readonly taken: number
 }
 
@@ -47,25 +49,23 @@ type Admission =
       readonly next: Cooldown
     }
 
-/** Without Retry-After: this, doubled for each refusal that follows without a grant between. */
-const defaultCooldownMs = 1_000
-const defaultCooldownMsMax = 30_000
-const patienceMsMax = 15_000
-/** Refusals in a row whose Retry-After is taken to the second. */
-const believedRefusals = 3
 const slotMsMin = 10
 const slotMsMax = 10_000
-/** Nobody is told to come back later than this for want of a slot: estimates may be wrong. */
+/** The longest wait for a time slot beyond the cooldown. The distance of slots is an estimate. */
 const slotWaitMsMax = 60_000
-/** Without a refusal for this long: the limit is gone. */
+
+/** After this time without a refusal the state is out of date. */
 export const quietMs = 60_000
 
-/** Nothing was refused since the cooldown ended or the window began, for long: the state says nothing more. */
+/** Whether the state is out of date: nothing was refused for long after the cooldown or the window began. */
 export function isPast({ untilMs, windowAtMs = untilMs }: Cooldown, nowMs: number): boolean {
   return nowMs - Math.max(untilMs, windowAtMs) > quietMs
 }
 
-/** May a call go now? `jitter`: a number in [0, 1). */
+/**
+ * Whether a call may start now, and the state to save in both cases. `jitter` is a random number in
+ * [0, 1).
+ */
 export function admit(
   state: Cooldown,
   input: { readonly nowMs: number; readonly open: WindowCalls; readonly jitter: number },
@@ -80,7 +80,7 @@ export function admit(
   return { kind: 'admitted', next: inWindow }
 }
 
-/** How many calls may ask at once: 1, 2, 4, … towards what is known, then 1, 2, 3, … beyond it. */
+/** How many calls may be undecided at once: 1, 2, 4, … up to the threshold, then 1, 2, 3, … beyond it. */
 function askingMax({ granted, learned }: Cooldown, open: WindowCalls): number {
   const taken = granted + open.taken
   if (taken >= learned) return 1 + taken - learned
@@ -94,24 +94,24 @@ function waitForSlot(
   reason: 'cooldown' | 'slow_start',
   jitter: number,
 ): Admission {
-  // A queue of slots that lies too far ahead is folded back: better to ask again than to starve.
-  const folded = state.slotAtMs > fromMs + slotWaitMsMax ? fromMs : state.slotAtMs
-  const slotAtMs = Math.max(folded, fromMs)
+  // Slots too far ahead start again from the beginning: asking once too often is better than starving.
+  const nextSlotAtMs = state.slotAtMs > fromMs + slotWaitMsMax ? fromMs : state.slotAtMs
+  const slotAtMs = Math.max(nextSlotAtMs, fromMs)
   const delayMs = Math.ceil(slotAtMs - nowMs + jitter * Math.min(state.slotMs, 250))
   const next = { ...state, slotAtMs: slotAtMs + state.slotMs }
   return { kind: 'wait', delayMs: Math.max(delayMs, 50), reason, next }
 }
 
 /**
- * The upstream refused a call that began at `openedAtMs`. Calls of an earlier window that come back late
- * may lengthen the cooldown but teach nothing: they were already on their way.
+ * The state after a refusal of a call that started at `openedAtMs`. A late refusal, of a call from before
+ * this window, can lengthen the cooldown and changes nothing else: that call says nothing about the window.
  */
-export function refuse(
+export function afterRefusal(
   known: Cooldown | undefined,
   input: {
     readonly nowMs: number
     readonly openedAtMs: number
-    /** Open attempts on this channel and model, of whatever window, with the refused one. */
+    /** All open attempts on this channel and model, including the refused one. */
     readonly inFlight: number
     readonly open: WindowCalls
     readonly retryAfterMs?: number
@@ -127,33 +127,41 @@ export function refuse(
     return { untilMs, granted: 0, learned, refusals, slotAtMs: untilMs, slotMs }
   }
   if (state.windowAtMs === undefined || openedAtMs < state.windowAtMs) {
-    const toldMs = retryAfterMs === undefined ? 0 : nowMs + cooldownMs(retryAfterMs, 1)
-    return toldMs <= state.untilMs ? state : { ...state, untilMs: toldMs }
+    const laterMs = retryAfterMs === undefined ? 0 : nowMs + cooldownMs(retryAfterMs, 1)
+    return laterMs <= state.untilMs ? state : { ...state, untilMs: laterMs }
   }
   const took = state.granted + open.taken
-  // A refused probe only says that it was too early.
+  // If the probe was refused, the cooldown was only too short.
   const learned = took === 0 ? state.learned : took
-  // The limit as just learned: so many calls between one window's start and the next one's. Only where
-  // more were waiting: else the window gave what was asked of it, and says nothing of what it could give.
+  // The upstream took `learned` calls between the start of this window and that of the next one. That is
+  // its limit only if more tasks were waiting; otherwise it could have taken more.
   const limitMs = clamp((untilMs - state.windowAtMs) / learned / 2, slotMsMin, slotMsMax)
   const slotMs = state.slotAtMs > nowMs ? limitMs : state.slotMs
   return { untilMs, granted: 0, learned, refusals, slotAtMs: untilMs, slotMs }
 }
 
+/** Without Retry-After, doubled for each refusal in a row. */
+const defaultCooldownMs = 1_000
+const defaultCooldownMsMax = 30_000
+/** Refusals in a row for which Retry-After is followed exactly. */
+const trustedRefusals = 3
+const longerCooldownMsMax = 15_000
+
 function cooldownMs(retryAfterMs: number | undefined, refusals: number): number {
   const unnamedMs = defaultCooldownMs * 2 ** (refusals - 1)
   if (retryAfterMs === undefined) return Math.min(unnamedMs, defaultCooldownMsMax)
-  // Who limits calls in flight names a time that knows nothing of how long ours will take.
-  const early = refusals - believedRefusals
-  const patienceMs = early <= 0 ? 0 : defaultCooldownMs * 1.5 ** early
-  return clamp(retryAfterMs, Math.min(patienceMs, patienceMsMax), cooldownMsMax)
+  // An upstream that limits calls in flight names a time without knowing how long our calls take. If its
+  // times prove too short again and again, the cooldown grows beyond them.
+  const tooShort = refusals - trustedRefusals
+  const longerMs = tooShort <= 0 ? 0 : defaultCooldownMs * 1.5 ** tooShort
+  return clamp(retryAfterMs, Math.min(longerMs, longerCooldownMsMax), cooldownMsMax)
 }
 
 /**
- * A call ended without a refusal (whatever became of it). `undefined`: the limit has not been felt for a
- * while, the state may be forgotten.
+ * The state after a call that ended without a refusal, with any other outcome. `undefined`: the limit no
+ * longer applies, so the state is to be deleted.
  */
-export function grant(
+export function afterGrant(
   state: Cooldown,
   input: {
     readonly nowMs: number
@@ -169,7 +177,7 @@ export function grant(
   const beyond = next.granted + open.taken - next.learned
   if (beyond >= concurrencyMax) return undefined
   if (beyond <= 0) return next
-  // Beyond what was known: ask for more, a little faster each time.
+  // Beyond the threshold, the slots come a little closer with each call.
   return { ...next, slotMs: clamp(state.slotMs * 0.8, slotMsMin, slotMsMax) }
 }
 

@@ -1,16 +1,25 @@
 import { refusalsMax } from '../limits.ts'
 import { chooseChannel } from './chooseChannel.ts'
-import { deadlineFailure, outOfChannels, refusalFailure, rejection } from './endings.ts'
 import type { ChannelState, NextStep, PastAttempt, TaskFacts } from './taskFacts.ts'
-import { countOf, isUpstreamRefusal, openChain } from './taskFacts.ts'
+import { countOf, isUpstreamRefusal, lastUnknown } from './taskFacts.ts'
+import {
+  deadlineFailure,
+  noChannelFailure,
+  refusedFailure,
+  rejectedFailure,
+} from './taskFailures.ts'
 
-const backoffMsFirst = 1_000
-const backoffMsMax = 30_000
-
-/** What a task does next, from all that is known: the gate's decision (design 1.6 to 1.8, 1.10, 1.13). */
+/**
+ * The decision of the gate: what a live task without an open attempt does next. It calls a channel, waits,
+ * or ends.
+ *
+ * What it requires of a first call also stands in SQL, in the function `begin_first_call`
+ * (`src/store/schema/migrations`), which opens the most frequent attempts in one statement. A new condition
+ * must be added there too. The property test `test/store/gateAgrees.test.ts` compares both.
+ */
 export function nextStep(facts: TaskFacts): NextStep {
   const last = facts.past.at(-1)
-  if (last?.class === 'rejected') return { kind: 'end', failure: rejection(last, facts) }
+  if (last?.class === 'rejected') return { kind: 'end', failure: rejectedFailure(last, facts) }
   if (facts.nowMs >= facts.deadlineAtMs) return { kind: 'end', failure: deadlineFailure(facts) }
   if (countOf(facts.past, 'unknown') >= facts.callsMax) {
     return {
@@ -18,20 +27,21 @@ export function nextStep(facts: TaskFacts): NextStep {
       failure: { code: 'upstream_error', cause: 'unknown', workPossible: true },
     }
   }
-  if (countOf(facts.past, 'refused') >= refusalsMax)
-    return { kind: 'end', failure: refusalFailure(facts) }
-  const channels = candidates(facts)
-  if (channels.length === 0) return { kind: 'end', failure: outOfChannels(facts) }
+  if (countOf(facts.past, 'refused') >= refusalsMax) {
+    return { kind: 'end', failure: refusedFailure(facts) }
+  }
+  const channels = usableChannels(facts)
+  if (channels.length === 0) return { kind: 'end', failure: noChannelFailure(facts) }
   return backoffAfter(facts, last) ?? chooseChannel(facts, channels)
 }
 
 /**
- * Channels this task may still use. An unknown outcome never moves on, nor does a refusal after it: the
- * work may exist over there. A channel that is out of quota or not ours is skipped; a synchronous task
- * asks each channel once.
+ * The channels that this task may still use. After an unknown outcome only the same channel is left,
+ * because it may have done the work; a later refusal does not change that. A channel with a used-up quota
+ * or an operator's fault is skipped. A synchronous task calls each channel once.
  */
-function candidates(facts: TaskFacts): readonly ChannelState[] {
-  const tied = openChain(facts.past)?.channel
+function usableChannels(facts: TaskFacts): readonly ChannelState[] {
+  const tied = lastUnknown(facts.past)?.channel
   const skipped = new Set(
     facts.past
       .filter(
@@ -47,7 +57,13 @@ function candidates(facts: TaskFacts): readonly ChannelState[] {
   )
 }
 
-/** After an unknown outcome, and while our own store keeps the inputs from us: no channel asks for it. */
+const backoffMsFirst = 1_000
+const backoffMsMax = 30_000
+
+/**
+ * The pause after an unknown outcome, and after our own blob store failed to deliver the inputs. In both
+ * cases the upstream names no time. `undefined`: no pause is needed, or it is over.
+ */
 function backoffAfter(facts: TaskFacts, last: PastAttempt | undefined): NextStep | undefined {
   if (last === undefined) return undefined
   const unreadable = last.reason === 'inputs_unreadable'
@@ -55,8 +71,8 @@ function backoffAfter(facts: TaskFacts, last: PastAttempt | undefined): NextStep
   const tries = unreadable
     ? facts.past.filter(({ reason }) => reason === 'inputs_unreadable').length
     : countOf(facts.past, 'unknown')
-  const exponent = tries - 1
-  const backoffMs = Math.min(backoffMsFirst * 4 ** exponent, backoffMsMax) * (1 + facts.jitter / 4)
+  const backoffMs =
+    Math.min(backoffMsFirst * 4 ** (tries - 1), backoffMsMax) * (1 + facts.jitter / 4)
   const delayMs = Math.ceil(last.closedAtMs + backoffMs - facts.nowMs)
   if (delayMs <= 0) return undefined
   const leftMs = facts.deadlineAtMs - facts.nowMs

@@ -3,34 +3,61 @@ import type { TaskFailure } from '../failure.ts'
 import type { OutcomeClass, OutcomeReason } from '../upstreamCall.ts'
 import type { Cooldown, WindowCalls } from './cooldown.ts'
 
-/** A configured channel that serves the task's family, with what all workers know of it. */
+/** What the gate knows of a task when it decides. Instants are epoch milliseconds of PostgreSQL's clock. */
+export type TaskFacts = {
+  readonly nowMs: number
+  /** Since the task was accepted. */
+  readonly ageMs: number
+  readonly deadlineAtMs: number
+  /** A client holds a connection open: it gets a refusal at once instead of waiting. */
+  readonly sync: boolean
+  /** Oldest first; all closed. */
+  readonly past: readonly PastAttempt[]
+  /** The channels of the task's family, in the operator's order. */
+  readonly channels: readonly ChannelState[]
+  /** `UPSTREAM_CALLS_MAX`: how many calls of one task may end with an unknown outcome. */
+  readonly callsMax: number
+  /** A random number in [0, 1). */
+  readonly jitter: number
+}
+
+/** An earlier attempt of the task. */
+export type PastAttempt = {
+  readonly channel: string
+  readonly class: OutcomeClass
+  readonly reason: OutcomeReason
+  readonly closedAtMs: number
+  readonly retryAfterMs?: number
+}
+
+/** A channel, with what all workers together know of it. */
 export type ChannelState = {
   readonly channel: Channel
   readonly paused: boolean
-  /** Open attempts with a live lease: on the channel, and on the task's model there. */
+  /** Open attempts with a live lease, on the whole channel. */
   readonly inFlight: number
+  /** The same for the task's model alone. */
   readonly inFlightOfModel: number
   readonly open: WindowCalls
-  /** Tasks in line for a place on the channel whose turn comes before this one's (design 1.14). */
+  /** Tasks that wait in line for a place on the channel and come before this one. */
   readonly ahead: number
   readonly cooldown?: Cooldown
 }
 
-export type TaskFacts = {
-  readonly nowMs: number
-  /** Since its acceptance. */
-  readonly ageMs: number
-  readonly deadlineAtMs: number
-  /** Somebody holds a connection open: refusals are passed on instead of waited out (design 1.13). */
-  readonly sync: boolean
-  readonly past: readonly PastAttempt[]
-  /** In the operator's order. */
-  readonly channels: readonly ChannelState[]
-  /** UPSTREAM_CALLS_MAX. */
-  readonly callsMax: number
-  /** In [0, 1). */
-  readonly jitter: number
-}
+export type NextStep =
+  /** `cooldown`: to be saved with the new attempt. */
+  | { readonly kind: 'call'; readonly channel: Channel; readonly cooldown?: Cooldown }
+  | {
+      readonly kind: 'wait'
+      readonly delayMs: number
+      readonly reason: WaitReason
+      readonly channel?: string
+      /** To be saved: the cooldown after this task took a time slot. */
+      readonly cooldown?: Cooldown
+      /** Full channels, for whose next place the task is in line from now on. */
+      readonly inLine?: readonly string[]
+    }
+  | { readonly kind: 'end'; readonly failure: TaskFailure }
 
 export type WaitReason =
   | 'cooldown'
@@ -40,51 +67,29 @@ export type WaitReason =
   | 'backoff'
   | 'call_under_way'
 
-export type NextStep =
-  | { readonly kind: 'call'; readonly channel: Channel; readonly cooldown?: Cooldown }
-  | {
-      readonly kind: 'wait'
-      readonly delayMs: number
-      readonly reason: WaitReason
-      readonly channel?: string
-      /** The channel's cooldown with this task's slot taken. */
-      readonly cooldown?: Cooldown
-      /** Channels without a place for it now, where it stands in line from here on. */
-      readonly inLine?: readonly string[]
-    }
-  | { readonly kind: 'end'; readonly failure: TaskFailure }
-
-/** One earlier attempt of the task, closed. Times: epoch milliseconds of the database's clock. */
-export type PastAttempt = {
-  readonly channel: string
-  readonly class: OutcomeClass
-  readonly reason: OutcomeReason
-  readonly closedAtMs: number
-  readonly retryAfterMs?: number
-}
-
-/** Refused by the upstream, not by our own blob store before the request was whole. */
+/** Whether the upstream refused. `inputs_unreadable` is a failure of our own blob store instead. */
 export function isUpstreamRefusal(attempt: Pick<PastAttempt, 'class' | 'reason'>): boolean {
   return attempt.class === 'refused' && attempt.reason !== 'inputs_unreadable'
 }
 
+/** How many attempts ended with this class. */
 export function countOf(past: readonly PastAttempt[], outcome: OutcomeClass): number {
   return past.filter((attempt) => attempt.class === outcome).length
 }
 
 /**
- * The unknown outcome that the next call follows up, if any: whatever came after it, paid work may exist
- * over there, so the task stays with that channel and its idempotency key (design 1.7).
+ * The last attempt with an unknown outcome, if there is one. Paid work may exist on its channel, so every
+ * later attempt of the task uses the same channel and the same upstream idempotency key.
  */
-export function openChain<Past extends { readonly class: string | null }>(
+export function lastUnknown<Past extends { readonly class: string | null }>(
   past: readonly Past[],
 ): Past | undefined {
   return past.findLast((attempt) => attempt.class === 'unknown')
 }
 
 /**
- * Whether one of a task's attempts may have done paid work upstream: its outcome is unknown, or it is still
- * open (`class` null). Such a task cannot be cancelled, and its failure says `workPossible`.
+ * Whether an attempt of the task may have done paid work upstream: its outcome is unknown, or it is still
+ * open (`class` null). Such a task cannot be cancelled, and its failure has `workPossible`.
  */
 export function mayHaveWorked(attempts: readonly { readonly class: string | null }[]): boolean {
   return attempts.some((attempt) => attempt.class === null || attempt.class === 'unknown')

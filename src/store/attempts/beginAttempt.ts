@@ -4,7 +4,7 @@ import type { Channel } from '../../domain/channel.ts'
 import { defined } from '../../domain/defined.ts'
 import { nextStep } from '../../domain/gate/nextStep.ts'
 import type { NextStep } from '../../domain/gate/taskFacts.ts'
-import { openChain } from '../../domain/gate/taskFacts.ts'
+import { lastUnknown } from '../../domain/gate/taskFacts.ts'
 import type { RandomBytes } from '../../domain/ids.ts'
 import { newUploadId } from '../../domain/ids.ts'
 import type { ImageRequest } from '../../domain/imageRequest.ts'
@@ -165,7 +165,7 @@ async function openAttempt(
   if (task.request === null) throw new Error(`Bug: ${task.taskId} is live without its request`)
   const { channel, cooldown } = step
   const n = (task.attempts.at(-1)?.n ?? 0) + 1
-  const upstreamKey = openChain(task.attempts)?.upstreamKey ?? `${task.taskId}-${n}`
+  const upstreamKey = lastUnknown(task.attempts)?.upstreamKey ?? `${task.taskId}-${n}`
   const answerId = newUploadId(deps.randomBytes, 'answer')
   const hardEndMs = task.hardEndAtMs - task.nowMs
   const timeoutMs = Math.min(channel.timeoutMs, hardEndMs)

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg'
 import type { Channel } from '../../domain/channel.ts'
 import { defined } from '../../domain/defined.ts'
-import { grant, refuse } from '../../domain/gate/cooldown.ts'
+import { afterGrant, afterRefusal } from '../../domain/gate/cooldown.ts'
 import type { ModelId } from '../../domain/models.ts'
 import type { OutcomeClass, OutcomeEvidence } from '../../domain/upstreamCall.ts'
 import type { ClosedAttempt } from '../attempts/closeAttempt.ts'
@@ -46,11 +46,11 @@ async function updateCooldown(client: PoolClient, call: EndedCall): Promise<void
     // This attempt is closed already, and was in flight when it was refused.
     const inFlight = (state?.inFlightOfModel ?? 0) + 1
     const input = { nowMs, openedAtMs, inFlight, open, ...defined({ retryAfterMs }) }
-    await saveCooldown(client, key, refuse(state?.cooldown, input))
+    await saveCooldown(client, key, afterRefusal(state?.cooldown, input))
   } else if (state?.cooldown !== undefined) {
     const { concurrencyMax } = channel
     const input = { nowMs, openedAtMs, open, concurrencyMax }
-    await saveCooldown(client, key, grant(state.cooldown, input))
+    await saveCooldown(client, key, afterGrant(state.cooldown, input))
   }
 }
 

@@ -3,108 +3,102 @@ import type { TaskFailure } from '../../domain/failure.ts'
 import type { AttemptStore } from '../../domain/ports/attemptStore.ts'
 import type { Backoff, OverdueTask, ReconcileStore } from '../../domain/ports/reconcileStore.ts'
 import type { KilledRun, RunReport, StartTask } from '../../domain/ports/taskRuns.ts'
-import type { Finding, ReconcileStep } from './reconciler.ts'
-import { inParallel } from './reconciler.ts'
+import type { PostponeOnErrorDeps } from './inParallel.ts'
+import { inParallel, postponeOnError } from './inParallel.ts'
+import type { ReconcileStep, ReportFinding } from './reconciler.ts'
 
-export type CheckDeps = {
+export type CheckDeps = PostponeOnErrorDeps & {
   readonly store: Pick<ReconcileStore, 'overdueTasks' | 'postponeChecks'>
   readonly reportRun: (taskId: string) => Promise<RunReport>
   readonly startTask: StartTask
   readonly cancelTask: AttemptStore['cancelTask']
   readonly settleStored: (taskId: string) => Promise<boolean>
   readonly failTask: AttemptStore['failTask']
-  /** Of one task that could not be checked now: the blob store is away, say. */
-  readonly onError: (taskId: string, error: unknown) => void
 }
 
 const batchMax = 100
 const parallel = 8
-/** A task that waits its turn for half an hour is asked after seven times. */
+/** Doubles at each look: a task that waits for half an hour is looked at seven times. */
 const runningBackoff: Backoff = { firstMs: 15_000, mostMs: 600_000 }
 const unreachableBackoff: Backoff = { firstMs: 5_000, mostMs: 30_000 }
-/** While a call goes on whose run is gone: it may end at any time, long before its lease. */
+/** For a call under way whose run is gone. It may end at any time, long before its lease. */
 const leaseBackoff: Backoff = { firstMs: 5_000, mostMs: 10_000 }
-const failedBackoff: Backoff = { firstMs: 2_000, mostMs: 60_000 }
 
-/** The run is over and recorded nothing. `failTask` adds whether a call may have done work. */
+/** The run ended and recorded nothing. `failTask` sets `workPossible` if a call may have done work. */
 const lostRun: TaskFailure = { code: 'upstream_error', cause: 'unknown', workPossible: false }
 
-type Tell = (finding: Omit<Finding, 'step'>) => void
-
-/** Asks Temporal about live rows without a sign of life, and mends what is broken (design 1.12). */
+/** Asks Temporal about live tasks that have shown no activity for too long, and repairs what is broken. */
 export function createCheckStep(deps: CheckDeps): ReconcileStep {
   return {
     name: 'check',
     everyMs: 1_000,
-    run: async (signal, tell) => {
+    run: async (signal, report) => {
       const overdue = await deps.store.overdueTasks(batchMax)
-      await inParallel(overdue, { parallel, signal }, async (task) => {
-        const { taskId } = task.start
-        try {
-          await check(deps, task, tell)
-        } catch (error) {
-          // One that cannot be checked now must not stand before the others.
-          deps.onError(taskId, error)
-          await deps.store.postponeChecks([taskId], failedBackoff)
-        }
-      })
+      await inParallel(overdue, { parallel, signal }, (task) =>
+        postponeOnError(deps, task.start.taskId, () => check(deps, task, report)),
+      )
     },
   }
 }
 
-async function check(deps: CheckDeps, task: OverdueTask, tell: Tell): Promise<void> {
+async function check(deps: CheckDeps, task: OverdueTask, report: ReportFinding): Promise<void> {
   const { taskId } = task.start
-  const report = await deps.reportRun(taskId)
-  switch (report) {
+  const run = await deps.reportRun(taskId)
+  switch (run) {
     case 'running':
       return deps.store.postponeChecks([taskId], runningBackoff)
     case 'unreachable':
-      tell({ found: 'unreachable', count: 1, taskId })
+      report({ found: 'unreachable', count: 1, taskId })
       return deps.store.postponeChecks([taskId], unreachableBackoff)
     case 'missing':
-      return startAgain(deps, task, tell)
+      return startAgain(deps, task, report)
     case 'completed':
     case 'failed':
-      return endWithoutRun(deps, task, { killed: false }, tell)
+      return endWithoutRun(deps, task, { stopped: false }, report)
     case 'cancelled':
     case 'terminated':
-      return endWithoutRun(deps, task, { killed: true }, tell)
+      return endWithoutRun(deps, task, { stopped: true }, report)
     default:
-      return assertNever(report)
+      return assertNever(run)
   }
 }
 
-/** Temporal has lost its data, or forgot: the task is still promised. */
-async function startAgain(deps: CheckDeps, task: OverdueTask, tell: Tell): Promise<void> {
+/** Temporal has no run of the task, for example because its data is lost. The task is still promised. */
+async function startAgain(
+  deps: CheckDeps,
+  task: OverdueTask,
+  report: ReportFinding,
+): Promise<void> {
   const { taskId } = task.start
-  if (task.leaseLeftMs > 0) return awaitLease(deps, task)
+  if (task.leaseLeftMs > 0) return waitForLease(deps, task)
   const result = await deps.startTask(task.start)
   if (result.kind === 'failed') return deps.store.postponeChecks([taskId], unreachableBackoff)
-  tell({ found: 'restarted', count: 1, taskId })
+  report({ found: 'restarted', count: 1, taskId })
   return deps.store.postponeChecks([taskId], runningBackoff)
 }
 
 /**
- * The run is closed and the row is live: it was terminated, or its end was not recorded. A worker may
- * still be at the call, paid for already: it or its lease is waited for. Then a stored answer is settled; a
- * task whose run was killed before any possible work is cancelled; any other fails.
+ * The run has ended and the task is still live: an operator stopped the run, or the end was not recorded.
+ * A stored answer is settled. Otherwise a call under way is waited for until its lease ends, because it is
+ * paid for. Then a task whose run was stopped is cancelled if no call may have done work; any other task
+ * fails.
  */
 async function endWithoutRun(
   deps: CheckDeps,
   task: OverdueTask,
-  run: { readonly killed: boolean },
-  tell: Tell,
+  run: { readonly stopped: boolean },
+  report: ReportFinding,
 ): Promise<void> {
   const { taskId } = task.start
-  if (await deps.settleStored(taskId)) return tell({ found: 'settled', count: 1, taskId })
-  if (task.leaseLeftMs > 0) return awaitLease(deps, task)
-  if (run.killed && (await deps.cancelTask(taskId))) {
-    return tell({ found: 'cancelled', count: 1, taskId })
+  if (await deps.settleStored(taskId)) return report({ found: 'settled', count: 1, taskId })
+  if (task.leaseLeftMs > 0) return waitForLease(deps, task)
+  if (run.stopped && (await deps.cancelTask(taskId))) {
+    return report({ found: 'cancelled', count: 1, taskId })
   }
-  if (await deps.failTask(taskId, lostRun)) tell({ found: 'failed', count: 1, taskId })
+  if (await deps.failTask(taskId, lostRun)) report({ found: 'failed', count: 1, taskId })
 }
 
-async function awaitLease(deps: CheckDeps, task: OverdueTask): Promise<void> {
+async function waitForLease(deps: CheckDeps, task: OverdueTask): Promise<void> {
   const { start, leaseLeftMs } = task
   await deps.store.postponeChecks([start.taskId], {
     firstMs: Math.min(leaseBackoff.firstMs, leaseLeftMs),
@@ -112,32 +106,33 @@ async function awaitLease(deps: CheckDeps, task: OverdueTask): Promise<void> {
   })
 }
 
-/** Runs remembered as told, so that one that must be waited for is not hastened again and again. */
-const rememberedMax = 5_000
+/** Runs that were already reported. A task that waits for its lease must not be made due again each time. */
+const reportedRunsMax = 5_000
 
 /**
- * Hears of runs that somebody terminated, so that their money comes back in seconds and not at the next
- * look. Only a hint: without it the checks find them.
+ * Makes the tasks of terminated runs due for the check at once, so that their holds are released within
+ * seconds. Only an acceleration: without it the check finds them at their next look.
  */
 export function createKilledStep(deps: {
   readonly store: Pick<ReconcileStore, 'makeChecksDue'>
   readonly killedRuns: () => Promise<readonly KilledRun[]>
 }): ReconcileStep {
-  const remembered = new Set<string>()
+  const reportedRuns = new Set<string>()
   return {
     name: 'killed',
     everyMs: 3_000,
-    run: async (_signal, tell) => {
-      const runs = (await deps.killedRuns()).filter(({ runId }) => !remembered.has(runId))
+    run: async (_signal, report) => {
+      const runs = (await deps.killedRuns()).filter(({ runId }) => !reportedRuns.has(runId))
       const taskIds = runs.map(({ taskId }) => taskId)
       if (taskIds.length > 0) {
         await deps.store.makeChecksDue(taskIds)
-        tell({ found: 'hastened', count: taskIds.length })
+        report({ found: 'hastened', count: taskIds.length })
       }
-      for (const { runId } of runs) remembered.add(runId)
-      for (const runId of remembered) {
-        if (remembered.size <= rememberedMax) break
-        remembered.delete(runId)
+      for (const { runId } of runs) reportedRuns.add(runId)
+      // A set keeps insertion order: the oldest runs go first.
+      for (const runId of reportedRuns) {
+        if (reportedRuns.size <= reportedRunsMax) break
+        reportedRuns.delete(runId)
       }
     },
   }

@@ -1,74 +1,67 @@
 import type { TaskFailure } from '../../domain/failure.ts'
-import { storePatienceMs } from '../../domain/limits.ts'
+import { unreadableStoreMsMax } from '../../domain/limits.ts'
 import type { AttemptStore } from '../../domain/ports/attemptStore.ts'
 import type { PastEndTask, ReconcileStore } from '../../domain/ports/reconcileStore.ts'
 import type { ProduceResult } from '../produceImage.ts'
 import { AnswerUnknownError } from '../storedAnswer.ts'
+import type { PostponeOnErrorDeps } from './inParallel.ts'
+import { inParallel, postponeOnError } from './inParallel.ts'
 import type { ReconcileStep } from './reconciler.ts'
-import { inParallel } from './reconciler.ts'
 
-const batchMax = 50
-const parallel = 8
-const backoff = { firstMs: 2_000, mostMs: 60_000 } as const
-
-type EndDeps = {
+type EndDeps = PostponeOnErrorDeps & {
   readonly store: Pick<ReconcileStore, 'pastEndTasks' | 'postponeChecks'>
   readonly produceImage: (input: { readonly taskId: string }) => Promise<ProduceResult>
   readonly failTask: AttemptStore['failTask']
-  readonly onError: (taskId: string, error: unknown) => void
 }
 
-/** Of a task that nobody is waited for any more, without what gate and store would say of it. */
-const hardEnd: TaskFailure = {
-  code: 'generation_timeout',
-  cause: 'deadline',
-  workPossible: true,
-}
+const batchMax = 50
+const parallel = 8
 
 /**
- * Ends tasks whose time is over: Temporal may be gone. Past the deadline the gate opens no call, so
- * `produceImage` only settles a stored answer or says which end it is (design 1.10). A blob store that
- * fails is waited for until some minutes past the hard end; from there on PostgreSQL alone ends the task,
- * lest a hold outlive its task's promise for as long as a store is away.
+ * Ends tasks whose time is over, without Temporal. Past the deadline the gate allows no call, so
+ * `produceImage` only settles a stored answer or returns how the task must end. When the blob store cannot
+ * be read, the task waits until some minutes past its hard end; then PostgreSQL alone ends it, so that a
+ * store outage does not keep the hold for ever.
  */
 export function createEndStep(deps: EndDeps): ReconcileStep {
   return {
     name: 'end',
     everyMs: 1_000,
-    run: async (signal, tell) => {
+    run: async (signal, report) => {
       let ended = 0
       let due: readonly PastEndTask[]
       do {
         ended = 0
-        due = await deps.store.pastEndTasks(batchMax, storePatienceMs)
-        await inParallel(due, { parallel, signal }, async (task) => {
-          const found = await endOne(deps, task)
-          if (found === undefined) return
-          ended += 1
-          tell({ found, count: 1, taskId: task.taskId })
-        })
-        // A batch of which none could be ended would come again: it has its pause.
+        due = await deps.store.pastEndTasks(batchMax, unreadableStoreMsMax)
+        await inParallel(due, { parallel, signal }, (task) =>
+          postponeOnError(deps, task.taskId, async () => {
+            const found = await end(deps, task)
+            if (found === undefined) return
+            ended += 1
+            report({ found, count: 1, taskId: task.taskId })
+          }),
+        )
+        // If no task of a full batch could be ended, the next batch waits for the pause between runs.
       } while (due.length === batchMax && ended > 0 && !signal.aborted)
     },
   }
 }
 
-async function endOne(deps: EndDeps, task: PastEndTask): Promise<'settled' | 'failed' | undefined> {
-  const { taskId } = task
-  try {
-    const result = await settleOrEnd(deps, task)
-    if (result.kind === 'succeeded') return 'settled'
-    if (result.kind !== 'end') return undefined
-    return (await deps.failTask(taskId, result.failure)) ? 'failed' : undefined
-  } catch (error) {
-    // One that cannot be ended now must not stand before the others.
-    deps.onError(taskId, error)
-    await deps.store.postponeChecks([taskId], backoff)
-    return undefined
-  }
+async function end(deps: EndDeps, task: PastEndTask): Promise<'settled' | 'failed' | undefined> {
+  const result = await settleOrFailure(deps, task)
+  if (result.kind === 'succeeded') return 'settled'
+  if (result.kind !== 'end') return undefined
+  return (await deps.failTask(task.taskId, result.failure)) ? 'failed' : undefined
 }
 
-async function settleOrEnd(
+/** For a task that ends although the blob store could not say whether an answer is stored. */
+const storeUnreadable: TaskFailure = {
+  code: 'generation_timeout',
+  cause: 'deadline',
+  workPossible: true,
+}
+
+async function settleOrFailure(
   deps: EndDeps,
   { taskId, graceOver }: PastEndTask,
 ): Promise<ProduceResult> {
@@ -76,7 +69,7 @@ async function settleOrEnd(
     return await deps.produceImage({ taskId })
   } catch (error) {
     if (graceOver && error instanceof AnswerUnknownError) {
-      return { kind: 'end', failure: hardEnd }
+      return { kind: 'end', failure: storeUnreadable }
     }
     throw error
   }

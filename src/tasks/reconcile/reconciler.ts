@@ -1,90 +1,94 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 type ReconcilerDeps = {
-  /** True while this process is the one that reconciles; never throws. `src/store/reconcilerLock.ts`. */
+  /** Takes or keeps the lock; true while this process has it. Never throws. */
   readonly hold: () => Promise<boolean>
   readonly release: () => Promise<void>
   readonly steps: readonly ReconcileStep[]
   readonly onFinding: (finding: Finding) => void
-  /** A step that threw; it runs again after its pause, the others run on. */
+  /** A step threw. It runs again after its pause; the other steps are not affected. */
   readonly onStepError: (step: ReconcileStepName, error: unknown) => void
 }
 
 export type Reconciler = {
   readonly start: () => void
-  /** Ends the steps between two items and gives the lock up. */
+  /** Lets each step finish the item that it works on, and releases the lock. */
   readonly stop: () => Promise<void>
   readonly isLeader: () => boolean
 }
 
-/** How often the lock is looked after. */
-const leadEveryMs = 1_000
-/** After this a run of a step stops at its next item. */
-const stepTimeoutMs = 30_000
-/** A step that hangs in one item (the blob store, say) is left behind. */
-const endTimeoutMs = 5_000
+/** How often the lock is checked. */
+const lockCheckEveryMs = 1_000
+/** A run of a step stops after this time, at its next item. */
+const runTimeoutMs = 30_000
+/** How long the end of the lead waits for a step that hangs in one item. */
+const stepsEndTimeoutMs = 5_000
 
 /**
- * Heals what execution leaves behind (design 1.12): a loop in every worker, one of which leads. Every
- * step has a loop of its own, so that one that hangs holds up no other. Two leaders for a moment do no
- * harm: every change is a compare-and-set.
+ * Repairs what crashes and outages leave behind. Every worker runs a reconciler; the one that has the lock
+ * is the leader and runs the steps. Each step has a loop of its own, so that a step that hangs does not
+ * delay the others. Two leaders for a moment do no harm: every change is a compare-and-set.
  */
 export function createReconciler(deps: ReconcilerDeps): Reconciler {
   const stopping = new AbortController()
-  let reign: Reign | undefined
+  let lead: Lead | undefined
   let loop = Promise.resolve()
 
-  async function lead(): Promise<void> {
+  async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
-      if (await deps.hold()) reign ??= startReign(deps)
-      else await endReign()
-      await pause(leadEveryMs, stopping.signal)
+      if (await deps.hold()) lead ??= startLead(deps)
+      else await endLead()
+      await pause(lockCheckEveryMs, stopping.signal)
     }
-    await endReign()
+    await endLead()
     await deps.release()
   }
 
-  async function endReign(): Promise<void> {
-    const ended = reign
-    reign = undefined
+  async function endLead(): Promise<void> {
+    const ended = lead
+    lead = undefined
     await ended?.end()
   }
 
   return {
     start: () => {
-      loop = lead()
+      loop = run()
     },
     stop: async () => {
       stopping.abort()
       await loop
     },
-    isLeader: () => reign !== undefined,
+    isLeader: () => lead !== undefined,
   }
 }
 
-type Reign = { readonly end: () => Promise<void> }
+/** The loops of all steps, while this process is the leader. */
+type Lead = { readonly end: () => Promise<void> }
 
-/** All steps of one leader, from taking the lock to losing it. */
-function startReign(deps: ReconcilerDeps): Reign {
-  const over = new AbortController()
-  const loops = deps.steps.map((step) => repeat(deps, step, over.signal))
+function startLead(deps: ReconcilerDeps): Lead {
+  const ending = new AbortController()
+  const loops = deps.steps.map((step) => repeat(deps, step, ending.signal))
   return {
     end: async () => {
-      over.abort()
-      await Promise.race([Promise.all(loops), sleep(endTimeoutMs, undefined, { ref: false })])
+      ending.abort()
+      await Promise.race([Promise.all(loops), sleep(stepsEndTimeoutMs, undefined, { ref: false })])
     },
   }
 }
 
-async function repeat(deps: ReconcilerDeps, step: ReconcileStep, over: AbortSignal): Promise<void> {
-  while (!over.aborted) {
-    const signal = AbortSignal.any([over, AbortSignal.timeout(stepTimeoutMs)])
+async function repeat(
+  deps: ReconcilerDeps,
+  step: ReconcileStep,
+  ending: AbortSignal,
+): Promise<void> {
+  while (!ending.aborted) {
+    const signal = AbortSignal.any([ending, AbortSignal.timeout(runTimeoutMs)])
     try {
       await step.run(signal, (finding) => deps.onFinding({ step: step.name, ...finding }))
     } catch (error) {
       deps.onStepError(step.name, error)
     }
-    await pause(step.everyMs, over)
+    await pause(step.everyMs, ending)
   }
 }
 
@@ -92,10 +96,18 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => {})
 }
 
-const reconcileSteps = ['start', 'check', 'killed', 'end', 'sweep', 'purge'] as const
-type ReconcileStepName = (typeof reconcileSteps)[number]
+type ReconcileStepName = 'start' | 'check' | 'killed' | 'end' | 'sweep' | 'purge'
 
-/** What a step did, for metrics and the log. */
+/** One kind of repair. */
+export type ReconcileStep = {
+  readonly name: ReconcileStepName
+  /** Pause between two runs. */
+  readonly everyMs: number
+  /** One bounded run. When `signal` aborts, the run ends after the current item. */
+  readonly run: (signal: AbortSignal, report: ReportFinding) => Promise<void>
+}
+
+/** What a step did, for metrics and the log. `taskId` is present when it concerns one task. */
 export type Finding = {
   readonly step: ReconcileStepName
   readonly found:
@@ -113,34 +125,4 @@ export type Finding = {
   readonly taskId?: string
 }
 
-/** One bounded piece of reconciling. `signal` aborts when its time is over: it stops between two items. */
-export type ReconcileStep = {
-  readonly name: ReconcileStepName
-  /** Pause between two runs. */
-  readonly everyMs: number
-  readonly run: (
-    signal: AbortSignal,
-    tell: (finding: Omit<Finding, 'step'>) => void,
-  ) => Promise<void>
-}
-
-/**
- * Runs the effect for every item, at most `parallel` at once, until the signal aborts. An item that
- * throws stops none of the others; its error is thrown when all are through (the first of several).
- */
-export async function inParallel<Item>(
-  items: readonly Item[],
-  options: { readonly parallel: number; readonly signal: AbortSignal },
-  effect: (item: Item) => Promise<void>,
-): Promise<void> {
-  const errors: unknown[] = []
-  const queue = items.values()
-  const lanes = Array.from({ length: Math.min(options.parallel, items.length) }, async () => {
-    for (const item of queue) {
-      if (options.signal.aborted) return
-      await effect(item).catch((error: unknown) => errors.push(error))
-    }
-  })
-  await Promise.all(lanes)
-  if (errors.length > 0) throw errors[0]
-}
+export type ReportFinding = (finding: Omit<Finding, 'step'>) => void

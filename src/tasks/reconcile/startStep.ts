@@ -1,16 +1,16 @@
-import type { ReconcileStore } from '../../domain/ports/reconcileStore.ts'
+import type { Backoff, ReconcileStore } from '../../domain/ports/reconcileStore.ts'
 import type { StartTask } from '../../domain/ports/taskRuns.ts'
+import { inParallel } from './inParallel.ts'
 import type { ReconcileStep } from './reconciler.ts'
-import { inParallel } from './reconciler.ts'
 
 const batchMax = 200
 const parallel = 16
-const backoff = { firstMs: 2_000, mostMs: 30_000 } as const
+const backoff: Backoff = { firstMs: 2_000, mostMs: 30_000 }
 
 /**
- * Starts the workflows of tasks that were accepted and not started: Temporal was slow or away, or the
- * process died behind its answer (design 1.2). After a failure no more are tried in this run, so that a
- * Temporal that is away costs some calls a second and not ten thousand.
+ * Starts the workflows of accepted tasks that have none, because Temporal was slow or unreachable, or the
+ * process died after its answer. After the first failure the run tries no other task: an unreachable
+ * Temporal then costs a few calls per second and not ten thousand.
  */
 export function createStartStep(deps: {
   readonly store: Pick<ReconcileStore, 'unstartedTasks' | 'markStarted' | 'postponeChecks'>
@@ -19,7 +19,7 @@ export function createStartStep(deps: {
   return {
     name: 'start',
     everyMs: 1_000,
-    run: async (signal, tell) => {
+    run: async (signal, report) => {
       const started: string[] = []
       const failed: string[] = []
       const due = await deps.store.unstartedTasks(batchMax)
@@ -31,8 +31,8 @@ export function createStartStep(deps: {
       })
       await deps.store.markStarted(started)
       await deps.store.postponeChecks(failed, backoff)
-      if (started.length > 0) tell({ found: 'started', count: started.length })
-      if (failed.length > 0) tell({ found: 'start_failed', count: failed.length })
+      if (started.length > 0) report({ found: 'started', count: started.length })
+      if (failed.length > 0) report({ found: 'start_failed', count: failed.length })
     },
   }
 }

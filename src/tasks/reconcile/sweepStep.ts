@@ -1,14 +1,17 @@
 import type { BlobStore } from '../../domain/ports/blobStore.ts'
 import type { ReconcileStore } from '../../domain/ports/reconcileStore.ts'
+import { inParallel } from './inParallel.ts'
 import type { ReconcileStep } from './reconciler.ts'
-import { inParallel } from './reconciler.ts'
 
 const batchMax = 100
 const parallel = 8
-/** Of blobs that could not be deleted: others come first. */
+/** For uploads whose blobs could not be deleted, so that other uploads come first. */
 const retryMs = 5 * 60_000
 
-/** Deletes blobs by row, never by looking around in the store (design, lifetimes): expired, staged, dead. */
+/**
+ * Deletes the blobs of uploads whose time is over: expired answers, inputs that are no longer needed, and
+ * uploads that no task took. It follows the rows of `upload` and never lists the blob store.
+ */
 export function createSweepStep(deps: {
   readonly store: Pick<ReconcileStore, 'takeUploads' | 'forgetUploads'>
   readonly blobs: Pick<BlobStore, 'deletePrefix'>
@@ -16,7 +19,7 @@ export function createSweepStep(deps: {
   return {
     name: 'sweep',
     everyMs: 2_000,
-    run: async (signal, tell) => {
+    run: async (signal, report) => {
       let taken = 0
       do {
         const uploadIds = await deps.store.takeUploads(batchMax, retryMs)
@@ -28,7 +31,7 @@ export function createSweepStep(deps: {
           swept += 1
         })
         await sweeping.finally(() => {
-          if (swept > 0) tell({ found: 'swept', count: swept })
+          if (swept > 0) report({ found: 'swept', count: swept })
         })
       } while (taken === batchMax && !signal.aborted)
     },
@@ -37,18 +40,18 @@ export function createSweepStep(deps: {
 
 const purgeBatchMax = 200
 
-/** Deletes records past their life; their keys are free again, their ledger rows stay. */
+/** Deletes task records whose time is over. Their idempotency keys are free again; the ledger rows stay. */
 export function createPurgeStep(deps: {
   readonly store: Pick<ReconcileStore, 'purgeTasks'>
 }): ReconcileStep {
   return {
     name: 'purge',
     everyMs: 5_000,
-    run: async (signal, tell) => {
+    run: async (signal, report) => {
       let purged = 0
       do {
         purged = await deps.store.purgeTasks(purgeBatchMax)
-        if (purged > 0) tell({ found: 'purged', count: purged })
+        if (purged > 0) report({ found: 'purged', count: purged })
       } while (purged === purgeBatchMax && !signal.aborted)
     },
   }

@@ -1,5 +1,5 @@
 // node test/support/temporal/recordHistories.ts HOST:PORT records one history per path of the workflow.
-// An existing file is never recorded again: it represents runs that older code started.
+// An existing file is not recorded again: it represents runs that were started by older code.
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,7 +11,7 @@ import { createScripts, handleOf, openTemporalWorld, startTestWorker } from './t
 
 type Path = {
   readonly script: Script
-  /** `unseen`: before a worker has seen the run. */
+  /** When the run is cancelled. `unseen`: before a worker has seen the run. */
   readonly cancel?: 'running' | 'unseen'
 }
 
@@ -31,15 +31,10 @@ const refused: ProduceResult = {
   },
 }
 
-/**
- * Every path of `workflows/imageTask.ts`; the file names say what happened. Histories without a path here
- * belong to code behind a patch, which no new run takes.
- */
+/** Every path of `workflows/imageTask.ts`, by the name of its file in `test/histories/`. */
 const paths: Readonly<Record<string, Path>> = {
   succeeded: { script: { produce: [succeeded] } },
   succeededAfterWaits: { script: { produce: [wait(1_100), wait(1_200), succeeded] } },
-  // Long enough that the workflow writes the wait into its current details.
-  succeededAfterToldWait: { script: { produce: [wait(11_000), succeeded] } },
   over: { script: { produce: [{ kind: 'over' }] } },
   failed: {
     script: {
@@ -80,6 +75,7 @@ for (const [name, path] of Object.entries(paths)) {
 }
 await world.close()
 
+/** Runs one path and returns its history. */
 async function record(world: TemporalWorld, path: Path): Promise<unknown> {
   const start = scripts.add(path.script)
   const { taskId } = start
@@ -98,7 +94,7 @@ async function record(world: TemporalWorld, path: Path): Promise<unknown> {
   return anonymous(history)
 }
 
-/** Removes process names (PID@host) and stack traces: they tell where a history was recorded, and replay needs neither. */
+/** Removes process names (PID@host) and stacks, which describe the recording machine. Replay needs neither. */
 function anonymous(value: unknown): unknown {
   if (typeof value === 'string') return value.replace(/^\d+@[\w.-]+/, 'recorder')
   if (Array.isArray(value)) return value.map(anonymous)

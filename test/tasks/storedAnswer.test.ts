@@ -9,7 +9,7 @@ function storeThat(read: BlobStore['read']): BlobStore {
   return { put: refuse, read, deletePrefix: refuse, storeId: refuse }
 }
 
-it('knows an answer that was not stored from one that cannot be asked for', async () => {
+it('tells an answer that was not stored from a store that fails', async () => {
   const empty = storeThat(async () => undefined)
   expect(await readAnswerMeta(empty, 'an1')).toBeUndefined()
   const broken = storeThat(async () => {
@@ -22,7 +22,7 @@ it('knows an answer that was not stored from one that cannot be asked for', asyn
   })
 })
 
-it('gives a store up that stays silent, at its first word or in the middle', async () => {
+it('fails when the store does not answer, or stops in the middle of its answer', async () => {
   vi.useFakeTimers()
   const silent = () => new Promise<never>(() => {})
   const dumb = storeThat(silent)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { Channel } from '../../src/domain/channel.ts'
-import { nextStep } from '../../src/domain/gate/nextStep.ts'
-import type { PastAttempt, ChannelState, TaskFacts } from '../../src/domain/gate/taskFacts.ts'
+import type { Channel } from '../../../src/domain/channel.ts'
+import { nextStep } from '../../../src/domain/gate/nextStep.ts'
+import type { PastAttempt, ChannelState, TaskFacts } from '../../../src/domain/gate/taskFacts.ts'
 const nowMs = 1_000_000
 
 function channel(name: string): Channel {
@@ -70,7 +70,7 @@ describe('the next step of a task', () => {
     expect(step).toMatchObject({ kind: 'call', channel: { name: 'two' } })
   })
 
-  it('stands in line on every channel without a place, also where a free one is not its turn', () => {
+  it('waits in line on every full channel, also on one whose free place belongs to an earlier task', () => {
     const channels = [
       state('one', { inFlight: 4 }),
       state('two', { inFlight: 3, ahead: 2 }),
@@ -93,7 +93,7 @@ describe('the next step of a task', () => {
     expect(step).toMatchObject({ kind: 'wait', reason: 'channel_paused', channel: 'two' })
   })
 
-  it('stays with the channel of an unknown outcome when that one then refuses', () => {
+  it('stays with the channel of an unknown outcome when it refuses later', () => {
     const unknown = past({ class: 'unknown' })
     const refused = past({ class: 'refused' })
     const channels = [state('one', { cooldown }), state('two')]
@@ -109,7 +109,7 @@ describe('the next step of a task', () => {
   })
 
   it.each(['exhausted', 'operator_fault'] as const)(
-    'ends where an unknown outcome was followed by %s: the work may exist over there',
+    'ends when %s follows an unknown outcome, because the channel may have done the work',
     (outcome) => {
       const closed = [past({ class: 'unknown' }), past({ class: outcome, reason: 'credential' })]
       expect(nextStep(facts({ past: closed }))).toMatchObject({
@@ -119,7 +119,7 @@ describe('the next step of a task', () => {
     },
   )
 
-  it('asks a paused channel ever less often', () => {
+  it('looks at a paused channel less and less often', () => {
     const channels = [state('one', { paused: true })]
     const delayMs = (ageMs: number) => nextStep(facts({ channels, ageMs }))
     expect(delayMs(0)).toMatchObject({ reason: 'channel_paused', delayMs: 15_000 })
@@ -133,7 +133,7 @@ describe('the next step of a task', () => {
     expect(nextStep(facts({ past: [once, once] }))).toMatchObject({ delayMs: 4_000 })
   })
 
-  it('comes back to inputs that could not be read, for which no channel is to blame', () => {
+  it('backs off when the inputs could not be read, and blames no channel', () => {
     const once = past({ class: 'refused', reason: 'inputs_unreadable', closedAtMs: nowMs })
     for (const sync of [false, true]) {
       const step = nextStep(facts({ past: [once, once], sync }))
@@ -189,7 +189,7 @@ describe('the next step of a task', () => {
   it.each([
     ['exhausted', 'rate_limit_exceeded', 'exhausted'],
     ['operator_fault', 'upstream_error', 'operator_fault'],
-  ] as const)('ends by the last word of its only channel: %s', (outcome, code, cause) => {
+  ] as const)('ends with the latest outcome of its only channel: %s', (outcome, code, cause) => {
     const channels = [state('one')]
     const refused = past({ class: 'refused', retryAfterMs: 70_000 })
     const closed = [refused, past({ class: outcome, reason: 'credential' })]
@@ -199,7 +199,7 @@ describe('the next step of a task', () => {
     })
   })
 
-  it("ends with our own fault when every channel refuses the operator's credential", () => {
+  it("ends with upstream_error when every channel refuses the operator's credential", () => {
     const fault = past({ class: 'operator_fault', reason: 'credential' })
     expect(nextStep(facts({ past: [fault, { ...fault, channel: 'two' }] }))).toMatchObject({
       kind: 'end',
@@ -207,7 +207,7 @@ describe('the next step of a task', () => {
     })
   })
 
-  it('ends at the deadline with a timeout, or with the refusal that came last', () => {
+  it('ends at the deadline with a timeout, or with the last refusal', () => {
     const late = { deadlineAtMs: nowMs }
     expect(nextStep(facts(late))).toMatchObject({ failure: { code: 'generation_timeout' } })
     const refused = [past({ class: 'refused' })]
@@ -245,7 +245,7 @@ describe('the next step of a task', () => {
     })
   })
 
-  it('tells a synchronous caller when the first of its channels is free, whatever the last one said', () => {
+  it('tells a synchronous caller the earliest Retry-After of its channels', () => {
     const at = { closedAtMs: nowMs, class: 'refused' } as const
     const told = past({ ...at, retryAfterMs: 90_000 })
     const sooner = past({ ...at, channel: 'two', retryAfterMs: 7_000 })
@@ -259,7 +259,7 @@ describe('the next step of a task', () => {
     expect(waitMs([fault])).toMatchObject({ failure: { ...refused, retryAfterMs: 90_000 } })
   })
 
-  it('tells a synchronous caller of a cooldown, not of another channel that is paused', () => {
+  it('tells a synchronous caller about a cooldown, and not about another channel that is paused', () => {
     const channels = [state('one', { cooldown }), state('two', { paused: true })]
     expect(nextStep(facts({ sync: true, channels }))).toMatchObject({
       kind: 'end',
@@ -268,7 +268,7 @@ describe('the next step of a task', () => {
     expect(nextStep(facts({ channels }))).toMatchObject({ reason: 'channel_paused' })
   })
 
-  it('calls again as if never refused once the limit was not felt for a minute', () => {
+  it('calls without limits again after a minute without a refusal', () => {
     const slow = {
       ...cooldown,
       windowAtMs: nowMs - 60_001,
@@ -282,7 +282,7 @@ describe('the next step of a task', () => {
     expect(nextStep(facts({ channels: younger }))).toMatchObject({ cooldown: { slotMs: 10_000 } })
   })
 
-  it('lets a synchronous caller wait out a short cooldown, and tells it of a long one', () => {
+  it('lets a synchronous caller wait for a short cooldown, and tells it about a long one', () => {
     const short = { ...cooldown, untilMs: nowMs + 2_000, slotAtMs: nowMs + 2_000 }
     const soon = nextStep(facts({ sync: true, channels: [state('one', { cooldown: short })] }))
     expect(soon).toMatchObject({ kind: 'wait', delayMs: 2_000 })
@@ -290,7 +290,7 @@ describe('the next step of a task', () => {
     expect(long).toMatchObject({ kind: 'end', failure: { retryAfterMs: 20_000 } })
   })
 
-  it('remembers that work may exist, whatever ends the task', () => {
+  it('reports possible work, however the task ends', () => {
     const unknown = past({ class: 'unknown' })
     const rejected = past({ class: 'rejected', reason: 'invalid_request' })
     expect(nextStep(facts({ past: [unknown, rejected] }))).toMatchObject({

@@ -3,7 +3,7 @@ import type { ErrorAnswer, VendorError } from '../../src/domain/classifyErrorAns
 import { classifyErrorAnswer, promptRefusalMsMax } from '../../src/domain/classifyErrorAnswer.ts'
 
 function answer(status: number, error?: Partial<VendorError>, elapsedMs = 50): ErrorAnswer {
-  const vendor = error && { words: [], quotaIds: [], message: '', ...error }
+  const vendor = error && { codes: [], quotaIds: [], message: '', ...error }
   return { status, elapsedMs, ...(vendor === undefined ? {} : { error: vendor }) }
 }
 
@@ -18,7 +18,7 @@ const rows: readonly (readonly [title: string, ErrorAnswer, string])[] = [
   ['403 about the request', answer(403, policy403), 'rejected forbidden'],
   [
     '403 of moderation',
-    answer(403, { words: ['content_policy_violation'] }),
+    answer(403, { codes: ['content_policy_violation'] }),
     'rejected content_policy',
   ],
   [
@@ -38,12 +38,12 @@ const rows: readonly (readonly [title: string, ErrorAnswer, string])[] = [
   ],
   [
     '403 whose reason names the consumer',
-    answer(403, { words: ['permission_denied', 'consumer_suspended'] }),
+    answer(403, { codes: ['permission_denied', 'consumer_suspended'] }),
     'operator_fault forbidden',
   ],
   [
     '403 of a gateway whose balance is used up',
-    answer(403, { words: ['insufficient_user_quota', 'new_api_error'] }),
+    answer(403, { codes: ['insufficient_user_quota', 'new_api_error'] }),
     'exhausted quota_exhausted',
   ],
   ['404 without the vendor’s envelope', answer(404), 'operator_fault model_not_found'],
@@ -70,12 +70,12 @@ const rows: readonly (readonly [title: string, ErrorAnswer, string])[] = [
   ],
   [
     'credential words in a 400',
-    answer(400, { words: ['invalid_argument', 'api_key_invalid'] }),
+    answer(400, { codes: ['invalid_argument', 'api_key_invalid'] }),
     'operator_fault credential',
   ],
   [
     'billing hard limit in a 400',
-    answer(400, { words: ['billing_hard_limit_reached'] }),
+    answer(400, { codes: ['billing_hard_limit_reached'] }),
     'exhausted quota_exhausted',
   ],
   ['503 at once', answer(503, {}), 'refused overloaded'],
@@ -84,7 +84,7 @@ const rows: readonly (readonly [title: string, ErrorAnswer, string])[] = [
   ['503 without the vendor’s envelope', answer(503), 'unknown server_error'],
   [
     '500 with exhausted words',
-    answer(500, { words: ['insufficient_quota'] }),
+    answer(500, { codes: ['insufficient_quota'] }),
     'unknown server_error',
   ],
   ['204', answer(204), 'unknown unexpected_status'],
@@ -94,8 +94,8 @@ const rows: readonly (readonly [title: string, ErrorAnswer, string])[] = [
   ['529', answer(529, {}), 'unknown server_error'],
 ]
 
-describe('outcome table', () => {
-  it.each(rows)('classes %s', (_title, seen, verdict) => {
+describe('the class of an upstream answer', () => {
+  it.each(rows)('of %s', (_title, seen, verdict) => {
     const found = classifyErrorAnswer(seen)
     expect(`${found.class} ${found.reason}`).toBe(verdict)
   })

@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { createReconcilerLock } from '../../src/store/connection/reconcilerLock.ts'
-import { createReconciler } from '../../src/tasks/reconcile/reconciler.ts'
-import type { Finding, ReconcileStep } from '../../src/tasks/reconcile/reconciler.ts'
-import type { TestDatabase } from '../support/database/testDatabase.ts'
-import { createTestDatabase } from '../support/database/testDatabase.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import { until } from '../support/timing.ts'
+import { createReconcilerLock } from '../../../src/store/connection/reconcilerLock.ts'
+import { createReconciler } from '../../../src/tasks/reconcile/reconciler.ts'
+import type { Finding, ReconcileStep } from '../../../src/tasks/reconcile/reconciler.ts'
+import type { TestDatabase } from '../../support/database/testDatabase.ts'
+import { createTestDatabase } from '../../support/database/testDatabase.ts'
+import { stackStartMsMax } from '../../support/stack/embeddedStack.ts'
+import { until } from '../../support/timing.ts'
 
 let database: TestDatabase
 
@@ -57,7 +57,7 @@ describe('reconcilers of several workers', () => {
     await second.stop()
   })
 
-  it('change the leader when its connection is lost', async () => {
+  it('have another leader when the connection of the first is lost', async () => {
     const first = reconciler('broken')
     const second = reconciler('healthy')
     first.start()
@@ -68,7 +68,7 @@ describe('reconcilers of several workers', () => {
     })
     const killed = await until('the lock', lockHolder)
     await database.pool.query('select pg_terminate_backend($1)', [killed])
-    // Whoever asks first after this has the lock.
+    // The first reconciler that asks now gets the lock.
     const heir = await until('a new holder', async () => {
       const pid = await lockHolder()
       return pid === killed ? undefined : pid
@@ -80,7 +80,7 @@ describe('reconcilers of several workers', () => {
 })
 
 describe('the steps of a leader', () => {
-  it('run again and again, and tell what they found under their name', async () => {
+  it('run again and again, and report their findings with their name', async () => {
     const made = reconciler('telling', [
       {
         name: 'purge',
@@ -93,7 +93,7 @@ describe('the steps of a leader', () => {
     await made.stop()
   })
 
-  it('go on when one hangs and one throws', async () => {
+  it('continue when one step hangs and another throws', async () => {
     let runs = 0
     const made = reconciler('isolated', [
       { name: 'check', run: () => new Promise(() => {}) },
@@ -121,7 +121,7 @@ describe('the steps of a leader', () => {
     expect(runs).toBe(seen)
   }, 30_000)
 
-  it('are told to stop between two items', async () => {
+  it('get an aborted signal when the reconciler stops', async () => {
     let aborted = false
     const made = reconciler('stopping', [
       {

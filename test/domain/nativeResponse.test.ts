@@ -28,7 +28,7 @@ const familyB: NativeResponse = {
 }
 
 describe('the native response by URL', () => {
-  it('has a fileData part in family A, beside what else the part holds', () => {
+  it('has fileData instead of inlineData in family A, and keeps the rest of the part', () => {
     expect(nativeByUrl(familyA, image)).toEqual({
       candidates: [
         {
@@ -49,7 +49,7 @@ describe('the native response by URL', () => {
     })
   })
 
-  it('has url for b64_json in family B', () => {
+  it('has url instead of b64_json in family B', () => {
     expect(nativeByUrl(familyB, image)).toEqual({
       created: 5,
       data: [{ url: image.url }],
@@ -73,7 +73,7 @@ describe('the native response around its image', () => {
     expect(found).toBe('QUJD')
   })
 
-  it('is not mistaken by text that looks like the place', () => {
+  it('is not split at a text that looks like the image', () => {
     const tricky = { ...familyB, response: { prompt: '"b64_json":""', data: [{ b64_json: '' }] } }
     const { before, after } = splitAtImage(tricky)
     expect(JSON.parse(`${before}QUJD${after}`)).toEqual({

@@ -1,18 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
-import { newUploadId } from '../../src/domain/ids.ts'
-import { createPurgeStep, createSweepStep } from '../../src/tasks/reconcile/sweepStep.ts'
-import { streamOf } from '../support/byteStreams.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import { insertTask } from '../support/database/insertTask.ts'
-import type { ReconcileWorld } from '../support/database/reconcileWorld.ts'
+import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
+import { newUploadId } from '../../../src/domain/ids.ts'
+import { createPurgeStep, createSweepStep } from '../../../src/tasks/reconcile/sweepStep.ts'
+import { streamOf } from '../../support/byteStreams.ts'
+import { stackStartMsMax } from '../../support/stack/embeddedStack.ts'
+import { insertTask } from '../../support/database/insertTask.ts'
+import type { ReconcileWorld } from '../../support/database/reconcileWorld.ts'
 import {
   openAttempt,
   openReconcileWorld,
   runStep,
   setTask,
-} from '../support/database/reconcileWorld.ts'
+} from '../../support/database/reconcileWorld.ts'
 
 let world: ReconcileWorld
 
@@ -45,7 +45,7 @@ const sweep = (blobs: Pick<BlobStore, 'deletePrefix'> = world.blobs) =>
   runStep(createSweepStep({ store: world.store, blobs }))
 
 describe('the sweep', () => {
-  it('deletes the blobs of uploads whose time has come, then their rows', async () => {
+  it('deletes the blobs of uploads that are due, then their rows', async () => {
     const over = await upload(`now() - interval '1 second'`)
     const live = await upload(`'infinity'`)
     const staged = await upload(`now() + interval '1 hour'`)
@@ -55,7 +55,7 @@ describe('the sweep', () => {
     expect([...(await uploadIds())].sort()).toEqual([live, staged].sort())
   })
 
-  it('keeps the row of a blob that could not be deleted, and tries again', async () => {
+  it('keeps the row of an upload that could not be deleted, and tries again', async () => {
     const stuck = await upload('now()')
     const other = await upload('now()')
     const deletePrefix = async (prefix: string) => {
@@ -71,7 +71,7 @@ describe('the sweep', () => {
     expect(await uploadIds()).toEqual([])
   })
 
-  it('comes to the others although a hundred before them cannot be deleted', async () => {
+  it('deletes an upload although a hundred before it cannot be deleted', async () => {
     const before = `now() - interval '1 hour'`
     const stuck = new Set(await Promise.all(Array.from({ length: 120 }, () => upload(before))))
     const other = await upload('now()')
@@ -85,7 +85,7 @@ describe('the sweep', () => {
     expect(await uploadIds()).toHaveLength(stuck.size)
   })
 
-  it('leaves no moment in which a task could take over what is being deleted', async () => {
+  it('does not let a task take an upload that is being deleted', async () => {
     const over = await upload('now()')
     await world.store.takeUploads(10, 1_000)
     const { rowCount } = await world.pool.query(
@@ -95,7 +95,7 @@ describe('the sweep', () => {
     expect(rowCount).toBe(0)
   })
 
-  it('goes on until everything due is gone', async () => {
+  it('continues until all due uploads are deleted', async () => {
     const made = await Promise.all(Array.from({ length: 120 }, () => upload('now()')))
     const swept = (await sweep()).map(({ count }) => count)
     expect(swept.reduce((sum, count) => sum + count, 0)).toBe(made.length)
@@ -106,7 +106,7 @@ describe('the sweep', () => {
 describe('the purge', () => {
   const purge = () => runStep(createPurgeStep({ store: world.store }))
 
-  it('deletes a record past its life with attempts and key, and keeps the ledger', async () => {
+  it('deletes a due record with its attempts and key, and keeps the ledger', async () => {
     const { taskId, accountId } = await insertTask(world.pool)
     const { answerId } = await openAttempt(world.attempts, taskId)
     await world.pool.query(
@@ -133,7 +133,7 @@ describe('the purge', () => {
     expect(rows).toEqual([{ tasks: 0, attempts: 0, keys: 0, entries: 2, givenUp: true }])
   })
 
-  it('leaves a live task alone whatever its age', async () => {
+  it('does not delete a live task, however old', async () => {
     const { taskId } = await insertTask(world.pool)
     await setTask(world.pool, taskId, { created_at: `now() - interval '1 year'` })
     expect(await purge()).toEqual([])

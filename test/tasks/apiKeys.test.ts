@@ -48,7 +48,7 @@ describe('authenticate', () => {
     expect(await authenticateWith()(newApiKeySecret(randomBytes))).toBeUndefined()
   })
 
-  it('asks the database nothing about a malformed secret', async () => {
+  it('refuses a malformed secret without a query', async () => {
     const authenticate = createAuthenticate({
       store: { findCaller: () => Promise.reject(new Error('asked')) },
       peppers: [pepper],
@@ -75,13 +75,13 @@ describe('authenticate', () => {
     await expect.poll(() => authenticate(secret), { timeout: 2_000 }).toBeUndefined()
   })
 
-  it('verifies under every pepper in use, and under no other', async () => {
+  it('verifies with every configured pepper, and with no other', async () => {
     const { secret } = await issue()
     expect(await authenticateWith([newer, pepper])(secret)).toBeDefined()
     expect(await authenticateWith([newer])(secret)).toBeUndefined()
   })
 
-  it('keeps nothing in the database that is or contains the secret', async () => {
+  it('stores neither the secret nor a part of it beyond its prefix', async () => {
     const { key, secret } = await issue()
     const { rows } = await database.pool.query<{ row: string }>(
       'select k::text as row from api_key k where key_id = $1',

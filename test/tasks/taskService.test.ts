@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { AnswerMeta } from '../../src/domain/storedAnswer.ts'
 import { builtInCapabilities } from '../../src/domain/capabilities.ts'
-import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
 import type { Caller } from '../../src/domain/account.ts'
 import { newTaskId } from '../../src/domain/ids.ts'
 import { priceList } from '../../src/domain/prices.ts'
@@ -21,22 +20,6 @@ beforeAll(async () => {
   return () => database.drop()
 })
 
-/** Holds nothing but one `meta.json`. */
-function blobsWith(meta: AnswerMeta): BlobStore {
-  const bytes = Buffer.from(JSON.stringify(meta))
-  return {
-    put: () => Promise.reject(new Error('not asked for')),
-    read: () => Promise.resolve({ bytes: bytes.length, content: chunks(bytes) }),
-    deletePrefix: () => Promise.resolve(),
-    storeId: () => Promise.resolve('test'),
-  }
-}
-
-async function* chunks(bytes: Uint8Array) {
-  yield bytes.subarray(0, 10)
-  yield bytes.subarray(10)
-}
-
 function metaOf(taskId: string): AnswerMeta {
   const image = { mimeType: 'image/png', bytes: 3, sha256: 'ab', width: 1, height: 1 } as const
   const response = { created: 5, data: [{ b64_json: '' }], note: '\u0000 \ud800' }
@@ -44,13 +27,12 @@ function metaOf(taskId: string): AnswerMeta {
   return { version: 1, taskId, attempt: 1, image, native }
 }
 
-async function serviceWith(meta: AnswerMeta, blobs: BlobStore = blobsWith(meta)) {
+async function createService() {
   const { pool, databaseUrl } = database
   return createTaskService({
     store: createTaskStore(pool),
     attempts: await createTestAttempts(pool),
     ends: createTaskEnds({ databaseUrl, pool, onConnectionError: () => {} }),
-    blobs,
     peppers: [],
     live: () => Promise.resolve(undefined),
     capabilities: builtInCapabilities,
@@ -75,9 +57,9 @@ async function succeededTask() {
 const callerOf = (accountId: string): Caller => ({ accountId, keyId: 'key_test' })
 
 describe('read', () => {
-  it("answers an unknown task, a stranger's and a purged one alike", async () => {
+  it("returns the same for an unknown task, another account's task and a purged one", async () => {
     const { taskId, accountId } = await insertTask(database.pool)
-    const service = await serviceWith(metaOf(taskId))
+    const service = await createService()
     const notFound = { ok: false, failure: { tag: 'task_not_found' } }
     expect(await service.read(callerOf(accountId), taskId)).toMatchObject({
       ok: true,
@@ -89,9 +71,9 @@ describe('read', () => {
     expect(await service.read(callerOf(accountId), taskId)).toEqual(notFound)
   })
 
-  it('shows the asset of a succeeded task, and its answer until it expires', async () => {
+  it('shows the asset of a succeeded task, and its native response until it expires', async () => {
     const { taskId, accountId, meta, answerId } = await succeededTask()
-    const service = await serviceWith(meta)
+    const service = await createService()
     const read = await service.read(callerOf(accountId), taskId)
     if (!read.ok) throw new Error(read.failure.tag)
     expect(read.value).toMatchObject({
@@ -104,28 +86,9 @@ describe('read', () => {
     expect(await service.native(late)).toBeUndefined()
   })
 
-  it('needs no blob store for the native response of a task that has ended', async () => {
-    const { taskId, accountId, meta } = await succeededTask()
-    const ask = vi.fn<BlobStore['read']>(() => Promise.reject(new Error('the disk is gone')))
-    const service = await serviceWith(meta, { ...blobsWith(meta), read: ask })
-    const read = await service.read(callerOf(accountId), taskId)
-    if (!read.ok) throw new Error(read.failure.tag)
-    expect(await service.native(read.value)).toEqual(meta.native)
-    expect(ask).not.toHaveBeenCalled()
-  })
-
-  it('finds the native response that an older version left in the blob store alone', async () => {
-    const { taskId, accountId, meta } = await succeededTask()
-    await database.pool.query('update task set native_response = null where task_id = $1', [taskId])
-    const service = await serviceWith(meta)
-    const read = await service.read(callerOf(accountId), taskId)
-    if (!read.ok) throw new Error(read.failure.tag)
-    expect(await service.native(read.value)).toEqual(meta.native)
-  })
-
-  it('gives back the native refusal of a task that has one', async () => {
+  it('returns the native refusal of a task that has one', async () => {
     const { taskId } = await insertTask(database.pool)
-    const service = await serviceWith(metaOf(taskId))
+    const service = await createService()
     expect(await service.nativeRefusal(taskId)).toBeUndefined()
     const refusal = { promptFeedback: { blockReason: 'SAFETY' } }
     await database.pool.query('update task set native_refusal = $2 where task_id = $1', [
@@ -137,8 +100,8 @@ describe('read', () => {
 })
 
 describe('uploads', () => {
-  it('are recorded a day ahead of the sweep, and due at once when discarded', async () => {
-    const service = await serviceWith(metaOf(newTaskId(randomBytes)))
+  it('are swept after a day, and at once when discarded', async () => {
+    const service = await createService()
     const uploadId = await service.openUpload()
     const dueInSeconds = async () => {
       const { rows } = await database.pool.query<{ due: number }>(

@@ -1,11 +1,11 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { createProduceImage } from '../../src/tasks/produceImage.ts'
-import { createEndStep } from '../../src/tasks/reconcile/endStep.ts'
-import { createSettleOrFail, createSettleStored } from '../../src/tasks/settleOrFail.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import { balanceOf } from '../support/database/money.ts'
-import { insertTask } from '../support/database/insertTask.ts'
-import type { ReconcileWorld } from '../support/database/reconcileWorld.ts'
+import { createProduceImage } from '../../../src/tasks/produceImage.ts'
+import { createEndStep } from '../../../src/tasks/reconcile/endStep.ts'
+import { createSettleOrFail, createSettleStored } from '../../../src/tasks/settleOrFail.ts'
+import { stackStartMsMax } from '../../support/stack/embeddedStack.ts'
+import { balanceOf } from '../../support/database/money.ts'
+import { insertTask } from '../../support/database/insertTask.ts'
+import type { ReconcileWorld } from '../../support/database/reconcileWorld.ts'
 import {
   openAttempt,
   openReconcileWorld,
@@ -13,7 +13,7 @@ import {
   setTask,
   storeTestAnswer,
   taskRow,
-} from '../support/database/reconcileWorld.ts'
+} from '../../support/database/reconcileWorld.ts'
 
 let world: ReconcileWorld
 const due = { next_check_at: `now() - interval '1 second'` }
@@ -43,7 +43,7 @@ function endStep(produceImage = world.produceImage) {
 }
 
 describe('the end of a task past its deadline', () => {
-  it('is a timeout, released, when nothing ever began', async () => {
+  it('is a timeout, released, when no call was made', async () => {
     const { taskId, accountId } = await insertTask(world.pool)
     await setTask(world.pool, taskId, pastDeadline)
     expect(await endStep().run()).toEqual([{ found: 'failed', count: 1, taskId }])
@@ -54,7 +54,7 @@ describe('the end of a task past its deadline', () => {
     expect(await balanceOf(world.pool, accountId)).toEqual({ available: 1000, held: 0, spent: 0 })
   })
 
-  it('is a rate limit when the last answer was a refusal', async () => {
+  it('is a rate limit when the last call was refused', async () => {
     const { taskId } = await insertTask(world.pool)
     const { n } = await openAttempt(world.attempts, taskId)
     await world.attempts.closeAttempt({
@@ -68,7 +68,7 @@ describe('the end of a task past its deadline', () => {
     expect(await taskRow(world.pool, taskId)).toMatchObject({ failureCode: 'rate_limit_exceeded' })
   })
 
-  it('waits for a call that began before it, until the hard end', async () => {
+  it('waits for a call under way, until the hard end', async () => {
     const { taskId } = await insertTask(world.pool)
     await openAttempt(world.attempts, taskId)
     await setTask(world.pool, taskId, pastDeadline)
@@ -81,7 +81,7 @@ describe('the end of a task past its deadline', () => {
     })
   })
 
-  it('is the image when an answer was stored and never settled', async () => {
+  it('is the image when an answer was stored and not settled', async () => {
     const { taskId, accountId } = await insertTask(world.pool)
     const attempt = await openAttempt(world.attempts, taskId)
     await storeTestAnswer(world.blobs, { taskId, ...attempt })
@@ -90,7 +90,7 @@ describe('the end of a task past its deadline', () => {
     expect(await balanceOf(world.pool, accountId)).toEqual({ available: 990, held: 0, spent: 10 })
   })
 
-  it('comes to the others although one cannot be ended', async () => {
+  it('does not hold up the others when a task cannot be ended', async () => {
     const stuck = await insertTask(world.pool)
     const other = await insertTask(world.pool)
     await setTask(world.pool, stuck.taskId, { ...pastDeadline, next_check_at: `'-infinity'` })
@@ -106,7 +106,7 @@ describe('the end of a task past its deadline', () => {
     expect(row?.nextCheck).toBeGreaterThan(1)
   })
 
-  describe('while the blob store is away', () => {
+  describe('while the blob store cannot be read', () => {
     const lookedAt = { next_check_at: `now() - interval '1 second'` }
     const never = { ...lookedAt, next_check_at: `now() - interval '1 hour'` }
     const hardEnd = (ago: string) => ({
@@ -127,7 +127,7 @@ describe('the end of a task past its deadline', () => {
       return { ...endStep(produceImage), blobs }
     }
 
-    it('is waited for until minutes past the hard end, and for a second look', async () => {
+    it('comes only minutes past the hard end, and at the second look', async () => {
       const { taskId, accountId } = await insertTask(world.pool)
       await openAttempt(world.attempts, taskId)
       const { run, failed } = awayStep()
@@ -140,7 +140,7 @@ describe('the end of a task past its deadline', () => {
       expect(await balanceOf(world.pool, accountId)).toMatchObject({ held: 10 })
     })
 
-    it('comes all the same after that, releases the hold, and stays', async () => {
+    it('comes then without the store, releases the hold, and is final', async () => {
       const { taskId, accountId } = await insertTask(world.pool)
       const attempt = await openAttempt(world.attempts, taskId)
       await storeTestAnswer(world.blobs, { taskId, ...attempt })
@@ -153,18 +153,18 @@ describe('the end of a task past its deadline', () => {
       })
       const released = { available: 1000, held: 0, spent: 0 }
       expect(await balanceOf(world.pool, accountId)).toEqual(released)
-      // Its workflow, which has tried to record its own end meanwhile, asks the store no more.
+      // The workflow records its own end too. It finds the task ended and does not read the store.
       const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
       const settleOrFail = createSettleOrFail({ attempts: world.attempts, blobs })
       expect(await settleOrFail(taskId, failure)).toBe('over')
-      // The store is back, with the image in it.
+      // The store can be read again and contains the image.
       expect(await endStep().run()).toEqual([])
       const settleStored = createSettleStored({ attempts: world.attempts, blobs: world.blobs })
       expect(await settleStored(taskId)).toBe(false)
       expect(await balanceOf(world.pool, accountId)).toEqual(released)
     })
 
-    it('does not come for any other trouble', async () => {
+    it('does not come after any other error', async () => {
       const { taskId } = await insertTask(world.pool)
       await openAttempt(world.attempts, taskId)
       await setTask(world.pool, taskId, { ...hardEnd('6 minutes'), ...lookedAt })
@@ -176,13 +176,13 @@ describe('the end of a task past its deadline', () => {
     })
   })
 
-  it('comes in one run to all of them, however many', async () => {
+  it('comes to all tasks in one run, however many', async () => {
     const tasks = await Promise.all(Array.from({ length: 120 }, () => insertTask(world.pool)))
     for (const { taskId } of tasks) await setTask(world.pool, taskId, pastDeadline)
     expect(await endStep().run()).toHaveLength(120)
   })
 
-  it('ends the run when none of a full batch can be ended', async () => {
+  it('ends the run when no task of a full batch can be ended', async () => {
     const tasks = await Promise.all(Array.from({ length: 60 }, () => insertTask(world.pool)))
     for (const { taskId } of tasks) await setTask(world.pool, taskId, pastDeadline)
     const { run, failed } = endStep(async () => {
@@ -192,7 +192,7 @@ describe('the end of a task past its deadline', () => {
     expect(failed).toHaveLength(50)
   })
 
-  it('does not come before it', async () => {
+  it('does not come before the deadline', async () => {
     const { taskId } = await insertTask(world.pool)
     await setTask(world.pool, taskId, due)
     expect(await endStep().run()).toEqual([])

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { Cooldown } from '../../src/domain/gate/cooldown.ts'
-import { admit, grant, quietMs, refuse } from '../../src/domain/gate/cooldown.ts'
-import { cooldownMsMax } from '../../src/domain/limits.ts'
+import type { Cooldown } from '../../../src/domain/gate/cooldown.ts'
+import { admit, afterGrant, afterRefusal, quietMs } from '../../../src/domain/gate/cooldown.ts'
+import { cooldownMsMax } from '../../../src/domain/limits.ts'
 
 const cooling: Cooldown = {
   untilMs: 10_000,
@@ -14,8 +14,8 @@ const cooling: Cooldown = {
 const ramping: Cooldown = { ...cooling, windowAtMs: 10_000 }
 const none = { asking: 0, taken: 0 }
 
-/** How many calls may ask at once when so many of this window are known to be taken. */
-function askable({ granted, taken = 0 }: { granted: number; taken?: number }): number {
+/** How many calls may be undecided at once when this many of the window are taken. */
+function undecidedMax({ granted, taken = 0 }: { granted: number; taken?: number }): number {
   for (let asking = 0; ; asking += 1) {
     const open = { asking, taken }
     const { kind } = admit({ ...ramping, granted }, { nowMs: 10_500, open, jitter: 0 })
@@ -24,64 +24,70 @@ function askable({ granted, taken = 0 }: { granted: number; taken?: number }): n
 }
 
 describe('a cooldown', () => {
-  it('admits nothing before its end and hands out slots one after the other', () => {
+  it('admits no call before its end, and gives out time slots one after the other', () => {
     const first = admit(cooling, { nowMs: 7_000, open: none, jitter: 0 })
     expect(first).toMatchObject({ kind: 'wait', reason: 'cooldown', delayMs: 3_000 })
     const second = admit(first.next, { nowMs: 7_000, open: none, jitter: 0 })
     expect(second).toMatchObject({ kind: 'wait', delayMs: 3_100 })
   })
 
-  it('lets one probe go when it ends, and no second beside it', () => {
+  it('admits one probe when it ends, and no second call at the same time', () => {
     const probe = admit(cooling, { nowMs: 10_001, open: none, jitter: 0 })
     expect(probe.kind).toBe('admitted')
     const second = admit(probe.next, { nowMs: 10_002, open: { asking: 1, taken: 0 }, jitter: 0 })
     expect(second).toMatchObject({ kind: 'wait', reason: 'slow_start' })
   })
 
-  it('doubles the calls that may ask with each one taken, never beyond what the last window gave', () => {
-    expect([0, 1, 2, 3, 4, 5, 6, 7].map((granted) => askable({ granted }))).toEqual([
+  it('doubles the undecided calls with each taken call, up to the threshold of the last window', () => {
+    expect([0, 1, 2, 3, 4, 5, 6, 7].map((granted) => undecidedMax({ granted }))).toEqual([
       1, 2, 4, 5, 4, 3, 2, 1,
     ])
   })
 
-  it('asks for one call more at a time beyond the known limit', () => {
-    expect([8, 9, 10].map((granted) => askable({ granted }))).toEqual([1, 2, 3])
+  it('allows one more call at a time beyond the threshold', () => {
+    expect([8, 9, 10].map((granted) => undecidedMax({ granted }))).toEqual([1, 2, 3])
     const known = { ...ramping, granted: 8 }
     const input = { nowMs: 10_500, openedAtMs: 10_001, open: none, concurrencyMax: 50 }
-    expect(grant(known, input)).toMatchObject({ granted: 9, slotMs: 80 })
+    expect(afterGrant(known, input)).toMatchObject({ granted: 9, slotMs: 80 })
   })
 
-  it('takes a call that is not refused for a while as taken, long before it ends', () => {
-    expect(askable({ granted: 0, taken: 3 })).toBe(5)
-    expect(askable({ granted: 4, taken: 6 })).toBe(3)
+  it('counts a call as taken when it is not refused for a while, long before it ends', () => {
+    expect(undecidedMax({ granted: 0, taken: 3 })).toBe(5)
+    expect(undecidedMax({ granted: 4, taken: 6 })).toBe(3)
     const refused = { nowMs: 12_000, openedAtMs: 11_900, inFlight: 7, retryAfterMs: 3_000 }
-    const next = refuse({ ...ramping, granted: 4 }, { ...refused, open: { asking: 1, taken: 6 } })
+    const next = afterRefusal(
+      { ...ramping, granted: 4 },
+      { ...refused, open: { asking: 1, taken: 6 } },
+    )
     expect(next).toMatchObject({ learned: 10, granted: 0 })
   })
 
-  it('keeps what it learned when its probe is refused', () => {
+  it('keeps its threshold when the probe is refused', () => {
     const early = { nowMs: 10_100, openedAtMs: 10_050, inFlight: 1, open: none, retryAfterMs: 500 }
-    expect(refuse(ramping, early)).toMatchObject({ learned: 8 })
+    expect(afterRefusal(ramping, early)).toMatchObject({ learned: 8 })
   })
 
-  it('is forgotten when its limit was not felt for a while', () => {
+  it('is deleted after a while without a refusal', () => {
     const input = {
       nowMs: 10_001 + quietMs,
       openedAtMs: 10_001,
       open: none,
       concurrencyMax: 50,
     }
-    expect(grant(ramping, input)).toBeUndefined()
+    expect(afterGrant(ramping, input)).toBeUndefined()
   })
 
-  it('begins anew with a refusal that comes long after the last one', () => {
+  it('starts from the beginning with a refusal long after the last one', () => {
     const late = { nowMs: 10_001 + quietMs, openedAtMs: 10_001 + quietMs, inFlight: 3, open: none }
-    expect(refuse({ ...cooling, refusals: 5 }, late)).toMatchObject({ learned: 3, refusals: 1 })
+    expect(afterRefusal({ ...cooling, refusals: 5 }, late)).toMatchObject({
+      learned: 3,
+      refusals: 1,
+    })
   })
 
-  it('learns from a refusal how many calls the window gave and how far apart to ask', () => {
+  it('learns from a refusal the threshold and the distance of the time slots', () => {
     const waitedFor = { ...ramping, granted: 10, slotAtMs: 12_100 }
-    const next = refuse(waitedFor, {
+    const next = afterRefusal(waitedFor, {
       nowMs: 12_000,
       openedAtMs: 11_900,
       inFlight: 1,
@@ -92,12 +98,12 @@ describe('a cooldown', () => {
     expect(next.windowAtMs).toBeUndefined()
   })
 
-  it('learns no distance from a window in which nobody waited: it gave all that it was asked for', () => {
+  it('keeps the distance of the time slots after a window in which no task waited', () => {
     const idle = { ...ramping, granted: 1, learned: 1, slotAtMs: 10_000, slotMs: 50 }
     const refused = { nowMs: 20_000, openedAtMs: 19_900, inFlight: 1, open: none }
-    const next = refuse(idle, { ...refused, retryAfterMs: 12_000 })
+    const next = afterRefusal(idle, { ...refused, retryAfterMs: 12_000 })
     expect(next).toMatchObject({ untilMs: 32_000, slotMs: 50, slotAtMs: 32_000 })
-    // A burst that finds the upstream open again is not spread over minutes.
+    // A burst after the upstream takes calls again is not spread over minutes.
     let state = admit(next, { nowMs: 40_000, open: none, jitter: 0 }).next
     const delaysMs = Array.from({ length: 11 }, () => {
       const asked = admit(state, { nowMs: 40_000, open: { asking: 1, taken: 0 }, jitter: 0 })
@@ -107,18 +113,18 @@ describe('a cooldown', () => {
     expect(Math.max(...delaysMs)).toBeLessThan(1_000)
   })
 
-  it('takes a late refusal of an earlier window as a longer wait and no lesson', () => {
+  it('only grows longer by a late refusal of an earlier window', () => {
     const late = { nowMs: 12_000, openedAtMs: 9_000, inFlight: 1, open: none, retryAfterMs: 9_000 }
-    expect(refuse(ramping, late)).toEqual({ ...ramping, untilMs: 21_000 })
-    expect(refuse(ramping, { ...late, nowMs: 9_500, retryAfterMs: 100 })).toBe(ramping)
+    expect(afterRefusal(ramping, late)).toEqual({ ...ramping, untilMs: 21_000 })
+    expect(afterRefusal(ramping, { ...late, nowMs: 9_500, retryAfterMs: 100 })).toBe(ramping)
   })
 
-  it('doubles from refusal to refusal where the upstream names no time, up to 30 seconds', () => {
+  it('doubles from refusal to refusal when the upstream names no time, up to 30 seconds', () => {
     const lengths: number[] = []
     let state: Cooldown | undefined
     let nowMs = 0
     for (let refusals = 0; refusals < 7; refusals += 1) {
-      state = refuse(state, { nowMs, openedAtMs: nowMs, inFlight: 1, open: none })
+      state = afterRefusal(state, { nowMs, openedAtMs: nowMs, inFlight: 1, open: none })
       lengths.push(state.untilMs - nowMs)
       nowMs = state.untilMs + 1
       const probe = admit(state, { nowMs, open: none, jitter: 0 })
@@ -127,12 +133,12 @@ describe('a cooldown', () => {
     expect(lengths).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000])
   })
 
-  it('is more patient than a Retry-After that proved too early again and again', () => {
+  it('grows beyond a Retry-After that was too short again and again', () => {
     const lengths: number[] = []
     let state: Cooldown | undefined
     let nowMs = 0
     for (let refusals = 0; refusals < 11; refusals += 1) {
-      state = refuse(state, {
+      state = afterRefusal(state, {
         nowMs,
         openedAtMs: nowMs,
         inFlight: 1,
@@ -148,7 +154,7 @@ describe('a cooldown', () => {
     ])
   })
 
-  it('believes no Retry-After beyond fifteen minutes', () => {
+  it('follows Retry-After for at most fifteen minutes', () => {
     const year = {
       nowMs: 0,
       openedAtMs: 0,
@@ -156,10 +162,10 @@ describe('a cooldown', () => {
       open: none,
       retryAfterMs: 365 * 86_400_000,
     }
-    expect(refuse(undefined, year).untilMs).toBe(cooldownMsMax)
+    expect(afterRefusal(undefined, year).untilMs).toBe(cooldownMsMax)
   })
 
-  it('folds a queue of slots that lies too far ahead back to now', () => {
+  it('starts again from now when the time slots lie too far ahead', () => {
     const far = { ...cooling, slotAtMs: 400_000 }
     const admission = admit(far, { nowMs: 9_000, open: none, jitter: 0 })
     expect(admission).toMatchObject({ kind: 'wait', delayMs: 1_000 })

@@ -1,19 +1,19 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { StartResult, TaskStart } from '../../src/domain/ports/taskRuns.ts'
-import { createStartStep } from '../../src/tasks/reconcile/startStep.ts'
-import { connectTemporal } from '../../src/temporal/connect.ts'
-import { createStartTask } from '../../src/temporal/startTask.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import { insertTask } from '../support/database/insertTask.ts'
-import { openTestWorld, handleOf } from '../support/temporal/temporalWorld.ts'
-import type { ReconcileWorld } from '../support/database/reconcileWorld.ts'
+import type { StartResult, TaskStart } from '../../../src/domain/ports/taskRuns.ts'
+import { createStartStep } from '../../../src/tasks/reconcile/startStep.ts'
+import { connectTemporal } from '../../../src/temporal/connect.ts'
+import { createStartTask } from '../../../src/temporal/startTask.ts'
+import { stackStartMsMax } from '../../support/stack/embeddedStack.ts'
+import { insertTask } from '../../support/database/insertTask.ts'
+import { openTestWorld, handleOf } from '../../support/temporal/temporalWorld.ts'
+import type { ReconcileWorld } from '../../support/database/reconcileWorld.ts'
 import {
   openReconcileWorld,
   runStep,
   setTask,
   taskRow,
-} from '../support/database/reconcileWorld.ts'
-import type { TemporalWorld } from '../support/temporal/temporalWorld.ts'
+} from '../../support/database/reconcileWorld.ts'
+import type { TemporalWorld } from '../../support/temporal/temporalWorld.ts'
 
 let world: ReconcileWorld
 let temporal: TemporalWorld
@@ -39,7 +39,7 @@ async function dueTask(columns: Readonly<Record<string, string>> = {}): Promise<
 }
 
 describe('the start step', () => {
-  it('starts an accepted task whose start was lost, with all its row knows', async () => {
+  it('starts an accepted task whose start was lost, with all fields of its row', async () => {
     const taskId = await dueTask({ size: `'1024x1024'`, key_digest: `'\\xabcd'` })
     const step = createStartStep({ store: world.store, startTask: temporal.startTask })
     expect(await runStep(step)).toEqual([{ found: 'started', count: 1 }])
@@ -54,7 +54,7 @@ describe('the start step', () => {
     expect(await runStep(step)).toEqual([])
   })
 
-  it('marks a task whose workflow exists, and leaves its own next look to a processing one', async () => {
+  it('marks a task whose workflow exists, and keeps the next check of a processing task', async () => {
     const taskId = await dueTask({ status: `'processing'` })
     const startTask = async (): Promise<StartResult> => ({ kind: 'exists' })
     await runStep(createStartStep({ store: world.store, startTask }))
@@ -63,7 +63,7 @@ describe('the start step', () => {
     expect(row?.nextCheck).toBeLessThan(0)
   })
 
-  it('leaves tasks alone that are not due, started, ended or past their deadline', async () => {
+  it('ignores tasks that are not due, started, ended or past their deadline', async () => {
     await dueTask({ next_check_at: `now() + interval '5 seconds'` })
     await dueTask({ started_at: 'now()' })
     await dueTask({ deadline_at: 'now()' })
@@ -79,7 +79,7 @@ describe('the start step', () => {
     expect(asked).toEqual([])
   })
 
-  it('gives up a run at the first failure and comes back later, however many wait', async () => {
+  it('ends the run at the first failure and tries again later, however many tasks wait', async () => {
     for (let i = 0; i < 40; i += 1) await dueTask()
     const away = connectTemporal({ address: '127.0.0.1:9', namespace: 'default' })
     let tries = 0

@@ -1,14 +1,14 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { RunReport, StartResult } from '../../src/domain/ports/taskRuns.ts'
-import type { CheckDeps } from '../../src/tasks/reconcile/checkStep.ts'
-import { createCheckStep, createKilledStep } from '../../src/tasks/reconcile/checkStep.ts'
-import { createSettleStored } from '../../src/tasks/settleOrFail.ts'
-import { createKilledRuns, createReportRun } from '../../src/temporal/runs.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import { balanceOf } from '../support/database/money.ts'
-import { insertTask } from '../support/database/insertTask.ts'
-import { openTestWorld, handleOf, testStart } from '../support/temporal/temporalWorld.ts'
-import type { ReconcileWorld } from '../support/database/reconcileWorld.ts'
+import type { RunReport, StartResult } from '../../../src/domain/ports/taskRuns.ts'
+import type { CheckDeps } from '../../../src/tasks/reconcile/checkStep.ts'
+import { createCheckStep, createKilledStep } from '../../../src/tasks/reconcile/checkStep.ts'
+import { createSettleStored } from '../../../src/tasks/settleOrFail.ts'
+import { createKilledRuns, createReportRun } from '../../../src/temporal/runs.ts'
+import { stackStartMsMax } from '../../support/stack/embeddedStack.ts'
+import { balanceOf } from '../../support/database/money.ts'
+import { insertTask } from '../../support/database/insertTask.ts'
+import { openTestWorld, handleOf, testStart } from '../../support/temporal/temporalWorld.ts'
+import type { ReconcileWorld } from '../../support/database/reconcileWorld.ts'
 import {
   endLease,
   openAttempt,
@@ -17,9 +17,9 @@ import {
   setTask,
   storeTestAnswer,
   taskRow,
-} from '../support/database/reconcileWorld.ts'
-import type { TemporalWorld } from '../support/temporal/temporalWorld.ts'
-import { until } from '../support/timing.ts'
+} from '../../support/database/reconcileWorld.ts'
+import type { TemporalWorld } from '../../support/temporal/temporalWorld.ts'
+import { until } from '../../support/timing.ts'
 
 let world: ReconcileWorld
 let temporal: TemporalWorld
@@ -62,7 +62,7 @@ function check(
   )
 }
 
-/** A task with a real run, overdue for a look. */
+/** A task with a real run, due for the check. */
 async function startedTask() {
   const inserted = await insertTask(world.pool)
   await temporal.startTask({ ...testStart(), ...inserted })
@@ -73,7 +73,7 @@ async function startedTask() {
 const terminate = (taskId: string) => handleOf(temporal, taskId).terminate('an operator')
 
 describe('the check of an overdue task', () => {
-  it('leaves a running one alone, for twice as long each time', async () => {
+  it('only postpones a running task, for twice as long each time', async () => {
     const { taskId } = await startedTask()
     expect(await check()).toEqual([])
     const first = await taskRow(world.pool, taskId)
@@ -85,14 +85,14 @@ describe('the check of an overdue task', () => {
     expect(second?.nextCheck).toBeCloseTo(30, 0)
   })
 
-  it('never looks later than the deadline', async () => {
+  it('never postpones beyond the deadline', async () => {
     const { taskId } = await startedTask()
     await setTask(world.pool, taskId, { deadline_at: `now() + interval '4 seconds'` })
     await check()
     expect((await taskRow(world.pool, taskId))?.nextCheck).toBeLessThanOrEqual(4)
   })
 
-  it('starts one again whose run Temporal has lost', async () => {
+  it('starts a task again whose run Temporal has lost', async () => {
     const { taskId } = await insertTask(world.pool)
     await setTask(world.pool, taskId, overdue)
     expect(await check()).toEqual([{ found: 'restarted', count: 1, taskId }])
@@ -100,7 +100,7 @@ describe('the check of an overdue task', () => {
     expect((await taskRow(world.pool, taskId))?.nextCheck).toBeGreaterThan(10)
   })
 
-  it('waits for the worker of a lost run that is still at its call', async () => {
+  it('does not start a task again while its call is under way', async () => {
     const { taskId } = await insertTask(world.pool)
     await openAttempt(world.attempts, taskId)
     await setTask(world.pool, taskId, overdue)
@@ -108,7 +108,7 @@ describe('the check of an overdue task', () => {
     await expect(handleOf(temporal, taskId).describe()).rejects.toThrow('not found')
   })
 
-  it('concludes nothing while Temporal is unreachable', async () => {
+  it('only postpones a task while Temporal is unreachable', async () => {
     const { taskId } = await insertTask(world.pool)
     await setTask(world.pool, taskId, overdue)
     expect(await check({ report: 'unreachable' })).toEqual([
@@ -119,7 +119,7 @@ describe('the check of an overdue task', () => {
     expect(row?.nextCheck).toBeGreaterThan(1)
   })
 
-  it('leaves rows alone that are past their end, not due or not started', async () => {
+  it('ignores tasks that are past their end, not due or not started', async () => {
     const pastEnd = await startedTask()
     await setTask(world.pool, pastEnd.taskId, { deadline_at: 'now()' })
     const notDue = await startedTask()
@@ -161,7 +161,7 @@ describe('a task whose run was terminated', () => {
     expect(await balanceOf(world.pool, accountId)).toEqual({ available: 990, held: 0, spent: 10 })
   })
 
-  it('fails and is released when its worker brings nothing by the end of the lease', async () => {
+  it('fails and is released when no answer is stored by the end of the lease', async () => {
     const { taskId, accountId } = await startedTask()
     await openAttempt(world.attempts, taskId)
     await endLease(world.pool, taskId)
@@ -176,7 +176,7 @@ describe('a task whose run was terminated', () => {
     expect(await balanceOf(world.pool, accountId)).toEqual({ available: 1000, held: 0, spent: 0 })
   })
 
-  it('is heard of at once, and only once', async () => {
+  it('is made due at once, and only once', async () => {
     const { taskId } = await startedTask()
     await setTask(world.pool, taskId, { next_check_at: `now() + interval '1 minute'` })
     await terminate(taskId)
@@ -192,14 +192,14 @@ describe('a task whose run was terminated', () => {
 })
 
 describe('a task whose run ended without a record', () => {
-  it('fails, for nobody wished it cancelled', async () => {
+  it('fails as upstream_error, because no operator stopped it', async () => {
     const { taskId } = await insertTask(world.pool)
     await setTask(world.pool, taskId, overdue)
     expect(await check({ report: 'completed' })).toEqual([{ found: 'failed', count: 1, taskId }])
     expect(await taskRow(world.pool, taskId)).toMatchObject({ failureCode: 'upstream_error' })
   })
 
-  it('comes to the others although one cannot be checked', async () => {
+  it('does not hold up the others when it cannot be checked', async () => {
     const stuck = await insertTask(world.pool)
     const other = await insertTask(world.pool)
     await setTask(world.pool, stuck.taskId, { ...overdue, next_check_at: `'-infinity'` })
@@ -220,7 +220,7 @@ describe('a task whose run ended without a record', () => {
     expect(row?.nextCheck).toBeGreaterThan(1)
   })
 
-  it('is asked after later when its restart fails', async () => {
+  it('is checked again later when its restart fails', async () => {
     const { taskId } = await insertTask(world.pool)
     await setTask(world.pool, taskId, overdue)
     const start = { kind: 'failed', reason: 'UNAVAILABLE' } as const

@@ -3,6 +3,7 @@ import {
   createCancelTaskActivity,
   createRecordFailureActivity,
 } from '../../activities/createActivities.ts'
+
 const taskId = 'task_1'
 const away = async () => {
   throw new Error('the password of the database')
@@ -13,7 +14,7 @@ describe('the activity cancelTask', () => {
     [true, false, true],
     [false, true, true],
     [false, false, false],
-  ])('with cancelled now %s and cancelled before %s answers %s', async (now, before, answer) => {
+  ])('with cancelled now %s and cancelled before %s returns %s', async (now, before, answer) => {
     const cancelTask = createCancelTaskActivity({
       cancelTask: async () => now,
       isCancelled: async () => before,
@@ -22,7 +23,7 @@ describe('the activity cancelTask', () => {
     expect(await cancelTask({ taskId })).toBe(answer)
   })
 
-  it('throws the kind of an outage, not its words', async () => {
+  it('throws the kind of an outage without its text', async () => {
     const cancelTask = createCancelTaskActivity({
       cancelTask: away,
       isCancelled: async () => false,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { throughShortWaits } from '../../activities/produceImage.ts'
+import { repeatAfterShortWaits } from '../../activities/produceImage.ts'
 import type { ProduceResult } from '../../src/tasks/produceImage.ts'
 
 const wait = (delayMs: number): ProduceResult => ({ kind: 'wait', delayMs, reason: 'slow_start' })
@@ -7,31 +7,32 @@ const wait = (delayMs: number): ProduceResult => ({ kind: 'wait', delayMs, reaso
 function script(results: readonly ProduceResult[]) {
   const left = [...results]
   const signal = new AbortController()
-  const run = () => throughShortWaits(async () => left.shift() ?? { kind: 'over' }, signal.signal)
+  const run = () =>
+    repeatAfterShortWaits(async () => left.shift() ?? { kind: 'over' }, signal.signal)
   return { run, left, signal }
 }
 
-describe('a wait in the slot', () => {
-  it('is spent there while it is short', async () => {
+describe('a wait inside the activity', () => {
+  it('is slept there while it is short', async () => {
     const { run } = script([wait(30), wait(20), { kind: 'succeeded' }])
     const startedAtMs = performance.now()
     expect(await run()).toEqual({ kind: 'succeeded' })
     expect(performance.now() - startedAtMs).toBeGreaterThanOrEqual(45)
   })
 
-  it('is handed back when it is long', async () => {
+  it('is returned when it is long', async () => {
     const { run, left } = script([wait(1_001), { kind: 'succeeded' }])
     expect(await run()).toEqual(wait(1_001))
     expect(left).toHaveLength(1)
   })
 
-  it('is handed back when too many short ones came before', async () => {
+  it('is returned when the short waits before it took too long', async () => {
     const { run, left } = script([wait(1_000), wait(1_000), wait(900), wait(101), wait(1)])
     expect(await run()).toEqual(wait(101))
     expect(left).toHaveLength(1)
   })
 
-  it('is spent there in line for a place, however long that takes', async () => {
+  it('is slept there for a place on a full channel, however often', async () => {
     const inLine = Array.from({ length: 310 }, (): ProduceResult => {
       return { kind: 'wait', delayMs: 10, reason: 'channel_full' }
     })
@@ -39,7 +40,7 @@ describe('a wait in the slot', () => {
     expect(await run()).toEqual({ kind: 'succeeded' })
   })
 
-  it('is given up when nobody wants a call begun any more', async () => {
+  it('ends at once when no new call should start', async () => {
     const { run, left, signal } = script([wait(900), { kind: 'succeeded' }])
     const end = run()
     signal.abort()

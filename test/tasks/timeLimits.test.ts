@@ -1,0 +1,59 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { retryFor, withTimeout } from '../../src/tasks/timeLimits.ts'
+import { standStill } from '../support/timing.ts'
+
+afterEach(() => {
+  vi.useRealTimers()
+  vi.restoreAllMocks()
+})
+
+describe('retryFor', () => {
+  it('returns the first result, and throws the last error after its limit', async () => {
+    let tries = 0
+    const effect = async () => {
+      tries += 1
+      if (tries < 3) throw new Error(`try ${tries}`)
+      return 'done'
+    }
+    expect(await retryFor(5_000, effect)).toBe('done')
+    tries = 0
+    await expect(retryFor(150, effect)).rejects.toThrow('try 2')
+  })
+})
+
+const limitMs = 50
+
+describe('withTimeout', () => {
+  it('fails at its limit', async () => {
+    const asked = withTimeout(limitMs, () => sleep(1_000, 'late', { ref: false }))
+    await expect(asked).rejects.toThrow('no answer in 50 ms')
+  })
+
+  it.each([300, 700])('does not fail because the process stalled for %s ms', async (stoppedMs) => {
+    const asked = withTimeout(limitMs, async () => {
+      await sleep(1)
+      standStill(stoppedMs)
+      await sleep(5)
+      return 'an answer'
+    })
+    expect(await asked).toBe('an answer')
+  })
+
+  it('fails in the end when the process stalls again and again', async () => {
+    vi.useFakeTimers()
+    const clock = performance.now.bind(performance)
+    let stoodMs = 0
+    vi.spyOn(performance, 'now').mockImplementation(() => clock() + stoodMs)
+    const standStillAgainAndAgain = async () => {
+      for (let stops = 0; stops < 4 * limitMs; stops += 1) {
+        stoodMs += 300
+        await vi.advanceTimersByTimeAsync(1)
+      }
+    }
+    await Promise.all([
+      expect(withTimeout(limitMs, () => new Promise(() => {}))).rejects.toThrow('no answer'),
+      standStillAgainAndAgain(),
+    ])
+  })
+})

@@ -17,6 +17,7 @@ const rules: Readonly<Record<string, readonly string[]>> = {
     'src/domain',
     'src/streams',
     'koa',
+    '@koa/cors',
     '@koa/router',
     '@fastify/busboy',
     'node',

@@ -38,6 +38,11 @@ export function countOf(value: Json | undefined): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined
 }
 
+/** `inline_data` as `inlineData`: Google's REST interface accepts and sends keys in both casings. */
+export function camelCaseKey(key: string): string {
+  return key.replaceAll(/(?<=[a-z0-9])_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}
+
 /** `Array.isArray` with a type that narrows readonly arrays. */
 export function isArray(value: Json): value is readonly Json[] {
   return Array.isArray(value)

@@ -1,17 +1,21 @@
 import Koa from 'koa'
 import { createSyncWaits } from './answers/answerSync.ts'
+import { keepOpenForRest } from './connection/unreadBody.ts'
 import type { ApiDeps, ApiState } from './context.ts'
 import { createByteBudget } from './intake/byteBudget.ts'
-import { catchErrors } from './middleware/catchErrors.ts'
-import { cors } from './middleware/cors.ts'
-import { observeRequest, startRequest } from './middleware/observeRequest.ts'
-import { requireHost } from './middleware/requireHost.ts'
+import {
+  allowAnyOrigin,
+  catchErrors,
+  observeRequest,
+  requireHost,
+  startRequest,
+} from './middleware.ts'
 import { installRoutes } from './routes.ts'
 
-/** Some twelve of the largest bodies of the contract at once; each streams in flat memory. */
+/** About twelve of the largest bodies that the API contract allows. Memory use stays flat: bodies stream. */
 const largeBodiesBytesMax = 1024 * 1024 * 1024
 
-/** The whole HTTP face of Darkroom, in the order a request passes through it. */
+/** The whole HTTP API as one Koa application, in the order in which a request passes through it. */
 export function createApp(deps: ApiDeps): Koa<ApiState> {
   const parts = {
     ...deps,
@@ -19,11 +23,12 @@ export function createApp(deps: ApiDeps): Koa<ApiState> {
     syncWaits: createSyncWaits(deps.tasks),
   }
   const app = new Koa<ApiState>()
-  // Koa itself would print errors; every one of ours has been reported by then.
+  // Koa prints errors to the console unless it is silent; `catchErrors` has reported them already.
   app.silent = true
+  app.use(keepOpenForRest())
   app.use(startRequest(deps))
   app.use(observeRequest(deps))
-  app.use(cors())
+  app.use(allowAnyOrigin())
   app.use(catchErrors(deps))
   app.use(requireHost())
   installRoutes(app, parts)

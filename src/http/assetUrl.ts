@@ -3,7 +3,7 @@ import type { ImageMimeType } from '../domain/models.ts'
 import type { TaskView } from '../domain/task.ts'
 import type { SigningKey, SigningKeys } from './context.ts'
 
-/** Raised when what is signed changes: old URLs then need their old rule for 24 hours. */
+/** Part of the signed text. It must change when the signed text gets another form. */
 const version = '1'
 
 const names: Readonly<Record<ImageMimeType, string>> = {
@@ -12,17 +12,9 @@ const names: Readonly<Record<ImageMimeType, string>> = {
   'image/webp': 'image.webp',
 }
 
-type Signed = {
-  readonly keyId: string
-  readonly taskId: string
-  readonly name: string
-  /** Epoch seconds, as text. */
-  readonly expires: string
-}
-
 /**
- * The address of a task's image, which works without a header until the end of its retention (design
- * section 4): always the same for one task and key. `undefined` when the task has no image.
+ * The signed URL of a task's image. It works without an API key until the image expires. The URL of one task
+ * under one signing key is always the same. `undefined` when the task has no image.
  */
 export function assetUrl(
   task: TaskView,
@@ -38,7 +30,7 @@ export function assetUrl(
   return `${publicUrl}/v1/assets/${taskId}/${name}?${query.toString()}`
 }
 
-/** True for exactly the addresses that `assetUrl` makes, of whatever age. */
+/** True for exactly the URLs that `assetUrl` returns, expired ones included. */
 export function isAssetUrl(
   keys: SigningKeys,
   path: { readonly taskId: string; readonly name: string },
@@ -49,17 +41,28 @@ export function isAssetUrl(
   const expected = new URLSearchParams({ version, key: keyId, expires, signature })
   if (query.toString() !== expected.toString()) return false
   const key = keys.find(({ id }) => id === keyId)
-  // An unknown key costs the same work as a wrong signature.
-  const right = sign(key ?? keys[0], { keyId, expires, ...path })
-  return key !== undefined && sameText(right, signature)
+  // An unknown key takes as long as a wrong signature, so that nobody can find key ids by timing.
+  const expectedSignature = sign(key ?? keys[0], { keyId, expires, ...path })
+  return key !== undefined && sameText(expectedSignature, signature)
 }
 
-/** As text, not as bytes: the last letter of base64url has bits that no byte sees. */
+type Signed = {
+  readonly keyId: string
+  readonly taskId: string
+  readonly name: string
+  /** Epoch seconds, as text. */
+  readonly expires: string
+}
+
 function sign(key: SigningKey, { keyId, taskId, name, expires }: Signed): string {
   const text = JSON.stringify(['darkroom asset', version, keyId, taskId, name, expires])
   return createHmac('sha256', key.secret).update(text).digest('base64url')
 }
 
+/**
+ * In constant time. Signatures are compared as text: two texts that differ in the last letter may decode to
+ * the same bytes.
+ */
 function sameText(a: string, b: string): boolean {
   const [left, right] = [Buffer.from(a), Buffer.from(b)]
   return left.length === right.length && timingSafeEqual(left, right)

@@ -9,89 +9,90 @@ import type { SyncWaits } from './answers/answerSync.ts'
 import type { HttpFailure } from './errors.ts'
 import type { ByteBudget } from './intake/byteBudget.ts'
 
-/** What the middleware and the routes of one request tell each other. */
+/** What the middleware and the route of one request share. */
 export type ApiState = {
   requestId: string
-  /** Pattern of the route, for logs and metrics. */
+  /** The pattern of the route, for logs and metrics; `unmatched` without a route. */
   route: string
+  /** Task lookups answer errors in the short envelope: `code` and `message` only. */
   envelope: 'full' | 'short'
   accountId?: string
   taskId?: string
-  /** Of a request that was accepted: its key named an earlier task. */
+  /** Set once the request is accepted. True when its idempotency key names an earlier task. */
   replayed?: boolean
   /**
-   * Set while a retry may buy a second image, or is for work that is done: a 5xx says
-   * `x-should-retry: false`.
+   * True while a retry may make a second task, or repeat work that is done already. A 5xx then has the
+   * header `x-should-retry: false`.
    */
   retryMayRepeatWork?: boolean
 }
 
 export type ApiContext = ParameterizedContext<ApiState>
 
-/** Inside a route, with the parameters of its path. */
+/** The context inside a route, with the parameters of its path. */
 export type RouteContext = ApiContext & { params: Readonly<Record<string, string>> }
 
-/** Answers by itself, or gives back why it did not: only `errors.ts` writes failures. */
+/** Sends the answer, or returns the failure that `errors.ts` answers with. */
 export type Handler = (context: RouteContext) => Promise<HttpFailure | undefined>
 export type AccountHandler = (
   context: RouteContext,
   caller: Caller,
 ) => Promise<HttpFailure | undefined>
 
-/** Everything the HTTP face needs, passed in by `src/wiring/api.ts`. */
+/** Everything that the HTTP API needs. `src/wiring/api.ts` provides it. */
 export type ApiDeps = {
   readonly tasks: TaskService
-  /** A task by its id alone, for whoever holds a signed asset URL: `TaskStore.readTaskOfImage`. */
+  /** Reads a task of any account, for a request with a signed asset URL. */
   readonly findTask: (taskId: string) => Promise<TaskView | undefined>
-  /** Inputs go in here while a body is read, finished images come out of it. */
+  /** Holds the input images of requests, and the finished images. */
   readonly blobs: BlobStore
   readonly config: ApiConfig
-  /** Sign asset URLs. */
+  /** For asset URLs. */
   readonly signingKeys: SigningKeys
   readonly randomBytes: RandomBytes
-  /** Answers `/readyz`; a rejection counts as false. */
+  /** Whether `/readyz` answers 200. A rejection counts as false. */
   readonly ready: () => Promise<boolean>
-  /** Called once per request, when its answer has been sent or its client has gone. Must not throw. */
+  /** Called once per request, when its answer has been sent or its client has left. Must not throw. */
   readonly observe?: (seen: Observation) => void
-  /** Errors that are bugs or outages, with what a log needs to find the request. Must not throw. */
+  /** Called with every error that is a bug or an outage. Must not throw. */
   readonly reportError?: (error: unknown, request: ReportedRequest) => void
 }
 
 export type ApiConfig = {
-  /** Base of asset and Location URLs, without trailing slash; never taken from a request. */
+  /** The base of asset and Location URLs, without a trailing slash. It never comes from a request. */
   readonly publicUrl: string
-  /** Decompressed bytes of one body; also the bound of its bytes as sent. */
+  /** The maximum size of one body, both as sent and decompressed. */
   readonly ingressLimitBytes: number
   /** How long a synchronous call is held open, from its acceptance. */
   readonly syncDeadlineMs: number
   readonly capabilities: CapabilityTable
-  /** Bytes of large bodies that may be under way at once; default 1 GiB. See `byteBudget.ts`. */
+  /** Bytes of large bodies that are received at the same time, default 1 GiB: see `byteBudget.ts`. */
   readonly largeBodiesBytesMax?: number
 }
 
-/** The first signs, all verify: so keys are rotated without breaking the URLs of the last 24 hours. */
+/** The first key signs, and all of them verify. So a key can be replaced while its URLs stay valid. */
 export type SigningKeys = readonly [SigningKey, ...SigningKey[]]
 export type SigningKey = { readonly id: string; readonly secret: string }
 
-/** One request for access log and metrics: enumerations, patterns and ids, never what a client wrote. */
+/** One request, for the access log and the metrics. It never contains text that the client wrote. */
 export type Observation = {
-  /** Pattern of the route, or `unmatched`. */
+  /** The pattern of the route, or `unmatched`. */
   readonly route: string
-  /** A method of HTTP, or `OTHER`. */
+  /** A method of RFC 9110, PATCH, or `OTHER`. */
   readonly method: string
-  /** 499: the client left before the answer was sent. */
+  /** 499 when the client left before the answer was sent. */
   readonly status: number
   readonly durationMs: number
   readonly requestId: string
   readonly accountId?: string
   readonly taskId?: string
-  /** Only of a request that made a task (false) or joined one by its key (true). */
+  /** Present when the request made a task (false), or when its key named an earlier task (true). */
   readonly replayed?: boolean
 }
 
 type ReportedRequest = { readonly requestId: string; readonly route: string }
 
-/** What the routes share: the dependencies, and what one process keeps between its requests. */
+/** The dependencies, and the state that one process keeps across requests. */
 export type ApiParts = ApiDeps & {
   readonly largeBodies: ByteBudget
   readonly syncWaits: SyncWaits

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
 import { listen } from './connection/createServer.ts'
 
-/** Whether a process should get work, and the state of each of its parts in one word that is safe to show. */
+/** Whether a process should get requests or tasks, and the state of each of its parts in one public word. */
 export type Readiness = {
   readonly ready: boolean
   readonly parts: Readonly<Record<string, string>>
@@ -13,7 +13,7 @@ type InternalServerOptions = {
   readonly host: string
   readonly port: number
   readonly metrics: { readonly expose: () => Promise<string>; readonly contentType: string }
-  /** Answers `/readyz`, 200 or 503, with how each part stands. */
+  /** Answers `/readyz` with 200 or 503, and with the state of each part. */
   readonly readiness: () => Promise<Readiness>
 }
 
@@ -21,7 +21,10 @@ type InternalServer = { readonly port: number; readonly close: () => Promise<voi
 
 const requestTimeoutMs = 10_000
 
-/** `/metrics`, `/healthz` and `/readyz` of one process, for its operators only (design section 3). */
+/**
+ * Serves `/metrics`, `/healthz` and `/readyz` of one process on a port of its own, which is for its operators
+ * only. Rejects with the system's error when it cannot listen.
+ */
 export async function createInternalServer(
   options: InternalServerOptions,
 ): Promise<InternalServer> {

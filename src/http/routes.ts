@@ -1,9 +1,9 @@
 import { Router } from '@koa/router'
 import type Koa from 'koa'
+import { authenticate } from './authenticate.ts'
 import type { AccountHandler, ApiParts, ApiState, Handler, RouteContext } from './context.ts'
 import type { HttpFailure } from './errors.ts'
 import { writeFailure } from './errors.ts'
-import { authenticate } from './middleware/authenticate.ts'
 import { editImage } from './routes/editImage.ts'
 import { asyncGenerateContent, generateContent } from './routes/generateContent.ts'
 import { generateImage } from './routes/generateImage.ts'
@@ -13,18 +13,23 @@ import { getTaskResult } from './routes/getTaskResult.ts'
 import { getHealth, getReadiness } from './routes/health.ts'
 import { submitTask } from './routes/submitTask.ts'
 
-/** HEAD comes with every GET. `open` routes are the ones that ask for no key. */
-type Route = {
-  readonly method: 'GET' | 'POST'
-  /** In path-to-regexp's notation; also the pattern in logs and metrics. */
-  readonly path: string
-  readonly envelope: ApiState['envelope']
-} & (
-  | { readonly access: 'account'; readonly handle: AccountHandler }
-  | { readonly access: 'open'; readonly handle: Handler }
-)
+/** Adds every route to the application, and the answers to requests that match none. */
+export function installRoutes(app: Koa<ApiState>, parts: ApiParts): void {
+  const router = new Router<ApiState>({ sensitive: true, strict: true })
+  for (const route of routes(parts)) {
+    router.register(route.path, [route.method], async (context) => {
+      context.state.route = route.path.replaceAll('\\', '')
+      context.state.envelope = route.envelope
+      const failure = await handle(parts, route, context)
+      if (failure !== undefined) writeFailure(context, failure)
+    })
+  }
+  app.use(decodeColon())
+  app.use(router.routes())
+  app.use(answerUnmatched(router))
+}
 
-/** Every route of the service (spec, Endpoints; design section 4). */
+/** Every route of the service. */
 function routes(parts: ApiParts): readonly Route[] {
   return [
     post('/v1/images/tasks', submitTask(parts)),
@@ -37,7 +42,7 @@ function routes(parts: ApiParts): readonly Route[] {
     lookup('/v1/tasks/:taskId/result', getTaskResult(parts)),
     lookup('/v1/task/:taskId/result', getTaskResult(parts)),
     open('/v1/assets/:taskId/:name', getAsset(parts)),
-    open('/healthz', getHealth),
+    open('/healthz', getHealth()),
     open('/readyz', getReadiness(parts)),
   ]
 }
@@ -54,31 +59,18 @@ function open(path: string, handle: Handler): Route {
   return { method: 'GET', path, envelope: 'full', access: 'open', handle }
 }
 
-/** Every route behind its authentication, and what answers when none fits. */
-export function installRoutes(app: Koa<ApiState>, parts: ApiParts): void {
-  const router = new Router<ApiState>({ sensitive: true, strict: true })
-  for (const route of routes(parts)) {
-    router.register(route.path, [route.method], async (context) => {
-      context.state.route = route.path.replaceAll('\\', '')
-      context.state.envelope = route.envelope
-      const failure = await handle(parts, route, context)
-      if (failure !== undefined) writeFailure(context, failure)
-    })
-  }
-  app.use(plainColon)
-  app.use(router.routes())
-  app.use(noRoute(router))
-}
+/** A GET route answers HEAD as well. An `open` route needs no API key. */
+type Route = {
+  readonly method: 'GET' | 'POST'
+  /** In the notation of path-to-regexp. Logs and metrics name the route by it. */
+  readonly path: string
+  readonly envelope: ApiState['envelope']
+} & (
+  | { readonly access: 'account'; readonly handle: AccountHandler }
+  | { readonly access: 'open'; readonly handle: Handler }
+)
 
-/** Clients that encode a path segment as a whole write the colon of v1beta's methods as `%3A`. */
-const plainColon: Koa.Middleware<ApiState> = (context, next) => {
-  if (/^\/v1beta\/.*%3a/i.test(context.path)) {
-    context.path = context.path.replaceAll(/%3a/gi, ':')
-  }
-  return next()
-}
-
-/** The key is checked before a byte of the body is read. */
+/** The API key is checked before any of the body is read. */
 async function handle(
   parts: ApiParts,
   route: Route,
@@ -91,7 +83,18 @@ async function handle(
   return route.handle(context, caller.value)
 }
 
-function noRoute(router: Router<ApiState>): Koa.Middleware<ApiState> {
+/** Some clients percent-encode the colon in `{model}:generateContent`. The router does not decode it. */
+function decodeColon(): Koa.Middleware<ApiState> {
+  return async (context, next) => {
+    if (/^\/v1beta\/.*%3a/i.test(context.path)) {
+      context.path = context.path.replaceAll(/%3a/gi, ':')
+    }
+    await next()
+  }
+}
+
+/** Answers what no route matches: OPTIONS, a wrong method (405), or an unknown path (404). */
+function answerUnmatched(router: Router<ApiState>): Koa.Middleware<ApiState> {
   return async (context, next) => {
     const { path, route } = router.match(context.path, context.method)
     if (route) return next()

@@ -2,30 +2,25 @@ import { z } from 'zod'
 import { aspectRatios, inputMimeTypes, tierSizes } from '../domain/models.ts'
 
 /**
- * The part of Google's `generateContent` request that Darkroom carries (design section 4), in
- * camelCase. Every object is strict: a field that is not carried is refused by name, not dropped.
+ * The part of Google's `generateContent` request that Darkroom supports, in camelCase. Every object is
+ * strict: a field that is not supported is refused by name instead of being ignored.
  */
-
-/** Google writes these in capitals, its clients also otherwise. */
-const upperCased = <const Values extends readonly [string, ...string[]]>(values: Values) =>
-  z
-    .string()
-    .transform((text) => text.toUpperCase())
-    .pipe(z.enum(values))
 
 const part = z
   .strictObject({
-    text: z.string().optional(),
-    inlineData: z.strictObject({ mimeType: z.enum(inputMimeTypes), data: z.string() }).optional(),
-    thought: z.boolean().optional(),
-    thoughtSignature: z.string().min(1).optional(),
+    text: z.string().exactOptional(),
+    inlineData: z
+      .strictObject({ mimeType: z.enum(inputMimeTypes), data: z.string() })
+      .exactOptional(),
+    thought: z.boolean().exactOptional(),
+    thoughtSignature: z.string().min(1).exactOptional(),
   })
   .refine((part) => part.text === undefined || part.inlineData === undefined, {
-    error: 'a part holds either text or inlineData',
+    error: 'a part contains either text or inlineData',
   })
   .refine(
     (part) => (part.text ?? part.inlineData ?? part.thoughtSignature) !== undefined,
-    'a part holds text or inlineData',
+    'a part contains text or inlineData',
   )
 
 const turn = z.strictObject({
@@ -34,12 +29,12 @@ const turn = z.strictObject({
 })
 
 const systemInstruction = z.strictObject({
-  role: z.enum(['system', 'user']).optional(),
+  role: z.enum(['system', 'user']).exactOptional(),
   parts: z.array(z.strictObject({ text: z.string() })).min(1),
 })
 
 const safetySetting = z.strictObject({
-  category: z.string().regex(/^HARM_CATEGORY_[A-Z_]{1,60}$/, 'a HARM_CATEGORY_ name'),
+  category: z.string().regex(/^HARM_CATEGORY_[A-Z_]{1,60}$/, 'must be a HARM_CATEGORY_ name'),
   threshold: z.enum([
     'HARM_BLOCK_THRESHOLD_UNSPECIFIED',
     'BLOCK_LOW_AND_ABOVE',
@@ -51,35 +46,35 @@ const safetySetting = z.strictObject({
 })
 
 const thinkingConfig = z.strictObject({
-  includeThoughts: z.boolean().optional(),
-  thinkingBudget: z.int().min(-1).optional(),
+  includeThoughts: z.boolean().exactOptional(),
+  thinkingBudget: z.int().min(-1).exactOptional(),
   thinkingLevel: upperCased([
     'THINKING_LEVEL_UNSPECIFIED',
     'MINIMAL',
     'LOW',
     'MEDIUM',
     'HIGH',
-  ]).optional(),
+  ]).exactOptional(),
 })
 
 const generationConfig = z.strictObject({
   responseModalities: z
     .array(upperCased(['TEXT', 'IMAGE']))
     .refine((modalities) => modalities.includes('IMAGE'), 'must include IMAGE')
-    .optional(),
+    .exactOptional(),
   imageConfig: z
     .strictObject({
-      aspectRatio: z.enum(aspectRatios).optional(),
-      imageSize: z.enum(tierSizes).optional(),
+      aspectRatio: z.enum(aspectRatios).exactOptional(),
+      imageSize: z.enum(tierSizes).exactOptional(),
     })
-    .optional(),
-  candidateCount: z.literal(1).optional(),
-  temperature: z.number().min(0).max(2).optional(),
-  topP: z.number().min(0).max(1).optional(),
-  topK: z.int().min(1).optional(),
-  seed: z.int32().optional(),
-  maxOutputTokens: z.int32().min(1).optional(),
-  thinkingConfig: thinkingConfig.optional(),
+    .exactOptional(),
+  candidateCount: z.literal(1).exactOptional(),
+  temperature: z.number().min(0).max(2).exactOptional(),
+  topP: z.number().min(0).max(1).exactOptional(),
+  topK: z.int().min(1).exactOptional(),
+  seed: z.int32().exactOptional(),
+  maxOutputTokens: z.int32().min(1).exactOptional(),
+  thinkingConfig: thinkingConfig.exactOptional(),
 })
 
 /** The body of `POST /v1beta/models/{model}:generateContent` and `:asyncGenerateContent`. */
@@ -89,11 +84,19 @@ export const contentRequest = z.strictObject({
     .min(1)
     .refine(
       (turns) => turns.some((turn) => turn.parts.some((part) => (part.text ?? '') !== '')),
-      'at least one part must hold a text that is not empty',
+      'at least one part must contain text that is not empty',
     ),
-  systemInstruction: systemInstruction.optional(),
-  safetySettings: z.array(safetySetting).max(50).optional(),
-  generationConfig: generationConfig.optional(),
+  systemInstruction: systemInstruction.exactOptional(),
+  safetySettings: z.array(safetySetting).max(50).exactOptional(),
+  generationConfig: generationConfig.exactOptional(),
 })
 
 export type ContentRequest = z.infer<typeof contentRequest>
+
+/** Google documents these values in capitals, but its clients also send them in lower case. */
+function upperCased<const Values extends readonly [string, ...string[]]>(values: Values) {
+  return z
+    .string()
+    .transform((text) => text.toUpperCase())
+    .pipe(z.enum(values))
+}

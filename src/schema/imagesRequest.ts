@@ -3,24 +3,11 @@ import { defined } from '../domain/defined.ts'
 import type { ImageRequest, ReceivedImage } from '../domain/imageRequest.ts'
 import { familyBModels, pixelSizes, qualities } from '../domain/models.ts'
 import type { RequestFailure } from '../domain/failure.ts'
-import { invalidRequest } from '../domain/failure.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
-import { firstFailure } from './requestFailures.ts'
+import { firstFailure, invalidImage, missingParameter, notAnImage } from './requestFailures.ts'
 
-const shared = {
-  model: z.enum(familyBModels),
-  prompt: z.string().min(1),
-  size: z.enum(pixelSizes).optional(),
-  quality: z.enum(qualities).optional(),
-}
-
-/** Spec: the body of `POST /v1/images/generations`. */
-const generationsRequest = z.strictObject({ ...shared, n: z.literal(1).optional() })
-
-/** Spec: the text fields of `POST /v1/images/edits`; in a form every value is text. */
-export const editsFields = z.strictObject({ ...shared, n: z.literal('1').optional() })
-
+/** Validates the body of `POST /v1/images/generations`. */
 export function parseGenerationsRequest(document: unknown): Result<ImageRequest, RequestFailure> {
   const parsed = generationsRequest.safeParse(document)
   if (!parsed.success) return fail(firstFailure(parsed.error, document))
@@ -32,22 +19,19 @@ export function parseGenerationsRequest(document: unknown): Result<ImageRequest,
   })
 }
 
-/** `image` is absent when the form had none. The form's own idea of its type is not asked for. */
+/**
+ * Validates the form of `POST /v1/images/edits`. `image` is undefined when the form has none. The type of the
+ * image comes from its bytes: clients often send a wrong type or none.
+ */
 export function parseEditsRequest(
   fields: Readonly<Record<string, string>>,
   image: ReceivedImage | undefined,
 ): Result<ImageRequest, RequestFailure> {
   const parsed = editsFields.safeParse(fields)
   if (!parsed.success) return fail(firstFailure(parsed.error, fields))
-  if (image === undefined) {
-    const message = "Missing required parameter: 'image'."
-    return fail(invalidRequest('missing_required_parameter', 'image', message))
-  }
+  if (image === undefined) return fail(missingParameter('image'))
   const { blobKey, bytes, sha256, sniffedType } = image
-  if (sniffedType === undefined) {
-    const message = "Invalid image in 'image': the bytes are not a whole PNG, JPEG or WebP image."
-    return fail(invalidRequest('invalid_image', 'image', message))
-  }
+  if (sniffedType === undefined) return fail(invalidImage('image', notAnImage))
   return succeed({
     ...common(parsed.data),
     route: 'images.edits',
@@ -67,3 +51,15 @@ function common(request: Omit<z.infer<typeof generationsRequest>, 'n'>): Common 
     body: { kind: 'prompt', prompt },
   }
 }
+
+const shared = {
+  model: z.enum(familyBModels),
+  prompt: z.string().min(1),
+  size: z.enum(pixelSizes).optional(),
+  quality: z.enum(qualities).optional(),
+}
+
+const generationsRequest = z.strictObject({ ...shared, n: z.literal(1).optional() })
+
+/** The text fields of the form. In a form every value is text. */
+export const editsFields = z.strictObject({ ...shared, n: z.literal('1').optional() })

@@ -1,18 +1,17 @@
 import type { InputImage, ReceivedImage } from '../domain/imageRequest.ts'
 import type { ImageMimeType } from '../domain/models.ts'
 import type { RequestFailure } from '../domain/failure.ts'
-import { invalidRequest } from '../domain/failure.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
-import { paramPath } from './requestFailures.ts'
+import { invalidImage, notAnImage, paramPath } from './requestFailures.ts'
 
 export type DeclaredImage = {
-  /** Where its data stands in the document, in the client's own casing. */
+  /** Where its data is in the document, in the casing of the client. */
   readonly path: readonly PropertyKey[]
   readonly mimeType: ImageMimeType
 }
 
-/** Spec, Input image object: the declared type must match the actual decoded bytes. */
+/** Finds the stored bytes of each declared image. The bytes must be of the declared type. */
 export function matchImages(
   declared: readonly DeclaredImage[],
   received: readonly ReceivedImage[],
@@ -25,15 +24,10 @@ export function matchImages(
     if (image === undefined) throw new Error('Bug: image data that was not received')
     const { blobKey, bytes, sha256, sniffedType } = image
     if (sniffedType !== mimeType) {
-      return fail(invalidRequest('invalid_image', param, mismatch(param, sniffedType)))
+      const why = `the data is ${sniffedType}, which is not the declared type`
+      return fail(invalidImage(param, sniffedType === undefined ? notAnImage : why))
     }
     inputs.push({ blobKey, mimeType, bytes, sha256 })
   }
   return succeed(inputs)
-}
-
-function mismatch(param: string, sniffedType: ImageMimeType | undefined): string {
-  return sniffedType === undefined
-    ? `Invalid image in '${param}': the bytes are not a whole PNG, JPEG or WebP image.`
-    : `Invalid image in '${param}': the bytes are ${sniffedType}, which is not the declared type.`
 }

@@ -10,13 +10,11 @@ import {
   sizesOf,
 } from '../domain/models.ts'
 
-/** The operator's file (design section 3): channels, prices, capabilities. Unknown fields are refused. */
-
 const name = z
   .string()
   .regex(/^[0-9A-Za-z][0-9A-Za-z._-]{0,63}$/, 'letters, digits, . _ - (64 at most)')
 
-/** A path is appended to it, so it ends with one. */
+/** Paths are appended to it, so it must not have a query or a fragment. */
 const baseUrl = z
   .url({ protocol: /^https?$/, abort: true })
   .refine((text) => {
@@ -29,7 +27,7 @@ const channel = z.strictObject({
   name,
   family: z.enum(['A', 'B']),
   baseUrl,
-  /** Name of the variable that holds the channel's credential. */
+  /** The name of the environment variable with the credential of the channel. */
   apiKeyEnv: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of an environment variable'),
   models: z.partialRecord(z.enum(modelIds), z.string().min(1).max(200)).default({}),
   timeoutSeconds: z.number().min(1).max(3600).default(300),
@@ -49,7 +47,7 @@ const price = z.strictObject({
 
 const capabilities = z.strictObject({
   sizes: z.array(z.enum(imageSizes)).optional(),
-  /** Follows from `sizes` when absent. */
+  /** Whether the size is sent upstream. Derived from `sizes` when absent. */
   sizeIsSent: z.boolean().optional(),
   aspectRatios: z.array(z.enum(aspectRatios)).optional(),
   usualDurationMs: z.int().min(1).max(3_600_000).optional(),
@@ -63,7 +61,7 @@ const fields = z.strictObject({
 
 type Fault = readonly [path: readonly (string | number)[], message: string]
 
-/** A name twice, and what no request of that model can ever ask for: a slip that would go unnoticed. */
+/** Mistakes that nobody would notice: two channels of one name, and values that no request can have. */
 function* faultsAcross(file: z.infer<typeof fields>): Generator<Fault> {
   const seen = new Set<string>()
   for (const [index, { name }] of file.channels.entries()) {
@@ -93,6 +91,7 @@ function* foreignSizes(
   }
 }
 
+/** The operator's file: channels, prices and capabilities. Unknown fields are refused. */
 export const operatorFile = fields.superRefine((file, context) => {
   for (const [path, message] of faultsAcross(file)) {
     context.addIssue({ code: 'custom', path: [...path], message })

@@ -5,9 +5,9 @@ import { invalidRequest } from '../domain/failure.ts'
 type Issue = z.core.$ZodIssue
 
 /**
- * The first thing wrong with a document, as a failure that names the field. Texts come from the schemas
- * and never quote the document; an unknown field's name is all that is echoed. `rename` turns a path
- * back into the client's own casing.
+ * The first issue of a refused document, as a failure that names the field. Messages come from the schemas
+ * and never quote the document, except for the name of an unknown field. `rename` returns a path in the
+ * casing of the client.
  */
 export function firstFailure(
   error: z.ZodError,
@@ -22,27 +22,15 @@ export function firstFailure(
 }
 
 function describe(issue: Issue, param: string, value: unknown): RequestFailure {
-  if (issue.code === 'unrecognized_keys') {
-    return invalidRequest('unknown_parameter', param, `Unknown parameter: '${param}'.`)
-  }
+  if (issue.code === 'unrecognized_keys') return unknownParameter(param)
   if (param === '') {
     return invalidRequest('invalid_json', null, 'The request body must be a JSON object.')
   }
-  if (value === undefined) {
-    const message = `Missing required parameter: '${param}'.`
-    return invalidRequest('missing_required_parameter', param, message)
+  if (value === undefined) return missingParameter(param)
+  if (param === 'model' && typeof value === 'string') {
+    return modelNotFound(issue.code === 'invalid_value' ? issue.values.map(String) : [])
   }
-  if (param === 'model' && typeof value === 'string') return modelNotFound(issue)
-  return invalidRequest('invalid_value', param, `Invalid value for '${param}': ${issue.message}.`)
-}
-
-function modelNotFound(issue: Issue): RequestFailure {
-  const known = issue.code === 'invalid_value' ? issue.values.map(String).join(', ') : ''
-  return invalidRequest(
-    'model_not_found',
-    'model',
-    `The model does not exist, or not on this route. Models here: ${known}.`,
-  )
+  return invalidValue(param, issue.message)
 }
 
 function valueAt(document: unknown, path: readonly PropertyKey[]): unknown {
@@ -55,10 +43,10 @@ function valueAt(document: unknown, path: readonly PropertyKey[]): unknown {
   )
 }
 
-/** Longest `param` of an answer: an unknown key is the client's own text, and may be megabytes. */
+/** An unknown key is text of the client, and may be megabytes long. */
 const paramLengthMax = 200
 
-/** `['input_images', 0, 'data']` as `input_images[0].data` (design section 4, Small print). */
+/** The `param` of an error: `['input_images', 0, 'data']` is `input_images[0].data`. */
 export function paramPath(path: readonly PropertyKey[]): string {
   let text = ''
   for (const step of path) {
@@ -67,4 +55,32 @@ export function paramPath(path: readonly PropertyKey[]): string {
     if (text.length > paramLengthMax) return `${text.slice(0, paramLengthMax).toWellFormed()}…`
   }
   return text
+}
+
+export function unknownParameter(param: string): RequestFailure {
+  return invalidRequest('unknown_parameter', param, `Unknown parameter: '${param}'.`)
+}
+
+export function missingParameter(param: string): RequestFailure {
+  const message = `Missing required parameter: '${param}'.`
+  return invalidRequest('missing_required_parameter', param, message)
+}
+
+export function invalidValue(param: string, why: string): RequestFailure {
+  return invalidRequest('invalid_value', param, `Invalid value for '${param}': ${why}.`)
+}
+
+export function invalidImage(param: string, why: string): RequestFailure {
+  return invalidRequest('invalid_image', param, `Invalid image in '${param}': ${why}.`)
+}
+
+/** Why `invalidImage` refuses data of no supported type. */
+export const notAnImage = 'the data is not a complete PNG, JPEG or WebP image'
+
+export function modelNotFound(available: readonly string[]): RequestFailure {
+  return invalidRequest(
+    'model_not_found',
+    'model',
+    `The model does not exist or is not available on this route. Available models: ${available.join(', ')}.`,
+  )
 }

@@ -18,54 +18,9 @@ import { fail, succeed } from '../domain/result.ts'
 import { firstFailure } from './requestFailures.ts'
 import { matchImages } from './matchImages.ts'
 
-const inputImage = z.strictObject({
-  mime_type: z.enum(inputMimeTypes),
-  /** Base64; already taken out of the document when this is checked. */
-  data: z.string(),
-})
-
-const fields = z.strictObject({
-  model: z.enum(modelIds),
-  action: z.enum(actions),
-  prompt: z.string().min(1),
-  input_images: z.array(inputImage).min(inputImagesMin).max(inputImagesMax).optional(),
-  size: z.enum(imageSizes).optional(),
-  aspect_ratio: z.enum(aspectRatios).optional(),
-  quality: z.enum(qualities).optional(),
-  n: z.literal(1).optional(),
-})
-
-/** Spec, Image task request: the body of `POST /v1/images/tasks`. */
-const taskRequest = fields.superRefine((request, context) => {
-  for (const [path, message] of crossRules(request)) {
-    context.addIssue({ code: 'custom', path: [path], message })
-  }
-})
-
-/** What the spec's table says across fields; what one model can do is decided at acceptance. */
-function* crossRules(request: z.infer<typeof fields>): Generator<readonly [string, string]> {
-  const family = familyOf(request.model)
-  const withImages = request.input_images !== undefined
-  if (request.action === 'edit' && !withImages) yield ['input_images', 'required by this action']
-  if (request.action === 'generate' && withImages) {
-    yield ['input_images', 'must be omitted when action is generate']
-  }
-  if (request.size !== undefined && !sizesOf[family].includes(request.size)) {
-    yield ['size', `models of this family take ${sizesOf[family].join(', ')}`]
-  }
-  if (family === 'B' && request.aspect_ratio !== undefined) {
-    yield ['aspect_ratio', 'must be omitted with models of this family']
-  }
-}
-
-/** Paths of image data inside the document, taken out while it is read. */
-export function isTaskImagePath(path: readonly (string | number)[]): boolean {
-  return path.length === 3 && path[0] === 'input_images' && path[2] === 'data'
-}
-
 /**
- * A document of the submit route as a request. `quality` with family A is accepted and goes no further:
- * nothing reads it there, so it makes no request a different one (design section 4).
+ * Validates the body of `POST /v1/images/tasks`. Family A accepts `quality` and ignores it. It is left out of
+ * the request, so that it does not change the fingerprint.
  */
 export function parseTaskRequest(
   document: unknown,
@@ -91,4 +46,50 @@ export function parseTaskRequest(
     body: { kind: 'prompt', prompt },
     inputs: inputs.value,
   })
+}
+
+/** Whether a path of the document leads to image data. */
+export function isTaskImagePath(path: readonly (string | number)[]): boolean {
+  return path.length === 3 && path[0] === 'input_images' && path[2] === 'data'
+}
+
+const inputImage = z.strictObject({
+  mime_type: z.enum(inputMimeTypes),
+  /** Base64 in the request. Empty here: the data is stored while the body is read. */
+  data: z.string(),
+})
+
+const fields = z.strictObject({
+  model: z.enum(modelIds),
+  action: z.enum(actions),
+  prompt: z.string().min(1),
+  input_images: z.array(inputImage).min(inputImagesMin).max(inputImagesMax).optional(),
+  size: z.enum(imageSizes).optional(),
+  aspect_ratio: z.enum(aspectRatios).optional(),
+  quality: z.enum(qualities).optional(),
+  n: z.literal(1).optional(),
+})
+
+const taskRequest = fields.superRefine((request, context) => {
+  for (const [path, message] of crossRules(request)) {
+    context.addIssue({ code: 'custom', path: [path], message })
+  }
+})
+
+/** Rules that involve several fields. What a single model supports is checked when the task is accepted. */
+function* crossRules(request: z.infer<typeof fields>): Generator<readonly [string, string]> {
+  const family = familyOf(request.model)
+  const withImages = request.input_images !== undefined
+  if (request.action === 'edit' && !withImages) {
+    yield ['input_images', 'required when action is edit']
+  }
+  if (request.action === 'generate' && withImages) {
+    yield ['input_images', 'must be omitted when action is generate']
+  }
+  if (request.size !== undefined && !sizesOf[family].includes(request.size)) {
+    yield ['size', `models of this family take ${sizesOf[family].join(', ')}`]
+  }
+  if (family === 'B' && request.aspect_ratio !== undefined) {
+    yield ['aspect_ratio', 'must be omitted with models of this family']
+  }
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { CapabilityTable } from '../domain/capabilities.ts'
 import { upstreamModelName } from '../domain/channel.ts'
 import type { Json, JsonObject } from '../domain/json.ts'
-import { isArray, itemsOf, objectOf, textOf } from '../domain/json.ts'
+import { camelCaseKey, isArray, itemsOf, objectOf, textOf } from '../domain/json.ts'
 import type { UpstreamCall } from '../domain/upstreamCall.ts'
 import type { JsonPath } from '../streams/json/readJsonDocument.ts'
 import type { AnswerVerdict } from './callOutcome.ts'
@@ -139,9 +139,7 @@ function picked(object: JsonObject, keys: readonly string[]): JsonObject {
 /** Returns the document with every key in camelCase. Some upstreams write `inline_data`. */
 function camelCased(object: JsonObject): JsonObject {
   const members = Object.entries(object).map(([key, value]): [string, Json] => [
-    key.replaceAll(/([a-z0-9])_([a-z])/g, (_, before: string, letter: string) => {
-      return before + letter.toUpperCase()
-    }),
+    camelCaseKey(key),
     camelCasedValue(value),
   ])
   return Object.fromEntries(members)

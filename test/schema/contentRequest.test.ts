@@ -69,7 +69,7 @@ describe('a content request', () => {
     receivedImage(['contents', turn, 'parts', 0, 'inline_data', 'data']),
   )
 
-  it('becomes an edit with images by reference, size and ratio in their common place', () => {
+  it('becomes an edit with images by reference, and size and aspect ratio outside the document', () => {
     expect(parse(camel, camelImages)).toMatchObject({
       ok: true,
       value: {
@@ -117,7 +117,7 @@ describe('a content request', () => {
     })
   })
 
-  it('generates when it has no image, and needs no configuration', () => {
+  it('generates when it has no image and no configuration', () => {
     const parsed = parse({ contents })
     expect(parsed).toMatchObject({ ok: true, value: { request: { action: 'generate' } } })
     expect(parsed).not.toHaveProperty('value.request.body.content.generationConfig')
@@ -168,7 +168,7 @@ describe('a content request', () => {
       'unknown_parameter',
       'generationConfig.stopSequences',
     ],
-  ])('is refused with %s, named as the client named it', (_what, document, code, param) => {
+  ])('is refused with %s, named in the casing of the client', (_what, document, code, param) => {
     const [seenCode, seenParam] = refusal(document)
     expect(seenCode).toBe(code)
     expect(seenParam).toBe(param ?? 'generationConfig.responseModalities')
@@ -181,7 +181,7 @@ describe('a content request', () => {
     ])
   })
 
-  it('diverts the data of inline images in either casing', () => {
+  it('has its image data at paths in either casing', () => {
     const data = (name: string) => ['contents', 0, 'parts', 1, name, 'data']
     expect(isContentImagePath(data('inlineData'))).toBe(true)
     expect(isContentImagePath(data('inline_data'))).toBe(true)

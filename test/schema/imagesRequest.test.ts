@@ -43,7 +43,7 @@ describe('an edits request', () => {
     })
   })
 
-  it('is refused without an image, or with bytes that are none', () => {
+  it('is refused without an image, or with bytes that are not an image', () => {
     expect(parseEditsRequest(fields, undefined)).toMatchObject({
       failure: { code: 'missing_required_parameter', param: 'image' },
     })
@@ -53,7 +53,7 @@ describe('an edits request', () => {
     })
   })
 
-  it('is refused with a field it does not know, by name', () => {
+  it('is refused with an unknown field, by name', () => {
     const parsed = parseEditsRequest({ ...fields, mask: 'x' }, receivedImage(['image']))
     expect(parsed).toMatchObject({ failure: { code: 'unknown_parameter', param: 'mask' } })
   })

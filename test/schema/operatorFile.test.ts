@@ -7,7 +7,7 @@ function parse(baseUrl: string) {
 }
 
 describe('the base address of a channel', () => {
-  it.each(['http://127.0.0.1:8090/v1', 'http://127.0.0.1:8090/v1//'])('is taken: %s', (text) => {
+  it.each(['http://127.0.0.1:8090/v1', 'http://127.0.0.1:8090/v1//'])('is accepted: %s', (text) => {
     expect(parse(text).data?.channels[0]?.baseUrl).toBe('http://127.0.0.1:8090/v1')
   })
 
@@ -18,12 +18,12 @@ describe('the base address of a channel', () => {
     ['a password alone', 'http://:password@host/v1'],
     ['a query', 'http://host/v1?version=2'],
     ['a fragment', 'http://host/v1#top'],
-  ])('is refused by its place in the file: %s', (_what, text) => {
+  ])('is refused with its place in the file: %s', (_what, text) => {
     expect(parse(text).error?.issues[0]?.path).toEqual(['channels', 0, 'baseUrl'])
   })
 })
 
-describe('a size or ratio that no request of the model can name', () => {
+describe('a size or aspect ratio that the model does not support', () => {
   const channels = [
     { name: 'b', family: 'B', apiKeyEnv: 'B_KEY', baseUrl: 'http://127.0.0.1:8090/v1' },
   ]
@@ -40,7 +40,7 @@ describe('a size or ratio that no request of the model can name', () => {
     expect(parsed.error?.issues.map((issue) => issue.path.join('.'))).toEqual([path])
   })
 
-  it('is none where it fits', () => {
+  it('is accepted where the model supports it', () => {
     const prices = [
       { model: vip, size: '1024x1024', credits: 1 },
       { model: pro, size: '4K', credits: 1 },

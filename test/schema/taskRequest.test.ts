@@ -14,7 +14,7 @@ function refusal(document: unknown, images = received) {
 }
 
 describe('a task request', () => {
-  it('keeps what its family knows', () => {
+  it('keeps the fields that its family supports', () => {
     const document = { ...generate, size: '2048x2048', quality: 'high', n: 1 }
     expect(parseTaskRequest(document, [])).toEqual({
       ok: true,
@@ -31,14 +31,14 @@ describe('a task request', () => {
     })
   })
 
-  it('accepts quality with family A and lets it make no difference', () => {
+  it('ignores quality with family A', () => {
     const plain = { ...generate, model: 'familya-3-pro-image', size: '4K', aspect_ratio: '21:9' }
     const parsed = parseTaskRequest({ ...plain, quality: 'high' }, [])
     expect(parsed).toEqual(parseTaskRequest(plain, []))
     expect(parsed).toMatchObject({ ok: true, value: { size: '4K', aspectRatio: '21:9' } })
   })
 
-  it('takes an edit with its images by reference, typed by their bytes', () => {
+  it('accepts an edit, with its images by reference and typed by their bytes', () => {
     const parsed = parseTaskRequest(edit, received)
     expect(parsed).toMatchObject({
       ok: true,
@@ -59,7 +59,7 @@ describe('a task request', () => {
     ['n as text', { ...generate, n: '1' }, 'invalid_value', 'n'],
     ['n as null', { ...generate, n: null }, 'invalid_value', 'n'],
     ['a size of the other family', { ...generate, size: '1K' }, 'invalid_value', 'size'],
-    ['a size of nobody', { ...generate, size: '512x512' }, 'invalid_value', 'size'],
+    ['a size that no model has', { ...generate, size: '512x512' }, 'invalid_value', 'size'],
     [
       'a ratio with family B',
       { ...generate, aspect_ratio: '1:1' },
@@ -88,7 +88,12 @@ describe('a task request', () => {
       'invalid_value',
       'input_images',
     ],
-    ['an image that is none', { ...edit, input_images: [7] }, 'invalid_value', 'input_images[0]'],
+    [
+      'an image that is not an object',
+      { ...edit, input_images: [7] },
+      'invalid_value',
+      'input_images[0]',
+    ],
     [
       'an image without type',
       { ...edit, input_images: [{ data: '' }] },
@@ -111,12 +116,12 @@ describe('a task request', () => {
     expect(refusal(JSON.parse(JSON.stringify(document)))).toEqual([code, param])
   })
 
-  it('is refused when it is no object', () => {
+  it('is refused when it is not an object', () => {
     expect(refusal([])).toEqual(['invalid_json', null])
     expect(refusal('text')).toEqual(['invalid_json', null])
   })
 
-  it('is refused with bytes that are no image', () => {
+  it('is refused with bytes that are not an image', () => {
     const { sniffedType: _none, ...unknown } = receivedImage(['input_images', 0, 'data'])
     expect(refusal(edit, [unknown])).toEqual(['invalid_image', 'input_images[0].data'])
   })
@@ -134,7 +139,7 @@ describe('a task request', () => {
     expect(param).toHaveLength(201)
   })
 
-  it('diverts exactly the data of its images', () => {
+  it('has its image data at these paths only', () => {
     expect(isTaskImagePath(['input_images', 3, 'data'])).toBe(true)
     expect(isTaskImagePath(['input_images', 3, 'data', 'data'])).toBe(false)
     expect(isTaskImagePath(['data'])).toBe(false)

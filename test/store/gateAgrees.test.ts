@@ -1,5 +1,17 @@
 import { randomBytes } from 'node:crypto'
-import fc from 'fast-check'
+import {
+  array,
+  assert,
+  asyncProperty,
+  boolean,
+  constant,
+  constantFrom,
+  integer,
+  oneof,
+  option,
+  record,
+} from 'fast-check'
+import type { Arbitrary } from 'fast-check'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { Channel } from '../../src/domain/channel.ts'
 import type { BeginResult } from '../../src/domain/ports/attemptStore.ts'
@@ -18,32 +30,32 @@ const model = 'familyb-image-2-vip'
 const otherModel = 'familyb-image-2-web'
 
 /** Times are seconds from now. A second of distance from now keeps clocks from deciding. */
-const past = fc.integer({ min: -90, max: -2 })
-const future = fc.integer({ min: 2, max: 90 })
-const moment = fc.oneof(past, future)
+const past = integer({ min: -90, max: -2 })
+const future = integer({ min: 2, max: 90 })
+const moment = oneof(past, future)
 
-const state = fc.record({
-  sync: fc.boolean(),
-  deadlineSeconds: fc.oneof({ weight: 4, arbitrary: fc.constant(600) }, moment),
-  hardEndSeconds: fc.integer({ min: 700, max: 1_200 }),
-  concurrencyMax: fc.integer({ min: 1, max: 3 }),
-  timeoutMs: fc.constantFrom(5_000, 2_000_000),
-  paused: fc.oneof({ weight: 4, arbitrary: fc.constant(false) }, fc.constant(true)),
-  openCalls: fc.array(fc.record({ leaseSeconds: moment, ofModel: fc.boolean() }), { maxLength: 3 }),
-  cooldown: fc.option(
-    fc.record({
-      ofModel: fc.boolean(),
+const state = record({
+  sync: boolean(),
+  deadlineSeconds: oneof({ weight: 4, arbitrary: constant(600) }, moment),
+  hardEndSeconds: integer({ min: 700, max: 1_200 }),
+  concurrencyMax: integer({ min: 1, max: 3 }),
+  timeoutMs: constantFrom(5_000, 2_000_000),
+  paused: oneof({ weight: 4, arbitrary: constant(false) }, constant(true)),
+  openCalls: array(record({ leaseSeconds: moment, ofModel: boolean() }), { maxLength: 3 }),
+  cooldown: option(
+    record({
+      ofModel: boolean(),
       untilSeconds: moment,
-      windowSeconds: fc.option(past, { nil: undefined }),
-      granted: fc.integer({ min: 0, max: 3 }),
-      learned: fc.integer({ min: 1, max: 4 }),
+      windowSeconds: option(past, { nil: undefined }),
+      granted: integer({ min: 0, max: 3 }),
+      learned: integer({ min: 1, max: 4 }),
     }),
     { nil: undefined, freq: 2 },
   ),
-  queue: fc.array(fc.record({ presentSeconds: moment, sync: fc.boolean() }), { maxLength: 1 }),
-  ownPlaceSeconds: fc.option(moment, { nil: undefined, freq: 2 }),
+  queue: array(record({ presentSeconds: moment, sync: boolean() }), { maxLength: 1 }),
+  ownPlaceSeconds: option(moment, { nil: undefined, freq: 2 }),
 })
-type State = typeof state extends fc.Arbitrary<infer Value> ? Value : never
+type State = typeof state extends Arbitrary<infer Value> ? Value : never
 
 let database: TestDatabase
 
@@ -146,8 +158,8 @@ describe('the fast path of the gate', () => {
   it('opens exactly the first calls that the gate opens on a channel without cooldown and queue', async () => {
     let opened = 0
     let refused = 0
-    await fc.assert(
-      fc.asyncProperty(state, async (given) => {
+    await assert(
+      asyncProperty(state, async (given) => {
         const [fast, full] = await Promise.all([writeState(given), writeState(given)])
         const untouched = await written(fast.taskId)
         const attempt = await beginFirstCall(fast.deps, fast.taskId)
@@ -157,14 +169,12 @@ describe('the fast path of the gate', () => {
           given.queue.every(({ presentSeconds }) => presentSeconds < 0) &&
           (given.ownPlaceSeconds ?? -1) < 0
         expect(attempt !== undefined).toBe(decided.kind === 'opened' && simple)
-        if (attempt === undefined) {
-          refused += 1
-          expect(await written(fast.taskId)).toEqual(untouched)
-        } else {
-          opened += 1
-          expect(facts({ kind: 'opened', attempt })).toEqual(facts(decided))
-          expect(await written(fast.taskId)).toEqual(await written(full.taskId))
-        }
+        if (attempt === undefined) refused += 1
+        else opened += 1
+        const asked = attempt === undefined ? undefined : facts({ kind: 'opened', attempt })
+        expect(asked).toEqual(attempt === undefined ? undefined : facts(decided))
+        const left = attempt === undefined ? untouched : await written(full.taskId)
+        expect(await written(fast.taskId)).toEqual(left)
       }),
       { numRuns: 100, seed: 20_26 },
     )

@@ -6,48 +6,49 @@ import type { TaskService } from '../../tasks/taskService.ts'
 import type { ApiContext, ApiParts } from '../context.ts'
 import type { HttpFailure } from '../errors.ts'
 import type { AnswerAccepted } from '../intake/acceptRequest.ts'
-import { sendJson, taskUrl } from './answerAccepted.ts'
+import { taskUrl } from './answerAsync.ts'
+import { sendJson } from './sendBody.ts'
 import { sendNative } from './sendNative.ts'
 
-/** A task that was joined is cancelled under a call once; again and again it would be no coincidence. */
-const joinsMax = 3
+/** How many tasks one call may wait for. The limit ends a loop that should never occur. */
+const tasksWaitedForMax = 3
 
 /**
- * Holds the call open until its task ends: a synchronous call is a view over a task (design 1.13). One
- * that joined a task which is then cancelled, for a client that had left or by an operator, is a new try:
- * that task cost nothing, and has given its key back.
+ * Holds the call open until its task ends, or until the synchronous deadline. A call that joined another
+ * call's task may see that task cancelled, because the other client left or an operator cancelled it. When
+ * the task did no work, its key is free again, and this call is accepted once more as a new task.
  */
 export function answerSync(context: ApiContext, parts: ApiParts): AnswerAccepted {
-  return async (first, again) => {
+  return async (first, acceptAgain) => {
     const endsAtMs = performance.now() + parts.config.syncDeadlineMs
     let accepted = first
-    for (let joins = 1; ; joins += 1) {
+    for (let waitedFor = 1; ; waitedFor += 1) {
       context.set('X-Task-Id', accepted.taskId)
-      // Where the image is to be had, whatever becomes of this answer.
+      // The image can be found there even if this answer is never received.
       context.set('Location', taskUrl(parts.config.publicUrl, accepted.taskId))
       const waitMs = Math.max(0, endsAtMs - performance.now())
       const task = await parts.syncWaits.wait(accepted.taskId, context.res, waitMs)
-      const isOver = !accepted.replayed || joins === joinsMax || again === undefined
-      if (isOver || !isAsIfNeverBeen(task)) {
+      const mayAcceptAgain = accepted.replayed && waitedFor < tasksWaitedForMax
+      if (!mayAcceptAgain || acceptAgain === undefined || !wasCancelledBeforeWork(task)) {
         return answerTask(context, parts, task)
       }
-      forget(context)
-      const renewed = await again()
-      if (!renewed.ok) return renewed.failure
-      accepted = renewed.value
+      removeJoinedTask(context)
+      const next = await acceptAgain()
+      if (!next.ok) return next.failure
+      accepted = next.value
     }
   }
 }
 
-/** A refusal of the new try is none of the task that was joined. */
-function forget(context: ApiContext): void {
+function wasCancelledBeforeWork(task: TaskView | undefined): boolean {
+  return task?.failure?.cause === 'cancelled' && !task.failure.workPossible
+}
+
+/** If the second acceptance is refused, its answer must not name the cancelled task. */
+function removeJoinedTask(context: ApiContext): void {
   for (const name of ['X-Task-Id', 'Location', 'Idempotent-Replayed']) context.remove(name)
   delete context.state.taskId
   delete context.state.replayed
-}
-
-function isAsIfNeverBeen(task: TaskView | undefined): boolean {
-  return task?.failure?.cause === 'cancelled' && !task.failure.workPossible
 }
 
 async function answerTask(
@@ -56,7 +57,7 @@ async function answerTask(
   task: TaskView | undefined,
 ): Promise<HttpFailure | undefined> {
   if (task === undefined) {
-    // Nobody is there to be answered.
+    // The client has left.
     context.respond = false
     return undefined
   }
@@ -77,7 +78,7 @@ async function answerTask(
   }
 }
 
-/** Design section 4, Ends of a task. Family A's refusal by the model is a 200 to its own clients. */
+/** A model of family A that refuses a request says so in a 200 of its own, which its clients expect. */
 async function answerFailed(
   context: ApiContext,
   parts: ApiParts,
@@ -96,9 +97,12 @@ async function answerFailed(
   return { tag: 'task_ended', failure }
 }
 
-/** The clients that hold a connection open for the end of a task. */
+/** The synchronous calls of this process that wait for the end of a task. */
 export type SyncWaits = {
-  /** The view at the task's end; as it stands when the time is over; `undefined` when the client left. */
+  /**
+   * The task at its end, or as it is after `waitMs`; `undefined` when the client left. A task whose last
+   * waiting client leaves is cancelled if it has done no work.
+   */
   readonly wait: (
     taskId: string,
     response: ServerResponse,
@@ -107,19 +111,19 @@ export type SyncWaits = {
 }
 
 /**
- * When its client leaves, a task is cancelled if that costs nothing (design 1.11), but not while another
- * client waits for the same task: a retry with the same key joins before the first connection is known
- * to be dead. It knows nothing of clients on other API processes, nor of one that joins while it cancels:
- * these begin anew (`answerSync.ts`).
+ * Counts the clients that wait for each task: a retry with the same key often joins the task before the
+ * first connection is known to be dead, and the task must not be cancelled then. The count does not include
+ * clients of other API processes, nor a client that joins during the cancellation. `answerSync` accepts
+ * their calls again.
  */
 export function createSyncWaits(tasks: Pick<TaskService, 'awaitEnd' | 'cancel'>): SyncWaits {
-  const waiting = new Map<string, number>()
+  const clients = new Map<string, number>()
 
-  function add(taskId: string, count: 1 | -1): number {
-    const sum = (waiting.get(taskId) ?? 0) + count
-    if (sum === 0) waiting.delete(taskId)
-    else waiting.set(taskId, sum)
-    return sum
+  function countClient(taskId: string, change: 1 | -1): number {
+    const count = (clients.get(taskId) ?? 0) + change
+    if (count === 0) clients.delete(taskId)
+    else clients.set(taskId, count)
+    return count
   }
 
   async function wait(
@@ -130,17 +134,17 @@ export function createSyncWaits(tasks: Pick<TaskService, 'awaitEnd' | 'cancel'>)
     const stop = new AbortController()
     const onStop = () => stop.abort()
     const timer = setTimeout(onStop, waitMs)
-    add(taskId, 1)
-    // Only the response's close tells that a client left (research/reliability.md section 5).
+    countClient(taskId, 1)
+    // The request is read to its end, so only the response still notices that its client leaves.
     response.once('close', onStop)
     if (response.closed) onStop()
     try {
-      const view = await tasks.awaitEnd(taskId, stop.signal)
-      if (!response.closed) return view
+      const task = await tasks.awaitEnd(taskId, stop.signal)
+      if (!response.closed) return task
     } finally {
       clearTimeout(timer)
       response.off('close', onStop)
-      if (add(taskId, -1) === 0 && response.closed) await tasks.cancel(taskId)
+      if (countClient(taskId, -1) === 0 && response.closed) await tasks.cancel(taskId)
     }
     return undefined
   }

@@ -2,36 +2,36 @@ import type Koa from 'koa'
 import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { createServer as createHttpServer } from 'node:http'
+import type { Duplex } from 'node:stream'
 import type { ApiDeps, ApiState } from '../context.ts'
-import { answerBrokenRequest, createExchanges } from './brokenRequest.ts'
-import { readRest } from './lingering.ts'
-import { createTurns } from './turns.ts'
+import { answerBrokenRequest } from './answerBrokenRequest.ts'
+import { discardRest } from './unreadBody.ts'
 
-/** The header block of a request: about three times what clients with many headers send. */
+/** All headers of one request together: about three times what clients with many headers send. */
 const headerBytesMax = 16 * 1024
 const headersTimeoutMs = 30_000
 
 /**
- * From the first byte of a request to its last: the largest body of the contract, 86 MiB, at 100 KiB/s.
- * Node's own 300 s would cut uplinks below 290 KiB/s (research/reliability.md section 4, Slow clients).
+ * From the first byte of a request to its last. At 100 KiB/s the largest body that the API contract allows,
+ * 86 MiB, takes this long. Node's default of 300 s would fail every client slower than 290 KiB/s.
  */
 const requestTimeoutMs = 900_000
 
-/** Longer than any balancer's idle time (60 s), so that it is never we who close under its request. */
+/**
+ * Longer than the idle timeout of common load balancers (60 s). Otherwise Darkroom could close a connection
+ * at the moment when the balancer sends a request over it.
+ */
 const keepAliveTimeoutMs = 75_000
 const connectionsCheckMs = 5_000
 
-/** A client that takes no byte of its answer for so long holds a file or a pool of memory for nobody. */
-const unreadTimeoutMs = 60_000
+/** A client that does not read its answer for this long is disconnected: it holds memory or an open file. */
+const unreadTimeoutMsDefault = 60_000
 
-/**
- * The server of `createApp`; to be listened on and closed by its caller. `unreadMs`: how long an answer
- * may lie unread, default one minute.
- */
+/** The HTTP server of `createApp`. The caller makes it listen (`listen`) and closes it. */
 export function createServer(
   app: Koa<ApiState>,
   deps: Pick<ApiDeps, 'randomBytes'>,
-  { unreadMs = unreadTimeoutMs }: { readonly unreadMs?: number } = {},
+  { unreadTimeoutMs = unreadTimeoutMsDefault }: { readonly unreadTimeoutMs?: number } = {},
 ): Server {
   const server = createHttpServer({
     maxHeaderSize: headerBytesMax,
@@ -39,44 +39,64 @@ export function createServer(
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
     connectionsCheckingInterval: connectionsCheckMs,
-    // Checked by `requireHost.ts`, which answers in our envelope.
+    // `requireHost` of `middleware.ts` checks it, with an answer in the envelope of the API.
     requireHostHeader: false,
     insecureHTTPParser: false,
   })
   const handle = app.callback()
-  const exchanges = createExchanges()
-  const turns = createTurns()
+  const latestResponses = new WeakMap<Duplex, ServerResponse>()
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
-    exchanges.begin(request, response)
-    response.setTimeout(unreadMs, () => {
-      // Without anything to read, it is we who are silent: a synchronous call waits for its image.
+    latestResponses.set(request.socket, response)
+    response.setTimeout(unreadTimeoutMs, () => {
+      // With nothing left to read, the client waits for us: a synchronous call waits for its image.
       if (request.socket.writableLength > 0) request.socket.destroy()
     })
-    response.once('finish', () => readRest(request))
+    response.once('finish', () => discardRest(request))
     response.once('close', () => {
-      // `close` of the server ended the idle connections of its moment; this one was busy then.
+      // `server.close` closed the connections that were idle then. This one was busy, and is idle now.
       if (!server.listening) setImmediate(() => server.closeIdleConnections())
     })
-    turns(request, response, () => void handle(request, response))
+    void handle(request, response)
   }
 
-  /** Such a client waits before it sends its body; refused, it may send it or not: nobody could tell. */
-  function onExpect(request: IncomingMessage, response: ServerResponse): void {
+  /**
+   * The client waits for `100 Continue` before it sends its body. When it is refused instead, it may send
+   * the body or not, and the server cannot tell which: the connection can serve no other request.
+   */
+  function onExpectContinue(request: IncomingMessage, response: ServerResponse): void {
     response.setHeader('Connection', 'close')
     onRequest(request, response)
   }
 
+  function onClientError(error: Error, socket: Duplex): void {
+    // The connection is closed, or already has its error answer: the parser reports every further packet.
+    if (!socket.writable) return
+    if (isAnswering(latestResponses.get(socket))) socket.destroy()
+    else answerBrokenRequest(error, socket, deps)
+  }
+
   server.on('request', onRequest)
-  server.on('checkContinue', onExpect)
+  server.on('checkContinue', onExpectContinue)
   server.on('checkExpectation', onRequest)
-  server.on('clientError', (error, socket) => {
-    exchanges.refuseInTurn(socket, () => answerBrokenRequest(error, socket, deps))
-  })
+  server.on('clientError', onClientError)
   return server
 }
 
-/** Gives the port once the server listens (0: a free one). Rejects with the system's error when it cannot. */
+/**
+ * Whether the client would take an error answer for the answer to an earlier request, or for a part of it.
+ * False for a request whose body cannot be parsed: it has no answer yet, and the error becomes its answer.
+ */
+function isAnswering(response: ServerResponse | undefined): boolean {
+  if (response === undefined || response.closed) return false
+  // A response has no socket while the answer to an earlier request is not sent.
+  return response.req.complete || response.headersSent || response.socket === null
+}
+
+/**
+ * Makes a server listen and returns its port; port 0 picks a free one. Rejects with the system's error
+ * when the address cannot be used.
+ */
 export async function listen(
   server: Server,
   { host, port }: { readonly host: string; readonly port: number },

@@ -10,37 +10,15 @@ import { fail, succeed } from '../../domain/result.ts'
 import type { Accepted, ParamNames } from '../../tasks/acceptTask.ts'
 import type { ApiContext, ApiParts } from '../context.ts'
 import type { HttpFailure } from '../errors.ts'
-import type { OpenBodyOptions } from './body.ts'
 import { leaseFrom } from './byteBudget.ts'
+import type { OpenBodyOptions } from './openBody.ts'
 import type { Staging } from './staging.ts'
 import { createStaging } from './staging.ts'
 
-type Received = { readonly request: ImageRequest; readonly paramNames?: ParamNames }
-
-/** Reads the body of one route and checks it; images go to `staging`. */
-export type Receive = (
-  staging: Staging,
-  options: OpenBodyOptions,
-) => Promise<Result<Received, HttpFailure>>
-
-type Acceptance = Result<Accepted, HttpFailure>
-type Again = () => Promise<Acceptance>
-
 /**
- * Answers a request that was accepted. `again` accepts the same request once more, for a call that joined
- * a task which then ended as if it had never been; absent for one too large to be kept for that.
- */
-export type AnswerAccepted = (
-  accepted: Accepted,
-  again: Again | undefined,
-) => Promise<HttpFailure | undefined>
-
-/** Beside a waiting call lies its connection, not its prompt of megabytes. */
-const keptTextMax = 256 * 1024
-
-/**
- * The way in that five routes share: key, body, acceptance. Whatever was staged for a request that made
- * no new task is given up once it is answered, also when the client leaves in the middle of it.
+ * What the five routes that make a task have in common: reads the idempotency key, receives the body with
+ * `receive`, accepts the request as a task, and answers with `answer`. Images of a request that makes no
+ * new task are discarded at the end, also when the client leaves midway.
  */
 export async function acceptRequest(
   context: ApiContext,
@@ -56,12 +34,38 @@ export async function acceptRequest(
   try {
     const { ingressLimitBytes } = parts.config
     const lease = leaseFrom(parts.largeBodies, caller.accountId)
-    const begun = await begin(entry, () => receive(staging, { ingressLimitBytes, lease }))
-    return begun.ok ? await answer(begun.value.accepted, begun.value.again) : begun.failure
+    const received = await receiveAndAccept(entry, () =>
+      receive(staging, { ingressLimitBytes, lease }),
+    )
+    if (!received.ok) return received.failure
+    return await answer(received.value.accepted, received.value.acceptAgain)
   } finally {
-    if (context.state.replayed !== false) await discard(context, parts, staging)
+    if (context.state.replayed !== false) await discardStaged(context, parts, staging)
   }
 }
+
+/** Reads the body of one route and validates it. The images go to `staging`. */
+export type Receive = (
+  staging: Staging,
+  options: OpenBodyOptions,
+) => Promise<Result<Received, HttpFailure>>
+
+type Received = { readonly request: ImageRequest; readonly paramNames?: ParamNames }
+
+/**
+ * Answers an accepted request. `acceptAgain` accepts the same request once more, for a call whose task was
+ * another call's and was cancelled before any work. It is undefined for a new task, and for a request whose
+ * text is too large to keep.
+ */
+export type AnswerAccepted = (
+  accepted: Accepted,
+  acceptAgain: AcceptAgain | undefined,
+) => Promise<HttpFailure | undefined>
+
+type AcceptAgain = () => Promise<Result<Accepted, HttpFailure>>
+
+/** Larger requests are not kept in memory while their call waits. In UTF-16 code units. */
+const keptTextLengthMax = 256 * 1024
 
 type Entry = {
   readonly context: ApiContext
@@ -71,32 +75,40 @@ type Entry = {
   readonly key: Uint8Array | undefined
 }
 
-/** Apart from the answer, which may be long in coming: nothing of the request is to be held for it. */
-async function begin(
+/**
+ * A function of its own so that the request goes out of scope when it returns: a synchronous answer may take
+ * minutes, and must not hold the request in memory. `acceptAgain` alone keeps a small one.
+ */
+async function receiveAndAccept(
   entry: Entry,
   receive: () => Promise<Result<Received, HttpFailure>>,
-): Promise<Result<{ accepted: Accepted; again: Again | undefined }, HttpFailure>> {
+): Promise<Result<{ accepted: Accepted; acceptAgain: AcceptAgain | undefined }, HttpFailure>> {
   const received = await receive()
   if (!received.ok) return received
-  const accepted = await acceptOnce(entry, received.value)
+  const accepted = await accept(entry, received.value)
   if (!accepted.ok) return accepted
-  const isKept = accepted.value.replayed && textLength(received.value.request) <= keptTextMax
-  // This closure is the one thing that keeps the request.
-  const again = isKept ? () => acceptOnce(entry, received.value) : undefined
-  return succeed({ accepted: accepted.value, again })
+  const isKept = accepted.value.replayed && textLength(received.value.request) <= keptTextLengthMax
+  const acceptAgain = isKept ? () => accept(entry, received.value) : undefined
+  return succeed({ accepted: accepted.value, acceptAgain })
 }
 
 function textLength({ body }: ImageRequest): number {
   return body.kind === 'prompt' ? body.prompt.length : JSON.stringify(body.content).length
 }
 
-async function acceptOnce(entry: Entry, received: Received): Promise<Acceptance> {
-  const { context, key } = entry
-  // From here on the outcome of an error is open, and without a key a retry makes a second task.
+async function accept(
+  { context, caller, parts, staging, key }: Entry,
+  { request, paramNames }: Received,
+): Promise<Result<Accepted, HttpFailure>> {
+  // If `accept` throws, the task may exist all the same. Without a key a retry would make a second task.
   context.state.retryMayRepeatWork = key === undefined
-  const accepted = await accept(entry, received)
+  const accepted = await parts.tasks.accept({
+    caller,
+    request,
+    ...defined({ uploadId: staging.uploadId(), idempotencyKey: key, paramNames }),
+  })
   if (!accepted.ok) return accepted
-  // An attempt may exist from here on: a retry may be for work that is done, key or no key.
+  // From now on an upstream call may be under way: a retry may repeat its work, with or without a key.
   context.state.retryMayRepeatWork = true
   context.state.taskId = accepted.value.taskId
   context.state.replayed = accepted.value.replayed
@@ -104,20 +116,12 @@ async function acceptOnce(entry: Entry, received: Received): Promise<Acceptance>
   return accepted
 }
 
-function accept(
-  { caller, parts, staging, key }: Entry,
-  { request, paramNames }: Received,
-): Promise<Acceptance> {
-  const uploadId = staging.uploadId()
-  return parts.tasks.accept({
-    caller,
-    request,
-    ...defined({ uploadId, idempotencyKey: key, paramNames }),
-  })
-}
-
-/** An upload that cannot be given up now is swept by its row: no reason to change the answer. */
-async function discard(context: ApiContext, parts: ApiParts, staging: Staging): Promise<void> {
+/** An error here does not change the answer: the sweep deletes the upload later. */
+async function discardStaged(
+  context: ApiContext,
+  parts: ApiParts,
+  staging: Staging,
+): Promise<void> {
   try {
     await staging.discard()
   } catch (error) {
@@ -126,25 +130,24 @@ async function discard(context: ApiContext, parts: ApiParts, staging: Staging): 
   }
 }
 
-const param = 'Idempotency-Key'
-
 /**
- * The bytes of the Idempotency-Key as sent: node gives header bytes as latin1, so their number is the
- * text's length (design section 4). Quotes, if any, are part of the key. Absent: `undefined`.
+ * The bytes of the Idempotency-Key header as sent, quotes included; `undefined` without the header. Node
+ * decodes headers as latin1, so the length of the text is the number of bytes.
  */
 function readIdempotencyKey(
   request: IncomingMessage,
 ): Result<Uint8Array | undefined, RequestFailure> {
-  const [key, ...more] = request.headersDistinct['idempotency-key'] ?? []
+  const [key, ...others] = request.headersDistinct['idempotency-key'] ?? []
   if (key === undefined) return succeed(undefined)
-  if (more.length > 0) return refuse('is given more than once')
-  if (key === '') return refuse('is empty')
+  if (others.length > 0) return fail(invalidKey('is given more than once'))
+  if (key === '') return fail(invalidKey('is empty'))
   if (key.length > idempotencyKeyBytesMax) {
-    return refuse(`is longer than ${idempotencyKeyBytesMax} bytes`)
+    return fail(invalidKey(`is longer than ${idempotencyKeyBytesMax} bytes`))
   }
   return succeed(Buffer.from(key, 'latin1'))
 }
 
-function refuse(what: string): Result<undefined, RequestFailure> {
-  return fail(invalidRequest('invalid_value', param, `The ${param} header ${what}.`))
+function invalidKey(why: string): RequestFailure {
+  const message = `The Idempotency-Key header ${why}.`
+  return invalidRequest('invalid_value', 'Idempotency-Key', message)
 }

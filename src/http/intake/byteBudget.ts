@@ -1,17 +1,19 @@
 /**
- * Room for so many bytes at once, in turn; each taker waits its own while. One holder has three quarters
- * of it at most, so that none shuts all others out, however many and slow its bodies are.
+ * Limits the bytes of the large bodies that are received at the same time, for all accounts together. One
+ * account (the holder) gets three quarters of the budget at most: otherwise a single account with many slow
+ * bodies could keep all others out.
  */
 export type ByteBudget = {
-  /** False when there was no room within `waitMs`. More than the whole budget counts as the whole. */
+  /** Resolves to false when there is no room within `waitMs`. More than the budget counts as the budget. */
   readonly take: (holder: string, bytes: number, waitMs: number) => Promise<boolean>
   readonly give: (holder: string, bytes: number) => void
 }
 
 type Waiter = { readonly holder: string; readonly bytes: number; readonly admit: () => void }
 
-const shareMax = 0.75
+const holderShareMax = 0.75
 
+/** A budget of `bytesMax` bytes, all free. */
 export function createByteBudget(bytesMax: number): ByteBudget {
   let left = bytesMax
   const held = new Map<string, number>()
@@ -24,10 +26,10 @@ export function createByteBudget(bytesMax: number): ByteBudget {
     else held.set(holder, now)
   }
 
-  /** A single body is let in, whatever its share. */
+  /** The only body of a holder is admitted however large it is. */
   function exceedsShare({ holder, bytes }: Waiter): boolean {
     const has = held.get(holder) ?? 0
-    return has > 0 && has + bytes > bytesMax * shareMax
+    return has > 0 && has + bytes > bytesMax * holderShareMax
   }
 
   function take(holder: string, bytes: number, waitMs: number): Promise<boolean> {
@@ -46,7 +48,10 @@ export function createByteBudget(bytesMax: number): ByteBudget {
     })
   }
 
-  /** First come, first served: a small one may not starve the large one before it, but for its share. */
+  /**
+   * In order of arrival: small bodies must not keep a large one waiting forever. Only bodies beyond the
+   * share of their holder are passed over.
+   */
   function admitWaiters(): void {
     for (const waiter of waiters) {
       if (exceedsShare(waiter)) continue
@@ -64,23 +69,24 @@ export function createByteBudget(bytesMax: number): ByteBudget {
   return { take, give }
 }
 
-/** Bodies up to this size never wait: submits with a prompt alone are unaffected by large uploads. */
+/** Bodies up to this size need no room: requests with only a prompt are not affected by large uploads. */
 const freeBytes = 256 * 1024
 
-/** A body of unknown size takes room in steps of this. */
+/** A body of unknown size takes room in steps of this size. */
 const stepBytes = 8 * 1024 * 1024
 
-/** A brief wait smooths a burst; longer ones are the client's, which is told when to come back. */
+/** A short wait evens out a burst. After it, the client gets a 429 with a Retry-After. */
 const waitMs = 3_000
 
-/** One body's share of the budget for large bodies (design section 4, Overload). */
+/** The room that one body has in the byte budget. */
 export type BodyLease = {
-  /** Room for a body of so many bytes in all; false when there was none within a brief wait. */
+  /** Takes room for `bytes` of the body in total. Resolves to false when there is none within three seconds. */
   readonly cover: (bytes: number) => Promise<boolean>
-  /** Gives everything back; safe to call twice. */
+  /** Gives all room back. May be called twice. */
   readonly end: () => void
 }
 
+/** A lease without room yet, for one body of `holder`. */
 export function leaseFrom(budget: ByteBudget, holder: string): BodyLease {
   const taken: number[] = []
   let coveredBytes = freeBytes

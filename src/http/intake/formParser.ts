@@ -1,36 +1,20 @@
 import type { BusboyFileStream, BusboyInstance } from '@fastify/busboy'
 import { Busboy } from '@fastify/busboy'
 import type { RequestFailure } from '../../domain/failure.ts'
-import { invalidRequest } from '../../domain/failure.ts'
 import { inputImageBytesMax, requestTextBytesMax } from '../../domain/limits.ts'
 import { editsFields } from '../../schema/imagesRequest.ts'
-import { paramPath } from '../../schema/requestFailures.ts'
-import { unreadable } from './bodyFailure.ts'
-
-/** What the parts of one form come to, told as they arrive; after `refuse` nothing more is told. */
-type FormEvents = {
-  readonly text: (name: string, value: string) => void
-  /** Once at most. */
-  readonly image: (content: BusboyFileStream) => void
-  readonly refuse: (failure: RequestFailure) => void
-}
-
-/** Official clients write one image as `image` and a list of one as `image[]` (research/wire.md section 3). */
-const imageNames: readonly string[] = ['image', 'image[]']
-
-const textNames: readonly string[] = Object.keys(editsFields.shape)
-
-/** One image and five texts are legal; a few more are read so that the refusal can name what is wrong. */
-const partsMax = 16
-
-/** Browsers and clients write three headers of some hundred bytes. */
-const partHeadersMax = 20
-const partHeaderBytesMax = 16 * 1024
+import {
+  invalidImage,
+  invalidValue,
+  paramPath,
+  unknownParameter,
+} from '../../schema/requestFailures.ts'
+import { unreadable } from './bodyFailures.ts'
 
 /**
- * A parser of the edits form with every limit set. What a part is follows from its name, not from its
- * type or filename, which clients leave out or guess: streams come as `application/octet-stream`.
- * `undefined` when the content type names no boundary it can look for.
+ * A parser of the edits form, with every limit set; `undefined` when it cannot use the boundary of the
+ * content type. The name of a part decides whether it is an image or a text: clients leave out the type and
+ * the filename, or guess them (they send streams as `application/octet-stream`).
  */
 export function createFormParser(
   contentType: string,
@@ -38,28 +22,54 @@ export function createFormParser(
 ): BusboyInstance | undefined {
   const parser = openParser(contentType)
   if (parser === undefined) return undefined
-  const { text, image, refuse } = events
+  const { onText, onImage, onFailure } = events
   let images = 0
   parser.on('field', (name, value, _nameCut, valueCut) => {
-    const failure = refusalOfText(name, value, valueCut)
-    if (failure === undefined) text(name, value)
-    else refuse(failure)
+    const failure = failureOfText(name, value, valueCut)
+    if (failure === undefined) onText(name, value)
+    else onFailure(failure)
   })
   parser.on('file', (name: string | undefined, content) => {
-    // Errors of the form itself are told by the parser's own event.
+    // An error of the form also reaches `parser.on('error')` below. Unhandled here, it would end the process.
     content.on('error', () => {})
-    if (name === undefined || !imageNames.includes(name)) return refuse(unknownPart(name))
+    if (name === undefined || !imageNames.includes(name)) return onFailure(unknownPart(name))
     images += 1
-    if (images > 1) return refuse(oneImageOnly)
-    content.once('limit', () => refuse(imageTooLarge))
-    image(content)
+    if (images > 1) return onFailure(oneImageOnly)
+    content.once('limit', () => onFailure(imageTooLarge))
+    onImage(content)
   })
-  parser.once('partsLimit', () => refuse(unreadable('The form has too many parts.')))
-  parser.on('error', () => refuse(unreadable('The form is malformed or ends too early.')))
+  parser.once('partsLimit', () => onFailure(unreadable('The form has too many parts.')))
+  parser.on('error', () => onFailure(unreadable('The form is malformed or ends too early.')))
   return parser
 }
 
-/** The parser throws at a boundary beyond some 250 characters, and at one that only we can see. */
+/**
+ * What the parser reports while it reads. Events may still follow a failure: the rest of the same chunk is
+ * parsed.
+ */
+type FormEvents = {
+  readonly onText: (name: string, value: string) => void
+  /** At most once. */
+  readonly onImage: (content: BusboyFileStream) => void
+  readonly onFailure: (failure: RequestFailure) => void
+}
+
+/** Official clients send a single image as `image`, and a list with one image as `image[]`. */
+const imageNames: readonly string[] = ['image', 'image[]']
+
+const textNames: readonly string[] = Object.keys(editsFields.shape)
+
+/** A valid form has six parts at most. A few more are read so that the failure can name the field at fault. */
+const partsMax = 16
+
+/** Browsers and client libraries send three headers with each part, some hundred bytes together. */
+const partHeadersMax = 20
+const partHeaderBytesMax = 16 * 1024
+
+/**
+ * The parser throws when a boundary is longer than about 250 characters, and when it finds none where
+ * `boundaryOf` found one.
+ */
 function openParser(contentType: string): BusboyInstance | undefined {
   try {
     return new Busboy({
@@ -80,38 +90,27 @@ function openParser(contentType: string): BusboyInstance | undefined {
   }
 }
 
-function refusalOfText(name: string, value: string, cut: boolean): RequestFailure | undefined {
+function failureOfText(name: string, value: string, cut: boolean): RequestFailure | undefined {
   if (cut) return { tag: 'body_too_large', limitBytes: requestTextBytesMax, texts: true }
-  // A part may name its own charset, and UTF-16 can say what no database text holds.
+  // A part may have a charset of its own, and UTF-16 can express text that PostgreSQL cannot store.
   if (!value.isWellFormed() || value.includes('\0')) {
-    return invalidText(name, 'text must not hold NUL or lone surrogates')
+    return invalidValue(name, 'text must not contain NUL or lone surrogates')
   }
-  // The parser puts U+FFFD where bytes are no text, and nothing tells it from one that was sent: either
-  // way the text is damaged, and its image would be paid for.
+  // The parser replaces invalid bytes by U+FFFD, which looks the same as a U+FFFD that was sent. Either way
+  // the text is damaged, and the client would pay for an image of a damaged prompt.
   if (value.includes('\uFFFD')) {
-    return invalidText(name, 'text must be valid UTF-8 and not hold U+FFFD')
+    return invalidValue(name, 'text must be valid UTF-8 and must not contain U+FFFD')
   }
   return undefined
 }
 
-function invalidText(name: string, why: string): RequestFailure {
-  return invalidRequest('invalid_value', name, `Invalid value for '${name}': ${why}.`)
-}
-
 function unknownPart(name: string | undefined): RequestFailure {
   if (name === undefined) return unreadable('The form has a part without a name.')
-  const param = paramPath([name])
-  return invalidRequest('unknown_parameter', param, `Unknown parameter: '${param}'.`)
+  return unknownParameter(paramPath([name]))
 }
 
-const imageTooLarge = invalidRequest(
-  'invalid_image',
+const imageTooLarge = invalidImage('image', `it is larger than ${inputImageBytesMax} bytes`)
+const oneImageOnly = invalidValue(
   'image',
-  `Invalid image in 'image': it is larger than ${inputImageBytesMax} bytes.`,
-)
-
-const oneImageOnly = invalidRequest(
-  'invalid_value',
-  'image',
-  "Invalid value for 'image': exactly one image. More go to /v1/images/tasks.",
+  'only one image is allowed; /v1/images/tasks accepts more',
 )

@@ -1,7 +1,7 @@
 import type { RequestFailure } from '../../domain/failure.ts'
 import { invalidRequest } from '../../domain/failure.ts'
 
-/** `application/json`, whatever its parameters, as long as a charset is UTF-8. */
+/** Accepts `application/json` with any parameters, except for a charset other than UTF-8. */
 export function checkJsonType(header: string | undefined): RequestFailure | undefined {
   const [type, ...parameters] = (header ?? '').split(';').map((part) => part.trim().toLowerCase())
   if (type !== 'application/json') return unsupported('must be application/json')
@@ -12,7 +12,7 @@ export function checkJsonType(header: string | undefined): RequestFailure | unde
     : unsupported('must have the charset UTF-8')
 }
 
-/** `multipart/form-data` with a boundary. */
+/** Accepts `multipart/form-data` with a boundary. */
 export function checkFormType(header: string | undefined): RequestFailure | undefined {
   const text = header ?? ''
   if (!/^multipart\/form-data\s*(?:;|$)/i.test(text)) {
@@ -21,7 +21,7 @@ export function checkFormType(header: string | undefined): RequestFailure | unde
   return boundaryOf(text) === undefined ? unusableBoundary : undefined
 }
 
-/** The boundary that a content type names; `undefined` when there is none. */
+/** The boundary of a multipart content type; `undefined` when there is none. */
 export function boundaryOf(contentType: string): string | undefined {
   const found = /;\s*boundary\s*=\s*(?:"([^"]+)"|([^\s;"]+))/i.exec(contentType)
   return found?.[1] ?? found?.[2]
@@ -31,5 +31,5 @@ function unsupported(what: string): RequestFailure {
   return invalidRequest('unsupported_content_type', 'Content-Type', `The Content-Type ${what}.`)
 }
 
-/** None, or none that a parser can look for. */
+/** The content type has no boundary, or one that the form parser cannot use. */
 export const unusableBoundary = unsupported('must name the boundary of its parts')

@@ -14,15 +14,18 @@ import type { JsonPath } from '../../streams/json/readJsonDocument.ts'
 import { readJsonDocument } from '../../streams/json/readJsonDocument.ts'
 import type { ApiContext } from '../context.ts'
 import type { HttpFailure } from '../errors.ts'
-import type { OpenBody, OpenBodyOptions } from './body.ts'
-import { openBody } from './body.ts'
-import { failureOfBodyError, failureOfJson } from './bodyFailure.ts'
+import type { OpenBody, OpenBodyOptions } from './openBody.ts'
+import { openBody } from './openBody.ts'
+import { failureOfBodyError, failureOfJson } from './bodyFailures.ts'
 import { checkJsonType } from './mediaType.ts'
 import type { Staging } from './staging.ts'
 
 type ReceivedJson = { readonly document: Json; readonly images: readonly ReceivedImage[] }
 
-/** Reads a JSON body, the images at `isImage` paths straight into the blob store. */
+/**
+ * Reads a JSON body. The strings at `isImage` paths are Base64 images: they are decoded and stored while the
+ * body arrives, and are empty in the document.
+ */
 export async function receiveJson(
   context: ApiContext,
   options: OpenBodyOptions,

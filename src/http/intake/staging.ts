@@ -4,21 +4,21 @@ import type { BlobStore } from '../../domain/ports/blobStore.ts'
 import { createWholeImageCheck } from '../../streams/images/wholeImage.ts'
 import type { TaskService } from '../../tasks/taskService.ts'
 
-/** The place of one request's images until its task takes them over. */
+/** Stores the images of one request until its task takes them over. They share one upload. */
 export type Staging = {
-  /** Stores one image while it streams by; at most one call per `index`. */
+  /** Stores one image while it arrives. Each `index` may be used once. */
   readonly take: (
     content: AsyncIterable<Uint8Array>,
     at: { readonly path: readonly (string | number)[]; readonly index: number },
   ) => Promise<ReceivedImage>
-  /** `undefined` while nothing was stored. */
+  /** `undefined` while no image is stored. */
   readonly uploadId: () => string | undefined
-  /** Gives the upload up; a no-op once a task has taken it. */
+  /** Deletes the upload. Does nothing once a task has taken it over. */
   readonly discard: () => Promise<void>
 }
 
 export function createStaging(tasks: TaskService, blobs: BlobStore): Staging {
-  // Opened with the first image: most requests have none.
+  // The upload is opened with the first image: most requests have none.
   let opened: Promise<string> | undefined
   let uploadId: string | undefined
 

@@ -5,7 +5,7 @@ import {
   parseContentModel,
   parseContentRequest,
 } from '../../schema/contentRequest.ts'
-import { answerAccepted } from '../answers/answerAccepted.ts'
+import { answerAsync } from '../answers/answerAsync.ts'
 import { answerSync } from '../answers/answerSync.ts'
 import type { AccountHandler, ApiParts, RouteContext } from '../context.ts'
 import type { HttpFailure } from '../errors.ts'
@@ -13,16 +13,18 @@ import type { AnswerAccepted, Receive } from '../intake/acceptRequest.ts'
 import { acceptRequest } from '../intake/acceptRequest.ts'
 import { receiveJson } from '../intake/receiveJson.ts'
 
-/** Spec: `POST /v1beta/models/{model}:generateContent`; the native body is the answer. */
+/** `POST /v1beta/models/{model}:generateContent`: answers with the native response when it is finished. */
 export function generateContent(parts: ApiParts): AccountHandler {
-  return (context, caller) =>
-    acceptContent(context, caller, parts, 'v1beta.generateContent', answerSync(context, parts))
+  return (context, caller) => {
+    const answer = answerSync(context, parts)
+    return acceptContent(context, caller, parts, 'v1beta.generateContent', answer)
+  }
 }
 
-/** Spec: `POST /v1beta/models/{model}:asyncGenerateContent`; answers as submit does. */
+/** `POST /v1beta/models/{model}:asyncGenerateContent`: answers with the id of the task at once. */
 export function asyncGenerateContent(parts: ApiParts): AccountHandler {
   return (context, caller) => {
-    const answer = answerAccepted(context, parts)
+    const answer = answerAsync(context, parts)
     return acceptContent(context, caller, parts, 'v1beta.asyncGenerateContent', answer)
   }
 }

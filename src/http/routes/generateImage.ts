@@ -6,15 +6,20 @@ import type { Receive } from '../intake/acceptRequest.ts'
 import { acceptRequest } from '../intake/acceptRequest.ts'
 import { receiveJson } from '../intake/receiveJson.ts'
 
-/** Spec: `POST /v1/images/generations`. */
+/** `POST /v1/images/generations`: answers with the image when it is finished. */
 export function generateImage(parts: ApiParts): AccountHandler {
-  return async (context, caller) => {
+  return (context, caller) => {
     const receive: Receive = async (staging, options) => {
-      const received = await receiveJson(context, options, () => false, staging)
+      const received = await receiveJson(context, options, isImagePath, staging)
       if (!received.ok) return received
       const request = parseGenerationsRequest(received.value.document)
       return request.ok ? succeed({ request: request.value }) : request
     }
     return acceptRequest(context, caller, parts, receive, answerSync(context, parts))
   }
+}
+
+/** This request has no images. */
+function isImagePath(): boolean {
+  return false
 }

@@ -2,16 +2,15 @@ import { taskIdPattern } from '../../domain/ids.ts'
 import { answerImageKey } from '../../domain/storedAnswer.ts'
 import type { TaskAsset, TaskView } from '../../domain/task.ts'
 import { publicStatus } from '../../domain/taskRecord.ts'
-import { sendStream } from '../answers/sendNative.ts'
+import { sendStream } from '../answers/sendBody.ts'
 import { isAssetUrl } from '../assetUrl.ts'
 import type { ApiContext, ApiParts, Handler } from '../context.ts'
 import type { HttpFailure } from '../errors.ts'
 
-const notFound: HttpFailure = { tag: 'asset_not_found' }
-
 /**
- * `GET /v1/assets/{task_id}/{name}?…`: the image behind a signed URL. The signature lets in, the row
- * decides: expiry is by the database's clock, so nothing is served that the record calls expired.
+ * `GET /v1/assets/{task_id}/{name}?…`: the image behind a signed URL, without an API key. A valid signature
+ * is not enough: the task must not have expired by the clock of the database, so that an asset is never
+ * served after its record reads `expired`.
  */
 export function getAsset(parts: ApiParts): Handler {
   return async (context) => {
@@ -25,6 +24,8 @@ export function getAsset(parts: ApiParts): Handler {
     return sendAsset(context, parts, task, { ...task.asset, name })
   }
 }
+
+const notFound: HttpFailure = { tag: 'asset_not_found' }
 
 type NamedAsset = TaskAsset & { readonly name: string }
 
@@ -62,7 +63,7 @@ async function sendAsset(
   return undefined
 }
 
-/** A range is for GET alone, and with If-Range only while the content is the one it knew. */
+/** A range applies to GET only, and with If-Range only when the ETag is still the same. */
 function rangeOf(context: ApiContext, etag: string, bytes: number): ReturnType<typeof parseRange> {
   const ifRange = context.get('If-Range')
   if (context.method !== 'GET' || (ifRange !== '' && ifRange !== etag)) return 'whole'
@@ -70,8 +71,8 @@ function rangeOf(context: ApiContext, etag: string, bytes: number): ReturnType<t
 }
 
 /**
- * Research wire.md section 4, Assets. The image is somebody's input to a browser: it may not be taken
- * for a page, and a page of anyone may show it.
+ * Pages of any origin may show the image (`cross-origin`). A browser that opens the URL itself must not run
+ * anything in it as a page (`sandbox`): its content comes from outside.
  */
 function assetHeaders(
   task: TaskView,
@@ -96,8 +97,8 @@ type ByteRange = { readonly first: number; readonly last: number }
 const singleRange = /^bytes=\s*(?:(\d{1,15})-(\d{0,15})|-(\d{1,15}))\s*$/i
 
 /**
- * One range of `bytes` long content (RFC 9110 section 14). Several ranges, other units and anything not
- * understood are ignored, as the RFC allows: then the whole is sent.
+ * The range that a Range header asks for, of content that is `bytes` long (RFC 9110 section 14). Several
+ * ranges, other units and malformed headers are ignored, as the RFC allows: the whole content is sent then.
  */
 function parseRange(
   header: string | undefined,
@@ -118,7 +119,7 @@ function suffixRange(length: number, bytes: number): ByteRange | 'unsatisfiable'
   return { first: Math.max(0, bytes - length), last: bytes - 1 }
 }
 
-/** If-None-Match against one strong ETag (RFC 9110 section 13.1.2: weak comparison). */
+/** Whether an If-None-Match header matches, by weak comparison (RFC 9110 section 13.1.2). */
 function etagMatches(header: string, etag: string): boolean {
   if (header.trim() === '*') return true
   return header.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === etag)

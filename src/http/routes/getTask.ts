@@ -9,11 +9,11 @@ import type { TaskView } from '../../domain/task.ts'
 import { pollAfterSeconds } from '../../domain/task.ts'
 import type { PublishedResult } from '../../domain/taskRecord.ts'
 import { publicStatus, taskRecord } from '../../domain/taskRecord.ts'
-import { sendJson } from '../answers/answerAccepted.ts'
+import { sendJson } from '../answers/sendBody.ts'
 import { assetUrl } from '../assetUrl.ts'
 import type { AccountHandler, ApiParts, RouteContext } from '../context.ts'
 
-/** Spec, GET task lookup; identical under `/v1/task/{task_id}` and `/v1/tasks/{task_id}`. */
+/** `GET /v1/tasks/{task_id}`, and the same under `/v1/task/{task_id}`: the record of a task. */
 export function getTask(parts: ApiParts): AccountHandler {
   return async (context, caller) => {
     const read = await requestedTask(parts, context, caller)
@@ -24,33 +24,24 @@ export function getTask(parts: ApiParts): AccountHandler {
       context.set('Retry-After', String(pollAfterSeconds(live, task.nowMs)))
     }
     const { usualDurationMs } = parts.config.capabilities[task.model]
-    const published = await publishedResult(parts, task)
-    sendJson(context, 200, taskRecord(task, usualDurationMs, published))
+    sendJson(context, 200, taskRecord(task, usualDurationMs, publishedResult(parts, task)))
     return undefined
   }
 }
 
-async function publishedResult(
-  parts: ApiParts,
-  task: TaskView,
-): Promise<PublishedResult | undefined> {
-  if (publicStatus(task) !== 'succeeded' || task.asset === undefined) return undefined
+function publishedResult(parts: ApiParts, task: TaskView): PublishedResult | undefined {
+  const { asset, native } = task
+  if (publicStatus(task) !== 'succeeded' || asset === undefined) return undefined
   const url = assetUrl(task, parts.config.publicUrl, parts.signingKeys)
   if (url === undefined) return undefined
-  // A task of the version before has it in the blob store alone: that being away costs nothing else.
-  const native = await parts.tasks.native(task).catch(() => undefined)
   if (native === undefined) return { url }
-  return { url, native: nativeByUrl(native, { url, mimeType: task.asset.mimeType }) }
+  return { url, native: nativeByUrl(native, { url, mimeType: asset.mimeType }) }
 }
 
-/** Design section 4, Small print: not a secret whose shape must be hidden, so 400 and not 404. */
-const malformedTaskId: RequestFailure = invalidRequest(
-  'invalid_request',
-  'task_id',
-  'The task id is malformed.',
-)
-
-/** The caller's own task that the path names. */
+/**
+ * The caller's own task that the path names. The task of another account is as unknown as one that does not
+ * exist. A malformed id is a 400: its form is public.
+ */
 export async function requestedTask(
   parts: Pick<ApiParts, 'tasks'>,
   context: RouteContext,
@@ -62,3 +53,5 @@ export async function requestedTask(
   if (read.ok) context.state.taskId = taskId
   return read
 }
+
+const malformedTaskId = invalidRequest('invalid_request', 'task_id', 'The task id is malformed.')

@@ -4,7 +4,10 @@ import { sendNative } from '../answers/sendNative.ts'
 import type { AccountHandler, ApiParts } from '../context.ts'
 import { requestedTask } from './getTask.ts'
 
-/** `GET …/{task_id}/result`: the native response with the bytes inside (design section 4). */
+/**
+ * `GET /v1/tasks/{task_id}/result`, and the same under `/v1/task/`: the native response with the image bytes
+ * inside, exactly as a synchronous call answers it.
+ */
 export function getTaskResult(parts: ApiParts): AccountHandler {
   return async (context, caller) => {
     const read = await requestedTask(parts, context, caller)

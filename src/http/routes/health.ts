@@ -1,25 +1,20 @@
-import { sendJson } from '../answers/answerAccepted.ts'
+import { sendJson } from '../answers/sendBody.ts'
 import type { ApiDeps, Handler } from '../context.ts'
 
-/** Liveness: this process answers. */
-export const getHealth: Handler = async (context) => {
-  sendJson(context, 200, { status: 'ok' })
-  return undefined
-}
-
-/** Readiness: whether this process should be given traffic. */
-export function getReadiness(deps: Pick<ApiDeps, 'ready'>): Handler {
+/** `GET /healthz`: this process answers. */
+export function getHealth(): Handler {
   return async (context) => {
-    if (!(await isReady(deps))) return { tag: 'not_ready' }
-    sendJson(context, 200, { status: 'ready' })
+    sendJson(context, 200, { status: 'ok' })
     return undefined
   }
 }
 
-async function isReady({ ready }: Pick<ApiDeps, 'ready'>): Promise<boolean> {
-  try {
-    return await ready()
-  } catch {
-    return false
+/** `GET /readyz`: whether a load balancer should send requests to this process. */
+export function getReadiness(deps: Pick<ApiDeps, 'ready'>): Handler {
+  return async (context) => {
+    const ready = await deps.ready().catch(() => false)
+    if (!ready) return { tag: 'not_ready' }
+    sendJson(context, 200, { status: 'ready' })
+    return undefined
   }
 }

@@ -1,14 +1,14 @@
 import { succeed } from '../../domain/result.ts'
 import { isTaskImagePath, parseTaskRequest } from '../../schema/taskRequest.ts'
-import { answerAccepted } from '../answers/answerAccepted.ts'
+import { answerAsync } from '../answers/answerAsync.ts'
 import type { AccountHandler, ApiParts } from '../context.ts'
 import type { Receive } from '../intake/acceptRequest.ts'
 import { acceptRequest } from '../intake/acceptRequest.ts'
 import { receiveJson } from '../intake/receiveJson.ts'
 
-/** Spec: `POST /v1/images/tasks`. */
+/** `POST /v1/images/tasks`: answers with the id of the task at once. */
 export function submitTask(parts: ApiParts): AccountHandler {
-  return async (context, caller) => {
+  return (context, caller) => {
     const receive: Receive = async (staging, options) => {
       const received = await receiveJson(context, options, isTaskImagePath, staging)
       if (!received.ok) return received
@@ -16,6 +16,6 @@ export function submitTask(parts: ApiParts): AccountHandler {
       const request = parseTaskRequest(document, images)
       return request.ok ? succeed({ request: request.value }) : request
     }
-    return acceptRequest(context, caller, parts, receive, answerAccepted(context, parts))
+    return acceptRequest(context, caller, parts, receive, answerAsync(context, parts))
   }
 }

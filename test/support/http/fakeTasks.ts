@@ -1,4 +1,4 @@
-import type { RequestFailure } from '../../../src/domain/failure.ts'
+import type { RequestFailure, TaskFailure } from '../../../src/domain/failure.ts'
 import { canonicalRequest } from '../../../src/domain/imageRequest.ts'
 import type { JsonObject } from '../../../src/domain/json.ts'
 import type { NativeResponse } from '../../../src/domain/nativeResponse.ts'
@@ -6,7 +6,6 @@ import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
 import { fail, succeed } from '../../../src/domain/result.ts'
 import { answerImageKey } from '../../../src/domain/storedAnswer.ts'
 import type { LiveStatus, TaskView } from '../../../src/domain/task.ts'
-import { publicStatus } from '../../../src/domain/taskRecord.ts'
 import type { AcceptInput } from '../../../src/tasks/acceptTask.ts'
 import type { TaskService } from '../../../src/tasks/taskService.ts'
 import { streamOf } from '../byteStreams.ts'
@@ -26,12 +25,13 @@ export type FakeTasks = {
   refuseNext: RequestFailure | undefined
   /** When true, `accept` throws. */
   breakNext: boolean
-  /** When set, `native` throws or returns nothing. */
-  nativeFault: 'fails' | 'is missing' | undefined
   live: LiveStatus | undefined
   refusal: JsonObject | undefined
   readonly change: (taskId: string, changed: Partial<TaskView>) => void
   readonly succeed: (taskId: string, native?: NativeResponse) => Promise<void>
+  readonly fail: (taskId: string, failure: TaskFailure) => Promise<void>
+  /** Removes the native response of a task. */
+  readonly loseNative: (taskId: string) => void
   readonly newestId: () => string
   /** Forgets all idempotency keys. */
   readonly freeKeys: () => void
@@ -43,10 +43,17 @@ export const familyBNative: NativeResponse = {
   imagePath: ['data', 0, 'b64_json'],
 }
 
+/** A native response of family A. */
+export const familyANative: NativeResponse = {
+  response: {
+    candidates: [{ content: { parts: [{ inlineData: { mimeType: 'image/png', data: '' } }] } }],
+  },
+  imagePath: ['candidates', 0, 'content', 'parts', 0, 'inlineData', 'data'],
+}
+
 /** The API keys `sk-a` and `sk-b` belong to two accounts. */
 export function createFakeTasks(blobs: BlobStore): FakeTasks {
   const tasks = new Map<string, TaskView>()
-  const natives = new Map<string, NativeResponse>()
   const keys = new Map<string, { readonly taskId: string; readonly request: string }>()
   const woken = new Set<() => void>()
   let count = 0
@@ -103,18 +110,18 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
       fake.cancelled.push(taskId)
       return true
     },
-    native: async (task) => {
-      if (fake.nativeFault === 'fails') throw new Error('database is gone')
-      if (fake.nativeFault === 'is missing') return undefined
-      return publicStatus(task) === 'succeeded' ? natives.get(task.taskId) : undefined
-    },
+    native: async ({ native }) => native,
     nativeRefusal: async () => fake.refusal,
   }
 
-  function change(taskId: string, changed: Partial<TaskView>): void {
+  function taskOf(taskId: string): TaskView {
     const task = tasks.get(taskId)
     if (task === undefined) throw new Error('no such task')
-    tasks.set(taskId, { ...task, ...changed })
+    return task
+  }
+
+  function change(taskId: string, changed: Partial<TaskView>): void {
+    tasks.set(taskId, { ...taskOf(taskId), ...changed })
     for (const wake of woken) wake()
     woken.clear()
   }
@@ -123,13 +130,13 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
     const answerId = `an${taskId.slice(5)}`
     const key = answerImageKey(answerId)
     const { bytes, sha256 } = await blobs.put(key, streamOf([redPixelPng]), {})
-    natives.set(taskId, native)
     change(taskId, {
       status: 'succeeded',
       completedAtMs: 1_700_000_060_000,
       expiresAtMs: 1_700_086_460_000,
       nowMs: 1_700_000_061_000,
       asset: { answerId, mimeType: 'image/png', bytes, sha256 },
+      native,
     })
   }
 
@@ -141,11 +148,17 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
     openUploads: new Set(),
     refuseNext: undefined,
     breakNext: false,
-    nativeFault: undefined,
     live: undefined,
     refusal: undefined,
     change,
     succeed: finish,
+    fail: async (taskId, failure) => {
+      change(taskId, { status: 'failed', completedAtMs: 1_700_000_005_000, failure })
+    },
+    loseNative: (taskId) => {
+      const { native: _lost, ...task } = taskOf(taskId)
+      tasks.set(taskId, task)
+    },
     newestId: () => [...tasks.keys()].at(-1) ?? '',
     freeKeys: () => keys.clear(),
   }

@@ -6,55 +6,80 @@ import type { ReceivedImage } from '../../domain/imageRequest.ts'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import { IntakeAbandonedError } from '../../streams/bodyError.ts'
-import { unreadable } from './bodyFailure.ts'
+import type { ApiContext } from '../context.ts'
+import type { HttpFailure } from '../errors.ts'
+import { failureOfBodyError, unreadable } from './bodyFailures.ts'
 import { createFormParser } from './formParser.ts'
-import { boundaryOf, unusableBoundary } from './mediaType.ts'
+import { boundaryOf, checkFormType, unusableBoundary } from './mediaType.ts'
+import type { OpenBodyOptions } from './openBody.ts'
+import { openBody } from './openBody.ts'
+import type { Staging } from './staging.ts'
 
-export type EditsForm = {
+type ReceivedForm = {
   readonly fields: Readonly<Record<string, string>>
   readonly image?: ReceivedImage
 }
 
+/** Reads the body of an edits form. Its image is stored while the body arrives. */
+export async function receiveForm(
+  context: ApiContext,
+  options: OpenBodyOptions,
+  staging: Staging,
+): Promise<Result<ReceivedForm, HttpFailure>> {
+  const contentType = context.req.headers['content-type'] ?? ''
+  const wrongType = checkFormType(contentType)
+  if (wrongType !== undefined) return fail(wrongType)
+  const body = await openBody(context, options)
+  if (!body.ok) return body
+  try {
+    const form = await readForm(body.value.content, contentType, (image) =>
+      staging.take(image, { path: ['image'], index: 0 }),
+    )
+    return form.ok ? form : fail(await body.value.refusal(form.failure))
+  } catch (error) {
+    return fail(failureOfBodyError(error))
+  } finally {
+    body.value.close()
+  }
+}
+
 /**
- * Reads an edits form, its image straight to `take`. Expected failures are values; errors of `content`
- * and of `take` are thrown on. However it ends, `take` has ended before.
+ * Parses the form and passes its image to `take`. Throws the errors of `content` and `take`. However it
+ * ends, `take` has ended before.
  */
-export async function readForm(
+async function readForm(
   content: AsyncIterable<Uint8Array>,
   contentType: string,
   take: (content: AsyncIterable<Uint8Array>) => Promise<ReceivedImage>,
-): Promise<Result<EditsForm, RequestFailure>> {
+): Promise<Result<ReceivedForm, RequestFailure>> {
   const fields = new Map<string, string>()
   const stopped = Promise.withResolvers<RequestFailure>()
-  // Seen by whoever waits for it, which at the end may be nobody.
+  // `take` may fail at the end, when nothing waits for this promise any more.
   stopped.promise.catch(() => {})
   let taking: Promise<ReceivedImage> | undefined
   let abandon: (() => void) | undefined
   const parser = createFormParser(contentType, {
-    text: (name, value) => {
+    onText: (name, value) => {
       if (fields.has(name)) stopped.resolve(givenTwice(name))
       fields.set(name, value)
     },
-    image: (image) => {
+    onImage: (image) => {
       abandon = () => image.destroy(new IntakeAbandonedError('The form was refused.'))
       taking = take(image)
       taking.catch(stopped.reject)
     },
-    refuse: stopped.resolve,
+    onFailure: stopped.resolve,
   })
   const boundary = boundaryOf(contentType)
   if (parser === undefined || boundary === undefined) return fail(unusableBoundary)
   const delimiters = createDelimiterCounter(boundary)
   try {
-    const failure = await feed(seenBy(delimiters, content), parser, stopped.promise)
+    const failure = await feed(counted(delimiters, content), parser, stopped.promise)
     if (failure !== undefined) return fail(failure)
-    const toldOf = fields.size + (taking === undefined ? 0 : 1)
-    if (delimiters.count() !== toldOf + 1) return fail(unreadable(strayPart))
+    const parts = fields.size + (taking === undefined ? 0 : 1)
+    if (delimiters.count() !== parts + 1) return fail(partNotRead)
     const image = await taking
-    return succeed({
-      fields: Object.fromEntries(fields),
-      ...defined({ image }),
-    })
+    return succeed({ fields: Object.fromEntries(fields), ...defined({ image }) })
   } finally {
     abandon?.()
     await taking?.catch(() => {})
@@ -62,22 +87,9 @@ export async function readForm(
   }
 }
 
-const strayPart =
-  'Each part of the form must be form-data with a name, behind a line of the boundary alone.'
-
-async function* seenBy(
-  delimiters: DelimiterCounter,
-  content: AsyncIterable<Uint8Array>,
-): AsyncGenerator<Uint8Array> {
-  for await (const chunk of content) {
-    delimiters.see(chunk)
-    yield chunk
-  }
-}
-
 /**
- * Writes the content into the parser, which holds it back while the image's reader is slow. Ends early
- * with the reason to stop; what is left of the content is left to the caller.
+ * Writes the content into the parser, as fast as the image is stored. Returns the failure as soon as there
+ * is one, and leaves the rest of the content unread.
  */
 async function feed(
   content: AsyncIterable<Uint8Array>,
@@ -102,22 +114,25 @@ function givenTwice(name: string): RequestFailure {
   return invalidRequest('invalid_value', name, `'${name}' is given more than once.`)
 }
 
+const partNotRead = unreadable(
+  'Each part of the form must be form-data with a name, after a line with only the boundary.',
+)
+
 type DelimiterCounter = {
   readonly see: (chunk: Uint8Array) => void
-  /** Lines that begin with the boundary: one before each part, one at the end. */
+  /** Lines that begin with the boundary: one before each part, and one at the end. */
   readonly count: () => number
 }
 
 /**
- * Counts what may begin a part of a form. The form's parser passes over parts that are no form fields
- * without a word, and over fields behind a boundary line that it cannot read; each would be a parameter
- * dropped in silence, and a wrong bill (design section 4). Whoever knows how many parts were told of
- * sees by this count that one is missing.
+ * Counts the boundary lines of a form. The parser silently skips a part that is not form-data, and a part
+ * after a boundary line that it cannot read. A skipped part is a parameter that the client sent and that
+ * would not count, and the client would pay for the wrong image. The count shows that a part is missing.
  */
 function createDelimiterCounter(boundary: string): DelimiterCounter {
   const delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1')
   let count = 0
-  // The first delimiter may stand at the very beginning, without the line end that is part of the others.
+  // The first boundary line may be at the very beginning, without the line end that precedes the others.
   let tail: Uint8Array = Buffer.from('\r\n')
   return {
     see: (chunk) => {
@@ -130,5 +145,15 @@ function createDelimiterCounter(boundary: string): DelimiterCounter {
       tail = text.subarray(Math.max(from, text.length - delimiter.length + 1))
     },
     count: () => count,
+  }
+}
+
+async function* counted(
+  delimiters: DelimiterCounter,
+  content: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  for await (const chunk of content) {
+    delimiters.see(chunk)
+    yield chunk
   }
 }

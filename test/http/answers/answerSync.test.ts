@@ -1,12 +1,11 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { AnswerMeta } from '../../src/domain/storedAnswer.ts'
-import type { TaskFailure } from '../../src/domain/failure.ts'
-import { errorResponse } from '../support/clients/responses.ts'
-import { redPixelPng } from '../support/images.ts'
-import type { TestApi } from '../support/http/testApi.ts'
-import { startTestApi } from '../support/http/testApi.ts'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { familyANative } from '../../support/http/fakeTasks.ts'
+import { errorResponse } from '../../support/clients/responses.ts'
+import { redPixelPng } from '../../support/images.ts'
+import type { TestApi } from '../../support/http/testApi.ts'
+import { startTestApi } from '../../support/http/testApi.ts'
 
 let api: TestApi
 beforeAll(async () => {
@@ -20,27 +19,15 @@ const body = { model: 'familyb-image-2-vip', prompt: 'a lighthouse' }
 const contentPath = '/v1beta/models/familya-3-pro-image:generateContent'
 const content = { contents: [{ parts: [{ text: 'a lighthouse' }] }] }
 
-const familyANative: AnswerMeta['native'] = {
-  response: {
-    candidates: [{ content: { parts: [{ inlineData: { mimeType: 'image/png', data: '' } }] } }],
-  },
-  imagePath: ['candidates', 0, 'content', 'parts', 0, 'inlineData', 'data'],
-}
-
-/** The id of the task that the call just sent becomes. */
+/** The id of the task that the next call becomes. */
 async function nextTask(): Promise<string> {
   const count = api.tasks.accepted.length
   await expect.poll(() => api.tasks.accepted.length).toBe(count + 1)
   return api.tasks.newestId()
 }
 
-async function fails(taskId: string, failure: TaskFailure): Promise<void> {
-  const completedAtMs = 1_700_000_005_000
-  api.tasks.change(taskId, { status: 'failed', completedAtMs, failure })
-}
-
 describe('a synchronous call', () => {
-  it('answers the image inside the native response when its task ends', async () => {
+  it('answers with the image inside the native response when its task ends', async () => {
     const [response, taskId] = await Promise.all([
       api.postJson(path, body),
       nextTask().then(async (taskId) => {
@@ -60,7 +47,7 @@ describe('a synchronous call', () => {
     expect(api.tasks.cancelled).toEqual([])
   })
 
-  it('ends at its deadline with where the task goes on, and says not to retry', async () => {
+  it('names the task at its deadline, and says not to retry', async () => {
     const [response, taskId] = await Promise.all([api.postJson(path, body), nextTask()])
     expect(response.status).toBe(500)
     expect(response.headers.get('x-should-retry')).toBe('false')
@@ -113,10 +100,10 @@ describe('a synchronous call', () => {
       { code: 'generation_timeout', cause: 'deadline', workPossible: true },
       [500, 'new_api_error', 'generation_timeout', null, 'false'],
     ],
-  ] as const)('passes on how its task ended: %s', async (_what, failure, expected) => {
+  ] as const)('answers with the failure of its task: %s', async (_what, failure, expected) => {
     const [response] = await Promise.all([
       api.postJson(path, body),
-      nextTask().then((taskId) => fails(taskId, failure)),
+      nextTask().then((taskId) => api.tasks.fail(taskId, failure)),
     ])
     const { error } = errorResponse.parse(await response.json())
     const { headers } = response
@@ -133,9 +120,9 @@ describe('a synchronous call', () => {
     ['without a key', {}],
     ['with a key', { 'Idempotency-Key': 'charged' }],
   ])(
-    'says not to retry, and where the image is, when it cannot be read once charged: %s',
+    'names the task and says not to retry when a charged image cannot be read: %s',
     async (_what, headers) => {
-      api.tasks.nativeFault = 'fails'
+      vi.spyOn(api.blobs, 'read').mockRejectedValueOnce(new Error('disk is gone'))
       const [response, taskId] = await Promise.all([
         api.postJson(path, body, headers),
         nextTask().then(async (taskId) => {
@@ -143,7 +130,6 @@ describe('a synchronous call', () => {
           return taskId
         }),
       ])
-      api.tasks.nativeFault = undefined
       expect(response.status).toBe(500)
       expect(errorResponse.parse(await response.json()).error.code).toBe('internal_error')
       expect(response.headers.get('x-should-retry')).toBe('false')
@@ -152,7 +138,7 @@ describe('a synchronous call', () => {
     },
   )
 
-  it('joins the task that its key names, and gets the same 200', async () => {
+  it('joins the task that its key names, and gets the same answer', async () => {
     const headers = { 'Idempotency-Key': 'join' }
     const first = api.postJson(path, body, headers)
     const taskId = await nextTask()
@@ -167,7 +153,7 @@ describe('a synchronous call', () => {
   })
 })
 
-describe('a call that joined a task which is cancelled under it', () => {
+describe('a call that joined a task which is then cancelled', () => {
   const cancelled = { code: 'cancelled', cause: 'cancelled', workPossible: false } as const
 
   async function joined(key: string) {
@@ -179,11 +165,11 @@ describe('a call that joined a task which is cancelled under it', () => {
     return { first, second, taskId }
   }
 
-  it('is a new try, when that task cost nothing', async () => {
+  it('becomes a new task when the cancelled one did no work', async () => {
     const { first, second, taskId } = await joined('cancelled under it')
     api.tasks.freeKeys()
     const renewed = nextTask()
-    await fails(taskId, cancelled)
+    await api.tasks.fail(taskId, cancelled)
     expect((await first).status).toBe(500)
     const next = await renewed
     await api.tasks.succeed(next)
@@ -194,18 +180,18 @@ describe('a call that joined a task which is cancelled under it', () => {
     expect(headers.get('location')).toMatch(new RegExp(`/v1/tasks/${next}$`))
   })
 
-  it('is told so, when work may have been done', async () => {
+  it('gets the failure when work may have been done', async () => {
     const { second, taskId } = await joined('cancelled late')
-    await fails(taskId, { ...cancelled, workPossible: true })
+    await api.tasks.fail(taskId, { ...cancelled, workPossible: true })
     expect((await second).status).toBe(500)
     expect((await second).headers.get('x-task-id')).toBe(taskId)
     expect((await second).headers.get('x-should-retry')).toBe('false')
   })
 
-  it('does not go on so for ever', async () => {
-    const { second, taskId } = await joined('cancelled for ever')
-    // The key is never given back.
-    await fails(taskId, cancelled)
+  it('gets the failure when its key still names the cancelled task', async () => {
+    const { second, taskId } = await joined('cancelled each time')
+    // The key is never freed.
+    await api.tasks.fail(taskId, cancelled)
     expect((await second).status).toBe(500)
     expect((await second).headers.get('x-task-id')).toBe(taskId)
   })
@@ -216,7 +202,7 @@ describe('a key whose image has expired', () => {
     ['family B', path, body, undefined],
     ['family A', contentPath, content, familyANative],
   ] as const)(
-    'is told so, and to take a new one, in the full envelope: %s',
+    'is a 404 that asks for a new key, in the full envelope: %s',
     async (name, route, request, native) => {
       const headers = { 'Idempotency-Key': `expired ${name}` }
       const [first, taskId] = await Promise.all([
@@ -245,17 +231,13 @@ describe('a key whose image has expired', () => {
   )
 })
 
-describe('an image that is lost before its time', () => {
-  afterEach(() => {
-    api.tasks.nativeFault = undefined
-  })
-
-  const losses: readonly (readonly [string, () => void])[] = [
-    ['its answer', () => void (api.tasks.nativeFault = 'is missing')],
+describe('an image that is lost before it expires', () => {
+  const losses: readonly (readonly [string, (taskId: string) => void])[] = [
+    ['its native response', (taskId) => api.tasks.loseNative(taskId)],
     ['its bytes', () => api.blobs.content.clear()],
   ]
 
-  it.each(losses)('is an error of ours, and no retry is asked for: %s', async (what, lose) => {
+  it.each(losses)('is a 500 that is not to be retried: %s', async (what, lose) => {
     const headers = { 'Idempotency-Key': `lost ${what}` }
     const [first, taskId] = await Promise.all([
       api.postJson(path, body, headers),
@@ -265,7 +247,7 @@ describe('an image that is lost before its time', () => {
       }),
     ])
     await first.text()
-    lose()
+    lose(taskId)
     const result = `/v1/tasks/${taskId}/result`
     for (const response of [await api.postJson(path, body, headers), await api.send(result)]) {
       expect(response.status).toBe(500)
@@ -286,7 +268,7 @@ describe('a client that leaves', () => {
     return socket
   }
 
-  it('has its task cancelled', async () => {
+  it('cancels its task', async () => {
     const socket = openCall('alone')
     const taskId = await nextTask()
     expect(api.tasks.cancelled).toEqual([])
@@ -295,7 +277,7 @@ describe('a client that leaves', () => {
     await expect.poll(() => api.observed.at(-1)).toMatchObject({ status: 499, taskId })
   })
 
-  it('does not take the task from another that waits for it', async () => {
+  it('does not cancel a task that another client waits for', async () => {
     const first = openCall('shared')
     const taskId = await nextTask()
     const second = openCall('shared')
@@ -307,80 +289,5 @@ describe('a client that leaves', () => {
     const [answer] = await once(second, 'data')
     expect(String(answer)).toMatch(/^HTTP\/1.1 200 /)
     second.destroy()
-  })
-})
-
-describe('a content call', () => {
-  it('answers the native body of family A', async () => {
-    const [response] = await Promise.all([
-      api.postJson(contentPath, content),
-      nextTask().then((taskId) => api.tasks.succeed(taskId, familyANative)),
-    ])
-    expect(response.status).toBe(200)
-    expect(await response.json()).toEqual({
-      candidates: [
-        {
-          content: {
-            parts: [
-              { inlineData: { mimeType: 'image/png', data: redPixelPng.toString('base64') } },
-            ],
-          },
-        },
-      ],
-    })
-    expect(api.tasks.accepted.at(-1)?.request.route).toBe('v1beta.generateContent')
-  })
-
-  it('answers a refusal by the model as the model gave it', async () => {
-    const rejected = { code: 'no_image_generated', cause: 'rejected', workPossible: false } as const
-    api.tasks.refusal = { candidates: [{ finishReason: 'NO_IMAGE' }] }
-    const [response] = await Promise.all([
-      api.postJson(contentPath, content),
-      nextTask().then((taskId) => fails(taskId, rejected)),
-    ])
-    expect(response.status).toBe(200)
-    expect(await response.json()).toEqual(api.tasks.refusal)
-    api.tasks.refusal = undefined
-  })
-
-  it('answers at once when it is asynchronous', async () => {
-    const response = await api.postJson(
-      contentPath.replace(':generate', ':asyncGenerate'),
-      content,
-      { 'Idempotency-Key': 'async' },
-    )
-    expect(response.status).toBe(202)
-    expect(response.headers.get('idempotent-replayed')).toBe('false')
-    expect(response.headers.has('x-task-id')).toBe(false)
-    expect(api.tasks.accepted.at(-1)?.request.route).toBe('v1beta.asyncGenerateContent')
-    expect(api.tasks.accepted.at(-1)?.paramNames).toEqual({
-      size: 'generationConfig.imageConfig.imageSize',
-      aspectRatio: 'generationConfig.imageConfig.aspectRatio',
-    })
-  })
-
-  it('takes inline images in snake_case, their colon percent-encoded', async () => {
-    const data = redPixelPng.toString('base64')
-    const edit = {
-      contents: [{ parts: [{ text: 'x' }, { inline_data: { mime_type: 'image/png', data } }] }],
-    }
-    const encoded = '/v1beta/models/familya-3-pro-image%3AasyncGenerateContent'
-    const response = await api.postJson(encoded, edit)
-    expect(response.status).toBe(202)
-    expect(api.tasks.accepted.at(-1)?.request).toMatchObject({
-      action: 'edit',
-      inputs: [{ bytes: redPixelPng.length }],
-    })
-  })
-
-  it.each([
-    ['an unknown model', '/v1beta/models/gemini:generateContent', 400, 'model_not_found'],
-    ['family B', '/v1beta/models/familyb-image-2-vip:generateContent', 400, 'model_not_found'],
-    ['streaming', '/v1beta/models/familya-3-pro-image:streamGenerateContent', 404, 'not_found'],
-    ['no method', '/v1beta/models/familya-3-pro-image', 404, 'not_found'],
-  ])('is refused for %s', async (_what, path, status, code) => {
-    const response = await api.postJson(path, content)
-    expect(response.status).toBe(status)
-    expect(errorResponse.parse(await response.json()).error.code).toBe(code)
   })
 })

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { imagesResponse } from '../support/clients/responses.ts'
-import type { FormPart } from '../support/clients/requestBodies.ts'
-import { formBody, formType } from '../support/clients/requestBodies.ts'
-import { redPixelPng } from '../support/images.ts'
-import type { TestApi } from '../support/http/testApi.ts'
-import { startTestApi } from '../support/http/testApi.ts'
+import { imagesResponse } from '../../support/clients/responses.ts'
+import type { FormPart } from '../../support/clients/requestBodies.ts'
+import { formBody, formType } from '../../support/clients/requestBodies.ts'
+import { redPixelPng } from '../../support/images.ts'
+import type { TestApi } from '../../support/http/testApi.ts'
+import { startTestApi } from '../../support/http/testApi.ts'
 
 let api: TestApi
 beforeAll(async () => {
@@ -18,14 +18,14 @@ const model: FormPart = { name: 'model', value: 'familyb-image-2-web' }
 const prompt: FormPart = { name: 'prompt', value: 'a lighthouse, größer' }
 const image: FormPart = { name: 'image', filename: 'a.png', type: 'image/png', value: redPixelPng }
 
-/** A part may be written in UTF-16, half a pair of surrogates and all. */
+/** A part may be in UTF-16, and may contain a lone surrogate. */
 const halfOfAPair: FormPart = {
   ...prompt,
   type: 'text/plain; charset=utf-16le',
   value: Buffer.from('a\ud800', 'utf16le'),
 }
 
-/** Not UTF-8, and a prompt all the same when its part says what it is. */
+/** Not UTF-8: valid only when the part names its charset. */
 const latin1Prompt: FormPart = { ...prompt, value: Buffer.from('a lighthouse, größer', 'latin1') }
 
 function post(parts: readonly FormPart[]): Promise<Response> {
@@ -59,7 +59,7 @@ describe('an edits form', () => {
       [model, { ...latin1Prompt, type: 'text/plain; charset=ISO-8859-1' }, image],
     ],
     ['texts typed as octets', [model, { ...prompt, type: 'application/octet-stream' }, image]],
-  ] as const)('is taken: %s', async (_what, parts) => {
+  ] as const)('is accepted: %s', async (_what, parts) => {
     const [response] = await Promise.all([post(parts), finishNext()])
     expect(response.status).toBe(200)
     imagesResponse.parse(await response.json())
@@ -71,7 +71,7 @@ describe('an edits form', () => {
     })
   })
 
-  it('is taken from an official client, in chunks of unknown length', async () => {
+  it('is accepted from fetch, in chunks of unknown length', async () => {
     const form = new FormData()
     form.set('model', 'familyb-image-2-web')
     form.set('prompt', 'x')
@@ -133,7 +133,7 @@ describe('an edits form', () => {
       'unknown_parameter',
       'n0',
     ],
-  ] as const)('is refused with %s, and leaves nothing', async (_what, parts, code, param) => {
+  ] as const)('is refused with %s, and stores nothing', async (_what, parts, code, param) => {
     const before = api.blobs.content.size
     const response = await post(parts)
     expect(response.status).toBe(400)
@@ -152,7 +152,7 @@ describe('an edits form', () => {
     ['a boundary line with a blank', ` \r\n${named}\r\n\r\n2\r\n`],
     ['a longer boundary line', `junk\r\n${named}\r\n\r\n2\r\n`],
     ['a part that is only its head', `\r\n${named}\r\n`],
-  ] as const)('is not read past what would be dropped: %s', async (_what, part) => {
+  ] as const)('is refused with a part that the parser would skip: %s', async (_what, part) => {
     const whole = formBody([model, prompt, image])
     const boundary = whole.subarray(0, whole.indexOf('\r\n'))
     for (const body of [
@@ -186,7 +186,7 @@ describe('an edits form', () => {
     expect(await errorOf(response)).toMatchObject({ code: 'unsupported_content_type' })
   })
 
-  it('is refused when it ends before its end mark, wherever', async () => {
+  it('is refused when it ends anywhere before its end', async () => {
     const body = formBody([model, prompt, image])
     // The last four bytes are the end mark's own dashes and line end.
     for (let cut = 0; cut < body.length - 4; cut += 7) {
@@ -200,8 +200,8 @@ describe('an edits form', () => {
     expect(api.tasks.openUploads.size).toBe(0)
   })
 
-  it('leaves nothing when its connection is cut at any byte', async () => {
-    // Large enough to be under way to the blob store when the connection ends.
+  it('stores nothing when its connection is cut off at any byte', async () => {
+    // Large enough that the blob store is still receiving it when the connection ends.
     const large = { ...image, value: Buffer.concat([redPixelPng, Buffer.alloc(20_000)]) }
     const body = formBody([model, prompt, large])
     const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sk-a\r\nContent-Type: ${formType}\r\nContent-Length: ${body.length}\r\n\r\n`

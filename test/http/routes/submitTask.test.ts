@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { redPixelPng } from '../support/images.ts'
-import type { TestApi } from '../support/http/testApi.ts'
-import { startTestApi } from '../support/http/testApi.ts'
+import { redPixelPng } from '../../support/images.ts'
+import type { TestApi } from '../../support/http/testApi.ts'
+import { startTestApi } from '../../support/http/testApi.ts'
 
 let api: TestApi
 beforeAll(async () => {
@@ -21,7 +21,7 @@ async function errorOf(response: Response): Promise<unknown> {
 }
 
 describe('an accepted submit', () => {
-  it('answers 202 with the three fields and where to look', async () => {
+  it('answers 202 with its three fields and the URL of the task', async () => {
     const response = await api.postJson(path, generate)
     const body: unknown = await response.json()
     expect(response.status).toBe(202)
@@ -38,7 +38,7 @@ describe('an accepted submit', () => {
     expect(response.headers.has('idempotent-replayed')).toBe(false)
   })
 
-  it('stores its images under the upload that it hands over', async () => {
+  it('stores its images under the upload of the task', async () => {
     const response = await api.postJson(path, { ...edit, input_images: [image, image] })
     expect(response.status).toBe(202)
     const accepted = api.tasks.accepted.at(-1)
@@ -50,12 +50,12 @@ describe('an accepted submit', () => {
     expect(api.tasks.openUploads.size).toBe(0)
   })
 
-  it('takes its fields in any order, image data before its type', async () => {
+  it('accepts its fields in any order, image data before its type', async () => {
     const body = `{"input_images":[{"data":"${image.data}","mime_type":"image/png"}],"prompt":"x","action":"edit","model":"familya-3-pro-image"}`
     expect((await api.postJson(path, body)).status).toBe(202)
   })
 
-  it('answers a replay with the original body, and gives its upload up', async () => {
+  it('answers a replay with the original body, and discards its upload', async () => {
     const headers = { 'Idempotency-Key': 'replay me' }
     const first = await api.postJson(path, edit, headers)
     const second = await api.postJson(path, edit, headers)
@@ -82,7 +82,7 @@ describe('an accepted submit', () => {
 })
 
 describe('a refused submit', () => {
-  it('of a key with another request is 409 and says not to retry', async () => {
+  it('with the key of another request is a 409 that says not to retry', async () => {
     const headers = { 'Idempotency-Key': 'conflict' }
     await api.postJson(path, edit, headers)
     const response = await api.postJson(path, { ...edit, prompt: 'other' }, headers)
@@ -124,7 +124,7 @@ describe('a refused submit', () => {
       'input_images',
     ],
     ['1e999', '{"n":1e999}', 'invalid_value', 'n'],
-  ])('with %s names the field and leaves nothing behind', async (_what, body, code, param) => {
+  ])('with %s names the field and stores nothing', async (_what, body, code, param) => {
     const before = new Set(api.blobs.content.keys())
     const response = await api.postJson(path, body)
     expect(response.status).toBe(400)
@@ -138,7 +138,7 @@ describe('a refused submit', () => {
     ['text', 'text/plain', 400, 'unsupported_content_type'],
     ['another charset', 'application/json; charset=latin1', 400, 'unsupported_content_type'],
     ['UTF-8 named', 'Application/JSON; charset="UTF-8"', 202, undefined],
-  ])('or not, by its media type: %s', async (_what, type, status, code) => {
+  ])('depends on the media type: %s', async (_what, type, status, code) => {
     const response = await api.send(path, {
       method: 'POST',
       body: new TextEncoder().encode(JSON.stringify(generate)),
@@ -149,7 +149,7 @@ describe('a refused submit', () => {
     expect(Reflect.get(Object(Reflect.get(Object(body), 'error')), 'code')).toBe(code)
   })
 
-  it('in an unknown coding, or not in the coding it names', async () => {
+  it('has an unknown content coding, or content in another coding', async () => {
     const lz4 = await api.postJson(path, generate, { 'Content-Encoding': 'lz4' })
     expect(lz4.status).toBe(400)
     expect(await errorOf(lz4)).toMatchObject({ code: 'unsupported_content_encoding' })
@@ -158,7 +158,7 @@ describe('a refused submit', () => {
     expect(await errorOf(broken)).toMatchObject({ code: 'read_request_body_failed' })
   })
 
-  it('of too much text is 413 for that, well within the ingress limit', async () => {
+  it('with too much text is a 413, although it is within the ingress limit', async () => {
     const roomy = await startTestApi({ ingressLimitBytes: 32 * 1024 * 1024 })
     onTestFinished(() => roomy.close())
     const prompt = 'x'.repeat(16 * 1024 * 1024 + 1)
@@ -173,7 +173,7 @@ describe('a refused submit', () => {
   it.each([
     ['declared', {}],
     ['compressed', { 'Content-Encoding': 'gzip' }],
-  ])('beyond the ingress limit is 413, even when it is no JSON: %s', async (_what, headers) => {
+  ])('beyond the ingress limit is a 413, also when it is not JSON: %s', async (_what, headers) => {
     const zeros = Buffer.alloc(4 * 1024 * 1024 + 1)
     const body = 'Content-Encoding' in headers ? gzipSync(zeros) : zeros
     const response = await api.send(path, {
@@ -190,7 +190,7 @@ describe('a refused submit', () => {
     })
   })
 
-  it('beyond the ingress limit is 413 when it comes in chunks', async () => {
+  it('beyond the ingress limit is a 413 when it is chunked', async () => {
     const chunk = `10000\r\n${' '.repeat(0x10000)}\r\n`
     const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sk-a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n`
     expect(await api.raw(`${head}${chunk.repeat(65)}0\r\n\r\n`)).toMatch(/^HTTP\/1.1 413 /)
@@ -210,7 +210,7 @@ describe('a refused submit', () => {
     expect(answer).toContain('"param":"Idempotency-Key"')
   })
 
-  it('counts the bytes of a key: 254 in 127 letters are accepted', async () => {
+  it('with a key of 254 bytes in 127 letters is accepted', async () => {
     const body = JSON.stringify(generate)
     const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sk-a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\nIdempotency-Key: ${'é'.repeat(127)}\r\n\r\n`
     expect(await api.raw(Buffer.from(head + body, 'utf8'))).toMatch(/^HTTP\/1.1 202 /)
@@ -218,8 +218,8 @@ describe('a refused submit', () => {
   })
 })
 
-describe('a submit that goes wrong', () => {
-  it('answers 500 without a word of the error, naming the request', async () => {
+describe('a submit during an outage', () => {
+  it('answers 500 with the request id and no text of the error', async () => {
     api.tasks.breakNext = true
     const response = await api.postJson(path, edit)
     api.tasks.breakNext = false
@@ -231,13 +231,13 @@ describe('a submit that goes wrong', () => {
       param: '',
       code: 'internal_error',
     })
-    // Without a key nobody can tell whether a task came of it.
+    // Without a key the client cannot find out whether the task exists.
     expect(response.headers.get('x-should-retry')).toBe('false')
     expect(String(api.reported.at(-1))).toContain('database is gone')
     expect(api.tasks.openUploads.size).toBe(0)
   })
 
-  it('may be retried when it has a key', async () => {
+  it('may be retried with a key', async () => {
     api.tasks.breakNext = true
     const response = await api.postJson(path, edit, { 'Idempotency-Key': 'again' })
     api.tasks.breakNext = false
@@ -245,8 +245,8 @@ describe('a submit that goes wrong', () => {
     expect(response.headers.has('x-should-retry')).toBe(false)
   })
 
-  it('leaves nothing when its body is cut at any byte', async () => {
-    // Large enough to be under way to the blob store when the connection ends.
+  it('stores nothing when its body is cut off at any byte', async () => {
+    // Large enough that the blob store is still receiving it when the connection ends.
     const data = Buffer.concat([redPixelPng, Buffer.alloc(30_000)]).toString('base64')
     const large = { ...image, data }
     const body = JSON.stringify({ ...edit, input_images: [large, large] })

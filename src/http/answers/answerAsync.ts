@@ -1,9 +1,10 @@
 import { pollIntervalSeconds } from '../../domain/limits.ts'
 import type { ApiContext, ApiParts } from '../context.ts'
 import type { AnswerAccepted } from '../intake/acceptRequest.ts'
+import { sendJson } from './sendBody.ts'
 
-/** Spec, Task accepted response; a replay answers the original body (design section 4). */
-export function answerAccepted(context: ApiContext, parts: ApiParts): AnswerAccepted {
+/** Answers 202 as soon as the task exists. A replay gets the same body as the first request. */
+export function answerAsync(context: ApiContext, parts: ApiParts): AnswerAccepted {
   return async ({ taskId, createdAtMs }) => {
     context.set('Location', taskUrl(parts.config.publicUrl, taskId))
     context.set('Retry-After', String(pollIntervalSeconds))
@@ -16,13 +17,7 @@ export function answerAccepted(context: ApiContext, parts: ApiParts): AnswerAcce
   }
 }
 
+/** Where the record of a task is read. */
 export function taskUrl(publicUrl: string, taskId: string): string {
   return `${publicUrl}/v1/tasks/${taskId}`
-}
-
-/** Koa would add a charset parameter, which `application/json` does not have. */
-export function sendJson(context: ApiContext, status: number, value: object): void {
-  context.status = status
-  context.set('Content-Type', 'application/json')
-  context.body = JSON.stringify(value)
 }

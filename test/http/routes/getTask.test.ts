@@ -3,10 +3,10 @@ import {
   errorResponse,
   shortErrorResponse,
   taskRecordResponse,
-} from '../support/clients/responses.ts'
-import { redPixelPng } from '../support/images.ts'
-import type { TestApi } from '../support/http/testApi.ts'
-import { startTestApi } from '../support/http/testApi.ts'
+} from '../../support/clients/responses.ts'
+import { redPixelPng } from '../../support/images.ts'
+import type { TestApi } from '../../support/http/testApi.ts'
+import { startTestApi } from '../../support/http/testApi.ts'
 
 let api: TestApi
 let taskId: string
@@ -24,7 +24,7 @@ beforeEach(async () => {
 const paths = ['/v1/task', '/v1/tasks']
 
 describe.each(paths)('the lookup at %s', (path) => {
-  it('shows a task under way and when to ask again', async () => {
+  it('shows a task in progress, and when to ask again', async () => {
     api.tasks.live = { stage: 'waiting', untilMs: 1_700_000_900_000 }
     const response = await api.send(`${path}/${taskId}`)
     api.tasks.live = undefined
@@ -51,7 +51,7 @@ describe.each(paths)('the lookup at %s', (path) => {
     expect(response.headers.has('retry-after')).toBe(false)
   })
 
-  it('gives a stranger and an invented id the very same answer', async () => {
+  it('gives the same answer for the task of another account and for an unknown id', async () => {
     const headers = { Authorization: 'Bearer sk-b' }
     const foreign = await api.send(`${path}/${taskId}`, { headers })
     const unknown = await api.send(`${path}/task_${'z'.repeat(32)}`, { headers })
@@ -81,7 +81,7 @@ describe.each(paths)('the lookup at %s', (path) => {
     expect(error.code).toBe('invalid_request')
   })
 
-  it('asks for a key, in the short envelope', async () => {
+  it('asks for an API key, in the short envelope', async () => {
     const response = await api.send(`${path}/${taskId}`, { headers: { Authorization: 'Basic x' } })
     expect(response.status).toBe(401)
     expect(shortErrorResponse.parse(await response.json()).error.code).toBe('invalid_api_key')
@@ -99,7 +99,7 @@ describe.each(paths)('the lookup at %s', (path) => {
 describe.each(paths)('the result at %s', (path) => {
   const result = (init?: RequestInit) => api.send(`${path}/${taskId}/result`, init)
 
-  it('streams the native response with the bytes inside, of a known length', async () => {
+  it('streams the native response with the image inside, and with its length', async () => {
     await api.tasks.succeed(taskId)
     const response = await result()
     const text = await response.text()
@@ -113,7 +113,7 @@ describe.each(paths)('the result at %s', (path) => {
     expect(headed.headers.get('content-length')).toBe(String(text.length))
   })
 
-  it('is 409 before the end, 409 after a failure, 404 once expired', async () => {
+  it('is a 409 before the end, a 409 after a failure, and a 404 once expired', async () => {
     const seen: unknown[] = []
     const see = async () => {
       const response = await result()
@@ -134,7 +134,7 @@ describe.each(paths)('the result at %s', (path) => {
     ])
   })
 
-  it('is cut off, not ended, when its image cannot be read to the end', async () => {
+  it('is cut off when its image cannot be read to the end', async () => {
     await api.tasks.succeed(taskId)
     api.blobs.breakReadsAfter = 10
     await expect(result().then((response) => response.text())).rejects.toThrow('terminated')
@@ -143,7 +143,7 @@ describe.each(paths)('the result at %s', (path) => {
   })
 })
 
-it('speaks the full envelope where a task is not looked up', async () => {
+it('uses the full envelope outside task lookups', async () => {
   const response = await api.send('/v1/nowhere?key=secret')
   expect(response.status).toBe(404)
   expect(errorResponse.parse(await response.json()).error).toEqual({

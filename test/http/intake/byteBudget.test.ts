@@ -1,17 +1,12 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import { createByteBudget } from '../../src/http/intake/byteBudget.ts'
-import { readRequest } from '../../src/http/intake/body.ts'
-import { errorResponse } from '../support/clients/responses.ts'
-import { collect } from '../support/byteStreams.ts'
-import { portOf } from '../support/upstream/testServers.ts'
-import { startTestApi } from '../support/http/testApi.ts'
+import { describe, expect, it } from 'vitest'
+import { createByteBudget } from '../../../src/http/intake/byteBudget.ts'
+import { errorResponse } from '../../support/clients/responses.ts'
+import { startTestApi } from '../../support/http/testApi.ts'
 
 describe('a byte budget', () => {
-  it('admits in turn, as room is given back', async () => {
+  it('admits bodies in order of arrival, as room is given back', async () => {
     const budget = createByteBudget(10)
     const order: string[] = []
     expect(await budget.take('a', 6, 0)).toBe(true)
@@ -27,7 +22,7 @@ describe('a byte budget', () => {
     expect(order).toEqual(['large', 'small'])
   })
 
-  it('turns away who waited long enough, and lets the next one in', async () => {
+  it('refuses a body that waited too long, and admits the next one', async () => {
     const budget = createByteBudget(10)
     await budget.take('a', 6, 0)
     const late = budget.take('b', 5, 10)
@@ -36,7 +31,7 @@ describe('a byte budget', () => {
     expect(await next).toBe(true)
   })
 
-  it('counts more than the whole as the whole', async () => {
+  it('counts a body larger than the budget as the whole budget', async () => {
     const budget = createByteBudget(10)
     expect(await budget.take('a', 99, 0)).toBe(true)
     expect(await budget.take('b', 1, 1)).toBe(false)
@@ -44,7 +39,7 @@ describe('a byte budget', () => {
     expect(await budget.take('b', 10, 0)).toBe(true)
   })
 
-  it('leaves a quarter to the others, whoever asks for how much', async () => {
+  it('leaves a quarter to other accounts', async () => {
     const budget = createByteBudget(100)
     for (let bodies = 0; bodies < 3; bodies += 1) expect(await budget.take('a', 25, 0)).toBe(true)
     const fourth = budget.take('a', 25, 1000)
@@ -57,10 +52,10 @@ describe('a byte budget', () => {
   })
 })
 
-describe('too many large bodies at once', () => {
+describe('large bodies beyond the budget', () => {
   const mebibyte = 1024 * 1024
 
-  it('are told to come back, while small requests pass and room is found again', async () => {
+  it('are refused with a Retry-After, while small requests pass, until room is free again', async () => {
     const api = await startTestApi({
       ingressLimitBytes: 8 * mebibyte,
       largeBodiesBytesMax: 8 * mebibyte,
@@ -90,43 +85,5 @@ describe('too many large bodies at once', () => {
     slow.destroy()
     await expect.poll(async () => (await api.postJson('/v1/images/tasks', large)).status).toBe(400)
     await api.close()
-  })
-})
-
-describe('a request that falls behind', () => {
-  const pace = { idleMs: 200, graceMs: 400, bytesPerSecondMin: 1_000 }
-
-  /** What is read, or why it was given up, of a body sent in chunks of 50 bytes. */
-  async function sent(chunks: number, everyMs: number): Promise<string> {
-    const server = createServer((request, response) => {
-      collect(readRequest(request, pace)).then(
-        (bytes) => response.end(`${bytes.length} bytes`),
-        (error: unknown) => response.end(String(error)),
-      )
-    })
-    const socket = connect(await portOf(server), '127.0.0.1')
-    onTestFinished(() => {
-      socket.destroy()
-      server.close()
-    })
-    socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n')
-    const answer = once(socket, 'data')
-    for (let chunk = 0; chunk < chunks && socket.writable; chunk += 1) {
-      socket.write('x'.repeat(50))
-      await sleep(everyMs)
-    }
-    return String((await answer)[0])
-  }
-
-  it('is given up when nothing comes, and can still be answered', async () => {
-    expect(await sent(1, 0)).toContain('stalled')
-  })
-
-  it('is given up when it drips', async () => {
-    expect(await sent(20, 100)).toContain('stalled')
-  })
-
-  it('is read when it is slow and keeps up', async () => {
-    expect(await sent(20, 30)).toContain('1000 bytes')
   })
 })

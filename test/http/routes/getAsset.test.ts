@@ -1,12 +1,8 @@
-import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { assetUrl, isAssetUrl } from '../../src/http/assetUrl.ts'
-import type { SigningKeys } from '../../src/http/context.ts'
-import type { TaskView } from '../../src/domain/task.ts'
-import { taskRecordResponse } from '../support/clients/responses.ts'
-import { redPixelPng } from '../support/images.ts'
-import type { TestApi } from '../support/http/testApi.ts'
-import { startTestApi } from '../support/http/testApi.ts'
+import { taskRecordResponse } from '../../support/clients/responses.ts'
+import { redPixelPng } from '../../support/images.ts'
+import type { TestApi } from '../../support/http/testApi.ts'
+import { startTestApi } from '../../support/http/testApi.ts'
 
 let api: TestApi
 let taskId: string
@@ -23,12 +19,12 @@ beforeAll(async () => {
 })
 afterAll(() => api.close())
 
-/** Without any key. */
+/** Without an API key. */
 const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
   fetch(`${api.url}${path}`, { method, headers })
 
 describe('an asset', () => {
-  it('is served without a key, as exactly what it is', async () => {
+  it('is served without an API key, with its type and its protective headers', async () => {
     const response = await get(asset)
     expect(Buffer.from(await response.arrayBuffer()).equals(redPixelPng)).toBe(true)
     expect(Object.fromEntries(response.headers)).toMatchObject({
@@ -44,7 +40,7 @@ describe('an asset', () => {
     })
   })
 
-  it('is not sent again to who has it', async () => {
+  it('is not sent again to a client that has it', async () => {
     const etag = (await get(asset)).headers.get('etag') ?? ''
     for (const header of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
       const response = await get(asset, { 'If-None-Match': header })
@@ -72,20 +68,20 @@ describe('an asset', () => {
   })
 
   it.each(['bytes=5-4', 'bytes=0-1,3-4', 'lines=0-1', 'bytes=x-y', 'bytes=-'])(
-    'is sent whole for %s',
+    'is sent as a whole for %s',
     async (range) => {
       expect((await get(asset, { Range: range })).status).toBe(200)
     },
   )
 
-  it.each(['bytes=9999-', 'bytes=-0'])('has no such range as %s', async (range) => {
+  it.each(['bytes=9999-', 'bytes=-0'])('is a 416 for %s', async (range) => {
     const response = await get(asset, { Range: range })
     expect(response.status).toBe(416)
     expect(response.headers.get('content-range')).toBe(`bytes */${redPixelPng.length}`)
     expect(response.headers.get('content-type')).toBe('application/json')
   })
 
-  it('is sent in part only while it is what If-Range knew', async () => {
+  it('is sent in part only while If-Range matches', async () => {
     const etag = (await get(asset)).headers.get('etag') ?? ''
     const part = { Range: 'bytes=0-1' }
     expect((await get(asset, { ...part, 'If-Range': etag })).status).toBe(206)
@@ -101,8 +97,8 @@ describe('an asset', () => {
   })
 })
 
-describe('an address that is none', () => {
-  it('is one and the same 404, whichever letter is wrong', async () => {
+describe('an invalid asset URL', () => {
+  it('is the same 404 for every wrong letter', async () => {
     const bodies = new Set<string>()
     const start = asset.indexOf('task_')
     for (let i = start; i < asset.length; i++) {
@@ -115,7 +111,7 @@ describe('an address that is none', () => {
       bodies.add(await response.text())
     }
     expect([...bodies]).toEqual([
-      '{"error":{"message":"There is no such asset, or no longer.","type":"invalid_request_error","param":null,"code":"not_found"}}',
+      '{"error":{"message":"The asset does not exist or has expired.","type":"invalid_request_error","param":null,"code":"not_found"}}',
     ])
   })
 
@@ -129,48 +125,12 @@ describe('an address that is none', () => {
     expect((await get(change(asset))).status).toBe(404)
   })
 
-  it('is 404 from the moment the task reads expired, and once it is purged', async () => {
+  it('is a 404 as soon as the task reads expired, and after the purge', async () => {
     api.tasks.change(taskId, { nowMs: 1_700_086_460_000 })
     expect((await get(asset)).status).toBe(404)
     api.tasks.change(taskId, { nowMs: 1_700_086_459_999 })
     expect((await get(asset)).status).toBe(200)
     api.blobs.content.clear()
     expect((await get(asset)).status).toBe(404)
-  })
-})
-
-describe('a signature', () => {
-  const old = { id: 'old', secret: randomBytes(32).toString('hex') }
-  const young = { id: 'young', secret: randomBytes(32).toString('hex') }
-  const task: TaskView = {
-    taskId: `task_${'a'.repeat(32)}`,
-    accountId: 'a',
-    route: 'images.tasks',
-    model: 'familyb-image-2-vip',
-    status: 'succeeded',
-    createdAtMs: 0,
-    nowMs: 0,
-    completedAtMs: 0,
-    expiresAtMs: 86_400_999,
-    asset: { answerId: 'an1', mimeType: 'image/jpeg', bytes: 1, sha256: 'ab' },
-  }
-  const check = (url: string | undefined, keys: SigningKeys) =>
-    isAssetUrl(
-      keys,
-      { taskId: task.taskId, name: 'image.jpg' },
-      new URL(url ?? 'http://x').searchParams,
-    )
-
-  it('is the same at every look, and outlives the rotation of its key', () => {
-    const url = assetUrl(task, 'http://x', [old])
-    expect(assetUrl({ ...task, nowMs: 5_000 }, 'http://x', [old])).toBe(url)
-    expect(check(url, [old])).toBe(true)
-    expect(check(url, [young, old])).toBe(true)
-    expect(check(url, [young])).toBe(false)
-  })
-
-  it('holds only under the key that it names', () => {
-    const url = assetUrl(task, 'http://x', [old])?.replace('key=old', 'key=young')
-    expect(check(url, [young, old])).toBe(false)
   })
 })

@@ -6,41 +6,21 @@ import { BodyError } from '../../streams/bodyError.ts'
 import { coalesceChunks, decodeContent, parseContentEncoding } from '../../streams/decodeContent.ts'
 import type { ApiContext } from '../context.ts'
 import type { HttpFailure } from '../errors.ts'
-import { overloaded } from './bodyFailure.ts'
+import { overloaded } from './bodyFailures.ts'
 import type { BodyLease } from './byteBudget.ts'
 
 /**
- * A client that sends nothing for so long is not coming back: its budget and its upload are freed. Nor
- * may it drip: what holds room in the budget comes at the pace of a slow uplink at least.
+ * A body holds room in the byte budget while it arrives. A client that sends nothing for a minute, or less
+ * than a slow uplink can send, is refused, so that other bodies get its room.
  */
 const pace = { idleMs: 60_000, graceMs: 60_000, bytesPerSecondMin: 32 * 1024 } as const
 
-/** Below this, chunks are gathered: see `coalesceChunks`. */
+/** Smaller chunks are joined: see `coalesceChunks`. */
 const chunkBytesMin = 4096
 
-/** A body whose reader stopped early is read on for at most this long, to learn whether it was too large. */
-const overrunMs = 10_000
-
-/** The decompressed body of one request, within the ingress limit. Reading it throws `BodyError`. */
-export type OpenBody = {
-  /** A reader may leave it early; what is left can still be read by `overruns`. */
-  readonly content: AsyncIterable<Uint8Array>
-  /**
-   * For a body refused for what it says: the refusal that counts, which is 413 when the body passes the
-   * ingress limit as well (spec, Errors). Where its size is not declared, reads the rest within bounds.
-   */
-  readonly refusal: (failure: HttpFailure) => Promise<HttpFailure>
-  readonly close: () => void
-}
-
-export type OpenBodyOptions = {
-  readonly ingressLimitBytes: number
-  readonly lease: BodyLease
-}
-
 /**
- * Refuses before reading what can be refused before reading (size, coding, room), then tells a client
- * that waits with `Expect: 100-continue` to go on.
+ * Checks everything that the headers show (content coding, declared size, room in the byte budget), then
+ * tells a client that sent `Expect: 100-continue` to send the body.
  */
 export async function openBody(
   context: ApiContext,
@@ -49,31 +29,48 @@ export async function openBody(
   const { req, res } = context
   const codings = parseContentEncoding(req.headers['content-encoding'])
   if (!codings.ok) return fail(unsupportedCoding)
+  const tooLarge: HttpFailure = { tag: 'body_too_large', limitBytes: ingressLimitBytes }
   const declaredBytes = Number(req.headers['content-length'] ?? 0)
-  if (declaredBytes > ingressLimitBytes) {
-    return fail({ tag: 'body_too_large', limitBytes: ingressLimitBytes })
-  }
+  if (declaredBytes > ingressLimitBytes) return fail(tooLarge)
   if (!(await lease.cover(declaredBytes))) return fail(overloaded)
   if (req.headers.expect !== undefined) {
-    // Set by `createServer.ts` for the case that the body is never asked for.
+    // `createServer.ts` set it for a request that is refused before its body is asked for.
     res.removeHeader('Connection')
     res.writeContinue()
   }
   const source = coalesceChunks(readRequest(req, pace), chunkBytesMin)
-  const chunks = covered(decodeContent(source, codings.value, ingressLimitBytes), lease)
-  // Without `return`: leaving a loop over it closes nothing.
+  const chunks = coveredBy(lease, decodeContent(source, codings.value, ingressLimitBytes))
+  // An iterator without `return`, so that a loop that is left early does not close the body.
   const content = { [Symbol.asyncIterator]: () => ({ next: () => chunks.next() }) }
   const sizeIsKnown = req.headers['content-length'] !== undefined && codings.value.length === 0
-  const tooLarge: HttpFailure = { tag: 'body_too_large', limitBytes: ingressLimitBytes }
   return succeed({
     content,
-    refusal: async (failure) => (!sizeIsKnown && (await overruns(content)) ? tooLarge : failure),
+    refusal: async (failure) =>
+      !sizeIsKnown && (await exceedsLimit(content)) ? tooLarge : failure,
     close: () => {
       lease.end()
-      // Not awaited: it waits for a chunk that may never come.
+      // Not awaited: it may wait for a chunk that never arrives.
       chunks.return(undefined).catch(() => {})
     },
   })
+}
+
+/** The decompressed body of one request, within the ingress limit. Reading it throws `BodyError`. */
+export type OpenBody = {
+  /** A reader may stop early. The rest can still be read afterwards. */
+  readonly content: AsyncIterable<Uint8Array>
+  /**
+   * The failure to answer when the content of the body is refused: a body beyond the ingress limit is a 413,
+   * whatever else is wrong with it. Reads on for at most ten seconds when the size is not known yet.
+   */
+  readonly refusal: (failure: HttpFailure) => Promise<HttpFailure>
+  /** Gives the room in the byte budget back, and stops reading. */
+  readonly close: () => void
+}
+
+export type OpenBodyOptions = {
+  readonly ingressLimitBytes: number
+  readonly lease: BodyLease
 }
 
 const unsupportedCoding = invalidRequest(
@@ -82,11 +79,13 @@ const unsupportedCoding = invalidRequest(
   'The Content-Encoding must be gzip, deflate, br, zstd or identity.',
 )
 
-async function overruns(content: AsyncIterable<Uint8Array>): Promise<boolean> {
-  const until = performance.now() + overrunMs
+const readOnMs = 10_000
+
+async function exceedsLimit(content: AsyncIterable<Uint8Array>): Promise<boolean> {
+  const endsAtMs = performance.now() + readOnMs
   try {
-    for await (const chunk of content) {
-      if (chunk.length > 0 && performance.now() > until) return false
+    for await (const _ of content) {
+      if (performance.now() > endsAtMs) return false
     }
     return false
   } catch (error) {
@@ -94,10 +93,10 @@ async function overruns(content: AsyncIterable<Uint8Array>): Promise<boolean> {
   }
 }
 
-/** Compressed or chunked bodies tell their size only by growing: the lease grows with them. */
-async function* covered(
-  source: AsyncIterable<Uint8Array>,
+/** The size of a compressed or chunked body is not known beforehand, so its lease grows with it. */
+async function* coveredBy(
   lease: BodyLease,
+  source: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
   let bytes = 0
   for await (const chunk of source) {
@@ -108,17 +107,17 @@ async function* covered(
 }
 
 type Pace = {
-  /** Nothing for so long is a stall. */
+  /** The longest time without any byte. */
   readonly idleMs: number
-  /** After so long, what came must have come at this rate or a faster one since then. */
+  /** The minimum rate counts from this time on. */
   readonly graceMs: number
   readonly bytesPerSecondMin: number
 }
 
 /**
- * The bytes of a request as they come. Throws `BodyError`: `interrupted` when the client leaves,
- * `stalled` when it falls behind the pace: a body that drips holds room that others wait for. Leaving
- * early does not destroy the request: the connection is still needed for the answer.
+ * The bytes of a request as they arrive. Throws `BodyError`: `interrupted` when the client leaves,
+ * `stalled` when the body arrives slower than `pace` allows. A reader that stops early does not destroy the
+ * request: its connection is still needed for the answer.
  */
 export async function* readRequest(
   request: IncomingMessage,
@@ -132,12 +131,14 @@ export async function* readRequest(
       const step = await nextWithin(chunks, pace.idleMs)
       if (step.done === true) return
       bytes += step.value.length
-      const dueMs = performance.now() - startedAtMs - pace.graceMs
-      if (bytes < (dueMs / 1000) * pace.bytesPerSecondMin) throw new BodyError({ tag: 'stalled' })
+      const checkedMs = performance.now() - startedAtMs - pace.graceMs
+      if (bytes < (checkedMs / 1000) * pace.bytesPerSecondMin)
+        throw new BodyError({ tag: 'stalled' })
       yield step.value
     }
   } finally {
-    // Lets go of the request, so that what is left of it can be drained. Not awaited: see `stalled`.
+    // Releases the request, so that `discardRest` can read what is left of it. Not awaited: it waits for the
+    // pending chunk, which may never arrive when the body stalled.
     void chunks.return?.()
   }
 }

@@ -1,0 +1,55 @@
+import { STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { ApiDeps } from '../context.ts'
+import type { ErrorAnswer } from '../errors.ts'
+import { errorBody } from '../errors.ts'
+import { newRequestId } from '../middleware.ts'
+
+/** How long the client may leave the connection open after its answer. */
+const closeTimeoutMs = 10_000
+
+/**
+ * Answers a request that Node's HTTP parser refused, in the same envelope as every other error, and closes
+ * the connection. The answer quotes neither the client's bytes nor the parser's message.
+ */
+export function answerBrokenRequest(
+  error: NodeJS.ErrnoException,
+  socket: Duplex,
+  { randomBytes }: Pick<ApiDeps, 'randomBytes'>,
+): void {
+  const timer = setTimeout(() => socket.destroy(), closeTimeoutMs)
+  socket.once('close', () => clearTimeout(timer))
+  const answer = errorAnswerOf(error.code)
+  const requestId = newRequestId(randomBytes)
+  const body = JSON.stringify(errorBody(answer, 'full', requestId))
+  socket.end(
+    [
+      `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status] ?? ''}`,
+      'Content-Type: application/json',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      'Cache-Control: no-store',
+      'Access-Control-Allow-Origin: *',
+      'X-Content-Type-Options: nosniff',
+      `x-request-id: ${requestId}`,
+      'Connection: close',
+      '',
+      body,
+    ].join('\r\n'),
+  )
+}
+
+/** Codes of Node's parser and of its request timeout. */
+function errorAnswerOf(code: string | undefined): ErrorAnswer {
+  switch (code ?? '') {
+    case 'HPE_HEADER_OVERFLOW':
+      return invalid(431, 'The request headers are too large.')
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return invalid(408, 'The request did not arrive in time.')
+    default:
+      return invalid(400, 'The request is not valid HTTP.')
+  }
+}
+
+function invalid(status: number, message: string): ErrorAnswer {
+  return { status, type: 'invalid_request_error', code: 'invalid_request', param: null, message }
+}

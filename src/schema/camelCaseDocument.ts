@@ -1,0 +1,53 @@
+import { defined } from '../domain/defined.ts'
+import type { Json } from '../domain/json.ts'
+import { camelCaseKey, isArray } from '../domain/json.ts'
+
+/** A document with camelCase keys that remembers how its client wrote each key. */
+export type CasedDocument = {
+  readonly document: Json
+  /** A path of `document` with the keys as the client wrote them. */
+  readonly rename: (path: Path) => Path
+  /** Present when an object has the same key in both casings: the path of the second one. */
+  readonly doubled?: Path
+}
+
+type Path = readonly PropertyKey[]
+
+/**
+ * Google's REST interface accepts camelCase and snake_case, also mixed in one document. With camelCase keys
+ * throughout, the same request has the same fingerprint in either casing.
+ */
+export function camelCaseDocument(given: Json): CasedDocument {
+  /** For each converted object: its keys as the client wrote them, by their camelCase form. */
+  const givenKeys = new WeakMap<object, ReadonlyMap<string, string>>()
+  let doubled: Path | undefined
+
+  function convert(value: Json, path: Path): Json {
+    if (value === null || typeof value !== 'object') return value
+    if (isArray(value)) return value.map((item, i) => convert(item, [...path, i]))
+    const members = new Map<string, Json>()
+    const keys = new Map<string, string>()
+    for (const [key, member] of Object.entries(value)) {
+      const camelKey = camelCaseKey(key)
+      if (members.has(camelKey)) doubled ??= [...path, key]
+      members.set(camelKey, convert(member, [...path, key]))
+      keys.set(camelKey, key)
+    }
+    const converted = Object.fromEntries(members)
+    givenKeys.set(converted, keys)
+    return converted
+  }
+
+  function rename(path: Path): Path {
+    let value: unknown = document
+    return path.map((step) => {
+      if (typeof value !== 'object' || value === null) return step
+      const key = givenKeys.get(value)?.get(String(step)) ?? step
+      value = Reflect.get(value, step)
+      return key
+    })
+  }
+
+  const document = convert(given, [])
+  return { document, rename, ...defined({ doubled }) }
+}

@@ -1,0 +1,41 @@
+import { randomBytes } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import type { TaskView } from '../../src/domain/task.ts'
+import { assetUrl, isAssetUrl } from '../../src/http/assetUrl.ts'
+import type { SigningKeys } from '../../src/http/context.ts'
+
+describe('the signature of an asset URL', () => {
+  const old = { id: 'old', secret: randomBytes(32).toString('hex') }
+  const young = { id: 'young', secret: randomBytes(32).toString('hex') }
+  const task: TaskView = {
+    taskId: `task_${'a'.repeat(32)}`,
+    accountId: 'a',
+    route: 'images.tasks',
+    model: 'familyb-image-2-vip',
+    status: 'succeeded',
+    createdAtMs: 0,
+    nowMs: 0,
+    completedAtMs: 0,
+    expiresAtMs: 86_400_999,
+    asset: { answerId: 'an1', mimeType: 'image/jpeg', bytes: 1, sha256: 'ab' },
+  }
+  const check = (url: string | undefined, keys: SigningKeys) =>
+    isAssetUrl(
+      keys,
+      { taskId: task.taskId, name: 'image.jpg' },
+      new URL(url ?? 'http://x').searchParams,
+    )
+
+  it('is always the same, and stays valid after its key is replaced', () => {
+    const url = assetUrl(task, 'http://x', [old])
+    expect(assetUrl({ ...task, nowMs: 5_000 }, 'http://x', [old])).toBe(url)
+    expect(check(url, [old])).toBe(true)
+    expect(check(url, [young, old])).toBe(true)
+    expect(check(url, [young])).toBe(false)
+  })
+
+  it('is valid only under the key that it names', () => {
+    const url = assetUrl(task, 'http://x', [old])?.replace('key=old', 'key=young')
+    expect(check(url, [young, old])).toBe(false)
+  })
+})

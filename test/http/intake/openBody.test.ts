@@ -1,0 +1,46 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { readRequest } from '../../../src/http/intake/openBody.ts'
+import { collect } from '../../support/byteStreams.ts'
+import { portOf } from '../../support/upstream/testServers.ts'
+
+describe('the body of a request', () => {
+  const pace = { idleMs: 200, graceMs: 400, bytesPerSecondMin: 1_000 }
+
+  /** Sends a body in chunks of 50 bytes. Returns how much was read, or why it was given up. */
+  async function answerTo(chunks: number, everyMs: number): Promise<string> {
+    const server = createServer((request, response) => {
+      collect(readRequest(request, pace)).then(
+        (bytes) => response.end(`${bytes.length} bytes`),
+        (error: unknown) => response.end(String(error)),
+      )
+    })
+    const socket = connect(await portOf(server), '127.0.0.1')
+    onTestFinished(() => {
+      socket.destroy()
+      server.close()
+    })
+    socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n')
+    const answer = once(socket, 'data')
+    for (let chunk = 0; chunk < chunks && socket.writable; chunk += 1) {
+      socket.write('x'.repeat(50))
+      await sleep(everyMs)
+    }
+    return String((await answer)[0])
+  }
+
+  it('is given up when nothing arrives, and the request can still be answered', async () => {
+    expect(await answerTo(1, 0)).toContain('stalled')
+  })
+
+  it('is given up when it arrives slower than the minimum rate', async () => {
+    expect(await answerTo(20, 100)).toContain('stalled')
+  })
+
+  it('is read when it is slow but above the minimum rate', async () => {
+    expect(await answerTo(20, 30)).toContain('1000 bytes')
+  })
+})

@@ -3,12 +3,12 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    // Temporal's native worker does not live in worker threads.
+    // Temporal's native worker does not run in worker threads.
     pool: 'forks',
-    globalSetup: ['test/support/globalSetup.ts'],
-    // Tests wait more than they work: for Temporal, for upstreams, for processes to start.
+    globalSetup: ['test/support/stack/globalSetup.ts'],
+    // Tests mostly wait for Temporal, for upstreams and for processes to start, so more workers than cores pay.
     maxWorkers: 4,
-    // Real PostgreSQL and real Temporal on a small machine: slow is not wrong.
+    // PostgreSQL and Temporal are real and can be slow on a small machine.
     testTimeout: 30_000,
     hookTimeout: 60_000,
     teardownTimeout: 30_000,

@@ -1,16 +1,16 @@
 /**
  * node bench/chaos.ts [--seed N] [--tasks N] [--seconds N]
  *
- * A seeded driver, an upstream that fails at random, and faults that strike everything: kill -9, SIGSTOP
- * (up to 30 s: longer than a worker's silence is believed) and SIGTERM of API and worker, kill -9 and
- * SIGSTOP of Temporal, kill -9 of PostgreSQL, cut connections; several at once. Then all heals, drains,
- * and the invariants of the service are reckoned from SQL, the clients' logs and the upstream's.
+ * Runs clients from a seed against an upstream that fails at random, while faults strike: kill -9, SIGSTOP and
+ * SIGTERM of APIs and workers, kill -9 and SIGSTOP of Temporal, kill -9 of PostgreSQL, cut connections, several
+ * at once. When the faults are over and all tasks have ended, it checks the invariants of the service from the
+ * database, the answers that the clients got and the call log of the upstream.
  */
 import { parseArgs } from 'node:util'
+import { runBench } from './support/runBench.ts'
 import { processFaults, stackFaults } from '../test/support/chaos/chaosFaults.ts'
 import { runChaos } from '../test/support/chaos/runChaos.ts'
-import { startTestService } from '../test/support/service.ts'
-import { runBench } from './support/runBench.ts'
+import { startTestService } from '../test/support/service/testService.ts'
 
 const { values } = parseArgs({
   options: {
@@ -20,6 +20,7 @@ const { values } = parseArgs({
   },
 })
 
+/** A SIGSTOP of 30 s is longer than the time after which a silent worker counts as lost. */
 const stopMs = [1_000, 30_000] as const
 
 await runBench(async ({ check, stack }) => {

@@ -1,12 +1,11 @@
 /**
- * Submits of a short prompt by 16 clients at once, with a worker at work on the same machine: latency of
- * the 202, and accepted tasks per second. Every one is a durable promise: task, hold and ledger committed.
+ * Measures the latency of the 202 and the accepted tasks per second for 16 concurrent clients with a short
+ * prompt, while a worker runs on the same machine. Each 202 is sent after task, hold and ledger are committed.
  */
 import { verifyLedger } from '../src/store/accounts/verifyLedger.ts'
-import { createClient } from '../test/support/client.ts'
-import { startTestService } from '../test/support/service.ts'
-import { describeMs, percentile } from './support/figures.ts'
-import { runBench } from './support/runBench.ts'
+import { describeMs, percentile, runBench } from './support/runBench.ts'
+import { createClient } from '../test/support/clients/client.ts'
+import { startTestService } from '../test/support/service/testService.ts'
 
 const clients = 16
 const warmUp = 200

@@ -1,19 +1,18 @@
 /**
- * Temporal's server is stopped (SIGSTOP) for 30 s while clients submit: they are answered 202 as fast as
- * before, and when it continues every task ends. Calls that are under way all the while are not made again.
+ * Stops the Temporal server (SIGSTOP) for 30 s while a client submits. Submits get a 202 in at most three times
+ * the usual time, and every task succeeds once Temporal continues. Calls under way are not repeated.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createClient } from '../test/support/client.ts'
-import { startTestService } from '../test/support/service.ts'
-import { describeMs, percentile } from './support/figures.ts'
-import { runBench } from './support/runBench.ts'
+import { describeMs, percentile, runBench } from './support/runBench.ts'
+import { createClient } from '../test/support/clients/client.ts'
+import { startTestService } from '../test/support/service/testService.ts'
 
 const stoppedMs = 30_000
 const everyMs = 100
 const before = 100
 const slowerMax = 3
 const limitMs = 180_000
-/** Under way from before the stop until after it. */
+/** Calls that start before the stop and end after it. */
 const longCalls = 5
 const longCallMs = 45_000
 
@@ -37,23 +36,23 @@ await runBench(async ({ check, stack }) => {
       submitted.push((await client.accepted({ ...body, prompt })).task_id)
     }
     await service.simulator.waitForCalls(submitted.length)
-    const without: number[] = []
+    const stopped: number[] = []
     process.kill(temporal, 'SIGSTOP')
-    const continuesAt = performance.now() + stoppedMs
-    while (performance.now() < continuesAt) await submit(without)
+    const continuesAtMs = performance.now() + stoppedMs
+    while (performance.now() < continuesAtMs) await submit(stopped)
     process.kill(temporal, 'SIGCONT')
-    const continuedAt = performance.now()
+    const continuedAtMs = performance.now()
     process.stdout.write(`${describeMs('with Temporal   ', usual)}\n`)
-    process.stdout.write(`${describeMs('Temporal stopped', without)}\n`)
-    const ratio = percentile(without, 0.5) / percentile(usual, 0.5)
-    check(`p50 ${ratio.toFixed(2)} times the usual, at most ${slowerMax}`, ratio <= slowerMax)
+    process.stdout.write(`${describeMs('Temporal stopped', stopped)}\n`)
+    const ratio = percentile(stopped, 0.5) / percentile(usual, 0.5)
+    check(`p50 ${ratio.toFixed(2)} times the usual p50, at most ${slowerMax}`, ratio <= slowerMax)
     const records = await Promise.all(
       submitted.map((taskId) => client.ended(taskId, { limitMs, everyMs: 3_000 })),
     )
-    const seconds = ((performance.now() - continuedAt) / 1000).toFixed(0)
+    const seconds = ((performance.now() - continuedAtMs) / 1000).toFixed(0)
     const succeeded = records.filter(({ status }) => status === 'succeeded').length
     check(
-      `${succeeded} of ${submitted.length} succeed, ${seconds} s after it continues`,
+      `${succeeded} of ${submitted.length} succeed, ${seconds} s after Temporal continues`,
       succeeded === submitted.length,
     )
     const calls = service.simulator.calls().length

@@ -1,11 +1,11 @@
 /**
- * A worker is told to stop (SIGTERM, as in every deployment) in the middle of a call of 20 s: the call
- * finishes and is settled, nobody calls again, and the process exits 0.
+ * Stops both workers (SIGTERM, as a deployment does) during calls of 20 s. The calls finish and are settled, no
+ * call is repeated, and both processes exit 0.
  */
-import { moneyOf } from '../test/support/books.ts'
-import { createClient } from '../test/support/client.ts'
-import { startTestService } from '../test/support/service.ts'
 import { runBench } from './support/runBench.ts'
+import { createClient } from '../test/support/clients/client.ts'
+import { moneyOf } from '../test/support/database/money.ts'
+import { startTestService } from '../test/support/service/testService.ts'
 
 const callMs = 20_000
 
@@ -40,7 +40,7 @@ await runBench(
         submitted.map(({ task_id }) => moneyOf(service.pool, task_id)),
       )
       check(
-        'each charged once',
+        'each task is charged once',
         money.every((kinds) => kinds.join() === 'hold,settle'),
       )
     } finally {

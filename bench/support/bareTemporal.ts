@@ -7,8 +7,8 @@ const taskQueue = 'bench-bare'
 const limitMs = 60_000
 
 /**
- * A worker process of one bare one-activity workflow beside the service's own, on the same server and in
- * the same namespace: what Temporal itself costs here and now.
+ * Starts a worker process for a workflow with one empty activity, in the namespace of the service. It measures
+ * what Temporal itself costs on this machine.
  */
 export async function startBareTemporal(temporal: Temporal, address: string) {
   const script = fileURLToPath(new URL('bareWorker.ts', import.meta.url))
@@ -16,7 +16,7 @@ export async function startBareTemporal(temporal: Temporal, address: string) {
   await once(worker, 'message')
   let count = 0
   return {
-    /** Starts one and waits for its result. */
+    /** Starts one workflow and waits for its result. */
     execute: async () => {
       count += 1
       const options = { workflowId: `bare-${process.pid}-${count}`, taskQueue, args: [] }

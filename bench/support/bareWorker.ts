@@ -1,6 +1,7 @@
-// node bareWorker.ts ADDRESS NAMESPACE QUEUE: a worker of `bare` with the SDK's defaults, until SIGTERM.
-import { fileURLToPath } from 'node:url'
+// node bareWorker.ts ADDRESS NAMESPACE QUEUE runs a worker of `bare` with the defaults of the SDK, until its
+// parent disconnects.
 import { NativeConnection, Worker } from '@temporalio/worker'
+import { fileURLToPath } from 'node:url'
 import { installRuntime } from '../../src/temporal/worker/runtime.ts'
 
 const [address, namespace, taskQueue] = process.argv.slice(2)

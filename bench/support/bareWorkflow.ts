@@ -4,7 +4,7 @@ const { nothing } = proxyActivities<{ readonly nothing: () => Promise<void> }>({
   startToCloseTimeout: '10 s',
 })
 
-/** The least a durable call costs: one workflow with one activity that does nothing. */
+/** One workflow with one empty activity: the least that a durable call can cost. */
 export async function bare(): Promise<void> {
   await nothing()
 }

@@ -1,28 +1,26 @@
-import { spawn } from 'node:child_process'
+import { spawn, execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
-import { until } from '../../test/support/until.ts'
-import { killAtOnce, processTree } from './processTree.ts'
+import { until } from '../../test/support/timing.ts'
 
 const startMsMax = 180_000
 const runtimeFile = z.object({ pid: z.number(), environment: z.record(z.string(), z.string()) })
-const source = (path: string) => fileURLToPath(new URL(`../../src/${path}`, import.meta.url))
 
 export type OwnStart = {
-  /** What `npm start` gave its processes, the addresses among it. */
+  /** The environment that `npm start` gave its processes. */
   readonly environment: Readonly<Record<string, string>>
   readonly url: string
   readonly key: string
-  /** SIGKILL to the start, its children and theirs; says how many there were. */
+  /** Sends SIGKILL to the start and all its descendants at once. Returns how many processes there were. */
   readonly killAll: () => Promise<number>
-  /** Ctrl-C. */
+  /** Sends SIGTERM and waits until the start has ended. */
   readonly stop: () => Promise<void>
 }
 
-/** `npm start` on a DATA_DIR and ports of its own; resolves when it is ready. */
+/** Runs `npm start` on the given DATA_DIR and free ports. Resolves when it is ready. */
 export async function ownStart(
   dataDir: string,
   environment: Readonly<Record<string, string>>,
@@ -30,22 +28,22 @@ export async function ownStart(
   const anyPort = ['PORT', 'INTERNAL_PORT', 'WORKER_INTERNAL_PORT', 'SIMULATOR_PORT']
   const stackPort = ['POSTGRES_PORT', 'TEMPORAL_PORT', 'TEMPORAL_UI_PORT']
   const ports = Object.fromEntries([...anyPort, ...stackPort].map((name) => [name, '0']))
-  const child = spawn(process.execPath, [source('dev.ts')], {
+  const child = spawn(process.execPath, [sourcePath('dev.ts')], {
     env: { ...process.env, ...ports, DATA_DIR: dataDir, LOG_LEVEL: 'warn', ...environment },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const ended = once(child, 'exit')
   process.once('exit', () => child.kill('SIGKILL'))
-  let said = ''
+  let printed = ''
   child.stdout.on('data', (chunk: Buffer) => {
-    said += chunk.toString()
+    printed += chunk.toString()
   })
   const pid = child.pid ?? 0
   await until(
     'npm start ready',
     () => {
-      if (child.exitCode !== null) throw new Error(said)
-      return said.includes('Darkroom is ready at') ? true : undefined
+      if (child.exitCode !== null) throw new Error(printed)
+      return printed.includes('Darkroom is ready at') ? true : undefined
     },
     startMsMax,
   )
@@ -68,18 +66,47 @@ export async function ownStart(
   }
 }
 
-/** The simulator as a process of its own, which outlives every kill; gives its address. */
+/** Runs the simulator as a separate process, which `killAll` does not end. */
 export async function ownSimulator(latency: string) {
   const child = spawn(
     process.execPath,
-    [source('dev/simulator/main.ts'), '--port', '0', '--latency', latency, '--tiny'],
+    [sourcePath('dev/simulator/main.ts'), '--port', '0', '--latency', latency, '--tiny'],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   )
   process.once('exit', () => child.kill('SIGKILL'))
-  let said = ''
+  let printed = ''
   child.stdout.on('data', (chunk: Buffer) => {
-    said += chunk.toString()
+    printed += chunk.toString()
   })
-  const url = await until('the simulator', () => /at (http:\S+)/.exec(said)?.[1])
+  const url = await until('the simulator', () => /at (http:\S+)/.exec(printed)?.[1])
   return { url, stop: () => child.kill('SIGTERM') }
+}
+
+/** Returns the process ids of a process and all its current descendants. */
+function processTree(root: number): readonly number[] {
+  const listing = execFileSync('ps', ['-eo', 'pid=,ppid='], { encoding: 'utf8' })
+  const parents = listing
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/).map(Number))
+  const tree = [root]
+  for (const pid of tree) {
+    for (const [child = 0, parent = 0] of parents) if (parent === pid) tree.push(child)
+  }
+  return tree
+}
+
+/** Kills all processes, as a power cut does: none of them can clean up. */
+function killAtOnce(pids: readonly number[]): void {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, 'SIGKILL')
+    } catch {
+      // The process ended because its parent was just killed.
+    }
+  }
+}
+
+function sourcePath(path: string): string {
+  return fileURLToPath(new URL(`../../src/${path}`, import.meta.url))
 }

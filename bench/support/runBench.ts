@@ -1,34 +1,61 @@
-import { loadavg } from 'node:os'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { loadavg, tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Stack } from '../../src/dev/stack/stack.ts'
-import { startBenchStack } from './benchStack.ts'
+import { startStack } from '../../src/dev/stack/stack.ts'
+import { useStack } from '../../test/support/stack/embeddedStack.ts'
 
-/** What one command runs on, and what it promises. */
-export type Bench = {
-  readonly stack: Stack
-  /** Prints the promise with its figure; the command exits 1 when one was not kept. */
-  readonly check: (what: string, kept: boolean) => void
-}
+/** Prints a promise with its figure. The command exits 1 when a promise is not kept. */
+export type Check = (promise: string, kept: boolean) => void
 
 /**
- * Runs one command of bench/: the stack before it, its end after it, the exit code from its promises:
- * 0 all kept, 1 one broken or the command failed.
+ * Runs a command of bench/ on its own PostgreSQL and Temporal, with free ports and a temporary folder, and
+ * sets the exit code as `checkPromises` does. `durable`: PostgreSQL uses fsync, as with `npm start`.
  */
 export async function runBench(
-  work: (bench: Bench) => Promise<void>,
+  work: (bench: { readonly stack: Stack; readonly check: Check }) => Promise<void>,
   options: { readonly durable: boolean } = { durable: true },
 ): Promise<void> {
+  await checkPromises(async (check) => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'darkroom-bench-'))
+    const stack = await startStack({
+      dataDir,
+      ports: { postgres: 0, temporal: 0, temporalUi: 0 },
+      env: process.env,
+      say: (line) => void process.stderr.write(`[stack] ${line}\n`),
+      withUi: false,
+      durable: options.durable,
+    })
+    const { databaseUrl, temporalAddress } = stack
+    useStack({ databaseUrl, temporalAddress })
+    try {
+      await work({ stack, check })
+    } finally {
+      await stack.stop()
+      await rm(dataDir, { recursive: true, force: true })
+    }
+  })
+}
+
+/** Prints the load, runs `work` and sets the exit code: 0 when it kept every promise, otherwise 1. */
+export async function checkPromises(work: (check: Check) => Promise<void>): Promise<void> {
   let broken = 0
-  const check = (what: string, kept: boolean) => {
+  process.stdout.write(`load average at the start: ${(loadavg()[0] ?? 0).toFixed(2)}\n`)
+  await work((promise, kept) => {
     if (!kept) broken += 1
-    process.stdout.write(`${kept ? 'kept  ' : 'BROKEN'}  ${what}\n`)
-  }
-  const load = loadavg()[0] ?? 0
-  process.stdout.write(`load average at the start: ${load.toFixed(2)}\n`)
-  const { stack, stop } = await startBenchStack(options)
-  try {
-    await work({ stack, check })
-  } finally {
-    await stop()
-  }
+    process.stdout.write(`${kept ? 'kept  ' : 'BROKEN'}  ${promise}\n`)
+  })
   process.exitCode = broken === 0 ? 0 : 1
+}
+
+/** Returns the nearest-rank percentile of the sample for `p` from 0 to 1, or NaN for an empty sample. */
+export function percentile(sample: readonly number[], p: number): number {
+  const sorted = sample.toSorted((a, b) => a - b)
+  return sorted[Math.max(0, Math.ceil(p * sorted.length) - 1)] ?? Number.NaN
+}
+
+/** Describes a sample of milliseconds in one line. */
+export function describeMs(name: string, sample: readonly number[]): string {
+  const at = (p: number) => `${percentile(sample, p).toFixed(1)} ms`
+  return `${name}: n ${sample.length}, min ${at(0)}, p10 ${at(0.1)}, p50 ${at(0.5)}, p95 ${at(0.95)}, p99 ${at(0.99)}, max ${at(1)}`
 }

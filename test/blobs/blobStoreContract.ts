@@ -1,14 +1,14 @@
+import { array, assert, asyncProperty } from 'fast-check'
 import { createHash, randomBytes } from 'node:crypto'
 import { readdirSync } from 'node:fs'
-import { array, assert, asyncProperty } from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { openBlobStore } from '../../src/blobs/openBlobStore.ts'
+import { newUploadId } from '../../src/domain/ids.ts'
 import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
 import { BlobExistsError } from '../../src/domain/ports/blobStore.ts'
-import { newUploadId } from '../../src/domain/ids.ts'
+import { acts, modelActs, readText, step, text } from './blobStoreModel.ts'
 import { collect, streamOf } from '../support/byteStreams.ts'
 import { tempFolder } from '../support/tempFolder.ts'
-import { acts, modelActs, readText, step, text } from './blobStoreModel.ts'
 
 const sizes = [0, 1, 65_536, 3 * 1024 * 1024 + 7]
 const malformedKeys = [

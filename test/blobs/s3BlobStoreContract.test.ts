@@ -1,8 +1,8 @@
 import { basename } from 'node:path'
 import { afterAll, beforeAll, vi } from 'vitest'
-import type { S3Server } from '../support/s3Server.ts'
-import { s3ServerStartMsMax, startS3Server } from '../support/s3Server.ts'
 import { blobStoreContract } from './blobStoreContract.ts'
+import type { S3Server } from '../support/blobs/s3Server.ts'
+import { s3ServerStartMsMax, startS3Server } from '../support/blobs/s3Server.ts'
 
 let server: S3Server | undefined
 

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { deleteObjects, putObject, readObject } from '../../src/blobs/s3Objects.ts'
 import { BlobExistsError } from '../../src/domain/ports/blobStore.ts'
+import type { SeenRequest } from '../support/blobs/fakeObjectStore.ts'
+import { fakeObjectStore } from '../support/blobs/fakeObjectStore.ts'
 import { collect, streamOf } from '../support/byteStreams.ts'
-import type { SeenRequest } from '../support/fakeObjectStore.ts'
-import { fakeObjectStore } from '../support/fakeObjectStore.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
 /** One answer of the object store: a status, or a connection that breaks after the body was read. */

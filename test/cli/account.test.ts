@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { darkroomJson, runDarkroom } from '../support/cli.ts'
 import type { CliWorld } from './openCliWorld.ts'
 import { openCliWorld } from './openCliWorld.ts'
+import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
 
 let world: CliWorld
 

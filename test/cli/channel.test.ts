@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
-import { createTestAttempts } from '../support/attemptStore.ts'
-import { darkroomJson, runDarkroom } from '../support/cli.ts'
-import { insertTask } from '../support/insertTask.ts'
 import type { CliWorld } from './openCliWorld.ts'
 import { openCliWorld } from './openCliWorld.ts'
+import { insertTask } from '../support/database/insertTask.ts'
+import { createTestAttempts } from '../support/database/testAttempts.ts'
+import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
 
 let world: CliWorld
 let attempts: AttemptStore

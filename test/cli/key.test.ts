@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { createTaskStore } from '../../src/wiring/stores.ts'
 import { createAuthenticate } from '../../src/tasks/apiKeys.ts'
-import { darkroomJson, runDarkroom } from '../support/cli.ts'
+import { createTaskStore } from '../../src/wiring/stores.ts'
 import type { CliWorld } from './openCliWorld.ts'
 import { openCliWorld } from './openCliWorld.ts'
+import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
 
 const pepper = { id: 'test', secret: 'pepper-of-the-tests-0123456789' }
 

@@ -3,10 +3,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { darkroomJson, runDarkroom } from '../support/cli.ts'
-import type { TestDatabase } from '../support/database.ts'
-import { createTestDatabase } from '../support/database.ts'
-import { embeddedStack, stackStartMsMax } from '../support/embeddedStack.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
+import { embeddedStack, stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 let database: TestDatabase
 let environment: Record<string, string>

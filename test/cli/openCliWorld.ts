@@ -2,11 +2,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Pool } from 'pg'
-import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
 import { defined } from '../../src/domain/defined.ts'
-import { createTestDatabase } from '../support/database.ts'
-import type { InsertedTask } from '../support/insertTask.ts'
-import { insertTask } from '../support/insertTask.ts'
+import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
+import type { InsertedTask } from '../support/database/insertTask.ts'
+import { insertTask } from '../support/database/insertTask.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
 
 /** A migrated database for one test file, and the environment of commands that work on it. */
 export type CliWorld = {

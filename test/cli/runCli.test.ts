@@ -1,12 +1,12 @@
+import type { Command } from 'commander'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import type { Command } from 'commander'
 import { createProgram } from '../../src/cli/program.ts'
 import { runCli } from '../../src/cli/runCli.ts'
-import { closedParts } from '../support/closedParts.ts'
+import { closedParts } from '../support/service/darkroomCli.ts'
 
 async function run(...args: string[]) {
   let out = ''

@@ -6,11 +6,15 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { TaskFailure } from '../../src/domain/failure.ts'
-import { darkroomJson, runDarkroom } from '../support/cli.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { openTestWorld } from '../support/openTestWorld.ts'
+import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { tempFolder } from '../support/tempFolder.ts'
-import { createScripts, handleOf, startTestWorker } from '../support/temporalWorld.ts'
+import {
+  openTestWorld,
+  createScripts,
+  handleOf,
+  startTestWorker,
+} from '../support/temporal/temporalWorld.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 

@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
 import { createAccountStore } from '../../src/wiring/stores.ts'
-import { createTestAttempts } from '../support/attemptStore.ts'
-import { darkroomJson, runDarkroom } from '../support/cli.ts'
-import { balanceOf } from '../support/insertTask.ts'
 import type { CliWorld } from './openCliWorld.ts'
 import { insertFailedTask, openCliWorld } from './openCliWorld.ts'
+import { balanceOf } from '../support/database/money.ts'
+import { createTestAttempts } from '../support/database/testAttempts.ts'
+import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
 
 let world: CliWorld
 let attempts: AttemptStore

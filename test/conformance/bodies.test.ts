@@ -5,17 +5,17 @@ import { join } from 'node:path'
 import * as zlib from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { fetchHistory } from '../../src/temporal/runs.ts'
-import type { Client } from '../support/client.ts'
-import { createClient } from '../support/client.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
+import type { Client } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import type { Posted } from '../support/clients/rawCalls.ts'
+import { postStream } from '../support/clients/rawCalls.ts'
+import { editBody, generateBody, inputImage } from '../support/clients/requestBodies.ts'
 import { paddedPng } from '../support/images.ts'
-import { mebibyte, peakGrowthBytes } from '../support/memory.ts'
-import type { Posted } from '../support/postStream.ts'
-import { postStream } from '../support/postStream.ts'
-import { editBody, generateBody, inputImage } from '../support/requestBodies.ts'
-import type { TestAccount, TestService } from '../support/service.ts'
-import { startTestService } from '../support/service.ts'
-import { until } from '../support/until.ts'
+import { mebibyte, peakGrowthBytes } from '../support/service/processUsage.ts'
+import type { TestAccount, TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import { until } from '../support/timing.ts'
 
 let service: TestService
 let account: TestAccount
@@ -24,7 +24,7 @@ beforeAll(async () => {
   service = await startTestService({ environment: { LOG_LEVEL: 'debug' } })
   account = await service.account()
   client = createClient(service.url, account.secret)
-  // The first requests load code and warm the heap: not what is measured below.
+  // The first requests load code and grow the heap. The tests below must not measure that.
   await client.ended((await client.accepted(editBody())).task_id)
 }, stackStartMsMax)
 afterAll(() => service.stop())
@@ -40,7 +40,7 @@ function jsonHeaders() {
   return { authorization: client.authorization, 'content-type': 'application/json' }
 }
 
-/** An edit whose images come first, each with its data before its type, as no client need order them. */
+/** An edit with its images before all other fields and with `data` before `mime_type`: JSON has no field order. */
 function* largeEdit(images: readonly Buffer[]) {
   yield '{"input_images":['
   for (const [i, bytes] of images.entries()) {
@@ -54,8 +54,8 @@ function* largeEdit(images: readonly Buffer[]) {
 const apiPid = () => service.apis[0]?.pid ?? 0
 const codeOf = (body: string): unknown => Object(JSON.parse(body)).error.code
 
-describe('memory of the API', () => {
-  it('grows by less than 150 MiB for an edit of 16 images and 64 MiB', async () => {
+describe('the memory of the API', () => {
+  it('grows by less than 150 MiB during an edit with 16 images of 64 MiB in total', async () => {
     const images = Array.from({ length: 16 }, (_, i) => paddedPng(4 * mebibyte, i))
     let posted: Posted | undefined
     const growth = await peakGrowthBytes(apiPid(), async () => {
@@ -72,46 +72,49 @@ describe('memory of the API', () => {
 
   const bomb = 129 * mebibyte
   it.each([
-    ['of white space', () => zlib.gzipSync(Buffer.alloc(bomb, ' ')), 'gzip'],
-    ['of one prompt', () => zlib.gzipSync(`{"prompt":"${'a'.repeat(bomb)}"}`), 'gzip'],
+    ['white space', () => zlib.gzipSync(Buffer.alloc(bomb, ' ')), 'gzip'],
+    ['one prompt', () => zlib.gzipSync(`{"prompt":"${'a'.repeat(bomb)}"}`), 'gzip'],
     [
-      'of image data',
+      'image data',
       () => zlib.gzipSync(`{"input_images":[{"data":"${'A'.repeat(bomb)}"}]}`),
       'gzip',
     ],
     [
-      'packed twice',
+      'white space compressed twice',
       () => zlib.brotliCompressSync(zlib.gzipSync(Buffer.alloc(bomb, ' '))),
       'gzip, br',
     ],
-  ])('grows by less than 100 MiB for 129 MiB, compressed, %s: 413', async (what, make, coding) => {
-    const body = make()
-    let posted: Posted | undefined
-    const growth = await peakGrowthBytes(apiPid(), async () => {
-      posted = await post([body], { 'content-encoding': coding })
-    })
-    expect(posted?.status).toBe(413)
-    expect(JSON.parse(posted?.body ?? '')).toEqual({
-      error: {
-        message: 'request body exceeds 128 MB: request body too large',
-        type: 'new_api_error',
-        param: '',
-        code: 'read_request_body_failed',
-      },
-    })
-    console.log(`129 MiB ${what}: +${Math.round(growth / mebibyte)} MiB`)
-    expect(growth).toBeLessThan(100 * mebibyte)
-  })
+  ])(
+    'grows by less than 100 MiB while a compressed body of 129 MiB is refused with 413: %s',
+    async (what, make, coding) => {
+      const body = make()
+      let posted: Posted | undefined
+      const growth = await peakGrowthBytes(apiPid(), async () => {
+        posted = await post([body], { 'content-encoding': coding })
+      })
+      expect(posted?.status).toBe(413)
+      expect(JSON.parse(posted?.body ?? '')).toEqual({
+        error: {
+          message: 'request body exceeds 128 MB: request body too large',
+          type: 'new_api_error',
+          param: '',
+          code: 'read_request_body_failed',
+        },
+      })
+      console.log(`129 MiB ${what}: +${Math.round(growth / mebibyte)} MiB`)
+      expect(growth).toBeLessThan(100 * mebibyte)
+    },
+  )
 })
 
 const refusedAt = (param: string) => ({ error: { code: 'invalid_image', param } })
 
-describe('an edit', () => {
+describe('the image size limit of an edit', () => {
   it.each([
-    ['one of 20 MiB', [20], 0, { status: 'queued' }],
-    ['one of 20 MiB and a byte', [20], 1, refusedAt('input_images[0].data')],
-    ['four of 64 MiB and a byte', [20, 20, 20, 4], 1, refusedAt('input_images')],
-  ])('is taken or refused to the byte: %s', async (_what, mebibytes, more, answer) => {
+    ['one image of 20 MiB', [20], 0, { status: 'queued' }],
+    ['one image of 20 MiB and one byte', [20], 1, refusedAt('input_images[0].data')],
+    ['four images of 64 MiB and one byte', [20, 20, 20, 4], 1, refusedAt('input_images')],
+  ])('is exact to the byte: %s', async (_what, mebibytes, more, answer) => {
     const sizes = mebibytes.map(
       (size, i) => size * mebibyte + (i + 1 < mebibytes.length ? 0 : more),
     )
@@ -129,7 +132,7 @@ describe('a body in a content coding', () => {
     ['zstd', zlib.zstdCompressSync(text)],
     ['gzip, zstd', zlib.zstdCompressSync(zlib.gzipSync(text))],
     ['identity', Buffer.from(text)],
-  ])('%s is understood', async (coding, body) => {
+  ])('is accepted: %s', async (coding, body) => {
     const { status } = await post([body], { 'content-encoding': coding })
     expect(status).toBe(202)
   })
@@ -138,14 +141,17 @@ describe('a body in a content coding', () => {
     ['compress', Buffer.from(text), 'unsupported_content_encoding'],
     ['gzip', Buffer.from(text), 'read_request_body_failed'],
     ['gzip', zlib.gzipSync(text).subarray(0, -9), 'read_request_body_failed'],
-  ])('%s is refused when it is none, or not whole', async (coding, body, code) => {
-    const posted = await post([body], { 'content-encoding': coding })
-    expect(posted.status).toBe(400)
-    expect(codeOf(posted.body)).toBe(code)
-  })
+  ])(
+    'returns 400 when the coding is unknown or the body cannot be decoded: %s',
+    async (coding, body, code) => {
+      const posted = await post([body], { 'content-encoding': coding })
+      expect(posted.status).toBe(400)
+      expect(codeOf(posted.body)).toBe(code)
+    },
+  )
 })
 
-describe('a body cut midway', () => {
+describe('a body whose connection breaks midway', () => {
   it('leaves no task, no hold, no upload and no file', async () => {
     const { accountId, secret } = await service.account()
     const body = JSON.stringify(
@@ -176,7 +182,7 @@ describe('a body cut midway', () => {
     expect(readdirSync(join(service.blobDir, '.temp'))).toEqual([])
   })
 
-  /** The one that is not given up yet, once its first image is stored. */
+  /** The id of the upload that is still receiving, once its first image is stored. */
   async function stagedUpload(): Promise<string | undefined> {
     const { rows } = await service.pool.query<{ id: string }>(
       'select upload_id as id from upload where task_id is null and sweep_after > now()',
@@ -187,7 +193,7 @@ describe('a body cut midway', () => {
 })
 
 describe('a prompt of 3 MB', () => {
-  it('succeeds, and is neither in Temporal nor in any log, nor is a key', async () => {
+  it('succeeds; neither the prompt nor a key appears in the Temporal history or in a log', async () => {
     const canary = 'canary-of-the-prompt'
     const prompt = `${canary} ${'lighthouse äöü 灯台 '.repeat(125_000)}`
     expect(Buffer.byteLength(prompt)).toBeGreaterThan(3_000_000)
@@ -196,7 +202,7 @@ describe('a prompt of 3 MB', () => {
     expect((await client.ended(task_id)).status).toBe('succeeded')
     expect(service.simulator.calls({ prompt: canary }).map((call) => call.prompt)).toEqual([prompt])
 
-    // The task ends a moment before its workflow does.
+    // The workflow completes a moment after its task.
     const history = await until('a closed workflow', async () => {
       const events = (await fetchHistory(service.temporal.temporal, task_id)) ?? ''
       return events.includes('WORKFLOW_EXECUTION_COMPLETED') ? events : undefined

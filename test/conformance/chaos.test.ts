@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { processFaults } from '../support/chaos/chaosFaults.ts'
 import { runChaos } from '../support/chaos/runChaos.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import type { TestService } from '../support/service.ts'
-import { startTestService } from '../support/service.ts'
+import type { TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -17,8 +17,8 @@ beforeAll(async () => {
 }, stackStartMsMax)
 afterAll(() => service.stop())
 
-describe('chaos', () => {
-  it('breaks no invariant: kills, stops, cut connections, a faulty upstream', async () => {
+describe('the service under random faults', () => {
+  it('keeps every invariant while processes are killed and stopped, connections are cut and the upstream fails', async () => {
     const { broken, figures } = await runChaos({
       service,
       seed: 20_261_121,

@@ -1,15 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
-import { moneyOf } from '../support/books.ts'
-import { darkroomJson } from '../support/cli.ts'
-import type { Client, Submitted } from '../support/client.ts'
-import { createClient } from '../support/client.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
+import type { Client, Submitted } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import { editBody, generateBody, inputImage } from '../support/clients/requestBodies.ts'
+import { assertLedgerVerifies, balanceOf, moneyOf } from '../support/database/money.ts'
 import { paddedPng } from '../support/images.ts'
-import { balanceOf } from '../support/insertTask.ts'
-import { editBody, generateBody, inputImage } from '../support/requestBodies.ts'
-import type { TestAccount, TestService } from '../support/service.ts'
-import { startTestService } from '../support/service.ts'
+import { darkroomJson } from '../support/service/darkroomCli.ts'
+import type { TestAccount, TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -17,13 +15,9 @@ beforeAll(async () => {
 }, stackStartMsMax)
 afterAll(() => service.stop())
 
-/** After every test: deposits, ledger, balances and tasks agree. */
-afterEach(async () => {
-  const violations = await verifyLedger(service.pool)
-  if (violations.length > 0) throw new Error(JSON.stringify(violations))
-})
+afterEach(() => assertLedgerVerifies(service.pool))
 
-/** A client of each API process, in turn. */
+/** Returns the client of one API process, by turn. */
 function clientsOf(account: TestAccount): (turn: number) => Client {
   const clients = service.apis.map(({ url }) => createClient(url, account.secret))
   return (turn) => {
@@ -41,7 +35,7 @@ const sixteen = (last = images[15] ?? Buffer.alloc(0)) =>
     input_images: [...images.slice(0, 15), last].map((bytes) => inputImage(bytes)),
   })
 
-describe('one key', () => {
+describe('one idempotency key', () => {
   const headers = { 'idempotency-key': 'one' }
   let account: TestAccount
   let first: Submitted
@@ -49,7 +43,7 @@ describe('one key', () => {
     account = await service.account()
   })
 
-  it('of 64 submits at once to two APIs is one task, one hold, one call upstream', async () => {
+  it('makes one task, one hold and one upstream call from 64 concurrent submits to two APIs', async () => {
     const client = clientsOf(account)
     const body = JSON.stringify(sixteen())
     const answers = await Promise.all(
@@ -69,7 +63,7 @@ describe('one key', () => {
     expect(service.simulator.calls({ prompt: 'Sixteen together' })).toHaveLength(1)
   })
 
-  it('with one byte of image 16 changed is 409, and costs nothing', async () => {
+  it('returns 409 and charges nothing when one byte of image 16 differs', async () => {
     const before = await balanceOf(service.pool, account.accountId)
     const changed = Buffer.from(images[15] ?? '')
     changed[3_000] = (changed[3_000] ?? 0) ^ 1
@@ -87,7 +81,7 @@ describe('one key', () => {
     expect(rows.rowCount).toBe(2)
   })
 
-  it('replays with its fields in another order, as JSON has none', async () => {
+  it('replays a body with its fields in another order and the default `n` added', async () => {
     const reordered = Object.fromEntries(Object.entries(sixteen()).toReversed())
     const answer = await clientsOf(account)(0).submit({ ...reordered, n: 1 }, headers)
     expect(answer.headers.get('idempotent-replayed')).toBe('true')
@@ -95,11 +89,11 @@ describe('one key', () => {
   })
 })
 
-describe('many keys', () => {
+describe('many idempotency keys', () => {
   const credits = 6
   const body = generateBody({ quality: 'low', prompt: 'Ten of us' })
 
-  it('at once with credits for 10: exactly 10 accepted, 54 refused, and replays stay free', async () => {
+  it('make exactly 10 tasks from 64 concurrent submits when the balance pays for 10; replays cost nothing', async () => {
     const account = await service.account(10 * credits)
     const client = clientsOf(account)
     const submit = (turn: number) =>
@@ -113,8 +107,8 @@ describe('many keys', () => {
     const accepted = answers.filter(({ status }) => status === 202)
     const refused = answers.filter(({ status }) => status === 403)
     expect([accepted.length, refused.length]).toEqual([10, 54])
-    const books = await balanceOf(service.pool, account.accountId)
-    expect(books).toMatchObject({ available: 0 })
+    const balance = await balanceOf(service.pool, account.accountId)
+    expect(balance).toMatchObject({ available: 0 })
 
     const replay = await submit(accepted[0]?.turn ?? -1)
     expect(replay.status).toBe(202)
@@ -132,7 +126,7 @@ describe('many keys', () => {
 })
 
 describe('darkroom ledger verify', () => {
-  it('finds nothing wrong, and says so', async () => {
+  it('reports no violation', async () => {
     const answer = await darkroomJson(['ledger', 'verify'], service.environment)
     expect(answer).toEqual({ ok: true, violations: [] })
   })

@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
-import { moneyOf } from '../support/books.ts'
-import type { Client, TaskRecord } from '../support/client.ts'
-import { createClient } from '../support/client.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { editBody, generateBody } from '../support/requestBodies.ts'
-import type { TestService } from '../support/service.ts'
-import { startTestService } from '../support/service.ts'
-import { until } from '../support/until.ts'
+import type { Client, TaskRecord } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import { editBody, generateBody } from '../support/clients/requestBodies.ts'
+import { moneyOf } from '../support/database/money.ts'
+import type { TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import { until } from '../support/timing.ts'
 
 let service: TestService
 let client: Client
@@ -26,8 +26,8 @@ afterAll(() => service.stop())
 const key = { 'idempotency-key': 'used again' }
 const body = editBody({ prompt: 'Short-lived' })
 
-/** One task through its whole life; each test looks at one stage of it. */
-describe('a result past its retention', () => {
+/** The tests follow one task and depend on their order. */
+describe('a task through its retention and tombstone', () => {
   let record: TaskRecord
   let taskId: string
   let assetUrl: string
@@ -49,7 +49,7 @@ describe('a result past its retention', () => {
     return rows.map(({ id }) => id)
   }
 
-  it('is there, the same bytes at the same address, until its time', async () => {
+  it('serves the same bytes at the same URL until its retention ends', async () => {
     expect(uploads.map((id) => existsSync(join(service.blobDir, id)))).toContain(true)
     const digests = new Set<string>()
     const urls = new Set<string>()
@@ -73,7 +73,7 @@ describe('a result past its retention', () => {
     expect([...urls]).toEqual([assetUrl])
   })
 
-  it('reads expired, with 200 and without output; its asset and result are 404', async () => {
+  it('then reads `expired` with 200 and without output; its asset and its result return 404', async () => {
     const answer = await client.lookup(taskId)
     expect(answer.status).toBe(200)
     const { output: _output, result: _result, ...rest } = record
@@ -85,13 +85,13 @@ describe('a result past its retention', () => {
     expect(result.status).toBe(404)
   })
 
-  it('replays its key still: no second image', async () => {
+  it('still replays its idempotency key, without a second image', async () => {
     const replay = await client.submit(body, key)
     expect(replay.headers.get('idempotent-replayed')).toBe('true')
     expect(await replay.json()).toMatchObject({ task_id: taskId })
   })
 
-  it('leaves no bytes in the store', async () => {
+  it('leaves no bytes in the blob store', async () => {
     expect(uploads.length).toBeGreaterThan(0)
     await until('the sweep', () =>
       uploads.every((id) => !existsSync(join(service.blobDir, id))) ? true : undefined,
@@ -105,14 +105,14 @@ describe('a result past its retention', () => {
     expect((await service.pool.query(kept, [taskId])).rowCount).toBe(0)
   })
 
-  it('is no expiry for a failed task: its record stays as it is', async () => {
+  it('does not expire when it failed: its record stays the same', async () => {
     expect(await client.ended(failedId)).toMatchObject({
       status: 'failed',
       error: { code: 'content_policy_violation' },
     })
   })
 
-  it('is 404 after its tombstone, and its key makes a new task with a new image', async () => {
+  it('returns 404 after its tombstone; its key then makes a new task with a new image', async () => {
     const gone = await until('the end of the record', async () => {
       const answer = await client.lookup(taskId)
       return answer.status === 404 ? answer : undefined
@@ -129,7 +129,7 @@ describe('a result past its retention', () => {
     expect(service.simulator.calls({ prompt: 'Short-lived' })).toHaveLength(2)
   })
 
-  it('leaves the books clean: the ledger outlives the tasks', async () => {
+  it('keeps its ledger entries after it is purged, and the ledger verifies', async () => {
     await until('the purge of both', async () => {
       const found = await service.pool.query('select 1 from task where task_id in ($1, $2)', [
         taskId,

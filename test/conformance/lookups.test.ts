@@ -1,19 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { newTaskId } from '../../src/domain/ids.ts'
-import { createClient } from '../support/client.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { rawPost, sendRaw } from '../support/rawHttp.ts'
-import { generateBody } from '../support/requestBodies.ts'
-import type { TestAccount, TestService } from '../support/service.ts'
-import { startTestService } from '../support/service.ts'
+import { createClient } from '../support/clients/client.ts'
+import { rawPost, sendRaw } from '../support/clients/rawCalls.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
+import type { TestAccount, TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 let service: TestService
 let account: TestAccount
 let taskId: string
 let foreignId: string
 beforeAll(async () => {
-  // Nothing here needs a worker: what is accepted may wait.
+  // No worker: these tests only need accepted tasks.
   service = await startTestService({ workers: 0 })
   account = await service.account()
   taskId = (await createClient(service.url, account.secret).accepted(generateBody())).task_id
@@ -22,14 +22,14 @@ beforeAll(async () => {
 }, stackStartMsMax)
 afterAll(() => service.stop())
 
-/** Asks with the key of the account, unless told otherwise. */
+/** Sends the key of the account unless `init` has another. */
 function ask(path: string, init: RequestInit = {}): Promise<Response> {
   const headers = new Headers(init.headers)
   if (!headers.has('authorization')) headers.set('authorization', `Bearer ${account.secret}`)
   return fetch(service.url + path, { ...init, headers })
 }
 
-/** All of an answer that a client can see, but for what differs between any two requests. */
+/** Status, body and headers, except the headers that differ between any two answers. */
 async function seen(answer: Response) {
   const headers = Object.fromEntries(answer.headers)
   delete headers['x-request-id']
@@ -38,7 +38,7 @@ async function seen(answer: Response) {
 }
 
 describe('a lookup', () => {
-  it('is the same under both paths', async () => {
+  it('returns the same answer on both paths', async () => {
     const answers = await Promise.all(
       ['task', 'tasks'].map(async (segment) => seen(await ask(`/v1/${segment}/${taskId}`))),
     )
@@ -58,7 +58,7 @@ describe('a lookup', () => {
   })
 
   it.each(['/v1/task/', '/v1/tasks/'])(
-    'of a foreign task cannot be told from one of no task: %s',
+    'returns the same 404 for a task of another account and for an unknown task: %s',
     async (prefix) => {
       const unknownId = newTaskId(randomBytes)
       for (const suffix of ['', '/result']) {
@@ -78,7 +78,7 @@ describe('a lookup', () => {
     `task_${'a'.repeat(31)}`,
     `task_${'a'.repeat(33)}`,
     `task_${'-'.repeat(32)}`,
-  ])('of a malformed id is 400 in the short envelope: %s', async (id) => {
+  ])('returns 400 in the short envelope for a malformed id: %s', async (id) => {
     for (const path of [`/v1/tasks/${id}`, `/v1/task/${id}`, `/v1/tasks/${id}/result`]) {
       const answer = await ask(path)
       expect(answer.status).toBe(400)
@@ -88,7 +88,7 @@ describe('a lookup', () => {
     }
   })
 
-  it('without a key is 401 in the short envelope', async () => {
+  it('returns 401 in the short envelope without a key', async () => {
     const answer = await fetch(`${service.url}/v1/tasks/${taskId}`)
     expect(answer.status).toBe(401)
     expect(await answer.json()).toEqual({
@@ -96,7 +96,7 @@ describe('a lookup', () => {
     })
   })
 
-  it('by HEAD has the headers of GET and no body', async () => {
+  it('returns the headers of GET and no body for HEAD', async () => {
     const [head, get] = [
       await ask(`/v1/tasks/${taskId}`, { method: 'HEAD' }),
       await ask(`/v1/tasks/${taskId}`),
@@ -123,19 +123,22 @@ describe('authentication', () => {
     ['another scheme', 'Basic YTpi', true],
     ['a key without its scheme', 'sk-x', true],
     ['an empty token', 'Bearer ', true],
-  ])('with %s is 401 and says how', async (_what, authorization, tokenSent) => {
-    for (const path of ['/v1/images/tasks', '/v1/images/generations', '/v1/images/edits']) {
-      const headers = authorization === undefined ? {} : { authorization }
-      const answer = await fetch(service.url + path, { method: 'POST', headers, body: 'x' })
-      expect(answer.status).toBe(401)
-      expect(answer.headers.get('www-authenticate')).toBe(
-        `Bearer realm="darkroom"${tokenSent ? ', error="invalid_token"' : ''}`,
-      )
-      expect(await answer.json()).toEqual(bodyOf401)
-    }
-  })
+  ])(
+    'returns 401 with a `WWW-Authenticate` header: %s',
+    async (_what, authorization, tokenSent) => {
+      for (const path of ['/v1/images/tasks', '/v1/images/generations', '/v1/images/edits']) {
+        const headers = authorization === undefined ? {} : { authorization }
+        const answer = await fetch(service.url + path, { method: 'POST', headers, body: 'x' })
+        expect(answer.status).toBe(401)
+        expect(answer.headers.get('www-authenticate')).toBe(
+          `Bearer realm="darkroom"${tokenSent ? ', error="invalid_token"' : ''}`,
+        )
+        expect(await answer.json()).toEqual(bodyOf401)
+      }
+    },
+  )
 
-  it('takes no key from the address, nor from two headers', async () => {
+  it('accepts no key from the URL or from two `Authorization` headers', async () => {
     const byQuery = await fetch(`${service.url}/v1/tasks/${taskId}?key=${account.secret}`)
     expect(byQuery.status).toBe(401)
     const header = `Authorization: Bearer ${account.secret}`
@@ -146,7 +149,7 @@ describe('authentication', () => {
   it.each([
     ['revoked', 'revoked_at = now()'],
     ['expired', 'expires_at = now()'],
-  ])('with a key that is %s is 401', async (_what, change) => {
+  ])('returns 401 for a key that is %s', async (_what, change) => {
     const { keyId, secret } = await service.account()
     const send = () => createClient(service.url, secret).submit(generateBody())
     expect((await send()).status).toBe(202)
@@ -168,7 +171,7 @@ describe('every answer', () => {
       fetch(`${service.url}/v1/assets/${taskId}/image.png`),
     ])
 
-  it('has a request id of its own, is JSON, and is not stored', async () => {
+  it('has its own request id, is JSON and forbids caching', async () => {
     const all = await answers()
     const ids = all.map(({ headers }) => headers.get('x-request-id'))
     expect(new Set(ids).size).toBe(all.length)
@@ -184,7 +187,7 @@ describe('every answer', () => {
     ['/v1/images/tasks', 'GET', 'POST, OPTIONS'],
     ['/v1/tasks/x', 'POST', 'GET, HEAD, OPTIONS'],
     ['/v1/task/x', 'DELETE', 'GET, HEAD, OPTIONS'],
-  ])('to a wrong method names the right ones: %s', async (path, method, allow) => {
+  ])('is 405 with the allowed methods for a wrong method: %s', async (path, method, allow) => {
     const answer = await ask(path, { method })
     expect(answer.status).toBe(405)
     const allowed = (answer.headers.get('allow') ?? '').split(', ')
@@ -193,7 +196,7 @@ describe('every answer', () => {
   })
 
   it.each(['/', '/v1', '/v1/images', '/v1/images/tasks/', '/V1/images/tasks', '/v1/tasks'])(
-    'to an unknown route is 404 in the envelope: %s',
+    'is 404 in the error envelope for an unknown route: %s',
     async (path) => {
       const answer = await ask(path)
       expect(answer.status).toBe(404)
@@ -208,7 +211,7 @@ describe('every answer', () => {
     },
   )
 
-  it('to a preflight comes before authentication', async () => {
+  it('needs no key for a CORS preflight', async () => {
     const answer = await fetch(`${service.url}/v1/images/tasks`, {
       method: 'OPTIONS',
       headers: {

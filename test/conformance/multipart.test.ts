@@ -1,34 +1,33 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { inTurns } from '../../bench/support/inTurns.ts'
-import { booksAgree } from '../support/booksAgree.ts'
 import {
   abortForm,
-  injured,
+  damaged,
   nothingLeft,
-  numbersFrom,
-  openDescriptors,
   statusOfForm,
   wholeForm,
-} from '../support/brokenForms.ts'
-import type { Client } from '../support/client.ts'
-import { createClient } from '../support/client.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
+} from '../support/clients/brokenForms.ts'
+import type { Client } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import { assertLedgerVerifies } from '../support/database/money.ts'
 import { paddedPng } from '../support/images.ts'
-import type { TestService } from '../support/service.ts'
-import { startTestService } from '../support/service.ts'
-import { until } from '../support/until.ts'
+import { createSeeded } from '../support/seeded.ts'
+import { openDescriptors } from '../support/service/processUsage.ts'
+import type { TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import { runParallel, until } from '../support/timing.ts'
 
 let service: TestService
 let poor: Client
 beforeAll(async () => {
   service = await startTestService()
-  // What is legal after all ends at the balance, behind everything that reads the form.
+  // Without credits a valid form is refused with 403 after it was read, so that no task is made.
   poor = createClient(service.url, (await service.account(0)).secret)
 }, stackStartMsMax)
 afterAll(() => service.stop())
 afterEach(async () => {
   await nothingLeft(service, 20_000)
-  await booksAgree(service.pool)
+  await assertLedgerVerifies(service.pool)
 })
 
 const parallel = 16
@@ -40,24 +39,24 @@ async function noTask(): Promise<void> {
 }
 
 describe('an edits form', () => {
-  it('is refused by 400 wherever it is cut, and whole by nothing but the balance', async () => {
+  it('returns 400 wherever it is cut; the whole form is refused only for its balance', async () => {
     const statuses = new Map<number, number>()
-    await inTurns(form.length + 1, parallel, async (bytes) => {
+    await runParallel(form.length + 1, parallel, async (bytes) => {
       statuses.set(bytes, await statusOfForm(poor, form.subarray(0, bytes)))
     })
     const cut = [...statuses].filter(([bytes]) => bytes < form.length - 2)
     expect(cut.filter(([, status]) => status !== 400)).toEqual([])
-    // Without the last line end the closing boundary is whole.
+    // The line end after the closing boundary is optional, so this form is complete.
     expect(statuses.get(form.length - 2)).toBe(403)
     expect(statuses.get(form.length)).toBe(403)
     await noTask()
   })
 
-  it('injured in 1,000 ways is refused, never by a 5xx', async () => {
-    const number = numbersFrom(20_261_121)
+  it('is refused and never returns a 5xx when it is damaged in 1,000 ways', async () => {
+    const chance = createSeeded(20_261_121)
     const counts = new Map<number, number>()
-    await inTurns(1_000, parallel, async () => {
-      const status = await statusOfForm(poor, injured(form, number))
+    await runParallel(1_000, parallel, async () => {
+      const status = await statusOfForm(poor, damaged(form, chance))
       counts.set(status, (counts.get(status) ?? 0) + 1)
     })
     console.log(Object.fromEntries(counts))
@@ -66,14 +65,16 @@ describe('an edits form', () => {
     await noTask()
   })
 
-  it('aborted 300 times midway leaves no descriptor, no file, no row', async () => {
+  it('leaves no file descriptor, file or row when it is aborted midway 300 times', async () => {
     const pid = service.apis[0]?.pid ?? 0
     const large = wholeForm(paddedPng(200_000, 1))
     await abortForm(poor, large, large.length / 2)
     const before = openDescriptors(pid)
-    const number = numbersFrom(7)
-    await inTurns(300, parallel, () => abortForm(poor, large, number(large.length)))
-    // The pool may have grown to as many connections to PostgreSQL as there were uploads at once.
+    const chance = createSeeded(7)
+    await runParallel(300, parallel, () =>
+      abortForm(poor, large, chance.between(0, large.length - 1)),
+    )
+    // The connection pool may have opened one PostgreSQL connection per concurrent upload.
     const most = before + parallel
     await until('closed descriptors', () => (openDescriptors(pid) <= most ? true : undefined))
     await noTask()

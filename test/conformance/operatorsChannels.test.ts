@@ -1,16 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { moneyOf, outcomesOf } from '../support/books.ts'
-import { darkroomJson, runDarkroom } from '../support/cli.ts'
-import type { Client } from '../support/client.ts'
-import { createClient } from '../support/client.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { runStatus } from '../support/operatorHands.ts'
-import { generateBody } from '../support/requestBodies.ts'
-import type { TestService } from '../support/service.ts'
-import { startTestService } from '../support/service.ts'
-import { generate } from '../support/syncCalls.ts'
-import { until } from '../support/until.ts'
+import type { Client } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
+import { generate } from '../support/clients/syncCalls.ts'
+import { moneyOf } from '../support/database/money.ts'
+import { outcomesOf } from '../support/database/testAttempts.ts'
+import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
+import { runStatus } from '../support/service/operatorRuns.ts'
+import type { TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import { until } from '../support/timing.ts'
 
 type Channel = {
   readonly name: string
@@ -42,11 +43,11 @@ async function submit(model: string, prompt: string): Promise<string> {
 
 const active = { paused_at: null, pause_reason: null, cooldowns: [] }
 
-/** Accepted while family B's channel was paused. */
+/** Ids of the tasks accepted while family B's channel was paused. */
 const waiting: string[] = []
 
 describe('a channel whose credential the upstream refuses', () => {
-  it('pauses itself at the second task, with the reason', async () => {
+  it('is paused with the reason at the second refused task', async () => {
     for (const prompt of ['First [sim:401]', 'Second [sim:401]']) {
       const record = await client.ended(await submit(familyB, prompt), { everyMs: 50 })
       expect(record).toMatchObject({ status: 'failed', error: { code: 'upstream_error' } })
@@ -58,7 +59,7 @@ describe('a channel whose credential the upstream refuses', () => {
     expect(await channel('a-main')).toMatchObject(active)
   })
 
-  it('is then called by nobody: tasks wait, and callers who wait are told at once', async () => {
+  it('is then no longer called: tasks wait, and synchronous calls fail at once', async () => {
     for (let count = 0; count < 6; count += 1) waiting.push(await submit(familyB, 'While paused'))
     const startedAt = performance.now()
     const answer = await generate(client, { prompt: 'While paused' })
@@ -71,7 +72,7 @@ describe('a channel whose credential the upstream refuses', () => {
     expect(service.simulator.calls({ prompt: 'While paused' })).toEqual([])
   })
 
-  it('is called at once for new tasks after `channel resume`', async () => {
+  it('is called again at once for new tasks after `channel resume`', async () => {
     expect(await json('channel', 'resume', 'b-main')).toMatchObject({ name: 'b-main', ...active })
     const now = await client.ended(await submit(familyB, 'After the pause'))
     expect(now).toMatchObject({ status: 'succeeded' })
@@ -79,7 +80,7 @@ describe('a channel whose credential the upstream refuses', () => {
 })
 
 describe('a channel that the operator pauses', () => {
-  it('lets the call under way finish, and stays paused for all workers and through restarts', async () => {
+  it('finishes the call under way and stays paused for all workers and across restarts', async () => {
     const underWay = await submit(familyA, 'Under way [sim:hold]')
     await service.simulator.waitForCalls(1, { prompt: 'Under way' })
     expect(await channel('a-main')).toMatchObject({ in_flight: 1 })
@@ -96,7 +97,7 @@ describe('a channel that the operator pauses', () => {
     await sleep(1_000)
     expect(service.simulator.calls({ prompt: 'Held back' })).toEqual([])
     expect(await channel('a-main')).toMatchObject({ pause_reason: 'key rotation', in_flight: 0 })
-    // Pausing again keeps the first reason; an unknown name is refused.
+    // A second pause keeps the first reason.
     expect(await json<Channel>('channel', 'pause', 'a-main')).toMatchObject({
       paused_at: paused.paused_at,
       pause_reason: 'key rotation',
@@ -108,7 +109,7 @@ describe('a channel that the operator pauses', () => {
       expect(await json('task', 'cancel', taskId)).toEqual({ cancelled: true })
       expect(await client.ended(taskId)).toMatchObject({ error: { code: 'cancelled' } })
       expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'release'])
-      // Temporal may have given it to the killed worker, and waits 10 s for that one.
+      // Temporal may have dispatched the run to the killed worker and waits 10 s for that worker.
       await until(
         'a Cancelled run',
         async () =>
@@ -121,7 +122,7 @@ describe('a channel that the operator pauses', () => {
 })
 
 describe('a channel that cools down', () => {
-  it('is listed with the model and the time, until `channel resume` ends the cooldown', async () => {
+  it('is listed with the model and the end time until `channel resume` ends the cooldown', async () => {
     const refused = await submit(familyA, 'Refused [sim:429 retry-after=600 times=1]')
     const [cooldown] = await until('the cooldown', async () => {
       const found = (await channel('a-main'))?.cooldowns
@@ -145,7 +146,7 @@ describe('a channel that cools down', () => {
 })
 
 describe('`task cancel` of a task with its call under way', () => {
-  it('is refused with exit code 1; the call finishes and is charged', async () => {
+  it('exits 1 and cancels nothing; the call finishes and is charged', async () => {
     const taskId = await submit(familyB, 'Too late [sim:hold]')
     await service.simulator.waitForCalls(1, { prompt: 'Too late' })
     const run = await runDarkroom(['task', 'cancel', taskId, '--json'], service.environment)
@@ -166,7 +167,7 @@ describe('`task cancel` of a task with its call under way', () => {
 })
 
 describe('tasks that waited while their channel was paused', () => {
-  it('notice within 20 s of `channel resume`, each with one call and one charge', async () => {
+  it('succeed within 20 s of `channel resume`, each with one call and one charge', async () => {
     for (const taskId of waiting) {
       const record = await client.ended(taskId, { limitMs: 20_000 })
       expect(record).toMatchObject({ status: 'succeeded' })
@@ -177,8 +178,8 @@ describe('tasks that waited while their channel was paused', () => {
   })
 })
 
-describe('after all of it', () => {
-  it('the books are clean, and nothing is held', async () => {
+describe('the ledger after all tests', () => {
+  it('verifies, and no credits are held', async () => {
     expect(await json('ledger', 'verify')).toEqual({ ok: true, violations: [] })
     const { rows } = await service.pool.query('select sum(held)::int as held from balance')
     expect(rows).toEqual([{ held: 0 }])

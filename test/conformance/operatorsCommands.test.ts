@@ -6,13 +6,12 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createProgram } from '../../src/cli/program.ts'
-import { darkroomJson, runDarkroom } from '../support/cli.ts'
-import { createClient } from '../support/client.ts'
-import { closedParts } from '../support/closedParts.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { generateBody } from '../support/requestBodies.ts'
-import type { TestService } from '../support/service.ts'
-import { startTestService } from '../support/service.ts'
+import { createClient } from '../support/clients/client.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
+import { darkroomJson, runDarkroom, closedParts } from '../support/service/darkroomCli.ts'
+import type { TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
 type Key = { readonly key_id: string; readonly secret: string }
@@ -22,7 +21,7 @@ const secret = 'What only the client knows'
 const model = 'familyb-image-2-vip'
 
 let service: TestService
-/** Each refused, then rejected. */
+/** Two tasks, each refused once by the upstream and then rejected for its content. */
 let failed: readonly [string, string]
 beforeAll(async () => {
   service = await startTestService()
@@ -44,8 +43,8 @@ async function failedTask(key: Key, n: number): Promise<string> {
   return task_id
 }
 
-describe('a key', () => {
-  it('is refused from the first request after its revocation, and no other key is', async () => {
+describe('an API key', () => {
+  it('is refused from the first request after it is revoked; other keys still work', async () => {
     const revoked = await json<Key>('key', 'create', account)
     const other = await json<Key>('key', 'create', account)
     expect((await submit(revoked, generateBody())).status).toBe(202)
@@ -56,7 +55,7 @@ describe('a key', () => {
     expect((await submit(other, generateBody())).status).toBe(202)
   })
 
-  it('made for a part of a day is refused once that is over', async () => {
+  it('is refused once the fraction of a day it was created for has passed', async () => {
     const days = 0.00005
     const brief = await json<Key>('key', 'create', account, '--expires-days', String(days))
     expect((await submit(brief, generateBody())).status).toBe(202)
@@ -64,7 +63,7 @@ describe('a key', () => {
     expect((await submit(brief, generateBody())).status).toBe(401)
   })
 
-  it('of an account with some models is denied the others, and nothing is held', async () => {
+  it('returns 403 and holds nothing for a model that its account may not use', async () => {
     const key = await json<Key>('key', 'create', account)
     const before = await json<{ held: number }>('account', 'show', account)
     const answer = await submit(key, generateBody({ model: 'familya-3-pro-image' }))
@@ -76,7 +75,7 @@ describe('a key', () => {
 })
 
 describe('the history of a task', () => {
-  it('is written to a file without the prompt, and replays without the service', async () => {
+  it('is written to a file without the prompt; the file replays without the service', async () => {
     const [taskId] = failed
     const file = join(tempFolder(), 'history.json')
     const written = await json('task', 'history', taskId, '--out', file)
@@ -122,14 +121,14 @@ describe('every command', () => {
     return command.commands.flatMap((child) => leavesOf(child, [...path, child.name()]))
   }
 
-  it('answers in JSON alone when asked to', async () => {
+  it('prints only JSON with `--json`', async () => {
     const all = await commands()
     const program = createProgram({ parts: closedParts, show: () => {} })
     const named = all.map((args) => args.slice(0, args[0] === 'migrate' ? 1 : 2).join(' '))
     expect(named.toSorted()).toEqual(leavesOf(program).toSorted())
     for (const args of all) {
       const { exitCode, stdout, stderr } = await darkroom(...args, '--json')
-      // The other failed task is over: refused, with an answer all the same.
+      // The other task has already failed, so its cancel is refused, but still prints an answer.
       expect({ args, exitCode, stderr }).toEqual({
         args,
         exitCode: args[1] === 'cancel' ? 1 : 0,
@@ -139,7 +138,7 @@ describe('every command', () => {
     }
   })
 
-  it('says in JSON too why it is refused, with exit code 1, and 2 for wrong usage', async () => {
+  it('exits 1 with the reason in JSON when it is refused, and 2 on wrong usage', async () => {
     const unknown = `task_${'x'.repeat(32)}`
     const refused = [
       ['account', 'create', account],
@@ -162,7 +161,7 @@ describe('every command', () => {
   })
 })
 
-describe('a part that cannot be reached', () => {
+describe('a PostgreSQL or Temporal server that cannot be reached', () => {
   const id = `task_${'0'.repeat(32)}`
   let silent: Server
   beforeAll(async () => {
@@ -171,20 +170,20 @@ describe('a part that cannot be reached', () => {
     return () => void silent.close()
   })
 
-  /** One refuses connections, one takes them and never answers. */
+  /** `refusing` refuses connections. `silent` accepts them and never answers. */
   const addresses = () => {
     const address = silent.address()
     const port = typeof address === 'object' ? address?.port : undefined
     return { refusing: '127.0.0.1:9', silent: `127.0.0.1:${port}` }
   }
 
-  async function timed(args: readonly string[], changed: Readonly<Record<string, string>>) {
+  async function runTimed(args: readonly string[], changed: Readonly<Record<string, string>>) {
     const startedAt = performance.now()
     const run = await runDarkroom(args, { ...service.environment, ...changed })
     return { args, ...run, seconds: (performance.now() - startedAt) / 1_000 }
   }
 
-  it('is named within 5 s: the database, by every command that needs it', async () => {
+  it('is named within 5 s by every command that needs the database', async () => {
     const needing = [
       ['account', 'list'],
       ['key', 'list', account],
@@ -198,7 +197,7 @@ describe('a part that cannot be reached', () => {
     ]
     const url = `postgres://user:hidden@${addresses().refusing}/none`
     for (const args of needing) {
-      const { exitCode, stderr, seconds } = await timed(args, { DATABASE_URL: url })
+      const { exitCode, stderr, seconds } = await runTimed(args, { DATABASE_URL: url })
       expect({ args, exitCode }).toEqual({ args, exitCode: 1 })
       expect(stderr).toContain(`${addresses().refusing} (DATABASE_URL) cannot be reached`)
       expect(stderr).not.toContain('hidden')
@@ -206,14 +205,17 @@ describe('a part that cannot be reached', () => {
     }
   })
 
-  it.each(['refusing', 'silent'] as const)('is named within 5 s: a %s Temporal', async (how) => {
-    const address = addresses()[how]
-    const needing = [['task', 'history', id], ['task', 'replay', id], ['migrate']]
-    const runs = needing.map((args) => timed(args, { TEMPORAL_ADDRESS: address }))
-    for (const { args, exitCode, stderr, seconds } of await Promise.all(runs)) {
-      expect({ args, exitCode }).toEqual({ args, exitCode: 1 })
-      expect(stderr).toContain(`${address} (TEMPORAL_ADDRESS)`)
-      expect(seconds).toBeLessThan(5)
-    }
-  })
+  it.each(['refusing', 'silent'] as const)(
+    'is named within 5 s by every command that needs Temporal: %s',
+    async (how) => {
+      const address = addresses()[how]
+      const needing = [['task', 'history', id], ['task', 'replay', id], ['migrate']]
+      const runs = needing.map((args) => runTimed(args, { TEMPORAL_ADDRESS: address }))
+      for (const { args, exitCode, stderr, seconds } of await Promise.all(runs)) {
+        expect({ args, exitCode }).toEqual({ args, exitCode: 1 })
+        expect(stderr).toContain(`${address} (TEMPORAL_ADDRESS)`)
+        expect(seconds).toBeLessThan(5)
+      }
+    },
+  )
 })

@@ -1,45 +1,43 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { darkroomJson } from '../support/cli.ts'
-import type { Client } from '../support/client.ts'
-import { createClient } from '../support/client.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import type { OperatorHand } from '../support/operatorHands.ts'
-import { operatorHands } from '../support/operatorHands.ts'
-import type { End, Scenario } from '../support/operatorRuns.ts'
-import { createOperatorRuns } from '../support/operatorRuns.ts'
-import type { TestService } from '../support/service.ts'
-import { startTestService } from '../support/service.ts'
+import type { Client } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import { darkroomJson } from '../support/service/darkroomCli.ts'
+import type { OperatorAction, End, Scenario } from '../support/service/operatorRuns.ts'
+import { operatorActions, createOperatorRuns } from '../support/service/operatorRuns.ts'
+import type { TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
-/** The rows of docs/money.md that begin in Temporal's UI or CLI, at the whole service. */
+/** The rows of docs/money.md that start in Temporal's UI or CLI, tested on the whole service. */
 
-const hands = ['terminate', 'cancel'] as const
+const stops = ['terminate', 'cancel'] as const
 
 const scenarios = {
   waitingTerminate: {
-    hand: 'terminate',
+    action: 'terminate',
     model: 'familya-2.5-flash-image',
     fault: '429 retry-after=60',
     closed: 1,
   },
   waitingCancel: {
-    hand: 'cancel',
+    action: 'cancel',
     model: 'familya-3.1-flash-lite-image',
     fault: '429 retry-after=60',
     closed: 1,
   },
   waitingReset: {
-    hand: 'reset',
+    action: 'reset',
     model: 'familya-3.1-flash-image',
     fault: '429 retry-after=5 times=1',
     closed: 1,
   },
-  callingTerminate: { hand: 'terminate', fault: 'delay ms=3000', begun: 1 },
-  callingCancel: { hand: 'cancel', fault: 'delay ms=3000', begun: 1 },
-  callingReset: { hand: 'reset', fault: 'delay ms=3500', begun: 1 },
-  silentTerminate: { hand: 'terminate', fault: 'hang', begun: 1 },
-  triedTerminate: { hand: 'terminate', fault: '500 times=2', closed: 2 },
-  triedCancel: { hand: 'cancel', fault: '500 times=2', closed: 2 },
-  triedReset: { hand: 'reset', fault: '500 times=2', closed: 2 },
+  callingTerminate: { action: 'terminate', fault: 'delay ms=3000', begun: 1 },
+  callingCancel: { action: 'cancel', fault: 'delay ms=3000', begun: 1 },
+  callingReset: { action: 'reset', fault: 'delay ms=3500', begun: 1 },
+  silentTerminate: { action: 'terminate', fault: 'hang', begun: 1 },
+  triedTerminate: { action: 'terminate', fault: '500 times=2', closed: 2 },
+  triedCancel: { action: 'cancel', fault: '500 times=2', closed: 2 },
+  triedReset: { action: 'reset', fault: '500 times=2', closed: 2 },
 } as const satisfies Readonly<Record<string, Scenario>>
 type Name = keyof typeof scenarios
 
@@ -47,20 +45,20 @@ let service: TestService
 let client: Client
 let runs: ReturnType<typeof createOperatorRuns>
 const ends = new Map<string, Promise<End>>()
-/** Stopped before any worker was there. */
-const unseen = new Map<OperatorHand, string>()
+/** Task ids by the action that stopped their run before any worker was started. */
+const unseen = new Map<OperatorAction, string>()
 
-// What a terminated run leaves is looked for ever less often: on a busy machine once more takes long.
+// The reconciler checks a terminated run at growing intervals, so one more check takes long on a busy machine.
 vi.setConfig({ testTimeout: 60_000 })
 
 beforeAll(async () => {
   service = await startTestService({ workers: 0, channel: { timeoutSeconds: 5 } })
   client = createClient(service.url, (await service.account()).secret)
   runs = createOperatorRuns(service, client)
-  for (const name of hands) {
+  for (const name of stops) {
     const taskId = await runs.submit(`Unseen, ${name}`)
     await runs.runIs(taskId, 'RUNNING')
-    await operatorHands[name](service.temporal, taskId)
+    await operatorActions[name](service.temporal, taskId)
     unseen.set(name, taskId)
   }
   await service.startWorker()
@@ -87,7 +85,7 @@ const failed = 'unknown server_error'
 const image = 'succeeded image'
 
 describe('a run stopped before any worker saw it', () => {
-  it.each(hands)('costs nothing and calls nobody: %s', async (name) => {
+  it.each(stops)('costs nothing and makes no upstream call: %s', async (name) => {
     const end = await runs.endOf(unseen.get(name) ?? '', `Unseen, ${name}`)
     const run = name === 'cancel' ? 'CANCELLED' : 'TERMINATED'
     expect(end).toEqual({ end: 'cancelled', ...released, outcomes: [], callsAtMs: [], run })
@@ -97,15 +95,15 @@ describe('a run stopped before any worker saw it', () => {
 describe('a run that waits out a cooldown', () => {
   const stopped = { end: 'cancelled', ...released, outcomes: [refused], calls: 1 }
 
-  it('costs nothing when terminated', async () => {
+  it('costs nothing when it is terminated', async () => {
     expect(await played('waitingTerminate')).toEqual({ ...stopped, run: 'TERMINATED' })
   })
 
-  it('costs nothing when cancelled, and its run is Cancelled', async () => {
+  it('costs nothing when it is cancelled, and ends as Cancelled', async () => {
     expect(await played('waitingCancel')).toEqual({ ...stopped, run: 'CANCELLED' })
   })
 
-  it('waits on in a new run when reset, and is charged once', async () => {
+  it('keeps waiting in a new run when it is reset; the task is charged once', async () => {
     const outcomes = [refused, image]
     expect(await played('waitingReset')).toEqual({
       ...charged,
@@ -121,66 +119,72 @@ describe('a run that waits out a cooldown', () => {
 describe('a run with its call under way', () => {
   const once = { ...charged, outcomes: [image], calls: 1 }
 
-  it('is charged for the image that comes though it was terminated', async () => {
+  it('leads to a charge when the image arrives after the run was terminated', async () => {
     expect(await played('callingTerminate')).toEqual({ ...once, run: 'TERMINATED' })
   })
 
-  it('is charged for the image that comes though it was to be cancelled', async () => {
+  it('leads to a charge when the image arrives after a request to cancel the run', async () => {
     expect(await played('callingCancel')).toEqual({ ...once, run: 'COMPLETED' })
   })
 
-  it('costs nothing when terminated and the call brings nothing', async () => {
+  it('costs nothing when it is terminated and the call returns no image', async () => {
     const outcomes = ['unknown timeout']
     const end = { end: 'upstream_error', ...released, outcomes, calls: 1, run: 'TERMINATED' }
     expect(await played('silentTerminate')).toEqual(end)
   })
 
-  it('is waited for by a new run when reset, and is charged once', async () => {
+  it('is replaced when it is reset by a run that waits for the call; the task is charged once', async () => {
     const end = { ...charged, outcomes: [image], calls: 1, run: 'COMPLETED' }
     expect(await played('callingReset')).toEqual(end)
   })
 })
 
-describe('a run whose calls ended unknown', () => {
-  it('fails and costs nothing when terminated', async () => {
+describe('a run whose calls had unknown outcomes', () => {
+  it('fails and costs nothing when it is terminated', async () => {
     const outcomes = [failed, failed]
     const end = { end: 'upstream_error', ...released, outcomes, calls: 2, run: 'TERMINATED' }
     expect(await played('triedTerminate')).toEqual(end)
   })
 
-  it.each(['triedCancel', 'triedReset'] as const)('goes on and is charged: %s', async (name) => {
-    const outcomes = [failed, failed, image]
-    expect(await played(name)).toEqual({ ...charged, outcomes, calls: 3, run: 'COMPLETED' })
-  })
+  it.each(['triedCancel', 'triedReset'] as const)(
+    'continues, and its image is charged: %s',
+    async (name) => {
+      const outcomes = [failed, failed, image]
+      expect(await played(name)).toEqual({ ...charged, outcomes, calls: 3, run: 'COMPLETED' })
+    },
+  )
 })
 
 describe('a run that is over', () => {
-  it.each(['', '[sim:moderation]'])('changes nothing and calls nobody: "%s"', async (fault) => {
-    const prompt = `Over ${fault}`
-    const taskId = await runs.submit(prompt)
-    const before = await runs.endOf(taskId, prompt)
-    for (const name of hands) {
-      await operatorHands[name](service.temporal, taskId).catch(() => {})
-      expect(await runs.endOf(taskId, prompt)).toEqual(before)
-    }
-    await operatorHands.reset(service.temporal, taskId)
-    await runs.runIs(taskId, 'COMPLETED')
-    expect(await runs.endOf(taskId, prompt)).toEqual({ ...before, run: 'COMPLETED' })
-  })
+  it.each(['', '[sim:moderation]'])(
+    'changes nothing and makes no upstream call when it is stopped or reset: "%s"',
+    async (fault) => {
+      const prompt = `Over ${fault}`
+      const taskId = await runs.submit(prompt)
+      const before = await runs.endOf(taskId, prompt)
+      for (const name of stops) {
+        await operatorActions[name](service.temporal, taskId).catch(() => {})
+        expect(await runs.endOf(taskId, prompt)).toEqual(before)
+      }
+      await operatorActions.reset(service.temporal, taskId)
+      await runs.runIs(taskId, 'COMPLETED')
+      expect(await runs.endOf(taskId, prompt)).toEqual({ ...before, run: 'COMPLETED' })
+    },
+  )
 })
 
-describe('a worker killed in a call whose run is then terminated', () => {
-  it('costs nothing once its lease is over', async () => {
+describe('a run that is terminated after its worker was killed during a call', () => {
+  it('costs nothing once the lease of the call has ended', async () => {
     const prompt = 'Killed, then terminated'
     const taskId = await runs.submit(`${prompt} [sim:hold]`)
     await service.simulator.waitForCalls(1, { prompt })
     const [killed] = service.workers.splice(0)
     killed?.signal('SIGKILL')
     await killed?.ended
-    await operatorHands.terminate(service.temporal, taskId)
+    await operatorActions.terminate(service.temporal, taskId)
     await service.startWorker()
     expect(await (await client.lookup(taskId)).json()).toMatchObject({ status: 'processing' })
-    // As if the call's time limit and half a minute had passed.
+    // End the lease now instead of waiting for the time limit of the call.
     await service.pool.query('update attempt set lease_until = now() where task_id = $1', [taskId])
     await service.pool.query('update task set next_check_at = now() where task_id = $1', [taskId])
     const end = await runs.endOf(taskId, prompt)
@@ -190,8 +194,8 @@ describe('a worker killed in a call whose run is then terminated', () => {
   })
 })
 
-describe('after all of it', () => {
-  it('the books are clean, and nothing is held', async () => {
+describe('the ledger after all tests', () => {
+  it('verifies, and no credits are held', async () => {
     const verified = await darkroomJson(['ledger', 'verify'], service.environment)
     expect(verified).toEqual({ ok: true, violations: [] })
     const { rows } = await service.pool.query('select sum(held)::int as held from balance')

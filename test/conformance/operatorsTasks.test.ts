@@ -3,14 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { TaskFailureCode } from '../../src/domain/failure.ts'
 import { taskIdOf } from '../../src/domain/ids.ts'
-import { entriesOf, moneyOf } from '../support/books.ts'
-import { darkroomJson, runDarkroom } from '../support/cli.ts'
-import type { Client } from '../support/client.ts'
-import { createClient } from '../support/client.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { generateBody } from '../support/requestBodies.ts'
-import type { TestAccount, TestService } from '../support/service.ts'
-import { startTestService } from '../support/service.ts'
+import type { Client } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
+import { entriesOf, moneyOf } from '../support/database/money.ts'
+import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
+import type { TestAccount, TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 type Shown = {
   readonly credits: number
@@ -47,7 +47,7 @@ describe('a task that failed after two refusals', () => {
     taskId = await failedTask('Twice refused')
   })
 
-  it('is told by `task show` in order, with times, waits, reasons and credits', async () => {
+  it('is shown by `task show` in order, with times, waits, reasons and credits', async () => {
     const { credits, timeline } = await json<Shown>('task', 'show', taskId)
     const opened = (attempt: number) => ({ event: 'attempt_opened', attempt, channel: 'b-main' })
     const closed = (attempt: number, outcome: object) => ({
@@ -81,7 +81,7 @@ describe('a task that failed after two refusals', () => {
     expect(credits).toBeGreaterThan(0)
   })
 
-  it('is told to people as a table, without its prompt', async () => {
+  it('is shown as a table without its prompt', async () => {
     const { stdout, exitCode } = await darkroom('task', 'show', taskId)
     expect(exitCode).toBe(0)
     const [summary = '', story = ''] = stdout.split('\n\n')
@@ -99,7 +99,7 @@ describe('a task that failed after two refusals', () => {
     expect(stdout).not.toContain('Twice refused')
   })
 
-  it('becomes by `task retry` a new one, held afresh, which succeeds', async () => {
+  it('is retried by `task retry` as a new task with its own hold, which succeeds', async () => {
     const retried = await json<Retried>('task', 'retry', taskId)
     expect(retried).toEqual({ task_id: expect.any(String), retry_of: taskId })
     expect(await client.ended(retried.task_id)).toMatchObject({ status: 'succeeded' })
@@ -133,7 +133,7 @@ describe('a task that failed after two refusals', () => {
     expect(succeeded.stderr).toContain('only a failed task')
   })
 
-  it('is retried once when two operators retry it at once', async () => {
+  it('is retried only once when two operators retry it at the same time', async () => {
     const failed = await failedTask('At once [sim:moderation times=1]')
     const runs = await Promise.all([1, 2].map(() => darkroom('task', 'retry', failed, '--json')))
     expect(runs.map(({ exitCode }) => exitCode).toSorted((a, b) => a - b)).toEqual([0, 1])
@@ -147,7 +147,7 @@ describe('a task that failed after two refusals', () => {
   })
 })
 
-describe('twenty tasks that failed for four causes', () => {
+describe('twenty tasks that failed with four failure codes', () => {
   const causes: readonly (readonly [fault: string, code: TaskFailureCode])[] = [
     ['moderation times=1', 'content_policy_violation'],
     ['400 times=1', 'upstream_invalid_request'],
@@ -178,7 +178,7 @@ describe('twenty tasks that failed for four causes', () => {
     await Promise.all([...ends, sender.ended(keyedId)])
   })
 
-  /** Ids of the tasks whose runs are found; visibility tells of a run some moments after it. */
+  /** Returns task ids by a visibility query. Waits up to 10 s: Temporal indexes a run some moments later. */
   async function found(query: string, count: number): Promise<readonly string[]> {
     const { client: temporal } = service.temporal.temporal
     const endsAtMs = performance.now() + 10_000
@@ -190,7 +190,7 @@ describe('twenty tasks that failed for four causes', () => {
     }
   }
 
-  it.each(causes)('are counted in Temporal by cause: %s is %s', async (_fault, code) => {
+  it.each(causes)('are counted in Temporal by failure code: %s is %s', async (_fault, code) => {
     const query =
       `ExecutionStatus = 'Failed' AND DarkroomFailureCode = '${code}'` +
       ` AND DarkroomAccount = '${failing.accountId}'`
@@ -199,7 +199,7 @@ describe('twenty tasks that failed for four causes', () => {
     expect(count).toBe(5)
   })
 
-  it('are all that failed of their account and model, beside the one that did not', async () => {
+  it('are the only failed runs of their account, model and channel in Temporal', async () => {
     const mine = `DarkroomAccount = '${failing.accountId}' AND DarkroomModel = '${model}'`
     const all = [...failed.values()].flat().toSorted()
     expect(await found(`${mine} AND ExecutionStatus = 'Failed'`, 20)).toEqual(all)
@@ -208,12 +208,12 @@ describe('twenty tasks that failed for four causes', () => {
     expect(await found(channel, 20)).toEqual(all)
   })
 
-  it('leave a run to be found by the digest of its Idempotency-Key', async () => {
+  it('have a run that Temporal finds by the digest of its idempotency key', async () => {
     const digest = createHash('sha256').update(key, 'utf8').digest('hex')
     expect(await found(`DarkroomKeyDigest = '${digest}'`, 1)).toEqual([keyedId])
   })
 
-  it('are retried many at once by code and age, after a dry run that holds nothing', async () => {
+  it('are retried together by failure code and age, after a dry run that holds nothing', async () => {
     const code = 'upstream_invalid_request'
     const many = ['task', 'retry', '--code', code, '--since', '1h']
     const wanted = failed.get(code)?.toSorted()
@@ -235,8 +235,8 @@ describe('twenty tasks that failed for four causes', () => {
   })
 })
 
-describe('after all of it', () => {
-  it('the books are clean', async () => {
+describe('the ledger after all tests', () => {
+  it('verifies', async () => {
     expect(await json('ledger', 'verify')).toEqual({ ok: true, violations: [] })
   })
 })

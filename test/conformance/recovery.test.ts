@@ -3,15 +3,16 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
-import { moneyOf, outcomesOf } from '../support/books.ts'
-import type { Client } from '../support/client.ts'
-import { createClient } from '../support/client.ts'
-import type { DarkroomProcess } from '../support/darkroomProcess.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { generateBody } from '../support/requestBodies.ts'
-import type { TestAccount, TestService } from '../support/service.ts'
-import { startTestService } from '../support/service.ts'
-import { until } from '../support/until.ts'
+import type { Client } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
+import { moneyOf } from '../support/database/money.ts'
+import { outcomesOf } from '../support/database/testAttempts.ts'
+import type { DarkroomProcess } from '../support/service/darkroomProcess.ts'
+import type { TestAccount, TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import { until } from '../support/timing.ts'
 
 let service: TestService
 let account: TestAccount
@@ -52,7 +53,7 @@ describe('kill -9 of the only worker', () => {
     await service.startWorker()
   }, 60_000)
 
-  /** The worker that would settle waits for a lock of ours: the moment between two of its steps. */
+  /** Makes a task with a stored answer whose worker waits for a row lock of this test before it settles. */
   async function storedAndNotSettled(): Promise<string> {
     const taskId = await submit('Stored [sim:hold]')
     await service.simulator.waitForCalls(1, { prompt: 'Stored' })
@@ -74,7 +75,7 @@ describe('kill -9 of the only worker', () => {
   }
   let unlock = async () => {}
 
-  it('SIGTERM of another, meanwhile, in the middle of a call: the call ends and is settled, exit 0', async () => {
+  it('does not keep the next worker from finishing its call on SIGTERM: the call is settled, exit code 0', async () => {
     const [worker] = service.workers
     if (worker === undefined) throw new Error('no worker')
     const taskId = await submit('Long [sim:delay ms=4000]')
@@ -88,7 +89,7 @@ describe('kill -9 of the only worker', () => {
     await service.startWorker()
   })
 
-  it('loses no task: each ends with one more call and is charged once', async () => {
+  it('loses no task: each succeeds with one more call and is charged once', async () => {
     const records = await Promise.all(lost.map((taskId) => client.ended(taskId)))
     console.log(`all ended ${Math.round(performance.now() - killedAt)} ms after the kill`)
     expect(records.map(({ status }) => status)).toEqual(Array(inFlight).fill('succeeded'))
@@ -104,7 +105,7 @@ describe('kill -9 of the only worker', () => {
     }
   })
 
-  it('with an answer stored and not settled: it is settled, not called for again', async () => {
+  it('leads to settlement of an answer that was stored and not settled, without another call', async () => {
     expect((await client.ended(stored)).status).toBe('succeeded')
     expect(service.simulator.calls({ prompt: 'Stored' })).toHaveLength(1)
     expect(await moneyOf(service.pool, stored)).toEqual(['hold', 'settle'])
@@ -112,7 +113,7 @@ describe('kill -9 of the only worker', () => {
 })
 
 describe('kill -9 of an API', () => {
-  it('between submits of one key leaves one task, whichever answers were lost', async () => {
+  it('leaves one task per idempotency key, whichever answers were lost', async () => {
     const [doomed] = service.apis
     const clients = service.apis.map(({ url }) => createClient(url, account.secret))
     const body = generateBody({ model, prompt: 'Whatever happens' })
@@ -133,7 +134,7 @@ describe('kill -9 of an API', () => {
     expect(await moneyOf(service.pool, retried.task_id)).toEqual(['hold', 'settle'])
   })
 
-  it('in between leaves clean books', async () => {
+  it('leaves a ledger that verifies', async () => {
     expect(await verifyLedger(service.pool)).toEqual([])
   })
 })

@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Client } from '../support/client.ts'
-import { createClient } from '../support/client.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
+import type { Client } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import { rawPost, sendRaw } from '../support/clients/rawCalls.ts'
+import { editBody, generateBody, inputImage } from '../support/clients/requestBodies.ts'
 import { redPixelPng } from '../support/images.ts'
-import { rawPost, sendRaw } from '../support/rawHttp.ts'
-import { editBody, generateBody, inputImage } from '../support/requestBodies.ts'
-import type { TestService } from '../support/service.ts'
-import { startTestService } from '../support/service.ts'
+import type { TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 let service: TestService
 let client: Client
 beforeAll(async () => {
-  // Nothing here needs a worker: what is accepted may wait.
+  // No worker: these tests only need accepted tasks.
   service = await startTestService({ workers: 0 })
   client = createClient(service.url, (await service.account()).secret)
 }, stackStartMsMax)
@@ -40,16 +40,16 @@ describe('a refused submit', () => {
     ['no model', { model: undefined }, 'missing_required_parameter', 'model'],
     ['an unknown model', { model: 'familyc-1' }, 'model_not_found', 'model'],
     ['no action', { action: undefined }, 'missing_required_parameter', 'action'],
-    ['another action', { action: 'vary' }, 'invalid_value', 'action'],
+    ['an unknown action', { action: 'vary' }, 'invalid_value', 'action'],
     ['no prompt', { prompt: undefined }, 'missing_required_parameter', 'prompt'],
     ['an empty prompt', { prompt: '' }, 'invalid_value', 'prompt'],
-    ['a prompt of null', { prompt: null }, 'invalid_value', 'prompt'],
-    ['a size of null', { size: null }, 'invalid_value', 'size'],
+    ['a null prompt', { prompt: null }, 'invalid_value', 'prompt'],
+    ['a null size', { size: null }, 'invalid_value', 'size'],
     ['n of 2', { n: 2 }, 'invalid_value', 'n'],
     ['n as text', { n: '1' }, 'invalid_value', 'n'],
     ['an unknown field', { style: 'vivid' }, 'unknown_parameter', 'style'],
-    ['another quality', { quality: 'best' }, 'invalid_value', 'quality'],
-    ['a size of no family', { size: '512x512' }, 'invalid_value', 'size'],
+    ['an unknown quality', { quality: 'best' }, 'invalid_value', 'quality'],
+    ['a size that no family has', { size: '512x512' }, 'invalid_value', 'size'],
     ['a K tier on family B', { size: '1K' }, 'invalid_value', 'size'],
     ['pixels on family A', { model: familyA, size: '1024x1024' }, 'invalid_value', 'size'],
     [
@@ -68,7 +68,12 @@ describe('a refused submit', () => {
     ],
     ['images on generate', { input_images: [inputImage()] }, 'invalid_value', 'input_images'],
     ['edit without images', { action: 'edit' }, 'missing_required_parameter', 'input_images'],
-    ['edit of no image', { action: 'edit', input_images: [] }, 'invalid_value', 'input_images'],
+    [
+      'edit with an empty image list',
+      { action: 'edit', input_images: [] },
+      'invalid_value',
+      'input_images',
+    ],
     [
       'seventeen images',
       editBody({ input_images: Array.from({ length: 17 }, () => inputImage()) }),
@@ -76,13 +81,13 @@ describe('a refused submit', () => {
       'input_images',
     ],
     [
-      'another type than the bytes',
+      'a type that differs from the bytes',
       editBody({ input_images: [inputImage(redPixelPng, 'image/webp')] }),
       'invalid_image',
       'input_images[0].data',
     ],
     [
-      'a type of no image',
+      'an unsupported image type',
       editBody({ input_images: [inputImage(redPixelPng, 'image/gif')] }),
       'invalid_value',
       'input_images[0].mime_type',
@@ -119,7 +124,7 @@ describe('a refused submit', () => {
       'unknown_parameter',
       'input_images[0].name',
     ],
-  ])('names the field: %s', async (_what, given, code, param) => {
+  ])('returns 400 and names the field: %s', async (_what, given, code, param) => {
     const { accountId, secret } = await service.account()
     const answer = await createClient(service.url, secret).submit(generateBody(given))
     expect(answer.status).toBe(400)
@@ -133,23 +138,23 @@ describe('a refused submit', () => {
   })
 
   it.each([
-    ['twice the same field', '{"prompt":"a","prompt":"b"}', 'invalid_json', 'prompt'],
-    ['no JSON', '{"prompt":', 'invalid_json', null],
-    ['nothing', '', 'invalid_json', null],
+    ['a duplicate field', '{"prompt":"a","prompt":"b"}', 'invalid_json', 'prompt'],
+    ['broken JSON', '{"prompt":', 'invalid_json', null],
+    ['no bytes', '', 'invalid_json', null],
     ['a list', '[]', 'invalid_json', null],
-  ])('says what is wrong with a body of %s', async (_what, body, code, param) => {
+  ])('returns 400 with the reason for a body of %s', async (_what, body, code, param) => {
     const answer = await client.submit(body)
     expect(answer.status).toBe(400)
     expect(await errorOf(answer)).toMatchObject({ code, param })
   })
 
-  it('of a wrong media type is told which one to send', async () => {
+  it('returns 400 with `unsupported_content_type` for another media type', async () => {
     const answer = await client.submit(generateBody(), { 'content-type': 'text/plain' })
     expect(answer.status).toBe(400)
     expect(await errorOf(answer)).toMatchObject({ code: 'unsupported_content_type' })
   })
 
-  it('of a balance too small is 403, as in the example', async () => {
+  it('returns 403 in the form of the contract when the balance is too small', async () => {
     const { accountId, secret } = await service.account(5)
     const answer = await createClient(service.url, secret).submit(generateBody({ quality: 'low' }))
     expect(answer.status).toBe(403)
@@ -162,7 +167,7 @@ describe('a refused submit', () => {
     expect(await tasksOf(accountId)).toBe(0)
   })
 
-  it('of a model that the account may not use is 403', async () => {
+  it('returns 403 for a model that the account may not use', async () => {
     const { accountId, secret } = await service.account()
     const update = 'update account set models = $2 where account_id = $1'
     await service.pool.query(update, [accountId, ['familyb-image-2-web']])
@@ -180,26 +185,26 @@ describe('an Idempotency-Key', () => {
   }
 
   it.each([
-    ['of 255 bytes', 'k'.repeat(255), 'latin1'],
-    ['of 255 bytes above ASCII', 'é'.repeat(255), 'latin1'],
-    ['of 254 bytes in 127 letters', 'é'.repeat(127), 'utf8'],
-  ] as const)('%s is accepted, and replays by its bytes', async (_what, key, encoding) => {
+    ['255 bytes', 'k'.repeat(255), 'latin1'],
+    ['255 bytes above ASCII', 'é'.repeat(255), 'latin1'],
+    ['254 bytes in 127 letters', 'é'.repeat(127), 'utf8'],
+  ] as const)('is accepted and replays by its bytes: %s', async (_what, key, encoding) => {
     expect(await send([key], encoding)).toMatch(/^HTTP\/1.1 202 [\s\S]*idempotent-replayed: false/i)
     expect(await send([key], encoding)).toMatch(/^HTTP\/1.1 202 [\s\S]*idempotent-replayed: true/i)
   })
 
   it.each([
-    ['of 256 bytes', ['k'.repeat(256)], 'latin1'],
-    ['of 256 bytes in 128 letters', ['é'.repeat(128)], 'utf8'],
-    ['that is empty', [''], 'latin1'],
-    ['given twice', ['a', 'a'], 'latin1'],
-  ] as const)('%s is refused', async (_what, keys, encoding) => {
+    ['256 bytes', ['k'.repeat(256)], 'latin1'],
+    ['256 bytes in 128 letters', ['é'.repeat(128)], 'utf8'],
+    ['empty', [''], 'latin1'],
+    ['sent twice', ['a', 'a'], 'latin1'],
+  ] as const)('returns 400: %s', async (_what, keys, encoding) => {
     const answer = await send(keys, encoding)
     expect(answer).toMatch(/^HTTP\/1.1 400 /)
     expect(answer).toContain('"param":"Idempotency-Key","code":"invalid_value"')
   })
 
-  it('belongs to its account: another one makes a task of its own with it', async () => {
+  it('belongs to its account: another account makes its own task with the same key', async () => {
     const other = createClient(service.url, (await service.account()).secret)
     const headers = { 'idempotency-key': 'shared' }
     const mine = await client.accepted(generateBody(), headers)

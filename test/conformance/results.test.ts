@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { familyOf, modelIds } from '../../src/domain/models/models.ts'
-import { moneyOf } from '../support/books.ts'
-import type { Client, Submitted, TaskRecord } from '../support/client.ts'
-import { createClient } from '../support/client.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { nativeImages } from '../support/nativeImages.ts'
-import { editBody, generateBody } from '../support/requestBodies.ts'
-import type { TestService } from '../support/service.ts'
-import { startTestService } from '../support/service.ts'
+import type { Client, Submitted, TaskRecord } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import { editBody, generateBody } from '../support/clients/requestBodies.ts'
+import { nativeImages } from '../support/clients/responses.ts'
+import { moneyOf } from '../support/database/money.ts'
+import type { TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 let service: TestService
 let client: Client
@@ -48,13 +48,13 @@ describe.each(cases)('$model $action', ({ model, body }) => {
     record = await client.ended(accepted.task_id, { seen, everyMs: 30 })
   })
 
-  it('is accepted as queued, at the second that its record names', () => {
+  it('is accepted as queued, with the creation time of its record', () => {
     const { task_id, created_at } = accepted
     expect(accepted).toEqual({ task_id, status: 'queued', created_at })
     expect(Date.parse(record.created_at)).toBe(created_at * 1000)
   })
 
-  it('succeeds, with exactly the fields of the record', () => {
+  it('succeeds with exactly the fields of a task record', () => {
     const { url, mime_type } = assetOf(record)
     expect(record).toEqual({
       task_id: expect.stringMatching(/^task_[0-9A-Za-z]{32}$/),
@@ -72,14 +72,14 @@ describe.each(cases)('$model $action', ({ model, body }) => {
     }
   })
 
-  it('offers a decodable image at its address, without a header', async () => {
+  it('serves a decodable image at its URL without an authorization header', async () => {
     const { url, mime_type } = assetOf(record)
     const { format } = await sharp(await bytesAt(url)).metadata()
     expect(`image/${format}`).toBe(mime_type)
     expect(familyOf(model) === 'A' || mime_type === 'image/png').toBe(true)
   })
 
-  it('gives its native response by address, and with the same bytes inside at /result', async () => {
+  it('returns its native response with the image by URL, and at `/result` with the same bytes inline', async () => {
     const { url, mime_type } = assetOf(record)
     const data = (await bytesAt(url)).toString('base64')
     const answer = await fetch(`${client.url}/v1/tasks/${record.task_id}/result`, {
@@ -98,7 +98,7 @@ describe.each(cases)('$model $action', ({ model, body }) => {
   })
 })
 
-describe('what a client asks for', () => {
+describe('the options of a submit', () => {
   const a = 'familya-3-pro-image'
   const lite = 'familya-3.1-flash-lite-image'
   const b = 'familyb-image-2-web'
@@ -117,7 +117,7 @@ describe('what a client asks for', () => {
       { model: b, size: '2048x2048', quality: 'auto', n: 1 },
       { size: '2048x2048', quality: 'auto' },
     ],
-  ])('reaches the upstream: %j', async (asked, sent) => {
+  ])('reach the upstream: %j', async (asked, sent) => {
     const prompt = `As asked ${JSON.stringify(asked)}`
     const { task_id } = await client.accepted(generateBody({ ...asked, prompt }))
     expect((await client.ended(task_id)).status).toBe('succeeded')
@@ -125,7 +125,7 @@ describe('what a client asks for', () => {
     expect(bodies).toMatchObject([sent])
   })
 
-  it('of quality goes no further with family A, which has none', async () => {
+  it('leave out quality for family A, which has none', async () => {
     const prompt = 'Low or not'
     const { task_id } = await client.accepted(generateBody({ model: a, quality: 'low', prompt }))
     expect((await client.ended(task_id)).status).toBe('succeeded')
@@ -134,7 +134,7 @@ describe('what a client asks for', () => {
 })
 
 describe('a task under way', () => {
-  it('moves forward only: its status, and its progress', async () => {
+  it('only moves forward in status and progress', async () => {
     const model = 'familya-3.1-flash-lite-image'
     const seen: TaskRecord[] = []
     const prompt = 'A slow one [sim:delay ms=2500]'
@@ -149,7 +149,7 @@ describe('a task under way', () => {
     expect(progress.slice(0, -1).every((percent) => percent <= 95)).toBe(true)
   })
 
-  it('has no result yet: 409 in the short envelope', async () => {
+  it('returns 409 in the short envelope for its result', async () => {
     const { task_id } = await client.accepted(generateBody({ prompt: 'x [sim:delay ms=1500]' }))
     const answer = await fetch(`${client.url}/v1/tasks/${task_id}/result`, {
       headers: { authorization: client.authorization },
@@ -162,7 +162,7 @@ describe('a task under way', () => {
 })
 
 describe('a succeeded task', () => {
-  it('never changes: later lookups on both paths give the same bytes', async () => {
+  it('never changes: later lookups on both paths return the same bytes', async () => {
     const { task_id } = await client.accepted(generateBody())
     await client.ended(task_id)
     const headers = { authorization: client.authorization }
@@ -174,7 +174,7 @@ describe('a succeeded task', () => {
     expect(new Set(bodies).size).toBe(1)
   })
 
-  it('serves its image in parts, by tag and by HEAD', async () => {
+  it('serves its image by range, by ETag and by HEAD', async () => {
     const { task_id } = await client.accepted(generateBody())
     const { url } = assetOf(await client.ended(task_id))
     const whole = await bytesAt(url)
@@ -189,7 +189,7 @@ describe('a succeeded task', () => {
     expect((await fetch(url, { headers: { 'if-none-match': etag } })).status).toBe(304)
   })
 
-  it('keeps its image from whoever changes the address', async () => {
+  it('returns the same 404 for every altered image URL', async () => {
     const { task_id } = await client.accepted(generateBody())
     const { url } = assetOf(await client.ended(task_id))
     const other = (await client.accepted(generateBody())).task_id

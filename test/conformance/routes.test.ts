@@ -1,18 +1,18 @@
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Client } from '../support/client.ts'
-import { createClient } from '../support/client.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
+import type { Client } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import { editBody, generateBody, inputImage } from '../support/clients/requestBodies.ts'
+import * as call from '../support/clients/syncCalls.ts'
 import { redPixelPng } from '../support/images.ts'
-import { editBody, generateBody, inputImage } from '../support/requestBodies.ts'
-import type { TestService } from '../support/service.ts'
-import { startTestService } from '../support/service.ts'
-import * as call from '../support/syncCalls.ts'
+import type { TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 let service: TestService
 let client: Client
 beforeAll(async () => {
-  // Nothing here needs a worker: what is accepted may wait, and no call that waits is accepted.
+  // No worker: these tests only need accepted tasks, and no synchronous call here is accepted.
   service = await startTestService({ workers: 0 })
   client = createClient(service.url, (await service.account()).secret)
 }, stackStartMsMax)
@@ -20,7 +20,7 @@ afterAll(() => service.stop())
 
 const contents = (text: string) => ({ contents: [{ parts: [{ text }] }] })
 
-/** Every route that makes a task, with a legal body. */
+/** Every route that makes a task, with a valid body. */
 const routes: readonly (readonly [string, (by: Client, prompt?: string) => Promise<Response>])[] = [
   ['a submit', (by, prompt = 'x') => by.submit(generateBody({ prompt }))],
   ['generations', (by, prompt = 'x') => call.generate(by, { prompt })],
@@ -40,20 +40,20 @@ async function errorOf(answer: Response): Promise<Record<string, unknown>> {
 const message = expect.any(String)
 
 describe('every route that makes a task', () => {
-  it.each(routes)('wants a key: %s', async (_what, send) => {
+  it.each(routes)('returns 401 without a valid key: %s', async (_what, send) => {
     const answer = await send(createClient(service.url, `sk-${'x'.repeat(48)}`))
     expect(answer.status).toBe(401)
     expect(await errorOf(answer)).toMatchObject({ code: 'invalid_api_key' })
   })
 
-  it.each(routes)('is 403 for an account without balance: %s', async (_what, send) => {
+  it.each(routes)('returns 403 for an account without balance: %s', async (_what, send) => {
     const answer = await send(createClient(service.url, (await service.account(0)).secret))
     expect(answer.status).toBe(403)
     const code = 'insufficient_user_quota'
     expect(await errorOf(answer)).toEqual({ message, type: 'new_api_error', param: '', code })
   })
 
-  it('is 413 beyond the ingress limit, which the operator sets', async () => {
+  it('returns 413 beyond the ingress limit that the operator sets', async () => {
     const small = await service.startApi({ INGRESS_LIMIT_BYTES: '2048' })
     const by = createClient(small.url, client.authorization.replace('Bearer ', ''))
     const code = 'read_request_body_failed'
@@ -71,13 +71,13 @@ describe('a synchronous image request', () => {
     ['an unknown model', { model: 'familyc-1' }, 'model_not_found', 'model'],
     ['a model of family A', { model: 'familya-3-pro-image' }, 'model_not_found', 'model'],
     ['an empty prompt', { prompt: '' }, 'invalid_value', 'prompt'],
-    ['another size', { size: '512x512' }, 'invalid_value', 'size'],
-    ['another quality', { quality: 'best' }, 'invalid_value', 'quality'],
+    ['an unknown size', { size: '512x512' }, 'invalid_value', 'size'],
+    ['an unknown quality', { quality: 'best' }, 'invalid_value', 'quality'],
     ['two images', { n: '2' }, 'invalid_value', 'n'],
     ['an aspect ratio', { aspect_ratio: '1:1' }, 'unknown_parameter', 'aspect_ratio'],
   ] as const
 
-  it.each(wrong)('names the field: %s', async (_what, given, code, param) => {
+  it.each(wrong)('returns 400 and names the field: %s', async (_what, given, code, param) => {
     const fields = { prompt: 'x', ...given }
     for (const answer of [await call.generate(client, fields), await call.edit(client, fields)]) {
       expect(answer.status).toBe(400)
@@ -85,7 +85,7 @@ describe('a synchronous image request', () => {
     }
   })
 
-  it('wants model, prompt and, to edit, an image', async () => {
+  it('requires a model, a prompt and, for an edit, an image', async () => {
     const { model, prompt } = { model: 'familyb-image-2-web', prompt: 'x' }
     const answers = {
       model: await call.generate(client, { model: undefined, prompt }),
@@ -99,7 +99,7 @@ describe('a synchronous image request', () => {
   })
 })
 
-/** Written out from the contract, not imported: a value lost from the source is lost here, too. */
+/** Not imported from the source: a value that the source loses must fail here. */
 const allowed: Readonly<Record<string, readonly (readonly [model: string, value: unknown])[]>> = {
   size: [
     ...['1K', '2K', '4K'].map((size) => ['familya-3.1-flash-image', size] as const),
@@ -114,9 +114,9 @@ const allowed: Readonly<Record<string, readonly (readonly [model: string, value:
   n: [['familyb-image-2-vip', 1]],
 }
 
-describe('a legal submit', () => {
+describe('a valid submit', () => {
   it.each(Object.keys(allowed))(
-    'may have every value that the contract lists: %s',
+    'accepts every value that the contract lists: %s',
     async (field) => {
       for (const [model, value] of allowed[field] ?? []) {
         const answer = await client.submit(generateBody({ model, [field]: value }))
@@ -125,7 +125,7 @@ describe('a legal submit', () => {
     },
   )
 
-  it('edits PNG, JPEG and WebP, up to 16 together, with any model', async () => {
+  it('accepts up to 16 PNG, JPEG and WebP images for an edit, with both families', async () => {
     const image = sharp(redPixelPng)
     const three = [
       inputImage(redPixelPng, 'image/png'),
@@ -143,7 +143,7 @@ describe('a legal submit', () => {
     }
   })
 
-  it('of family A comes as often as its client likes: no requests per minute are counted', async () => {
+  it('has no limit of requests per minute on family A', async () => {
     const body = generateBody({ model: 'familya-3-pro-image' })
     const answers = await Promise.all(Array.from({ length: 200 }, () => client.submit(body)))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202]))

@@ -5,15 +5,19 @@ import { join } from 'node:path'
 import OpenAI, { BadRequestError, ConflictError, InternalServerError, toFile } from 'openai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runCommand } from '../../src/dev/stack/runCommand.ts'
-import type { Client } from '../support/client.ts'
-import { createClient } from '../support/client.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
+import type { Client } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import {
+  installPythonClients,
+  pinnedClients,
+  runImageClients,
+} from '../support/clients/pythonClients.ts'
+import * as call from '../support/clients/syncCalls.ts'
 import { paddedPng, redPixelPng } from '../support/images.ts'
-import { mebibyte } from '../support/memory.ts'
-import { installPythonClients, pinnedClients, runImageClients } from '../support/pythonClients.ts'
-import type { TestAccount, TestService } from '../support/service.ts'
-import { startTestService } from '../support/service.ts'
-import * as call from '../support/syncCalls.ts'
+import { mebibyte } from '../support/service/processUsage.ts'
+import type { TestAccount, TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 const python = await installPythonClients()
 if (python.kind !== 'installed') console.warn(`${pinnedClients.join(', ')}: ${python.why}`)
@@ -25,7 +29,7 @@ beforeAll(async () => {
   service = await startTestService({ environment: { UPSTREAM_CALLS_MAX: '1' } })
   client = createClient(service.url, (await service.account()).secret)
   imagePath = join(service.environment['DATA_DIR'] ?? '', 'source.png')
-  // Large enough for curl to ask with `Expect: 100-continue` first.
+  // Large enough that curl sends `Expect: 100-continue`.
   await writeFile(imagePath, paddedPng(2 * mebibyte, 1))
 }, stackStartMsMax)
 afterAll(() => service.stop())
@@ -33,7 +37,7 @@ afterAll(() => service.stop())
 const model = 'familyb-image-2-vip'
 const size = '1024x1024'
 
-/** How the account's tasks ended, oldest first. */
+/** Returns status and failure code of each task of the account, oldest first. */
 async function endsOf({ accountId }: TestAccount): Promise<readonly string[]> {
   const { rows } = await service.pool.query<{ end: string }>(
     `select status || coalesce(' ' || failure_code, '') as end from task where account_id = $1
@@ -64,7 +68,7 @@ describe("OpenAI's client for Node", () => {
     return { account, sent, images: openai.images }
   }
 
-  it('generates, with nothing changed but its base address', async () => {
+  it('generates with only its base URL changed', async () => {
     const { images, account } = await connect()
     const { data, usage } = await images.generate({ model, size, prompt: 'node' })
     expect(sha256(data?.[0]?.b64_json)).not.toBe(sha256(''))
@@ -88,7 +92,7 @@ describe("OpenAI's client for Node", () => {
     expect(upstream?.images).toMatchObject([{ mimeType: 'image/png', bytes }])
   })
 
-  it('waits out a 429 as told, and pays once', async () => {
+  it('waits out a 429 as told and is charged once', async () => {
     const { images, account, sent } = await connect()
     const prompt = 'node [sim:429 retry-after=1 times=1]'
     await images.generate({ model: 'familyb-image-2-web', prompt })
@@ -96,7 +100,7 @@ describe("OpenAI's client for Node", () => {
     expect(await endsOf(account)).toEqual(['failed rate_limit_exceeded', 'succeeded'])
   })
 
-  it('does not repeat a 500 after possible work: one task, one call upstream', async () => {
+  it('does not retry a 500 after possible work: one task, one upstream call', async () => {
     const { images, account, sent } = await connect()
     const prompt = 'node work [sim:500]'
     const failure = await images.generate({ model, prompt }).catch((error: unknown) => error)
@@ -106,7 +110,7 @@ describe("OpenAI's client for Node", () => {
     expect(service.simulator.calls({ prompt })).toHaveLength(1)
   })
 
-  it('does not repeat a 409: the key keeps its one task', async () => {
+  it('does not retry a 409: the key keeps its one task', async () => {
     const { images, account, sent } = await connect()
     const options = { headers: { 'Idempotency-Key': 'node' } }
     await images.generate({ model, prompt: 'node first' }, options)
@@ -119,7 +123,7 @@ describe("OpenAI's client for Node", () => {
     expect(await endsOf(account)).toEqual(['succeeded'])
   })
 
-  it('is told a 400 once, and pays nothing', async () => {
+  it('does not retry a 400 and is charged nothing', async () => {
     const { images, account, sent } = await connect()
     const prompt = 'node bad [sim:400]'
     const failure = await images.generate({ model, prompt }).catch((error: unknown) => error)
@@ -138,7 +142,7 @@ describe('curl', () => {
     return JSON.parse(output)
   }
 
-  it('generates from JSON and edits a file of a form', async () => {
+  it('generates from JSON and edits a file sent in a form', async () => {
     const json = JSON.stringify({ model, size, prompt: 'curl' })
     const type = 'Content-Type: application/json'
     const url = `${service.url}/v1/images`
@@ -183,7 +187,7 @@ describe(`Python${instead}`, () => {
     expect(await endsOf(account)).toEqual(expected.ends)
   })
 
-  it('may write the parts of its form as it does: raw bytes are `upload`', async () => {
+  it('may send raw bytes as a form part with the file name `upload`', async () => {
     const disposition = 'Content-Disposition: form-data; name='
     const texts = Object.entries({ prompt: 'as Python', model, size }).map(
       ([name, value]) => `--b\r\n${disposition}"${name}"\r\n\r\n${value}\r\n`,

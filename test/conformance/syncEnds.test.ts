@@ -1,19 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { moneyOf, outcomesOf } from '../support/books.ts'
-import { booksAgree } from '../support/booksAgree.ts'
-import type { Client } from '../support/client.ts'
-import { createClient } from '../support/client.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { balanceOf } from '../support/insertTask.ts'
-import { generateBody } from '../support/requestBodies.ts'
-import type { TestAccount, TestService } from '../support/service.ts'
-import { startTestService } from '../support/service.ts'
-import * as call from '../support/syncCalls.ts'
+import type { Client } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
+import * as call from '../support/clients/syncCalls.ts'
+import { moneyOf, assertLedgerVerifies, balanceOf } from '../support/database/money.ts'
+import { outcomesOf } from '../support/database/testAttempts.ts'
+import type { TestAccount, TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 const syncDeadlineSeconds = 3
 
-/** Two channels, told apart by what they call the models. */
+/** Two channels of family B. Their upstream model names tell which one was called. */
 function twoChannels(url: string): unknown {
   const b = { family: 'B', baseUrl: `${url}/v1`, apiKeyEnv: 'FAMILYB_API_KEY' }
   const named = (place: string) => ({
@@ -44,7 +43,7 @@ beforeEach(async () => {
   account = await service.account()
   client = createClient(service.url, account.secret)
 })
-afterEach(() => booksAgree(service.pool))
+afterEach(() => assertLedgerVerifies(service.pool))
 
 type Answer = { readonly status: number; readonly headers: Headers; readonly text: string }
 
@@ -64,7 +63,7 @@ const held = async () => (await balanceOf(service.pool, account.accountId))?.hel
 describe('an upstream refusal', () => {
   const model = 'familyb-image-2-web'
 
-  it('is passed on with Retry-After and frees key and hold; after the wait the key gets its image', async () => {
+  it('is passed on with `Retry-After` and releases key and hold; after the wait the key gets its image', async () => {
     const prompt = 'both [sim:429 retry-after=1 times=2]'
     const refused = await generate({ model, prompt }, 'K')
     expect(refused.status).toBe(429)
@@ -93,7 +92,7 @@ describe('an upstream refusal', () => {
     expect(modelsCalled(prompt)).toHaveLength(3)
   })
 
-  it('on the first channel moves the call to the second, charged once', async () => {
+  it('on the first channel moves the call to the second; the task is charged once', async () => {
     const prompt = 'move on'
     service.simulator.script({ prompt, model: 'vip-first' }, ['429 retry-after=1'])
     const answer = await generate({ prompt })
@@ -106,7 +105,7 @@ describe('an upstream refusal', () => {
     expect(await money(answer)).toEqual(['hold', 'settle'])
   })
 
-  it('for long is answered without another call while it lasts', async () => {
+  it('is passed on without another upstream call while its long cooldown lasts', async () => {
     const body = (text: string) => ({ contents: [{ parts: [{ text }] }] })
     const lite = 'familya-3.1-flash-lite-image'
     const send = async (text: string) =>
@@ -120,7 +119,7 @@ describe('an upstream refusal', () => {
     expect(service.simulator.calls({ model: lite })).toHaveLength(1)
   })
 
-  it('for want of quota on every channel is a 429 that names no time', async () => {
+  it('is a 429 without `Retry-After` when every channel has used up its quota', async () => {
     const answer = await generate({ prompt: '[sim:quota]' })
     expect(answer.status).toBe(429)
     expect(answer.headers.has('retry-after')).toBe(false)
@@ -128,8 +127,8 @@ describe('an upstream refusal', () => {
   })
 })
 
-describe('an end without an image', () => {
-  it('is a 400 when the request breaks the content policy, asked of one channel only', async () => {
+describe('a synchronous call that ends without an image', () => {
+  it('returns 400 after a call to one channel when the request breaks the content policy', async () => {
     const answer = await generate({ prompt: '[sim:moderation]' })
     expect(answer.status).toBe(400)
     expect(errorOf(answer)).toMatchObject({
@@ -140,7 +139,7 @@ describe('an end without an image', () => {
     expect(await money(answer)).toEqual(['hold', 'release'])
   })
 
-  it('is a 500 that may be retried when every channel refuses our own key', async () => {
+  it('returns a 500 that may be retried when every channel refuses our credential', async () => {
     const prompt = '[sim:401]'
     const answer = await generate({ prompt }, 'ours')
     expect(answer.status).toBe(500)
@@ -154,8 +153,8 @@ describe('an end without an image', () => {
   })
 })
 
-describe('one key', () => {
-  it('joins the call in flight: one task, one upstream call, the same 200', async () => {
+describe('one idempotency key', () => {
+  it('joins the call under way: one task, one upstream call, the same 200', async () => {
     const prompt = 'joined [sim:delay ms=600]'
     const answers = await Promise.all([1, 2, 3].map(() => generate({ prompt }, 'join')))
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
@@ -166,7 +165,7 @@ describe('one key', () => {
     expect(modelsCalled(prompt)).toHaveLength(1)
   })
 
-  it('of another request, route or image is a 409 that is not to be retried', async () => {
+  it('returns a 409 that must not be retried for another request or route', async () => {
     const first = generate({ prompt: 'mine [sim:delay ms=600]' }, 'mine')
     const key = { 'idempotency-key': 'mine' }
     await service.simulator.waitForCalls(1, { prompt: 'mine [sim' })
@@ -186,7 +185,7 @@ describe('one key', () => {
 })
 
 describe('an upstream slower than the synchronous wait', () => {
-  it('gets a 500 not to be retried; its task goes on, is charged once and served to its key', async () => {
+  it('causes a 500 that must not be retried; the task continues, is charged once and is served to its key', async () => {
     const prompt = `slow [sim:delay ms=${syncDeadlineSeconds * 1000 + 1500}]`
     const startedAt = performance.now()
     const late = await generate({ prompt }, 'slow')

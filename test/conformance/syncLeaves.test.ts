@@ -2,21 +2,19 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { moneyOf } from '../support/books.ts'
-import { booksAgree } from '../support/booksAgree.ts'
-import type { Client } from '../support/client.ts'
-import { createClient } from '../support/client.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
+import type { Client } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import type { RawCall } from '../support/clients/rawCalls.ts'
+import { leaving, openCall } from '../support/clients/rawCalls.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
+import * as call from '../support/clients/syncCalls.ts'
+import { moneyOf, assertLedgerVerifies, balanceOf } from '../support/database/money.ts'
 import { paddedPng } from '../support/images.ts'
-import { balanceOf } from '../support/insertTask.ts'
-import type { RawCall } from '../support/leavingClient.ts'
-import { leaving, openCall } from '../support/leavingClient.ts'
-import { mebibyte } from '../support/memory.ts'
-import { generateBody } from '../support/requestBodies.ts'
-import type { TestAccount, TestService } from '../support/service.ts'
-import { startTestService } from '../support/service.ts'
-import * as call from '../support/syncCalls.ts'
-import { until } from '../support/until.ts'
+import { mebibyte } from '../support/service/processUsage.ts'
+import type { TestAccount, TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import { until } from '../support/timing.ts'
 
 const concurrencyMax = 2
 const credits = 10_000
@@ -25,7 +23,7 @@ let service: TestService
 let account: TestAccount
 let client: Client
 beforeAll(async () => {
-  // Large enough not to be sent in one go.
+  // Large enough that the API cannot send it in one write.
   const image = paddedPng(3 * mebibyte, 7)
   service = await startTestService({
     channel: { concurrencyMax },
@@ -37,7 +35,7 @@ beforeEach(async () => {
   account = await service.account(credits)
   client = createClient(service.url, account.secret)
 })
-afterEach(() => booksAgree(service.pool))
+afterEach(() => assertLedgerVerifies(service.pool))
 
 type Task = { readonly taskId: string; readonly status: string }
 
@@ -58,7 +56,7 @@ const generations = (prompt: string, model = 'familyb-image-2-vip'): RawCall => 
   body: { model, prompt },
 })
 
-/** Somebody else's calls take every place of family B, until they are let go. */
+/** Calls of another account take every place of family B until `release`. */
 async function fillChannel(): Promise<void> {
   const other = createClient(service.url, (await service.account()).secret)
   const body = generateBody({ prompt: 'in the way [sim:hold]' })
@@ -67,7 +65,7 @@ async function fillChannel(): Promise<void> {
   await service.simulator.waitForCalls(before + concurrencyMax, { prompt: 'in the way' })
 }
 
-/** Somebody else is refused: the model cools down, but not so long that a caller would be told. */
+/** A refusal of another account starts a cooldown, short enough that a synchronous call waits it out. */
 async function cool(send: (other: Client, prompt: string) => Promise<Response>): Promise<void> {
   const other = createClient(service.url, (await service.account()).secret)
   const answer = await send(other, 'refused [sim:429 retry-after=4]')
@@ -81,13 +79,13 @@ const coolA = () =>
 
 type Moment = {
   readonly when: string
-  /** `either`: whichever of leaving and calling comes first. */
+  /** `either`: charged when the upstream call began before the client left, else free. */
   readonly end: 'free' | 'charged' | 'either'
   readonly fault?: string
   readonly call?: (prompt: string) => RawCall
   readonly before?: () => Promise<void>
   readonly half?: boolean
-  /** Resolves when the client is to leave. */
+  /** Resolves at the moment when the client leaves. */
   readonly until?: (prompt: string, socket: Socket) => Promise<unknown>
   readonly after?: () => void
 }
@@ -129,7 +127,7 @@ const moments: readonly Moment[] = [
 ]
 const cooling: Moment = { when: 'its model cools down', end: 'free', until: () => sleep(700) }
 
-/** Requests whose client left, as the API's log has them. */
+/** The number of requests that the API logged with status 499, because the client left. */
 const left = () => service.apis[0]?.output().split('"status":499').length ?? 0
 
 const cases = (['FIN', 'RST'] as const).flatMap((how) => [
@@ -152,7 +150,7 @@ const cases = (['FIN', 'RST'] as const).flatMap((how) => [
   },
 ])
 
-/** The one task of the account once it has ended; `undefined` when none was made. */
+/** Waits until the task of the account has ended. Returns `undefined` when no task was made. */
 async function ended(made: boolean): Promise<Task | undefined> {
   if (!made) return undefined
   return until('the end', async () =>
@@ -164,7 +162,7 @@ async function chargedOnce(task: Task, prompt: string, again: RawCall): Promise<
   expect(task.status).toBe('succeeded')
   expect(await moneyOf(service.pool, task.taskId)).toEqual(['hold', 'settle'])
   const result = await call.resultText(client, task.taskId)
-  // Who comes back with the key gets what was paid for.
+  // A retry with the same key returns the image that was charged.
   const answer = await fetch(`${service.url}${again.path}`, {
     method: 'POST',
     headers: {
@@ -191,31 +189,34 @@ async function free(task: Task | undefined, prompt: string): Promise<void> {
 }
 
 describe('a synchronous client that leaves', () => {
-  it.each(cases)('by $how while $when: charged once and readable, or free', async (one) => {
-    const { how, moment } = one
-    const prompt = `${how} ${moment.when} [sim:${moment.fault ?? 'ok'}]`
-    await moment.before?.()
-    const made = (moment.call ?? generations)(prompt)
-    const leftBefore = left()
-    const socket = openCall(client, made, { key: 'left', half: moment.half === true })
-    await once(socket, 'connect')
-    await moment.until?.(prompt, socket)
-    leaving[how](socket)
-    if (moment.until === undefined) {
-      await until('the API to notice', () => (left() > leftBefore ? true : undefined))
-    } else await sleep(100)
-    moment.after?.()
-    const task = await ended(moment.half !== true && (await tasks()).length > 0)
-    socket.destroy()
-    const end = moment.end === 'either' ? endOf(task) : moment.end
-    if (end === 'charged' && task !== undefined) await chargedOnce(task, prompt, made)
-    else await free(task, prompt)
-    expect(endOf(task)).toBe(end)
-  })
+  it.each(cases)(
+    'is charged once and can read its image, or is charged nothing: $how while $when',
+    async (one) => {
+      const { how, moment } = one
+      const prompt = `${how} ${moment.when} [sim:${moment.fault ?? 'ok'}]`
+      await moment.before?.()
+      const made = (moment.call ?? generations)(prompt)
+      const leftBefore = left()
+      const socket = openCall(client, made, { key: 'left', half: moment.half === true })
+      await once(socket, 'connect')
+      await moment.until?.(prompt, socket)
+      leaving[how](socket)
+      if (moment.until === undefined) {
+        await until('the API to notice', () => (left() > leftBefore ? true : undefined))
+      } else await sleep(100)
+      moment.after?.()
+      const task = await ended(moment.half !== true && (await tasks()).length > 0)
+      socket.destroy()
+      const end = moment.end === 'either' ? endOf(task) : moment.end
+      if (end === 'charged' && task !== undefined) await chargedOnce(task, prompt, made)
+      else await free(task, prompt)
+      expect(endOf(task)).toBe(end)
+    },
+  )
 })
 
 describe('a synchronous client that leaves and comes back at once with its key', () => {
-  it('gets its image, charged once, whether or not its task was cancelled meanwhile', async () => {
+  it('gets its image and is charged once, whether or not its first task was cancelled', async () => {
     await fillChannel()
     const gaps = [0, 0, 2, 5, 10, 20]
     const back = gaps.map(async (gapMs, n) => {

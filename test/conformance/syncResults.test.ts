@@ -1,14 +1,14 @@
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { moneyOf } from '../support/books.ts'
-import type { Client } from '../support/client.ts'
-import { createClient } from '../support/client.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
+import type { Client } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import { editBody, generateBody } from '../support/clients/requestBodies.ts'
+import * as call from '../support/clients/syncCalls.ts'
+import { moneyOf } from '../support/database/money.ts'
 import { redPixelPng } from '../support/images.ts'
-import { editBody, generateBody } from '../support/requestBodies.ts'
-import type { TestService } from '../support/service.ts'
-import { startTestService } from '../support/service.ts'
-import * as call from '../support/syncCalls.ts'
+import type { TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 let service: TestService
 let client: Client
@@ -22,7 +22,7 @@ const data = redPixelPng.toString('base64')
 const size = '2048x2048'
 const quality = 'low'
 
-/** A part of each request's own, so that its upstream calls can be told from the others. */
+/** A content request. Its text identifies its upstream calls. */
 const contents = (text: string, image = false) => ({
   contents: [
     { parts: [{ text }, ...(image ? [{ inlineData: { mimeType: 'image/png', data } }] : [])] },
@@ -58,7 +58,7 @@ const cases = [
 ] as const
 
 describe.each(cases)('the same request on $what', ({ sync, async, differing }) => {
-  it('gives the same native response, byte for byte, charged once each', async () => {
+  it('returns the same native response byte for byte and is charged once each time', async () => {
     const [answer, accepted] = await Promise.all([sync(), async()])
     const text = await call.textOf200(answer)
     const syncTask = call.taskIdOf(answer)
@@ -83,7 +83,7 @@ describe('a synchronous image response', () => {
       'an upstream that sends WebP',
       () => call.generate(client, { prompt: '[sim:wrong-mime as=webp]' }),
     ],
-  ])('of %s has one PNG and exactly the fields of the contract', async (_what, send) => {
+  ])('contains one PNG and exactly the fields of the contract: %s', async (_what, send) => {
     const answer = await send()
     const body: Record<string, unknown> = JSON.parse(await call.textOf200(answer))
     const tokens = expect.any(Number)
@@ -107,7 +107,7 @@ describe('a synchronous image response', () => {
 })
 
 describe('a content request', () => {
-  it('reaches the upstream in the same bytes, written in camelCase or in snake_case', async () => {
+  it('reaches the upstream as the same bytes in camelCase and in snake_case', async () => {
     const camel = {
       contents: [
         {
@@ -167,12 +167,15 @@ describe('a content request', () => {
       'contents[0].parts[1].file_data',
       { contents: [{ parts: [{ text: 'x' }, { file_data: {} }] }] },
     ],
-  ])('is refused for what is not carried, named in its own casing: %s', async (param, fields) => {
-    const body = { contents: [{ parts: [{ text: 'x' }] }], ...fields }
-    const answer = await call.content(client, 'generateContent', body)
-    expect(answer.status).toBe(400)
-    expect(Object(await answer.json()).error.param).toBe(param)
-  })
+  ])(
+    'returns 400 for an unsupported field and names it in the casing of the client: %s',
+    async (param, fields) => {
+      const body = { contents: [{ parts: [{ text: 'x' }] }], ...fields }
+      const answer = await call.content(client, 'generateContent', body)
+      expect(answer.status).toBe(400)
+      expect(Object(await answer.json()).error.param).toBe(param)
+    },
+  )
 
   it.each([
     ['[sim:finish reason=IMAGE_SAFETY]', 'content_policy_violation', 'candidates'],
@@ -180,7 +183,7 @@ describe('a content request', () => {
     ['[sim:no-image]', 'no_image_generated', 'candidates'],
     ['[sim:text-only]', 'no_image_generated', 'candidates'],
   ])(
-    'that the model refuses (%s) gets its native 200; its task fails, free of charge',
+    'returns the native 200 when the model refuses (%s); the task fails and costs nothing',
     async (fault, code, member) => {
       const answer = await call.content(client, 'generateContent', contents(`x ${fault}`))
       const body: Record<string, unknown> = JSON.parse(await call.textOf200(answer))

@@ -2,19 +2,20 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { TaskFailureCode } from '../../src/domain/failure.ts'
 import { taskFailureMessages } from '../../src/domain/failure.ts'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
-import { moneyOf, outcomesOf } from '../support/books.ts'
-import type { Client, TaskRecord } from '../support/client.ts'
-import { createClient } from '../support/client.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { generateBody } from '../support/requestBodies.ts'
-import type { TestService } from '../support/service.ts'
-import { startTestService } from '../support/service.ts'
+import type { Client, TaskRecord } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
+import { moneyOf } from '../support/database/money.ts'
+import { outcomesOf } from '../support/database/testAttempts.ts'
+import type { TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 const models = { A: 'familya-2.5-flash-image', B: 'familyb-image-2-vip' } as const
 type Family = keyof typeof models
 type Row = readonly [fault: string, families: string, outcome: string, code?: TaskFailureCode]
 
-/** The first call is the last. */
+/** Answers that end the task after the first call. */
 const endedByOneCall: readonly Row[] = [
   ['400', 'AB', 'rejected invalid_request', 'upstream_invalid_request'],
   ['status code=413', 'AB', 'rejected invalid_request', 'upstream_invalid_request'],
@@ -27,7 +28,7 @@ const endedByOneCall: readonly Row[] = [
   ['billing', 'B', 'exhausted quota_exhausted', 'rate_limit_exceeded'],
 ]
 
-/** Two tasks in a row pause the channel, so these go one by one. */
+/** Two such tasks in a row pause the channel, so these tests reset its count and run one by one. */
 const operatorFaults: readonly Row[] = [
   ['401', 'AB', 'operator_fault credential'],
   ['bad-key', 'A', 'operator_fault credential'],
@@ -35,7 +36,7 @@ const operatorFaults: readonly Row[] = [
   ['404', 'AB', 'operator_fault model_not_found'],
 ]
 
-/** Work may have been done: called again, and not more often than three times. */
+/** Work may have been done: Darkroom calls again, three times at most. */
 const unknowns: readonly Row[] = [
   ['500', 'AB', 'unknown server_error'],
   ['502', 'B', 'unknown server_error'],
@@ -64,13 +65,13 @@ const casesOf = (rows: readonly Row[], more = '') =>
 let service: TestService
 let client: Client
 beforeAll(async () => {
-  // Longer than any good call here, short enough to be waited out.
+  // Longer than any call that succeeds here, and short enough to wait for.
   service = await startTestService({ channel: { timeoutSeconds: 5 } })
   client = createClient(service.url, (await service.account()).secret)
 }, stackStartMsMax)
 afterAll(() => service.stop())
 
-/** All at once: their waits are over when the first one's is. */
+/** All tasks are submitted at once, so that their waits overlap. */
 const underWay = new Map<string, Promise<TaskRecord>>()
 const nameOf = (one: { family: Family; fault: string }) => `${one.family} ${one.fault}`
 async function submit(one: { family: Family; fault: string }): Promise<TaskRecord> {
@@ -87,7 +88,7 @@ describe('an upstream answer that ends the task', () => {
   const cases = casesOf(endedByOneCall)
   beforeAll(() => cases.forEach((one) => underWay.set(nameOf(one), submit(one))))
 
-  it.each(cases)('is asked for once: $fault of family $family', async (one) => {
+  it.each(cases)('ends it after one call: $fault of family $family', async (one) => {
     const record = await underWay.get(nameOf(one))
     expect(record?.status).toBe('failed')
     expect(record?.error).toEqual({ code: one.code, message: taskFailureMessages[one.code] })
@@ -99,38 +100,44 @@ describe('an upstream answer that ends the task', () => {
   })
 })
 
-describe('an outcome that is not known', () => {
+describe('an unknown outcome', () => {
   const once = casesOf(unknowns, ' times=1')
   const forEver = casesOf(unknownForEver)
   beforeAll(() => [...once, ...forEver].forEach((one) => underWay.set(nameOf(one), submit(one))))
 
-  it.each(forEver)('ends after three calls, released: $fault of family $family', async (one) => {
-    const record = await underWay.get(nameOf(one))
-    expect(record).toMatchObject({ status: 'failed', error: { code: 'upstream_error' } })
-    expect(callsOf(one)).toHaveLength(3)
-    const taskId = record?.task_id ?? ''
-    expect(await outcomesOf(service.pool, taskId)).toEqual(Array(3).fill(one.outcome))
-    expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'release'])
-  })
+  it.each(forEver)(
+    'fails the task after three calls and releases its hold: $fault of family $family',
+    async (one) => {
+      const record = await underWay.get(nameOf(one))
+      expect(record).toMatchObject({ status: 'failed', error: { code: 'upstream_error' } })
+      expect(callsOf(one)).toHaveLength(3)
+      const taskId = record?.task_id ?? ''
+      expect(await outcomesOf(service.pool, taskId)).toEqual(Array(3).fill(one.outcome))
+      expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'release'])
+    },
+  )
 
-  it.each(once)('is called for again, under the same key: $fault, family $family', async (one) => {
-    const record = await underWay.get(nameOf(one))
-    expect(record?.status).toBe('succeeded')
-    const keys = callsOf(one).map(({ idempotencyKey }) => idempotencyKey)
-    expect(keys).toEqual([keys[0], keys[0]])
-    const taskId = record?.task_id ?? ''
-    expect(await outcomesOf(service.pool, taskId)).toEqual([one.outcome, 'succeeded image'])
-    expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
-  })
+  it.each(once)(
+    'is followed by another call with the same upstream key: $fault of family $family',
+    async (one) => {
+      const record = await underWay.get(nameOf(one))
+      expect(record?.status).toBe('succeeded')
+      const keys = callsOf(one).map(({ idempotencyKey }) => idempotencyKey)
+      expect(keys).toEqual([keys[0], keys[0]])
+      const taskId = record?.task_id ?? ''
+      expect(await outcomesOf(service.pool, taskId)).toEqual([one.outcome, 'succeeded image'])
+      expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
+    },
+  )
 
-  it('never makes the gateway follow an address that an upstream names', () => {
+  it('never makes the gateway request a URL that an upstream names', () => {
     expect(service.simulator.strayRequests()).toBe(0)
   })
 })
 
-describe("an operator's fault", () => {
+describe('a fault that only the operator can fix', () => {
   it.each(casesOf(operatorFaults))(
-    'ends the task after one call, released: $fault of family $family',
+    'fails the task after one call and releases its hold: $fault of family $family',
     async (one) => {
       await service.pool.query('update channel set faults = 0, fault_task_id = null')
       const record = await submit(one)
@@ -141,7 +148,7 @@ describe("an operator's fault", () => {
     },
   )
 
-  it('in two tasks one after the other pauses the channel and says why', async () => {
+  it('pauses the channel with the reason after two tasks in a row', async () => {
     await service.pool.query('update channel set faults = 0, fault_task_id = null')
     for (const fault of ['401 times=1', '404 times=1']) await submit({ family: 'B', fault })
     const { rows } = await service.pool.query(
@@ -155,8 +162,8 @@ describe("an operator's fault", () => {
   })
 })
 
-describe('after all of it', () => {
-  it('the books are clean, and nothing is held', async () => {
+describe('the ledger after all tests', () => {
+  it('verifies, and no credits are held', async () => {
     expect(await verifyLedger(service.pool)).toEqual([])
     const { rows } = await service.pool.query('select sum(held)::int as held from balance')
     expect(rows).toEqual([{ held: 0 }])

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { workflowIdOf } from '../../src/domain/ids.ts'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
-import { moneyOf } from '../support/books.ts'
-import { darkroomJson } from '../support/cli.ts'
-import type { Client, TaskRecord } from '../support/client.ts'
-import { createClient } from '../support/client.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { generateBody } from '../support/requestBodies.ts'
-import type { TestAccount, TestService } from '../support/service.ts'
-import { startTestService } from '../support/service.ts'
-import { until } from '../support/until.ts'
+import type { Client, TaskRecord } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
+import { moneyOf } from '../support/database/money.ts'
+import { darkroomJson } from '../support/service/darkroomCli.ts'
+import type { TestAccount, TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import { until } from '../support/timing.ts'
 
 let service: TestService
 let account: TestAccount
@@ -32,7 +32,7 @@ describe('Retry-After', () => {
     ['as RetryInfo', 'retry-info', 'familya-3-pro-image'],
     ['in retry-after-ms', 'ms', 'familya-3.1-flash-image'],
   ] as const
-  /** One task is refused; another of the same model comes while the wait lasts. */
+  /** Per model: a task that is refused, and a task submitted during the cooldown. */
   const ended = new Map<string, Promise<readonly TaskRecord[]>>()
   beforeAll(() => forms.forEach(([, form, model]) => ended.set(model, refusedAndNext(form, model))))
 
@@ -45,7 +45,7 @@ describe('Retry-After', () => {
   }
 
   it.each(forms)(
-    '%s holds back every call to that model, then both succeed',
+    'holds back every call to its model until it has passed; then both tasks succeed: %s',
     async (_, form, model) => {
       const records = await ended.get(model)
       expect(records?.map(({ status }) => status)).toEqual(['succeeded', 'succeeded'])
@@ -65,7 +65,7 @@ describe('Retry-After', () => {
 describe('a Retry-After of one year', () => {
   const fault = '[sim:429 retry-after=31536000]'
 
-  it('is believed for 15 minutes at most, in which a cancel is free', async () => {
+  it('counts for 15 minutes at most, during which a cancel costs nothing', async () => {
     const model = 'familya-2.5-flash-image'
     const { task_id } = await client.accepted(generateBody({ model, prompt: `A ${fault}` }))
     const { rows } = await until('the cooldown', async () => {
@@ -89,7 +89,7 @@ describe('a Retry-After of one year', () => {
     expect(service.simulator.calls({ model })).toHaveLength(1)
   })
 
-  it('beyond the deadline ends the task at once as rate_limit_exceeded', async () => {
+  it('ends the task at once as rate_limit_exceeded when it passes the deadline', async () => {
     const model = 'familyb-image-2-vip'
     const { url } = await service.startApi({ TASK_DEADLINE_SECONDS: '600' })
     const hurried = createClient(url, account.secret)
@@ -100,7 +100,7 @@ describe('a Retry-After of one year', () => {
     expect(service.simulator.calls({ model })).toHaveLength(1)
   })
 
-  /** When Temporal will run the activity again. */
+  /** Returns in how many seconds Temporal runs the activity again. */
   async function nextRunSeconds(taskId: string): Promise<number | undefined> {
     const handle = service.temporal.temporal.client.workflow.getHandle(workflowIdOf(taskId))
     const { raw } = await handle.describe()
@@ -109,8 +109,8 @@ describe('a Retry-After of one year', () => {
   }
 })
 
-describe('Temporal out of reach of the API', () => {
-  it('slows no submit and fails none; the tasks are started by a worker elsewhere', async () => {
+describe('an API that cannot reach Temporal', () => {
+  it('accepts every submit without delay; a worker starts the tasks', async () => {
     const { url } = await service.startApi({ TEMPORAL_ADDRESS: '127.0.0.1:9' })
     const cutOff = createClient(url, account.secret)
     const body = generateBody({ model: 'familya-3-pro-image', prompt: 'Cut off' })
@@ -132,8 +132,8 @@ describe('Temporal out of reach of the API', () => {
   })
 })
 
-describe('after all waits', () => {
-  it('the books are clean', async () => {
+describe('the ledger after all tests', () => {
+  it('verifies', async () => {
     expect(await verifyLedger(service.pool)).toEqual([])
   })
 })

@@ -2,10 +2,10 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { demoKey } from '../../src/dev/demoAccount.ts'
-import { createAccountStore, createTaskStore } from '../../src/wiring/stores.ts'
 import { createAuthenticate } from '../../src/tasks/apiKeys.ts'
-import type { TestDatabase } from '../support/database.ts'
-import { createTestDatabase } from '../support/database.ts'
+import { createAccountStore, createTaskStore } from '../../src/wiring/stores.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
 const pepper = { id: 'new', secret: 'a pepper of these tests' }

@@ -4,8 +4,8 @@ import { ConfigError } from '../../src/config/configError.ts'
 import { startServiceProcess, untilReady } from '../../src/dev/serviceProcess.ts'
 import { freePort } from '../../src/dev/stack/ports.ts'
 import { StartError } from '../../src/dev/stack/startError.ts'
-import { listen } from '../support/httpServer.ts'
-import { until } from '../support/until.ts'
+import { until } from '../support/timing.ts'
+import { listen } from '../support/upstream/testServers.ts'
 
 const node = process.execPath
 const restartDelayMs = 1_000

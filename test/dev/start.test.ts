@@ -6,11 +6,11 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
 import { freePort } from '../../src/dev/stack/ports.ts'
-import { createClient } from '../support/client.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { generate } from '../support/syncCalls.ts'
+import { createClient } from '../support/clients/client.ts'
+import { generate } from '../support/clients/syncCalls.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { tempFolder } from '../support/tempFolder.ts'
-import { until } from '../support/until.ts'
+import { until } from '../support/timing.ts'
 
 const script = fileURLToPath(new URL('../../src/dev.ts', import.meta.url))
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { TestApi } from '../support/testApi.ts'
-import { startTestApi } from '../support/testApi.ts'
+import type { TestApi } from '../support/http/testApi.ts'
+import { startTestApi } from '../support/http/testApi.ts'
 
 let api: TestApi
 beforeAll(async () => {

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { canonicalRequest } from '../../src/domain/tasks/imageRequest.ts'
+import type { Json } from '../../src/domain/json.ts'
 import type { ReceivedImage } from '../../src/domain/tasks/imageRequest.ts'
+import { canonicalRequest } from '../../src/domain/tasks/imageRequest.ts'
 import {
   isContentImagePath,
   parseContentModel,
   parseContentRequest,
 } from '../../src/schema/contentRequest.ts'
 import { receivedImage } from '../support/images.ts'
-import type { Json } from '../../src/domain/json.ts'
 
 const contents = [{ parts: [{ text: 'a lighthouse' }] }]
 

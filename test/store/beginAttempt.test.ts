@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { AttemptStore, OpenedAttempt } from '../../src/domain/ports/attemptStore.ts'
-import { createTestAttempts, loseWorker, testChannel } from '../support/attemptStore.ts'
-import { insertTask } from '../support/insertTask.ts'
-import type { TestDatabase } from '../support/database.ts'
-import { createTestDatabase } from '../support/database.ts'
+import { insertTask } from '../support/database/insertTask.ts'
+import { createTestAttempts, loseWorker, testChannel } from '../support/database/testAttempts.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
 
 let database: TestDatabase
 let attempts: AttemptStore

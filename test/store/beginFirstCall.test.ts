@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { beginFirstCall } from '../../src/store/attempts/beginFirstCall.ts'
-import { createTestAttempts, testChannel } from '../support/attemptStore.ts'
-import type { TestDatabase } from '../support/database.ts'
-import { createTestDatabase } from '../support/database.ts'
-import { insertTask } from '../support/insertTask.ts'
-import { until } from '../support/until.ts'
+import { insertTask } from '../support/database/insertTask.ts'
+import { createTestAttempts, testChannel } from '../support/database/testAttempts.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { until } from '../support/timing.ts'
 
 let database: TestDatabase
 let taskId: string

@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
-import { createTestAttempts, testChannel } from '../support/attemptStore.ts'
-import type { TestDatabase } from '../support/database.ts'
-import { createTestDatabase } from '../support/database.ts'
-import { insertTask } from '../support/insertTask.ts'
-import { openAttempt, setTask, taskRow } from '../support/reconcileWorld.ts'
+import { insertTask } from '../support/database/insertTask.ts'
+import { openAttempt, setTask, taskRow } from '../support/database/reconcileWorld.ts'
+import { createTestAttempts, testChannel } from '../support/database/testAttempts.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
 
 let database: TestDatabase
 let attempts: AttemptStore

@@ -1,12 +1,13 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { AnswerMeta } from '../../src/domain/upstream/storedAnswer.ts'
-import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
 import type { TaskFailure } from '../../src/domain/failure.ts'
-import { createTestAttempts, loseWorker } from '../support/attemptStore.ts'
-import type { TestDatabase } from '../support/database.ts'
-import { createTestDatabase } from '../support/database.ts'
-import { balanceOf, insertTask } from '../support/insertTask.ts'
-import { endLease, openAttempt } from '../support/reconcileWorld.ts'
+import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
+import type { AnswerMeta } from '../../src/domain/upstream/storedAnswer.ts'
+import { insertTask } from '../support/database/insertTask.ts'
+import { balanceOf } from '../support/database/money.ts'
+import { endLease, openAttempt } from '../support/database/reconcileWorld.ts'
+import { createTestAttempts, loseWorker } from '../support/database/testAttempts.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
 
 let database: TestDatabase
 let attempts: AttemptStore

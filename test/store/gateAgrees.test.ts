@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import type { Arbitrary } from 'fast-check'
 import {
   array,
   assert,
@@ -11,16 +11,16 @@ import {
   option,
   record,
 } from 'fast-check'
-import type { Arbitrary } from 'fast-check'
+import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { Channel } from '../../src/domain/upstream/channel.ts'
 import type { BeginResult } from '../../src/domain/ports/attemptStore.ts'
+import type { Channel } from '../../src/domain/upstream/channel.ts'
 import { askGate } from '../../src/store/attempts/beginAttempt.ts'
 import { beginFirstCall } from '../../src/store/attempts/beginFirstCall.ts'
-import { testChannel } from '../support/attemptStore.ts'
-import type { TestDatabase } from '../support/database.ts'
-import { createTestDatabase } from '../support/database.ts'
-import { insertTask } from '../support/insertTask.ts'
+import { insertTask } from '../support/database/insertTask.ts'
+import { testChannel } from '../support/database/testAttempts.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
 
 // The conditions of a first call stand twice: in the gate, where TypeScript decides, and in its fast path,
 // the SQL function `begin_first_call`. Each generated state is written twice, for two tasks on two channels.

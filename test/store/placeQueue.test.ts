@@ -1,10 +1,10 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
 import type { Route } from '../../src/domain/tasks/imageRequest.ts'
-import { createTestAttempts, testChannel } from '../support/attemptStore.ts'
-import type { TestDatabase } from '../support/database.ts'
-import { createTestDatabase } from '../support/database.ts'
-import { insertTask } from '../support/insertTask.ts'
+import { insertTask } from '../support/database/insertTask.ts'
+import { createTestAttempts, testChannel } from '../support/database/testAttempts.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
 
 const places = 2
 let database: TestDatabase

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { sampleSql, sampleState } from '../../src/store/sampleState.ts'
-import type { TestDatabase } from '../support/database.ts'
-import { createTestDatabase } from '../support/database.ts'
-import { insertTask } from '../support/insertTask.ts'
+import { insertTask } from '../support/database/insertTask.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
 
 let database: TestDatabase
 

@@ -1,10 +1,14 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { createAccountStore } from '../../src/wiring/stores.ts'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
-import { createTestAccept, createTestCaller, generateRequest } from '../support/acceptance.ts'
-import { createTestAttempts } from '../support/attemptStore.ts'
-import type { TestDatabase } from '../support/database.ts'
-import { createTestDatabase } from '../support/database.ts'
+import { createAccountStore } from '../../src/wiring/stores.ts'
+import {
+  createTestAccept,
+  createTestCaller,
+  generateRequest,
+} from '../support/database/testAccept.ts'
+import { createTestAttempts } from '../support/database/testAttempts.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
 
 let database: TestDatabase
 

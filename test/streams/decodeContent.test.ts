@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as zlib from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { BodyError } from '../../src/streams/intakeFailure.ts'
 import type { ContentCoding } from '../../src/streams/decodeContent.ts'
 import { parseContentEncoding, decodeContent } from '../../src/streams/decodeContent.ts'
+import { BodyError } from '../../src/streams/intakeFailure.ts'
 import { collect, cutAt, streamOf } from '../support/byteStreams.ts'
 
 const mebibyte = 1024 * 1024

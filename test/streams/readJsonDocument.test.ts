@@ -1,9 +1,9 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { JsonIntakeFailure, JsonPath } from '../../src/streams/intakeFailure.ts'
 import type { ReadJsonOptions } from '../../src/streams/json/readJsonDocument.ts'
 import { readJsonDocument } from '../../src/streams/json/readJsonDocument.ts'
 import { collect, cutAt, streamOf } from '../support/byteStreams.ts'
-import type { JsonIntakeFailure, JsonPath } from '../../src/streams/intakeFailure.ts'
 
 const isData = (path: JsonPath) => path.at(-1) === 'data'
 

@@ -1,4 +1,4 @@
-/** Yields the chunks one after the other, each on a later turn of the event loop. */
+/** Yields each chunk in a later microtask, so that the consumer never gets all chunks synchronously. */
 export async function* streamOf(chunks: Iterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   for (const chunk of chunks) {
     await Promise.resolve()
@@ -6,13 +6,14 @@ export async function* streamOf(chunks: Iterable<Uint8Array>): AsyncGenerator<Ui
   }
 }
 
+/** Reads the whole stream into one buffer. */
 export async function collect(content: AsyncIterable<Uint8Array>): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   for await (const chunk of content) chunks.push(chunk)
   return Buffer.concat(chunks)
 }
 
-/** The same bytes cut at the given places; places beyond the end and doubles are harmless. */
+/** Cuts the bytes at the given offsets. Offsets beyond the end are ignored; equal offsets give empty pieces. */
 export function cutAt(bytes: Uint8Array, places: readonly number[]): Uint8Array[] {
   const cuts = [0, ...places.filter((place) => place < bytes.length), bytes.length]
   const sorted = cuts.toSorted((a, b) => a - b)

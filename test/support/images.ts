@@ -3,12 +3,13 @@ import { crc32 } from 'node:zlib'
 import sharp from 'sharp'
 import type { ReceivedImage } from '../../src/domain/tasks/imageRequest.ts'
 
-/** One red pixel; small enough to stand in a test as it is. */
+/** A PNG of one red pixel. */
 export const redPixelPng = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4z8DwHwAFAAH/iZk9HQAAAABJRU5ErkJggg==',
   'base64',
 )
 
+/** Describes `redPixelPng` as the request readers do when it is stored as `in1/0`. */
 export function receivedImage(path: readonly (string | number)[]): ReceivedImage {
   const sha256 = createHash('sha256').update(redPixelPng).digest('hex')
   return {
@@ -20,7 +21,7 @@ export function receivedImage(path: readonly (string | number)[]): ReceivedImage
   }
 }
 
-/** A whole PNG of exactly so many bytes: the red pixel and a private chunk. `salt` makes it another one. */
+/** A valid PNG of exactly `bytes` bytes: the red pixel and a private chunk. Another `salt` gives other bytes. */
 export function paddedPng(bytes: number, salt: number): Buffer {
   const chunkFrameBytes = 12
   const content = Buffer.alloc(bytes - redPixelPng.length - chunkFrameBytes, salt)
@@ -37,7 +38,7 @@ export function paddedPng(bytes: number, salt: number): Buffer {
   ])
 }
 
-/** Noise does not compress: 3 bytes a pixel. */
+/** A PNG of random pixels. Random pixels do not compress: about 3 bytes per pixel. */
 export async function noisePng(width: number, height: number): Promise<Buffer> {
   const raw = { width, height, channels: 3 } as const
   return await sharp(randomBytes(width * height * 3), { raw })

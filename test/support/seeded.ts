@@ -1,14 +1,15 @@
-/** Chance that a seed decides: the same seed, the same choices. */
+/** Pseudo-random choices: the same seed gives the same choices. */
 export type Seeded = {
-  /** In [0, 1). */
+  /** A number in [0, 1). */
   readonly next: () => number
-  /** Whole, both ends included. */
+  /** An integer from `least` to `most`, both included. */
   readonly between: (least: number, most: number) => number
+  /** True with the probability `share`. */
   readonly chance: (share: number) => boolean
   readonly pick: <Item>(items: readonly Item[]) => Item
 }
 
-/** Mulberry32: 32 bits of state, good enough to choose faults with. */
+/** Mulberry32: 32 bits of state are enough to choose faults. */
 export function createSeeded(seed: number): Seeded {
   let state = seed >>> 0
   const next = () => {

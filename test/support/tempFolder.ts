@@ -1,11 +1,23 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, readdirSync, readlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 
-/** A folder of the running test's own, gone after it. */
+/** Makes a folder that is removed when the running test has finished. */
 export function tempFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'darkroom-test-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   return folder
+}
+
+/** Counts the files in `folder` that this process holds open, including deleted files. Linux only, as CI is. */
+export function openFilesIn(folder: string): number {
+  const targets = readdirSync('/proc/self/fd').map((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`)
+    } catch {
+      return ''
+    }
+  })
+  return targets.filter((target) => target.startsWith(folder)).length
 }

@@ -1,22 +1,22 @@
+import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { newUploadId } from '../../src/domain/ids.ts'
-import type { ImageRequest } from '../../src/domain/tasks/imageRequest.ts'
 import type { RequestFailure } from '../../src/domain/failure.ts'
+import { newUploadId } from '../../src/domain/ids.ts'
 import type { Result } from '../../src/domain/result.ts'
-import { createTaskStore } from '../../src/wiring/stores.ts'
+import type { ImageRequest } from '../../src/domain/tasks/imageRequest.ts'
 import { discardUpload, openUpload } from '../../src/store/reconcile/uploads.ts'
 import type { Accepted } from '../../src/tasks/acceptTask.ts'
+import { createTaskStore } from '../../src/wiring/stores.ts'
+import { balanceOf } from '../support/database/money.ts'
 import {
   createTestAccept,
   createTestCaller,
   generateRequest,
   keyBytes,
   testCredits,
-} from '../support/acceptance.ts'
-import { balanceOf } from '../support/insertTask.ts'
-import type { TestDatabase } from '../support/database.ts'
-import { createTestDatabase } from '../support/database.ts'
-import { randomBytes } from 'node:crypto'
+} from '../support/database/testAccept.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
 
 let database: TestDatabase
 

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { newApiKeySecret } from '../../src/domain/accounts/apiKey.ts'
-import { createAccountStore, createTaskStore } from '../../src/wiring/stores.ts'
 import { createAuthenticate, createIssueKey } from '../../src/tasks/apiKeys.ts'
-import { createTestCaller } from '../support/acceptance.ts'
-import type { TestDatabase } from '../support/database.ts'
-import { createTestDatabase } from '../support/database.ts'
+import { createAccountStore, createTaskStore } from '../../src/wiring/stores.ts'
+import { createTestCaller } from '../support/database/testAccept.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
 
 let database: TestDatabase
 

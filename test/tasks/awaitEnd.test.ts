@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createTaskEnds } from '../../src/store/tasks/taskEnds.ts'
-import { createTaskStore } from '../../src/wiring/stores.ts'
 import { createAwaitEnd } from '../../src/tasks/awaitEnd.ts'
-import { createTestAttempts } from '../support/attemptStore.ts'
-import type { TestDatabase } from '../support/database.ts'
-import { createTestDatabase } from '../support/database.ts'
-import { insertTask } from '../support/insertTask.ts'
+import { createTaskStore } from '../../src/wiring/stores.ts'
+import { insertTask } from '../support/database/insertTask.ts'
+import { createTestAttempts } from '../support/database/testAttempts.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
 
 let database: TestDatabase
 

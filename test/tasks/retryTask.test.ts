@@ -2,15 +2,19 @@ import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { newUploadId } from '../../src/domain/ids.ts'
 import type { ImageRequest } from '../../src/domain/tasks/imageRequest.ts'
-import { createTaskAdmin } from '../../src/wiring/stores.ts'
-import { openUpload } from '../../src/store/reconcile/uploads.ts'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
+import { openUpload } from '../../src/store/reconcile/uploads.ts'
 import { createRetryTask } from '../../src/tasks/retryTask.ts'
-import { createTestAccept, createTestCaller, generateRequest } from '../support/acceptance.ts'
-import { createTestAttempts } from '../support/attemptStore.ts'
-import type { TestDatabase } from '../support/database.ts'
-import { createTestDatabase } from '../support/database.ts'
-import { balanceOf } from '../support/insertTask.ts'
+import { createTaskAdmin } from '../../src/wiring/stores.ts'
+import { balanceOf } from '../support/database/money.ts'
+import {
+  createTestAccept,
+  createTestCaller,
+  generateRequest,
+} from '../support/database/testAccept.ts'
+import { createTestAttempts } from '../support/database/testAttempts.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
 
 let database: TestDatabase
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { retryFor, withTimeout } from '../../src/tasks/timeLimits.ts'
-import { standStill } from '../support/standStill.ts'
+import { standStill } from '../support/timing.ts'
 
 afterEach(() => {
   vi.useRealTimers()

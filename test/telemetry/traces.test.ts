@@ -3,12 +3,12 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { traceIdOf } from '../../src/telemetry/tracing.ts'
-import { createClient } from '../support/client.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { startTestService } from '../support/service.ts'
-import type { CollectedSpan } from '../support/traceCollector.ts'
-import { startTraceCollector, treeOf } from '../support/traceCollector.ts'
-import { until } from '../support/until.ts'
+import { createClient } from '../support/clients/client.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import type { CollectedSpan } from '../support/telemetry/traceCollector.ts'
+import { startTraceCollector, treeOf } from '../support/telemetry/traceCollector.ts'
+import { until } from '../support/timing.ts'
 
 let collector: Awaited<ReturnType<typeof startTraceCollector>>
 let client: ReturnType<typeof createClient>

@@ -1,11 +1,16 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ProduceResult } from '../../src/tasks/produceImage.ts'
 import { createWorker } from '../../src/temporal/worker/createWorker.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { openTestWorld } from '../support/openTestWorld.ts'
-import type { TemporalWorld } from '../support/temporalWorld.ts'
-import { createScripts, handleOf, startTestWorker, testBundle } from '../support/temporalWorld.ts'
-import { until } from '../support/until.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import type { TemporalWorld } from '../support/temporal/temporalWorld.ts'
+import {
+  openTestWorld,
+  createScripts,
+  handleOf,
+  startTestWorker,
+  testBundle,
+} from '../support/temporal/temporalWorld.ts'
+import { until } from '../support/timing.ts'
 
 let world: TemporalWorld
 

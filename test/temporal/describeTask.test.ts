@@ -2,11 +2,15 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { ProduceResult } from '../../src/tasks/produceImage.ts'
 import { connectTemporal } from '../../src/temporal/connect.ts'
 import { createDescribeTask } from '../../src/temporal/describeTask.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { openScriptedWorld } from '../support/openTestWorld.ts'
-import type { TemporalWorld } from '../support/temporalWorld.ts'
-import { createScripts, handleOf, testStart } from '../support/temporalWorld.ts'
-import { until } from '../support/until.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import type { TemporalWorld } from '../support/temporal/temporalWorld.ts'
+import {
+  openScriptedWorld,
+  createScripts,
+  handleOf,
+  testStart,
+} from '../support/temporal/temporalWorld.ts'
+import { until } from '../support/timing.ts'
 
 let world: TemporalWorld
 const scripts = createScripts()

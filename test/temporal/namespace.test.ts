@@ -8,7 +8,7 @@ import {
   missingSearchAttributes,
   registerSearchAttributes,
 } from '../../src/temporal/namespace.ts'
-import { embeddedStack, stackStartMsMax } from '../support/embeddedStack.ts'
+import { embeddedStack, stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 let address: string
 

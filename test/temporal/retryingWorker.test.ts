@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { RunningWorker } from '../../src/temporal/worker/createWorker.ts'
 import { createRetryingWorker } from '../../src/temporal/worker/retryingWorker.ts'
-import { until } from '../support/until.ts'
+import { until } from '../support/timing.ts'
 
 function fakeWorker() {
   const end = Promise.withResolvers<void>()

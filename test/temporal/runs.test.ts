@@ -2,11 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { connectTemporal } from '../../src/temporal/connect.ts'
 import { listTerminatedRuns, reportRun } from '../../src/temporal/runs.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { openScriptedWorld, openTestWorld } from '../support/openTestWorld.ts'
-import type { TemporalWorld } from '../support/temporalWorld.ts'
-import { createScripts, handleOf, testStart } from '../support/temporalWorld.ts'
-import { until } from '../support/until.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import type { TemporalWorld } from '../support/temporal/temporalWorld.ts'
+import {
+  openScriptedWorld,
+  openTestWorld,
+  createScripts,
+  handleOf,
+  testStart,
+} from '../support/temporal/temporalWorld.ts'
+import { until } from '../support/timing.ts'
 
 let world: TemporalWorld
 const scripts = createScripts()

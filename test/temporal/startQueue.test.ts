@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import type { StartResult, TaskStart } from '../../src/domain/ports/taskRuns.ts'
 import type { StartQueueDeps, StartQueueEvent } from '../../src/temporal/startQueue.ts'
 import { createStartQueue } from '../../src/temporal/startQueue.ts'
-import { testStart } from '../support/temporalWorld.ts'
-import { until } from '../support/until.ts'
+import { testStart } from '../support/temporal/temporalWorld.ts'
+import { until } from '../support/timing.ts'
 
 const started: StartResult = { kind: 'started' }
 const failed = { kind: 'failed', reason: 'UNAVAILABLE' } as const

@@ -1,13 +1,12 @@
-import { createServer } from 'node:net'
 import { once } from 'node:events'
+import { createServer } from 'node:net'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { cancelWorkflow, listTerminatedRuns, reportRun } from '../../src/temporal/runs.ts'
 import { connectTemporal } from '../../src/temporal/connect.ts'
+import { cancelWorkflow, listTerminatedRuns, reportRun } from '../../src/temporal/runs.ts'
 import { createStartTask } from '../../src/temporal/startTask.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { openTestWorld } from '../support/openTestWorld.ts'
-import type { TemporalWorld } from '../support/temporalWorld.ts'
-import { handleOf, testStart } from '../support/temporalWorld.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import type { TemporalWorld } from '../support/temporal/temporalWorld.ts'
+import { openTestWorld, handleOf, testStart } from '../support/temporal/temporalWorld.ts'
 
 let world: TemporalWorld
 

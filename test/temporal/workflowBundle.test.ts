@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { replayHistories } from '../../src/temporal/worker/replay.ts'
 import { loggerOf } from '../../src/temporal/worker/runtime.ts'
 import { workflowBundle } from '../../src/temporal/worker/workflowBundle.ts'
-import { testBundle } from '../support/temporalWorld.ts'
+import { testBundle } from '../support/temporal/temporalWorld.ts'
 
 const folder = new URL('../histories/', import.meta.url)
 

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
 import { isSameProcessAlive, processStart } from '../../tools/processIdentity.mjs'
 import { tempFolder } from '../support/tempFolder.ts'
-import { until } from '../support/until.ts'
+import { until } from '../support/timing.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const runner = join(root, 'tools/runUnderNode24.mjs')

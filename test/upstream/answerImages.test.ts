@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest'
 import type { Family } from '../../src/domain/models/models.ts'
 import { heldInMemoryBytesMax } from '../../src/upstream/heldImage.ts'
 import { collect } from '../support/byteStreams.ts'
-import { listen } from '../support/httpServer.ts'
 import { noisePng } from '../support/images.ts'
-import { openFilesIn } from '../support/openFiles.ts'
-import { openUpstreamWorld } from '../support/upstreamWorld.ts'
+import { openFilesIn } from '../support/tempFolder.ts'
+import { listen } from '../support/upstream/testServers.ts'
+import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
 
 async function largePng(): Promise<Buffer> {
   const png = await noisePng(1000, 900)

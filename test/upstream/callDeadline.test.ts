@@ -4,8 +4,8 @@ import { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { startCallDeadline } from '../../src/upstream/callDeadline.ts'
 import { noisePng } from '../support/images.ts'
-import { standStill } from '../support/standStill.ts'
-import { openUpstreamWorld } from '../support/upstreamWorld.ts'
+import { standStill } from '../support/timing.ts'
+import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
 
 /** In a thread of its own, which goes on while this one stands still. */
 const upstream = `

@@ -1,10 +1,10 @@
-import { describe, expect, it } from 'vitest'
 import sharp from 'sharp'
-import type { ImageRequest } from '../../src/domain/tasks/imageRequest.ts'
-import type { Family } from '../../src/domain/models/models.ts'
-import { collect } from '../support/byteStreams.ts'
+import { describe, expect, it } from 'vitest'
 import { digestOf } from '../../src/dev/simulator/callLog.ts'
-import { openSimulatedWorld } from '../support/upstreamWorld.ts'
+import type { Family } from '../../src/domain/models/models.ts'
+import type { ImageRequest } from '../../src/domain/tasks/imageRequest.ts'
+import { collect } from '../support/byteStreams.ts'
+import { openSimulatedWorld } from '../support/upstream/upstreamWorld.ts'
 
 const families = ['A', 'B'] as const satisfies Family[]
 

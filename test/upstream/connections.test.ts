@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { goodAnswer, listenAnswering, listenRaw } from '../support/upstreamServers.ts'
-import { openUpstreamWorld } from '../support/upstreamWorld.ts'
+import { goodAnswer, listenAnswering, listenRaw } from '../support/upstream/testServers.ts'
+import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
 
 const notSent = { class: 'refused', evidence: { reason: 'not_sent' } }
 const lost = { class: 'unknown', evidence: { reason: 'connection_lost' } }

@@ -8,8 +8,8 @@ import type { Answer } from '../../src/upstream/exchange.ts'
 import { createUpstreamAgent, exchange } from '../../src/upstream/exchange.ts'
 import { collect } from '../support/byteStreams.ts'
 import { paddedPng } from '../support/images.ts'
-import { goodAnswer, listenAnswering } from '../support/upstreamServers.ts'
-import { openUpstreamWorld } from '../support/upstreamWorld.ts'
+import { goodAnswer, listenAnswering } from '../support/upstream/testServers.ts'
+import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
 
 const nobodyListens = 'http://127.0.0.1:1'
 

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { isFamilyAImage, judgeFamilyA } from '../../src/upstream/familyA.ts'
+import type { AnswerVerdict } from '../../src/upstream/familyCall.ts'
 import { readModelAnswer } from '../../src/upstream/modelAnswer.ts'
 import { streamOf } from '../support/byteStreams.ts'
 import { paddedPng, redPixelPng } from '../support/images.ts'
 import { tempFolder } from '../support/tempFolder.ts'
-import type { AnswerVerdict } from '../../src/upstream/familyCall.ts'
 
 const names = { modelVersion: 'familya-3-pro-image', responseId: 'ours' }
 const png = { mimeType: 'image/png', data: redPixelPng.toString('base64') }

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { familyBResponse, isEmptyFamilyB, isFamilyBImage } from '../../src/upstream/familyB.ts'
-import { listen } from '../support/httpServer.ts'
 import { redPixelPng } from '../support/images.ts'
-import { openUpstreamWorld } from '../support/upstreamWorld.ts'
+import { listen } from '../support/upstream/testServers.ts'
+import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
 
 const none = { text_tokens: 0, image_tokens: 0 }
 

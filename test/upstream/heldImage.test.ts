@@ -8,8 +8,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { HeldImage } from '../../src/domain/upstream/upstreamCall.ts'
 import { asPng, heldInMemoryBytesMax, holdBytes, holdImage } from '../../src/upstream/heldImage.ts'
 import { collect, streamOf } from '../support/byteStreams.ts'
-import { openFilesIn } from '../support/openFiles.ts'
-import { tempFolder } from '../support/tempFolder.ts'
+import { openFilesIn, tempFolder } from '../support/tempFolder.ts'
 
 function chunksOf(bytes: Buffer): Buffer[] {
   const size = 100_000

@@ -2,8 +2,8 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { collect } from '../support/byteStreams.ts'
 import { redPixelPng } from '../support/images.ts'
-import { goodAnswer, listenAnswering } from '../support/upstreamServers.ts'
-import { openUpstreamWorld } from '../support/upstreamWorld.ts'
+import { goodAnswer, listenAnswering } from '../support/upstream/testServers.ts'
+import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
 
 const png = redPixelPng.toString('base64')
 

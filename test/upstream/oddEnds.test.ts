@@ -3,8 +3,8 @@ import type { Socket } from 'node:net'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { noisePng } from '../support/images.ts'
-import { goodAnswer, listenAnswering } from '../support/upstreamServers.ts'
-import { openUpstreamWorld } from '../support/upstreamWorld.ts'
+import { goodAnswer, listenAnswering } from '../support/upstream/testServers.ts'
+import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
 
 const bytes = Buffer.byteLength(goodAnswer)
 const chunk = chunked(goodAnswer)

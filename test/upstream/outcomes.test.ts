@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Family } from '../../src/domain/models/models.ts'
 import type { OutcomeClass, OutcomeReason } from '../../src/domain/upstream/upstreamCall.ts'
-import { openSimulatedWorld } from '../support/upstreamWorld.ts'
+import { openSimulatedWorld } from '../support/upstream/upstreamWorld.ts'
 
 type Row = readonly [string, OutcomeClass, OutcomeReason, extra?: object]
 

@@ -1,12 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
 import type { Family } from '../../src/domain/models/models.ts'
-import { listen } from '../support/httpServer.ts'
+import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
 import { redPixelPng } from '../support/images.ts'
-import { goodAnswer, listenAnswering, listenRaw } from '../support/upstreamServers.ts'
-import { openUpstreamWorld } from '../support/upstreamWorld.ts'
+import { listen, goodAnswer, listenAnswering, listenRaw } from '../support/upstream/testServers.ts'
+import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
 
 const notSent = { class: 'refused', evidence: { reason: 'inputs_unreadable' } }
 

@@ -2,12 +2,12 @@ import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { freePort } from '../../src/dev/stack/ports.ts'
-import { startDarkroomProcess } from '../support/darkroomProcess.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import type { TestService } from '../support/service.ts'
-import { startTestService } from '../support/service.ts'
+import { startDarkroomProcess } from '../support/service/darkroomProcess.ts'
+import type { TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { tempFolder } from '../support/tempFolder.ts'
-import { until } from '../support/until.ts'
+import { until } from '../support/timing.ts'
 
 let service: TestService
 

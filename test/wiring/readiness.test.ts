@@ -7,12 +7,12 @@ import type { Temporal } from '../../src/temporal/connect.ts'
 import { connectTemporal } from '../../src/temporal/connect.ts'
 import type { ReadinessDeps } from '../../src/wiring/readiness.ts'
 import { createReadiness } from '../../src/wiring/readiness.ts'
-import type { TestDatabase } from '../support/database.ts'
-import { createTestDatabase } from '../support/database.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { openTestWorld } from '../support/openTestWorld.ts'
-import { startTestService } from '../support/service.ts'
-import type { TemporalWorld } from '../support/temporalWorld.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import type { TemporalWorld } from '../support/temporal/temporalWorld.ts'
+import { openTestWorld } from '../support/temporal/temporalWorld.ts'
 
 let database: TestDatabase
 let world: TemporalWorld

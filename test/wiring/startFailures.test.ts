@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { freePort } from '../../src/dev/stack/ports.ts'
-import { startDarkroomProcess } from '../support/darkroomProcess.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import type { TestService } from '../support/service.ts'
-import { startTestService } from '../support/service.ts'
+import { startDarkroomProcess } from '../support/service/darkroomProcess.ts'
+import type { TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 let service: TestService
 

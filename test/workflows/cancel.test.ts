@@ -3,11 +3,16 @@ import { CancelledFailure } from '@temporalio/common'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ProduceResult } from '../../src/tasks/produceImage.ts'
 import { cancelWorkflow } from '../../src/temporal/runs.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { openScriptedWorld, openTestWorld } from '../support/openTestWorld.ts'
-import type { Script, TemporalWorld } from '../support/temporalWorld.ts'
-import { createScripts, handleOf, startTestWorker } from '../support/temporalWorld.ts'
-import { until } from '../support/until.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import type { Script, TemporalWorld } from '../support/temporal/temporalWorld.ts'
+import {
+  openScriptedWorld,
+  openTestWorld,
+  createScripts,
+  handleOf,
+  startTestWorker,
+} from '../support/temporal/temporalWorld.ts'
+import { until } from '../support/timing.ts'
 
 let world: TemporalWorld
 const scripts = createScripts()

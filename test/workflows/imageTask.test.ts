@@ -1,13 +1,12 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { WorkflowFailedError } from '@temporalio/client'
 import { ApplicationFailure, defaultPayloadConverter } from '@temporalio/common'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { fetchHistory } from '../../src/temporal/runs.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { openScriptedWorld } from '../support/openTestWorld.ts'
-import type { Script, TemporalWorld } from '../support/temporalWorld.ts'
-import { createScripts, handleOf } from '../support/temporalWorld.ts'
-import { until } from '../support/until.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import type { Script, TemporalWorld } from '../support/temporal/temporalWorld.ts'
+import { openScriptedWorld, createScripts, handleOf } from '../support/temporal/temporalWorld.ts'
+import { until } from '../support/timing.ts'
 
 let world: TemporalWorld
 const scripts = createScripts()

@@ -4,13 +4,17 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { heartbeatTimeoutMs } from '../../workflows/contract.ts'
-import { openTestWorld } from '../support/openTestWorld.ts'
-import { createScripts, handleOf, startTestWorker } from '../support/temporalWorld.ts'
+import {
+  openTestWorld,
+  createScripts,
+  handleOf,
+  startTestWorker,
+} from '../support/temporal/temporalWorld.ts'
 
 it('gives the task of a killed worker to another within the heartbeat timeout', async () => {
   const world = await openTestWorld()
   const { address, namespace } = world.settings
-  const path = fileURLToPath(new URL('../support/lostWorker.ts', import.meta.url))
+  const path = fileURLToPath(new URL('../support/temporal/lostWorker.ts', import.meta.url))
   const doomed = spawn(process.execPath, [path, address, namespace], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })

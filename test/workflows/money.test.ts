@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto'
 import { WorkflowFailedError } from '@temporalio/client'
+import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createActivities } from '../../activities/createActivities.ts'
 import type { TaskStart } from '../../src/domain/ports/taskRuns.ts'
@@ -10,14 +10,24 @@ import { createCheckStep } from '../../src/tasks/reconcile/checkStep.ts'
 import { createSettleOrFail, createSettleStored } from '../../src/tasks/settleOrFail.ts'
 import { cancelWorkflow, fetchHistory, reportRun } from '../../src/temporal/runs.ts'
 import { streamOf } from '../support/byteStreams.ts'
-import { stackStartMsMax } from '../support/embeddedStack.ts'
-import { balanceOf, insertTask } from '../support/insertTask.ts'
-import { openTestWorld } from '../support/openTestWorld.ts'
-import type { ReconcileWorld } from '../support/reconcileWorld.ts'
-import { openReconcileWorld, runStep, setTask, taskRow } from '../support/reconcileWorld.ts'
-import type { TemporalWorld } from '../support/temporalWorld.ts'
-import { handleOf, startTestWorker, testStart } from '../support/temporalWorld.ts'
-import { until } from '../support/until.ts'
+import { insertTask } from '../support/database/insertTask.ts'
+import { balanceOf } from '../support/database/money.ts'
+import type { ReconcileWorld } from '../support/database/reconcileWorld.ts'
+import {
+  openReconcileWorld,
+  runStep,
+  setTask,
+  taskRow,
+} from '../support/database/reconcileWorld.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import type { TemporalWorld } from '../support/temporal/temporalWorld.ts'
+import {
+  openTestWorld,
+  handleOf,
+  startTestWorker,
+  testStart,
+} from '../support/temporal/temporalWorld.ts'
+import { until } from '../support/timing.ts'
 
 /** Every cell of docs/money.md that involves Temporal. Only the upstream's answer is simulated. */
 

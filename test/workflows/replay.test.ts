@@ -2,7 +2,7 @@ import { readFile, readdir } from 'node:fs/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ReplayHistory } from '../../src/temporal/worker/replay.ts'
 import { replayHistories } from '../../src/temporal/worker/replay.ts'
-import { testBundle } from '../support/temporalWorld.ts'
+import { testBundle } from '../support/temporal/temporalWorld.ts'
 
 const folder = new URL('../histories/', import.meta.url)
 

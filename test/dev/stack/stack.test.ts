@@ -9,9 +9,9 @@ import { z } from 'zod'
 import { withPostgres } from '../../../src/dev/stack/postgres/postgresClient.ts'
 import { processStart } from '../../../tools/processIdentity.mjs'
 import { tempFolder } from '../../support/tempFolder.ts'
-import { until } from '../../support/until.ts'
+import { until } from '../../support/timing.ts'
 
-const script = fileURLToPath(new URL('../../support/runPostgresStack.ts', import.meta.url))
+const script = fileURLToPath(new URL('../../support/stack/runPostgresStack.ts', import.meta.url))
 const readySchema = z.object({ databaseUrl: z.string(), pids: z.array(z.number()) })
 
 function spawnStack(dataDir: string): {

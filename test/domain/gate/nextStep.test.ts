@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { Channel } from '../../../src/domain/upstream/channel.ts'
 import { nextStep } from '../../../src/domain/gate/nextStep.ts'
 import type { PastAttempt, ChannelState, TaskFacts } from '../../../src/domain/gate/taskFacts.ts'
+import type { Channel } from '../../../src/domain/upstream/channel.ts'
 const nowMs = 1_000_000
 
 function channel(name: string): Channel {

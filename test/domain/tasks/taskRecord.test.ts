@@ -1,8 +1,8 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { TaskView } from '../../../src/domain/tasks/task.ts'
 import { pollAfterSeconds } from '../../../src/domain/tasks/task.ts'
 import { progressOf, taskRecord } from '../../../src/domain/tasks/taskRecord.ts'
-import type { TaskView } from '../../../src/domain/tasks/task.ts'
 
 const createdAtMs = Date.UTC(2026, 10, 21, 10, 32, 7, 999)
 

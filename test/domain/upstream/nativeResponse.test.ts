@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { nativeByUrl, splitAtImage } from '../../../src/domain/upstream/nativeResponse.ts'
 import type { NativeResponse } from '../../../src/domain/upstream/nativeResponse.ts'
+import { nativeByUrl, splitAtImage } from '../../../src/domain/upstream/nativeResponse.ts'
 
 const image = { url: 'https://example.test/i.png', mimeType: 'image/png' } as const
 

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { familyANative } from '../../support/fakeTasks.ts'
-import { errorResponse } from '../../support/responses.ts'
+import { errorResponse } from '../../support/clients/responses.ts'
+import { familyANative } from '../../support/http/fakeTasks.ts'
+import type { TestApi } from '../../support/http/testApi.ts'
+import { startTestApi } from '../../support/http/testApi.ts'
 import { redPixelPng } from '../../support/images.ts'
-import type { TestApi } from '../../support/testApi.ts'
-import { startTestApi } from '../../support/testApi.ts'
 
 let api: TestApi
 beforeAll(async () => {

@@ -1,16 +1,16 @@
+import Koa from 'koa'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import Koa from 'koa'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import type { ApiState } from '../../../src/http/context.ts'
 import { createServer } from '../../../src/http/connection/createServer.ts'
-import { errorResponse } from '../../support/responses.ts'
-import { portOf } from '../../support/httpServer.ts'
-import type { TestApi } from '../../support/testApi.ts'
-import { startTestApi } from '../../support/testApi.ts'
+import type { ApiState } from '../../../src/http/context.ts'
+import { errorResponse } from '../../support/clients/responses.ts'
+import type { TestApi } from '../../support/http/testApi.ts'
+import { startTestApi } from '../../support/http/testApi.ts'
+import { portOf } from '../../support/upstream/testServers.ts'
 
 let api: TestApi
 beforeAll(async () => {

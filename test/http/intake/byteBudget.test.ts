@@ -2,8 +2,8 @@ import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { createByteBudget } from '../../../src/http/intake/byteBudget.ts'
-import { errorResponse } from '../../support/responses.ts'
-import { startTestApi } from '../../support/testApi.ts'
+import { errorResponse } from '../../support/clients/responses.ts'
+import { startTestApi } from '../../support/http/testApi.ts'
 
 describe('a byte budget', () => {
   it('admits bodies in order of arrival, as room is given back', async () => {

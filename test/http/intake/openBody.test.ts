@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { readRequest } from '../../../src/http/intake/openBody.ts'
 import { collect } from '../../support/byteStreams.ts'
-import { portOf } from '../../support/httpServer.ts'
+import { portOf } from '../../support/upstream/testServers.ts'
 
 describe('the body of a request', () => {
   const pace = { idleMs: 200, graceMs: 400, bytesPerSecondMin: 1_000 }

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { imagesResponse } from '../../support/responses.ts'
-import type { FormPart } from '../../support/forms.ts'
-import { formBody, formType } from '../../support/forms.ts'
+import type { FormPart } from '../../support/clients/requestBodies.ts'
+import { formBody, formType } from '../../support/clients/requestBodies.ts'
+import { imagesResponse } from '../../support/clients/responses.ts'
+import type { TestApi } from '../../support/http/testApi.ts'
+import { startTestApi } from '../../support/http/testApi.ts'
 import { redPixelPng } from '../../support/images.ts'
-import type { TestApi } from '../../support/testApi.ts'
-import { startTestApi } from '../../support/testApi.ts'
 
 let api: TestApi
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { errorResponse } from '../../support/responses.ts'
-import type { TestApi } from '../../support/testApi.ts'
-import { startTestApi } from '../../support/testApi.ts'
+import { errorResponse } from '../../support/clients/responses.ts'
+import type { TestApi } from '../../support/http/testApi.ts'
+import { startTestApi } from '../../support/http/testApi.ts'
 
 let api: TestApi
 let ready = true

@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import type { TestApi } from '../../support/http/testApi.ts'
+import { startTestApi } from '../../support/http/testApi.ts'
 import { redPixelPng } from '../../support/images.ts'
-import type { TestApi } from '../../support/testApi.ts'
-import { startTestApi } from '../../support/testApi.ts'
 
 let api: TestApi
 beforeAll(async () => {

@@ -1,22 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { TaskRecord } from '../client.ts'
-import { createClient } from '../client.ts'
-import type { Seeded } from '../seeded.ts'
 import type { ChaosAnswer, ChaosRequest } from './chaosRequest.ts'
+import type { TaskRecord } from '../clients/client.ts'
+import { createClient } from '../clients/client.ts'
+import type { Seeded } from '../seeded.ts'
 
 const answerMsMax = 5_000
 const retryMs = 300
 const pollMs = 200
 
 export type ChaosClientDeps = {
-  /** The base address of an API that is thought to live. */
+  /** Returns the base URL of an API that should be running. */
   readonly url: () => string
   readonly chance: Seeded
-  /** Aborts when no more time is given; what is open then stays open. */
+  /** Aborts when the time is over. The client then stops, also when its task has not ended. */
   readonly over: AbortSignal
 }
 
-/** Does what a good client does: submits under a key until answered, then polls to the end. */
+/** Submits with an idempotency key until it gets an answer, then polls until the task ends. */
 export async function runChaosClient(deps: ChaosClientDeps, request: ChaosRequest): Promise<void> {
   const copies = Array.from({ length: request.copies }, () =>
     submitUntilAnswered(deps, request, request.body, request.answers),
@@ -58,8 +58,8 @@ async function submitOnce(
 ): Promise<ChaosAnswer> {
   const client = createClient(deps.url(), account.secret)
   try {
-    const answer = await within(client.submit(body, { 'idempotency-key': key }))
-    const text = await within(answer.text())
+    const answer = await withTimeout(client.submit(body, { 'idempotency-key': key }))
+    const text = await withTimeout(answer.text())
     const replayed = answer.headers.get('idempotent-replayed')
     return { kind: 'answer', status: answer.status, replayed, text }
   } catch {
@@ -80,15 +80,15 @@ async function pollToTheEnd(
   }
 }
 
-/** `undefined`: no answer, or a 5xx, which a client asks again about. */
+/** Reads a task record. Returns `undefined` without an answer and for a 5xx: the client then asks again. */
 export async function lookup(
   url: string,
   { account }: Pick<ChaosRequest, 'account'>,
   taskId: string,
 ): Promise<TaskRecord | undefined> {
   try {
-    const answer = await within(createClient(url, account.secret).lookup(taskId))
-    const text = await within(answer.text())
+    const answer = await withTimeout(createClient(url, account.secret).lookup(taskId))
+    const text = await withTimeout(answer.text())
     if (answer.status >= 500) return undefined
     if (answer.status !== 200) throw new LookupRefused(`${taskId}: ${answer.status} ${text}`)
     const record: TaskRecord = JSON.parse(text)
@@ -99,16 +99,17 @@ export async function lookup(
   }
 }
 
-/** An accepted task that its owner cannot read: never, whatever is broken. */
+/** An accepted task is refused to its owner, which no fault may cause. */
 class LookupRefused extends Error {
   override readonly name = 'LookupRefused'
 }
 
+/** Reports whether the record says that the task has ended. */
 export function isTerminal(record: TaskRecord): boolean {
   return record.status === 'succeeded' || record.status === 'failed'
 }
 
-async function within<Value>(work: Promise<Value>): Promise<Value> {
+async function withTimeout<Value>(work: Promise<Value>): Promise<Value> {
   const timer = AbortSignal.timeout(answerMsMax)
   return Promise.race([
     work,

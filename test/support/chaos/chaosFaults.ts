@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { DarkroomProcess } from '../darkroomProcess.ts'
 import type { Seeded } from '../seeded.ts'
-import type { TestService } from '../service.ts'
+import type { DarkroomProcess } from '../service/darkroomProcess.ts'
+import type { TestService } from '../service/testService.ts'
 
-/** Resolves when what was broken is mended, or is mending itself. */
+/** `strike` resolves when the fault is over, or when the service recovers on its own. */
 export type ChaosFault = { readonly name: string; readonly strike: () => Promise<void> }
 
-/** Faults of our own processes and of their connections: for any stack, also one shared with others. */
+/** Faults of API and worker processes and of their connections. They do not disturb other users of the stack. */
 export function processFaults(
   service: TestService,
   chance: Seeded,
@@ -35,7 +35,7 @@ export function processFaults(
   ]
 }
 
-/** Faults of PostgreSQL and Temporal themselves: only on a stack of one's own. */
+/** Faults of PostgreSQL and Temporal. Only for a stack that nobody else uses. */
 export function stackFaults(
   pids: () => { readonly postgres: number; readonly temporal: number },
   chance: Seeded,
@@ -51,7 +51,7 @@ export function stackFaults(
   ]
 }
 
-/** Ends one of them and starts another; the last one is left alone. */
+/** Ends one process and starts another. Does nothing when only one process is left. */
 async function replace(
   processes: DarkroomProcess[],
   signal: NodeJS.Signals,
@@ -62,11 +62,11 @@ async function replace(
   const chosen = chance.pick(processes)
   processes.splice(processes.indexOf(chosen), 1)
   chosen.signal(signal)
-  await Promise.all([chosen.ended, startPatiently(start)])
+  await Promise.all([chosen.ended, startWithRetries(start)])
 }
 
-/** A process that cannot start while PostgreSQL or Temporal is away is started again, as a supervisor would. */
-async function startPatiently(start: () => Promise<DarkroomProcess>): Promise<void> {
+/** Retries the start, as a supervisor does: it fails while PostgreSQL or Temporal is stopped. */
+async function startWithRetries(start: () => Promise<DarkroomProcess>): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {
       await start()
@@ -84,13 +84,13 @@ async function freeze(signal: (name: NodeJS.Signals) => void, ms: number): Promi
   signal('SIGCONT')
 }
 
-/** To a process that may be gone by now. */
+/** Returns a function that signals a process, which may have ended by then. */
 function signalTo(pid: number) {
   return (name: NodeJS.Signals): void => {
     try {
       process.kill(pid, name)
     } catch {
-      // It was killed and replaced meanwhile: there is nothing left to do to it.
+      // The process was killed and replaced meanwhile.
     }
   }
 }

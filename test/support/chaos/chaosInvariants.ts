@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import type { Pool } from 'pg'
 import sharp from 'sharp'
 import type { SimulatorCall } from '../../../src/dev/simulator/callLog.ts'
-import type { TaskRecord } from '../client.ts'
-import type { TestService } from '../service.ts'
 import { isTerminal, lookup } from './chaosClient.ts'
 import type { ChaosRequest } from './chaosRequest.ts'
+import type { TaskRecord } from '../clients/client.ts'
+import type { TestService } from '../service/testService.ts'
 
 type TaskRow = {
   readonly taskId: string
@@ -17,7 +17,10 @@ type TaskRow = {
   readonly lastOpenedAtMs: number | null
 }
 
-/** Of research reliability.md section 2, after everything has healed and ended. Empty: all kept. */
+/**
+ * Checks the invariants once all faults are over and all tasks have ended. `broken` has one line per violation.
+ * `recovered` counts tasks whose client never got the 202.
+ */
 export async function brokenInvariants(
   service: TestService,
   requests: readonly ChaosRequest[],
@@ -38,11 +41,11 @@ export async function brokenInvariants(
     )
   }
   if (rows.length !== byDigest.size)
-    broken.push(`I1: ${rows.length} tasks of ${byDigest.size} keys`)
+    broken.push(`${rows.length} tasks for ${byDigest.size} idempotency keys`)
   return { broken, recovered }
 }
 
-/** I1, I2, D1, D2: what a client was told holds. */
+/** One key makes one task; an accepted task exists; a refused request made none; a changed request gets 409. */
 function* answersOf(request: ChaosRequest, row: TaskRow | undefined): Generator<string> {
   const { tag } = request
   const answers = request.answers.flatMap((answer) => (answer.kind === 'answer' ? [answer] : []))
@@ -50,43 +53,44 @@ function* answersOf(request: ChaosRequest, row: TaskRow | undefined): Generator<
   const fresh = accepted.filter(({ replayed }) => replayed === 'false')
   const unanswered = request.answers.length - answers.length
   const failed = answers.filter(({ status }) => status >= 500).length
-  if (new Set(accepted.map(({ text }) => text)).size > 1) yield `I1: ${tag} accepted as two tasks`
-  if (fresh.length > 1) yield `I1: ${tag} was new ${fresh.length} times`
+  if (new Set(accepted.map(({ text }) => text)).size > 1) yield `${tag} was accepted as two tasks`
+  if (fresh.length > 1) yield `${tag} was accepted as a new task ${fresh.length} times`
   if (accepted.length > 0 && fresh.length === 0 && unanswered + failed === 0) {
-    yield `I1: ${tag} was never new`
+    yield `${tag} was only ever accepted as a replay`
   }
-  if (accepted.length > 0 && row?.taskId !== request.taskId) yield `D1: ${tag} is lost`
+  if (accepted.length > 0 && row?.taskId !== request.taskId)
+    yield `${tag} was accepted and its task is lost`
   if (row !== undefined && !['succeeded', 'failed'].includes(row.status)) {
-    yield `D3: ${tag} is ${row.status}`
+    yield `${tag} has not ended: ${row.status}`
   }
-  const couldBe = accepted.length + unanswered + failed > 0
-  if (row !== undefined && !couldBe) yield `D2: ${tag} was refused and has a task`
+  const mayHaveBeenAccepted = accepted.length + unanswered + failed > 0
+  if (row !== undefined && !mayHaveBeenAccepted) yield `${tag} was refused and has a task`
   for (const answer of request.conflictAnswers) {
     if (answer.kind === 'answer' && answer.status < 500 && answer.status !== 409) {
-      yield `I2: ${tag} changed is ${answer.status}`
+      yield `${tag} with a changed body got ${answer.status} instead of 409`
     }
   }
 }
 
-/** D4: forward only, and an end is an end. */
+/** Status and progress only move forward, and the record of an ended task does not change. */
 function* historyOf({ tag, seen }: ChaosRequest): Generator<string> {
   const order = ['queued', 'processing', 'succeeded', 'failed']
   for (const [i, record] of seen.entries()) {
     const before = seen[i - 1]
     if (before === undefined) continue
     const [from, to] = [order.indexOf(before.status), order.indexOf(record.status)]
-    if (to < from) yield `D4: ${tag} from ${before.status} to ${record.status}`
-    if (record.progress < before.progress) yield `D4: ${tag} progress fell`
+    if (to < from) yield `${tag} went from ${before.status} to ${record.status}`
+    if (record.progress < before.progress) yield `the progress of ${tag} fell`
     if (isTerminal(before)) yield* sameEnd(tag, before, record)
   }
 }
 
 function* sameEnd(tag: string, before: TaskRecord, after: TaskRecord): Generator<string> {
   const [was, is] = [JSON.stringify(before), JSON.stringify(after)]
-  if (was !== is) yield `D4: the end of ${tag} changed from ${was} to ${is}`
+  if (was !== is) yield `the ended record of ${tag} changed from ${was} to ${is}`
 }
 
-/** U1, U2: no more calls than allowed, each within an attempt that the gate let through. */
+/** At most three calls may have done work, and each call belongs to an attempt that the gate opened. */
 function* callsOf(
   { tag }: ChaosRequest,
   row: TaskRow | undefined,
@@ -94,20 +98,21 @@ function* callsOf(
 ): Generator<string> {
   const calls = all.filter(({ prompt }) => prompt?.startsWith(tag) === true)
   const working = calls.filter(({ fault }) => fault !== '429' && fault !== '503')
-  if (working.length > 3) yield `U1: ${tag} was called for ${working.length} times`
+  if (working.length > 3) yield `${tag} had ${working.length} calls that may have done work`
   if (row === undefined) {
-    if (calls.length > 0) yield `U2: ${tag} has calls and no task`
+    if (calls.length > 0) yield `${tag} has upstream calls and no task`
     return
   }
   if (calls.length > row.attempts)
-    yield `U2: ${tag} has ${calls.length} calls, ${row.attempts} attempts`
-  if (calls.some(({ at }) => at < row.createdAtMs - 1)) yield `U2: ${tag} was called for too early`
+    yield `${tag} has ${calls.length} calls and only ${row.attempts} attempts`
+  if (calls.some(({ at }) => at < row.createdAtMs - 1))
+    yield `${tag} had a call before its task existed`
   const { lastOpenedAtMs, completedAtMs } = row
   if ((lastOpenedAtMs ?? 0) > (completedAtMs ?? Infinity))
-    yield `U2: ${tag} has an attempt after its end`
+    yield `${tag} has an attempt after its end`
 }
 
-/** M4, M5, A3: an image exactly where the task succeeded, and it decodes; the last reading is the end. */
+/** A task has an image exactly when it succeeded, and the image decodes. The record still matches the last one read. */
 async function publishedOf(
   service: TestService,
   request: ChaosRequest,
@@ -116,22 +121,24 @@ async function publishedOf(
   const { tag, taskId } = request
   if (taskId === undefined || row === undefined) return []
   const record = await lookup(service.apis[0]?.url ?? '', request, taskId)
-  if (record === undefined) return [`D1: ${tag} cannot be read`]
+  if (record === undefined) return [`${tag} cannot be read`]
   const last = request.seen.at(-1)
   const broken = last !== undefined && isTerminal(last) ? [...sameEnd(tag, last, record)] : []
   if (record.status !== row.status)
-    broken.push(`D4: ${tag} reads ${record.status}, is ${row.status}`)
+    broken.push(`${tag} reads ${record.status}, but its row is ${row.status}`)
   const url = record.output?.assets[0]?.url
   if ((url !== undefined) !== (row.status === 'succeeded'))
-    broken.push(`M5: ${tag} publishes wrongly`)
+    broken.push(
+      `${tag} is ${row.status} and ${url === undefined ? 'has no image' : 'has an image'}`,
+    )
   if (url === undefined) return broken
   try {
-    // The address names the API that accepted; any other serves it too, and that one may be gone.
+    // Every API serves the image. The URL may point to one that was killed, so ask the first API.
     const { pathname, search } = new URL(url)
     const answer = await fetch((service.apis[0]?.url ?? '') + pathname + search)
     await sharp(await answer.arrayBuffer()).stats()
   } catch {
-    broken.push(`A3: the image of ${tag} does not decode`)
+    broken.push(`the image of ${tag} does not decode`)
   }
   return broken
 }

@@ -1,11 +1,11 @@
 import { modelIds } from '../../../src/domain/models/models.ts'
-import type { TaskRecord } from '../client.ts'
+import type { TaskRecord } from '../clients/client.ts'
+import { generateBody, inputImage } from '../clients/requestBodies.ts'
 import { paddedPng } from '../images.ts'
-import { generateBody, inputImage } from '../requestBodies.ts'
 import type { Seeded } from '../seeded.ts'
-import type { TestAccount } from '../service.ts'
+import type { TestAccount } from '../service/testService.ts'
 
-/** One answer to a submit; `none`: the connection broke or the time was over, so it may have counted. */
+/** One answer to a submit. `none`: no answer arrived, so the submit may or may not have been accepted. */
 export type ChaosAnswer =
   | { readonly kind: 'none' }
   | {
@@ -15,25 +15,25 @@ export type ChaosAnswer =
       readonly text: string
     }
 
-/** One thing that a client wants done, under one key, with all that it was told. */
+/** One request under one idempotency key, with every answer that its client got. */
 export type ChaosRequest = {
-  /** In the prompt, so that the simulator's log tells whose a call was. */
+  /** The start of the prompt, by which the call log of the simulator identifies the request. */
   readonly tag: string
   readonly account: TestAccount
   readonly key: string
   readonly body: Readonly<Record<string, unknown>>
-  /** Sent so many times at once. */
+  /** How many copies are sent at once. */
   readonly copies: number
   /** Once accepted, another body is sent under the same key. */
   readonly conflicts: boolean
   readonly answers: ChaosAnswer[]
   readonly conflictAnswers: ChaosAnswer[]
   taskId: string | undefined
-  /** Every record that was read, in the order of reading. */
+  /** Every record that the client read, in order. */
   readonly seen: TaskRecord[]
 }
 
-/** What an upstream may do; most calls go well. Waits and timeouts are short, so that all heals soon. */
+/** Faults of the upstream. Their waits are short, so that all tasks end soon. */
 const upstreamFaults = [
   '429 retry-after=1 times=1',
   '429 form=none times=2',
@@ -57,6 +57,7 @@ const upstreamFaults = [
 ] as const
 const faultShare = 0.5
 
+/** Chooses a request at random. Half of the requests carry an upstream fault. */
 export function chaosRequest(
   index: number,
   accounts: readonly TestAccount[],

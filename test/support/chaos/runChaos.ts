@@ -1,30 +1,30 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { verifyLedger } from '../../../src/store/accounts/verifyLedger.ts'
-import type { Seeded } from '../seeded.ts'
-import { createSeeded } from '../seeded.ts'
-import type { TestService } from '../service.ts'
 import { runChaosClient } from './chaosClient.ts'
 import type { ChaosFault } from './chaosFaults.ts'
 import { brokenInvariants } from './chaosInvariants.ts'
 import type { ChaosRequest } from './chaosRequest.ts'
 import { chaosRequest } from './chaosRequest.ts'
+import type { Seeded } from '../seeded.ts'
+import { createSeeded } from '../seeded.ts'
+import type { TestService } from '../service/testService.ts'
 
 export type ChaosOptions = {
   readonly service: TestService
   readonly seed: number
   readonly tasks: number
-  /** Clients at once; each takes the next request when its last one has ended. */
+  /** Concurrent clients. Each takes the next request when its last task has ended. */
   readonly clients: number
-  /** Faults strike for so long, with pauses of up to `pauseMs` between them; then all heals. */
+  /** For how long faults strike, with pauses of up to `pauseMs` between them. */
   readonly strikeMs: number
   readonly pauseMs: number
-  /** From the last fault until everything has ended. */
+  /** The time from the last fault in which all tasks must end. */
   readonly drainMs: number
   readonly faults: (chance: Seeded) => readonly ChaosFault[]
 }
 
 export type ChaosReport = {
-  /** Invariants that were broken, each with the request it was seen at; empty is the promise kept. */
+  /** One line per violation of an invariant. */
   readonly broken: readonly string[]
   readonly figures: Readonly<Record<string, unknown>>
 }
@@ -32,7 +32,7 @@ export type ChaosReport = {
 const poorCredits = 700
 const checkMs = 500
 
-/** A seeded driver, faults, healing, and the reckoning (research reliability.md section 2). */
+/** Runs clients and faults from a seed, waits until all tasks have ended, then checks the invariants. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const { service, seed, tasks } = options
   const chance = createSeeded(seed)
@@ -44,18 +44,19 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const requests = Array.from({ length: tasks }, (_, i) => chaosRequest(i, accounts, chance))
   const over = new AbortController()
   const broken = new Set<string>()
-  const books = watchBooks(service, over.signal, broken)
+  const ledger = watchLedger(service, over.signal, broken)
   const clients = drive(options, requests, over.signal)
   const struck = await strike(options)
-  const healedAt = performance.now()
+  const faultsEndedAtMs = performance.now()
   await Promise.race([clients, sleep(options.drainMs, undefined, { ref: false })])
-  const drainedMs = Math.round(performance.now() - healedAt)
+  const drainedMs = Math.round(performance.now() - faultsEndedAtMs)
   await untilQuiet(service, options.drainMs - drainedMs)
   over.abort()
-  await Promise.all([clients, books])
+  await Promise.all([clients, ledger])
   const end = await brokenInvariants(service, requests)
   for (const one of end.broken) broken.add(one)
-  for (const one of await verifyLedger(service.pool)) broken.add(`M: ${JSON.stringify(one)}`)
+  for (const one of await verifyLedger(service.pool))
+    broken.add(`the ledger at the end: ${JSON.stringify(one)}`)
   const { recovered } = end
   return {
     broken: [...broken],
@@ -83,37 +84,37 @@ async function strike(options: ChaosOptions): Promise<Readonly<Record<string, nu
   const chance = createSeeded(options.seed + 2)
   const faults = options.faults(chance)
   const counts: Record<string, number> = {}
-  const endsAt = performance.now() + options.strikeMs
+  const endsAtMs = performance.now() + options.strikeMs
   const struck: Promise<void>[] = []
-  while (performance.now() < endsAt) {
+  while (performance.now() < endsAtMs) {
     await sleep(chance.between(0, options.pauseMs))
     const fault = chance.pick(faults)
     counts[fault.name] = (counts[fault.name] ?? 0) + 1
-    // Not awaited: the next one may strike before this one is mended.
+    // Not awaited, so that faults overlap.
     struck.push(fault.strike())
   }
   await Promise.all(struck)
   return counts
 }
 
-/** M1 to M4 in one snapshot, again and again, while everything around breaks. */
-async function watchBooks(
+/** Verifies the ledger in one snapshot, repeatedly while faults strike. */
+async function watchLedger(
   service: TestService,
   over: AbortSignal,
   broken: Set<string>,
 ): Promise<void> {
   while (!over.aborted) {
-    // Without a connection there is nothing to be seen; the next look is soon.
+    // A fault may have cut the connection. The next check follows soon.
     const violations = await verifyLedger(service.pool).catch(() => [])
-    for (const one of violations) broken.add(`M, meanwhile: ${JSON.stringify(one)}`)
+    for (const one of violations) broken.add(`the ledger under faults: ${JSON.stringify(one)}`)
     await sleep(checkMs)
   }
 }
 
-/** Tasks whose acceptance nobody heard of end too. */
+/** Waits until no task is live, also for tasks whose client never got the 202. */
 async function untilQuiet({ pool }: TestService, limitMs: number): Promise<void> {
-  const endsAt = performance.now() + limitMs
-  while (performance.now() < endsAt) {
+  const endsAtMs = performance.now() + limitMs
+  while (performance.now() < endsAtMs) {
     const live = await pool.query(`select 1 from task where completed_at is null limit 1`)
     if (live.rowCount === 0) return
     await sleep(checkMs)

@@ -7,10 +7,9 @@ import {
 } from '../../../src/tasks/reconcile/checkStep.ts'
 import { createSettleStored } from '../../../src/tasks/settleOrFail.ts'
 import { listTerminatedRuns, reportRun } from '../../../src/temporal/runs.ts'
-import { stackStartMsMax } from '../../support/embeddedStack.ts'
-import { balanceOf, insertTask } from '../../support/insertTask.ts'
-import { openTestWorld } from '../../support/openTestWorld.ts'
-import type { ReconcileWorld } from '../../support/reconcileWorld.ts'
+import { insertTask } from '../../support/database/insertTask.ts'
+import { balanceOf } from '../../support/database/money.ts'
+import type { ReconcileWorld } from '../../support/database/reconcileWorld.ts'
 import {
   endLease,
   openAttempt,
@@ -19,10 +18,11 @@ import {
   setTask,
   storeTestAnswer,
   taskRow,
-} from '../../support/reconcileWorld.ts'
-import type { TemporalWorld } from '../../support/temporalWorld.ts'
-import { handleOf, testStart } from '../../support/temporalWorld.ts'
-import { until } from '../../support/until.ts'
+} from '../../support/database/reconcileWorld.ts'
+import { stackStartMsMax } from '../../support/stack/embeddedStack.ts'
+import type { TemporalWorld } from '../../support/temporal/temporalWorld.ts'
+import { openTestWorld, handleOf, testStart } from '../../support/temporal/temporalWorld.ts'
+import { until } from '../../support/timing.ts'
 
 let world: ReconcileWorld
 let temporal: TemporalWorld

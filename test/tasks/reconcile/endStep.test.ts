@@ -2,9 +2,9 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createProduceImage } from '../../../src/tasks/produceImage.ts'
 import { createEndStep } from '../../../src/tasks/reconcile/endStep.ts'
 import { createSettleOrFail, createSettleStored } from '../../../src/tasks/settleOrFail.ts'
-import { stackStartMsMax } from '../../support/embeddedStack.ts'
-import { balanceOf, insertTask } from '../../support/insertTask.ts'
-import type { ReconcileWorld } from '../../support/reconcileWorld.ts'
+import { insertTask } from '../../support/database/insertTask.ts'
+import { balanceOf } from '../../support/database/money.ts'
+import type { ReconcileWorld } from '../../support/database/reconcileWorld.ts'
 import {
   openAttempt,
   openReconcileWorld,
@@ -12,7 +12,8 @@ import {
   setTask,
   storeTestAnswer,
   taskRow,
-} from '../../support/reconcileWorld.ts'
+} from '../../support/database/reconcileWorld.ts'
+import { stackStartMsMax } from '../../support/stack/embeddedStack.ts'
 
 let world: ReconcileWorld
 const due = { next_check_at: `now() - interval '1 second'` }

@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createReconcilerLock } from '../../../src/store/connection/reconcilerLock.ts'
-import { createReconciler } from '../../../src/tasks/reconcile/reconciler.ts'
 import type { Finding, ReconcileStep } from '../../../src/tasks/reconcile/reconciler.ts'
-import type { TestDatabase } from '../../support/database.ts'
-import { createTestDatabase } from '../../support/database.ts'
-import { stackStartMsMax } from '../../support/embeddedStack.ts'
-import { until } from '../../support/until.ts'
+import { createReconciler } from '../../../src/tasks/reconcile/reconciler.ts'
+import type { TestDatabase } from '../../support/database/testDatabase.ts'
+import { createTestDatabase } from '../../support/database/testDatabase.ts'
+import { stackStartMsMax } from '../../support/stack/embeddedStack.ts'
+import { until } from '../../support/timing.ts'
 
 let database: TestDatabase
 

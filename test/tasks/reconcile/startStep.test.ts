@@ -3,13 +3,17 @@ import type { StartResult, TaskStart } from '../../../src/domain/ports/taskRuns.
 import { createStartStep } from '../../../src/tasks/reconcile/startStep.ts'
 import { connectTemporal } from '../../../src/temporal/connect.ts'
 import { createStartTask } from '../../../src/temporal/startTask.ts'
-import { stackStartMsMax } from '../../support/embeddedStack.ts'
-import { insertTask } from '../../support/insertTask.ts'
-import { openTestWorld } from '../../support/openTestWorld.ts'
-import type { ReconcileWorld } from '../../support/reconcileWorld.ts'
-import { openReconcileWorld, runStep, setTask, taskRow } from '../../support/reconcileWorld.ts'
-import type { TemporalWorld } from '../../support/temporalWorld.ts'
-import { handleOf } from '../../support/temporalWorld.ts'
+import { insertTask } from '../../support/database/insertTask.ts'
+import type { ReconcileWorld } from '../../support/database/reconcileWorld.ts'
+import {
+  openReconcileWorld,
+  runStep,
+  setTask,
+  taskRow,
+} from '../../support/database/reconcileWorld.ts'
+import { stackStartMsMax } from '../../support/stack/embeddedStack.ts'
+import type { TemporalWorld } from '../../support/temporal/temporalWorld.ts'
+import { openTestWorld, handleOf } from '../../support/temporal/temporalWorld.ts'
 
 let world: ReconcileWorld
 let temporal: TemporalWorld

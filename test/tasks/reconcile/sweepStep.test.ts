@@ -1,13 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
 import { newUploadId } from '../../../src/domain/ids.ts'
+import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
 import { createPurgeStep, createSweepStep } from '../../../src/tasks/reconcile/sweepStep.ts'
 import { streamOf } from '../../support/byteStreams.ts'
-import { stackStartMsMax } from '../../support/embeddedStack.ts'
-import { insertTask } from '../../support/insertTask.ts'
-import type { ReconcileWorld } from '../../support/reconcileWorld.ts'
-import { openAttempt, openReconcileWorld, runStep, setTask } from '../../support/reconcileWorld.ts'
+import { insertTask } from '../../support/database/insertTask.ts'
+import type { ReconcileWorld } from '../../support/database/reconcileWorld.ts'
+import {
+  openAttempt,
+  openReconcileWorld,
+  runStep,
+  setTask,
+} from '../../support/database/reconcileWorld.ts'
+import { stackStartMsMax } from '../../support/stack/embeddedStack.ts'
 
 let world: ReconcileWorld
 

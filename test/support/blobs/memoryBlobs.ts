@@ -1,0 +1,52 @@
+import { createHash } from 'node:crypto'
+import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
+import { BlobExistsError } from '../../../src/domain/ports/blobStore.ts'
+import { collect, cutAt, streamOf } from '../byteStreams.ts'
+
+/** A blob store in memory, for tests of other parts. */
+export type MemoryBlobs = BlobStore & {
+  readonly content: Map<string, Buffer>
+  /** When set, each `read` returns this many bytes and then throws. */
+  breakReadsAfter: number | undefined
+}
+
+/** Creates an empty store. Reads come in three chunks. */
+export function createMemoryBlobs(): MemoryBlobs {
+  const content = new Map<string, Buffer>()
+  const store: MemoryBlobs = {
+    content,
+    breakReadsAfter: undefined,
+    put: async (key, chunks) => {
+      const bytes = await collect(chunks)
+      if (content.has(key)) throw new BlobExistsError(key)
+      content.set(key, bytes)
+      return { bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') }
+    },
+    read: async (key, range) => {
+      const whole = content.get(key)
+      if (whole === undefined) return undefined
+      const part = range === undefined ? whole : whole.subarray(range.first, range.last + 1)
+      const { breakReadsAfter } = store
+      return {
+        bytes: whole.length,
+        content:
+          breakReadsAfter === undefined
+            ? streamOf(cutAt(part, [7, 30]))
+            : broken(part.subarray(0, breakReadsAfter)),
+      }
+    },
+    deletePrefix: async (prefix) => {
+      for (const key of content.keys()) {
+        if (key.startsWith(`${prefix}/`)) content.delete(key)
+      }
+    },
+    storeId: async () => 'memory',
+  }
+  return store
+}
+
+async function* broken(part: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield part
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  throw new Error('disk is gone')
+}

@@ -1,0 +1,64 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buildGoTools } from '../../../src/dev/stack/goTools.ts'
+import { freePort } from '../../../src/dev/stack/ports.ts'
+import { versitygwTool } from '../stack/goTools.ts'
+import { until } from '../timing.ts'
+
+export type S3Server = {
+  /** The environment variables with which the AWS SDK reaches the server. */
+  readonly environment: Readonly<Record<string, string>>
+  readonly bucket: string
+  readonly stop: () => Promise<void>
+}
+
+/** The first run builds the server, which takes about a minute. Later runs use the user's cache. */
+export const s3ServerStartMsMax = 10 * 60_000
+const readyMsMax = 10_000
+const bucket = 'darkroom'
+
+/** Starts a real S3 server on its own folder. Throws when the server cannot be built, so that no test is skipped. */
+export async function startS3Server(): Promise<S3Server> {
+  const say = (line: string): boolean => process.stderr.write(`${line}\n`)
+  const built = await buildGoTools(versitygwTool, { env: process.env, say })
+  if (built.kind === 'failed') throw new Error(`No S3 server to test against: ${built.why}`)
+  const folder = mkdtempSync(join(tmpdir(), 'darkroom-s3-'))
+  mkdirSync(join(folder, 'data', bucket), { recursive: true })
+  mkdirSync(join(folder, 'meta'))
+  const address = `127.0.0.1:${await freePort()}`
+  // Attributes go into files: not every temporary folder supports extended attributes.
+  const args = ['--quiet', '--keep-alive', '--port', address, 'posix']
+  const child = spawn(
+    join(built.binDir, 'versitygw'),
+    [...args, '--sidecar', join(folder, 'meta'), join(folder, 'data')],
+    { env: { ROOT_ACCESS_KEY: 'access', ROOT_SECRET_KEY: 'secret' }, stdio: 'ignore', cwd: folder },
+  )
+  const exited = once(child, 'exit')
+  const stop = async (): Promise<void> => {
+    child.kill('SIGKILL')
+    await exited
+    rmSync(folder, { recursive: true, force: true })
+  }
+  const isUp = () =>
+    fetch(`http://${address}/`).then(
+      () => true,
+      () => undefined,
+    )
+  await until('an answer of the S3 server', isUp, readyMsMax).catch(async (error: unknown) => {
+    await stop()
+    throw error
+  })
+  return {
+    environment: {
+      AWS_ENDPOINT_URL_S3: `http://${address}`,
+      AWS_ACCESS_KEY_ID: 'access',
+      AWS_SECRET_ACCESS_KEY: 'secret',
+      AWS_REGION: 'us-east-1',
+    },
+    bucket,
+    stop,
+  }
+}

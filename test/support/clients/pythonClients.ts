@@ -1,0 +1,66 @@
+import { existsSync } from 'node:fs'
+import { mkdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { userCacheDir } from '../../../src/dev/stack/goTools.ts'
+import { runCommand } from '../../../src/dev/stack/runCommand.ts'
+
+/** The folder of the installed client libraries, or why they could not be installed. */
+export type PythonClients =
+  | { readonly kind: 'installed'; readonly folder: string }
+  | { readonly kind: 'missing' | 'no python'; readonly why: string }
+
+/** The versions that the tests install. */
+export const pinnedClients = ['openai==3.54.0', 'requests==2.34.2'] as const
+const installMsMax = 90_000
+const env = process.env
+
+/** Installs the pinned libraries once, into the user's cache outside the repository. */
+export async function installPythonClients(): Promise<PythonClients> {
+  const printVersion = 'import sys, platform; print(sys.version_info[0:2], platform.machine())'
+  const python = await runCommand('python3', ['-c', printVersion], { env, timeoutMs: 10_000 })
+  if (!python.ok) return { kind: 'no python', why: 'python3 does not run' }
+  const name = `python ${pinnedClients.join(' ')} ${python.output}`.replaceAll(/[^\w.]+/g, '-')
+  const folder = join(userCacheDir(env), name)
+  if (existsSync(folder)) return { kind: 'installed', folder }
+  const draft = `${folder}.installing-${process.pid}`
+  await mkdir(userCacheDir(env), { recursive: true })
+  try {
+    const args = ['-m', 'pip', 'install', '--quiet', '--target', draft, ...pinnedClients]
+    const pip = await runCommand('python3', args, { env, timeoutMs: installMsMax })
+    if (!pip.ok) return { kind: 'missing', why: lastLine(pip.output) }
+    await rename(draft, folder).catch((error: unknown) => {
+      // Another test run may have installed the folder meanwhile.
+      if (!existsSync(folder)) throw error
+    })
+    return { kind: 'installed', folder }
+  } finally {
+    await rm(draft, { recursive: true, force: true })
+  }
+}
+
+/** What `imageClients.py` prints: the SHA-256 of its images in the order of its calls, and further fields. */
+export type PythonAnswers = { readonly images: readonly string[] } & Readonly<
+  Record<string, unknown>
+>
+
+/** Runs `imageClients.py`. Throws with the output of Python when it fails. */
+export async function runImageClients(
+  library: 'openai' | 'requests' | 'urllib',
+  given: { readonly clients: PythonClients; readonly args: readonly string[] },
+): Promise<PythonAnswers> {
+  const { clients, args } = given
+  const script = fileURLToPath(new URL('imageClients.py', import.meta.url))
+  const path = clients.kind === 'installed' ? { PYTHONPATH: clients.folder } : {}
+  const ran = await runCommand('python3', [script, library, ...args], {
+    env: { ...env, ...path },
+    timeoutMs: 25_000,
+  })
+  if (!ran.ok) throw new Error(`python ${library}: ${ran.output}`)
+  const answers: PythonAnswers = JSON.parse(ran.output.split('\n').at(-1) ?? '')
+  return answers
+}
+
+function lastLine(text: string): string {
+  return text.trim().split('\n').at(-1)?.slice(0, 200) ?? ''
+}

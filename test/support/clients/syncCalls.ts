@@ -1,0 +1,89 @@
+import type { Client } from './client.ts'
+import { redPixelPng } from '../images.ts'
+import type { FormPart } from './requestBodies.ts'
+import { formBody, formType } from './requestBodies.ts'
+
+const vip = 'familyb-image-2-vip'
+type Headers = Readonly<Record<string, string>>
+
+/** `POST /v1/images/generations`, by the model that most tests use unless another is named. */
+export function generate(
+  client: Client,
+  fields: Readonly<Record<string, unknown>>,
+  headers: Headers = {},
+): Promise<Response> {
+  return postJson(client, '/v1/images/generations', { model: vip, ...fields }, headers)
+}
+
+/** `POST /v1/images/edits` of one image. */
+export function edit(
+  client: Client,
+  fields: Readonly<Record<string, string>>,
+  image: Buffer = redPixelPng,
+): Promise<Response> {
+  return fetch(`${client.url}/v1/images/edits`, {
+    method: 'POST',
+    headers: { authorization: client.authorization, 'content-type': formType },
+    body: new Uint8Array(formBody(editParts({ model: vip, ...fields }, image))),
+  })
+}
+
+/** The parts of an edits form: text fields, then the image. */
+export function editParts(
+  fields: Readonly<Record<string, string>>,
+  image: Buffer = redPixelPng,
+): readonly FormPart[] {
+  const texts = Object.entries(fields).map(([name, value]) => ({ name, value }))
+  return [...texts, { name: 'image', filename: 'a.png', type: 'image/png', value: image }]
+}
+
+/** Calls `generateContent` or `asyncGenerateContent` of `v1beta`. */
+export function content(
+  client: Client,
+  method: 'generateContent' | 'asyncGenerateContent',
+  body: unknown,
+  model = 'familya-3-pro-image',
+): Promise<Response> {
+  return postJson(client, `/v1beta/models/${model}:${method}`, body)
+}
+
+function postJson(
+  client: Client,
+  path: string,
+  body: unknown,
+  headers: Headers = {},
+): Promise<Response> {
+  return fetch(`${client.url}${path}`, {
+    method: 'POST',
+    headers: {
+      authorization: client.authorization,
+      'content-type': 'application/json',
+      ...headers,
+    },
+    body: JSON.stringify(body),
+  })
+}
+
+/** Returns the native response of a succeeded task as text, with the image inline. */
+export async function resultText(client: Client, taskId: string): Promise<string> {
+  const answer = await fetch(`${client.url}/v1/tasks/${taskId}/result`, {
+    headers: { authorization: client.authorization },
+  })
+  const text = await answer.text()
+  if (answer.status !== 200) throw new Error(`result of ${taskId}: ${answer.status} ${text}`)
+  return text
+}
+
+/** Returns the text of the answer. Throws when its status is not 200. */
+export async function textOf200(answer: Response): Promise<string> {
+  const text = await answer.text()
+  if (answer.status !== 200) throw new Error(`${answer.status} ${text}`)
+  return text
+}
+
+/** Returns the `X-Task-Id` header. Throws when it is missing. */
+export function taskIdOf(answer: Response): string {
+  const taskId = answer.headers.get('x-task-id')
+  if (taskId === null) throw new Error(`status ${answer.status} without X-Task-Id`)
+  return taskId
+}

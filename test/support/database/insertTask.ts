@@ -1,0 +1,67 @@
+import { randomBytes } from 'node:crypto'
+import type { Pool } from 'pg'
+import { newTaskId } from '../../../src/domain/ids.ts'
+import type { ImageRequest, Route } from '../../../src/domain/tasks/imageRequest.ts'
+
+export type InsertedTask = { readonly taskId: string; readonly accountId: string }
+
+/**
+ * Writes a live task with its hold directly into the tables, for tests of what happens to an accepted task.
+ * The deadline and the hard end are in seconds from now.
+ */
+export async function insertTask(
+  pool: Pool,
+  given: {
+    readonly accountId?: string
+    readonly credits?: number
+    readonly route?: Route
+    readonly deadlineSeconds?: number
+    readonly hardEndSeconds?: number
+  } = {},
+): Promise<InsertedTask> {
+  const taskId = newTaskId(randomBytes)
+  const accountId = given.accountId ?? `acct_${randomBytes(8).toString('hex')}`
+  const credits = given.credits ?? 10
+  const route = given.route ?? 'images.tasks'
+  const request: ImageRequest = {
+    route,
+    family: 'B',
+    model: 'familyb-image-2-vip',
+    action: 'generate',
+    body: { kind: 'prompt', prompt: 'a lighthouse' },
+    inputs: [],
+  }
+  await pool.query(
+    `insert into account (account_id, name) values ($1, $1) on conflict do nothing`,
+    [accountId],
+  )
+  await pool.query(
+    `insert into balance (account_id, available) values ($1, 1000) on conflict do nothing`,
+    [accountId],
+  )
+  await pool.query(
+    `insert into task (task_id, account_id, key_id, route, family, model, action, request, fingerprint,
+       credits, deadline_at, hard_end_at)
+     values ($1, $2, 'key_x', $3, 'B', 'familyb-image-2-vip', 'generate', $4, '\\x00', $5,
+       now() + $6 * interval '1 second', now() + $7 * interval '1 second')`,
+    [
+      taskId,
+      accountId,
+      route,
+      JSON.stringify(request),
+      credits,
+      given.deadlineSeconds ?? 600,
+      given.hardEndSeconds ?? 900,
+    ],
+  )
+  await pool.query(
+    `insert into ledger (account_id, task_id, kind, debit, credit, credits)
+     values ($1, $2, 'hold', 'available', 'held', $3)`,
+    [accountId, taskId, credits],
+  )
+  await pool.query(
+    `update balance set available = available - $2, held = held + $2 where account_id = $1`,
+    [accountId, credits],
+  )
+  return { taskId, accountId }
+}

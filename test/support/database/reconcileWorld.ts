@@ -1,0 +1,130 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Pool } from 'pg'
+import { createFileBlobStore } from '../../../src/blobs/fileBlobStore.ts'
+import type { AttemptStore, OpenedAttempt } from '../../../src/domain/ports/attemptStore.ts'
+import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
+import type { ReconcileStore } from '../../../src/domain/ports/reconcileStore.ts'
+import type { AnswerMeta } from '../../../src/domain/upstream/storedAnswer.ts'
+import { answerImageKey, answerMetaKey } from '../../../src/domain/upstream/storedAnswer.ts'
+import { createProduceImage } from '../../../src/tasks/produceImage.ts'
+import type { Finding, ReconcileStep } from '../../../src/tasks/reconcile/reconciler.ts'
+import { createReconcileStore } from '../../../src/wiring/stores.ts'
+import { streamOf } from '../byteStreams.ts'
+import { createTestAttempts } from './testAttempts.ts'
+import { createTestDatabase } from './testDatabase.ts'
+
+/** The parts of a reconciler on a real database and a file blob store. An upstream call throws. */
+export type ReconcileWorld = {
+  readonly pool: Pool
+  readonly databaseUrl: string
+  readonly store: ReconcileStore
+  readonly attempts: AttemptStore
+  readonly blobs: BlobStore
+  readonly produceImage: ReturnType<typeof createProduceImage>
+  readonly close: () => Promise<void>
+}
+
+/** Creates a database, a temporary blob folder and the parts of a reconciler on them. */
+export async function openReconcileWorld(): Promise<ReconcileWorld> {
+  const { pool, databaseUrl, drop } = await createTestDatabase()
+  const directory = await mkdtemp(join(tmpdir(), 'darkroom-reconcile-'))
+  const attempts = await createTestAttempts(pool)
+  const blobs = await createFileBlobStore({ directory, randomBytes, nowMs: Date.now })
+  const produceImage = createProduceImage({
+    attempts,
+    blobs,
+    callUpstream: async () => {
+      throw new Error('the reconciler called an upstream')
+    },
+  })
+  return {
+    pool,
+    databaseUrl,
+    store: createReconcileStore(pool),
+    attempts,
+    blobs,
+    produceImage,
+    close: async () => {
+      await drop()
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Runs a step once and returns its findings. */
+export async function runStep(step: ReconcileStep): Promise<readonly Omit<Finding, 'step'>[]> {
+  const findings: Omit<Finding, 'step'>[] = []
+  await step.run(new AbortController().signal, (finding) => void findings.push(finding))
+  return findings
+}
+
+/** Sets columns of one task to SQL expressions, for example `now() - interval '1 second'`. */
+export async function setTask(
+  pool: Pool,
+  taskId: string,
+  columns: Readonly<Record<string, string>>,
+): Promise<void> {
+  const assignments = Object.entries(columns).map(([name, sql]) => `${name} = ${sql}`)
+  await pool.query(`update task set ${assignments.join(', ')} where task_id = $1`, [taskId])
+}
+
+/** The columns of a task that the reconciler writes. */
+export type TaskRow = {
+  readonly status: string
+  readonly failureCode: string | null
+  readonly failureCause: string | null
+  readonly workPossible: boolean | null
+  readonly started: boolean
+  readonly checks: number
+  /** Seconds until the next check. */
+  readonly nextCheck: number
+}
+
+/** Returns what the reconciler writes about a task, or `undefined` when the task does not exist. */
+export async function taskRow(pool: Pool, taskId: string): Promise<TaskRow | undefined> {
+  const { rows } = await pool.query<TaskRow>(
+    `select status, failure_code as "failureCode", failure_cause as "failureCause",
+       failure_work_possible as "workPossible", started_at is not null as started, checks,
+       extract(epoch from next_check_at - now())::float8 as "nextCheck"
+     from task where task_id = $1`,
+    [taskId],
+  )
+  return rows[0]
+}
+
+/** Opens an attempt. Throws when the gate does not open one. */
+export async function openAttempt(attempts: AttemptStore, taskId: string): Promise<OpenedAttempt> {
+  const begun = await attempts.beginAttempt({ taskId })
+  if (begun.kind !== 'opened') throw new Error(`not opened: ${begun.kind}`)
+  return begun.attempt
+}
+
+/** Ends the leases of all attempts of a task. */
+export async function endLease(pool: Pool, taskId: string): Promise<void> {
+  await pool.query(
+    `update attempt set lease_until = now() - interval '1 second' where task_id = $1`,
+    [taskId],
+  )
+}
+
+/** Stores an answer as a worker does, without settling it. */
+export async function storeTestAnswer(
+  blobs: BlobStore,
+  given: { readonly taskId: string; readonly n: number; readonly answerId: string },
+): Promise<void> {
+  const { taskId, n, answerId } = given
+  const bytes = Buffer.from('the image')
+  const { sha256 } = await blobs.put(answerImageKey(answerId), streamOf([bytes]), {})
+  const meta: AnswerMeta = {
+    version: 1,
+    taskId,
+    attempt: n,
+    image: { mimeType: 'image/png', bytes: bytes.length, sha256, width: 1, height: 1 },
+    native: { response: { data: [{ b64_json: '' }] }, imagePath: ['data', 0, 'b64_json'] },
+  }
+  const text = Buffer.from(JSON.stringify(meta))
+  await blobs.put(answerMetaKey(answerId), streamOf([text]), {})
+}

@@ -1,0 +1,65 @@
+import { randomBytes } from 'node:crypto'
+import type { Pool } from 'pg'
+import type { Caller } from '../../../src/domain/accounts/account.ts'
+import { newAccountId } from '../../../src/domain/accounts/account.ts'
+import { builtInCapabilities } from '../../../src/domain/models/capabilities.ts'
+import type { ModelId } from '../../../src/domain/models/models.ts'
+import type { TaskStart } from '../../../src/domain/ports/taskRuns.ts'
+import type { ImageRequest } from '../../../src/domain/tasks/imageRequest.ts'
+import { createAccount } from '../../../src/store/accounts/accounts.ts'
+import type { AcceptTaskDeps } from '../../../src/tasks/acceptTask.ts'
+import { createAcceptTask } from '../../../src/tasks/acceptTask.ts'
+import { createTaskStore } from '../../../src/wiring/stores.ts'
+
+/** The price of a generation in tests. An edit costs 2 credits more per source image. */
+export const testCredits = 10
+
+/** Creates `accept` on a real task store. `started` collects what would go to the start queue. */
+export function createTestAccept(pool: Pool, given: Partial<AcceptTaskDeps> = {}) {
+  const started: TaskStart[] = []
+  const accept = createAcceptTask({
+    store: createTaskStore(pool),
+    capabilities: builtInCapabilities,
+    prices: (['familyb-image-2-vip', 'familya-3-pro-image'] as const).map((model) => ({
+      model,
+      credits: testCredits,
+      creditsPerInputImage: 2,
+    })),
+    taskDeadlineMs: 600_000,
+    longestTimeoutMs: () => 300_000,
+    randomBytes,
+    onAccepted: (start) => void started.push(start),
+    ...given,
+  })
+  return { accept, started }
+}
+
+/** Creates an account and returns it as a caller with a valid API key. */
+export async function createTestCaller(
+  pool: Pool,
+  credits: number,
+  models?: readonly ModelId[],
+): Promise<Caller & { readonly name: string }> {
+  const accountId = newAccountId(randomBytes)
+  const only = models === undefined ? {} : { models }
+  await createAccount(pool, { accountId, name: accountId, credits, ...only })
+  return { accountId, keyId: 'key_test', name: accountId, ...only }
+}
+
+/** A generation for family B, with the given fields replaced. */
+export function generateRequest(given: Partial<ImageRequest> = {}): ImageRequest {
+  return {
+    route: 'images.tasks',
+    family: 'B',
+    model: 'familyb-image-2-vip',
+    action: 'generate',
+    body: { kind: 'prompt', prompt: 'a lighthouse' },
+    inputs: [],
+    ...given,
+  }
+}
+
+/** The bytes of an idempotency key, as the HTTP layer passes them. */
+export function keyBytes(key: string): Uint8Array {
+  return Buffer.from(key, 'latin1')
+}

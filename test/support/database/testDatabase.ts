@@ -1,0 +1,71 @@
+import { randomBytes } from 'node:crypto'
+import type { Client, Pool } from 'pg'
+import { withPostgres } from '../../../src/dev/stack/postgres/postgresClient.ts'
+import { createPool } from '../../../src/store/connection/pool.ts'
+import { migrate } from '../../../src/store/schema/migrate.ts'
+import { embeddedStack } from '../stack/embeddedStack.ts'
+
+/** A migrated database for one test file. */
+export type TestDatabase = {
+  readonly databaseUrl: string
+  readonly pool: Pool
+  /** Closes the pool and drops the database, even when other connections are open. */
+  readonly drop: () => Promise<void>
+}
+
+const template = 'darkroom_template'
+/** Any fixed number: the process that creates the template holds this advisory lock. */
+const templateLock = 4_711_777
+const connectionsMax = 20
+
+/** Clones the migrated template. The first caller of a run creates the template. */
+export async function createTestDatabase(): Promise<TestDatabase> {
+  const { databaseUrl: adminUrl } = await embeddedStack()
+  await ensureTemplate(adminUrl)
+  const name = `test_${randomBytes(8).toString('hex')}`
+  await withPostgres(adminUrl, (client) =>
+    client.query(`create database ${name} template ${template}`),
+  )
+  const databaseUrl = urlOf(adminUrl, name)
+  const pool = createPool({
+    databaseUrl,
+    applicationName: 'test-database',
+    connectionsMax,
+    onConnectionError: () => undefined,
+  })
+  return {
+    databaseUrl,
+    pool,
+    drop: async () => {
+      await pool.end()
+      await withPostgres(adminUrl, (client) =>
+        client.query(`drop database if exists ${name} with (force)`),
+      )
+    },
+  }
+}
+
+function urlOf(adminUrl: string, name: string): string {
+  const url = new URL(adminUrl)
+  url.pathname = `/${name}`
+  return url.href
+}
+
+function ensureTemplate(adminUrl: string): Promise<void> {
+  return withPostgres(adminUrl, async (client) => {
+    if (await exists(client)) return
+    await client.query('select pg_advisory_lock($1)', [templateLock])
+    // Another process may have created it meanwhile. The lock ends with this connection.
+    if (await exists(client)) return
+    const draft = `${template}_draft`
+    await client.query(`drop database if exists ${draft} with (force)`)
+    await client.query(`create database ${draft}`)
+    await migrate({ databaseUrl: urlOf(adminUrl, draft) })
+    await client.query(`alter database ${draft} rename to ${template}`)
+  })
+}
+
+async function exists(client: Client): Promise<boolean> {
+  const found = await client.query('select 1 from pg_database where datname = $1', [template])
+  return found.rowCount === 1
+}

@@ -1,0 +1,178 @@
+import type { RequestFailure, TaskFailure } from '../../../src/domain/failure.ts'
+import type { JsonObject } from '../../../src/domain/json.ts'
+import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
+import { fail, succeed } from '../../../src/domain/result.ts'
+import { canonicalRequest } from '../../../src/domain/tasks/imageRequest.ts'
+import type { LiveStatus, TaskView } from '../../../src/domain/tasks/task.ts'
+import type { NativeResponse } from '../../../src/domain/upstream/nativeResponse.ts'
+import { answerImageKey } from '../../../src/domain/upstream/storedAnswer.ts'
+import type { AcceptInput } from '../../../src/tasks/acceptTask.ts'
+import type { TaskService } from '../../../src/tasks/taskService.ts'
+import { streamOf } from '../byteStreams.ts'
+import { redPixelPng } from '../images.ts'
+
+/**
+ * A task service that keeps its tasks in memory and never runs them. Only for tests of HTTP behaviour;
+ * tests of tasks use the real stack.
+ */
+export type FakeTasks = {
+  readonly service: TaskService
+  readonly findTask: (taskId: string) => Promise<TaskView | undefined>
+  readonly accepted: AcceptInput[]
+  readonly cancelled: string[]
+  readonly openUploads: Set<string>
+  /** When set, `accept` returns this failure. */
+  refuseNext: RequestFailure | undefined
+  /** When true, `accept` throws. */
+  breakNext: boolean
+  live: LiveStatus | undefined
+  refusal: JsonObject | undefined
+  readonly change: (taskId: string, changed: Partial<TaskView>) => void
+  readonly succeed: (taskId: string, native?: NativeResponse) => Promise<void>
+  readonly fail: (taskId: string, failure: TaskFailure) => Promise<void>
+  /** Removes the native response of a task. */
+  readonly loseNative: (taskId: string) => void
+  readonly newestId: () => string
+  /** Forgets all idempotency keys. */
+  readonly freeKeys: () => void
+}
+
+/** The native response that `succeed` stores unless a test gives another. */
+export const familyBNative: NativeResponse = {
+  response: { created: 5, data: [{ b64_json: '' }], size: '1024x1024' },
+  imagePath: ['data', 0, 'b64_json'],
+}
+
+/** A native response of family A. */
+export const familyANative: NativeResponse = {
+  response: {
+    candidates: [{ content: { parts: [{ inlineData: { mimeType: 'image/png', data: '' } }] } }],
+  },
+  imagePath: ['candidates', 0, 'content', 'parts', 0, 'inlineData', 'data'],
+}
+
+/** The API keys `sk-a` and `sk-b` belong to two accounts. */
+export function createFakeTasks(blobs: BlobStore): FakeTasks {
+  const tasks = new Map<string, TaskView>()
+  const keys = new Map<string, { readonly taskId: string; readonly request: string }>()
+  const woken = new Set<() => void>()
+  let count = 0
+
+  const service: TaskService = {
+    authenticate: async (secret) =>
+      secret === 'sk-a' || secret === 'sk-b' ? { accountId: secret, keyId: secret } : undefined,
+    openUpload: async () => {
+      const uploadId = `in${(count += 1)}`
+      fake.openUploads.add(uploadId)
+      return uploadId
+    },
+    discardUpload: async (uploadId) => {
+      fake.openUploads.delete(uploadId)
+      await blobs.deletePrefix(uploadId)
+    },
+    accept: async (input) => {
+      if (fake.breakNext) throw new Error('database is gone: secret-of-the-error')
+      if (fake.refuseNext !== undefined) return fail(fake.refuseNext)
+      const request = canonicalRequest(input.request)
+      const key = Buffer.from(input.idempotencyKey ?? []).toString('latin1')
+      const known = key === '' ? undefined : keys.get(key)
+      if (known !== undefined && known.request !== request) {
+        return fail({ tag: 'idempotency_key_reused' })
+      }
+      const taskId = known?.taskId ?? `task_${String((count += 1)).padStart(32, '0')}`
+      if (known === undefined) {
+        fake.accepted.push(input)
+        tasks.set(taskId, queued(taskId, input))
+        if (key !== '') keys.set(key, { taskId, request })
+        if (input.uploadId !== undefined) fake.openUploads.delete(input.uploadId)
+      }
+      return succeed({ taskId, createdAtMs: 1_700_000_000_999, replayed: known !== undefined })
+    },
+    read: async (caller, taskId) => {
+      const task = tasks.get(taskId)
+      return task?.accountId === caller.accountId
+        ? succeed(task)
+        : fail({ tag: 'task_not_found' as const })
+    },
+    live: async () => fake.live,
+    awaitEnd: async (taskId, signal) => {
+      for (;;) {
+        const task = tasks.get(taskId)
+        if (task === undefined) throw new Error('awaited and does not exist')
+        if (task.completedAtMs !== undefined || signal.aborted) return task
+        await new Promise<void>((resolve) => {
+          woken.add(resolve)
+          signal.addEventListener('abort', () => resolve(), { once: true })
+        })
+      }
+    },
+    cancel: async (taskId) => {
+      fake.cancelled.push(taskId)
+      return true
+    },
+    native: async ({ native }) => native,
+    nativeRefusal: async () => fake.refusal,
+  }
+
+  function taskOf(taskId: string): TaskView {
+    const task = tasks.get(taskId)
+    if (task === undefined) throw new Error('no such task')
+    return task
+  }
+
+  function change(taskId: string, changed: Partial<TaskView>): void {
+    tasks.set(taskId, { ...taskOf(taskId), ...changed })
+    for (const wake of woken) wake()
+    woken.clear()
+  }
+
+  async function finish(taskId: string, native = familyBNative): Promise<void> {
+    const answerId = `an${taskId.slice(5)}`
+    const key = answerImageKey(answerId)
+    const { bytes, sha256 } = await blobs.put(key, streamOf([redPixelPng]), {})
+    change(taskId, {
+      status: 'succeeded',
+      completedAtMs: 1_700_000_060_000,
+      expiresAtMs: 1_700_086_460_000,
+      nowMs: 1_700_000_061_000,
+      asset: { answerId, mimeType: 'image/png', bytes, sha256 },
+      native,
+    })
+  }
+
+  const fake: FakeTasks = {
+    service,
+    findTask: async (taskId) => tasks.get(taskId),
+    accepted: [],
+    cancelled: [],
+    openUploads: new Set(),
+    refuseNext: undefined,
+    breakNext: false,
+    live: undefined,
+    refusal: undefined,
+    change,
+    succeed: finish,
+    fail: async (taskId, failure) => {
+      change(taskId, { status: 'failed', completedAtMs: 1_700_000_005_000, failure })
+    },
+    loseNative: (taskId) => {
+      const { native: _lost, ...task } = taskOf(taskId)
+      tasks.set(taskId, task)
+    },
+    newestId: () => [...tasks.keys()].at(-1) ?? '',
+    freeKeys: () => keys.clear(),
+  }
+  return fake
+}
+
+function queued(taskId: string, { caller, request }: AcceptInput): TaskView {
+  return {
+    taskId,
+    accountId: caller.accountId,
+    route: request.route,
+    model: request.model,
+    status: 'queued',
+    createdAtMs: 1_700_000_000_999,
+    nowMs: 1_700_000_001_500,
+  }
+}

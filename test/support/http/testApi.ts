@@ -1,0 +1,116 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import type { Server } from 'node:http'
+import { connect } from 'node:net'
+import { builtInCapabilities } from '../../../src/domain/models/capabilities.ts'
+import { createApp } from '../../../src/http/app.ts'
+import { createServer } from '../../../src/http/connection/createServer.ts'
+import type { ApiConfig, ApiDeps, Observation } from '../../../src/http/context.ts'
+import type { MemoryBlobs } from '../blobs/memoryBlobs.ts'
+import { createMemoryBlobs } from '../blobs/memoryBlobs.ts'
+import type { FakeTasks } from './fakeTasks.ts'
+import { createFakeTasks } from './fakeTasks.ts'
+import { portOf } from '../upstream/testServers.ts'
+
+/** The HTTP server on a free port, with tasks and blobs in memory. */
+export type TestApi = {
+  readonly url: string
+  readonly port: number
+  readonly server: Server
+  readonly tasks: FakeTasks
+  readonly blobs: MemoryBlobs
+  readonly observed: Observation[]
+  readonly reported: unknown[]
+  /** Sends a request with the key `sk-a` unless `init` has another. */
+  readonly send: (path: string, init?: RequestInit) => Promise<Response>
+  readonly postJson: (
+    path: string,
+    body: unknown,
+    headers?: Record<string, string>,
+  ) => Promise<Response>
+  /** Writes the bytes unchanged and returns one complete answer, or everything until the server closes. */
+  readonly raw: (bytes: string | Uint8Array, options?: { half?: boolean }) => Promise<string>
+  readonly close: () => Promise<void>
+}
+
+/** Starts the HTTP server with the given configuration and dependencies replaced. */
+export async function startTestApi(
+  changed: Partial<ApiConfig> = {},
+  deps: Partial<ApiDeps> = {},
+): Promise<TestApi> {
+  const blobs = createMemoryBlobs()
+  const tasks = createFakeTasks(blobs)
+  const observed: Observation[] = []
+  const reported: unknown[] = []
+  const config: ApiConfig = {
+    publicUrl: 'https://images.example.test',
+    ingressLimitBytes: 4 * 1024 * 1024,
+    syncDeadlineMs: 5_000,
+    capabilities: builtInCapabilities,
+    ...changed,
+  }
+  const app = createApp({
+    tasks: tasks.service,
+    findTask: tasks.findTask,
+    blobs,
+    config,
+    signingKeys: [{ id: 'k1', secret: 'one' }],
+    randomBytes,
+    ready: async () => true,
+    observe: (seen) => observed.push(seen),
+    reportError: (error) => reported.push(error),
+    ...deps,
+  })
+  const server = createServer(app, { randomBytes })
+  const port = await portOf(server)
+  const url = `http://127.0.0.1:${port}`
+
+  function send(path: string, init: RequestInit = {}): Promise<Response> {
+    const headers = new Headers(init.headers)
+    if (!headers.has('Authorization')) headers.set('Authorization', 'Bearer sk-a')
+    return fetch(`${url}${path}`, { ...init, headers })
+  }
+
+  return {
+    url,
+    port,
+    server,
+    tasks,
+    blobs,
+    observed,
+    reported,
+    send,
+    postJson: (path, body, headers) =>
+      send(path, {
+        method: 'POST',
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+        headers: { 'Content-Type': 'application/json', ...headers },
+      }),
+    raw: (bytes, { half = true } = {}) => exchange(port, bytes, half),
+    close: async () => {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+async function exchange(port: number, bytes: string | Uint8Array, half: boolean): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  let answer = ''
+  socket.on('data', (chunk) => {
+    answer += chunk.toString('latin1')
+    if (isWhole(answer)) socket.destroy()
+  })
+  socket.on('error', () => {})
+  if (half) socket.write(bytes)
+  else socket.end(bytes)
+  await new Promise((resolve) => socket.once('close', resolve))
+  return answer
+}
+
+function isWhole(answer: string): boolean {
+  const [head = '', ...body] = answer.split('\r\n\r\n')
+  const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1]
+  return length !== undefined && body.join('\r\n\r\n').length >= Number(length)
+}

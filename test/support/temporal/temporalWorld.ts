@@ -1,0 +1,153 @@
+import { randomBytes } from 'node:crypto'
+import { createActivities } from '../../../activities/createActivities.ts'
+import type { TaskFailure } from '../../../src/domain/failure.ts'
+import { newTaskId, workflowIdOf } from '../../../src/domain/ids.ts'
+import type { StartTask, TaskStart } from '../../../src/domain/ports/taskRuns.ts'
+import type { ProduceResult, Stage } from '../../../src/tasks/produceImage.ts'
+import type { Temporal, TemporalSettings } from '../../../src/temporal/connect.ts'
+import { connectTemporal } from '../../../src/temporal/connect.ts'
+import { ensureNamespace, registerSearchAttributes } from '../../../src/temporal/namespace.ts'
+import { createStartTask } from '../../../src/temporal/startTask.ts'
+import type { RunningWorker } from '../../../src/temporal/worker/createWorker.ts'
+import { createWorker } from '../../../src/temporal/worker/createWorker.ts'
+import { installRuntime, loggerOf } from '../../../src/temporal/worker/runtime.ts'
+import type { WorkflowBundle } from '../../../src/temporal/worker/workflowBundle.ts'
+import { workflowBundle } from '../../../src/temporal/worker/workflowBundle.ts'
+import { embeddedStack } from '../stack/embeddedStack.ts'
+
+/** A namespace on the real server that no other test uses. */
+export type TemporalWorld = {
+  readonly settings: TemporalSettings
+  readonly temporal: Temporal
+  readonly startTask: StartTask
+  readonly close: () => Promise<void>
+}
+
+/** Creates a namespace on the Temporal server of this test run. */
+export async function openTestWorld(): Promise<TemporalWorld> {
+  const { temporalAddress } = await embeddedStack()
+  return openTemporalWorld(temporalAddress)
+}
+
+/** Creates a namespace on the server at `address` (HOST:PORT). */
+export async function openTemporalWorld(address: string): Promise<TemporalWorld> {
+  const settings = { address, namespace: `test-${randomBytes(6).toString('hex')}` }
+  const temporal = connectTemporal(settings)
+  await ensureNamespace(temporal, { retentionSeconds: 0 })
+  await registerSearchAttributes(temporal)
+  const startTask = createStartTask({ temporal, startTimeoutMs: 5_000, produceTimeoutMs: 600_000 })
+  return { settings, temporal, startTask, close: () => temporal.close() }
+}
+
+/** Returns the Temporal handle of a task's workflow. */
+export function handleOf(world: TemporalWorld, taskId: string) {
+  return world.temporal.client.workflow.getHandle(workflowIdOf(taskId))
+}
+
+const silent = () => {}
+let prepared: Promise<WorkflowBundle> | undefined
+
+/** The workflow code of this repository, bundled once per process. */
+export function testBundle(): Promise<WorkflowBundle> {
+  if (prepared === undefined) {
+    installRuntime({ log: silent })
+    prepared = workflowBundle({ logger: loggerOf(silent) })
+  }
+  return prepared
+}
+
+/** Starts a worker with 5 slots per family. */
+export async function startTestWorker(
+  settings: TemporalSettings,
+  activities: ReturnType<typeof createActivities>,
+): Promise<RunningWorker> {
+  return createWorker({
+    settings,
+    activities,
+    bundle: await testBundle(),
+    slots: { A: 5, B: 5 },
+    shutdownGraceMs: 5_000,
+  })
+}
+
+/** Creates a namespace with a worker whose activities follow the scripts. `close` also stops the worker. */
+export async function openScriptedWorld(
+  scripts: ReturnType<typeof createScripts>,
+): Promise<TemporalWorld> {
+  const world = await openTestWorld()
+  const worker = await startTestWorker(world.settings, scripts.activities)
+  return {
+    ...world,
+    close: async () => {
+      await worker.stop()
+      await world.close()
+    },
+  }
+}
+
+type Run = {
+  readonly taskId: string
+  readonly signal?: AbortSignal
+  readonly onStage?: (stage: Stage) => void
+}
+type Line = ProduceResult | Error | ((run: Run) => Promise<ProduceResult>)
+
+/** What happens to one task: each run of `produceImage` takes the next line of `produce`, then repeats the last. */
+export type Script = {
+  readonly produce: readonly Line[]
+  readonly recorded?: 'succeeded' | 'failed' | 'over'
+  readonly cancelled?: boolean
+}
+
+/** What the activities saw of one task. `runsAtMs` are milliseconds of a monotonic clock. */
+export type Seen = { readonly runsAtMs: number[]; readonly failures: TaskFailure[] }
+
+/** Activities in which each task follows its script, so that only Temporal and the workflow code are real. */
+export function createScripts() {
+  const scripts = new Map<string, Script>()
+  const seen = new Map<string, Seen>()
+  const seenOf = (taskId: string): Seen => {
+    const found = seen.get(taskId) ?? { runsAtMs: [], failures: [] }
+    seen.set(taskId, found)
+    return found
+  }
+  const activities = createActivities({
+    produceImage: async (run) => {
+      const { produce } = scripts.get(run.taskId) ?? { produce: [] }
+      const { runsAtMs } = seenOf(run.taskId)
+      const line = produce[runsAtMs.length] ?? produce.at(-1)
+      runsAtMs.push(performance.now())
+      if (line === undefined || line instanceof Error) throw line ?? new Error('no script')
+      return typeof line === 'function' ? line(run) : line
+    },
+    settleOrFail: async (taskId, failure) => {
+      seenOf(taskId).failures.push(failure)
+      return scripts.get(taskId)?.recorded ?? 'failed'
+    },
+    cancelTask: async (taskId) => scripts.get(taskId)?.cancelled ?? true,
+    isCancelled: async () => false,
+    onUnexpected: () => {},
+  })
+  return {
+    activities,
+    seenOf,
+    add: (script: Script, given: Partial<TaskStart> = {}): TaskStart => {
+      const start = { ...testStart(), ...given }
+      scripts.set(start.taskId, script)
+      return start
+    },
+  }
+}
+
+/** The start of a new task of family B. */
+export function testStart(): TaskStart {
+  return {
+    taskId: newTaskId(randomBytes),
+    accountId: 'acct_test',
+    family: 'B',
+    model: 'familyb-image-2-vip',
+    action: 'generate',
+    size: '1024x1024',
+    sync: false,
+  }
+}

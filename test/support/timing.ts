@@ -1,0 +1,44 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** Calls `ask` every 25 ms until it returns a value. Throws with `what` after `limitMs`. */
+export async function until<Value>(
+  what: string,
+  ask: () => Promise<Value | undefined> | Value | undefined,
+  limitMs = 15_000,
+): Promise<Value> {
+  const endsAtMs = performance.now() + limitMs
+  for (;;) {
+    const answer = await ask()
+    if (answer !== undefined) return answer
+    if (performance.now() > endsAtMs) throw new Error(`never seen: ${what}`)
+    await sleep(25)
+  }
+}
+
+/** Blocks this thread, as SIGSTOP would: no timer and no callback runs. */
+export function standStill(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+}
+
+/** Runs `work` `times` times, at most `parallel` at once. `n` counts from 0. */
+export async function runParallel(
+  times: number,
+  parallel: number,
+  work: (n: number) => Promise<unknown>,
+): Promise<void> {
+  let next = 0
+  const runNext = async () => {
+    while (next < times) {
+      next += 1
+      await work(next - 1)
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(parallel, times) }, runNext))
+}
+
+/** Returns the milliseconds that the work took. */
+export async function timed(work: () => Promise<unknown>): Promise<number> {
+  const startedAt = performance.now()
+  await work()
+  return performance.now() - startedAt
+}

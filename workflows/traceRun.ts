@@ -1,4 +1,4 @@
-import type { WorkflowInterceptorsFactory } from '@temporalio/workflow'
+import type { WorkflowInterceptors } from '@temporalio/workflow'
 import { ApplicationFailure, isCancellation, proxySinks } from '@temporalio/workflow'
 import type { RunSinks } from './contract.ts'
 
@@ -6,23 +6,25 @@ import type { RunSinks } from './contract.ts'
  * Reports to the worker how a run ended, for its trace. The bundle contains it only while traces are on. It
  * issues no command, so histories with and without it are the same.
  */
-export const interceptors: WorkflowInterceptorsFactory = () => ({
-  inbound: [
-    {
-      execute: async (input, next) => {
-        const { run } = proxySinks<RunSinks>()
-        try {
-          const result = await next(input)
-          run.ended(runOutcome(result), Date.now())
-          return result
-        } catch (error) {
-          run.ended(runFailure(error), Date.now())
-          throw error
-        }
+export function interceptors(): WorkflowInterceptors {
+  return {
+    inbound: [
+      {
+        execute: async (input, next) => {
+          const { run } = proxySinks<RunSinks>()
+          try {
+            const result = await next(input)
+            run.ended(runOutcome(result), Date.now())
+            return result
+          } catch (error) {
+            run.ended(runFailure(error), Date.now())
+            throw error
+          }
+        },
       },
-    },
-  ],
-})
+    ],
+  }
+}
 
 function runOutcome(result: unknown): string {
   const outcome =

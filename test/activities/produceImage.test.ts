@@ -3,6 +3,7 @@ import { MockActivityEnvironment } from '@temporalio/testing'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { ProduceImageDeps } from '../../activities/produceImage.ts'
 import { createProduceImageActivity } from '../../activities/produceImage.ts'
+import { defined } from '../../src/domain/defined.ts'
 import type { ProduceResult } from '../../src/tasks/produceImage.ts'
 import { loggerOf } from '../../src/temporal/worker/runtime.ts'
 import { heartbeatIntervalMs } from '../../workflows/contract.ts'
@@ -13,7 +14,7 @@ function activityOver(produceImage: Produce, stopping?: AbortSignal) {
   const reported: unknown[] = []
   const activity = createProduceImageActivity({
     produceImage,
-    ...(stopping === undefined ? {} : { stopping }),
+    ...defined({ stopping }),
     onUnexpected: ({ error }) => void reported.push(error),
   })
   const environment = new MockActivityEnvironment({}, { logger: loggerOf(() => {}) })

@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { defined } from '../../src/domain/defined.ts'
 import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
 import type { Route } from '../../src/domain/tasks/imageRequest.ts'
 import { insertTask } from '../support/database/insertTask.ts'
@@ -17,7 +18,7 @@ beforeAll(async () => {
 beforeEach(() => database.pool.query('truncate place_queue, attempt'))
 
 async function taskOf(accountId: string, route?: Route): Promise<string> {
-  const given = { accountId, ...(route === undefined ? {} : { route }) }
+  const given = { accountId, ...defined({ route }) }
   return (await insertTask(database.pool, given)).taskId
 }
 

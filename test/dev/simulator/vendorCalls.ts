@@ -1,5 +1,6 @@
 import sharp from 'sharp'
 import type { Simulator } from '../../../src/dev/simulator/startSimulator.ts'
+import { defined } from '../../../src/domain/defined.ts'
 
 /** The answer to a plain HTTP call, sent as the vendors document it and without Darkroom's own client. */
 export type Answer = {
@@ -21,7 +22,7 @@ export async function callA(
   return post(`${simulator.url}/v1beta/models/${model}:generateContent`, {
     headers: { 'content-type': 'application/json', 'x-goog-api-key': 'key', ...headers },
     body: JSON.stringify(body),
-    ...(signal === undefined ? {} : { signal }),
+    ...defined({ signal }),
   })
 }
 
@@ -34,7 +35,7 @@ export async function callB(
   return post(`${simulator.url}/v1/images/generations`, {
     headers: { 'content-type': 'application/json', authorization: 'Bearer key', ...headers },
     body: JSON.stringify(body),
-    ...(signal === undefined ? {} : { signal }),
+    ...defined({ signal }),
   })
 }
 
@@ -81,7 +82,7 @@ export function bodyA(text: string, images: readonly Buffer[] = [], config?: unk
   }))
   return {
     contents: [{ role: 'user', parts: [{ text }, ...inline] }],
-    ...(config === undefined ? {} : { generationConfig: config }),
+    ...defined({ generationConfig: config }),
   }
 }
 

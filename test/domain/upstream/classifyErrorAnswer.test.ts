@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { defined } from '../../../src/domain/defined.ts'
 import type { ErrorAnswer, VendorError } from '../../../src/domain/upstream/classifyErrorAnswer.ts'
 import {
   classifyErrorAnswer,
@@ -7,7 +8,7 @@ import {
 
 function answer(status: number, error?: Partial<VendorError>, elapsedMs = 50): ErrorAnswer {
   const vendor = error && { codes: [], quotaIds: [], message: '', ...error }
-  return { status, elapsedMs, ...(vendor === undefined ? {} : { error: vendor }) }
+  return { status, elapsedMs, ...defined({ error: vendor }) }
 }
 
 const policy403 = { message: 'This request is against our rules for this region of topics.' }

@@ -27,7 +27,8 @@ function pathsOf(page: string): readonly string[] {
   const named = [
     ...text.matchAll(/`((?:src|workflows|activities|test|bench|docs|tools)\/[^`\s*{]*)`/g),
   ]
-  return named.map(([, path = '']) => path)
+  // NAME and the like stand for a file that the reader will make.
+  return named.map(([, path = '']) => path).filter((path) => !/\/[A-Z]{4,}\b/.test(path))
 }
 
 describe('the documentation', () => {

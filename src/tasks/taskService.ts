@@ -13,9 +13,6 @@ import type { TaskEnds, TaskStore } from '../domain/ports/taskStore.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { LiveStatus, TaskView } from '../domain/tasks/task.ts'
-import { publicStatus } from '../domain/tasks/taskRecord.ts'
-import type { NativeResponse } from '../domain/upstream/nativeResponse.ts'
-
 /** What Darkroom does for its HTTP callers. All routes share these functions. */
 export type TaskService = {
   /** The caller of a bearer secret; `undefined` for unknown, malformed, expired and revoked keys. */
@@ -33,8 +30,6 @@ export type TaskService = {
   readonly awaitEnd: (taskId: string, signal: AbortSignal) => Promise<TaskView>
   /** False when a call is under way or may have done work, and when the task has ended. */
   readonly cancel: (taskId: string) => Promise<boolean>
-  /** The native response of a succeeded task, without its image bytes. `undefined` once it expired. */
-  readonly native: (task: TaskView) => Promise<NativeResponse | undefined>
   /** Family A: the model's own refusal (a native 200), for synchronous v1beta callers. */
   readonly nativeRefusal: (taskId: string) => Promise<JsonObject | undefined>
 }
@@ -66,7 +61,6 @@ export function createTaskService(deps: TaskServiceDeps): TaskService {
     live: deps.live,
     awaitEnd: createAwaitEnd(deps),
     cancel: deps.attempts.cancelTask,
-    native: async (task) => (publicStatus(task) === 'succeeded' ? task.native : undefined),
     nativeRefusal: store.readNativeRefusal,
   }
 }

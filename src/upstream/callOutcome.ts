@@ -4,7 +4,6 @@ import type { Result } from '../domain/result.ts'
 import type {
   HeldImage,
   OutcomeEvidence,
-  OutcomeReason,
   UpstreamOutcome,
 } from '../domain/upstream/upstreamCall.ts'
 import type { Answer } from './exchange.ts'
@@ -78,7 +77,6 @@ function withEvidence(verdict: AnswerVerdict, evidence: OutcomeEvidence): Upstre
       return {
         class: verdict.class,
         evidence,
-        code: rejectionCode(verdict.reason),
         ...defined({ nativeRefusal: verdict.nativeRefusal }),
       }
     case 'operator_fault':
@@ -87,13 +85,6 @@ function withEvidence(verdict: AnswerVerdict, evidence: OutcomeEvidence): Upstre
     default:
       return assertNever(verdict)
   }
-}
-
-function rejectionCode(
-  reason: OutcomeReason,
-): 'content_policy_violation' | 'no_image_generated' | 'upstream_invalid_request' {
-  if (reason === 'content_policy') return 'content_policy_violation'
-  return reason === 'no_image' ? 'no_image_generated' : 'upstream_invalid_request'
 }
 
 const requestIdLengthMax = 128

@@ -4,7 +4,6 @@ import type { Dispatcher } from 'undici'
 import { readAnswerBody } from './answerBody.ts'
 import { callOutcome } from './callOutcome.ts'
 import { assertNever } from '../domain/assertNever.ts'
-import { defined } from '../domain/defined.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import { upstreamAnswerBytesMax } from '../domain/limits.ts'
 import type { CapabilityTable } from '../domain/models/capabilities.ts'
@@ -75,7 +74,6 @@ export function createUpstreamCaller(deps: UpstreamCallerDeps): UpstreamCaller {
       },
       body: requestBody(family.contentType, family.pieces, deps.blobs),
       timeoutMs: call.timeoutMs,
-      ...defined({ signal: call.signal }),
     }
     const sent = await send({ dispatcher, monotonicMs }, request, read)
     return await callOutcome(sent, family.judge)

@@ -20,7 +20,6 @@ type SendRequest = {
   readonly body: RequestBody
   /** From now to the last byte of the answer, including the wait for a connection. May be fractional. */
   readonly timeoutMs: number
-  readonly signal?: AbortSignal
 }
 
 /** `latencyMs` counts from the first byte of the request to the end of the call. */
@@ -61,16 +60,12 @@ export async function send<Value>(
   read: (answer: Answer) => Promise<Value>,
 ): Promise<SendResult<Value>> {
   const deadline = startCallDeadline(request.timeoutMs, deps.monotonicMs)
-  const signal =
-    request.signal === undefined
-      ? deadline.signal
-      : AbortSignal.any([deadline.signal, request.signal])
   const body = watchBody(request.body.open(), deps.monotonicMs)
   const elapsedMs = (): number => deps.monotonicMs() - (body.startedAtMs() ?? deps.monotonicMs())
   let answer: Answer | undefined
   try {
     const options = dispatchOptions(request, body)
-    const arriving = await exchange(deps.dispatcher, options, signal, elapsedMs)
+    const arriving = await exchange(deps.dispatcher, options, deadline.signal, elapsedMs)
     answer = arriving
     const value = await read(arriving).finally(() => arriving.body.destroy())
     return { kind: 'answered', value, answer, latencyMs: Math.round(elapsedMs()) }

@@ -15,7 +15,6 @@ import { createReadiness, withPart } from './readiness.ts'
 import type { RunningProcess } from './runProcess.ts'
 import { markStarted } from '../store/reconcile/checkSchedule.ts'
 import { cancelTask } from '../store/tasks/endTask.ts'
-import { readTaskOfImage } from '../store/tasks/readTask.ts'
 import { createTaskEnds } from '../store/tasks/taskEnds.ts'
 import { createTaskStore } from './stores.ts'
 import type { TaskService } from '../tasks/taskService.ts'
@@ -192,7 +191,7 @@ function apiDepsOf(
   const { installation, tasks, signingKeys, ready, log, observe } = parts
   return {
     tasks,
-    findTask: (taskId) => readTaskOfImage(installation.pool, taskId),
+    findTask: createTaskStore(installation.pool).readTaskOfImage,
     blobs: installation.blobs,
     config: {
       publicUrl: config.publicUrl,

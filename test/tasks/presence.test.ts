@@ -25,10 +25,13 @@ const second = { taskId: 'second', n: 2 }
 describe('the presence of calls', () => {
   it('reports all calls under way, and none that has ended', async () => {
     const { reported, presence } = recorder()
-    const long = presence.during(first, () => sleep(100, 'first done'))
-    const short = presence.during(second, () => sleep(50, 'second done'))
+    const short = presence.during(second, () => sleep(3 * everyMs, 'second done'))
+    const long = presence.during(first, async () => {
+      await short
+      return sleep(3 * everyMs, 'first done')
+    })
     expect(await Promise.all([long, short])).toEqual(['first done', 'second done'])
-    expect(reported.at(0)).toEqual([first, second])
+    expect(reported.at(0)).toEqual([second, first])
     expect(reported.at(-1)).toEqual([first])
     const reports = reported.length
     await sleep(3 * everyMs)

@@ -36,14 +36,6 @@ describe('a call over a connection that fails', () => {
     expect(Date.now() - startedAt).toBeLessThan(2000)
   })
 
-  it('is not sent when it was given up before', async () => {
-    const { call } = await openUpstreamWorld()
-    const { url, count } = await listenAnswering((response) => response.end(goodAnswer))
-    const signal = AbortSignal.abort()
-    expect(await call(url, 'B', { call: { signal } })).toEqual(notSent)
-    expect(count()).toBe(0)
-  })
-
   it('is unknown when the connection is reset after the request was read', async () => {
     const { call } = await openUpstreamWorld()
     const { url, count } = await listenAnswering((_, { socket }) => socket.resetAndDestroy())

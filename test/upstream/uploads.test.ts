@@ -90,6 +90,6 @@ describe('input images sent to the upstream', () => {
       response.end(JSON.stringify({ error: { message: 'too large', type: 'x', code: null } }))
     })
     const outcome = await call(url, 'A', { request: { action: 'edit', inputs } })
-    expect(outcome).toMatchObject({ class: 'rejected', code: 'upstream_invalid_request' })
+    expect(outcome).toMatchObject({ class: 'rejected', evidence: { reason: 'invalid_request' } })
   })
 })

@@ -77,7 +77,6 @@ export type UpstreamOutcome =
   | {
       readonly class: 'rejected'
       readonly evidence: OutcomeEvidence
-      readonly code: 'content_policy_violation' | 'no_image_generated' | 'upstream_invalid_request'
       /** Family A: the refusal as the model gave it (a 200 body), for synchronous v1beta callers. */
       readonly nativeRefusal?: JsonObject
     }
@@ -96,10 +95,11 @@ export type UpstreamCall = {
   readonly channel: Channel
   readonly request: ImageRequest
   readonly idempotencyKey: string
-  /** From the connection to the last byte. When it is over, the outcome is `unknown` (`timeout`). */
+  /**
+   * From the connection to the last byte. When it is over, the outcome is `unknown` (`timeout`). Nothing else
+   * ends a call, not even a worker shutdown, because an aborted call is paid for and lost.
+   */
   readonly timeoutMs: number
-  /** A worker shutdown does not abort it, because an aborted call is paid for and lost. */
-  readonly signal?: AbortSignal
 }
 
 /** Calls an upstream model. Every expected failure is an outcome; an exception is a bug. */

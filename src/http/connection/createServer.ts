@@ -4,6 +4,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { createServer as createHttpServer } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { answerBrokenRequest } from './answerBrokenRequest.ts'
+import { createRequestTurns } from './requestTurns.ts'
 import type { ApiDeps, ApiState } from '../context.ts'
 import { discardRest } from './unreadBody.ts'
 
@@ -44,10 +45,9 @@ export function createServer(
     insecureHTTPParser: false,
   })
   const handle = app.callback()
-  const latestResponses = new WeakMap<Duplex, ServerResponse>()
+  const turns = createRequestTurns()
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
-    latestResponses.set(request.socket, response)
     response.setTimeout(unreadTimeoutMs, () => {
       // With nothing left to read, the client waits for us: a synchronous call waits for its image.
       if (request.socket.writableLength > 0) request.socket.destroy()
@@ -57,7 +57,7 @@ export function createServer(
       // `server.close` closed the connections that were idle then. This one was busy, and is idle now.
       if (!server.listening) setImmediate(() => server.closeIdleConnections())
     })
-    void handle(request, response)
+    turns.take(request, response, () => void handle(request, response))
   }
 
   /**
@@ -70,10 +70,9 @@ export function createServer(
   }
 
   function onClientError(error: Error, socket: Duplex): void {
-    // The connection is closed, or already has its error answer: the parser reports every further packet.
-    if (!socket.writable) return
-    if (isAnswering(latestResponses.get(socket))) socket.destroy()
-    else answerBrokenRequest(error, socket, deps)
+    turns.refuseNext(socket, () => {
+      if (socket.writable) answerBrokenRequest(error, socket, deps)
+    })
   }
 
   server.on('request', onRequest)
@@ -81,16 +80,6 @@ export function createServer(
   server.on('checkExpectation', onRequest)
   server.on('clientError', onClientError)
   return server
-}
-
-/**
- * Whether the client would take an error answer for the answer to an earlier request, or for a part of it.
- * False for a request whose body cannot be parsed: it has no answer yet, and the error becomes its answer.
- */
-function isAnswering(response: ServerResponse | undefined): boolean {
-  if (response === undefined || response.closed) return false
-  // A response has no socket while the answer to an earlier request is not sent.
-  return response.req.complete || response.headersSent || response.socket === null
 }
 
 /**

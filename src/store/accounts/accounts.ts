@@ -68,7 +68,7 @@ export async function topUp(
 ): Promise<Account | 'beyond_limit' | undefined> {
   return withTransaction<Account | 'beyond_limit' | undefined>(pool, async (client) => {
     const account = await findAccount(client, name)
-    if (account === undefined || credits === 0) return account
+    if (account === undefined) return undefined
     await client.query(depositSql, [account.accountId, credits])
     const { rowCount } = await client.query(creditSql, [
       account.accountId,

@@ -110,7 +110,6 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
       fake.cancelled.push(taskId)
       return true
     },
-    native: async ({ native }) => native,
     nativeRefusal: async () => fake.refusal,
   }
 

@@ -6,26 +6,32 @@ import { taskFailureMessages } from '../src/domain/failure.ts'
 import type { ProduceResult } from '../src/tasks/produceImage.ts'
 import { unexpectedFailureType, waitFailureType } from '../workflows/contract.ts'
 
-// The only place where waits, ends and errors become failures of Temporal. They contain codes, numbers and
-// channel names; texts of upstreams and libraries stay out of the history.
+// This is the only file where waits, ends and errors become Temporal failures. These failures contain codes,
+// numbers and channel names only. Texts of upstreams and libraries must not get into Temporal's history.
 
 type Wait = Extract<ProduceResult, { kind: 'wait' }>
 
-/** A durable wait: Temporal runs the activity again after the delay. Waits may follow without limit. */
+/**
+ * Returns the failure that makes Temporal run the activity again after the wait. A task may wait any number
+ * of times.
+ */
 export function waitFailure(wait: Wait, nowMs: number): ApplicationFailure {
   const { reason, channel } = wait
   return withoutStack({
     type: waitFailureType,
     message: waitMessage(wait, nowMs),
     nonRetryable: false,
-    // Temporal reads zero as "no delay given" and takes the longer one of the retry policy.
+    // A delay of zero means "no delay" to Temporal, which would then wait as long as the retry policy says.
     nextRetryDelay: Math.max(1, Math.ceil(wait.delayMs)),
     details: [{ reason, ...defined({ channel }) }],
     category: 'BENIGN',
   })
 }
 
-/** The end of the task without an image. `workflows/imageTask.ts` reads it and has it recorded. */
+/**
+ * Returns the failure that ends the task without an image. The workflow (`workflows/imageTask.ts`) reads this
+ * failure and has the end recorded.
+ */
 export function endFailure(failure: TaskFailure, channel: string | undefined): ApplicationFailure {
   return withoutStack({
     type: failure.code,
@@ -41,12 +47,12 @@ type ActivityOfTask = {
   readonly taskId: string
 }
 
-/** Logs an error that is no expected end: a bug, or PostgreSQL or the blob store is unreachable. */
+/** Logs an unexpected error. The cause is a bug, or PostgreSQL or the blob store is unreachable. */
 export type ReportUnexpected = (seen: ActivityOfTask & { readonly error: unknown }) => void
 
 /**
- * Runs the work of one activity. An error that it throws goes to the log as it is, and to the history as
- * its kind alone. The retry policy runs the activity again.
+ * Runs the work of one activity. If the work throws an error, the log gets the whole error, and Temporal's
+ * history gets only its kind. The retry policy then runs the activity again.
  */
 export async function reportingUnexpected<Value>(
   report: ReportUnexpected,
@@ -65,14 +71,20 @@ export async function reportingUnexpected<Value>(
   }
 }
 
-/** The short code of a system or library (`ECONNREFUSED`, `57P01`), or else the class (`TypeError`). */
+/**
+ * Returns the short code of a system or library error (`ECONNREFUSED`, `57P01`). Returns the name of the
+ * error's class (`TypeError`) when there is no code.
+ */
 function kindOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error
   const code = 'code' in error ? error.code : undefined
   return typeof code === 'string' && /^[0-9A-Z_]{1,40}$/.test(code) ? code : error.constructor.name
 }
 
-/** Stacks contain paths and texts, which must stay out of the history. */
+/**
+ * Creates a failure without a stack, because stacks contain paths and texts that must not get into the
+ * history.
+ */
 function withoutStack(
   options: Parameters<typeof ApplicationFailure.create>[0],
 ): ApplicationFailure {
@@ -82,8 +94,8 @@ function withoutStack(
 }
 
 /**
- * What Temporal's UI shows for a task that waits: `429 from b-main, until 12:00:37 UTC`. A paused channel
- * has no time, because an operator ends the pause.
+ * Returns the text that Temporal's UI shows for a waiting task, such as `429 from b-main, until 12:00:37
+ * UTC`. For a paused channel the text has no time, because an operator ends the pause.
  */
 function waitMessage(wait: Wait, nowMs: number): string {
   if (wait.reason === 'channel_paused') return causeOf(wait)
@@ -108,7 +120,7 @@ function causeOf(wait: Wait): string {
     case 'call_under_way':
       return `an earlier call on ${channel} is under way`
     case 'backoff':
-      // Without a channel: `produceImage` stopped before the next call.
+      // Without a channel, `produceImage` stopped before the next call.
       return wait.channel === undefined
         ? 'no new call by this worker'
         : `pause after a failed call on ${channel}`

@@ -6,7 +6,10 @@ import type { TaskFailure } from '../src/domain/failure.ts'
 
 type ActivityDeps = ProduceImageDeps & RecordFailureDeps & CancelTaskDeps
 
-/** The activities of the workflow. Histories contain their names, so the names never change. */
+/**
+ * Creates the activities of the workflow. Histories contain the activities' names, so these names must never
+ * change.
+ */
 export function createActivities(deps: ActivityDeps) {
   return {
     produceImage: createProduceImageActivity(deps),
@@ -15,13 +18,13 @@ export function createActivities(deps: ActivityDeps) {
   }
 }
 
-/** The only thing that the workflow imports from this folder. */
+/** The type of the activities. The workflow imports nothing else from this folder. */
 export type Activities = ReturnType<typeof createActivities>
 
 type RecordFailureDeps = {
   /**
-   * Settles a stored answer if there is one; otherwise fails the task and releases its hold. `over`: the
-   * task had already ended. See `src/tasks/settleOrFail.ts`.
+   * Settles the task if an answer is stored. Otherwise fails the task and releases its hold. Returns `over`
+   * when the task had already ended. See `src/tasks/settleOrFail.ts`.
    */
   readonly settleOrFail: (
     taskId: string,
@@ -30,7 +33,10 @@ type RecordFailureDeps = {
   readonly onUnexpected: ReportUnexpected
 }
 
-/** Records the end of a task without an image. A repeated run returns `over` and changes nothing. */
+/**
+ * Creates the activity that records the end of a task without an image. If Temporal repeats the activity, the
+ * second execution returns `over` and changes nothing.
+ */
 export function createRecordFailureActivity({ settleOrFail, onUnexpected }: RecordFailureDeps) {
   return ({
     taskId,
@@ -45,16 +51,19 @@ export function createRecordFailureActivity({ settleOrFail, onUnexpected }: Reco
 }
 
 type CancelTaskDeps = {
-  /** False when a call is under way or may have done work, and when the task has ended. */
+  /**
+   * Cancels a task. Returns false when a call is under way or may have done work, and when the task has
+   * ended.
+   */
   readonly cancelTask: (taskId: string) => Promise<boolean>
-  /** Whether the task ended as `cancelled`, for any reason. */
+  /** Returns whether the task has ended as `cancelled`, no matter who cancelled it. */
   readonly isCancelled: (taskId: string) => Promise<boolean>
   readonly onUnexpected: ReportUnexpected
 }
 
 /**
- * Cancels a task unless a call may have done work. Also true when the task was already cancelled, so
- * that a repeated run returns the same.
+ * Creates the activity that cancels a task, unless a call may have done work. It also returns true when the
+ * task was already cancelled. So if Temporal repeats the activity, the second execution returns the same.
  */
 export function createCancelTaskActivity(deps: CancelTaskDeps) {
   return ({ taskId }: { readonly taskId: string }): Promise<boolean> =>

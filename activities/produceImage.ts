@@ -7,7 +7,10 @@ import type { ProduceResult, Stage } from '../src/tasks/produceImage.ts'
 import { heartbeatIntervalMs } from '../workflows/contract.ts'
 
 export type ProduceImageDeps = {
-  /** `src/tasks/produceImage.ts`. Safe to repeat after any crash, and to run twice at the same time. */
+  /**
+   * Brings one task as far as possible now: see `src/tasks/produceImage.ts`. Safe to repeat after any crash,
+   * and to run twice at the same time.
+   */
   readonly produceImage: (input: {
     readonly taskId: string
     readonly signal?: AbortSignal
@@ -15,19 +18,22 @@ export type ProduceImageDeps = {
   }) => Promise<ProduceResult>
   readonly onUnexpected: ReportUnexpected
   /**
-   * Aborts when the process is asked to stop. Calls under way finish. A new call could last longer than
-   * the grace time and be lost although it is paid for, so another worker makes it.
+   * Aborts when the process is asked to stop. Calls that are under way finish. No new call starts, because it
+   * could last longer than the grace time and be lost although it is paid for. Another worker makes the call
+   * instead.
    */
   readonly stopping?: AbortSignal
 }
 
-/** A good end. Any other end is thrown as an `ApplicationFailure`. */
+/** The result of an activity that ended well. Every other end is thrown as an `ApplicationFailure`. */
 type Produced = { readonly outcome: 'succeeded' | 'over' }
 
 /**
- * Brings a task as far as possible now. Heartbeats tell Temporal that this worker is alive; their details
- * are the stage that the lookup shows. A longer wait is thrown as a failure with its delay: Temporal keeps
- * the timer, so the wait occupies no slot and adds nothing to the history.
+ * Creates the activity that brings a task as far as possible now. Its heartbeats tell Temporal that this
+ * worker is alive, and their details contain the stage that the task lookup shows.
+ *
+ * A longer wait is thrown as a failure with a delay. Temporal then keeps the timer, so the wait occupies no
+ * slot of the worker and adds nothing to the history.
  */
 export function createProduceImageActivity(deps: ProduceImageDeps) {
   return async ({ taskId }: { readonly taskId: string }): Promise<Produced> => {
@@ -61,8 +67,8 @@ export function createProduceImageActivity(deps: ProduceImageDeps) {
 }
 
 /**
- * Runs the work and sends `details()` as a heartbeat at each interval until the work ends. Work shorter
- * than one interval sends no heartbeat, because each one costs the server a write.
+ * Runs the work, and sends `details()` as a heartbeat at each interval. If the work is shorter than one
+ * interval, no heartbeat is sent. This saves Temporal a write.
  */
 async function withHeartbeats<Value>(
   context: Pick<Context, 'heartbeat'>,
@@ -78,9 +84,9 @@ async function withHeartbeats<Value>(
 }
 
 /**
- * Aborts when no new call should start: the workflow is closed, or the activity is cancelled, paused,
- * reset or timed out. A worker shutdown does not abort it: calls under way are paid for and finish within
- * the grace time.
+ * Returns a signal that aborts when no new call should start. This is so when the workflow is closed, or when
+ * the activity is cancelled, paused, reset or timed out. A shutdown of the worker does not abort the signal,
+ * because calls under way are paid for and finish within the grace time.
  */
 function stopSignal(
   context: Pick<Context, 'cancellationSignal' | 'cancellationDetails'>,
@@ -96,15 +102,21 @@ function stopSignal(
 }
 
 /**
- * Temporal's timers fire up to a second late, so a shorter wait is spent in the activity; that also saves
- * a write. The wait occupies a slot, so one wait and all waits together are limited. Waits for a place on
- * a full channel have no common limit. There are at least as many slots as places, so such a wait keeps no
- * call from starting, and a task that stops asking would lose its position in the line.
+ * Limits for waits inside the activity: for one wait, and for all waits together. Temporal's timers fire up
+ * to a second late and cost a write, so a short wait is better spent inside the activity. The limits are
+ * short, because such a wait occupies a slot of the worker.
+ *
+ * Waits for a place on a full channel count only towards the first limit. A worker has at least as many slots
+ * as its channels have places, so these waits keep no call from starting. If the task stopped asking, it
+ * would lose its position in the line.
  */
 const shortWaitMsMax = 1_000
 const shortWaitsTotalMsMax = 3_000
 
-/** Repeats the work after each short wait. Returns a longer wait, and any wait after the signal aborted. */
+/**
+ * Runs the work again after each short wait. Returns the result when it is a longer wait or no wait at all,
+ * and also when the signal has aborted.
+ */
 export async function repeatAfterShortWaits(
   work: () => Promise<ProduceResult>,
   signal: AbortSignal,

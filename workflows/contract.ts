@@ -1,55 +1,68 @@
 import type { TaskFailureCode } from '../src/domain/failure.ts'
 import type { Action, Family, ImageSize, ModelId } from '../src/domain/models/models.ts'
 
-// What the workflow, its activities and its callers have in common. It imports only types, so that clients
-// load it without an SDK. Histories contain all of it: see workflows/README.md before changing it.
+// The names and types that the workflow, its activities and its callers share. This file imports only types,
+// so that clients can load it without Temporal's SDK. Histories contain all these names and types, so read
+// workflows/README.md before you change one.
 
-/** The workflow type: the name of the function in `imageTask.ts`. */
+/** The workflow type, which is the name of the function in `imageTask.ts`. */
 export const imageTaskWorkflow = 'imageTask'
 
 /**
- * Only ids and small enumerations. Prompts, secrets and images stay out of Temporal, whose payloads are
- * limited to 2 MiB and visible in its UI.
+ * The input of the workflow. Contains only ids and small enumerations. Prompts, secrets and images must not
+ * get into Temporal, because its payloads are limited to 2 MiB and visible in its UI.
  */
 export type ImageTaskInput = {
   readonly taskId: string
   readonly family: Family
   readonly model: ModelId
-  /** Longest time of one run of `produceImage`: until the task's hard end. */
+  /** Limit for one execution of `produceImage`. Long enough to reach the task's hard end. */
   readonly produceTimeoutMs: number
 }
 
-/** `over`: the task had already ended; its record says how. */
+/** How the run ended. `over` means that the task had already ended, and that its record says how. */
 export type ImageTaskResult = { readonly outcome: 'succeeded' | 'over' }
 
-/** A query for Temporal's UI and CLI: `temporal workflow query --type status`. */
+/** The name of the status query. Use it in Temporal's UI or CLI: `temporal workflow query --type status`. */
 export const statusQueryName = 'status'
 export type ImageTaskStatus = {
   readonly stage: 'producing' | 'recording_failure' | 'succeeded' | 'over' | 'failed' | 'cancelled'
-  /** `kept`: the cancel came too late, because a call may have done work. The task continues. */
+  /** `kept` means that the task continues, because a call may have done work before the cancel. */
   readonly cancel?: 'asking' | 'kept'
   readonly failureCode?: TaskFailureCode
 }
 
 const version = 'v1'
 
-/** For workflow tasks and the short activities that record an end. */
+/** The queue for Temporal's workflow tasks and for the short activities that record a task's end. */
 export const workflowTaskQueue = `darkroom-tasks-${version}`
 
-/** For upstream calls: one queue per family, so that a family that hangs does not block the other. */
+/**
+ * Returns the queue for upstream calls. Each family has its own queue, so that a family whose calls hang does
+ * not block the other.
+ */
 export function produceTaskQueue(family: Family): string {
   return `darkroom-produce-${family.toLowerCase()}-${version}`
 }
 
-/** The failure types of a pending activity. All other types are task failure codes. */
+/**
+ * The types of failures that make Temporal run an activity again. All other failure types are task failure
+ * codes.
+ */
 export const waitFailureType = 'Wait'
 export const unexpectedFailureType = 'Unexpected'
 
-/** Temporal gives the activity to another worker after this silence: three lost heartbeats fit in. */
+/**
+ * Heartbeats of `produceImage`. After `heartbeatTimeoutMs` without a heartbeat, Temporal gives the activity
+ * to another worker. The timeout is long enough that three heartbeats in a row may be lost.
+ */
 export const heartbeatTimeoutMs = 15_000
 export const heartbeatIntervalMs = 3_000
 
-/** Registered by `migrate` and checked by `/readyz`: Temporal refuses to start a run with an unknown one. */
+/**
+ * The search attributes of runs. `migrate` registers them and `/readyz` checks them, because Temporal does
+ * not start a run that has an unknown search attribute.
+ */
 export const searchAttributes = {
   account: { name: 'DarkroomAccount', type: 'KEYWORD' },
   model: { name: 'DarkroomModel', type: 'KEYWORD' },
@@ -60,12 +73,12 @@ export const searchAttributes = {
   failureCode: { name: 'DarkroomFailureCode', type: 'KEYWORD' },
 } as const
 
-/** What a run reports to its worker when traces are on (`traceRun.ts`). `endedAtMs` is an instant. */
+/** How a run reports its end to the worker when traces are on (`traceRun.ts`). `endedAtMs` is an instant. */
 export type RunSinks = {
   readonly run: { readonly ended: (outcome: string, endedAtMs: number) => void }
 }
 
-/** One line for lists and timelines in Temporal's UI. */
+/** Returns one line of text for lists and timelines in Temporal's UI. */
 export function taskSummary(task: {
   readonly model: ModelId
   readonly action: Action

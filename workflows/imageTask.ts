@@ -23,10 +23,12 @@ import { failureCauses, taskFailureCodes, taskFailureMessages } from '../src/dom
 const statusQuery = defineQuery<ImageTaskStatus>(statusQueryName)
 
 /**
- * The workflow of one task. A single activity, `produceImage`, brings the task to its end; it waits out
- * upstream refusals by its own durable retries. A failure is recorded in PostgreSQL, and then the workflow
- * fails with the same code. A cancel succeeds only while no call may have done work; later the upstream
- * has to be paid, so the task continues to its end.
+ * Runs one task as a workflow. A single activity, `produceImage`, brings the task to its end. While an
+ * upstream refuses, Temporal runs the activity again after each delay. When the task fails, the workflow
+ * first has the failure recorded in PostgreSQL, and then fails with the same code.
+ *
+ * A cancel succeeds only if no call may have done work. Otherwise the upstream must be paid, so the task
+ * continues to its end.
  */
 export async function imageTask(input: ImageTaskInput): Promise<ImageTaskResult> {
   let status: ImageTaskStatus = { stage: 'producing' }
@@ -39,7 +41,8 @@ export async function imageTask(input: ImageTaskInput): Promise<ImageTaskResult>
 
   const scope = CancellationScope.current()
   const produced = () => CancellationScope.nonCancellable(() => produce(taskId, activities, report))
-  // Already cancelled at the first workflow task: a call started now would race with `cancelTask`.
+  // The workflow may be cancelled before its first workflow task. If so, no call starts, because it would
+  // race with `cancelTask`.
   const work = scope.consideredCancelled ? undefined : produced()
   try {
     return await (work === undefined
@@ -85,8 +88,8 @@ async function produce(
 }
 
 /**
- * An operator can complete an activity by hand, with any result or none. Such a result says nothing about
- * the task, so the activity runs again.
+ * Runs `produceImage` until it returns an outcome. An operator can complete an activity by hand in Temporal,
+ * with any result or none. Such a result says nothing about the task, so the activity runs again.
  */
 async function producedOutcome(
   taskId: string,
@@ -98,7 +101,9 @@ async function producedOutcome(
   }
 }
 
-/** The failure of the whole run, with search attributes by which an operator finds failed runs. */
+/**
+ * Returns the failure of the whole run, and sets search attributes by which an operator finds failed runs.
+ */
 function taskFailed(failure: TaskFailure, channel: string | undefined): ApplicationFailure {
   const { code } = failure
   upsertSearchAttributes([
@@ -114,10 +119,16 @@ function taskFailed(failure: TaskFailure, channel: string | undefined): Applicat
   })
 }
 
-/** No limit on retries: PostgreSQL keeps the task's deadline, also through crashes and outages. */
+/**
+ * The retry policy of all activities. The number of retries has no limit, because PostgreSQL keeps the task's
+ * deadline even through crashes and outages.
+ */
 const retry = { initialInterval: '1 s', backoffCoefficient: 2, maximumInterval: '30 s' } as const
 
-/** `recordFailure` and `cancelTask` are one short transaction, plus at most a few blob store reads. */
+/**
+ * Limit for `recordFailure` and `cancelTask`. Each runs one short transaction and at most a few reads of the
+ * blob store.
+ */
 const recordTimeout = '30 s'
 
 function activitiesOf(input: ImageTaskInput): Activities {
@@ -129,7 +140,8 @@ function activitiesOf(input: ImageTaskInput): Activities {
     cancellationType: 'WAIT_CANCELLATION_COMPLETED',
     summary: input.model,
   })
-  // On the workflow's own queue: these run even when all slots of the family's queue are taken.
+  // These two activities use the workflow's own queue, so that they run even when all slots of the family's
+  // queue are taken.
   const { recordFailure, cancelTask } = proxyActivities<Activities>({
     startToCloseTimeout: recordTimeout,
     retry,
@@ -140,14 +152,17 @@ function activitiesOf(input: ImageTaskInput): Activities {
 type ProducedFailure = { readonly failure: TaskFailure; readonly channel?: string }
 
 /**
- * For a failure that `produceImage` did not write. A call may have done work, so the task fails and is
- * not called for again.
+ * The failure to record when `produceImage` did not write one, for example after a timeout. A call may have
+ * done work, so the task fails and makes no further call.
  */
 const unknownFailure: ProducedFailure = {
   failure: { code: 'upstream_error', cause: 'unknown', workPossible: true },
 }
 
-/** Reads the failure that `endFailure` in `activities/applicationFailure.ts` wrote. */
+/**
+ * Reads the failure that `endFailure` in `activities/applicationFailure.ts` wrote. Rethrows an error that is
+ * no failure of an activity, such as a cancellation.
+ */
 function producedFailure(error: unknown): ProducedFailure {
   if (!(error instanceof ActivityFailure)) throw error
   const { cause } = error

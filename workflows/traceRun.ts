@@ -3,8 +3,9 @@ import { ApplicationFailure, isCancellation, proxySinks } from '@temporalio/work
 import type { RunSinks } from './contract.ts'
 
 /**
- * Reports to the worker how a run ended, for its trace. The bundle contains it only while traces are on. It
- * issues no command, so histories with and without it are the same.
+ * Creates the interceptor that reports to the worker how a run ended, for the run's trace. The workflow
+ * bundle contains this interceptor only while traces are on. The interceptor issues no command, so histories
+ * are the same with and without it.
  */
 export function interceptors(): WorkflowInterceptors {
   return {

@@ -1,4 +1,7 @@
-/** Ends every switch over a union: a member without a case fails the type check, and throws at run time. */
+/**
+ * Ends every switch over a union. A member without a case then fails the type check. If one appears at run
+ * time, this function throws.
+ */
 export function assertNever(value: never): never {
   throw new Error(`Bug: unhandled case ${JSON.stringify(value)}`)
 }

@@ -1,6 +1,6 @@
 type Absent<Value> = Extract<Value, null | undefined>
 
-/** `Members`, in which each member that can be null or undefined is optional instead. */
+/** The type `Members`, in which every member that can be null or undefined is optional instead. */
 type Defined<Members> = {
   readonly [
     Name in keyof Members as Absent<Members[Name]> extends never ? Name : never
@@ -13,8 +13,8 @@ type Defined<Members> = {
 }
 
 /**
- * The members that are neither null nor undefined. Optional fields are absent in this code and in its JSON:
- * write `...defined({ size, quality })`.
+ * Returns the members that are neither null nor undefined. In this code and in its JSON, optional fields are
+ * absent. Write `...defined({ size, quality })`.
  */
 export function defined<Members extends object>(members: Members): Defined<Members>
 export function defined(members: object): object {

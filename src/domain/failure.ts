@@ -1,6 +1,6 @@
 /**
- * Why a request was not served. `src/http/errors.ts` is the only place that translates it to a status, an
- * error body and headers. Messages are safe to show: they never quote values of the request.
+ * Why a request was not served. Only `src/http/errors.ts` translates it to a status, an error body and
+ * headers. Messages are safe to show to clients, because they never quote values of the request.
  */
 export type RequestFailure =
   | {
@@ -14,7 +14,7 @@ export type RequestFailure =
   | { readonly tag: 'access_denied'; readonly message: string }
   | { readonly tag: 'insufficient_quota'; readonly requiredCredits: number }
   | { readonly tag: 'idempotency_key_reused' }
-  /** `texts`: the texts in the body are too large, not the body as a whole. */
+  /** `texts` means that the texts in the body are too large. Otherwise the whole body is too large. */
   | { readonly tag: 'body_too_large'; readonly limitBytes: number; readonly texts?: true }
   | { readonly tag: 'overloaded'; readonly retryAfterSeconds: number }
   | { readonly tag: 'task_not_found' }
@@ -35,7 +35,7 @@ type InvalidRequestCode =
   | 'invalid_request'
   | 'read_request_body_failed'
 
-/** The failure of a request that is not valid. `param: null` when no single field is wrong. */
+/** Returns the failure of a request that is not valid. `param` is null when no single field is wrong. */
 export function invalidRequest(
   code: InvalidRequestCode,
   param: string | null,
@@ -56,7 +56,10 @@ export const taskFailureCodes = [
 ] as const
 export type TaskFailureCode = (typeof taskFailureCodes)[number]
 
-/** What caused the failure, more exactly than the code. It decides the status of a synchronous call. */
+/**
+ * What caused the failure, more exactly than the code says. It decides the HTTP status for a synchronous
+ * client.
+ */
 export const failureCauses = [
   'rejected',
   'refused',
@@ -75,13 +78,16 @@ export type FailureCause = (typeof failureCauses)[number]
 export type TaskFailure = {
   readonly code: TaskFailureCode
   readonly cause: FailureCause
-  /** An upstream call may have done paid work. If not, a failed synchronous task frees its idempotency key. */
+  /**
+   * Whether an upstream call may have done paid work. If not, a failed synchronous task frees its idempotency
+   * key.
+   */
   readonly workPossible: boolean
-  /** How long the upstream asked to wait, if it did. */
+  /** How long the upstream asked us to wait. Absent when it named no time. */
   readonly retryAfterMs?: number
 }
 
-/** The text of each code for clients. Texts of the upstream are never passed on. */
+/** The text of each code for clients. Clients never see texts of the upstream. */
 export const taskFailureMessages: Readonly<Record<TaskFailureCode, string>> = {
   content_policy_violation: 'The upstream model refused this request under its content policy.',
   no_image_generated: 'The upstream model answered without an image.',

@@ -1,10 +1,16 @@
-/** `randomBytes` of node:crypto. Passed in, so that this folder stays pure. */
+/**
+ * The function `randomBytes` of node:crypto. Callers pass it in, so that the code in this folder has no side
+ * effects.
+ */
 export type RandomBytes = (count: number) => Uint8Array
 
 /** The digits of base 62. */
 export const base62Digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-/** `count` random letters or digits. Bytes from 248 are skipped, so that each character is equally likely. */
+/**
+ * Returns `count` random letters or digits. Bytes from 248 on are skipped, so that each character is equally
+ * likely.
+ */
 export function randomText(randomBytes: RandomBytes, count: number): string {
   let text = ''
   while (text.length < count) {
@@ -16,27 +22,33 @@ export function randomText(randomBytes: RandomBytes, count: number): string {
 }
 
 /**
- * A random id. An id derived from the idempotency key would collide with an earlier task when the key is
- * used again after that task's life.
+ * Returns a random task id. The id is not derived from the idempotency key, because a key can be used again
+ * after its task is purged, and the new task needs a new id.
  */
 export function newTaskId(randomBytes: RandomBytes): string {
   return `task_${randomText(randomBytes, 32)}`
 }
 
-/** Any other text in a path is a 400; an id of this form that names no task of the caller is a 404. */
+/**
+ * The form of a task id. Any other text in a path is a 400. A text of this form is a 404 if the caller has no
+ * task with this id.
+ */
 export const taskIdPattern = /^task_[0-9A-Za-z]{32}$/
 
-/** The prefix of the blob keys of one upload, never shared between tasks: `in…` inputs, `an…` answers. */
+/**
+ * Returns the prefix of the blob keys of one upload: `in…` for inputs, `an…` for an answer. Two tasks never
+ * share an upload.
+ */
 export function newUploadId(randomBytes: RandomBytes, kind: 'input' | 'answer'): string {
   return `${kind === 'input' ? 'in' : 'an'}${randomText(randomBytes, 30)}`
 }
 
-/** The workflow id of a task in Temporal. */
+/** Returns the workflow id of a task in Temporal. */
 export function workflowIdOf(taskId: string): string {
   return `image/${taskId}`
 }
 
-/** The task of a workflow id. */
+/** Returns the task id that a workflow id contains. */
 export function taskIdOf(workflowId: string): string {
   return workflowId.slice(workflowIdOf('').length)
 }

@@ -8,19 +8,19 @@ export type Json =
   | { readonly [key: string]: Json }
 export type JsonObject = { readonly [key: string]: Json }
 
-// These functions read a vendor's JSON, whose shape is never trusted.
+// The functions below read a vendor's JSON. They never trust its shape.
 
-/** The value if it is an object. */
+/** Returns the value if it is an object. */
 export function objectOf(value: Json | undefined): JsonObject | undefined {
   return value !== null && typeof value === 'object' && !isArray(value) ? value : undefined
 }
 
-/** The items of an array; none of any other value. */
+/** Returns the items of an array, and no items for any other value. */
 export function itemsOf(value: Json | undefined): readonly Json[] {
   return value !== null && typeof value === 'object' && isArray(value) ? value : []
 }
 
-/** The objects among the items of an array. */
+/** Returns those items of an array that are objects. */
 export function objectsOf(value: Json | undefined): readonly JsonObject[] {
   return itemsOf(value).flatMap((item) => {
     const object = objectOf(item)
@@ -28,22 +28,22 @@ export function objectsOf(value: Json | undefined): readonly JsonObject[] {
   })
 }
 
-/** The value if it is a string. */
+/** Returns the value if it is a string. */
 export function textOf(value: Json | undefined): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-/** The value if it is a whole number of at least 0. */
+/** Returns the value if it is a whole number of at least 0. */
 export function countOf(value: Json | undefined): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined
 }
 
-/** `inline_data` as `inlineData`: Google's REST interface accepts and sends keys in both casings. */
+/** Returns `inlineData` for `inline_data`. Google's REST interface accepts and sends keys in both forms. */
 export function camelCaseKey(key: string): string {
   return key.replaceAll(/(?<=[a-z0-9])_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 }
 
-/** `Array.isArray` with a type that narrows readonly arrays. */
+/** Does the same as `Array.isArray`. Its type also narrows readonly arrays. */
 export function isArray(value: Json): value is readonly Json[] {
   return Array.isArray(value)
 }

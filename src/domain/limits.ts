@@ -1,73 +1,86 @@
-/** The limits of the API contract, and limits of our own where the contract has none. */
+/**
+ * Limits of the API contract, and our own limits where the contract has none. "Contract" marks the first
+ * kind.
+ */
 
 const kibibyte = 1024
 const mebibyte = 1024 * kibibyte
 
-/** Contract. Counts the bytes of the header as sent, not its characters. */
+/** Contract. Limit for the Idempotency-Key header. Counts the bytes as sent, not the characters. */
 export const idempotencyKeyBytesMax = 255
 
-/** Contract. Source images of one edit. */
+/** Contract. Number of source images of one edit. */
 export const inputImagesMin = 1
 export const inputImagesMax = 16
 
-/** Contract. One decoded source image, and all of them together. */
+/** Contract. Limits for one decoded source image and for all source images of a request together. */
 export const inputImageBytesMax = 20 * mebibyte
 export const inputImagesBytesMax = 64 * mebibyte
 
 /**
- * All of a request body except its image data, which is kept in memory. The contract has no longest prompt;
- * a prompt of 3 MB must work.
+ * Limit for a request body without its image data. This part is kept in memory. The contract sets no limit
+ * for prompts, but a prompt of 3 MB must work.
  */
 export const requestTextBytesMax = 16 * mebibyte
 
-/** Nesting of a JSON body. The deepest valid document (v1beta) has nine levels. */
+/** Limit for the nesting of a JSON body. The deepest valid document (v1beta) has nine levels. */
 export const jsonDepthMax = 32
 
-/** Keys, array items and values of one JSON body. The largest valid request has some hundreds. */
+/**
+ * Limit for the keys, array items and values of one JSON body. The largest valid request has some hundreds.
+ */
 export const jsonTokensMax = 100_000
 
-/** A 4K PNG has about 30 MiB, and base64 adds a third. A larger upstream answer is broken. */
+/**
+ * Limit for an upstream answer. A 4K PNG has about 30 MiB, and base64 adds a third. A larger answer is
+ * broken.
+ */
 export const upstreamAnswerBytesMax = 96 * mebibyte
 
-/** One decoded image of an upstream answer. */
+/** Limit for one decoded image of an upstream answer. */
 export const outputImageBytesMax = 64 * mebibyte
 
-/** An upstream answer without its image bytes: texts, thought signatures, usage. */
+/** Limit for an upstream answer without its image bytes: texts, thought signatures and usage. */
 export const upstreamAnswerTextBytesMax = 4 * mebibyte
 
-/** Pixels of an output image that is converted to PNG: twice those of the 4K size. */
+/** Limit for the pixels of an output image that is converted to PNG. Twice the pixels of the 4K size. */
 export const outputImagePixelsMax = 2 * 3840 * 2160
 
-/** Refusals (no work done) after which a task fails. */
+/** Limit for the refused calls of one task. Then the task fails. */
 export const refusalsMax = 100
 
-/** The longest Retry-After of an upstream that is followed. */
+/** Limit for the Retry-After of an upstream. A longer one counts as this long. */
 export const cooldownMsMax = 15 * 60_000
 
-/** The longest wait of a synchronous call for a channel. Beyond it the client gets a 429. */
+/**
+ * Limit for the wait of a synchronous task for a channel. If the wait would be longer, the client gets a 429.
+ */
 export const syncCooldownWaitMsMax = 5_000
 
-/** Time after the last possible call to store and settle its answer, before the task fails in any case. */
+/**
+ * Time for storing and settling the answer of the last possible call. Then the task has reached its hard end
+ * and fails.
+ */
 export const hardEndGraceMs = 60_000
 
 /**
- * How long past its hard end a task waits for a blob store that cannot say whether an answer is stored.
- * Then the task fails and its hold is released.
+ * Limit for the wait past a task's hard end while the blob store cannot say whether an answer is stored. Then
+ * the task fails and its hold is released.
  */
 export const unreadableStoreMsMax = 5 * 60_000
 
 /**
- * A worker reports its calls under way this often. A call without a report for `presentMs` is doubted: that
- * is below Temporal's heartbeat timeout, so the worker that takes over finds the call doubtful at once. A
- * doubted call without a report for `doubtMs` more, in which every live worker would have reported, counts
- * as lost.
+ * Times for the presence of workers. A worker reports its calls under way every `presenceEveryMs`. Another
+ * worker that takes the task over doubts a call without a report for `presentMs`. This time is shorter than
+ * Temporal's heartbeat timeout, so the other worker can doubt a lost call at once. If no report follows
+ * within `doubtMs`, the call counts as lost. Every live worker reports at least once in this time.
  */
 export const presenceEveryMs = 2_500
 export const presentMs = 10_000
 export const doubtMs = 6_000
 
-/** An upload that no task took is swept after this time. */
+/** Time after which the sweep deletes an upload that no task has taken over. */
 export const uploadGraceMs = 24 * 3_600_000
 
-/** Contract. The Retry-After of an accepted task. */
+/** Contract. The Retry-After in the answer to an accepted task. */
 export const pollIntervalSeconds = 3

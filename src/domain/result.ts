@@ -1,4 +1,4 @@
-/** A value, or an expected failure as a value instead of an exception. */
+/** A value, or an expected failure. The failure is returned as a value, not thrown. */
 export type Result<Value, Failure> =
   | { readonly ok: true; readonly value: Value }
   | { readonly ok: false; readonly failure: Failure }

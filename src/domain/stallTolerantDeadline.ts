@@ -1,12 +1,12 @@
 /**
- * A deadline that allows for stalls: times in which this process did not run (SIGSTOP, a suspended machine).
- * What the deadline waits for may have arrived meanwhile, so after a stall some time must be left to read
- * it. The owner of the deadline keeps the timer and the clock.
+ * A deadline that allows for stalls. In a stall this process does not run (SIGSTOP, a suspended machine). The
+ * awaited event may happen during the stall, so the process needs some time afterwards to notice it. The
+ * caller owns the timer and the clock.
  */
 type StallTolerantDeadline = {
   /**
-   * To be called at the start and when each delay is over, with the same monotonic clock. Returns the
-   * delay until the next call in milliseconds, at least 1; `undefined` once the deadline has passed.
+   * Call this at the start, and again after each delay, always with the same monotonic clock. Returns the
+   * delay until the next call in milliseconds, at least 1. Returns `undefined` when the deadline has passed.
    */
   readonly nextDelayMs: (nowMs: number) => number | undefined
 }
@@ -15,17 +15,23 @@ type DeadlineBounds = {
   readonly limitMs: number
   /** Time that must be left after a stall. */
   readonly afterStallMs: number
-  /** All extensions together, so that repeated stalls do not move the deadline for ever. */
+  /** Limit for all extensions together, so that repeated stalls do not move the deadline for ever. */
   readonly extensionsMsMax: number
 }
 
-/** Short enough for stalls to be noticed, and cheap. */
+/**
+ * Longest delay between two calls of `nextDelayMs`. Short enough to notice a stall, and long enough to be
+ * cheap.
+ */
 const tickMs = 250
 
-/** A timer this late did not fire because the process stalled. A busy event loop is rarely as late. */
+/**
+ * Lateness of a timer that counts as a stall of the process. A busy event loop rarely makes a timer this
+ * late.
+ */
 const stallMs = 200
 
-/** A deadline of `limitMs` from the first call of `nextDelayMs`. */
+/** Creates a deadline that passes `limitMs` after the first call of `nextDelayMs`. */
 export function createStallTolerantDeadline(bounds: DeadlineBounds): StallTolerantDeadline {
   let endsAtMs: number | undefined
   let expectedAtMs = 0

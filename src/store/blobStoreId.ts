@@ -1,9 +1,9 @@
 import type { Pool } from 'pg'
 
 /**
- * Ties this database to one blob store for good: the first process records the store's id, and every
- * later process must use the same store. Two processes with different stores would not find each
- * other's images. Throws, naming both ids, when the store is another one.
+ * Ties this database to one blob store for ever. The first process records the store's id, and every later
+ * process must use the same store. Otherwise two processes could use different stores and not find each
+ * other's images. Throws when the store is a different one. The message names both ids.
  */
 export async function claimStoreId(pool: Pool, storeId: string): Promise<void> {
   await pool.query(
@@ -19,7 +19,8 @@ export async function claimStoreId(pool: Pool, storeId: string): Promise<void> {
 }
 
 /**
- * The id of the blob store that belongs to this database; `undefined` until a process has recorded one.
+ * Returns the id of the blob store that belongs to this database. Returns `undefined` when no process has
+ * recorded an id yet.
  */
 export async function readStoreId(pool: Pool): Promise<string | undefined> {
   const { rows } = await pool.query<{ value: string }>(

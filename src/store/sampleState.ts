@@ -9,7 +9,7 @@ type Sample = {
   readonly cooldowns: readonly { channel: string; model: string; seconds: number }[]
 }
 
-/** What the gauges of the metrics show, read by one statement. */
+/** Returns the values of the metrics' gauges, read by one statement. */
 export async function sampleState(pool: Pool): Promise<Sample> {
   const { rows } = await pool.query<{ sample: Sample }>({ name: 'sample-state', text: sampleSql })
   const sample = rows[0]?.sample
@@ -18,9 +18,9 @@ export async function sampleState(pool: Pool): Promise<Sample> {
 }
 
 /**
- * The table `task` holds every record for days, so no part of this statement scans it: live tasks are
- * found by their partial index, ended tasks are counted in indexes alone. A succeeded task counts until
- * its image expires.
+ * Reads all gauges without a scan of `task`, because this table keeps every record for days. Live tasks are
+ * found by their partial index. Ended tasks are counted in indexes alone. A succeeded task counts until its
+ * image expires.
  */
 export const sampleSql = `
   with live as materialized (

@@ -26,15 +26,20 @@ export type AcceptTaskDeps = TaskTermsDeps & {
 export type AcceptInput = {
   readonly caller: Caller
   readonly request: ImageRequest
-  /** The upload that contains the request's images, from `openUpload`. Absent without images. */
+  /**
+   * The upload that contains the request's images, from `openUpload`. Absent when the request has no images.
+   */
   readonly uploadId?: string
   /** The Idempotency-Key header as sent: 1 to 255 bytes. */
   readonly idempotencyKey?: Uint8Array
-  /** Default `size` and `aspect_ratio`. The v1beta routes pass the paths of their own fields. */
+  /**
+   * How error messages name two fields. Default: `size` and `aspect_ratio`. The v1beta routes pass the paths
+   * of these fields in their own documents.
+   */
   readonly paramNames?: ParamNames
 }
 
-/** How error messages name the two fields that a model may not support. */
+/** The names, in error messages, of the two fields that some models do not support. */
 export type ParamNames = { readonly size: string; readonly aspectRatio: string }
 
 const snakeCaseNames: ParamNames = { size: 'size', aspectRatio: 'aspect_ratio' }
@@ -42,25 +47,31 @@ const snakeCaseNames: ParamNames = { size: 'size', aspectRatio: 'aspect_ratio' }
 export type Accepted = {
   readonly taskId: string
   readonly createdAtMs: number
-  /** The key named an existing task with the same request; no new task was made. */
+  /** The idempotency key named an existing task with the same request, so no new task was made. */
   readonly replayed: boolean
 }
 
 type Answer = Result<Accepted, RequestFailure>
 
-/** One call of `acceptTask`, with its digests; the same for all tries. */
+/** The input of one acceptance, with its digests. It stays the same when the acceptance is tried again. */
 type Submission = AcceptInput & {
   readonly fingerprint: Uint8Array
   readonly keyDigest: Uint8Array | undefined
 }
 
-/** A second try is needed when a concurrent request took the key. Ten in a row means a bug. */
+/**
+ * Limit for the tries of one acceptance. Another try is needed only when a concurrent request took the same
+ * idempotency key in the meantime. Ten in a row mean a bug.
+ */
 const triesMax = 10
 
 /**
- * Accepts a request as a task and holds its price, in one transaction; then queues the start of its
- * workflow. An idempotency key that names a task decides first: the same request gets that task, another
- * request a conflict. Only a new task is checked against access, capabilities and balance.
+ * Creates the function that accepts a request as a task. One transaction inserts the task and holds its
+ * price. Afterwards the start of the workflow is queued.
+ *
+ * If the idempotency key already names a task, only the requests are compared: the same request gets that
+ * task, and a different request gets a conflict. Access, capabilities and balance are checked only for a new
+ * task.
  */
 export function createAcceptTask(deps: AcceptTaskDeps) {
   return async (input: AcceptInput): Promise<Answer> => {
@@ -77,7 +88,9 @@ export function createAcceptTask(deps: AcceptTaskDeps) {
   }
 }
 
-/** The answer from the task that the key names; `undefined` when the key names none. */
+/**
+ * Returns the answer for the task that the idempotency key names, or `undefined` when the key names no task.
+ */
 async function replay(deps: AcceptTaskDeps, submission: Submission): Promise<Answer | undefined> {
   const { caller, keyDigest, fingerprint } = submission
   if (keyDigest === undefined) return undefined
@@ -115,7 +128,8 @@ async function acceptNew(
       deps.onAccepted(startOf(taskId, submission))
       return succeed({ taskId, createdAtMs: inserted.createdAtMs, replayed: false })
     case 'insufficient':
-      // A concurrent request with the same key may have spent the last credits: then this is its replay.
+      // A concurrent request with the same key may have spent the last credits. If so, this request is its
+      // replay.
       return (
         (await replay(deps, submission)) ??
         fail({ tag: 'insufficient_quota', requiredCredits: terms.credits })
@@ -127,7 +141,10 @@ async function acceptNew(
   }
 }
 
-/** Checks the account's models, then the capabilities of the model. `undefined`: nothing is wrong. */
+/**
+ * Checks whether the account may use the model, then whether the model supports the request. Returns the
+ * failure, or `undefined` when the request is supported.
+ */
 function checkSupported(
   { caller, request, paramNames = snakeCaseNames }: Submission,
   capabilities: CapabilityTable,

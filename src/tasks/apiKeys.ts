@@ -11,7 +11,10 @@ import type { RandomBytes } from '../domain/ids.ts'
 import type { AccountStore } from '../domain/ports/accountStore.ts'
 import type { TaskStore } from '../domain/ports/taskStore.ts'
 
-/** One secret of `KEY_PEPPER`. The first of the list hashes new keys; each of them verifies keys. */
+/**
+ * One secret of `KEY_PEPPER`. New keys are hashed with the first pepper of the list. Existing keys are
+ * verified with every pepper of the list.
+ */
 export type Pepper = { readonly id: string; readonly secret: string }
 
 type AuthenticateDeps = {
@@ -20,8 +23,8 @@ type AuthenticateDeps = {
 }
 
 /**
- * Returns the caller of a bearer secret, or `undefined`. A malformed secret is refused without a query.
- * Nothing is cached, so a revoked key is refused from the moment of its revocation.
+ * Returns the caller whose bearer secret this is, or `undefined`. A malformed secret is refused without a
+ * query. Nothing is cached, so a revoked key is refused as soon as it is revoked.
  */
 export function createAuthenticate(deps: AuthenticateDeps) {
   return async (secret: string): Promise<Caller | undefined> => {
@@ -32,18 +35,21 @@ export function createAuthenticate(deps: AuthenticateDeps) {
 
 type IssueKeyDeps = {
   readonly accounts: Pick<AccountStore, 'findAccount' | 'createKey'>
-  /** The first of the list. */
+  /** The first pepper of `KEY_PEPPER`, which hashes new keys. */
   readonly pepper: Pepper
   readonly randomBytes: RandomBytes
 }
 
-/** `undefined` when there is no such account. The secret is returned here and stored nowhere. */
+/**
+ * Makes a new API key for an account. The returned secret is stored nowhere. Returns `undefined` when there
+ * is no such account.
+ */
 export type IssueKey = (
   accountName: string,
   expiresInMs?: number,
 ) => Promise<{ readonly key: ApiKey; readonly secret: string } | undefined>
 
-/** Makes new API keys of accounts. */
+/** Creates the function that makes new API keys. */
 export function createIssueKey(deps: IssueKeyDeps): IssueKey {
   return async (accountName, expiresInMs) => {
     const account = await deps.accounts.findAccount(accountName)
@@ -62,8 +68,8 @@ export function createIssueKey(deps: IssueKeyDeps): IssueKey {
 }
 
 /**
- * The hash under which a key is stored. Secrets are random, so a fast keyed hash is enough. A stolen
- * database is useless without the pepper.
+ * Returns the hash under which a key is stored. Secrets are random, so a fast keyed hash is enough. Without
+ * the pepper, nobody can check a guessed secret against a stolen database.
  */
 function secretHash(pepper: Pepper, secret: string): Uint8Array {
   return createHmac('sha256', pepper.secret).update(secret).digest()

@@ -10,9 +10,10 @@ type AwaitEndDeps = {
 const readRetryMs = 500
 
 /**
- * Waits until a task has ended or the signal aborts, and returns the task as it is then. A notification
- * only causes a new read: the row decides. A failed read is repeated, because the task exists even
- * while PostgreSQL does not answer. A read that fails after the signal aborted is thrown.
+ * Creates the function that waits until a task has ended or the signal aborts. The function returns the task
+ * as it is at that moment. A notification only causes a new read, because only the task's row says whether
+ * the task has ended. If PostgreSQL does not answer, the read is tried again. Once the signal has aborted,
+ * the error of a failed read is thrown.
  */
 export function createAwaitEnd(deps: AwaitEndDeps) {
   return async (taskId: string, signal: AbortSignal): Promise<TaskView> => {

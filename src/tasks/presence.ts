@@ -3,15 +3,20 @@ import { presenceEveryMs } from '../domain/limits.ts'
 import type { AttemptName, AttemptStore } from '../domain/ports/attemptStore.ts'
 
 type Presence = {
-  /** Runs the work. Until it ends, the attempt is reported as under way at each interval. */
+  /**
+   * Runs the work. While the work runs, this process reports at each interval that the attempt's call is
+   * under way.
+   */
   readonly during: <Value>(attempt: AttemptName, work: () => Promise<Value>) => Promise<Value>
 }
 
 /**
- * Reports to PostgreSQL, every few seconds, which calls of this process are under way. Another worker can
- * get the same task while a call is under way: an operator resets the run, or Temporal loses contact with
- * this worker. The other worker then waits for the call instead of making it again. A failed report is not
- * repeated, because the next one comes soon; a call counts as lost only after several missing reports.
+ * Creates the reporter that tells PostgreSQL, every few seconds, which calls of this process are under way.
+ *
+ * Another worker can get the same task during a call, because an operator resets the run or because Temporal
+ * loses contact with this worker. Thanks to the reports, the other worker waits for the call and does not
+ * make it again. A failed report is not tried again, because the next report comes soon. A call counts as
+ * lost only after several missing reports.
  */
 export function createPresence(
   { touchAttempts }: Pick<AttemptStore, 'touchAttempts'>,
@@ -25,7 +30,7 @@ export function createPresence(
     if (reporting) return
     reporting = true
     const reported = touchAttempts([...underWay]).catch(() => {})
-    // A report that hangs on a dead connection does not block the next ones.
+    // Stop waiting after one interval, so that a report on a dead connection does not block the next reports.
     await Promise.race([reported, sleep(everyMs, undefined, { ref: false })])
     reporting = false
   }

@@ -16,7 +16,9 @@ export type ProduceImageDeps = {
   readonly callUpstream: UpstreamCaller
   /** Called after each upstream call, for metrics and the log. Never throws. */
   readonly onOutcome?: (seen: SeenOutcome) => void
-  /** A clock that also counts time in which the process is stopped. Default: `performance.now()`. */
+  /**
+   * A monotonic clock that also counts the time while the process is stopped. Default: `performance.now()`.
+   */
   readonly monotonicMs?: () => number
 }
 
@@ -29,42 +31,54 @@ export type SeenOutcome = {
 
 type ProduceInput = {
   readonly taskId: string
-  /** Aborts when no new call should start. A call under way is paid for and finishes. */
+  /** Aborts when no new call should start. A call that is under way finishes, because it is paid for. */
   readonly signal?: AbortSignal
   readonly onStage?: (stage: Stage) => void
 }
 
-/** Where an attempt is. It becomes the details of the heartbeats, and from there the lookup reads it. */
+/**
+ * The stage of an attempt. The worker sends it to Temporal as the details of its heartbeats, and the task
+ * lookup reads it there.
+ */
 export type Stage = {
   readonly stage: 'calling' | 'storing'
   readonly attempt: number
   readonly channel: string
 }
 
-/** How far one run brought the task. Expected ends are results; `produceImage` does not throw for them. */
+/** How far `produceImage` brought the task. Expected ends are results, not exceptions. */
 export type ProduceResult =
   | { readonly kind: 'succeeded' }
-  /** The task has already ended, or does not exist: there is nothing to do. */
+  /** The task has already ended or does not exist, so there is nothing to do. */
   | { readonly kind: 'over' }
-  /** Run again after `delayMs`. The delay contains jitter; run not earlier, the gate relies on it. */
+  /**
+   * Run `produceImage` again after `delayMs`, and not earlier, because the gate relies on this delay. The
+   * delay already contains jitter.
+   */
   | {
       readonly kind: 'wait'
       readonly delayMs: number
       readonly reason: WaitReason
       readonly channel?: string
-      /** The channel that refused the last call of this run. Without a status: no connection. */
+      /**
+       * The channel that refused the last call of this execution. No `httpStatus` means that the connection
+       * failed.
+       */
       readonly refusedBy?: RefusedBy
     }
-  /** The task must end without an image; the caller records that. */
+  /** The task must end without an image. The caller must record this end. */
   | { readonly kind: 'end'; readonly failure: TaskFailure }
 
 type RefusedBy = { readonly channel: string; readonly httpStatus?: number }
 
 /**
- * Brings one task as far as possible now: begin an attempt, call upstream, store the answer, settle. It
- * repeats this after an outcome that allows another call at once. Safe to run at any time, twice at the
- * same time, and after any crash: the gate in `beginAttempt` decides whether a call may start, and a
- * stored answer is settled instead of called for again.
+ * Creates the function that brings one task as far as possible now. The function begins an attempt, calls
+ * upstream, stores the answer, and settles. After an outcome that allows another call at once, it begins the
+ * next attempt.
+ *
+ * The function is safe to run at any time, twice at once, and after any crash. The gate in `beginAttempt`
+ * decides whether a call may start. If an answer is already stored, the function settles it and makes no new
+ * call.
  */
 export function createProduceImage(deps: ProduceImageDeps) {
   const settleStored = createSettleStored(deps)
@@ -93,7 +107,7 @@ export function createProduceImage(deps: ProduceImageDeps) {
           checked = begun.n
           break
         case 'end':
-          // A worker that counted as lost may have stored an answer after all.
+          // A worker that counted as lost may still have stored an answer.
           if (begun.failure.workPossible && (await settleStored(taskId))) {
             return { kind: 'succeeded' }
           }
@@ -110,14 +124,15 @@ export function createProduceImage(deps: ProduceImageDeps) {
 }
 
 /**
- * A process can be stopped (SIGSTOP, a suspended machine) between the gate and the call. The task may have
- * ended before it continues, so it must not call then. This limit is below the silence after which a
- * worker counts as lost (`presentMs`): a call that starts in time starts before another worker may act.
+ * Limit for the age of the gate's answer when the call starts. A process can be stopped (SIGSTOP, a suspended
+ * machine) between the gate and the call, and the task may end before the process continues. The limit is
+ * shorter than `presentMs`, the silence after which other workers doubt this one. So a call within the limit
+ * starts before another worker may act.
  */
 const gateAnswerMsMax = 8_000
 const gateAnswerTooOld = 'the answer of the gate is too old for a call: this process was stopped'
 
-/** The attempt ended without an image; the gate decides what is next. */
+/** The attempt ended without an image. The gate decides the next step. */
 type Closed = { readonly kind: 'closed'; readonly refusedBy?: RefusedBy }
 
 async function runAttempt(
@@ -144,7 +159,10 @@ async function runAttempt(
   return settled ? { kind: 'succeeded' } : { kind: 'over' }
 }
 
-/** An outcome that is not recorded counts as unknown later, so recording it is worth retries. */
+/**
+ * Limit for the tries to record an outcome. Worth half a minute, because an outcome that is not recorded
+ * later counts as unknown.
+ */
 const closeRetryMs = 30_000
 
 async function close(

@@ -10,8 +10,8 @@ type RetryTaskDeps = TaskTermsDeps & {
 }
 
 /**
- * Retries a failed task as a new task with today's price and a deadline of its own. The reconciler starts
- * the workflow of the new task.
+ * Creates the function that retries a failed task. The function inserts a new task with today's price and a
+ * new deadline. The reconciler then starts the workflow of the new task.
  */
 export function createRetryTask(deps: RetryTaskDeps) {
   return (taskId: string): Promise<RetryResult> =>

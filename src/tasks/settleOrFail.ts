@@ -9,8 +9,9 @@ type SettleDeps<Method extends keyof AttemptStore> = {
 }
 
 /**
- * Ends a task for which no call is made any more. A stored answer is settled, even if its worker is lost;
- * without one the task fails and its hold is released. `over`: the task had already ended. Throws
+ * Creates the function that ends a task when no more upstream calls will be made for it. If an answer is
+ * stored, the function settles the task, even if the worker that stored the answer is lost. Otherwise it
+ * fails the task and releases the hold. Returns `over` when the task had already ended. Throws
  * `AnswerUnknownError` when the blob store cannot be read.
  */
 export function createSettleOrFail(deps: SettleDeps<'answerIdsOf' | 'settleTask' | 'failTask'>) {
@@ -21,7 +22,10 @@ export function createSettleOrFail(deps: SettleDeps<'answerIdsOf' | 'settleTask'
   }
 }
 
-/** Settles the newest stored answer of a task. False: there is none, or the task has ended. */
+/**
+ * Creates the function that settles the newest stored answer of a task. The function returns false when no
+ * answer is stored or the task has ended.
+ */
 export function createSettleStored(deps: SettleDeps<'answerIdsOf' | 'settleTask'>) {
   return async (taskId: string): Promise<boolean> => {
     for (const answerId of await deps.attempts.answerIdsOf(taskId)) {
@@ -31,7 +35,7 @@ export function createSettleStored(deps: SettleDeps<'answerIdsOf' | 'settleTask'
   }
 }
 
-/** Settles this answer. False: it was not stored, or its task has ended. */
+/** Settles this answer. Returns false when the answer was not stored or its task has ended. */
 export async function settleAnswer(
   deps: SettleDeps<'settleTask'>,
   answerId: string,

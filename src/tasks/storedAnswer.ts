@@ -11,15 +11,16 @@ type AnswerToStore = {
   readonly taskId: string
   readonly attempt: number
   readonly answerId: string
-  /** Time until the task's hard end: a failed write is repeated for that long. */
+  /** Time until the task's hard end. A failed write to the blob store is tried again during this time. */
   readonly hardEndMs: number
   readonly outcome: Extract<UpstreamOutcome, { class: 'succeeded' }>
 }
 
 /**
- * Stores an answer before anything else happens with it: first the image, then `meta.json`, whose
- * presence means that the answer is complete. Both are create-only. A failed write is repeated until the
- * hard end, because the call is paid for and must not be made again. Throws the last error of the store.
+ * Stores an answer before anything else happens with it. Writes the image first and `meta.json` last, so
+ * `meta.json` exists only when the answer is complete. Never overwrites a blob. Tries a failed write again
+ * until the hard end, because the call is paid for and must not be made again. Then throws the last error of
+ * the blob store.
  */
 export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Promise<AnswerMeta> {
   const { taskId, attempt, answerId, hardEndMs } = answer
@@ -38,7 +39,10 @@ export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Prom
   }
 }
 
-/** Only this attempt writes the key. If it exists, an earlier write succeeded and only its reply was lost. */
+/**
+ * Writes a blob, and accepts that the key exists already. Only this attempt writes the key, so an existing
+ * key means that an earlier write succeeded and only its reply was lost.
+ */
 async function putOnce(
   blobs: BlobStore,
   key: string,
@@ -61,12 +65,12 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
 }
 
-/** A blob store may have no timeout of its own. */
+/** Limit for reading one `meta.json`, because a blob store may have no timeout of its own. */
 const readTimeoutMs = 10_000
 
 /**
- * Reads the `meta.json` of an answer; `undefined` when the answer was not stored. Throws
- * `AnswerUnknownError` when the store fails or does not answer in time.
+ * Reads the `meta.json` of an answer. Returns `undefined` when the answer was not stored. Throws
+ * `AnswerUnknownError` when the blob store fails or does not answer in time.
  */
 export async function readAnswerMeta(
   blobs: BlobStore,
@@ -79,7 +83,7 @@ export async function readAnswerMeta(
   }
 }
 
-/** The blob store failed, so it is unknown whether the answer is stored. */
+/** Thrown when the blob store failed, so that nobody knows whether the answer is stored. */
 export class AnswerUnknownError extends Error {
   override readonly name = 'AnswerUnknownError'
   /** The short code of the store's error, such as `ECONNREFUSED`. */
@@ -91,10 +95,16 @@ export class AnswerUnknownError extends Error {
   }
 }
 
-/** JSON escapes can double the text of an answer; the rest is for the fields that we add. */
+/**
+ * Limit for the size of `meta.json`. JSON escapes can double the answer's text, and the fields that we add
+ * need far less than 64 KiB.
+ */
 const metaBytesMax = 2 * upstreamAnswerTextBytesMax + 65_536
 
-/** Trusts the content, because only `storeAnswer` writes it; checks its size and version. */
+/**
+ * Reads and parses `meta.json`. Checks its size and version only, because nothing except `storeAnswer` writes
+ * it.
+ */
 async function readMeta(blobs: BlobStore, answerId: string): Promise<AnswerMeta | undefined> {
   const blob = await blobs.read(answerMetaKey(answerId))
   if (blob === undefined) return undefined

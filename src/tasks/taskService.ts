@@ -15,22 +15,34 @@ import { fail, succeed } from '../domain/result.ts'
 import type { LiveStatus, TaskView } from '../domain/tasks/task.ts'
 /** What Darkroom does for its HTTP callers. All routes share these functions. */
 export type TaskService = {
-  /** The caller of a bearer secret; `undefined` for unknown, malformed, expired and revoked keys. */
+  /**
+   * Returns the caller of a bearer secret. Returns `undefined` for an unknown, malformed, expired or revoked
+   * key.
+   */
   readonly authenticate: (secret: string) => Promise<Caller | undefined>
-  /** Records an upload before the first byte is written. Returns the prefix of its blob keys. */
+  /** Records an upload before its first byte is written. Returns the prefix of its blob keys. */
   readonly openUpload: () => Promise<string>
-  /** Marks an upload for the next sweep. Changes nothing once a task has taken the upload. */
+  /** Makes an upload due for the next sweep. Changes nothing if a task has already taken the upload over. */
   readonly discardUpload: (uploadId: string) => Promise<void>
   readonly accept: (input: AcceptInput) => Promise<Result<Accepted, RequestFailure>>
-  /** A task of this caller. The task of another account is `task_not_found`, as if it did not exist. */
+  /** Returns a task of this caller. A task of another account is `task_not_found`, as if it did not exist. */
   readonly read: (caller: Caller, taskId: string) => Promise<Result<TaskView, RequestFailure>>
-  /** What the workflow adds to a task in flight; `undefined` when Temporal does not answer in 250 ms. */
+  /**
+   * Returns what the workflow does now for a live task. Returns `undefined` when Temporal does not answer in
+   * 250 ms.
+   */
   readonly live: (taskId: string) => Promise<LiveStatus | undefined>
   /** Waits until the task has ended or the signal aborts, and returns the task as it is then. */
   readonly awaitEnd: (taskId: string, signal: AbortSignal) => Promise<TaskView>
-  /** False when a call is under way or may have done work, and when the task has ended. */
+  /**
+   * Cancels a task. Returns false when a call is under way or may have done work, and when the task has
+   * ended.
+   */
   readonly cancel: (taskId: string) => Promise<boolean>
-  /** Family A: the model's own refusal (a native 200), for synchronous v1beta callers. */
+  /**
+   * Returns the answer of a family A model that refused to draw (a native 200 answer). Used for synchronous
+   * v1beta callers.
+   */
   readonly nativeRefusal: (taskId: string) => Promise<JsonObject | undefined>
 }
 
@@ -42,7 +54,6 @@ type TaskServiceDeps = Omit<AcceptTaskDeps, 'store'> & {
   readonly live: TaskService['live']
 }
 
-/** Builds the service from its parts. */
 export function createTaskService(deps: TaskServiceDeps): TaskService {
   const { store } = deps
   return {

@@ -5,7 +5,9 @@ import { hardEndMs } from '../domain/tasks/deadlines.ts'
 import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
 
 export type TaskTermsDeps = {
-  /** Prices every request that the capabilities allow; checked when the process starts. */
+  /**
+   * Contains a price for every request that the capabilities allow. This is checked when the process starts.
+   */
   readonly prices: readonly Price[]
   readonly taskDeadlineMs: number
   /** The longest timeout of the family's channels. */
@@ -19,7 +21,10 @@ type TaskTerms = {
   readonly hardEndMs: number
 }
 
-/** The price and the time limits of a task that is accepted now. Throws when the request has no price. */
+/**
+ * Returns the price and the time limits of a task that is accepted now. Throws when the price list has no
+ * price for the request.
+ */
 export function taskTerms(deps: TaskTermsDeps, request: ImageRequest): TaskTerms {
   const credits = creditsOf(deps.prices, { ...request, inputImages: request.inputs.length })
   if (credits === undefined) throw new Error(`Bug: a request of ${request.model} has no price`)

@@ -5,8 +5,8 @@ const firstDelayMs = 100
 const delayMsMax = 5_000
 
 /**
- * Repeats an effect while it throws, with doubling pauses. After `limitMs` it throws the last error. For
- * effects that are safe to repeat and whose loss costs money.
+ * Runs `effect` again until it succeeds, with pauses that double. When `limitMs` has passed, throws the last
+ * error. Use it only for an effect that is safe to repeat and that costs money when it is lost.
  */
 export async function retryFor<Value>(
   limitMs: number,
@@ -26,9 +26,10 @@ export async function retryFor<Value>(
 }
 
 /**
- * The result of the work, or an error after `limitMs`. The work itself is not stopped; its result is then
- * ignored. After a stall of this process the work gets the full limit again, because its result may
- * already be there; together at most three limits.
+ * Returns the result of the work, or throws after `limitMs`. The work itself is not stopped, but its late
+ * result is ignored. If this process stalls (SIGSTOP, a suspended machine), the result may arrive during the
+ * stall. Therefore the work gets up to `limitMs` more after each stall, but never more than three times
+ * `limitMs` in total.
  */
 export async function withTimeout<Value>(
   limitMs: number,

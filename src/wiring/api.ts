@@ -29,14 +29,20 @@ import { createStartQueue } from '../temporal/startQueue.ts'
 import { createStartTask } from '../temporal/startTask.ts'
 
 const connectionsMax = 24
-/** Enough for a burst of concurrent requests, so that none of them waits for a new connection. */
+/**
+ * Connections that stay open. Enough for a burst of concurrent requests, so that no request waits for a new
+ * connection.
+ */
 const connectionsMin = 8
-/** For the start of one workflow after a submit. The reconciler starts what takes longer. */
+/**
+ * Limit for the start of one workflow after a submit. If the start takes longer, the reconciler starts the
+ * workflow.
+ */
 const startTimeoutMs = 3_000
-/** Added to the longest synchronous request, so that its answer can be written. */
+/** Extra time when the process stops, after the longest synchronous request, for writing its answer. */
 const drainExtraMs = 5_000
 
-/** Starts one API process, which serves HTTP and starts the workflows of accepted tasks. */
+/** Starts one API process. It serves HTTP and starts the workflows of accepted tasks. */
 export async function startApi(config: Config, log: Logger): Promise<RunningProcess> {
   const signingKeys = signingKeysOf(config)
   const address = required(config.temporalAddress, 'TEMPORAL_ADDRESS')
@@ -94,11 +100,17 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
 
 type ApiServer = {
   readonly port: number
-  /** Accepts no new connection and waits for the requests under way, at most for `drainMs`. */
+  /**
+   * Stops accepting connections and waits for the requests under way. After `drainMs` it closes their
+   * connections.
+   */
   readonly close: () => Promise<void>
 }
 
-/** Listens for clients. Rejects with the system's error when it cannot: the port is in use. */
+/**
+ * Listens for clients. Rejects with the system's error when it cannot listen, for example because the port is
+ * in use.
+ */
 async function startApiServer(
   deps: ApiDeps,
   options: { readonly host: string; readonly port: number; readonly drainMs: number },

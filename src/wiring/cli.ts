@@ -11,7 +11,7 @@ import { defined } from '../domain/defined.ts'
 import type { Family } from '../domain/models/models.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
 
-/** Runs one command and returns its exit code. Opens only the parts that the command uses. */
+/** Runs one command and returns its exit code. Opens only the parts that this command uses. */
 export async function operate(args: readonly string[], streams: CliStreams): Promise<number> {
   const environment = lazily(async () => {
     const { inheritedEnvironment } = await import('../config.ts')
@@ -36,8 +36,8 @@ type Settings = {
 }
 
 /**
- * The parts of all commands. Each part imports its libraries when a command first uses it, because a
- * command should answer well under a second.
+ * Creates the parts of all commands. Each part imports its libraries when a command first uses it, so that a
+ * command answers in well under a second.
  */
 function createParts(
   { environment, config }: Settings,
@@ -93,7 +93,10 @@ function createParts(
   }
 }
 
-/** Needs PUBLIC_URL: its default depends on HOST and PORT of the API, which may differ here. */
+/**
+ * Returns the function that makes the URL of a task's image. Without PUBLIC_URL it makes none, because the
+ * default of PUBLIC_URL depends on HOST and PORT of the API process, which may be different here.
+ */
 async function assetUrlBy(
   environment: Environment,
   { signingKeys, publicUrl }: Config,
@@ -115,7 +118,8 @@ async function cancelTaskBy(config: Config, pool: Pool): Promise<CancelTask> {
 }
 
 /**
- * Price and time limits as the API sets them, from the operator's file, which must be readable here.
+ * Returns the price list and the time limits that the API process would use. Reads them from the operator's
+ * file, so this file must be readable here.
  */
 async function retryTerms(config: Config) {
   const { required } = await import('../config.ts')
@@ -136,7 +140,7 @@ async function operationAt(path: string): Promise<Operation> {
   return readOperation(path, { withKeys: false }, inheritedEnvironment())
 }
 
-/** Runs `make` at the first call, and returns the same promise to every later call. */
+/** Returns a function that runs `make` at its first call and returns the same promise at every later call. */
 function lazily<Value>(make: () => Promise<Value>): () => Promise<Value> {
   let made: Promise<Value> | undefined
   return () => (made ??= make())

@@ -4,15 +4,15 @@ import type { Config } from '../config.ts'
 import { defined } from '../domain/defined.ts'
 import { isConnectionError } from './installation.ts'
 
-/** The CLI reports an unreachable database within 5 s. */
+/** Limit for connecting. Short, because the CLI must report an unreachable database within 5 s. */
 const connectTimeoutMs = 2_000
 const connectionsMax = 4
-/** For `ledger verify`, whose statements read the whole ledger. */
+/** Limit for a statement of `ledger verify`. Long, because these statements read the whole ledger. */
 const ledgerTimeoutMs = 600_000
 
 /**
- * PostgreSQL for one command. Connects when a pool is first used. Throws `Refusal` when PostgreSQL
- * cannot be reached or its schema is older than this checkout.
+ * Creates the access of one command to PostgreSQL. It connects when a pool is first used. Throws `Refusal`
+ * when PostgreSQL cannot be reached or its schema is older than this checkout.
  */
 export function createCliDatabase(config: () => Promise<Config>) {
   const open: Pool[] = []

@@ -3,13 +3,13 @@ import { replayTask } from '../temporal/worker/replay.ts'
 import { installRuntime, loggerOf } from '../temporal/worker/runtime.ts'
 import { workflowBundle } from '../temporal/worker/workflowBundle.ts'
 
-/** Time to write the error message before the process ends. */
+/** Time to write the error message before the process exits. */
 const exitDelayMs = 500
 
 /**
- * Replays histories against the workflow code of this checkout. A file of its own because it imports
- * Temporal's worker SDK (65 MiB), which no other command may load. Bundling the workflow code takes a
- * second or two.
+ * Returns the function that replays histories with the workflow code of this checkout. This function has its
+ * own file, because the file imports Temporal's worker SDK (65 MiB), which no other command may load.
+ * Bundling the workflow code takes a second or two.
  */
 export function openReplay(): ReplayTask {
   return async (events) => {
@@ -18,7 +18,7 @@ export function openReplay(): ReplayTask {
       installRuntime({ log: silent })
       return await replayTask(await workflowBundle({ logger: loggerOf(silent) }), events)
     } catch (error) {
-      // Only a replay that finishes ends the threads of the SDK. They would keep this process alive.
+      // If the replay fails, the threads of the SDK do not end, and they would keep this process alive.
       setTimeout(() => process.exit(1), exitDelayMs).unref()
       throw error
     }

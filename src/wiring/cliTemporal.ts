@@ -3,12 +3,15 @@ import type { FetchHistory, MigrateReport } from '../cli/context.ts'
 import type { Config } from '../config.ts'
 import type { Temporal } from '../temporal/connect.ts'
 
-/** The CLI reports an unreachable Temporal within 5 s, which include loading its client. */
+/**
+ * Limit for reaching Temporal. The CLI must report an unreachable Temporal within 5 s, and loading Temporal's
+ * client takes some of this time.
+ */
 const reachTimeoutMs = 2_000
 
 /**
- * Creates the namespace and the search attributes, or updates them. Returns `undefined` without
- * TEMPORAL_ADDRESS. Throws `Refusal` when Temporal cannot be reached or refuses.
+ * Creates the namespace and the search attributes, or updates them. Returns `undefined` when TEMPORAL_ADDRESS
+ * is not set. Throws `Refusal` when Temporal cannot be reached or answers with an error.
  */
 export async function migrateTemporal(config: Config): Promise<MigrateReport['temporal']> {
   const address = config.temporalAddress
@@ -31,8 +34,8 @@ export async function migrateTemporal(config: Config): Promise<MigrateReport['te
 }
 
 /**
- * Cancels the workflow of a task that is cancelled in PostgreSQL already. Without TEMPORAL_ADDRESS
- * nothing is done: the workflow finds out by itself a little later.
+ * Cancels the workflow of a task that is already cancelled in PostgreSQL. Does nothing when TEMPORAL_ADDRESS
+ * is not set, because the workflow notices the end of its task by itself a little later.
  */
 export async function cancelWorkflowOf(config: Config, taskId: string): Promise<void> {
   if (config.temporalAddress === undefined) return
@@ -45,7 +48,10 @@ export async function cancelWorkflowOf(config: Config, taskId: string): Promise<
   }
 }
 
-/** Reads histories. Throws `Refusal`, naming TEMPORAL_ADDRESS, when Temporal cannot be reached. */
+/**
+ * Returns the function that reads histories. This function throws `Refusal`, which names TEMPORAL_ADDRESS,
+ * when Temporal cannot be reached.
+ */
 export async function fetchHistoryOf(config: Config): Promise<FetchHistory> {
   const { required } = await import('../config.ts')
   const address = required(config.temporalAddress, 'TEMPORAL_ADDRESS')
@@ -65,7 +71,7 @@ export async function fetchHistoryOf(config: Config): Promise<FetchHistory> {
   }
 }
 
-/** Temporal's client is imported only by the commands that use it. */
+/** Connects to Temporal. Imports Temporal's client here, so that only the commands that use it load it. */
 async function connect(config: Config, address: string): Promise<Temporal> {
   const { connectTemporal, temporalSettings } = await import('../temporal/connect.ts')
   return connectTemporal(temporalSettings({ address, namespace: config.temporalNamespace }))

@@ -14,14 +14,14 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { createUpstreamCaller } from '../upstream/callUpstream.ts'
 import { createUpstreamAgent } from '../upstream/exchange.ts'
 
-/** What executes tasks: used by the activities and by the reconciler. */
+/** The parts that execute tasks. The activities and the reconciler use them. */
 export type Execution = {
   readonly attempts: AttemptStore
   readonly produceImage: ReturnType<typeof createProduceImage>
   readonly close: () => Promise<void>
 }
 
-/** Puts the execution of tasks together, once for each worker process. */
+/** Creates the parts that execute tasks. Called once in each worker process. */
 export function createExecution(
   config: Config,
   parts: {

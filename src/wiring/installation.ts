@@ -16,13 +16,19 @@ import { createPool, openConnections } from '../store/connection/pool.ts'
 import { requireSchema } from '../store/schema/migrate.ts'
 import type { Logger } from '../telemetry/logger.ts'
 
-/** What API and worker share, checked against each other when it is opened. */
+/**
+ * The parts that the API process and the worker share. When they are opened, they are checked against each
+ * other.
+ */
 export type Installation = {
   readonly operation: Operation & { readonly priceList: readonly Price[] }
   readonly databaseUrl: string
   readonly pool: Pool
   readonly blobs: OpenBlobStore['store']
-  /** For uploads and answers on their way. Only this process uses it; it is deleted at `close`. */
+  /**
+   * Folder for uploads and answers before they are in the blob store. Only this process uses it. `close`
+   * deletes it.
+   */
   readonly tempDir: string
   readonly close: () => Promise<void>
 }
@@ -30,16 +36,16 @@ export type Installation = {
 type InstallationOptions = {
   readonly process: 'api' | 'worker'
   readonly connectionsMax: number
-  /** Connections that are opened before the process is ready, and kept open. */
+  /** How many connections are opened before the process is ready, and stay open. */
   readonly connectionsMin: number
-  /** Whether to read the upstreams' API keys. Only the worker has them. */
+  /** Whether to read the upstreams' API keys. Only the worker needs them. */
   readonly withKeys: boolean
 }
 
 /**
- * Opens the shared parts of one process. Throws, naming the variable, when a variable is missing, when
- * a request that clients may send has no price, when the schema is older than this code, and when the
- * blob store belongs to another database: two processes with different stores would not find each
+ * Opens the shared parts of one process. Throws when a variable is missing, when a request that clients may
+ * send has no price, when the schema is older than this code, and when the blob store belongs to another
+ * database. The message names the variable. Two processes with different blob stores would not find each
  * other's images.
  */
 export async function openInstallation(
@@ -89,7 +95,10 @@ async function reached(databaseUrl: string, ask: () => Promise<void>): Promise<v
   })
 }
 
-/** The operator's file with all prices. Throws `ConfigError` when a possible request has no price. */
+/**
+ * Reads the operator's file and adds the built-in prices. Throws `ConfigError` when a request that clients
+ * may send has no price.
+ */
 export function pricedOperation(
   config: Config,
   options: Pick<InstallationOptions, 'withKeys'>,
@@ -106,7 +115,10 @@ export function pricedOperation(
   return { ...operation, priceList: prices }
 }
 
-/** For `catch`: throws the failure again with `what`, which names the variable, before its message. */
+/**
+ * Returns a handler for `catch`. The handler throws the error again, with `what` before its message. `what`
+ * names the variable.
+ */
 export function explaining(what: string): (error: unknown) => never {
   return (error) => {
     const reason =
@@ -116,12 +128,15 @@ export function explaining(what: string): (error: unknown) => never {
 }
 
 /**
- * SQLSTATE classes: 08 connection, 28 authorization, 3D no such database, 53 no resources, 57 shutdown
- * (PostgreSQL documentation, Appendix A).
+ * The SQLSTATE classes that mean "PostgreSQL cannot be used now": 08 connection, 28 authorization, 3D no such
+ * database, 53 no resources, 57 shutdown (PostgreSQL documentation, Appendix A).
  */
 const connectionStates = /^(08|28|3D|53|57)/
 
-/** Whether an error says that PostgreSQL cannot be used now, and not that a statement is wrong. */
+/**
+ * Returns whether an error means that PostgreSQL cannot be used now. Returns false for an error of a
+ * statement itself.
+ */
 export function isConnectionError(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''

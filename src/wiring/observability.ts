@@ -8,8 +8,8 @@ import { createMetrics } from '../telemetry/metrics.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
 
 /**
- * Writes the access log and the metrics of every request, and a span for requests that created or
- * replayed a task.
+ * Creates the observer of requests. For every request it writes the access log and the metrics. For a request
+ * that created or replayed a task, it also records a span.
  */
 export function observeRequests(parts: {
   readonly log: Pick<Logger, 'info' | 'debug'>
@@ -26,12 +26,15 @@ export function observeRequests(parts: {
   }
 }
 
-/** Load balancers probe every few seconds. A successful probe is logged at level debug. */
+/**
+ * Returns whether a request is a successful probe. Load balancers probe every few seconds, so these requests
+ * are logged at level debug.
+ */
 function isSuccessfulProbe({ route, status }: Observation): boolean {
   return status === 200 && (route === '/healthz' || route === '/readyz')
 }
 
-/** The metrics of one process. `own`: what only the API or only the worker has. */
+/** Creates the metrics of one process. `own` contains what only the API process or only the worker has. */
 export function createProcessMetrics(
   pool: Pool,
   own: Pick<MetricsSources, 'foreign' | 'startQueueDepth' | 'channels'>,
@@ -43,7 +46,10 @@ export function createProcessMetrics(
   })
 }
 
-/** Tracing, or `undefined` without a collector: then its library is not loaded. */
+/**
+ * Opens tracing. Returns `undefined` when no collector is configured, and then does not load the tracing
+ * library.
+ */
 export async function openTracing(
   config: Config,
   process: 'api' | 'worker',

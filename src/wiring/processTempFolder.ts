@@ -9,15 +9,17 @@ type ProcessTempFolder = {
 }
 
 /**
- * Contains the host's name, because containers that share a folder cannot see each other's processes.
+ * Start of the folder's name. It contains the host's name, because containers that share a folder cannot see
+ * each other's processes.
  */
 const prefix = `darkroom-${hostname()}-`
 const restShape = /^(\d+)-\w{6}$/
 
 /**
- * Makes a folder in `parent` that only this process's user can enter (mode 0700). Its name is random:
- * every user of the machine may write to `parent`, and could create a folder with a fixed name first,
- * and read or replace files in it. Also deletes the folders of processes that were killed.
+ * Makes a folder in `parent` that only the user of this process can enter (mode 0700). The folder's name is
+ * random, because every user of the machine may write to `parent`. If the name were known, another user could
+ * create the folder first, and read or replace the files in it. Also deletes the folders of processes that
+ * were killed.
  */
 export async function makeProcessTempFolder(parent: string): Promise<ProcessTempFolder> {
   await deleteFoldersOfDead(parent)
@@ -31,13 +33,16 @@ async function deleteFoldersOfDead(parent: string): Promise<void> {
     const pid = name.startsWith(prefix) ? restShape.exec(name.slice(prefix.length))?.[1] : undefined
     return pid !== undefined && !isAlive(Number(pid))
   })
-  // The system refuses to delete another user's folders, which is right.
+  // The operating system does not allow deleting another user's folders. Ignore this error.
   await Promise.allSettled(
     dead.map((name) => rm(join(parent, name), { recursive: true, force: true })),
   )
 }
 
-/** True also for a process of another user, and for another process that now has the same number. */
+/**
+ * Returns whether a process with this number runs. Also returns true for a process of another user, and for a
+ * later process that got the same number.
+ */
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)

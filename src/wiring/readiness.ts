@@ -7,9 +7,15 @@ import type { Temporal } from '../temporal/connect.ts'
 import { grpcReason } from '../temporal/grpcReason.ts'
 import { createSearchAttributesCheck } from '../temporal/namespace.ts'
 
-/** Several load balancers probe every second or so. They share one look at the parts. */
+/**
+ * How long a result is used again. Several load balancers probe every second or so, and they share one check
+ * of the parts.
+ */
 const lookCachedMs = 1_000
-/** A part that is slower counts as unavailable. Probes time out after a few seconds. */
+/**
+ * Limit for the check of one part. A slower part counts as unavailable. Shorter than the timeout of probes,
+ * which is a few seconds.
+ */
 const partTimeoutMs = 1_500
 
 export type ReadinessDeps = {
@@ -19,12 +25,12 @@ export type ReadinessDeps = {
 }
 
 /**
- * The state of the parts of one process, for `/readyz`. Ready needs PostgreSQL with the schema of this
- * code, and the blob store that belongs to it.
+ * Creates the check of the parts of one process, for `/readyz`. A process is ready when PostgreSQL has the
+ * schema of this code, and the blob store is the one that belongs to this database.
  *
- * Temporal is reported but may be unavailable: tasks accepted meanwhile start later. Missing search
- * attributes make the process not ready: `migrate` was forgotten, and Temporal refuses every start
- * until it runs.
+ * Temporal's state is reported, but the process is ready without Temporal: tasks that are accepted meanwhile
+ * start later. If search attributes are missing, the process is not ready, because `migrate` was forgotten.
+ * Temporal starts no run until `migrate` has created them.
  */
 export function createReadiness(deps: ReadinessDeps): () => Promise<Readiness> {
   const attributesKnown = createSearchAttributesCheck(deps.temporal)
@@ -53,7 +59,7 @@ export function createReadiness(deps: ReadinessDeps): () => Promise<Readiness> {
   }
 }
 
-/** Adds a part that must be `ok` as well. */
+/** Adds a part. The process is ready only if this part is `ok` too. */
 export function withPart({ ready, parts }: Readiness, name: string, state: string): Readiness {
   return { ready: ready && state === 'ok', parts: { ...parts, [name]: state } }
 }
@@ -69,7 +75,7 @@ async function databaseParts(pool: Pool) {
   }
 }
 
-/** `foreign`: the images of this database are in another store. */
+/** Checks the blob store. `foreign` means that the images of this database are in another store. */
 async function blobStorePart({ pool, blobs }: ReadinessDeps): Promise<string> {
   try {
     const storeId = await askInTime(() => blobs.storeId())
@@ -89,7 +95,10 @@ async function temporalPart({ client, withDeadline }: Temporal): Promise<string>
   }
 }
 
-/** `missing` also when the namespace is missing: `migrate` creates both. */
+/**
+ * Checks the search attributes. Returns `missing` also when the namespace is missing, because `migrate`
+ * creates both.
+ */
 async function attributesPart(known: () => Promise<boolean>): Promise<string> {
   try {
     return (await askInTime(known)) ? 'ok' : 'missing'
@@ -99,7 +108,8 @@ async function attributesPart(known: () => Promise<boolean>): Promise<string> {
 }
 
 /**
- * The name of the gRPC status in lower case: `unavailable`, `deadline_exceeded`, `permission_denied`.
+ * Returns the name of the gRPC status in lower case, such as `unavailable`, `deadline_exceeded` or
+ * `permission_denied`.
  */
 function statusOf(error: unknown): string {
   try {
@@ -109,7 +119,10 @@ function statusOf(error: unknown): string {
   }
 }
 
-/** Rejects after `partTimeoutMs`. `ask` itself goes on, and its result is ignored. */
+/**
+ * Returns the result of `ask`, or rejects after `partTimeoutMs`. Then `ask` still continues, but its result
+ * is ignored.
+ */
 async function askInTime<Value>(ask: () => Promise<Value>): Promise<Value> {
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(() => late.reject(new Error('no answer in time')), partTimeoutMs)

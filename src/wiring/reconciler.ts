@@ -19,7 +19,10 @@ import { createStartTask } from '../temporal/startTask.ts'
 
 const startTimeoutMs = 5_000
 
-/** The reconciler of one worker process. Of all workers, the one with the lock runs its steps. */
+/**
+ * Creates the reconciler of one worker process. Of all workers, only the one that has the lock runs the
+ * steps.
+ */
 export function createWorkerReconciler(deps: {
   readonly databaseUrl: string
   readonly pool: Pool

@@ -5,21 +5,25 @@ import type { Logger } from '../telemetry/logger.ts'
 import { createLogger } from '../telemetry/logger.ts'
 
 export type RunningProcess = {
-  /** Rejects when the process can no longer do its work. */
+  /** Rejects when the process cannot continue its work. */
   readonly ended: Promise<void>
   /**
-   * Takes no new work, waits for the work under way, and closes. An API first reports that it is not
-   * ready, and goes on serving for `noticeMs`, so that load balancers stop sending requests to it.
+   * Takes no new work, waits for the work under way, and closes. An API process first reports that it is not
+   * ready and continues to serve for `noticeMs`. In this time load balancers stop sending requests to it.
    */
   readonly stop: (noticeMs: number) => Promise<void>
 }
 
-/** Load balancers probe every few seconds. `docker stop` kills after 10 s. */
+/**
+ * How long a stopping API process still serves. Long enough for a load balancer to probe once more, and
+ * shorter than the 10 s after which `docker stop` kills the process.
+ */
 const noticeMs = 5_000
 
 /**
- * Runs one process: reads the configuration, starts, and stops on SIGTERM or SIGINT; a second signal
- * ends it at once. Exit codes: 0 stopped, 1 could not start or failed, 2 wrong configuration.
+ * Runs one process: reads the configuration, starts, and stops on SIGTERM or SIGINT. A second signal ends the
+ * process at once. The exit code is 0 after a stop, 1 if the process could not start or failed, and 2 for a
+ * wrong configuration.
  */
 export async function runProcess(
   name: 'api' | 'worker',
@@ -51,7 +55,7 @@ function stopOnSignal(running: RunningProcess, log: Logger): void {
     signals += 1
     if (signals > 1) process.exit(1)
     log.info('stopping', { reason: signal })
-    // `npm start` runs without a load balancer.
+    // With `npm start` there is no load balancer to wait for.
     running.stop(hasParent() ? 0 : noticeMs).then(
       () => process.exit(0),
       (error: unknown) => {
@@ -61,26 +65,32 @@ function stopOnSignal(running: RunningProcess, log: Logger): void {
     )
   }
   process.on('SIGTERM', () => stop('SIGTERM'))
-  // Ctrl-C in a terminal sends SIGINT to the whole process group. Under `npm start` the parent decides
-  // when its children stop, and sends SIGTERM.
+  // Ctrl-C in a terminal sends SIGINT to the parent and its children. With `npm start`, the parent decides
+  // when its children stop, and sends them SIGTERM. So ignore SIGINT there.
   process.on('SIGINT', () => {
     if (!hasParent()) stop('SIGINT')
   })
 }
 
-/** Whether `npm start` started this process: standard input is a pipe that closes with the parent. */
+/**
+ * Returns whether `npm start` started this process. If it did, standard input is a pipe that closes when the
+ * parent ends.
+ */
 function hasParent(): boolean {
   return process.argv.includes('--exit-with-parent')
 }
 
-/** A killed parent ends the embedded database too, and its successor needs this process's ports. */
+/**
+ * Ends this process when its parent ends. If the parent is killed, the embedded database ends too, and the
+ * next `npm start` needs the ports of this process.
+ */
 function exitWithParent(): void {
   if (!hasParent()) return
   process.stdin.on('close', () => process.exit(1))
   process.stdin.resume()
 }
 
-/** Writes the message to standard error. The log has the error without its message. */
+/** Writes the error's message to standard error and exits. The log contains the error without its message. */
 function exitOn(error: unknown): void {
   const message = error instanceof Error ? error.message : 'failed'
   process.stderr.write(`${message}\n`)

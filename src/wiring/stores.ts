@@ -31,10 +31,10 @@ import { readNativeRefusal, readTask, readTaskOfImage } from '../store/tasks/rea
 import { readTaskDetail } from '../store/tasks/readTaskDetail.ts'
 import { retryTask } from '../store/tasks/retryTask.ts'
 
-// The functions of `src/store/` take the pool, or what else they work on, as their first argument. The
-// ports of `src/domain/ports/` do not know it. Each function below binds it.
+// The functions of `src/store/` take the pool, or other dependencies, as their first argument. The ports of
+// `src/domain/ports/` do not have this argument. Each function below binds it.
 
-/** Acceptance and lookup of tasks. */
+/** Creates the store for the acceptance and lookup of tasks. */
 export function createTaskStore(pool: Pool): TaskStore {
   return bindFirst(pool, {
     findCaller,
@@ -49,7 +49,7 @@ export function createTaskStore(pool: Pool): TaskStore {
   })
 }
 
-/** The transactions of a task's execution. */
+/** Creates the store for the transactions of a task's execution. */
 export function createAttemptStore(deps: BeginAttemptDeps & Lifetimes): AttemptStore {
   return {
     ...bindFirst(deps, { beginAttempt, closeAttempt, settleTask, failTask, cancelTask }),
@@ -57,7 +57,7 @@ export function createAttemptStore(deps: BeginAttemptDeps & Lifetimes): AttemptS
   }
 }
 
-/** What the reconciler reads and writes. */
+/** Creates the store that the reconciler reads and writes. */
 export function createReconcileStore(pool: Pool): ReconcileStore {
   return bindFirst(pool, {
     unstartedTasks,
@@ -72,7 +72,7 @@ export function createReconcileStore(pool: Pool): ReconcileStore {
   })
 }
 
-/** Accounts, API keys and deposits. */
+/** Creates the store for accounts, API keys and deposits. */
 export function createAccountStore(pool: Pool): AccountStore {
   return bindFirst(pool, {
     createAccount,
@@ -85,12 +85,12 @@ export function createAccountStore(pool: Pool): AccountStore {
   })
 }
 
-/** The operator's view of tasks. */
+/** Creates the operator's view of tasks. */
 export function createTaskAdmin(pool: Pool): TaskAdmin {
   return bindFirst(pool, { listTasks, readDetail: readTaskDetail, retryTask })
 }
 
-/** The operator's commands on channels. */
+/** Creates the operator's commands on channels. */
 export function createChannelAdmin(pool: Pool): ChannelAdmin {
   return bindFirst(pool, { listChannels, pauseChannel, resumeChannel })
 }

@@ -30,11 +30,15 @@ import { installMeasuredRuntime, loggerOf } from '../temporal/worker/runtime.ts'
 import { workflowBundle } from '../temporal/worker/workflowBundle.ts'
 
 const connectionsMax = 24
-/** Enough for a burst of concurrent calls, so that none of them waits for a new connection. */
+/**
+ * Connections that stay open. Enough for a burst of concurrent calls, so that no call waits for a new
+ * connection.
+ */
 const connectionsMin = 8
 
 /**
- * Starts one worker process, which polls Temporal, calls upstream models, and can lead the reconciler.
+ * Starts one worker process. The worker polls Temporal, calls upstream models, and can become the leader of
+ * the reconcilers.
  */
 export async function startWorker(config: Config, log: Logger): Promise<RunningProcess> {
   const address = required(config.temporalAddress, 'TEMPORAL_ADDRESS')
@@ -67,16 +71,16 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   })
   const look = createReadiness({ pool, blobs, temporal })
   let worker: RunningWorker | undefined
-  // Before the worker takes a task: a port in use ends the process, and would lose a paid call each
-  // time.
+  // Open this port before the worker takes a task. If the port is in use, the process ends, and would lose a
+  // paid call at each start.
   const { internalHost: host, workerInternalPort: port } = config
   const readiness = async () =>
     withPart(await look(), 'polling', worker?.isRunning() === true ? 'ok' : 'stopped')
   const internal = await createInternalServer({ host, port, metrics, readiness }).catch(
     explaining(`INTERNAL_HOST ${host}, WORKER_INTERNAL_PORT ${port}`),
   )
-  // Before the worker, which waits for Temporal. The reconciler ends and releases tasks without
-  // Temporal.
+  // Start the reconciler before the worker, because the worker waits for Temporal. The reconciler ends tasks
+  // and releases their holds even without Temporal.
   reconciler.start()
   const stopping = new AbortController()
   const parts = { settings, installation, execution, log, tracer, stopping: stopping.signal }
@@ -97,10 +101,10 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   }
 }
 
-/** Time for a stopping worker to store and settle an answer after its last byte. */
+/** Time for a stopping worker to store and settle an answer after the answer's last byte has arrived. */
 const settleGraceMs = 30_000
 
-/** Polls Temporal for workflows and activities. Retries while Temporal is unavailable. */
+/** Polls Temporal for workflows and activities. Tries again while Temporal is unavailable. */
 async function startTemporalWorker(
   config: Config,
   parts: {
@@ -149,7 +153,10 @@ async function startTemporalWorker(
   )
 }
 
-/** Temporal's SDK logs each change of its state at level info. Here that is level debug. */
+/**
+ * Returns the log for Temporal's SDK. The SDK logs each change of its state at level info, and this log
+ * writes them at level debug.
+ */
 function sdkLog(log: Logger) {
   const write: WorkerLog = (level, event, run) =>
     log[level === 'info' ? 'debug' : level](`temporal: ${event}`, run)

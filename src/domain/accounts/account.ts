@@ -6,7 +6,7 @@ import type { ModelId } from '../models/models.ts'
 export type Account = {
   readonly accountId: string
   readonly name: string
-  /** The models that the account may use. Absent: all. */
+  /** The models that the account may use. Absent: all models. */
   readonly models?: readonly ModelId[]
   readonly createdAtMs: number
   readonly available: number
@@ -23,24 +23,29 @@ export type ApiKey = {
   readonly revokedAtMs?: number
 }
 
-/** A name starts with a letter or digit, so that it cannot look like an option or a path. */
+/**
+ * The form of an account's name. A name starts with a letter or digit, so that it cannot look like an option
+ * or a path.
+ */
 export const accountNamePattern = /^[0-9A-Za-z][0-9A-Za-z._@+-]{0,99}$/
 
-/** The largest deposit, far below `accountCreditsMax`. */
+/** Limit for one deposit. Far below `accountCreditsMax`. */
 export const depositCreditsMax = 1_000_000_000_000
 
-/** The most credits of an account, including spent ones: every JSON reader keeps such a number exact. */
+/**
+ * Limit for all credits of an account, including spent ones. Up to this number every JSON reader is exact.
+ */
 export const accountCreditsMax = Number.MAX_SAFE_INTEGER
 
-/** `acct_` and 16 random letters or digits. */
+/** Returns a new account id: `acct_` and 16 random letters or digits. */
 export function newAccountId(randomBytes: RandomBytes): string {
   return `acct_${randomText(randomBytes, 16)}`
 }
 
-/** The account behind a valid API key. The secret is used for authentication and not passed on. */
+/** The account of a valid API key. The secret itself is used for authentication only and not passed on. */
 export type Caller = {
   readonly accountId: string
   readonly keyId: string
-  /** The models that the account may use. Absent: all. */
+  /** The models that the account may use. Absent: all models. */
   readonly models?: readonly ModelId[]
 }

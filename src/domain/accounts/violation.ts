@@ -1,4 +1,4 @@
-/** What `ledger verify` can find wrong, with an account and with a task. */
+/** What `ledger verify` can find wrong: first with an account, then with a task. */
 const accountViolations = [
   'account_without_balance',
   'balance_without_account',

@@ -6,8 +6,9 @@ import { noChannelFailure, waitTooLongFailure } from './taskFailures.ts'
 type Wait = Extract<NextStep, { kind: 'wait' }>
 
 /**
- * The first channel, in the operator's order, that is not paused, not full and not cooling down. If there
- * is none: the shortest wait for a channel, or the end of the task if that wait is too long.
+ * Returns a call on the first channel, in the operator's order, that is not paused, not full and not cooling
+ * down. If every channel is, returns the shortest wait. If even this wait is too long for the task, returns
+ * the end of the task.
  */
 export function chooseChannel(facts: TaskFacts, channels: readonly ChannelState[]): NextStep {
   const waits: Wait[] = []
@@ -25,7 +26,10 @@ export function chooseChannel(facts: TaskFacts, channels: readonly ChannelState[
   return waitOrEnd(facts, { ...wait, ...(inLine.length === 0 ? {} : { inLine }) })
 }
 
-/** Full channels are asked again this often by the first task in line, and less often by later tasks. */
+/**
+ * How often a task asks again for a place on a full channel. The first task in line asks every 100 ms, and
+ * each later task less often.
+ */
 const placeCheckMs = 100
 const placeCheckMsMax = 1_000
 
@@ -54,8 +58,8 @@ function tryChannel(
 }
 
 /**
- * A pause ends when an operator ends it. Old tasks look less often, because each look runs an activity and
- * a whole backlog may wait.
+ * How often a task asks again for a paused channel. Only an operator ends a pause, so old tasks ask less
+ * often: each time costs an activity, and thousands of tasks may be waiting.
  */
 const pausedCheckMsMin = 15_000
 const pausedCheckMsMax = 60_000
@@ -64,15 +68,19 @@ function pausedCheckMs({ ageMs }: TaskFacts): number {
   return Math.min(Math.max(ageMs / 2, pausedCheckMsMin), pausedCheckMsMax)
 }
 
-/** A synchronous caller does not wait for an operator if another channel has a known time. */
+/**
+ * Returns the waits that the task may choose from. A synchronous task does not wait for the end of a pause if
+ * another channel becomes free at a known time.
+ */
 function acceptableWaits({ sync }: TaskFacts, waits: readonly Wait[]): readonly Wait[] {
   const timed = waits.filter(({ reason }) => reason !== 'channel_paused')
   return sync && timed.length > 0 ? timed : waits
 }
 
 /**
- * Ends the task if a synchronous caller would wait too long, or if the channel cools down beyond the
- * deadline. Any other wait that passes the deadline is cut there, where the gate ends the task.
+ * Returns the wait, or the end of the task. The task ends when a synchronous caller would wait too long, or
+ * when the channel's cooldown ends only after the deadline. A wait of any other kind is shortened to end at
+ * the deadline, where the gate ends the task.
  */
 function waitOrEnd(facts: TaskFacts, wait: Wait): NextStep {
   const leftMs = facts.deadlineAtMs - facts.nowMs

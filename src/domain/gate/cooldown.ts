@@ -1,40 +1,45 @@
 import { cooldownMsMax } from '../limits.ts'
 
 /**
- * How one model of one channel is called after it refused. All workers share this state through
+ * How fast one model of one channel may be called after a refusal. All workers share this state through
  * PostgreSQL. Instants are epoch milliseconds of PostgreSQL's clock.
  *
- * After a refusal no call starts before `untilMs`. Then a window begins with one call, the probe. Each call
- * that the upstream takes doubles the number of calls that may be undecided at the same time, up to as many
- * taken calls as in the window before (`learned`). Beyond that the number grows by one, like TCP's
- * congestion window beyond its slow-start threshold (RFC 5681 section 3.1). A refusal ends the window.
+ * After a refusal no call starts before `untilMs`. Then a window begins with one call, the probe. A call
+ * counts as taken when the upstream does not refuse it. Each taken call doubles the number of calls that may
+ * be undecided at the same time. This doubling ends when as many calls are taken as in the window before
+ * (`learned`). From there the number grows by one for each taken call, like TCP's congestion window beyond
+ * its slow-start threshold (RFC 5681 section 3.1). A refusal ends the window.
  *
- * Tasks that must wait get time slots `slotMs` apart. So a backlog does not call all at once when the
- * cooldown ends, and does not ask the gate more often than needed.
+ * Tasks that must wait get time slots that are `slotMs` apart. Because of this, waiting tasks do not call all
+ * at once when the cooldown ends, and they do not ask the gate more often than needed.
  *
- * Upstreams refuse at once but take minutes to draw. A call therefore counts as taken when it was not
- * refused for `takenAfterMs`; waiting for its end would delay all others by a whole call each time.
+ * Upstreams refuse at once but take minutes to draw. Therefore a call counts as taken after `takenAfterMs`
+ * without a refusal. If the gate waited for the end of each call, all other tasks would wait minutes each
+ * time.
  */
 export type Cooldown = {
   readonly untilMs: number
-  /** When the current window began with its probe. Absent until then. */
+  /** When the current window began with its probe. Absent while no probe has started. */
   readonly windowAtMs?: number
   /** Calls of this window that have ended without a refusal. */
   readonly granted: number
-  /** The slow-start threshold: calls taken in the last window, at first the calls in flight when it refused. */
+  /**
+   * The slow-start threshold: how many calls the upstream took in the last window. For the first window, the
+   * number of calls that were in flight at the refusal.
+   */
   readonly learned: number
-  /** Refusals in a row. Each doubles the next cooldown if the upstream names no time. */
+  /** Refusals in a row. Each one doubles the next cooldown if the upstream names no time. */
   readonly refusals: number
-  /** The next free time slot. */
+  /** The start of the next free time slot. */
   readonly slotAtMs: number
   readonly slotMs: number
 }
 
-/** Open calls of the current window, on this channel and model. */
+/** The open calls of the current window, on this channel and model. */
 export type WindowCalls = {
-  /** Younger than `takenAfterMs`: not known yet whether the upstream takes them. */
+  /** Calls that are open for less than `takenAfterMs`. The upstream may still refuse them. */
   readonly asking: number
-  /** Open for longer than `takenAfterMs`: they count as taken. */
+  /** Calls that are open for at least `takenAfterMs`. They count as taken. */
   readonly taken: number
 }
 
@@ -51,20 +56,26 @@ type Admission =
 
 const slotMsMin = 10
 const slotMsMax = 10_000
-/** The longest wait for a time slot beyond the cooldown. The distance of slots is an estimate. */
+/**
+ * Limit for the wait for a time slot after the cooldown's end. Needed because the distance between slots is
+ * only an estimate.
+ */
 const slotWaitMsMax = 60_000
 
-/** After this time without a refusal the state is out of date. */
+/** Time without a refusal after which the state is out of date. */
 export const quietMs = 60_000
 
-/** Whether the state is out of date: nothing was refused for long after the cooldown or the window began. */
+/**
+ * Returns whether the state is out of date, because `quietMs` have passed since the cooldown ended and the
+ * window began.
+ */
 export function isPast({ untilMs, windowAtMs = untilMs }: Cooldown, nowMs: number): boolean {
   return nowMs - Math.max(untilMs, windowAtMs) > quietMs
 }
 
 /**
- * Whether a call may start now, and the state to save in both cases. `jitter` is a random number in
- * [0, 1).
+ * Decides whether a call may start now. Returns the decision, and the state that must be saved in both cases.
+ * `jitter` is a random number in [0, 1).
  */
 export function admit(
   state: Cooldown,
@@ -80,7 +91,10 @@ export function admit(
   return { kind: 'admitted', next: inWindow }
 }
 
-/** How many calls may be undecided at once: 1, 2, 4, … up to the threshold, then 1, 2, 3, … beyond it. */
+/**
+ * Returns how many calls may be undecided at once. Before the threshold: 1, 2, 4, … From the threshold on: 1,
+ * 2, 3, …
+ */
 function askingMax({ granted, learned }: Cooldown, open: WindowCalls): number {
   const taken = granted + open.taken
   if (taken >= learned) return 1 + taken - learned
@@ -94,7 +108,8 @@ function waitForSlot(
   reason: 'cooldown' | 'slow_start',
   jitter: number,
 ): Admission {
-  // Slots too far ahead start again from the beginning: asking once too often is better than starving.
+  // If the next slot is too far ahead, the slots start again from the beginning. A task that asks once too
+  // often is better than a task that waits too long.
   const nextSlotAtMs = state.slotAtMs > fromMs + slotWaitMsMax ? fromMs : state.slotAtMs
   const slotAtMs = Math.max(nextSlotAtMs, fromMs)
   const delayMs = Math.ceil(slotAtMs - nowMs + jitter * Math.min(state.slotMs, 250))
@@ -103,8 +118,8 @@ function waitForSlot(
 }
 
 /**
- * The state after a refusal of a call that started at `openedAtMs`. A late refusal, of a call from before
- * this window, can lengthen the cooldown and changes nothing else: that call says nothing about the window.
+ * Returns the state after a refused call that started at `openedAtMs`. If the call started before the current
+ * window, its refusal says nothing about this window. Such a refusal can only lengthen the cooldown.
  */
 export function afterRefusal(
   known: Cooldown | undefined,
@@ -131,35 +146,38 @@ export function afterRefusal(
     return laterMs <= state.untilMs ? state : { ...state, untilMs: laterMs }
   }
   const took = state.granted + open.taken
-  // If the probe was refused, the cooldown was only too short.
+  // When the probe was refused, the cooldown was too short, and the threshold stays.
   const learned = took === 0 ? state.learned : took
-  // The upstream took `learned` calls between the start of this window and that of the next one. That is
-  // its limit only if more tasks were waiting; otherwise it could have taken more.
+  // The upstream took `learned` calls between the start of this window and the start of the next one. This is
+  // the upstream's limit only if more tasks were waiting. Otherwise the upstream could have taken more calls.
   const limitMs = clamp((untilMs - state.windowAtMs) / learned / 2, slotMsMin, slotMsMax)
   const slotMs = state.slotAtMs > nowMs ? limitMs : state.slotMs
   return { untilMs, granted: 0, learned, refusals, slotAtMs: untilMs, slotMs }
 }
 
-/** Without Retry-After, doubled for each refusal in a row. */
+/**
+ * The cooldown when the upstream sends no Retry-After. It doubles with each refusal in a row, up to the
+ * maximum.
+ */
 const defaultCooldownMs = 1_000
 const defaultCooldownMsMax = 30_000
-/** Refusals in a row for which Retry-After is followed exactly. */
+/** After this many refusals in a row, Retry-After is no longer trusted: the cooldown may then be longer. */
 const trustedRefusals = 3
 const longerCooldownMsMax = 15_000
 
 function cooldownMs(retryAfterMs: number | undefined, refusals: number): number {
   const unnamedMs = defaultCooldownMs * 2 ** (refusals - 1)
   if (retryAfterMs === undefined) return Math.min(unnamedMs, defaultCooldownMsMax)
-  // An upstream that limits calls in flight names a time without knowing how long our calls take. If its
-  // times prove too short again and again, the cooldown grows beyond them.
+  // An upstream that limits the calls in flight does not know how long our calls take, so its Retry-After is
+  // a guess. If this time is too short again and again, the cooldown grows beyond it.
   const tooShort = refusals - trustedRefusals
   const longerMs = tooShort <= 0 ? 0 : defaultCooldownMs * 1.5 ** tooShort
   return clamp(retryAfterMs, Math.min(longerMs, longerCooldownMsMax), cooldownMsMax)
 }
 
 /**
- * The state after a call that ended without a refusal, with any other outcome. `undefined`: the limit no
- * longer applies, so the state is to be deleted.
+ * Returns the state after a call that was not refused, whatever its outcome. Returns `undefined` when the
+ * limit no longer applies and the state must be deleted.
  */
 export function afterGrant(
   state: Cooldown,
@@ -177,7 +195,7 @@ export function afterGrant(
   const beyond = next.granted + open.taken - next.learned
   if (beyond >= concurrencyMax) return undefined
   if (beyond <= 0) return next
-  // Beyond the threshold, the slots come a little closer with each call.
+  // Beyond the threshold, each call moves the slots a little closer together.
   return { ...next, slotMs: clamp(state.slotMs * 0.8, slotMsMin, slotMsMax) }
 }
 

@@ -10,12 +10,11 @@ import {
 } from './taskFailures.ts'
 
 /**
- * The decision of the gate: what a live task without an open attempt does next. It calls a channel, waits,
- * or ends.
+ * Decides the next step of a live task that has no open attempt. The task calls a channel, waits, or ends.
  *
- * What it requires of a first call also stands in SQL, in the function `begin_first_call`
- * (`src/store/schema/migrations`), which opens the most frequent attempts in one statement. A new condition
- * must be added there too. The property test `test/store/gateAgrees.test.ts` compares both.
+ * The SQL function `begin_first_call` (`src/store/schema/migrations`) repeats the conditions for a first
+ * call, because it opens the most frequent attempts in one statement. If you add a condition here, add it
+ * there too. The property test `test/store/gateAgrees.test.ts` compares both.
  */
 export function nextStep(facts: TaskFacts): NextStep {
   const last = facts.past.at(-1)
@@ -36,9 +35,9 @@ export function nextStep(facts: TaskFacts): NextStep {
 }
 
 /**
- * The channels that this task may still use. After an unknown outcome only the same channel is left,
- * because it may have done the work; a later refusal does not change that. A channel with a used-up quota
- * or an operator's fault is skipped. A synchronous task calls each channel once.
+ * Returns the channels that this task may still use. After an unknown outcome only the channel of that call
+ * is left, because it may have done the work. A later refusal does not change this. Channels with a used-up
+ * quota or an operator's fault are skipped. A synchronous task calls each channel at most once.
  */
 function usableChannels(facts: TaskFacts): readonly ChannelState[] {
   const tied = lastUnknown(facts.past)?.channel
@@ -61,8 +60,8 @@ const backoffMsFirst = 1_000
 const backoffMsMax = 30_000
 
 /**
- * The pause after an unknown outcome, and after our own blob store failed to deliver the inputs. In both
- * cases the upstream names no time. `undefined`: no pause is needed, or it is over.
+ * Returns the pause after an unknown outcome, or after our own blob store could not deliver the inputs. In
+ * both cases no upstream has named a time. Returns `undefined` when no pause is needed or the pause is over.
  */
 function backoffAfter(facts: TaskFacts, last: PastAttempt | undefined): NextStep | undefined {
   if (last === undefined) return undefined

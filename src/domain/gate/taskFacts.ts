@@ -3,19 +3,24 @@ import type { TaskFailure } from '../failure.ts'
 import type { Channel } from '../upstream/channel.ts'
 import type { OutcomeClass, OutcomeReason } from '../upstream/upstreamCall.ts'
 
-/** What the gate knows of a task when it decides. Instants are epoch milliseconds of PostgreSQL's clock. */
+/**
+ * What the gate knows about a task when it decides. Instants are epoch milliseconds of PostgreSQL's clock.
+ */
 export type TaskFacts = {
   readonly nowMs: number
-  /** Since the task was accepted. */
+  /** Time since the task was accepted. */
   readonly ageMs: number
   readonly deadlineAtMs: number
-  /** A client holds a connection open: it gets a refusal at once instead of waiting. */
+  /**
+   * A client waits on an open connection. The task calls each channel at most once, and waits at most
+   * `syncCooldownWaitMsMax` for another channel.
+   */
   readonly sync: boolean
-  /** Oldest first; all closed. */
+  /** The earlier attempts, oldest first. All of them are closed. */
   readonly past: readonly PastAttempt[]
   /** The channels of the task's family, in the operator's order. */
   readonly channels: readonly ChannelState[]
-  /** `UPSTREAM_CALLS_MAX`: how many calls of one task may end with an unknown outcome. */
+  /** The limit `UPSTREAM_CALLS_MAX`: the task ends after this many calls with an unknown outcome. */
   readonly callsMax: number
   /** A random number in [0, 1). */
   readonly jitter: number
@@ -30,31 +35,33 @@ export type PastAttempt = {
   readonly retryAfterMs?: number
 }
 
-/** A channel, with what all workers together know of it. */
+/** The state of a channel, which all workers share. */
 export type ChannelState = {
   readonly channel: Channel
   readonly paused: boolean
-  /** Open attempts with a live lease, on the whole channel. */
+  /** The number of open attempts on the whole channel whose lease has not ended. */
   readonly inFlight: number
-  /** The same for the task's model alone. */
+  /** The number of those attempts that call the task's model. */
   readonly inFlightOfModel: number
   readonly open: WindowCalls
-  /** Tasks that wait in line for a place on the channel and come before this one. */
+  /**
+   * The number of tasks that wait for a place on the channel and whose turn comes before this task's turn.
+   */
   readonly ahead: number
   readonly cooldown?: Cooldown
 }
 
 export type NextStep =
-  /** `cooldown`: to be saved with the new attempt. */
+  /** `cooldown` must be saved together with the new attempt. */
   | { readonly kind: 'call'; readonly channel: Channel; readonly cooldown?: Cooldown }
   | {
       readonly kind: 'wait'
       readonly delayMs: number
       readonly reason: WaitReason
       readonly channel?: string
-      /** To be saved: the cooldown after this task took a time slot. */
+      /** The cooldown after this task has taken a time slot. It must be saved. */
       readonly cooldown?: Cooldown
-      /** Full channels, for whose next place the task is in line from now on. */
+      /** Full channels. From now on the task waits in line for a place on each of them. */
       readonly inLine?: readonly string[]
     }
   | { readonly kind: 'end'; readonly failure: TaskFailure }
@@ -67,19 +74,23 @@ export type WaitReason =
   | 'backoff'
   | 'call_under_way'
 
-/** Whether the upstream refused. `inputs_unreadable` is a failure of our own blob store instead. */
+/**
+ * Returns whether the upstream refused the call. `inputs_unreadable` is not such a refusal: our own blob
+ * store failed, and the upstream was not called.
+ */
 export function isUpstreamRefusal(attempt: Pick<PastAttempt, 'class' | 'reason'>): boolean {
   return attempt.class === 'refused' && attempt.reason !== 'inputs_unreadable'
 }
 
-/** How many attempts ended with this class. */
+/** Returns how many attempts ended with this class. */
 export function countOf(past: readonly PastAttempt[], outcome: OutcomeClass): number {
   return past.filter((attempt) => attempt.class === outcome).length
 }
 
 /**
- * The last attempt with an unknown outcome, if there is one. Paid work may exist on its channel, so every
- * later attempt of the task uses the same channel and the same upstream idempotency key.
+ * Returns the last attempt with an unknown outcome, if there is one. Paid work may exist on the channel of
+ * this attempt. Therefore every later attempt of the task uses the same channel and the same upstream
+ * idempotency key.
  */
 export function lastUnknown<Past extends { readonly class: string | null }>(
   past: readonly Past[],
@@ -88,8 +99,9 @@ export function lastUnknown<Past extends { readonly class: string | null }>(
 }
 
 /**
- * Whether an attempt of the task may have done paid work upstream: its outcome is unknown, or it is still
- * open (`class` null). Such a task cannot be cancelled, and its failure has `workPossible`.
+ * Returns whether an attempt of the task may have done paid work upstream. This is so when the attempt's
+ * outcome is unknown, or when the attempt is still open (`class` null). Such a task cannot be cancelled, and
+ * its failure has `workPossible`.
  */
 export function mayHaveWorked(attempts: readonly { readonly class: string | null }[]): boolean {
   return attempts.some((attempt) => attempt.class === null || attempt.class === 'unknown')

@@ -3,11 +3,11 @@ import type { TaskFailure } from '../failure.ts'
 import type { PastAttempt } from './taskFacts.ts'
 import { countOf, isUpstreamRefusal, mayHaveWorked } from './taskFacts.ts'
 
-// How a task fails, by what its attempts met. `nextStep` and `chooseChannel` decide when.
+// The failures that follow from a task's attempts. `nextStep` and `chooseChannel` decide when a task fails.
 
 type Facts = { readonly nowMs: number; readonly past: readonly PastAttempt[] }
 
-/** The upstream rejected the request itself. */
+/** Returns the failure of a task whose request the upstream rejected. */
 export function rejectedFailure(last: PastAttempt, facts: Facts): TaskFailure {
   const code =
     last.reason === 'content_policy'
@@ -18,20 +18,26 @@ export function rejectedFailure(last: PastAttempt, facts: Facts): TaskFailure {
   return { code, cause: 'rejected', workPossible: mayHaveWorked(facts.past) }
 }
 
-/** The deadline has passed. If the last attempt was refused, the rate limit is the reason, not slowness. */
+/**
+ * Returns the failure of a task whose deadline has passed. If the last attempt was refused, the rate limit
+ * caused the failure, not a slow upstream.
+ */
 export function deadlineFailure(facts: Facts): TaskFailure {
   const last = facts.past.at(-1)
   if (last !== undefined && isUpstreamRefusal(last)) return refusedFailure(facts)
   return { code: 'generation_timeout', cause: 'deadline', workPossible: mayHaveWorked(facts.past) }
 }
 
-/** The channels refused. Retry-After is the earliest time at which one of them takes a call again. */
+/**
+ * Returns the failure of a task whose channels refused. Its Retry-After is the earliest time at which a
+ * channel takes a call again.
+ */
 export function refusedFailure(facts: Facts): TaskFailure {
   const leftMs = [...retryAfterLeftMs(facts).values()].filter((ms) => ms > 0)
   return rateLimited(facts, Math.min(...leftMs))
 }
 
-/** The shortest wait for a channel is too long for the task. */
+/** Returns the failure of a task that would wait too long for a channel. */
 export function waitTooLongFailure(
   facts: Facts,
   channel: string | undefined,
@@ -42,8 +48,9 @@ export function waitTooLongFailure(
 }
 
 /**
- * No channel is left for this task. A refusal by one channel goes before a used-up quota of another, and
- * that before an operator's fault: a refusal ends by itself, and the client can retry.
+ * Returns the failure of a task that has no channel left. If one channel refused, the failure is a refusal,
+ * because a refusal ends by itself and the client can try again. Otherwise it is a used-up quota if there is
+ * one, and else an operator's fault.
  */
 export function noChannelFailure(facts: Facts): TaskFailure {
   const latest = latestPerChannel(facts)
@@ -60,7 +67,10 @@ function latestPerChannel({ past }: Facts): readonly PastAttempt[] {
   return [...new Map(past.map((attempt) => [attempt.channel, attempt])).values()]
 }
 
-/** What is left of the Retry-After of each channel's latest attempt; negative when it is over. */
+/**
+ * Returns, for each channel, how much of the Retry-After of its latest attempt is left. Negative when this
+ * time has passed.
+ */
 function retryAfterLeftMs(facts: Facts): ReadonlyMap<string, number> {
   return new Map(
     latestPerChannel(facts).flatMap(({ channel, closedAtMs, retryAfterMs }) =>
@@ -69,7 +79,10 @@ function retryAfterLeftMs(facts: Facts): ReadonlyMap<string, number> {
   )
 }
 
-/** `retryAfterMs` of zero or infinity: no channel named a time. */
+/**
+ * Returns a rate limit failure. If `retryAfterMs` is infinite or not above zero, no channel named a time, and
+ * the failure has no Retry-After.
+ */
 function rateLimited(facts: Facts, retryAfterMs: number): TaskFailure {
   const known = retryAfterMs > 0 && Number.isFinite(retryAfterMs)
   return {

@@ -5,10 +5,13 @@ import { aspectRatios, pixelSizes } from './models.ts'
 export type Capabilities = {
   /** The accepted values of `size`. */
   readonly sizes: readonly ImageSize[]
-  /** False for an upstream that refuses the field: its only size is accepted and not sent. */
+  /**
+   * Whether the size is sent upstream. False if the upstream does not accept the field: clients may still
+   * send the model's only size, but we do not pass it on.
+   */
   readonly sizeIsSent: boolean
   readonly aspectRatios: readonly AspectRatio[]
-  /** Used for `progress` only. */
+  /** The usual duration of one call. Used only for `progress`. */
   readonly usualDurationMs: number
 }
 
@@ -27,7 +30,10 @@ const commonRatios: readonly AspectRatio[] = [
   '21:9',
 ]
 
-/** The capabilities without an operator's file, from the vendors' model pages. */
+/**
+ * The capabilities that apply when the operator's file does not override them. They come from the vendors'
+ * model pages.
+ */
 export const builtInCapabilities: CapabilityTable = {
   'familya-2.5-flash-image': {
     sizes: ['1K'],

@@ -1,4 +1,4 @@
-/** The public model names; no others are accepted. */
+/** The public model names. Requests with any other name are not accepted. */
 export const familyAModels = [
   'familya-2.5-flash-image',
   'familya-3.1-flash-lite-image',
@@ -51,12 +51,12 @@ export type Action = (typeof actions)[number]
 export const inputMimeTypes = ['image/png', 'image/jpeg', 'image/webp'] as const
 export type ImageMimeType = (typeof inputMimeTypes)[number]
 
-/** Whether a text is a public model name. */
+/** Returns whether a text is a public model name. */
 export function isModelId(value: string): value is ModelId {
   return modelIds.some((modelId) => modelId === value)
 }
 
-/** The family is part of the model's name. */
+/** Returns the family of a model, which is part of the model's name. */
 export function familyOf(model: ModelId): Family {
   return model.startsWith('familya-') ? 'A' : 'B'
 }

@@ -5,8 +5,9 @@ import { actions, familyOf, modelIds, qualities } from './models.ts'
 import type { ImageRequest } from '../tasks/imageRequest.ts'
 
 /**
- * One line of a price list. It applies to requests of its model with the same size, quality and action; a
- * field that it does not have may be anything. Credits are whole numbers; zero is allowed.
+ * One line of a price list. It applies to requests for its model with the same size, quality and action. If
+ * the line lacks one of these fields, that field of the request may have any value. Credits are whole
+ * numbers. Zero is allowed.
  */
 export type Price = {
   readonly model: ModelId
@@ -17,14 +18,15 @@ export type Price = {
   readonly creditsPerInputImage: number
 }
 
-/** What a price depends on. */
+/** The fields of a request that decide its price. */
 type PricedRequest = Pick<ImageRequest, 'model' | 'size' | 'quality' | 'action'> & {
   readonly inputImages: number
 }
 
 /**
- * The price of a request: that of the first line that applies. `undefined` when there is none; the start of
- * a process rules that out with `unpricedCombinations`. Family A without a size makes 1K and costs the same.
+ * Returns the price of a request: the price of the first line that applies. Returns `undefined` when no line
+ * applies. This cannot happen in a running process, because `unpricedCombinations` is checked at its start. A
+ * family A request without a size costs as much as 1K, because the model then makes 1K.
  */
 export function creditsOf(prices: readonly Price[], request: PricedRequest): number | undefined {
   const size = request.size ?? (familyOf(request.model) === 'A' ? '1K' : undefined)
@@ -38,12 +40,12 @@ export function creditsOf(prices: readonly Price[], request: PricedRequest): num
   return price && price.credits + price.creditsPerInputImage * request.inputImages
 }
 
-/** The operator's lines, then the built-in ones. */
+/** Returns the operator's lines, followed by the built-in lines. */
 export function priceList(operatorPrices: readonly Price[]): readonly Price[] {
   return [...operatorPrices, ...builtInPrices]
 }
 
-/** Requests that the capabilities allow and that have no price, as text for the operator. */
+/** Returns, as text for the operator, all combinations that the capabilities allow and that have no price. */
 export function unpricedCombinations(
   prices: readonly Price[],
   capabilities: CapabilityTable,
@@ -79,8 +81,8 @@ function definedOnly(request: {
 const vip = 'familyb-image-2-vip'
 const web = 'familyb-image-2-web'
 /**
- * In thousandths of a US dollar, close to the vendors' list prices. `auto` costs as much as `high`, because
- * the vendor may choose that.
+ * The built-in prices, in thousandths of a US dollar. They are close to the vendors' list prices. `auto`
+ * costs as much as `high`, because the vendor may choose high quality.
  */
 export const builtInPrices: readonly Price[] = [
   { model: 'familya-2.5-flash-image', credits: 39, creditsPerInputImage: 1 },

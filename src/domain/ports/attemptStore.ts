@@ -11,7 +11,7 @@ export type AttemptName = { readonly taskId: string; readonly n: number }
 
 export type BeginInput = {
   readonly taskId: string
-  /** The open attempt whose stored answer the caller has looked for and not found. */
+  /** The number of the open attempt, if the caller has looked for its stored answer and found none. */
   readonly checked?: number
 }
 
@@ -23,35 +23,38 @@ export type OpenedAttempt = {
   readonly answerId: string
   /** The Idempotency-Key for the upstream. */
   readonly upstreamKey: string
-  /** The longest the call may take: the channel's timeout, or less near the task's hard end. */
+  /** Limit for the call: the channel's timeout, or less near the task's hard end. */
   readonly timeoutMs: number
-  /** Time until the task's hard end. Until then a failing blob store is retried. */
+  /** Time until the task's hard end. During this time a failed write to the blob store is tried again. */
   readonly hardEndMs: number
   readonly request: ImageRequest
 }
 
 export type BeginResult =
   | { readonly kind: 'opened'; readonly attempt: OpenedAttempt }
-  /** An earlier attempt is open. Look for its stored answer, then begin again with `checked: n`. */
+  /**
+   * An earlier attempt is still open. Look for its stored answer. If there is none, begin again with
+   * `checked: n`.
+   */
   | { readonly kind: 'unchecked'; readonly n: number; readonly answerId: string }
-  /** No call may be made for `delayMs`. Begin again then. */
+  /** No call may be made now. Begin again after `delayMs`. */
   | {
       readonly kind: 'wait'
       readonly delayMs: number
       readonly reason: WaitReason
       readonly channel?: string
     }
-  /** The task cannot go on. It has not been ended yet: call `failTask`. */
+  /** The task must end without an image. It is still live, so call `failTask`. */
   | { readonly kind: 'end'; readonly failure: TaskFailure }
-  /** The task has ended or is purged: there is nothing to do. */
+  /** The task has ended or was purged, so there is nothing to do. */
   | { readonly kind: 'over' }
 
-/** The outcome of a call that brought no image. With an image, `settleTask` closes the attempt. */
+/** The outcome of a call that brought no image. For a call with an image, `settleTask` closes the attempt. */
 export type AttemptClose = AttemptName & {
   readonly class: Exclude<OutcomeClass, 'succeeded'>
   readonly evidence: OutcomeEvidence
   readonly retryAfterMs?: number
-  /** Family A: the model's answer, for a synchronous caller. */
+  /** The answer of a family A model that refused to draw, for a synchronous caller. */
   readonly nativeRefusal?: JsonObject
 }
 
@@ -59,37 +62,42 @@ export type AttemptClose = AttemptName & {
 export type SettleInput = {
   readonly meta: AnswerMeta
   readonly answerId: string
-  /** Of the call that brought the answer. Absent when another process made the call. */
+  /** What was observed of the call that brought the answer. Absent when another process made the call. */
   readonly evidence?: OutcomeEvidence
 }
 
 /**
- * The transactions of a task's execution. Each is atomic and safe to repeat. A transaction that ends a
- * task locks it first and ends it only while it is live, so that of several concurrent ends the first
+ * The transactions of a task's execution. Each is atomic and safe to repeat. A transaction that ends a task
+ * first locks it, and ends it only if it is still live. So when several ends are tried at once, the first one
  * wins. Implemented in `src/store/attempts/` and `src/store/tasks/`.
  */
 export type AttemptStore = {
-  /** The gate: decides whether the task may call upstream now, and opens the attempt. */
+  /** The gate. Decides whether the task may call upstream now, and opens the attempt if so. */
   readonly beginAttempt: (input: BeginInput) => Promise<BeginResult>
-  /** Records the worker's presence for these attempts. Closed and unknown ones are ignored. */
+  /**
+   * Records that the worker is present for these attempts. Ignores attempts that are closed or do not exist.
+   */
   readonly touchAttempts: (attempts: readonly AttemptName[]) => Promise<void>
-  /** Closes an attempt and updates its channel. Does nothing when it is closed already. */
+  /** Closes an attempt and updates its channel. Does nothing when the attempt is already closed. */
   readonly closeAttempt: (close: AttemptClose) => Promise<void>
   /**
-   * The answer ids of a live task's attempts that may have a stored answer, newest first. Empty for a
-   * task that has ended.
+   * Returns the answer ids of those attempts of a live task that may have a stored answer, newest first.
+   * Returns none when the task has ended.
    */
   readonly answerIdsOf: (taskId: string) => Promise<readonly string[]>
   /**
-   * Publishes a stored answer, settles the hold and closes the attempt. False: the task had ended, so
-   * nothing was published or charged; the attempt is closed all the same.
+   * Publishes a stored answer, settles the hold and closes the attempt. Returns false when the task had
+   * already ended. Then nothing is published or charged, but the attempt is still closed.
    */
   readonly settleTask: (input: SettleInput) => Promise<boolean>
-  /** Ends a task as failed and releases its hold. False: the task had ended, nothing changed. */
+  /**
+   * Ends a task as failed and releases its hold. Returns false and changes nothing when the task had already
+   * ended.
+   */
   readonly failTask: (taskId: string, failure: TaskFailure) => Promise<boolean>
   /**
-   * Ends a task as `cancelled` and releases its hold. False: the task had ended, or one of its attempts
-   * is open or may have done work; nothing changed.
+   * Ends a task as `cancelled` and releases its hold. Returns false and changes nothing when the task had
+   * already ended, and when one of its attempts is open or may have done work.
    */
   readonly cancelTask: (taskId: string) => Promise<boolean>
 }

@@ -1,33 +1,33 @@
 /**
- * Where all image bytes are kept. A key has the form `[0-9A-Za-z]+(/[0-9A-Za-z._-]+)*`. Implemented in
- * `src/blobs/`.
+ * Stores all image bytes. A key has the form `[0-9A-Za-z]+(/[0-9A-Za-z._-]+)*`. Implemented in `src/blobs/`.
  */
 export type BlobStore = {
   /**
-   * Stores the content durably (fsync, or the object store's confirmation) under a new key, and returns
-   * its size and SHA-256. Reads `content` once. When it fails, nothing is stored under the key. Rejects
-   * with `BlobExistsError` when the key exists, and with the error that `content` threw.
+   * Stores the content under a new key and returns its size and SHA-256. Resolves only when the content is
+   * durable (after fsync, or the object store's confirmation). Reads `content` once. After a failure nothing
+   * is stored under the key. Rejects with `BlobExistsError` when the key exists, and with the error that
+   * `content` threw.
    */
   readonly put: (
     key: string,
     content: AsyncIterable<Uint8Array>,
     options: { readonly signal?: AbortSignal },
   ) => Promise<{ readonly bytes: number; readonly sha256: string }>
-  /** `range` is inclusive at both ends. `undefined`: nothing is stored under the key. */
+  /** Reads a blob. `range` includes both ends. Returns `undefined` when nothing is stored under the key. */
   readonly read: (
     key: string,
     range?: { readonly first: number; readonly last: number },
   ) => Promise<{ readonly bytes: number; readonly content: AsyncIterable<Uint8Array> } | undefined>
-  /** Deletes every blob whose key begins with `prefix/`. No error when there is none. */
+  /** Deletes every blob whose key begins with `prefix/`. Succeeds when there is none. */
   readonly deletePrefix: (prefix: string) => Promise<void>
   /**
-   * The store's own id, which is created at the first use. A cheap test for `/readyz` whether the store
-   * answers: rejects when it does not.
+   * Returns the store's own id, which is created at the first use. Rejects when the store does not answer, so
+   * `/readyz` uses it as a cheap check.
    */
   readonly storeId: () => Promise<string>
 }
 
-/** The key exists. For an answer: the same attempt's answer was stored before. */
+/** Thrown when the key exists. For an answer it means that an earlier write by the same attempt succeeded. */
 export class BlobExistsError extends Error {
   override readonly name = 'BlobExistsError'
 }

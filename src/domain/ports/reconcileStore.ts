@@ -1,55 +1,65 @@
 import type { TaskStart } from './taskRuns.ts'
 
-/** A live task that no worker has updated in time. */
+/** A live task that no worker has updated for too long. */
 export type OverdueTask = {
   readonly start: TaskStart
-  /** Time left of an open attempt's lease, in which a worker may bring an answer; else 0. */
+  /**
+   * Time until the lease of the open attempt ends. Until then a worker may still bring an answer. 0 without
+   * an open attempt.
+   */
   readonly leaseLeftMs: number
 }
 
-/** A live task that no worker can bring to a success any more. */
+/** A live task for which no worker may make a call any more. */
 export type PastEndTask = {
   readonly taskId: string
   /**
-   * The hard end is longer ago than the grace period, and a check since then could not end the task.
+   * The hard end passed longer ago than the grace period, and at least one check after the hard end could not
+   * end the task.
    */
   readonly graceOver: boolean
 }
 
-/** The pause before the next check: `firstMs`, doubled by every check so far, at most `mostMs`. */
+/**
+ * The pause before the next check. It starts with `firstMs` and doubles with every check so far, up to
+ * `mostMs`.
+ */
 export type Backoff = { readonly firstMs: number; readonly mostMs: number }
 
 /**
- * What the reconciler reads and writes. A task is due for a check when no worker has updated it in
- * time. Each function except `forgetUploads` is one statement, and each list holds at most `limit`
- * items, longest overdue first. Implemented in `src/store/reconcile/`.
+ * What the reconciler reads and writes. A task is due for a check when no worker has updated it for too long.
+ * Each function except `forgetUploads` is one statement. Each list contains at most `limit` items, longest
+ * overdue first. Implemented in `src/store/reconcile/`.
  */
 export type ReconcileStore = {
-  /** Due tasks before their deadline whose workflow is not known to exist. */
+  /** Returns due tasks before their deadline whose workflow is not known to exist. */
   readonly unstartedTasks: (limit: number) => Promise<readonly TaskStart[]>
-  /** Records that the workflows of these tasks exist. Ended and started tasks are ignored. */
+  /**
+   * Records that the workflows of these tasks exist. Ignores tasks that have ended or are already recorded as
+   * started.
+   */
   readonly markStarted: (taskIds: readonly string[]) => Promise<void>
-  /** Due tasks that are started, except those of `pastEndTasks`. */
+  /** Returns due tasks that are started, except the tasks of `pastEndTasks`. */
   readonly overdueTasks: (limit: number) => Promise<readonly OverdueTask[]>
-  /** Due tasks past their deadline without an open attempt, or past their hard end. */
+  /** Returns due tasks that are past their deadline and have no open attempt, or are past their hard end. */
   readonly pastEndTasks: (limit: number, graceMs: number) => Promise<readonly PastEndTask[]>
   /** Schedules the next check of live tasks after a check that did not end them. */
   readonly postponeChecks: (taskIds: readonly string[], backoff: Backoff) => Promise<void>
-  /** Makes live, started tasks due now, because their run has changed in Temporal. */
+  /** Makes live, started tasks due for a check now, because their run has changed in Temporal. */
   readonly makeChecksDue: (taskIds: readonly string[]) => Promise<void>
   /**
-   * Takes uploads that are due for deletion, so that no task can take them over any more, and returns
-   * their ids. An upload that is not forgotten is due again after `retryMs`.
+   * Takes uploads that are due for deletion and returns their ids. From then on no task can take them over.
+   * If an upload is not forgotten, it is due again after `retryMs`.
    */
   readonly takeUploads: (limit: number, retryMs: number) => Promise<readonly string[]>
   /**
-   * Deletes the rows of taken uploads. The caller has deleted their blobs. Two statements: when the
-   * second fails, the uploads are due again.
+   * Deletes the rows of taken uploads, whose blobs the caller has deleted. Runs two statements. If the second
+   * one fails, the uploads become due again.
    */
   readonly forgetUploads: (uploadIds: readonly string[]) => Promise<void>
   /**
-   * Deletes the records of tasks that are due for the purge, and makes what is left of their uploads
-   * due for deletion, in one statement. Returns how many tasks were purged.
+   * Deletes the records of tasks that are due for the purge, and makes their remaining uploads due for
+   * deletion, in one statement. Returns how many tasks were purged.
    */
   readonly purgeTasks: (limit: number) => Promise<number>
 }

@@ -3,7 +3,7 @@ import type { Action, ImageSize, ModelId, Quality } from '../models/models.ts'
 import type { ImageRequest, Route } from '../tasks/imageRequest.ts'
 import type { PublicStatus, TaskStatus, TaskView } from '../tasks/task.ts'
 
-/** An instant: so many milliseconds before PostgreSQL's now, or epoch milliseconds. */
+/** An instant, given as milliseconds before PostgreSQL's now or as epoch milliseconds. */
 export type Since = { readonly agoMs: number } | { readonly atMs: number }
 
 export type TaskFilter = {
@@ -13,7 +13,7 @@ export type TaskFilter = {
   readonly model?: ModelId
   readonly failureCode?: TaskFailureCode
   readonly since?: Since
-  /** Leaves out tasks that were retried. */
+  /** Whether to leave out tasks that were retried. */
   readonly notRetried?: boolean
   readonly limit: number
 }
@@ -27,15 +27,18 @@ export type TaskDetail = ListedTask & {
   readonly size?: ImageSize
   readonly quality?: Quality
   readonly credits: number
-  /** The creation to the millisecond. `task.createdAtMs` is in whole seconds, as clients see it. */
+  /**
+   * When the task was created, in milliseconds. `task.createdAtMs` is the same instant in whole seconds, as
+   * clients see it.
+   */
   readonly acceptedAtMs: number
-  /** The workflow is known to exist since then. */
+  /** When the workflow was first known to exist. */
   readonly startedAtMs?: number
   readonly deadlineAtMs: number
   readonly purgeAtMs?: number
   readonly retryOf?: string
   readonly retriedAs?: string
-  /** Oldest first. */
+  /** The attempts, oldest first. */
   readonly attempts: readonly AttemptDetail[]
   readonly entries: readonly EntryDetail[]
 }
@@ -60,7 +63,7 @@ export type EntryDetail = {
   readonly credits: number
 }
 
-/** The price of a request and its time limits, counted from now. */
+/** The price of a request, and its time limits counted from now. */
 export type RetryTerms = {
   readonly credits: number
   readonly deadlineMs: number
@@ -76,27 +79,31 @@ export type RetryInput = {
 }
 
 export type RetryResult =
-  /** `taskId`: the new task. */
+  /** `taskId` is the id of the new task. */
   | { readonly kind: 'retried'; readonly taskId: string }
-  /** There is no such task, or it is due for the purge. */
+  /** There is no such task, or the task is due for the purge. */
   | { readonly kind: 'unknown' }
   | { readonly kind: 'not_failed'; readonly status: TaskStatus }
-  /** `taskId`: the task of the earlier retry. */
+  /** `taskId` is the id of the task that the earlier retry made. */
   | { readonly kind: 'already_retried'; readonly taskId: string }
-  /** The prompt or the inputs are deleted. */
+  /** The prompt or the input images are already deleted. */
   | { readonly kind: 'inputs_gone' }
   /** The account does not have the credits that the new task costs. */
   | { readonly kind: 'insufficient'; readonly credits: number }
 
 /** The operator's view of tasks. Implemented in `src/store/tasks/`. */
 export type TaskAdmin = {
-  /** The tasks that match the filter, newest first. */
+  /** Returns the tasks that match the filter, newest first. */
   readonly listTasks: (filter: TaskFilter) => Promise<readonly ListedTask[]>
-  /** One snapshot of the task. `undefined`: there is no such task, or it is due for the purge. */
+  /**
+   * Returns one snapshot of the task. Returns `undefined` when there is no such task, or it is due for the
+   * purge.
+   */
   readonly readDetail: (taskId: string) => Promise<TaskDetail | undefined>
   /**
-   * Inserts a new task with its own hold for a failed one, which hands its inputs over, in one
-   * transaction. A task is retried at most once. Every result except `retried` has changed nothing.
+   * Retries a failed task in one transaction. Inserts a new task with its own hold, which takes over the
+   * inputs of the failed task. A task can be retried once. Unless the result is `retried`, nothing has
+   * changed.
    */
   readonly retryTask: (input: RetryInput) => Promise<RetryResult>
 }

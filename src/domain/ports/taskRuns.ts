@@ -1,7 +1,8 @@
 import type { Action, Family, ImageSize, ModelId } from '../models/models.ts'
 
 /**
- * What starting a task's workflow needs. All of it is on the task's row, small, and free of secrets.
+ * The data that the start of a task's workflow needs. All of it is in the task's row. It is small and
+ * contains no secrets.
  */
 export type TaskStart = {
   readonly taskId: string
@@ -10,42 +11,46 @@ export type TaskStart = {
   readonly model: ModelId
   readonly action: Action
   readonly size?: ImageSize
-  /** A client holds a connection open: the task goes before asynchronous ones. */
+  /** A client waits on an open connection, so the task goes before asynchronous tasks. */
   readonly sync: boolean
-  /** SHA-256 of the Idempotency-Key in hex, so that an operator can find the run by its key. */
+  /** The SHA-256 of the Idempotency-Key in hex. An operator can find the run by it. */
   readonly keyDigest?: string
 }
 
 export type StartResult =
   | { readonly kind: 'started' }
-  /** A run of this task exists already, open or closed. */
+  /** A run of this task already exists. It may be open or closed. */
   | { readonly kind: 'exists' }
-  /** The run may exist or not. `reason` is the name of a gRPC status, safe to log. */
+  /** Nobody knows whether the run exists. `reason` is the name of a gRPC status and safe to log. */
   | { readonly kind: 'failed'; readonly reason: string }
 
-/** Starts a task's workflow. Safe to repeat: a task has one run. Limited in time; never rejects. */
+/**
+ * Starts a task's workflow. Safe to repeat, because a task has only one run. Ends within a fixed time and
+ * never rejects.
+ */
 export type StartTask = (start: TaskStart) => Promise<StartResult>
 
 type RunState = 'running' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'missing'
 
 /**
- * The state of a task's newest run. `unreachable`: Temporal did not answer, so the state is not known.
+ * The state of a task's newest run. `unreachable` means that Temporal did not answer, so the state is not
+ * known.
  */
 export type RunReport = RunState | 'unreachable'
 
-/** A run that was terminated, by the Temporal UI or CLI. */
+/** A run that somebody terminated with Temporal's UI or CLI. */
 export type TerminatedRun = { readonly taskId: string; readonly runId: string }
 
 /** The events of a workflow's history, in Temporal's JSON. */
 export type HistoryEvents = readonly Readonly<Record<string, unknown>>[]
 
-/** The result of replaying a history against the workflow code of this checkout, without effects. */
+/** The result of replaying a history with the workflow code of this checkout. A replay changes nothing. */
 export type Replayed =
   | { readonly kind: 'same'; readonly events: number }
   | {
       readonly kind: 'differs'
       readonly events: number
-      /** The first event that the code would not have caused. */
+      /** The first event that this code would not have caused. */
       readonly at: HistoryEvents[number]
       /** The message of Temporal's SDK. */
       readonly reason: string

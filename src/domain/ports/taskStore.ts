@@ -11,20 +11,20 @@ export type NewTask = {
   readonly request: ImageRequest
   readonly fingerprint: Uint8Array
   readonly keyDigest?: Uint8Array
-  /** The staged inputs. */
+  /** The upload that contains the inputs. */
   readonly uploadId?: string
   readonly credits: number
-  /** From PostgreSQL's now. */
+  /** Time until the deadline, from PostgreSQL's now. */
   readonly deadlineMs: number
-  /** From PostgreSQL's now, and later than the deadline. */
+  /** Time until the hard end, from PostgreSQL's now. Longer than `deadlineMs`. */
   readonly hardEndMs: number
 }
 
 export type InsertTaskResult =
   | { readonly kind: 'inserted'; readonly createdAtMs: number }
-  /** The key names another task already: nothing was written. */
+  /** The idempotency key already names another task. Nothing was written. */
   | { readonly kind: 'key_taken' }
-  /** The account does not have the credits: nothing was written. */
+  /** The account does not have enough credits. Nothing was written. */
   | { readonly kind: 'insufficient' }
 
 /** The task that an idempotency key names. */
@@ -32,40 +32,43 @@ export type KeyedTask = {
   readonly taskId: string
   readonly createdAtMs: number
   readonly fingerprint: Uint8Array
-  /** The task is due for the purge but not purged yet. The key may name a new task after `freeKey`. */
+  /** The task is due for the purge but not yet purged. After `freeKey`, the key can name a new task. */
   readonly purgeDue: boolean
 }
 
 /**
- * What acceptance and lookup read and write. Every function is one statement. Implemented in
+ * What the acceptance and the lookup of tasks read and write. Every function is one statement. Implemented in
  * `src/store/accounts/`, `src/store/tasks/` and `src/store/reconcile/uploads.ts`.
  */
 export type TaskStore = {
   /**
-   * The caller whose secret has one of these hashes. `undefined`: no key, or a revoked or expired one.
+   * Returns the caller whose secret has one of these hashes. Returns `undefined` when there is no such key,
+   * and when the key is revoked or expired.
    */
   readonly findCaller: (secretHashes: readonly Uint8Array[]) => Promise<Caller | undefined>
-  /** The task that the account's key names, also when it is due for the purge. */
+  /** Returns the task that the account's key names, even if the task is due for the purge. */
   readonly findKeyedTask: (
     accountId: string,
     keyDigest: Uint8Array,
   ) => Promise<KeyedTask | undefined>
   /** Frees a key whose task is due for the purge. Does nothing for any other key. */
   readonly freeKey: (accountId: string, keyDigest: Uint8Array) => Promise<void>
-  /** Claims the key, inserts the task, takes its inputs over and holds its price, or does nothing. */
+  /**
+   * Claims the key, inserts the task, takes over its inputs and holds its price. Does all of this or nothing.
+   */
   readonly insertTask: (task: NewTask) => Promise<InsertTaskResult>
   /**
-   * A task with its native response, if that is kept. `undefined`: the task is unknown, due for the
-   * purge or, with `accountId`, of another account.
+   * Returns a task, with its native response if that is still kept. Returns `undefined` when the task is
+   * unknown, is due for the purge, or belongs to an account other than `accountId`.
    */
   readonly readTask: (taskId: string, accountId?: string) => Promise<TaskView | undefined>
-  /** The same for a request that names an image: any account's task, without the native response. */
+  /** Returns a task of any account, for a request that names its image. Leaves out the native response. */
   readonly readTaskOfImage: (taskId: string) => Promise<TaskView | undefined>
-  /** The model's refusal as it answered. `undefined`: the task has none. */
+  /** Returns the answer of a model that refused to draw. Returns `undefined` when the task has none. */
   readonly readNativeRefusal: (taskId: string) => Promise<JsonObject | undefined>
   /**
-   * Records an upload before its first byte is written. It is swept after `sweepAfterMs` unless a task
-   * takes it over.
+   * Records an upload before its first byte is written. The sweep deletes the upload after `sweepAfterMs`,
+   * unless a task takes it over.
    */
   readonly openUpload: (uploadId: string, sweepAfterMs: number) => Promise<void>
   /** Makes an upload due for the sweep. Does nothing when a task has taken it over. */
@@ -78,8 +81,8 @@ export type TaskStore = {
  */
 export type TaskEnds = {
   /**
-   * Watches one task. Watch before you read the task's row, so that an end between the two is not
-   * missed. `next` resolves when the task has ended or may have, and when the signal aborts. It never
+   * Watches one task. Start the watch before you read the task's row. Otherwise you miss an end between the
+   * two. `next` resolves when the task has ended or may have ended, and when the signal aborts. `next` never
    * rejects. `stop` ends the watch.
    */
   readonly watch: (taskId: string) => {
@@ -91,6 +94,7 @@ export type TaskEnds = {
 }
 
 /**
- * Called with every task that was just accepted, to start its workflow. Never throws and never waits.
+ * Called for every task that was just accepted, so that its workflow is started. Never throws and never
+ * waits.
  */
 export type OnAccepted = (start: TaskStart) => void

@@ -1,18 +1,18 @@
 import type { UpstreamCaller } from '../upstream/upstreamCall.ts'
 
 /**
- * Records what happens to a task as spans of one trace. Every field is an id, a name or an enumeration,
- * because traces leave the installation: no prompt, image or secret may be added. Recording never
- * throws and never waits.
+ * Records what happens to a task as spans of one trace. Every field is an id, a name or an enumeration. Do
+ * not add prompts, images or secrets, because traces leave the installation. Recording never throws and never
+ * waits.
  */
 export type TaskTracer = {
-  /** A request that created a task, or replayed one by its idempotency key. */
+  /** Records a request that created a task, or that replayed a task by its idempotency key. */
   readonly request: (seen: TracedRequest) => void
-  /** Runs an activity in a span of its own. Upstream calls made inside become its children. */
+  /** Runs an activity in its own span. The spans of upstream calls inside become its children. */
   readonly activity: <Value>(about: TracedActivity, work: () => Promise<Value>) => Promise<Value>
-  /** A run of a task's workflow that has ended. */
+  /** Records a run of a task's workflow that has ended. */
   readonly runEnded: (seen: TracedRun) => void
-  /** The same caller, with a span around every call. */
+  /** Returns a caller that does the same as the given one and records a span for every call. */
   readonly upstream: (caller: UpstreamCaller) => UpstreamCaller
 }
 
@@ -23,16 +23,19 @@ type TracedRequest = {
   readonly method: string
   readonly status: number
   readonly durationMs: number
-  /** An earlier request had created the task. */
+  /** True when an earlier request had created the task. */
   readonly replayed: boolean
 }
 
 export type TracedActivity = {
   readonly taskId: string
-  /** Temporal's id of the workflow's run. */
+  /** Temporal's id of the run. */
   readonly runId: string
   readonly activity: string
-  /** Temporal's count of executions, which starts again after a reset. Not the task's attempt. */
+  /**
+   * Temporal's count of the activity's executions, which starts again after a reset. It is not the number of
+   * the task's attempt.
+   */
   readonly attempt: number
 }
 

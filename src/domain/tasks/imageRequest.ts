@@ -14,14 +14,17 @@ import type {
 /** One source image in the blob store. */
 export type InputImage = {
   readonly blobKey: string
-  /** Detected from the bytes. */
+  /** The type that the bytes show. */
   readonly mimeType: ImageMimeType
   readonly bytes: number
-  /** Lower-case hex, of the decoded bytes. */
+  /** The hash of the decoded bytes, in lower-case hex. */
   readonly sha256: string
 }
 
-/** The route of a request. It is part of the fingerprint: the same key on two routes is a conflict. */
+/**
+ * The routes of requests. The route is part of the fingerprint, so the same idempotency key on two routes is
+ * a conflict.
+ */
 const routes = [
   'images.tasks',
   'images.generations',
@@ -31,7 +34,10 @@ const routes = [
 ] as const
 export type Route = (typeof routes)[number]
 
-/** The client of a synchronous route waits: its task has a higher priority, and refusals are passed on. */
+/**
+ * Returns whether the client waits for the image on this route. Such a task has a higher priority, and the
+ * client is told of an upstream's refusal soon.
+ */
 export function isSyncRoute(route: Route): boolean {
   return (
     route === 'images.generations' || route === 'images.edits' || route === 'v1beta.generateContent'
@@ -39,8 +45,8 @@ export function isSyncRoute(route: Route): boolean {
 }
 
 /**
- * A v1beta document in camelCase, each `inlineData.data` replaced by `inputs[i]` of the request:
- * `{ inlineData: { mimeType, input: i } }`.
+ * A v1beta document in camelCase. Each `inlineData.data` is replaced by the index `i` of an image in
+ * `inputs`: `{ inlineData: { mimeType, input: i } }`.
  */
 export type ContentDocument = {
   readonly contents: readonly JsonObject[]
@@ -50,8 +56,8 @@ export type ContentDocument = {
 }
 
 /**
- * A validated request with defaults, our field names, and images by reference. `body` is a prompt on the
- * task and images routes, and a native document on the v1beta routes.
+ * A validated request. It has our field names and all defaults, and its images are references. `body` is a
+ * prompt on the task and images routes, and a native document on the v1beta routes.
  */
 export type ImageRequest = {
   readonly route: Route
@@ -67,25 +73,28 @@ export type ImageRequest = {
   readonly inputs: readonly InputImage[]
 }
 
-/** One image of a request that is not validated yet, already in the blob store. */
+/** One image of a request that is not validated yet. The image is already in the blob store. */
 export type ReceivedImage = {
-  /** Keys and indices that lead to it in the request. */
+  /** The keys and indices that lead to the image in the request. */
   readonly path: readonly (string | number)[]
   readonly blobKey: string
   readonly bytes: number
-  /** Lower-case hex of the decoded bytes. */
+  /** The hash of the decoded bytes, in lower-case hex. */
   readonly sha256: string
-  /** Detected from the bytes. Absent: no complete PNG, JPEG or WebP. */
+  /** The type that the bytes show. Absent if they are not a complete PNG, JPEG or WebP. */
   readonly sniffedType?: ImageMimeType
 }
 
-/** To be raised when a change lets equal requests differ, or different requests be equal. */
+/**
+ * Version of the canonical text. Raise it when a change makes equal requests differ, or makes different
+ * requests equal.
+ */
 const canonicalVersion = 1
 
 /**
- * The request as a stable text: with its route and this version, images by digest and type, and object
- * keys in order. Two requests with the same text are the same request for an idempotency key. The SHA-256
- * of the text is the fingerprint.
+ * Returns the request as a stable text. The text contains the route, the version, and each image as digest
+ * and type. Object keys are sorted. For an idempotency key, two requests are the same when their texts are
+ * equal. The SHA-256 of the text is the fingerprint.
  */
 export function canonicalRequest(request: ImageRequest): string {
   const { route, model, action, size, aspectRatio, quality, body, inputs } = request
@@ -100,7 +109,7 @@ export function canonicalRequest(request: ImageRequest): string {
   })
 }
 
-/** JSON with the keys of every object sorted by code unit. */
+/** Returns JSON text in which the keys of every object are sorted by code unit. */
 function stableText(value: Json): string {
   if (value === null || typeof value !== 'object') return JSON.stringify(value)
   if (isArray(value)) return `[${value.map(stableText).join(',')}]`

@@ -5,11 +5,11 @@ import { pollIntervalSeconds } from '../limits.ts'
 import type { ImageMimeType, ModelId } from '../models/models.ts'
 import type { NativeResponse } from '../upstream/nativeResponse.ts'
 
-/** The statuses of a row. `expired` is not one of them: see `publicStatus`. */
+/** The statuses in a task's row. `expired` is not among them: `publicStatus` computes it. */
 export const taskStatuses = ['queued', 'processing', 'succeeded', 'failed'] as const
 export type TaskStatus = (typeof taskStatuses)[number]
 
-/** Whether a task has ended. Its status and its money never change again. */
+/** Returns whether a task has ended. The status and the money of an ended task never change again. */
 export function isEnded(status: TaskStatus): boolean {
   return status === 'succeeded' || status === 'failed'
 }
@@ -18,8 +18,8 @@ export function isEnded(status: TaskStatus): boolean {
 export type PublicStatus = TaskStatus | 'expired'
 
 /**
- * A task as its row describes it. `nowMs` is PostgreSQL's clock in the same statement, because only that
- * clock decides. Instants are epoch milliseconds.
+ * A task as its row describes it. `nowMs` is PostgreSQL's clock, read by the same statement, because only
+ * that clock decides. Instants are epoch milliseconds.
  */
 export type TaskView = {
   readonly taskId: string
@@ -34,7 +34,7 @@ export type TaskView = {
   readonly expiresAtMs?: number
   readonly failure?: TaskFailure
   readonly asset?: TaskAsset
-  /** Kept until the image expires. Absent in lists. */
+  /** The native response. It is kept until the image expires, and is absent in lists. */
   readonly native?: NativeResponse
 }
 
@@ -46,19 +46,19 @@ export type TaskAsset = {
   readonly sha256: string
 }
 
-/** What the workflow of a task in flight does now, in addition to the row. */
+/** What the workflow of a live task does now. This adds to what the task's row says. */
 export type LiveStatus =
   | { readonly stage: 'waiting'; readonly untilMs?: number }
   | { readonly stage: 'calling' }
   | { readonly stage: 'storing' }
 
-/** Clients are told to poll every 2 to 5 seconds. */
+/** Limits for the Retry-After of a task lookup. Clients are told to poll every 2 to 5 seconds. */
 const pollSecondsMin = 2
 const pollSecondsMax = 5
 
 /**
- * The Retry-After of a lookup of a task in flight: short while the image is being stored, longer during a
- * wait. It is only a hint, so it may grow and shrink.
+ * Returns the Retry-After of a lookup of a live task, in seconds. It is short while the image is being
+ * stored, and longer during a wait. It is only a hint, so it may grow and shrink.
  */
 export function pollAfterSeconds(live: LiveStatus | undefined, nowMs: number): number {
   if (live === undefined) return pollIntervalSeconds

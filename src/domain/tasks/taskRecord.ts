@@ -27,7 +27,7 @@ export type TaskRecord = {
 /** The result of a succeeded task: the URL of its image, and the native response with that URL. */
 export type PublishedResult = { readonly url: string; readonly native?: JsonObject }
 
-/** The row's status, or `expired` for a succeeded task whose retention is over. */
+/** Returns the status of the task's row, or `expired` for a succeeded task whose image has expired. */
 export function publicStatus(task: TaskView): PublicStatus {
   const { status, expiresAtMs, nowMs } = task
   const expired = status === 'succeeded' && expiresAtMs !== undefined && nowMs >= expiresAtMs
@@ -35,8 +35,8 @@ export function publicStatus(task: TaskView): PublicStatus {
 }
 
 /**
- * The record that clients see. `published` is used only for a task that is succeeded and not expired.
- * `usualDurationMs` is that of the model, for the progress.
+ * Returns the record that clients see. `published` is used only for a succeeded task that has not expired.
+ * `usualDurationMs` is the usual duration of the model, for the progress.
  */
 export function taskRecord(
   task: TaskView,
@@ -71,28 +71,38 @@ function outputOf(
   }
 }
 
-/** RFC 3339 in whole seconds, because the answer to a submit contains the same instant in whole seconds. */
+/**
+ * Returns an RFC 3339 time in whole seconds, because the answer to the client's submit contains the same
+ * instant in whole seconds.
+ */
 function wholeSeconds(epochMs: number): string {
   return new Date(Math.floor(epochMs / 1000) * 1000).toISOString().replace('.000Z', 'Z')
 }
 
-/** For a task without an image: 100 means that the image is there. */
+/**
+ * The highest progress of a task without an image. It is below 100, because 100 means that the image exists.
+ */
 const progressMax = 95
 
-/** After the usual duration the progress is at 1 - e^-1.6, about 80 percent. */
+/**
+ * Shape of the progress curve. With 1.6, the progress after the usual duration is about 80 percent of the
+ * maximum (1 - e^-1.6).
+ */
 const steepness = 1.6
 
 type Timed = Pick<TaskView, 'status' | 'nowMs' | 'processingAtMs'>
 
 /**
- * 0 while queued, then a share of the model's usual duration, 100 only on success. It depends on the row
- * and PostgreSQL's clock alone, so no poll sees it fall. What the workflow knows is not used, because it
- * can disappear with Temporal or a worker.
+ * Returns the progress in percent: 0 while the task is queued, 100 only after success, and between them an
+ * estimate from the model's usual duration. Only the task's row and PostgreSQL's clock are used, so a client
+ * never sees the progress fall. The workflow's knowledge is not used, because it can disappear together with
+ * Temporal or a worker.
  */
 export function progressOf(task: Timed, usualDurationMs: number): number {
   if (task.status === 'succeeded') return 100
   if (task.status === 'queued' || task.processingAtMs === undefined) return 0
-  // An earlier poll may have seen any progress below 100, so only the maximum cannot fall.
+  // A client may have seen any progress up to the maximum before the failure. Only the maximum guarantees
+  // that the progress does not fall.
   if (task.status === 'failed') return progressMax
   const elapsed = Math.max(0, task.nowMs - task.processingAtMs) / usualDurationMs
   const covered = 1 - Math.exp(-steepness * elapsed)

@@ -1,7 +1,7 @@
 import { defined } from '../defined.ts'
 import type { AttemptDetail, TaskDetail } from '../ports/taskAdmin.ts'
 
-/** One event of a task. `detail` has JSON names. */
+/** One event of a task. The names in `detail` are JSON names. */
 export type TimelineEvent = {
   readonly atMs: number
   readonly event:
@@ -22,9 +22,9 @@ export type TimelineEvent = {
 const ledgerEvent = { hold: 'held', settle: 'settled', release: 'released' } as const
 
 /**
- * The events of a task in order of time, from its row, attempts and ledger rows. It needs nothing from
- * Temporal, so it is complete as long as the record exists. Events of the same instant keep cause before
- * effect.
+ * Returns the events of a task in the order of time. They come from the task's row, attempts and ledger rows,
+ * not from Temporal, so they are complete as long as the task's record exists. When two events have the same
+ * instant, the cause stands before the effect.
  */
 export function taskTimeline(detail: TaskDetail): readonly TimelineEvent[] {
   const events = [
@@ -45,7 +45,8 @@ function acceptance(detail: TaskDetail): readonly TimelineEvent[] {
     detail: { route, ...defined({ retry_of: retryOf }) },
   }
   if (startedAtMs === undefined) return [accepted]
-  // Starts are recorded in batches, a moment later, so the first attempt can be older than the record.
+  // Starts are recorded in batches, a moment later. Therefore the first attempt can be older than the
+  // recorded start.
   const atMs = Math.min(startedAtMs, detail.attempts[0]?.openedAtMs ?? startedAtMs)
   return [accepted, { atMs, event: 'started', detail: {} }]
 }
@@ -58,7 +59,7 @@ function attemptEvents(attempt: AttemptDetail): readonly TimelineEvent[] {
     detail: { attempt: n, channel },
   }
   if (closedAtMs === undefined) return [opened]
-  // An attempt closes as succeeded only after its answer is stored.
+  // The attempt of a succeeded call closes only after its answer is stored.
   const stored: TimelineEvent = { atMs: closedAtMs, event: 'stored', detail: { attempt: n } }
   const closed = {
     atMs: closedAtMs,
@@ -85,8 +86,9 @@ function closedDetail(attempt: AttemptDetail): TimelineEvent['detail'] {
 }
 
 /**
- * A hold ends in the transaction of the task's end, so both get the same instant. The ledger row has the
- * time at which that transaction began, which can be earlier.
+ * Returns the events of the ledger rows. A hold ends in the transaction that ends its task, so both events
+ * get the instant of the task's end. The ledger row itself has the time at which that transaction began,
+ * which can be earlier.
  */
 function ledgerEvents({ entries, task }: TaskDetail): readonly TimelineEvent[] {
   return entries.map(({ kind, atMs, credits }) => ({

@@ -4,19 +4,19 @@ import type { Family, ModelId } from '../models/models.ts'
 export type Channel = {
   readonly name: string
   readonly family: Family
-  /** Without trailing slash. */
+  /** The URL of the upstream's API, without a trailing slash. */
   readonly baseUrl: string
-  /** The credential itself, not the name of a variable. */
+  /** The credential itself, not the name of the environment variable that contains it. */
   readonly apiKey: string
-  /** The upstream's names of models. A model without an entry keeps its public name. */
+  /** The names of models at this upstream. A model without an entry keeps its public name. */
   readonly models: Readonly<Partial<Record<ModelId, string>>>
-  /** Longest time of one call, from the connection to the last byte. */
+  /** Limit for one call, from opening the connection to the last byte. */
   readonly timeoutMs: number
-  /** The places of the channel: calls at the same time, by all workers together. */
+  /** The number of places: how many calls all workers together may have under way on this channel. */
   readonly concurrencyMax: number
 }
 
-/** The name by which this channel's upstream knows the model. */
+/** Returns the name that this channel's upstream uses for the model. */
 export function upstreamModelName(channel: Channel, model: ModelId): string {
   return channel.models[model] ?? model
 }

@@ -1,22 +1,22 @@
 import type { OutcomeClass, OutcomeReason } from './upstreamCall.ts'
 
 /**
- * The content of a vendor's own error body, in the form of either family. It is compared with the lists
- * below and then dropped: it is not stored, logged or shown.
+ * The content of a vendor's own error body, in the same form for both families. The code compares it with the
+ * lists below and then drops it. It is never stored, logged or shown.
  */
 export type VendorError = {
-  /** `code`, `type`, `status` and each `reason` of the details, in lower case. */
+  /** The values of `code`, `type`, `status` and of each `reason` in the details, in lower case. */
   readonly codes: readonly string[]
-  /** Family A: the quotas that a 429 names. */
+  /** The ids of the quotas that a 429 of family A names. */
   readonly quotaIds: readonly string[]
   readonly message: string
 }
 
 export type ErrorAnswer = {
   readonly status: number
-  /** Absent: the body does not have the form of the vendor's errors. */
+  /** Absent when the body does not have the form of the vendor's errors. */
   readonly error?: VendorError
-  /** From the first byte sent to the answer's headers. */
+  /** Time from the first byte sent until the headers of the answer arrived. */
   readonly elapsedMs: number
 }
 
@@ -26,8 +26,9 @@ export type ErrorVerdict = {
 }
 
 /**
- * The outcome class of an upstream answer that is not a success, from its status and the vendor's error
- * body. The codes are those of the vendors' error documentation, and of gateways in front of them.
+ * Returns the outcome class of an upstream answer that is not a success. Decides by the status and the
+ * vendor's error body. The known codes come from the error documentation of the vendors and of the gateways
+ * in front of them.
  */
 export function classifyErrorAnswer(answer: ErrorAnswer): ErrorVerdict {
   const { status, error } = answer
@@ -35,7 +36,7 @@ export function classifyErrorAnswer(answer: ErrorAnswer): ErrorVerdict {
   return (hasCodes ? byVendorCodes(status, error) : undefined) ?? byStatus(answer)
 }
 
-/** What the vendor's codes say, when they are more exact than the status of a 4xx. */
+/** Returns the class that the vendor's codes name, if the codes are more exact than the status of a 4xx. */
 function byVendorCodes(status: number, error: VendorError): ErrorVerdict | undefined {
   if (hasCode(error, exhaustedCodes)) return exhausted
   if (status === 429) return isUsedUp(error) ? exhausted : undefined
@@ -69,9 +70,9 @@ const credentialCodes: readonly string[] = [
   'invalid_api_key',
   'account_deactivated',
 ]
-/** Family A's 400 for a country it does not serve and a project without billing. */
+/** Codes of a 400 from family A when the vendor does not serve this country or the project has no billing. */
 const accountCodes: readonly string[] = ['failed_precondition']
-/** Family A has no code for a prompt that was refused before the model saw it. */
+/** Recognizes a prompt that family A blocked before the model saw it. Family A has no code for this case. */
 const moderationText = /violat\w{1,5} .{0,80}polic|safety (?:system|polic)|content polic/i
 const exhausted: ErrorVerdict = { class: 'exhausted', reason: 'quota_exhausted' }
 
@@ -80,7 +81,9 @@ function isUsedUp(error: VendorError): boolean {
 }
 
 const lastingQuota = /per_?-?(?:day|week|month)|spend/i
-/** Family A has no code for used-up prepaid credits or a spend cap; only the message says so. */
+/**
+ * Recognizes used-up prepaid credits and a reached spend cap. Family A has no code for them, only a message.
+ */
 const exhaustedText =
   /credits? (?:are|is|balance is) (?:depleted|exhausted)|spend(?:ing)? (?:cap|limit)/i
 
@@ -111,13 +114,17 @@ function byStatus(answer: ErrorAnswer): ErrorVerdict {
   }
 }
 
-/** A later 503 may come from a proxy that stopped waiting for work that was already started. */
+/**
+ * Limit for the time until a 503 that counts as refused. A later 503 may come from a proxy that stopped
+ * waiting for work that the upstream had already started.
+ */
 export const promptRefusalMsMax = 10_000
 
 /**
- * A 403 counts as the operator's fault only when it names the operator's account. A 403 about the request
- * (a policy) must not pause the channel, or one client could stop it for all others. Without the vendor's
- * form of errors it can come from anything between us and the vendor.
+ * Classifies a 403. It is the operator's fault only when its body names the operator's account, because this
+ * class pauses the channel. A 403 about one request (a policy) must not pause the channel, or one client
+ * could stop it for all others. Without the vendor's form of errors, any proxy between us and the vendor may
+ * have sent the 403, so the outcome is unknown.
  */
 function forbidden(error: VendorError | undefined): ErrorVerdict {
   if (error === undefined) return { class: 'unknown', reason: 'forbidden' }
@@ -130,7 +137,10 @@ function forbidden(error: VendorError | undefined): ErrorVerdict {
     : { class: 'rejected', reason: 'forbidden' }
 }
 
-/** The vendor does not serve the country of this server. No other request would do better. */
+/**
+ * Codes of a vendor that does not serve the country of this server. Every other request would fail in the
+ * same way.
+ */
 const regionCodes: readonly string[] = ['unsupported_country_region_territory']
 const credentialText =
   /\b(?:api[ _-]?keys?|credentials?|access tokens?|service accounts?|projects?|organi[sz]ations?|consumer|unregistered callers?|billing)\b/i

@@ -3,8 +3,9 @@ import { isArray } from '../json.ts'
 import type { ImageMimeType } from '../models/models.ts'
 
 /**
- * The family's native response without the image bytes. At `imagePath` inside `response` an empty text
- * takes the place of the base64 (A: `inlineData.data` of a part; B: `data[0].b64_json`).
+ * The family's native response without the image bytes. The member at `imagePath` inside `response` is an
+ * empty text instead of the base64. For family A this member is `inlineData.data` of a part, for family B
+ * `data[0].b64_json`.
  */
 export type NativeResponse = {
   readonly response: JsonObject
@@ -14,8 +15,9 @@ export type NativeResponse = {
 type Path = NativeResponse['imagePath']
 
 /**
- * The native response with the URL of the image, for `result` of the task record: family A has
- * `fileData {mimeType, fileUri}` instead of `inlineData`, family B `url` instead of `b64_json`.
+ * Returns the native response with the URL of the image instead of its bytes, for `result` of the task
+ * record. Family A gets `fileData {mimeType, fileUri}` instead of `inlineData`, family B gets `url` instead
+ * of `b64_json`.
  */
 export function nativeByUrl(
   native: NativeResponse,
@@ -30,8 +32,9 @@ export function nativeByUrl(
 }
 
 /**
- * The native response as JSON text in two parts; the base64 of the image belongs between them. So the
- * image is streamed instead of built into one string, and the length of the whole is known before.
+ * Returns the native response as JSON text in two parts. The base64 of the image belongs between the two
+ * parts. Because of this, the server can stream the image instead of building one large string, and it knows
+ * the total length before it starts.
  */
 export function splitAtImage(native: NativeResponse): {
   readonly before: string
@@ -82,7 +85,10 @@ function replaceAt(value: Json, path: Path, change: (value: Json) => Json): Json
   return Object.fromEntries(members)
 }
 
-/** Renames and replaces one member. Clients see the order of the members, so it stays. */
+/**
+ * Renames one member and replaces its value. Clients see the order of the members, so the order stays the
+ * same.
+ */
 function renameMember(value: Json, from: string, to: string, member: Json): Json {
   const members = Object.entries(asObject(value)).map(([key, given]): [string, Json] =>
     key === from ? [to, member] : [key, given],

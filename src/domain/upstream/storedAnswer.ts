@@ -2,8 +2,8 @@ import type { ImageMimeType } from '../models/models.ts'
 import type { NativeResponse } from './nativeResponse.ts'
 
 /**
- * The content of `meta.json`, next to the stored image. It is written last and create-only, so its presence
- * means that the answer is stored completely. It contains all that settling needs.
+ * The content of `meta.json`, which is stored next to the image. It is written last and never overwritten, so
+ * it exists only when the answer is complete. It contains everything that settling needs.
  */
 export type AnswerMeta = {
   readonly version: 1
@@ -19,7 +19,7 @@ export type AnswerMeta = {
   readonly native: NativeResponse
 }
 
-/** The blob keys of one answer. Each attempt has its own random `answerId`. */
+/** Returns the blob key of an answer's image. Each attempt has its own random `answerId`. */
 export function answerImageKey(answerId: string): string {
   return `${answerId}/image`
 }

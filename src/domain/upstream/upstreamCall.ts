@@ -5,9 +5,10 @@ import type { NativeResponse } from './nativeResponse.ts'
 import type { ImageRequest } from '../tasks/imageRequest.ts'
 
 /**
- * Every upstream answer has one of six classes. `refused`: no work was done, retry later. `rejected`: the
- * request itself is not accepted. `exhausted`: the quota or credit of the channel is used up.
- * `operator_fault`: credential, project or model name are wrong. `unknown`: work may have been done.
+ * Every upstream call ends with one of six classes. `succeeded`: the answer contains an image. `refused`: the
+ * upstream did no work, and the call can be made later. `rejected`: the upstream does not accept this
+ * request. `exhausted`: the quota or credit of the channel is used up. `operator_fault`: the credential,
+ * project or model name is wrong. `unknown`: the upstream may have done work.
  */
 export const outcomeClasses = [
   'succeeded',
@@ -19,7 +20,10 @@ export const outcomeClasses = [
 ] as const
 export type OutcomeClass = (typeof outcomeClasses)[number]
 
-/** Why an outcome has its class. Logs, metrics and `task show` contain these, never an upstream's text. */
+/**
+ * Why an outcome has its class. Logs, metrics and `task show` contain these reasons instead of an upstream's
+ * text.
+ */
 export const outcomeReasons = [
   'image',
   'rate_limited',
@@ -43,7 +47,10 @@ export const outcomeReasons = [
 ] as const
 export type OutcomeReason = (typeof outcomeReasons)[number]
 
-/** What was seen of a call. `latencyMs` counts from the first byte sent until the class is known. */
+/**
+ * What the worker observed about a call. `latencyMs` is the time from the first byte sent until the class was
+ * known.
+ */
 export type OutcomeEvidence = {
   readonly reason: OutcomeReason
   readonly httpStatus?: number
@@ -51,14 +58,17 @@ export type OutcomeEvidence = {
   readonly latencyMs?: number
 }
 
-/** An image from an upstream answer, not yet in the blob store. It can be read any number of times. */
+/**
+ * An image from an upstream answer that is not yet in the blob store. The worker can read the image any
+ * number of times.
+ */
 export type HeldImage = {
   readonly mimeType: ImageMimeType
   readonly bytes: number
   readonly width: number
   readonly height: number
   readonly open: () => AsyncIterable<Uint8Array>
-  /** Frees the memory or deletes the temporary file. Safe to call twice. */
+  /** Frees the memory of the image or deletes its temporary file. Safe to call twice. */
   readonly discard: () => Promise<void>
 }
 
@@ -77,7 +87,7 @@ export type UpstreamOutcome =
   | {
       readonly class: 'rejected'
       readonly evidence: OutcomeEvidence
-      /** Family A: the refusal as the model gave it (a 200 body), for synchronous v1beta callers. */
+      /** The answer of a family A model that refused to draw (a 200 body), for synchronous v1beta callers. */
       readonly nativeRefusal?: JsonObject
     }
   | {
@@ -88,19 +98,22 @@ export type UpstreamOutcome =
   | { readonly class: 'operator_fault'; readonly evidence: OutcomeEvidence }
   | { readonly class: 'unknown'; readonly evidence: OutcomeEvidence }
 
-/** One call of one attempt. After an unknown outcome the next call has the same `idempotencyKey`. */
+/**
+ * One call of one attempt. After an unknown outcome, the next call of the task has the same `idempotencyKey`.
+ */
 export type UpstreamCall = {
-  /** For traces; not sent to the upstream. */
+  /** Names the attempt in traces. It is not sent to the upstream. */
   readonly origin: { readonly taskId: string; readonly attempt: number }
   readonly channel: Channel
   readonly request: ImageRequest
   readonly idempotencyKey: string
   /**
-   * From the connection to the last byte. When it is over, the outcome is `unknown` (`timeout`). Nothing else
-   * ends a call, not even a worker shutdown, because an aborted call is paid for and lost.
+   * Limit for the call, from opening the connection to the last byte. A call that takes longer has the
+   * outcome `unknown` (`timeout`). Nothing else ends a call, not even a shutdown of the worker, because an
+   * aborted call is paid for and its image is lost.
    */
   readonly timeoutMs: number
 }
 
-/** Calls an upstream model. Every expected failure is an outcome; an exception is a bug. */
+/** Calls an upstream model. Every expected failure is returned as an outcome. An exception is a bug. */
 export type UpstreamCaller = (call: UpstreamCall) => Promise<UpstreamOutcome>

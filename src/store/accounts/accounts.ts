@@ -6,7 +6,7 @@ import { isModelId } from '../../domain/models/models.ts'
 import type { NewAccount } from '../../domain/ports/accountStore.ts'
 import { rollback, withTransaction } from '../connection/transaction.ts'
 
-/** Creates an account with its balance and its first deposit. False when the name is taken. */
+/** Creates an account with its balance and its first deposit. Returns false when the name is taken. */
 export async function createAccount(pool: Pool, account: NewAccount): Promise<boolean> {
   const { accountId, name, models, credits } = account
   return withTransaction(pool, async (client) => {
@@ -31,7 +31,7 @@ const depositSql = `
 
 type AccountRow = Omit<Account, 'models'> & { readonly models: string[] | null }
 
-/** An account with its balances, by name. */
+/** Finds an account by its name and returns it with its balances. */
 export async function findAccount(
   client: Pool | PoolClient,
   name: string,
@@ -40,7 +40,7 @@ export async function findAccount(
   return rows[0] && accountOf(rows[0])
 }
 
-/** Every account with its balances, in the order of their names. */
+/** Returns every account with its balances, sorted by name. */
 export async function listAccounts(pool: Pool): Promise<readonly Account[]> {
   const { rows } = await pool.query<AccountRow>(`${accountSql} order by a.name`)
   return rows.map(accountOf)
@@ -57,9 +57,9 @@ const accountSql = `
   from account a join balance b using (account_id)`
 
 /**
- * Deposits credits: the ledger row, then the balance. Returns the account with its new balances,
- * `undefined` when there is no such account, and `beyond_limit` when its credits would exceed
- * `accountCreditsMax`.
+ * Deposits credits: inserts the ledger row, then updates the balance. Returns the account with its new
+ * balances. Returns `undefined` when there is no such account. Returns `beyond_limit` and changes nothing
+ * when the account's credits would exceed `accountCreditsMax`.
  */
 export async function topUp(
   pool: Pool,
@@ -84,7 +84,8 @@ const creditSql = `
   where account_id = $1 and available + held + spent + $2::bigint <= $3::bigint`
 
 /**
- * The models that an account may use, without names of models that no longer exist. Null: every model.
+ * Returns the models that an account may use, without models that no longer exist. Returns no `models` field
+ * for null, which means every model.
  */
 export function knownModels(models: readonly string[] | null): {
   readonly models?: readonly ModelId[]

@@ -12,7 +12,7 @@ type KeyRow = {
   readonly revokedAtMs: number | null
 }
 
-/** Inserts an API key. The database holds the hash of its secret, never the secret. */
+/** Inserts an API key. The database contains the hash of the key's secret, never the secret. */
 export async function createKey(pool: Pool, key: NewApiKey): Promise<ApiKey> {
   const { keyId, accountId, prefix, pepperId, secretHash, expiresInMs } = key
   const { rows } = await pool.query<KeyRow>(
@@ -25,7 +25,7 @@ export async function createKey(pool: Pool, key: NewApiKey): Promise<ApiKey> {
   return keyOf(rows[0])
 }
 
-/** The keys of an account, oldest first, with revoked and expired ones. */
+/** Returns the keys of an account, oldest first, including revoked and expired keys. */
 export async function listKeys(pool: Pool, accountId: string): Promise<readonly ApiKey[]> {
   const { rows } = await pool.query<KeyRow>(
     `select ${keyColumns} from api_key where account_id = $1 order by created_at, key_id`,
@@ -35,9 +35,9 @@ export async function listKeys(pool: Pool, accountId: string): Promise<readonly 
 }
 
 /**
- * Revokes a key and returns it, or `undefined` when there is no such key. A key that is revoked already
- * keeps its time. `clock_timestamp()` and not `now()`, so that the key is refused as soon as this
- * returns.
+ * Revokes a key and returns it. Returns `undefined` when there is no such key. A key that was revoked before
+ * keeps its time of revocation. The statement uses `clock_timestamp()` instead of `now()`, so that the key is
+ * refused as soon as this function returns.
  */
 export async function revokeKey(pool: Pool, keyId: string): Promise<ApiKey | undefined> {
   const { rows } = await pool.query<KeyRow>(
@@ -64,9 +64,9 @@ type CallerRow = {
 }
 
 /**
- * The account behind a secret, found by the secret's hashes under every pepper in use. The hashes are
- * looked up in an index: no secret is compared byte by byte, so the time of an answer says nothing
- * about a secret. Expired and revoked keys are not found.
+ * Finds the account of a secret by the secret's hashes, one for each pepper. PostgreSQL looks the hashes up
+ * in an index and compares no secret byte by byte, so the time of an answer reveals nothing about a secret.
+ * Expired and revoked keys are not found.
  */
 export async function findCaller(
   pool: Pool,

@@ -3,14 +3,15 @@ import type { Violation } from '../../domain/accounts/violation.ts'
 import { withTransaction } from '../connection/transaction.ts'
 
 /**
- * A fault of the code shows in a few rows or in almost all. The first thousand are enough to find it.
+ * Limit for the reported violations of accounts, and of tasks. A bug shows in a few rows or in almost all
+ * rows, so the first thousand are enough to find it.
  */
 const violationsMax = 1_000
 
 /**
- * Compares deposits, ledger, balances, and each task's hold and end, in one snapshot, so that tasks may
- * run meanwhile. Returns every violation, at most a thousand each of accounts and of tasks. Empty: the
- * ledger is right.
+ * Checks the deposits, the ledger, the balances, and each task's hold and end. Reads one snapshot, so tasks
+ * may run during the check. Returns the violations: at most a thousand of accounts and a thousand of tasks.
+ * An empty result means that the ledger is right.
  */
 export async function verifyLedger(pool: Pool): Promise<readonly Violation[]> {
   return withTransaction(
@@ -25,8 +26,9 @@ export async function verifyLedger(pool: Pool): Promise<readonly Violation[]> {
 }
 
 /**
- * One row per violation of an account: the sums of its ledger rows must equal its balance. Credits
- * enter an account by deposits only, so the deposits must equal available, held and spent together.
+ * Returns one row for each violation of an account. The sums of an account's ledger rows must equal its
+ * balance. Credits enter an account by deposits only, so the deposits must equal the sum of available, held
+ * and spent.
  */
 const verifyBalancesSql = `
   with sums as (
@@ -59,8 +61,9 @@ const verifyBalancesSql = `
   limit $1`
 
 /**
- * One row per violation of a task: it must have one hold, at most one end, and the end that its status
- * requires. A task without a price has no entries. A purged task must have been settled or released.
+ * Returns one row for each violation of a task. A task must have one hold, at most one end, and the end that
+ * its status requires. A task with a price of zero has no ledger rows. A purged task must have been settled
+ * or released.
  */
 const verifyTasksSql = `
   with entries as (

@@ -25,21 +25,21 @@ import { lockTaskWithAttempts } from '../tasks/lockTask.ts'
 export type BeginAttemptDeps = {
   readonly pool: Pool
   readonly randomBytes: RandomBytes
-  /** In [0, 1). */
+  /** Returns a random number in [0, 1). */
   readonly random: () => number
-  /** The channels of a family, in the operator's order. */
+  /** Returns the channels of a family, in the operator's order. */
   readonly channelsOf: (family: Family) => readonly Channel[]
-  /** Calls of one task that may have done work, at most. */
+  /** Limit for the calls of one task that end with an unknown outcome. */
   readonly callsMax: number
 }
 
 /**
- * The gate: the one transaction that decides whether a task may call upstream now, and opens the
- * attempt. Every call passes it, also a call of a worker that Temporal has given up. A call begins only
- * while the task is live, before its deadline and within its limits, on a channel with a free place.
+ * The gate: decides in one transaction whether a task may call upstream now, and opens the attempt if so.
+ * Every call passes the gate, even a call by a worker that Temporal has given up. A call begins only while
+ * the task is live, before its deadline and within its limits, on a channel with a free place.
  *
- * A first call takes the fast path of `beginFirstCall`. A new condition for first calls must be added
- * there as well; `test/store/gateAgrees.test.ts` compares the two.
+ * A first call takes the fast path of `beginFirstCall`. If you add a condition for first calls, add it there
+ * too. The test `test/store/gateAgrees.test.ts` compares both.
  */
 export async function beginAttempt(
   deps: BeginAttemptDeps,
@@ -49,7 +49,7 @@ export async function beginAttempt(
   return attempt === undefined ? askGate(deps, input) : { kind: 'opened', attempt }
 }
 
-/** The gate without its fast path. */
+/** Asks the gate without its fast path. */
 export async function askGate(deps: BeginAttemptDeps, input: BeginInput): Promise<BeginResult> {
   return withTransaction(deps.pool, async (client) => {
     const task = await lockTaskWithAttempts(client, input.taskId)
@@ -67,7 +67,7 @@ export async function askGate(deps: BeginAttemptDeps, input: BeginInput): Promis
   })
 }
 
-/** Closes an attempt whose worker is lost, and returns the task as it is then. */
+/** Closes an attempt whose worker is lost. Returns the task with the closed attempt. */
 async function closeAsLost(
   client: PoolClient,
   task: TaskWithAttempts,
@@ -80,7 +80,7 @@ async function closeAsLost(
   return { ...task, attempts }
 }
 
-/** Decides the next step of a task without an open attempt, and writes what the step needs. */
+/** Decides the next step of a task that has no open attempt. Writes what this step needs. */
 async function decide(
   deps: BeginAttemptDeps,
   client: PoolClient,
@@ -95,8 +95,8 @@ async function decide(
     accountId,
     sync,
   })
-  // The wait for a busy channel's row can be long. Its time counts, so that a deadline that passes
-  // during the wait is noticed.
+  // The lock on a busy channel's row can take long. Add this time to the clock, so that a deadline that
+  // passed during the wait is noticed.
   const task = { ...locked, nowMs: locked.nowMs + performance.now() - askedAtMs }
   const step = nextStep({
     nowMs: task.nowMs,
@@ -135,7 +135,7 @@ function pastAttempt(attempt: LockedAttempt) {
   }
 }
 
-/** Saves a wait. The reconciler checks the task when its worker does not ask again in time. */
+/** Saves a wait. If no worker asks the gate again in time, the reconciler checks the task. */
 async function postpone(
   client: PoolClient,
   task: TaskWithAttempts,

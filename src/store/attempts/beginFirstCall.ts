@@ -13,19 +13,18 @@ type BeginFirstCallDeps = {
 }
 
 /**
- * A worker that has not acted this long after it should have is overdue: a lease runs this much longer
- * than the call's timeout, and the reconciler checks a waiting task this long after the end of its
- * wait.
+ * Extra time for a worker before it counts as overdue. A lease lasts this much longer than the call's
+ * timeout. The reconciler checks a waiting task this long after the end of its wait.
  */
 export const overdueAfterMs = 30_000
 
 /**
- * The gate's fast path for the most frequent case: the first call of a queued task on a free channel,
- * the operator's first. The SQL function `begin_first_call` checks every condition under the gate's
- * locks and writes, in one statement. No round trip happens while the channel's row is locked, so that
- * many tasks can begin at once on one channel.
+ * Opens the first attempt of a queued task, if the first channel in the operator's order is free. This is the
+ * gate's fast path for the most frequent case. The SQL function `begin_first_call` checks every condition
+ * under the gate's locks, and writes, in one statement. The channel's row is locked without a round trip to
+ * this process, so many tasks can begin at once on one channel.
  *
- * Returns `undefined` when a condition fails: nothing was written, and the gate itself must decide.
+ * Returns `undefined` when a condition fails. Then nothing was written, and the gate itself must decide.
  */
 export async function beginFirstCall(
   { pool, randomBytes, channelsOf }: BeginFirstCallDeps,
@@ -57,7 +56,7 @@ export async function beginFirstCall(
   return { n: 1, channel, answerId, upstreamKey, timeoutMs, hardEndMs, request }
 }
 
-/** Reads a queued task, without locks. `undefined` when the fast path would fail in any case. */
+/** Reads a queued task without locks. Returns `undefined` when the fast path cannot succeed. */
 async function readQueuedTask(
   pool: Pool,
   taskId: string,

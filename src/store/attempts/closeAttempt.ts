@@ -13,8 +13,8 @@ import { lockTask } from '../tasks/lockTask.ts'
 type ChannelsOf = (family: Family) => readonly Channel[]
 
 /**
- * Closes an attempt that brought no image, and updates its channel. Does nothing when the attempt is
- * closed already, because this was done before or because the gate counted its worker as lost.
+ * Closes an attempt that brought no image, and updates its channel. Does nothing when the attempt is already
+ * closed. This happens when the worker calls it a second time, and when the gate counted the worker as lost.
  */
 export async function closeAttempt(
   deps: { readonly pool: Pool; readonly channelsOf: ChannelsOf },
@@ -34,9 +34,9 @@ export async function closeAttempt(
 }
 
 /**
- * Until now the next check came after the attempt's lease. The call is over, so the check comes
- * earlier, in case the worker dies before it records the next step. Half a minute is more than a worker
- * needs, so the reconciler does not end the task while the worker is about to.
+ * Moves the task's next check forward, because the call is over and the lease no longer matters. The check
+ * finds the task if the worker dies before it records the next step. Half a minute is more than a worker
+ * needs, so the reconciler does not end a task whose worker is about to continue.
  */
 const afterSql = `
   update task set next_check_at = least(next_check_at, now() + interval '30 seconds'),
@@ -52,8 +52,8 @@ type AttemptOutcome = {
 }
 
 /**
- * Closes an attempt of a locked task with the outcome of its call, and updates the channel. The task
- * may have ended before. Returns false when the attempt was closed already: nothing changed.
+ * Closes an attempt of a locked task with the outcome of its call, and updates the channel. The task may
+ * already have ended. Returns false and changes nothing when the attempt was already closed.
  */
 export async function recordOutcome(
   client: PoolClient,
@@ -64,7 +64,7 @@ export async function recordOutcome(
   const { taskId, family, model } = task
   const closed = await closeAttemptRow(client, taskId, outcome)
   if (closed === undefined) return false
-  // The operator may have removed the channel from the configuration during the call.
+  // The operator may have removed the channel from the operator's file during the call.
   const channel = channelsOf(family).find(({ name }) => name === closed.channel)
   if (channel === undefined) return true
   const { evidence, retryAfterMs } = outcome
@@ -81,8 +81,8 @@ export async function recordOutcome(
 }
 
 /**
- * Closes the row of an open attempt and nothing else: the channel learns nothing. The caller has locked
- * the task. Returns `undefined` when the attempt was closed already.
+ * Closes the row of an open attempt and does not update the channel. The caller has locked the task. Returns
+ * `undefined` when the attempt was already closed.
  */
 export async function closeAttemptRow(
   client: PoolClient,
@@ -117,8 +117,8 @@ const closeSql = `
     exists (select from channel c where c.name = attempt.channel and c.faults > 0) as "hasFaults"`
 
 /**
- * Part of the statements that end a task ($1): closes its attempts whose lease has run out. Their
- * workers are lost, and nothing looks at the attempts of an ended task again.
+ * Part of every statement that ends a task ($1). Closes those attempts of the task whose lease has ended.
+ * Their workers are lost, and nobody else closes the attempts of an ended task.
  */
 export const closeExpiredLeasesSql = `
   update attempt set closed_at = statement_timestamp(), class = 'unknown', reason = 'worker_lost'

@@ -4,9 +4,8 @@ import type { AttemptName } from '../../domain/ports/attemptStore.ts'
 import type { LockedAttempt, LockedTask } from '../tasks/lockTask.ts'
 
 /**
- * Records the presence of these attempts' worker: their calls are under way. Closed and unknown
- * attempts are left alone. An attempt whose row is locked is skipped, so that the others do not wait
- * for it.
+ * Records that the calls of these attempts are under way. Ignores attempts that are closed or do not exist.
+ * Skips an attempt whose row is locked, so that the other attempts do not wait for the lock.
  */
 export async function touchAttempts(pool: Pool, attempts: readonly AttemptName[]): Promise<void> {
   await pool.query({
@@ -27,13 +26,13 @@ const touchSql = `
   from present where attempt.task_id = present.task_id and attempt.n = present.n`
 
 /**
- * Whether the worker of an open attempt still gives signs of its presence, asked by another worker that
- * took the task over: Temporal may have lost sight of a live worker, or an operator has reset the run.
- * Returns how long to wait before the next check, in milliseconds, or 0 when the call counts as lost.
+ * Checks whether the worker of an open attempt is still present. Another worker asks this when it gets the
+ * same task, because Temporal lost sight of the first worker or an operator has reset the run. Returns how
+ * many milliseconds to wait before the next check, or 0 when the call counts as lost.
  *
- * A worker that is found silent is only doubted at first, and `doubtMs` later counts as lost if it is
- * still silent: while PostgreSQL was unreachable, no worker could record its presence. Past the task's hard
- * end no call is waited for.
+ * When a worker is silent, it is only doubted at first. If it is still silent `doubtMs` later, its call
+ * counts as lost. The doubt is needed because no worker could record its presence while PostgreSQL was
+ * unreachable. Past the task's hard end, no call is waited for.
  */
 export async function checkPresence(
   client: PoolClient,
@@ -42,7 +41,7 @@ export async function checkPresence(
 ): Promise<number> {
   if (nowMs >= hardEndAtMs) return 0
   if (nowMs - seenAtMs < presentMs) return presenceEveryMs
-  // A doubt from before the last sign of presence was unfounded.
+  // If the worker has recorded its presence after the doubt, the doubt no longer counts.
   if (doubtedAtMs !== null && doubtedAtMs > seenAtMs) {
     return Math.max(0, doubtedAtMs + doubtMs - nowMs)
   }

@@ -16,9 +16,9 @@ type SettleTaskDeps = Lifetimes & {
 }
 
 /**
- * Publishes a stored answer and settles the hold: once, and only while the task is live. Returns false
- * when the task has ended: nothing is published or charged. The attempt is closed in both cases, so
- * that a call that is over does not take a place on its channel until its lease ends.
+ * Publishes a stored answer and settles the hold, if the task is still live. Returns false when the task had
+ * already ended. Then nothing is published or charged. The attempt is closed in both cases. Otherwise it
+ * would take a place on its channel until its lease ends, although its call is over.
  */
 export async function settleTask(deps: SettleTaskDeps, input: SettleInput): Promise<boolean> {
   return withTransaction(deps.pool, async (client) => {
@@ -59,14 +59,15 @@ async function publish(
 }
 
 /**
- * Prompt and inputs are needed no more and go at once. Of several stored answers only the published one
- * is kept. The others go an hour after the hard end, when no call can still write to them.
+ * Ends the task as succeeded. The prompt is deleted and the inputs become due for the sweep at once, because
+ * nothing needs them any more. If several answers are stored, only the published one is kept. The sweep
+ * deletes the others an hour after the hard end, when no call can still write to them.
  *
- * Another attempt may be open: a later one, when the answer of an attempt turns up that counted as
- * lost. Its worker closes it. This statement closes it only when its lease has run out.
+ * Another attempt of the task may still be open: the answer may belong to an earlier attempt that counted as
+ * lost. The worker of the open attempt closes it. This statement closes it only if its lease has ended.
  *
- * The task's times are those of the statement, which began after the locks were taken: a wait for a
- * lock does not shorten the retention.
+ * The task's times are those of this statement, which began after the locks were taken. So a wait for a lock
+ * does not shorten the retention.
  */
 const publishSql = `
   with done as (
@@ -89,8 +90,8 @@ const publishSql = `
   select pg_notify('task_end', $1)`
 
 /**
- * The answer ids of a live task's attempts that may have a stored answer, newest attempt first. Empty
- * for a task that has ended.
+ * Returns the answer ids of those attempts of a live task that may have a stored answer, newest attempt
+ * first. Returns none when the task has ended.
  */
 export async function answerIdsOf(pool: Pool, taskId: string): Promise<readonly string[]> {
   const { rows } = await pool.query<{ answerId: string }>({

@@ -4,8 +4,8 @@ import type { ChannelStatus } from '../../domain/ports/channelAdmin.ts'
 import { withTransaction } from '../connection/transaction.ts'
 
 /**
- * Makes sure that every configured channel has a row, which the gate locks to count its calls. A
- * channel that has one already keeps its pause.
+ * Makes sure that every configured channel has a row. The gate locks this row when it counts the channel's
+ * calls. A channel that already has a row keeps its pause.
  */
 export async function ensureChannels(pool: Pool, names: readonly string[]): Promise<void> {
   await pool.query(
@@ -14,7 +14,10 @@ export async function ensureChannels(pool: Pool, names: readonly string[]): Prom
   )
 }
 
-/** Pauses a channel. A channel that is paused already keeps its time and reason. */
+/**
+ * Pauses a channel. A channel that is already paused keeps the time and reason of its pause. Returns
+ * `undefined` when the channel is not known.
+ */
 export async function pauseChannel(
   pool: Pool,
   name: string,
@@ -27,10 +30,14 @@ export async function pauseChannel(
 const pauseSql = `
   update channel set paused_at = now(), pause_reason = $2 where name = $1 and paused_at is null`
 
-/** Ends a channel's pause and its cooldowns, and sets its count of faults to 0. */
+/**
+ * Ends a channel's pause and its cooldowns, and sets its count of faults to 0. Returns `undefined` when the
+ * channel is not known.
+ */
 export async function resumeChannel(pool: Pool, name: string): Promise<ChannelStatus | undefined> {
   await withTransaction(pool, async (client) => {
-    // The channel's row first, as in every transaction: it guards the channel's cooldowns.
+    // Lock the channel's row first, as every transaction does. This lock also protects the channel's
+    // cooldowns.
     await client.query(resumeSql, [name])
     await client.query('delete from cooldown where channel = $1', [name])
   })
@@ -53,7 +60,10 @@ async function readChannel(pool: Pool, name: string): Promise<ChannelStatus | un
   return (await listChannels(pool, name))[0]
 }
 
-/** Every channel that a worker has started with, by name; with `name` that channel alone. */
+/**
+ * Returns every channel that a worker has started with, sorted by name. With `name`, returns only that
+ * channel.
+ */
 export async function listChannels(pool: Pool, name?: string): Promise<readonly ChannelStatus[]> {
   const { rows } = await pool.query<ChannelRow>(listSql, [name ?? null])
   return rows.map(({ pausedAtMs, pauseReason, ...row }) => ({

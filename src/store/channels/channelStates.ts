@@ -10,11 +10,11 @@ import type { Channel } from '../../domain/upstream/channel.ts'
 type PlaceRequest = { readonly taskId: string; readonly accountId: string; readonly sync: boolean }
 
 /**
- * Locks the rows of these channels, then reads what all workers know of each. The lock makes it one
- * step to count the open attempts of a channel and to open one more. Rows are locked in the order of
- * their names, so that two transactions cannot deadlock.
+ * Locks the rows of these channels, then reads the state that all workers share. Because of the lock, no
+ * other transaction can open an attempt between the count of open attempts and the opening of one more. Rows
+ * are locked in the order of their names, so that two transactions cannot deadlock.
  *
- * Only the gate passes a request. Without one the queue for a place is not read, and `ahead` is 0.
+ * Only the gate passes `request`. Without it, the queue for a place is not read, and `ahead` is 0.
  */
 export async function lockChannelStates(
   client: PoolClient,
@@ -79,15 +79,15 @@ function cooldownOf(row: ChannelStateRow): Cooldown | undefined {
 }
 
 /**
- * `ahead`: the tasks in the queue for a place on the channel whose turn comes before the asking task
- * ($3). Synchronous tasks go first, then tasks of the account with the fewest open calls on the
- * channel, then the task that has waited longest.
+ * Reads the state of channels. `ahead` is the number of tasks in the queue for a place whose turn comes
+ * before the asking task ($3). Synchronous tasks go first, then tasks of the account with the fewest open
+ * calls on the channel, then the task that has waited longest.
  *
- * PostgreSQL computes `open`, the open calls of each account, only when it compares two tasks: never
- * when the queue is empty or no task asks.
+ * `open` contains the open calls of each account. PostgreSQL computes it only when it compares two tasks, so
+ * not when the queue is empty or no task asks.
  *
- * `asking` and `taken` divide the model's open calls of the present window by their age ($6): see
- * src/domain/gate/cooldown.ts.
+ * `asking` and `taken` count the model's open calls of the current window. A call younger than $6
+ * milliseconds counts as asking, an older one as taken: see src/domain/gate/cooldown.ts.
  */
 const statesSql = `
   with open as (
@@ -132,7 +132,7 @@ const statesSql = `
     ) calls
   where c.name = any($1)`
 
-/** Writes a cooldown; `undefined` deletes it. The caller has locked the channel. */
+/** Writes a cooldown, or deletes it when `cooldown` is `undefined`. The caller has locked the channel. */
 export async function saveCooldown(
   client: PoolClient,
   key: { readonly channel: string; readonly model: string },

@@ -2,12 +2,15 @@ import type { PoolClient } from 'pg'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 import type { LockedTask } from '../tasks/lockTask.ts'
 
-/** A task that is later than this has left the queue: its worker may be dead. */
+/**
+ * How late a task may ask again before it loses its turn in the queue. A later task has left the queue,
+ * because its worker may be dead.
+ */
 const lateMs = 1_000
 
 /**
- * Puts a task into the queue for a place on each of these channels, or keeps it there. The task stays
- * until shortly after it has promised to ask again, in `delayMs`. A task that is in the queue already
+ * Puts a task into the queue for a place on each of these channels, or keeps it there. The task will ask
+ * again in `delayMs`, and it stays in the queue until shortly after that. A task that is already in the queue
  * keeps its turn. The caller has locked the channels.
  */
 export async function joinPlaceQueue(
@@ -24,8 +27,8 @@ export async function joinPlaceQueue(
 }
 
 /**
- * Also deletes tasks that left the queue without a call: cancelled, failed, or their worker lost.
- * Nothing else deletes them.
+ * Puts a task into the queue. Also deletes tasks that left the queue without a call, because they were
+ * cancelled, failed, or lost their worker. No other statement deletes them.
  */
 const joinSql = `
   with gone as (

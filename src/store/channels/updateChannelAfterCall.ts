@@ -10,9 +10,9 @@ import { lockChannelStates, saveCooldown } from './channelStates.ts'
 export type ClosedAttempt = {
   readonly channel: string
   readonly openedAtMs: number
-  /** The attempt's model has a cooldown on the channel. */
+  /** Whether the attempt's model has a cooldown on the channel. */
   readonly hasCooldown: boolean
-  /** The channel's last outcomes were operator's faults. */
+  /** Whether the channel has counted operator's faults since the last other outcome. */
   readonly hasFaults: boolean
 }
 
@@ -26,16 +26,19 @@ type EndedCall = {
   readonly retryAfterMs?: number
 }
 
-/** Faults of two different tasks in a row: the channel does not recover by itself. */
+/**
+ * Number of operator's faults in a row, by different tasks, after which the channel is paused. After two of
+ * them the channel will not recover by itself.
+ */
 const faultsUntilPause = 2
 
 /**
- * Updates a channel after a call on it has ended. A refusal starts or lengthens the cooldown of the
- * model; every other outcome counts as a grant. An operator's fault counts towards a pause of the
+ * Updates a channel after a call on it has ended. A refusal starts or lengthens the cooldown of the model.
+ * Any other outcome shows that the upstream took the call. An operator's fault counts towards a pause of the
  * channel. The caller has locked the task.
  */
 export async function updateChannelAfterCall(client: PoolClient, call: EndedCall): Promise<void> {
-  // The blob store could not be read, so the channel was not called.
+  // With this reason our own blob store could not be read, and the channel was not called.
   if (call.evidence.reason === 'inputs_unreadable') return
   const refused = call.class === 'refused'
   const { hasCooldown, hasFaults } = call.closed
@@ -52,7 +55,7 @@ async function updateCooldown(client: PoolClient, call: EndedCall): Promise<void
   const nowMs = await databaseNowMs(client)
   const key = { channel: channel.name, model }
   if (call.class === 'refused') {
-    // This attempt is closed already, and was in flight when it was refused.
+    // Add this attempt: it is already closed, but it was in flight when it was refused.
     const inFlight = (state?.inFlightOfModel ?? 0) + 1
     const input = { nowMs, openedAtMs, inFlight, open, ...defined({ retryAfterMs }) }
     await saveCooldown(client, key, afterRefusal(state?.cooldown, input))
@@ -63,7 +66,9 @@ async function updateCooldown(client: PoolClient, call: EndedCall): Promise<void
   }
 }
 
-/** Read after the lock on the channel: a wait for it can be long. */
+/**
+ * Reads PostgreSQL's clock. Call this after locking the channel, because the wait for the lock can be long.
+ */
 async function databaseNowMs(client: PoolClient): Promise<number> {
   const { rows } = await client.query<{ nowMs: number }>(
     `select (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs"`,
@@ -71,7 +76,10 @@ async function databaseNowMs(client: PoolClient): Promise<number> {
   return rows[0]?.nowMs ?? 0
 }
 
-/** Several faults of one task count once. A paused channel keeps its time and reason. */
+/**
+ * Counts an operator's fault. Several faults of one task in a row count once. A channel that is already
+ * paused keeps the time and reason of its pause.
+ */
 async function countFault(client: PoolClient, call: EndedCall): Promise<void> {
   await client.query(
     `update channel set

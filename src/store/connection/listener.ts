@@ -5,10 +5,12 @@ export type Listener = { readonly close: () => Promise<void> }
 
 type ListenerOptions = {
   readonly databaseUrl: string
-  /** Part of the SQL text, so it must never come from outside this code. */
+  /**
+   * The channel to listen on. It becomes part of the SQL text, so it must never come from outside this code.
+   */
   readonly channel: 'task_end'
   readonly onPayload: (payload: string) => void
-  /** The connection listens from now on. Notifications sent before may have been missed. */
+  /** Called when the connection starts to listen. Earlier notifications may have been missed. */
   readonly onConnected: () => void
   readonly onError: (error: Error) => void
 }
@@ -16,11 +18,16 @@ type ListenerOptions = {
 const connectTimeoutMs = 5_000
 const reconnectMsFirst = 250
 const reconnectMsMax = 5_000
-/** How often a silent connection is tested: TCP may never report that the other side is gone. */
+/**
+ * How often a silent connection is tested. Needed because TCP may never report that the other side is gone.
+ */
 const aliveCheckMs = 15_000
 const aliveTimeoutMs = 5_000
 
-/** Listens until it is closed. A lost connection is replaced, after a pause that doubles. */
+/**
+ * Listens until `close` is called. Replaces a lost connection after a pause, which doubles after each
+ * failure.
+ */
 export function createListener(options: ListenerOptions): Listener {
   const closing = new AbortController()
   const running = run(options, closing.signal)
@@ -47,7 +54,7 @@ async function run(options: ListenerOptions, closing: AbortSignal): Promise<void
   }
 }
 
-/** Resolves when `closing` aborts, rejects when the connection is lost. */
+/** Listens on one connection. Resolves when `closing` aborts. Rejects when the connection is lost. */
 async function listenOnce(
   options: ListenerOptions,
   closing: AbortSignal,

@@ -2,29 +2,37 @@ import { Pool, TypeOverrides } from 'pg'
 
 export type PoolOptions = {
   readonly databaseUrl: string
-  /** Shown by PostgreSQL in pg_stat_activity: `darkroom-api`, `darkroom-worker`, `darkroom-cli`. */
+  /**
+   * The name that PostgreSQL shows in pg_stat_activity: `darkroom-api`, `darkroom-worker` or `darkroom-cli`.
+   */
   readonly applicationName: string
   readonly connectionsMax: number
-  /** Idle connections that stay open. Default 0. */
+  /** How many idle connections stay open. Default 0. */
   readonly connectionsMin?: number
-  /** Called for every connection that is lost while idle. The pool opens another when it needs one. */
+  /** Called when an idle connection is lost. The pool opens another one when it needs it. */
   readonly onConnectionError: (error: Error) => void
-  /** Limit for getting a connection, including the wait for a free one. Default 5 s. */
+  /** Limit for getting a connection, including the wait until one is free. Default 5 s. */
   readonly connectTimeoutMs?: number
-  /** Limit for one statement, enforced by the server. Default 10 s. */
+  /** Limit for one statement. PostgreSQL enforces it. Default 10 s. */
   readonly statementTimeoutMs?: number
 }
 
-/** Every transaction here holds its locks for milliseconds. A longer wait is a fault. */
+/**
+ * Limit for the wait for a row's lock. Every transaction of this code keeps its locks for milliseconds, so a
+ * wait of seconds is a fault.
+ */
 const lockTimeoutMs = 8_000
-/** Added to the statement timeout for a limit of the client, which works when the network is gone. */
+/**
+ * Extra time after the statement timeout. Then the client itself stops waiting, because PostgreSQL cannot
+ * report its timeout when the network is gone.
+ */
 const queryTimeoutExtraMs = 5_000
 const idleTimeoutMs = 30_000
 const connectionLifetimeSeconds = 1_800
 
 /**
- * The connection pool of one process. It connects at the first query. `bigint` columns are read as
- * numbers; a value outside the safe integer range throws instead of being rounded.
+ * Creates the connection pool of one process. The pool opens its first connection at the first query.
+ * `bigint` columns are read as numbers. A value outside the safe integer range throws and is never rounded.
  */
 export function createPool(options: PoolOptions): Pool {
   const statementTimeoutMs = options.statementTimeoutMs ?? 10_000
@@ -44,15 +52,15 @@ export function createPool(options: PoolOptions): Pool {
     types: typeParsers(),
   })
   pool.on('error', options.onConnectionError)
-  // A connection that is lost between two statements of a transaction emits its own 'error' event.
-  // Without a listener that event would end the process. The next statement reports the loss.
+  // A connection that is lost between two statements of a transaction emits its own 'error' event. Without
+  // this listener, the event would end the process. The next statement reports the loss.
   pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }
 
 /**
- * Opens `count` connections at once, so that the first requests do not wait for them. Opens fewer,
- * without an error, when the server allows no more.
+ * Opens `count` connections at once, so that the first requests do not wait for them. If PostgreSQL allows
+ * fewer connections, opens fewer and does not throw.
  */
 export async function openConnections(pool: Pool, count: number): Promise<void> {
   const opening = Array.from({ length: count }, () => pool.connect())

@@ -2,25 +2,26 @@ import { Client } from 'pg'
 
 type ReconcilerLock = {
   /**
-   * Takes the lock, or checks that this process still holds it. Returns whether it does. Never throws:
-   * when the connection is lost, so is the lock, and the next call connects again.
+   * Takes the lock, or checks that this process still has it. Returns whether this process has the lock.
+   * Never throws. If the connection is lost, the lock is lost too, and the next call connects again.
    */
   readonly hold: () => Promise<boolean>
   readonly release: () => Promise<void>
 }
 
-/** Any fixed number except the one that migrations use. */
+/** Number of the advisory lock. Any fixed number will do, except the number that migrations use. */
 const advisoryLock = 4_711_002
 const timeoutMs = 5_000
 /**
- * A process that is stopped (SIGSTOP, a sleeping machine) would keep the lock and do nothing. The
- * server ends a session that is silent for this long, which frees the lock.
+ * Limit for the silence of the lock's session. A process can be stopped (SIGSTOP, a sleeping machine), and
+ * would then keep the lock and do nothing. PostgreSQL ends a session that is silent for this long, which
+ * frees the lock.
  */
 const silenceMsMax = 20_000
 
 /**
- * The advisory lock of the reconciler: of all workers, one reconciles. It is a session lock on a
- * connection of its own, so it is free again as soon as that connection ends.
+ * Creates the advisory lock of the reconciler. Because of the lock, only one of all workers reconciles. The
+ * lock belongs to the session of its own connection, so it is free again as soon as that connection ends.
  */
 export function createReconcilerLock(options: {
   readonly databaseUrl: string
@@ -68,7 +69,7 @@ async function connect(options: {
     statement_timeout: timeoutMs,
     keepAlive: true,
   })
-  // Without a listener a lost connection would end the process. The next query reports the loss.
+  // Without this listener, a lost connection would end the process. The next query reports the loss.
   client.on('error', () => {})
   await client.connect()
   await client.query(`set idle_session_timeout = ${silenceMsMax}`)

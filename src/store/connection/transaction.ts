@@ -5,15 +5,13 @@ type TransactionOptions = {
   readonly isolation?: 'read committed' | 'repeatable read read only'
 }
 
-/**
- * How many times a transaction or statement is tried when it meets deadlocks or serialization failures.
- */
+/** Limit for the tries of a transaction or statement that meets deadlocks or serialization failures. */
 const attemptsMax = 5
 
 /**
- * Runs the work in one transaction and commits. Runs the work again after a deadlock or a serialization
- * failure, so the work must be safe to repeat. A throw rolls back; work that must roll back without an
- * error returns `rollback(value)`.
+ * Runs the work in one transaction and commits. After a deadlock or a serialization failure the work runs
+ * again, so it must be safe to repeat. If the work throws, the transaction is rolled back. To roll back
+ * without an error, the work returns `rollback(value)`.
  */
 export async function withTransaction<Value>(
   pool: Pool,
@@ -29,10 +27,10 @@ export async function withTransaction<Value>(
   }
 }
 
-/** The value of a transaction that is rolled back. */
+/** The result of a transaction that must be rolled back. */
 type Rollback<Value> = { readonly [rolledBack]: true; readonly value: Value }
 
-/** Makes `withTransaction` roll back and return `value`. */
+/** Returns the result that makes `withTransaction` roll back and return `value`. */
 export function rollback<Value>(value: Value): Rollback<Value> {
   return { [rolledBack]: true, value }
 }
@@ -56,7 +54,7 @@ async function runOnce<Value>(
     await client.query('commit')
     return answer
   } catch (error) {
-    // A connection that cannot roll back is closed: the server rolls back when it ends.
+    // If the rollback fails, close the connection. PostgreSQL then rolls back.
     await client.query('rollback').catch(() => {
       broken = true
     })
@@ -71,9 +69,9 @@ function isRollback<Value>(answer: Value | Rollback<Value>): answer is Rollback<
 }
 
 /**
- * Runs one statement, which is a transaction of its own, and runs it again after a deadlock. For
- * statements that report an expected outcome as an error: `pool.query` closes the connection after an
- * error, this function keeps it.
+ * Runs one statement, which is its own transaction. Runs it again after a deadlock. Use this for a statement
+ * that reports an expected outcome as an error: `pool.query` closes its connection after an error, but this
+ * function keeps the connection.
  */
 export async function runStatement<Row extends QueryResultRow>(
   pool: Pool,
@@ -94,7 +92,8 @@ export async function runStatement<Row extends QueryResultRow>(
 }
 
 /**
- * SQLSTATEs of a serialization failure and a deadlock: the same work can succeed when it runs again.
+ * The SQLSTATEs of a serialization failure and a deadlock. After them, the same work can succeed when it runs
+ * again.
  */
 const retryableStates = new Set(['40001', '40P01'])
 

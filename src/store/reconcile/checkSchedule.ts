@@ -1,19 +1,25 @@
 import type { Pool } from 'pg'
 import type { Backoff } from '../../domain/ports/reconcileStore.ts'
 
-/** A run that is terminated before its first attempt is noticed after this. */
+/**
+ * Time until the first check of a started task. If somebody terminates a run before its first attempt, the
+ * reconciler notices it after this time at the latest.
+ */
 const firstCheckSeconds = 15
 
 /**
- * Records that the workflows of these tasks exist, and schedules the first check of the queued ones. A
- * task that is processing already has a check scheduled by the gate.
+ * Records that the workflows of these tasks exist, and schedules the first check of those that are queued.
+ * For a task that is already processing, the gate has scheduled a check.
  */
 export async function markStarted(pool: Pool, taskIds: readonly string[]): Promise<void> {
   if (taskIds.length === 0) return
   await pool.query({ name: 'mark-started', text: markSql, values: [taskIds, firstCheckSeconds] })
 }
 
-/** Statements that lock several tasks lock them in this order, so that none deadlocks. */
+/**
+ * Locks the tasks in the order of their ids. Every statement that locks several tasks uses this order, so
+ * that two of them cannot deadlock.
+ */
 const markSql = `
   with marked as (
     select task_id from task
@@ -26,8 +32,9 @@ const markSql = `
   from marked where task.task_id = marked.task_id`
 
 /**
- * Schedules the next check of live tasks after one that did not end them. The pause doubles each time,
- * but a check never comes later than the task's deadline, or its hard end when the deadline has passed.
+ * Schedules the next check of live tasks after a check that did not end them. The pause doubles each time. A
+ * check never comes later than the task's deadline. If the deadline has passed, it never comes later than the
+ * hard end.
  */
 export async function postponeChecks(
   pool: Pool,
@@ -55,7 +62,10 @@ const postponeSql = `
       else later end
   from overdue where task.task_id = overdue.task_id`
 
-/** Makes live, started tasks due for a check now. An unstarted task is due within seconds anyway. */
+/**
+ * Makes live, started tasks due for a check now. Skips a task that is not started, because it is due within
+ * seconds anyway.
+ */
 export async function makeChecksDue(pool: Pool, taskIds: readonly string[]): Promise<void> {
   await pool.query({
     name: 'hasten-checks',

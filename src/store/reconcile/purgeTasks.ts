@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
 
 /**
- * Purges ended tasks whose record has expired, with their attempts and idempotency keys, and makes what
- * is left of their uploads due for the sweep. The ledger stays. Returns how many tasks were purged.
+ * Purges ended tasks whose record has expired, with their attempts and idempotency keys. Makes their
+ * remaining uploads due for the sweep. Keeps the ledger rows. Returns how many tasks were purged.
  */
 export async function purgeTasks(pool: Pool, limit: number): Promise<number> {
   const { rows } = await pool.query<{ purged: number }>({

@@ -6,7 +6,9 @@ import type { TaskStart } from '../../domain/ports/taskRuns.ts'
 import type { Route } from '../../domain/tasks/imageRequest.ts'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 
-/** Live tasks before their deadline whose workflow is not known to exist, longest overdue first. */
+/**
+ * Returns due live tasks before their deadline whose workflow is not known to exist, longest overdue first.
+ */
 export async function unstartedTasks(pool: Pool, limit: number): Promise<readonly TaskStart[]> {
   const { rows } = await pool.query<TaskStartRow>({
     name: 'unstarted-tasks',
@@ -16,7 +18,10 @@ export async function unstartedTasks(pool: Pool, limit: number): Promise<readonl
   return rows.map(taskStartOf)
 }
 
-/** Started live tasks that are due and not past their end, longest overdue first. */
+/**
+ * Returns started live tasks that are due for a check, longest overdue first. Leaves out the tasks of
+ * `pastEndTasks`.
+ */
 export async function overdueTasks(pool: Pool, limit: number): Promise<readonly OverdueTask[]> {
   const { rows } = await pool.query<TaskStartRow & { leaseLeftMs: number }>({
     name: 'overdue-tasks',
@@ -27,13 +32,13 @@ export async function overdueTasks(pool: Pool, limit: number): Promise<readonly 
 }
 
 /**
- * Live tasks that no worker can bring to a success any more: past the deadline without an open attempt,
- * or past the hard end. Longest overdue first.
+ * Returns due live tasks for which no worker may make a call any more, longest overdue first. These tasks are
+ * past their deadline and have no open attempt, or are past their hard end.
  *
- * A task is found within a second of these moments, because every statement that sets `next_check_at`
- * keeps it at or before them. There are two exceptions: after a call that ended past the deadline the
- * check may come half a minute later (`closeAttempt`), and past the hard end a check that could not end
- * the task postpones the next one (`postponeChecks`).
+ * A task is found within a second of this moment, because every statement that sets `next_check_at` sets it
+ * to this moment or earlier. There are two exceptions. If a call ended past the deadline, the check may come
+ * half a minute later (`closeAttempt`). If a check past the hard end could not end the task, the next check
+ * is postponed (`postponeChecks`).
  */
 export async function pastEndTasks(
   pool: Pool,

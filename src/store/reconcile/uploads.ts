@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
 
 /**
- * Records an upload for inputs, before their first byte is written to the blob store. The sweep deletes
- * it after `sweepAfterMs` unless a task has taken it over.
+ * Records an upload for inputs, before their first byte is written to the blob store. The sweep deletes the
+ * upload after `sweepAfterMs`, unless a task has taken it over.
  */
 export async function openUpload(
   pool: Pool,
@@ -17,7 +17,7 @@ export async function openUpload(
   })
 }
 
-/** Makes an upload due for the next sweep. An upload that a task has taken over is left alone. */
+/** Makes an upload due for the next sweep. Does nothing when a task has taken the upload over. */
 export async function discardUpload(pool: Pool, uploadId: string): Promise<void> {
   await pool.query({
     name: 'discard-upload',
@@ -27,12 +27,12 @@ export async function discardUpload(pool: Pool, uploadId: string): Promise<void>
 }
 
 /**
- * Takes uploads that are due for deletion, longest overdue first, and returns their ids. From then on
- * no task can take them over: a task takes an upload over only while `sweep_after > now()`. So blobs
- * are never deleted while a task uses them.
+ * Takes uploads that are due for deletion, longest overdue first, and returns their ids. From then on no task
+ * can take them over, because a task takes an upload over only while `sweep_after > now()`. So blobs are
+ * never deleted while a task uses them.
  *
- * An upload that is taken but not forgotten, because the process died or its blobs could not be
- * deleted, is due again after `retryMs`. It does not hold up the others.
+ * A taken upload may not be forgotten, because the process died or the blobs could not be deleted. Such an
+ * upload is due again after `retryMs`, so other uploads can come first.
  */
 export async function takeUploads(
   pool: Pool,
@@ -53,12 +53,12 @@ export async function takeUploads(
 }
 
 /**
- * Deletes the rows of taken uploads after their blobs are gone. With the bytes of a published answer
- * goes the native response around them.
+ * Deletes the rows of taken uploads after their blobs are deleted. If an upload contained a published answer,
+ * also deletes the native response in the task's row.
  */
 export async function forgetUploads(pool: Pool, uploadIds: readonly string[]): Promise<void> {
-  // Two statements, the task's first: every transaction that locks both locks the task before its
-  // uploads.
+  // Update the task in its own statement, before the uploads. Every transaction that locks both locks the
+  // task before its uploads.
   await pool.query({
     name: 'forget-native-responses',
     text: `update task set native_response = null from upload

@@ -3,7 +3,7 @@ import { readFile, readdir } from 'node:fs/promises'
 import type { Pool } from 'pg'
 import { Client } from 'pg'
 
-/** One numbered file of `migrations/`. `checksum`: SHA-256 of its text, lower-case hex. */
+/** One numbered file of `migrations/`. `checksum` is the SHA-256 of its text in lower-case hex. */
 type Migration = {
   readonly version: number
   readonly name: string
@@ -13,19 +13,25 @@ type Migration = {
 
 const migrationsFolder = new URL('migrations/', import.meta.url)
 const fileNamePattern = /^(\d{6})\.sql$/
-/** Any fixed number. One process at a time holds this advisory lock and migrates. */
+/**
+ * Number of the advisory lock that a process takes before it migrates, so that one process migrates at a
+ * time. Any fixed number will do.
+ */
 const advisoryLock = 4_711_001
-/** The CLI reports an unreachable database within 5 s, which include the start of the process. */
+/**
+ * Limit for connecting. The CLI must report an unreachable database within 5 s, and its own start takes some
+ * of this time.
+ */
 const connectTimeoutMs = 2_000
-/** How long to wait for another process that migrates the same database. */
+/** Limit for the wait for another process that migrates the same database. */
 const lockTimeoutMs = 120_000
 const statementTimeoutMs = 600_000
 
 /**
- * Brings a database to the schema of this checkout. Forward only, each file in a transaction of its
- * own. Safe to run in many processes at once. Returns the names of the files that this call applied.
- * Throws when a file was changed after this database had applied it, and when PostgreSQL cannot be
- * reached or refuses.
+ * Brings a database to the schema of this checkout. Applies each new file in its own transaction. Never goes
+ * back to an older schema. Safe to run in many processes at once. Returns the names of the files that this
+ * call applied. Throws when a file has changed since this database applied it, and when PostgreSQL cannot be
+ * reached or does not allow a statement.
  */
 export async function migrate(options: {
   readonly databaseUrl: string
@@ -53,7 +59,7 @@ export async function migrate(options: {
   }
 }
 
-/** The schema version that this checkout needs: the number of its last migration. */
+/** Returns the schema version that this checkout needs, which is the number of its last migration. */
 export async function neededSchemaVersion(): Promise<number> {
   return (await migrationNames()).reduce((last, name) => Math.max(last, versionOf(name)), 0)
 }
@@ -116,8 +122,8 @@ const createTableSql = `
 const recordSql = 'insert into schema_migration (version, name, checksum) values ($1, $2, $3)'
 
 /**
- * Throws, with what to do, when the schema is older than this code. A newer schema is fine: migrations
- * first add what the new code needs, and remove what the old code needs one release later.
+ * Throws when the schema is older than this code. The message says what to do. A newer schema is fine,
+ * because a migration only adds what new code needs. What old code needs is removed one release later.
  */
 export async function requireSchema(pool: Pool): Promise<void> {
   const needed = await neededSchemaVersion()
@@ -129,7 +135,7 @@ export async function requireSchema(pool: Pool): Promise<void> {
   )
 }
 
-/** The number of the last migration that this database has applied; 0 for an empty database. */
+/** Returns the number of the last migration that this database has applied, or 0 for an empty database. */
 export async function schemaVersion(pool: Pool): Promise<number> {
   const table = await pool.query<{ present: boolean }>(
     `select to_regclass('schema_migration') is not null as present`,

@@ -9,16 +9,16 @@ import type { LockedTask } from './lockTask.ts'
 import { lockTaskWithAttempts } from './lockTask.ts'
 
 /**
- * How long an image is kept (`retentionSeconds`), and how much longer the record of its task
- * (`tombstoneSeconds`). A failed task's record is kept for the sum of both as well.
+ * How long an image is kept (`retentionSeconds`), and how much longer its task's record is kept
+ * (`tombstoneSeconds`). The record of a failed task is kept for the sum of both.
  */
 export type Lifetimes = { readonly retentionSeconds: number; readonly tombstoneSeconds: number }
 
 type EndTaskDeps = Lifetimes & { readonly pool: Pool }
 
 /**
- * Ends a live task as failed and releases its hold. Returns false when the task has ended already. The
- * failure is recorded with `workPossible` when an attempt is open or its outcome is unknown.
+ * Ends a live task as failed and releases its hold. Returns false when the task had already ended. Records
+ * `workPossible` when an attempt is open or has an unknown outcome.
  */
 export async function failTask(
   deps: EndTaskDeps,
@@ -35,9 +35,10 @@ export async function failTask(
 }
 
 /**
- * Cancels a live task and releases its hold. Returns false when the task has ended, and when a call is
- * under way or may have done work: then the task goes on and is charged. Serves a client that has
- * disconnected, the CLI and a cancelled workflow alike.
+ * Cancels a live task and releases its hold. Returns false when the task had already ended, and when a call
+ * is under way or may have done work. In the second case the task continues, and it is charged only if it
+ * gets an image. The API process calls this when a client has disconnected. The CLI, cancelled workflows and
+ * the reconciler call it too.
  */
 export async function cancelTask(deps: EndTaskDeps, taskId: string): Promise<boolean> {
   return withTransaction(deps.pool, async (client) => {
@@ -50,7 +51,7 @@ export async function cancelTask(deps: EndTaskDeps, taskId: string): Promise<boo
   })
 }
 
-/** Whether a task has ended as `cancelled`; false when the task is purged. */
+/** Returns whether a task has ended as `cancelled`. Returns false when the task is purged. */
 export async function isCancelled(pool: Pool, taskId: string): Promise<boolean> {
   const { rowCount } = await pool.query({
     name: 'is-cancelled',
@@ -61,9 +62,9 @@ export async function isCancelled(pool: Pool, taskId: string): Promise<boolean> 
 }
 
 /**
- * Ends a locked live task as failed and releases its hold. Its inputs are kept as long as its record,
- * because a retry needs them. A synchronous task frees its idempotency key when the caller's next try
- * must be a new task.
+ * Ends a locked live task as failed and releases its hold. The task's input images are kept as long as its
+ * record, because an operator may retry the task. The idempotency key of a synchronous task is freed if the
+ * client's next request with the same key must start a new task.
  */
 async function endAsFailed(
   client: PoolClient,
@@ -88,7 +89,10 @@ async function endAsFailed(
   })
 }
 
-/** No work was done, or the answer told the caller to try again later. */
+/**
+ * Returns whether the client's next request with the same key starts a new task. It does when no work was
+ * done, or when the answer told the client to try again later.
+ */
 function nextTryIsNewTask({ code, workPossible }: TaskFailure): boolean {
   return !workPossible || code === 'rate_limit_exceeded'
 }
@@ -112,14 +116,14 @@ const endSql = `
   ${endHoldSql('release', { task: '$1', account: '$8', credits: '$9' })}
   select pg_notify('task_end', $1)`
 
-/** The parameters of the statement that hold these values, as `$1`. */
+/** Placeholders such as `$1`: where the statement has the task id, the account id and the credits. */
 type HoldParams = { readonly task: string; readonly account: string; readonly credits: string }
 
 /**
- * The parts of a `with` clause that settle or release the hold of a locked task: the ledger row, then
- * the balance. They are part of the statement that ends the task, so that a busy account's balance
- * stays locked for this statement and its commit alone. A second end would violate the unique index
- * `ledger_one_end`. A task with a price of zero has no hold, and nothing is written.
+ * Returns the parts of a `with` clause that settle or release the hold of a locked task. They insert the
+ * ledger row, then update the balance. They are part of the statement that ends the task, so that the balance
+ * of a busy account stays locked only for this statement and its commit. The unique index `ledger_one_end`
+ * prevents a second end. A task with a price of zero has no hold, and nothing is written for it.
  */
 export function endHoldSql(kind: 'settle' | 'release', params: HoldParams): string {
   const { task, account, credits } = params

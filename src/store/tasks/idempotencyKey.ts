@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { KeyedTask } from '../../domain/ports/taskStore.ts'
 
-/** The task that this account's idempotency key names, if any. */
+/** Returns the task that this account's idempotency key names, if there is one. */
 export async function findKeyedTask(
   pool: Pool,
   accountId: string,
@@ -15,7 +15,7 @@ export async function findKeyedTask(
   return rows[0]
 }
 
-/** `created_at` in whole seconds, as clients see it in every answer. */
+/** Returns `created_at` in whole seconds, as clients see it in every answer. */
 const findSql = `
   select t.task_id as "taskId", t.fingerprint,
     (floor(extract(epoch from t.created_at)) * 1000)::float8 as "createdAtMs",
@@ -24,8 +24,8 @@ const findSql = `
   where k.account_id = $1 and k.key_digest = $2`
 
 /**
- * Frees an account's key whose task is due for the purge but not purged yet, so that the key can name a
- * new task. Does nothing when the key's task is not due.
+ * Frees an account's key when the key's task is due for the purge but not yet purged. The key can then name a
+ * new task. Does nothing for any other key.
  */
 export async function freeKey(pool: Pool, accountId: string, keyDigest: Uint8Array): Promise<void> {
   await pool.query({

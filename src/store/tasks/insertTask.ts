@@ -5,16 +5,17 @@ import { runStatement } from '../connection/transaction.ts'
 
 type InsertedRow = { readonly createdAtMs: number | null; readonly affordable: boolean }
 
-/** The SQLSTATE that the SQL function `refuse` raises. */
+/** The SQLSTATE of the error that the SQL function `refuse` raises. */
 const refusedState = 'DR001'
 
 /**
- * Accepts a task in one statement, which is a transaction of its own: it claims the idempotency key,
- * inserts the task, takes its staged inputs over, inserts the hold, and updates the balance last. So a
- * busy account's balance stays locked for the commit alone, without a round trip.
+ * Accepts a task in one statement, which is its own transaction. The statement claims the idempotency key,
+ * inserts the task, takes over its inputs, inserts the hold, and updates the balance last. Because the update
+ * comes last, the balance of a busy account stays locked only while the statement commits, without a round
+ * trip to this process.
  *
- * A statement that finds its key claimed by another transaction waits for that transaction's commit,
- * then writes nothing. An account without the credits leaves no row behind.
+ * If another transaction has claimed the same key, the statement waits for that transaction's commit and then
+ * writes nothing. If the account does not have enough credits, no row remains.
  */
 export async function insertTask(pool: Pool, task: NewTask): Promise<InsertTaskResult> {
   try {
@@ -53,16 +54,15 @@ function valuesOf(task: NewTask): unknown[] {
 }
 
 /**
- * Each step reads from the step before it, so that the key, the task and the balance are locked in this
- * order.
+ * Claims the key, then inserts the task, then updates the balance. Each step reads from the step before it,
+ * so the rows are locked in this order.
  *
- * The last step joins the accepted row instead of testing `exists (select from accepted)`: after a wait
- * for the balance's lock PostgreSQL evaluates the condition again, and cannot run the insert a second
- * time for it.
+ * The last step joins the accepted row and does not test `exists (select from accepted)`. After a wait for
+ * the balance's lock, PostgreSQL evaluates the step's condition again, but it cannot run the insert a second
+ * time for this.
  *
- * `affordable` finds an account without the credits before anything is written. An account that loses
- * the credits to another task during the wait is refused by an error (`refuse`), which rolls all steps
- * back.
+ * `affordable` finds an account without enough credits before anything is written. The account can lose its
+ * credits to another task during the wait. If so, `refuse` raises an error, which rolls all steps back.
  */
 const insertSql = `
   with affordable as (

@@ -5,7 +5,10 @@ import { taskViewColumns, taskViewOf } from './readTask.ts'
 
 type ListedRow = TaskViewRow & { readonly accountName: string }
 
-/** The tasks that match the filter, newest first. An absent field matches every task. */
+/**
+ * Returns the tasks that match the filter, newest first. A field that the filter does not have matches every
+ * task.
+ */
 export async function listTasks(pool: Pool, filter: TaskFilter): Promise<readonly ListedTask[]> {
   const { since } = filter
   const { rows } = await pool.query<ListedRow>(listSql, [
@@ -21,7 +24,10 @@ export async function listTasks(pool: Pool, filter: TaskFilter): Promise<readonl
   return rows.map((row) => ({ task: taskViewOf(row), accountName: row.accountName }))
 }
 
-/** A null parameter matches every task. A succeeded task without its image is `expired` to clients. */
+/**
+ * A null parameter matches every task. A succeeded task whose image has expired counts as `expired`, as
+ * clients see it.
+ */
 const listSql = `
   select ${taskViewColumns}, account.name as "accountName"
   from task join account using (account_id)

@@ -4,8 +4,8 @@ import type { Route } from '../../domain/tasks/imageRequest.ts'
 import type { TaskStatus } from '../../domain/tasks/task.ts'
 
 /**
- * A task under its row lock. Instants are epoch milliseconds; `nowMs` is PostgreSQL's clock after the
- * lock was taken.
+ * A task whose row is locked. Instants are epoch milliseconds. `nowMs` is PostgreSQL's clock, read after the
+ * row was locked.
  */
 export type LockedTask = {
   readonly taskId: string
@@ -22,7 +22,7 @@ export type LockedTask = {
   readonly hardEndAtMs: number
 }
 
-/** `attempts`: oldest first. */
+/** A locked task and its attempts, oldest first. */
 export type TaskWithAttempts = LockedTask & { readonly attempts: readonly LockedAttempt[] }
 
 export type LockedAttempt = {
@@ -30,9 +30,9 @@ export type LockedAttempt = {
   readonly channel: string
   readonly answerId: string
   readonly upstreamKey: string
-  /** The last sign of its worker's presence. */
+  /** When the attempt's worker last recorded its presence. */
   readonly seenAtMs: number
-  /** When another worker first found its worker silent. */
+  /** When another worker first found the attempt's worker silent. */
   readonly doubtedAtMs: number | null
   readonly closedAtMs: number | null
   readonly class: string | null
@@ -41,8 +41,8 @@ export type LockedAttempt = {
 }
 
 /**
- * Locks the task's row, the first in the lock order task, channel, cooldown, balance. Returns
- * `undefined` when there is no such task.
+ * Locks the task's row. Rows are locked in the order task, channel, cooldown, balance. Returns `undefined`
+ * when there is no such task.
  */
 export async function lockTask(
   client: PoolClient,
@@ -56,7 +56,7 @@ export async function lockTask(
   return locked.rows[0]
 }
 
-/** The clock is read outside of the part that locks, so that it is read after the wait for the lock. */
+/** Reads the clock outside of `locked`, so that PostgreSQL reads it after the wait for the lock. */
 const lockSql = `
   with locked as materialized (
     select task_id as "taskId", account_id as "accountId", route, family, model, status, request,
@@ -70,8 +70,8 @@ const lockSql = `
   select *, (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs" from locked`
 
 /**
- * Locks the task's row, then reads its attempts. The attempts are read by a second statement, which
- * sees what the last holder of the lock has written.
+ * Locks the task's row, then reads its attempts. A second statement reads the attempts, because it sees what
+ * the last transaction that had the lock has written. Returns `undefined` when there is no such task.
  */
 export async function lockTaskWithAttempts(
   client: PoolClient,

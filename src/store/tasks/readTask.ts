@@ -8,9 +8,9 @@ import type { TaskStatus, TaskView } from '../../domain/tasks/task.ts'
 import type { NativeResponse } from '../../domain/upstream/nativeResponse.ts'
 
 /**
- * A task as the lookup shows it. With `accountId` only a task of that account: the account is part of
- * the condition, so that another account's task costs and returns the same as an unknown one. A record
- * that is due for the purge is not found, purged or not.
+ * Returns a task as the lookup shows it. With `accountId`, returns only a task of that account. The account
+ * is part of the SQL condition, so that another account's task takes the same time and gives the same result
+ * as an unknown task. A record that is due for the purge is not found, even if it is not yet purged.
  */
 export async function readTask(
   pool: Pool,
@@ -28,15 +28,15 @@ export async function readTask(
   const { rows } = await pool.query<TaskViewRow & { readonly native: string | null }>(query)
   const [row] = rows
   if (row === undefined) return undefined
-  // A succeeded task has its native response until the bytes of its image are swept.
+  // A succeeded task has its native response until the sweep deletes its image.
   if (row.native === null) return taskViewOf(row)
   const native: NativeResponse = JSON.parse(row.native)
   return { ...taskViewOf(row), native }
 }
 
 /**
- * A task for a request that names its image: without the native response, which can be large and which
- * such a request does not need.
+ * Returns a task for a request that names its image. Leaves out the native response, because it can be large
+ * and such a request does not need it.
  */
 export async function readTaskOfImage(pool: Pool, taskId: string): Promise<TaskView | undefined> {
   const { rows } = await pool.query<TaskViewRow>({
@@ -47,7 +47,10 @@ export async function readTaskOfImage(pool: Pool, taskId: string): Promise<TaskV
   return rows[0] && taskViewOf(rows[0])
 }
 
-/** The model's refusal of a task, as `closeAttempt` recorded it; `undefined` for every other task. */
+/**
+ * Returns the answer of a model that refused to draw, as `closeAttempt` recorded it. Returns `undefined` for
+ * every other task.
+ */
 export async function readNativeRefusal(
   pool: Pool,
   taskId: string,
@@ -64,8 +67,8 @@ export async function readNativeRefusal(
 }
 
 /**
- * The columns of `TaskViewRow`, for statements that read from `task` under its own name. Clients see
- * the creation in whole seconds in every answer.
+ * The columns of `TaskViewRow`, for statements that read `task` without an alias. The creation time is in
+ * whole seconds, as clients see it in every answer.
  */
 export const taskViewColumns = `
   task.task_id as "taskId", task.account_id as "accountId", route, task.model, status,
@@ -103,7 +106,7 @@ export type TaskViewRow = {
   readonly sha256: string | null
 }
 
-/** The domain's view of a row. Fields that do not apply to the task are absent. */
+/** Returns the domain's view of a row. Fields that do not apply to the task are absent. */
 export function taskViewOf(row: TaskViewRow): TaskView {
   const { taskId, accountId, route, model, status, createdAtMs, nowMs } = row
   return {

@@ -16,7 +16,7 @@ type DetailRow = TaskViewRow &
     readonly retriedAs: string | null
   }
 
-/** `Row` as PostgreSQL returns it: null where a field is absent. */
+/** The type `Row` as PostgreSQL returns it: an absent field is null. */
 type Nullable<Row> = {
   readonly [Name in keyof Row]-?: undefined extends Row[Name]
     ? Exclude<Row[Name], undefined> | null
@@ -24,8 +24,8 @@ type Nullable<Row> = {
 }
 
 /**
- * A task with its attempts and ledger rows, from one snapshot. `undefined` when the task is unknown,
- * purged or due for the purge.
+ * Returns a task with its attempts and ledger rows, from one snapshot. Returns `undefined` when the task is
+ * unknown, purged or due for the purge.
  */
 export async function readTaskDetail(pool: Pool, taskId: string): Promise<TaskDetail | undefined> {
   return withTransaction(

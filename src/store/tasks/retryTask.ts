@@ -6,11 +6,11 @@ import type { TaskStatus } from '../../domain/tasks/task.ts'
 import { rollback, withTransaction } from '../connection/transaction.ts'
 
 /**
- * Retries a failed task: inserts a new task that is linked to the failed one and has its own hold. The
- * new task takes the inputs over, because two tasks never share a blob. The lock on the failed task's
- * row makes the second of two concurrent retries see the first.
+ * Retries a failed task. Inserts a new task that is linked to the failed task and has its own hold. The new
+ * task takes over the inputs, because two tasks never share a blob. The failed task's row is locked, so that
+ * the second of two concurrent retries sees the first one.
  *
- * No idempotency key names the new task, and no client holds a connection open for it.
+ * No idempotency key names the new task, and no client waits for it on an open connection.
  */
 export async function retryTask(pool: Pool, input: RetryInput): Promise<RetryResult> {
   return withTransaction<RetryResult>(pool, async (client) => {
@@ -37,8 +37,9 @@ export async function retryTask(pool: Pool, input: RetryInput): Promise<RetryRes
 }
 
 /**
- * The asynchronous route for the same request. On a synchronous route an upstream refusal ends the
- * task, because a waiting client can retry by itself. Without a client the task waits and calls again.
+ * Returns the asynchronous route for the same request. On a synchronous route an upstream refusal soon ends
+ * the task, because the waiting client can send its request again. The new task has no waiting client, so it
+ * should wait and call again.
  */
 function asyncRoute(route: Route): Route {
   if (!isSyncRoute(route)) return route
@@ -56,7 +57,7 @@ async function lockFailed(client: PoolClient, taskId: string): Promise<FailedRow
     taskId,
   ])
   if (rowCount === 0) return undefined
-  // Read after the lock, so that the new task of a concurrent retry is seen.
+  // Read the row after the lock, so that the new task of a concurrent retry is seen.
   const { rows } = await client.query<FailedRow>(failedSql, [taskId])
   return rows[0]
 }
@@ -97,7 +98,8 @@ const takeOverSql = `
   where task_id = $1 and kind = 'input' and sweep_after > now()`
 
 /**
- * As for every new task: the hold if there is a price, and last the balance, if it covers the price.
+ * Holds the price, in the same order as for every new task. Inserts the ledger row first, if the price is not
+ * zero. Then updates the balance, if it covers the price.
  */
 const holdSql = `
   with entry as (

@@ -5,20 +5,20 @@ import { createListener } from '../connection/listener.ts'
 
 type TaskEndsOptions = {
   readonly databaseUrl: string
-  /** For the poll, which finds ends whose notification was lost. */
+  /** Used by the poll, which finds ends whose notification was lost. */
   readonly pool: Pool
   readonly onConnectionError: (error: Error) => void
-  /** Default 1 s. */
+  /** Time between two polls. Default 1 s. */
   readonly pollMs?: number
 }
 
 type Watcher = () => void
 
 /**
- * Wakes the callers that wait for a task's end. One connection listens for the notification that
- * PostgreSQL sends when a task ends; it is opened at the first watch and replaced when it is lost. In
- * addition one query per `pollMs` reads all watched tasks at once, so that a lost notification costs a
- * second and no more.
+ * Creates the part that wakes callers when a task ends. PostgreSQL sends a notification when a task ends, and
+ * one connection listens for it. This connection opens at the first watch and is replaced when it is lost. In
+ * addition, one query per `pollMs` reads all watched tasks at once. So if a notification is lost, the caller
+ * waits a second longer.
  */
 export function createTaskEnds(options: TaskEndsOptions): TaskEnds {
   const watchers = new Map<string, Set<Watcher>>()
@@ -69,7 +69,10 @@ export function createTaskEnds(options: TaskEndsOptions): TaskEnds {
   }
 }
 
-/** A wake between two calls of `next` is kept for the second call. */
+/**
+ * Watches one task. If the task's end is reported between two calls of `next`, the second call resolves at
+ * once.
+ */
 function watchOne(watchers: Map<string, Set<Watcher>>, taskId: string, onStop: () => void) {
   let woken = false
   let resolveNext: (() => void) | undefined
@@ -99,7 +102,7 @@ function watchOne(watchers: Map<string, Set<Watcher>>, taskId: string, onStop: (
   }
 }
 
-/** The tasks among these that have ended or are purged. */
+/** Returns those of the given tasks that have ended or are purged. */
 async function endedAmong(pool: Pool, taskIds: readonly string[]): Promise<readonly string[]> {
   const { rows } = await pool.query<{ taskId: string }>({
     name: 'ended-among',

@@ -18,16 +18,28 @@ export type CheckDeps = PostponeOnErrorDeps & {
 
 const batchMax = 100
 const parallel = 8
-/** Doubles at each look: a task that waits for half an hour is looked at seven times. */
+/**
+ * Pause before the next check of a task whose run is still running. It doubles at each check, so a task that
+ * stays in Temporal's queue for half an hour is checked about eight times.
+ */
 const runningBackoff: Backoff = { firstMs: 15_000, mostMs: 600_000 }
 const unreachableBackoff: Backoff = { firstMs: 5_000, mostMs: 30_000 }
-/** For a call under way whose run is gone. It may end at any time, long before its lease. */
+/**
+ * Pause before the next check of a task that has a call under way but no run. Short, because the call may end
+ * long before its lease does.
+ */
 const leaseBackoff: Backoff = { firstMs: 5_000, mostMs: 10_000 }
 
-/** The run ended and recorded nothing. `failTask` sets `workPossible` if a call may have done work. */
+/**
+ * The failure of a task whose run ended without recording an end. `failTask` sets `workPossible` to true if a
+ * call may have done work.
+ */
 const lostRun: TaskFailure = { code: 'upstream_error', cause: 'unknown', workPossible: false }
 
-/** Asks Temporal about live tasks that have shown no activity for too long, and repairs what is broken. */
+/**
+ * Creates the step that asks Temporal about live tasks without activity for too long. The step then repairs
+ * what is broken.
+ */
 export function createCheckStep(deps: CheckDeps): ReconcileStep {
   return {
     name: 'check',
@@ -63,7 +75,10 @@ async function check(deps: CheckDeps, task: OverdueTask, report: ReportFinding):
   }
 }
 
-/** Temporal has no run of the task, for example because its data is lost. The task is still promised. */
+/**
+ * Starts the workflow again when Temporal has no run of an accepted task, for example because Temporal's data
+ * is lost.
+ */
 async function startAgain(
   deps: CheckDeps,
   task: OverdueTask,
@@ -78,10 +93,12 @@ async function startAgain(
 }
 
 /**
- * The run has ended and the task is still live: an operator stopped the run, or the end was not recorded.
- * A stored answer is settled. Otherwise a call under way is waited for until its lease ends, because it is
- * paid for. Then a task whose run was stopped is cancelled if no call may have done work; any other task
- * fails.
+ * Ends a live task whose run has ended. Either an operator stopped the run, or the run could not record the
+ * task's end.
+ *
+ * If an answer is stored, it is settled. If a call is under way, the reconciler waits until the lease ends,
+ * because the call is paid for. Otherwise the task ends without an image: as cancelled when an operator
+ * stopped the run and no call may have done work, and as failed in every other case.
  */
 async function endWithoutRun(
   deps: CheckDeps,
@@ -106,12 +123,16 @@ async function waitForLease(deps: CheckDeps, task: OverdueTask): Promise<void> {
   })
 }
 
-/** Runs that were already reported. A task that waits for its lease must not be made due again each time. */
+/**
+ * Limit for the number of remembered runs. A run is reported once only: if it were reported again, a task
+ * that waits for its lease would be checked every few seconds.
+ */
 const reportedRunsMax = 5_000
 
 /**
- * Makes the tasks of terminated runs due for the check at once, so that their holds are released within
- * seconds. Only an acceleration: without it the check finds them at their next look.
+ * Creates the step that finds terminated runs and makes their tasks due for a check at once. So the holds of
+ * these tasks are released within seconds. Without this step, the check step would find the same tasks at
+ * their next check.
  */
 export function createTerminatedRunsStep(deps: {
   readonly store: Pick<ReconcileStore, 'makeChecksDue'>
@@ -129,7 +150,7 @@ export function createTerminatedRunsStep(deps: {
         report({ found: 'hastened', count: taskIds.length })
       }
       for (const { runId } of runs) reportedRuns.add(runId)
-      // A set keeps insertion order: the oldest runs go first.
+      // A set iterates in the order of insertion, so the oldest runs are deleted first.
       for (const runId of reportedRuns) {
         if (reportedRuns.size <= reportedRunsMax) break
         reportedRuns.delete(runId)

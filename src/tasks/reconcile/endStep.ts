@@ -18,10 +18,12 @@ const batchMax = 50
 const parallel = 8
 
 /**
- * Ends tasks whose time is over, without Temporal. Past the deadline the gate allows no call, so
- * `produceImage` only settles a stored answer or returns how the task must end. When the blob store cannot
- * be read, the task waits until some minutes past its hard end; then PostgreSQL alone ends it, so that a
- * store outage does not keep the hold for ever.
+ * Creates the step that ends tasks past their deadline, without Temporal. Past the deadline the gate allows
+ * no call, so `produceImage` only settles a stored answer or returns how the task must end.
+ *
+ * When the blob store cannot be read, the step tries again until some minutes after the task's hard end. Then
+ * it fails the task with PostgreSQL alone, so that an outage of the blob store does not keep the hold for
+ * ever.
  */
 export function createEndStep(deps: EndDeps): ReconcileStep {
   return {
@@ -41,7 +43,7 @@ export function createEndStep(deps: EndDeps): ReconcileStep {
             report({ found, count: 1, taskId: task.taskId })
           }),
         )
-        // If no task of a full batch could be ended, the next batch waits for the pause between runs.
+        // If no task of a full batch could be ended, the step makes its usual pause before the next batch.
       } while (due.length === batchMax && ended > 0 && !signal.aborted)
     },
   }
@@ -54,7 +56,7 @@ async function end(deps: EndDeps, task: PastEndTask): Promise<'settled' | 'faile
   return (await deps.failTask(task.taskId, result.failure)) ? 'failed' : undefined
 }
 
-/** For a task that ends although the blob store could not say whether an answer is stored. */
+/** The failure of a task that must end while the blob store cannot say whether an answer is stored. */
 const storeUnreadable: TaskFailure = {
   code: 'generation_timeout',
   cause: 'deadline',

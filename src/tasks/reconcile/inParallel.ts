@@ -1,8 +1,9 @@
 import type { Backoff, ReconcileStore } from '../../domain/ports/reconcileStore.ts'
 
 /**
- * Runs the effect for every item, at most `parallel` at once, until the signal aborts. An item that throws
- * does not stop the others. At the end the first error is thrown.
+ * Runs the effect for every item, for at most `parallel` items at once. Starts no further item after the
+ * signal has aborted. An item that throws does not stop the others. When all items are done, throws the first
+ * error.
  */
 export async function inParallel<Item>(
   items: readonly Item[],
@@ -23,15 +24,15 @@ export async function inParallel<Item>(
 
 export type PostponeOnErrorDeps = {
   readonly store: Pick<ReconcileStore, 'postponeChecks'>
-  /** The work for one task failed, for example because the blob store is unreachable. */
+  /** Called when the work for one task fails, for example because the blob store is unreachable. */
   readonly onError: (taskId: string, error: unknown) => void
 }
 
 const errorBackoff: Backoff = { firstMs: 2_000, mostMs: 60_000 }
 
 /**
- * Runs the work for one task. If it throws, the error is reported and the task is looked at again later,
- * so that it does not take the place of other tasks in the next batch.
+ * Runs the work for one task. If the work throws, reports the error and postpones the task's next check, so
+ * that the next batch has room for other tasks.
  */
 export async function postponeOnError(
   deps: PostponeOnErrorDeps,

@@ -1,33 +1,40 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 type ReconcilerDeps = {
-  /** Takes or keeps the lock; true while this process has it. Never throws. */
+  /**
+   * Takes the reconciler's lock, or checks that this process still has it. Returns whether this process has
+   * the lock. Never throws.
+   */
   readonly hold: () => Promise<boolean>
   readonly release: () => Promise<void>
   readonly steps: readonly ReconcileStep[]
   readonly onFinding: (finding: Finding) => void
-  /** A step threw. It runs again after its pause; the other steps are not affected. */
+  /** Called when a step throws. The step runs again after its pause, and the other steps are not affected. */
   readonly onStepError: (step: ReconcileStepName, error: unknown) => void
 }
 
 export type Reconciler = {
   readonly start: () => void
-  /** Lets each step finish the item that it works on, and releases the lock. */
+  /** Lets each step finish the item that it works on, then gives up the lock. */
   readonly stop: () => Promise<void>
   readonly isLeader: () => boolean
 }
 
-/** How often the lock is checked. */
+/** How often the reconciler takes or checks its lock. */
 const lockCheckEveryMs = 1_000
-/** A run of a step stops after this time, at its next item. */
+/** Limit for one execution of a step. After this time the step finishes its current item and stops. */
 const runTimeoutMs = 30_000
-/** How long the end of the lead waits for a step that hangs in one item. */
+/**
+ * Limit for the wait when this process stops being the leader. A step that hangs in one item is not waited
+ * for longer.
+ */
 const stepsEndTimeoutMs = 5_000
 
 /**
- * Repairs what crashes and outages leave behind. Every worker runs a reconciler; the one that has the lock
- * is the leader and runs the steps. Each step has a loop of its own, so that a step that hangs does not
- * delay the others. Two leaders for a moment do no harm: every change is a compare-and-set.
+ * Creates the reconciler of one worker. It repairs what crashes and outages leave behind. Every worker has a
+ * reconciler, but only the one with the lock is the leader and runs the steps. Each step has its own loop, so
+ * a step that hangs does not delay the others. For a moment there may be two leaders. This does no harm,
+ * because a change is written only if the row still has the expected state.
  */
 export function createReconciler(deps: ReconcilerDeps): Reconciler {
   const stopping = new AbortController()
@@ -62,7 +69,7 @@ export function createReconciler(deps: ReconcilerDeps): Reconciler {
   }
 }
 
-/** The loops of all steps, while this process is the leader. */
+/** The loops of all steps. They exist while this process is the leader. */
 type Lead = { readonly end: () => Promise<void> }
 
 function startLead(deps: ReconcilerDeps): Lead {
@@ -101,13 +108,16 @@ type ReconcileStepName = 'start' | 'check' | 'killed' | 'end' | 'sweep' | 'purge
 /** One kind of repair. */
 export type ReconcileStep = {
   readonly name: ReconcileStepName
-  /** Pause between two runs. */
+  /** Pause between two executions of the step. */
   readonly everyMs: number
-  /** One bounded run. When `signal` aborts, the run ends after the current item. */
+  /**
+   * Executes the step once, with a limit on its time. When `signal` aborts, the step stops after the current
+   * item.
+   */
   readonly run: (signal: AbortSignal, report: ReportFinding) => Promise<void>
 }
 
-/** What a step did, for metrics and the log. `taskId` is present when it concerns one task. */
+/** What a step did, for metrics and the log. `taskId` is present when the finding is about one task. */
 export type Finding = {
   readonly step: ReconcileStepName
   readonly found:

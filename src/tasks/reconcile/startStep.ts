@@ -8,9 +8,11 @@ const parallel = 16
 const backoff: Backoff = { firstMs: 2_000, mostMs: 30_000 }
 
 /**
- * Starts the workflows of accepted tasks that have none, because Temporal was slow or unreachable, or the
- * process died after its answer. After the first failure the run tries no other task: an unreachable
- * Temporal then costs a few calls per second and not ten thousand.
+ * Creates the step that starts the workflows of accepted tasks that have none. A task has no workflow when
+ * Temporal was slow or unreachable, or when the API process died after its answer.
+ *
+ * After the first failure the step tries no other task until its next execution. So an unreachable Temporal
+ * costs a few calls per second instead of thousands.
  */
 export function createStartStep(deps: {
   readonly store: Pick<ReconcileStore, 'unstartedTasks' | 'markStarted' | 'postponeChecks'>

@@ -5,12 +5,16 @@ import type { ReconcileStep } from './reconciler.ts'
 
 const batchMax = 100
 const parallel = 8
-/** For uploads whose blobs could not be deleted, so that other uploads come first. */
+/**
+ * Pause before the sweep tries an upload again whose blobs it could not delete. In the meantime it sweeps
+ * other uploads.
+ */
 const retryMs = 5 * 60_000
 
 /**
- * Deletes the blobs of uploads whose time is over: expired answers, inputs that are no longer needed, and
- * uploads that no task took. It follows the rows of `upload` and never lists the blob store.
+ * Creates the step that deletes the blobs of uploads that are no longer needed: expired answers, inputs of
+ * finished tasks, and uploads that no task has taken over. The step reads the table `upload` and never lists
+ * the blob store.
  */
 export function createSweepStep(deps: {
   readonly store: Pick<ReconcileStore, 'takeUploads' | 'forgetUploads'>
@@ -40,7 +44,10 @@ export function createSweepStep(deps: {
 
 const purgeBatchMax = 200
 
-/** Deletes task records whose time is over. Their idempotency keys are free again; the ledger rows stay. */
+/**
+ * Creates the step that deletes expired task records. Their idempotency keys become free again. Their ledger
+ * rows stay.
+ */
 export function createPurgeStep(deps: {
   readonly store: Pick<ReconcileStore, 'purgeTasks'>
 }): ReconcileStep {

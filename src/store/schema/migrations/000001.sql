@@ -1,8 +1,7 @@
--- The whole schema: accounts and money, tasks and their attempts, channels, the installation.
+-- The whole schema: accounts and money, tasks and their attempts, channels, and the installation.
 --
--- PostgreSQL's clock alone decides deadlines, expiry and cooldowns, so that the clocks of API and
--- worker machines need not agree. Transactions lock rows in this order: task, channel, cooldown,
--- balance.
+-- Only PostgreSQL's clock decides deadlines, expiry and cooldowns, so the clocks of the API and worker
+-- machines need not agree. Transactions lock rows in this order: task, channel, cooldown, balance.
 
 -- ACCOUNTS AND MONEY
 
@@ -19,7 +18,7 @@ create table api_key (
   account_id text not null references account,
   -- The first characters of the secret, so that people can tell keys apart.
   prefix text not null,
-  -- HMAC-SHA-256 of the secret under the pepper with this id. The secret itself is not stored.
+  -- The HMAC-SHA-256 of the secret, made with the pepper that has this id. The secret itself is not stored.
   pepper_id text not null,
   secret_hash bytea not null unique,
   created_at timestamptz not null default now(),
@@ -29,10 +28,9 @@ create table api_key (
 );
 create index api_key_account on api_key (account_id);
 
--- Credits of each account. The balance is not part of `account`: every submit updates it, and each
--- foreign key check against a row under update takes a lock on that row as well, which halves the rate
--- of submits on one busy account. The fillfactor leaves room on each page, so that an update needs no
--- new index entry.
+-- The credits of each account. They are not part of `account`, because every submit updates them. A foreign
+-- key check also locks the row of `account`. If submits updated that row too, one busy account could submit
+-- only half as fast. The fillfactor leaves room on each page, so that an update needs no new index entry.
 create table balance (
   account_id text primary key,
   available bigint not null default 0 check (available >= 0),
@@ -40,9 +38,9 @@ create table balance (
   spent bigint not null default 0 check (spent >= 0)
 ) with (fillfactor = 50);
 
--- Double entry: each row moves credits from one bucket of an account (debit) to another (credit).
--- `funding` is the operator's side of a deposit. The ledger is kept for ever, so it has no foreign key
--- to `task`, whose rows are purged.
+-- Double-entry bookkeeping: each row moves credits from one bucket of an account (debit) to another (credit).
+-- `funding` is the source of the operator's deposits. The ledger is kept for ever. It has no foreign key to
+-- `task`, because rows of `task` are purged.
 create table ledger (
   entry_id bigint generated always as identity primary key,
   account_id text not null,
@@ -87,58 +85,59 @@ create table task (
   -- The failed task that this task retries.
   retry_of text,
 
-  -- What was asked for. `request` is JSON in a text column because jsonb refuses some legal strings; it
-  -- is null after success, when no further call can need it.
+  -- What the client asked for. `request` is JSON in a text column, because jsonb does not accept some legal
+  -- strings. It is null after success, because no further call can need it.
   family text not null check (family in ('A', 'B')),
   model text not null,
   action text not null check (action in ('generate', 'edit')),
   size text,
   quality text,
   request text,
-  -- SHA-256 of the canonical request: a replay must have the same fingerprint.
+  -- The SHA-256 of the canonical request. A replay must have the same fingerprint.
   fingerprint bytea not null,
-  -- SHA-256 of the Idempotency-Key, for the operator's search by key. The key itself is not stored.
+  -- The SHA-256 of the Idempotency-Key, so that an operator can find a task by its key. The key itself is not
+  -- stored.
   key_digest bytea,
-  -- The price, held at submit. Zero: free, without ledger rows.
+  -- The price, which is held at submit. A task with a price of zero has no ledger rows.
   credits bigint not null check (credits >= 0),
 
-  -- Status, and when it changed.
+  -- The status, and when it changed.
   status text not null default 'queued' check (status in ('queued', 'processing', 'succeeded', 'failed')),
   created_at timestamptz not null default now(),
-  -- The task's workflow is known to exist in Temporal since then.
+  -- When the task's workflow was first known to exist in Temporal.
   started_at timestamptz,
-  -- The first upstream call began.
+  -- When the first upstream call began.
   processing_at timestamptz,
   completed_at timestamptz,
 
-  -- Time limits. No attempt begins at or after `deadline_at`. At `hard_end_at` every call of the task is
-  -- over, and the task ends unless it has a stored answer.
+  -- Time limits. No attempt begins at or after `deadline_at`. By `hard_end_at` every call of the task is
+  -- over, and the task then ends. It succeeds only if it has a stored answer.
   deadline_at timestamptz not null,
   hard_end_at timestamptz not null,
-  -- From then on the image of a succeeded task is gone.
+  -- When the image of a succeeded task expires.
   expires_at timestamptz,
-  -- From then on the record of an ended task is gone, and its idempotency key is free.
+  -- When the record of an ended task expires and its idempotency key becomes free.
   purge_at timestamptz,
 
-  -- How a failed task ended. `failure_work_possible`: a call may have done paid work upstream.
+  -- How a failed task ended. `failure_work_possible` means that a call may have done paid work upstream.
   failure_code text,
   failure_cause text,
   failure_work_possible boolean,
   failure_retry_after_ms bigint,
-  -- The answer of a family A model that refused to draw, JSON text, for synchronous callers.
+  -- The answer of a family A model that refused to draw, as JSON text, for synchronous callers.
   native_refusal text,
 
-  -- How a succeeded task ended: the upload with the published answer, and its image.
+  -- How a succeeded task ended: the upload that contains the published answer, and the image in it.
   answer_id text,
   asset_mime_type text,
   asset_bytes bigint,
   asset_sha256 text,
-  -- The native response around the image, JSON text, kept until the image's bytes are swept, so that a
-  -- lookup needs no blob store.
+  -- The native response without the image bytes, as JSON text. It is kept until the image's bytes are swept,
+  -- so that a lookup does not need the blob store.
   native_response text,
 
-  -- When the reconciler looks at a live row that no worker has updated, and how many times it has
-  -- looked since then without ending the task: the pause between two checks doubles.
+  -- When the reconciler checks the live task if no worker updates the row before. `checks` counts the checks
+  -- since the last update by a worker. With each check the pause until the next one doubles.
   next_check_at timestamptz not null default now() + interval '2 seconds',
   checks integer not null default 0,
 
@@ -150,15 +149,15 @@ create index task_account on task (account_id, created_at);
 create index task_created on task (created_at);
 create index task_next_check on task (next_check_at) where status in ('queued', 'processing');
 create index task_purge on task (purge_at) where purge_at is not null;
--- A failed task is retried once, even when two retries begin at the same moment.
+-- A failed task can be retried once, even if two retries begin at the same moment.
 create unique index task_retry_of on task (retry_of) where retry_of is not null;
--- For metrics: succeeded tasks with an image and failed tasks are counted in these indexes alone,
--- because the table holds every record for days (src/store/sampleState.ts).
+-- For metrics. Succeeded tasks with an image and failed tasks are counted in these two indexes alone, because
+-- the table itself keeps every record for days (src/store/sampleState.ts).
 create index task_kept on task (expires_at) include (asset_bytes) where status = 'succeeded';
 create index task_failed on task (purge_at) where status = 'failed';
 
--- One key of one account names one task. A row is deleted when the task is purged, and when a
--- synchronous task ends in a way that makes the caller's retry a new task.
+-- One key of one account names one task. The row is deleted when the task is purged. It is also deleted when
+-- a synchronous task fails in a way that lets the client's next request start a new task.
 create table idempotency_key (
   account_id text not null,
   key_digest bytea not null,
@@ -166,23 +165,24 @@ create table idempotency_key (
   primary key (account_id, key_digest)
 );
 
--- A key prefix in the blob store. The row is written before the first byte and deleted after the last,
--- so that the sweep finds every blob by its row.
+-- A key prefix in the blob store. The row is written before the first byte and deleted after the last byte,
+-- so that the sweep finds every blob by a row.
 create table upload (
   upload_id text primary key,
   kind text not null check (kind in ('input', 'answer')),
-  -- Null: staged inputs that no task has taken over.
+  -- Null: inputs that no task has taken over.
   task_id text,
   created_at timestamptz not null default now(),
-  -- From then on the sweep deletes the blobs. `-infinity`: the sweep has taken the upload.
+  -- When the sweep may delete the blobs. `-infinity` means that the sweep has taken the upload.
   sweep_after timestamptz not null,
-  -- When the sweep tries a taken upload again. Blobs that cannot be deleted do not hold up the others.
+  -- When the sweep tries again to delete the blobs of a taken upload. In the meantime it deletes other
+  -- uploads.
   next_try_at timestamptz
 );
 create index upload_task on upload (task_id);
 create index upload_due on upload (coalesce(next_try_at, sweep_after));
 
--- One upstream call of a task. Every attempt has a row before its call is sent.
+-- One upstream call of a task. The row of an attempt is written before its call is sent.
 create table attempt (
   task_id text not null references task on delete cascade,
   n integer not null check (n > 0),
@@ -190,17 +190,18 @@ create table attempt (
   model text not null,
   -- The upload where this attempt stores its answer.
   answer_id text not null,
-  -- The Idempotency-Key sent upstream. It stays the same through a chain of unknown outcomes.
+  -- The Idempotency-Key that is sent upstream. After an unknown outcome, the next attempt has the same key.
   upstream_key text not null,
 
   opened_at timestamptz not null default clock_timestamp(),
-  -- Until then an open attempt takes a place on its channel.
+  -- The lease. Until this time an open attempt takes a place on its channel.
   lease_until timestamptz not null,
-  -- Presence: the worker updates this every few seconds while the call is under way, so that no other
-  -- worker repeats a call because Temporal has lost sight of the first worker.
+  -- Presence. The worker updates this time every few seconds while the call is under way. If Temporal loses
+  -- sight of this worker, other workers see the presence and do not repeat the call.
   seen_at timestamptz not null default clock_timestamp(),
-  -- When another worker first found this one silent. The call counts as lost only when it is still
-  -- silent some seconds later: while PostgreSQL was unreachable, every worker was silent.
+  -- When another worker first found this worker silent. The call counts as lost only if its worker stays
+  -- silent for some more seconds. Otherwise calls would count as lost after an outage of PostgreSQL, because
+  -- during the outage no worker could record its presence.
   doubted_at timestamptz,
 
   closed_at timestamptz,
@@ -217,19 +218,20 @@ create index attempt_open on attempt (channel, model) where closed_at is null;
 
 -- CHANNELS
 
--- Every configured channel has a row. Transactions that count open attempts and open one more lock it.
+-- Every configured channel has a row. A transaction that counts the open attempts of a channel and opens one
+-- more locks this row first.
 create table channel (
   name text primary key,
   paused_at timestamptz,
   pause_reason text,
-  -- Different tasks in a row whose call failed by the operator's fault. Any other outcome except a
-  -- refusal sets it to 0.
+  -- How many different tasks in a row had a call that failed by the operator's fault. A refusal leaves the
+  -- number as it is. Any other outcome sets it to 0.
   faults integer not null default 0,
   fault_task_id text
 );
 
--- Cooldown and slow start of one model on one channel. src/domain/gate/cooldown.ts defines the columns.
--- No row: the model was not refused lately.
+-- The cooldown and slow start of one model on one channel. src/domain/gate/cooldown.ts explains the columns.
+-- There is no row if the model was not refused lately.
 create table cooldown (
   channel text not null,
   model text not null,
@@ -243,24 +245,24 @@ create table cooldown (
   primary key (channel, model)
 ) with (fillfactor = 50);
 
--- Tasks that wait for a place on a full channel, so that a free place goes to the next task in the
--- queue and not to the task that happens to ask first (src/store/channels/placeQueue.ts). Unlogged:
--- after a crash of PostgreSQL the table is empty, and waiting tasks join again when they ask again.
+-- Tasks that wait for a place on a full channel. A free place goes to the next task in this queue, not to the
+-- task that happens to ask first (src/store/channels/placeQueue.ts). The table is unlogged: after a crash of
+-- PostgreSQL it is empty, and waiting tasks join again when they ask again.
 create unlogged table place_queue (
   channel text not null,
   task_id text not null,
   account_id text not null,
-  -- A client holds a connection open for the task.
+  -- A client waits for the task on an open connection.
   sync boolean not null,
   since timestamptz not null default clock_timestamp(),
-  -- A task that has not asked again by then has left the queue.
+  -- A task that has not asked again by this time has left the queue.
   present_until timestamptz not null,
   primary key (channel, task_id)
 ) with (fillfactor = 50);
 
 -- THE INSTALLATION
 
--- `store_id`: the blob store that belongs to this database.
+-- The row `store_id` contains the id of the blob store that belongs to this database.
 create table installation (
   name text primary key,
   value text not null
@@ -268,25 +270,27 @@ create table installation (
 
 -- FUNCTIONS
 
--- Makes a single statement fail after it has written rows that must not stay: the error rolls all of
--- them back. SQLSTATE DR001, with the reason as its message.
+-- Raises an error with SQLSTATE DR001 and the reason as its message. A statement calls this function when it
+-- has written rows that must not stay: the error rolls all of them back.
 create function refuse(reason text) returns boolean language plpgsql as $$
 begin
   raise exception using errcode = 'DR001', message = reason;
 end $$;
 
--- The gate's fast path (src/store/attempts/beginFirstCall.ts): opens the first attempt of a queued task
--- on a channel that is free. It locks rows in the gate's order and reads every condition after the
--- locks: in PL/pgSQL, each statement sees what was committed before that statement began.
+-- The gate's fast path (src/store/attempts/beginFirstCall.ts). Opens the first attempt of a queued task on a
+-- free channel. The function locks rows in the gate's order and checks every condition after the locks. This
+-- works because in PL/pgSQL each statement sees everything that was committed before the statement began.
 --
--- Returns the milliseconds until the task's hard end. Null: a condition failed and nothing was written.
+-- Returns the milliseconds until the task's hard end. Returns null when a condition failed and nothing was
+-- written.
 create function begin_first_call(
   the_task text,
   the_channel text,
   concurrency_max integer,
   the_answer text,
   the_upstream_key text,
-  -- The longest call on this channel, and how much longer the lease of the attempt runs. Milliseconds.
+  -- The limit for a call on this channel, and how much longer the lease of the attempt lasts. Both in
+  -- milliseconds.
   timeout_ms float8,
   lease_grace_ms float8
 )

@@ -138,13 +138,17 @@ async function objectSize(client: S3Client, name: ObjectName): Promise<number | 
   }
 }
 
-/** Removes every object whose key begins with `prefix`, one page of the listing (1,000) at a time. */
+/**
+ * Removes every object whose key begins with `prefix`, one page of the listing (1,000) at a time. Returns
+ * whether there was any.
+ */
 export async function deleteObjects(
   client: S3Client,
   bucket: string,
   prefix: string,
-): Promise<void> {
+): Promise<boolean> {
   let token: string | undefined
+  let found = false
   do {
     const page = await client.send(
       new ListObjectsV2Command({
@@ -155,6 +159,7 @@ export async function deleteObjects(
     )
     const objects = (page.Contents ?? []).flatMap(({ Key }) => (Key === undefined ? [] : [{ Key }]))
     if (objects.length > 0) {
+      found = true
       const answer = await client.send(
         new DeleteObjectsCommand({ Bucket: bucket, Delete: { Objects: objects, Quiet: true } }),
       )
@@ -165,6 +170,7 @@ export async function deleteObjects(
     }
     token = page.IsTruncated === true ? page.NextContinuationToken : undefined
   } while (token !== undefined)
+  return found
 }
 
 /** The HTTP status of an error of the S3 SDK, or `undefined` when no answer arrived. */

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { createS3BlobStore } from '../../src/blobs/s3BlobStore.ts'
 import { deleteObjects, putObject, readObject } from '../../src/blobs/s3Objects.ts'
 import { BlobExistsError } from '../../src/domain/ports/blobStore.ts'
 import type { SeenRequest } from '../support/blobs/fakeObjectStore.ts'
@@ -178,5 +179,39 @@ describe('deletion from an object store', () => {
       response.end(method === 'POST' ? refused : listing(['an1/a']))
     })
     await expect(deleteObjects(client, 'bucket', 'an1/')).rejects.toThrow('AccessDenied')
+  })
+})
+
+describe('an object store that loses its bucket', () => {
+  it('is not believed that a blob is absent', async () => {
+    let lost = false
+    const { client } = await fakeObjectStore(({ method, url }, response) => {
+      const isId = url.includes('.store-id')
+      if (lost || (method !== 'GET' && !isId)) response.writeHead(404).end()
+      else if (isId) response.writeHead(200, { 'content-length': 2 }).end('id')
+      else response.end(listing([]))
+    })
+    const deps = { randomBytes, nowMs: Date.now, tempDirectory: tempFolder() }
+    const store = await createS3BlobStore({ ...deps, client, bucket: 'bucket', namePrefix: '' })
+    expect(await store.storeId()).toBe('id')
+    expect(await store.read('an1/image')).toBeUndefined()
+    await store.deletePrefix('an1')
+    lost = true
+    await expect(store.read('an1/image')).rejects.toThrow('id')
+    await expect(store.deletePrefix('an1')).rejects.toThrow()
+  })
+
+  it('is not believed when an empty bucket has taken its place', async () => {
+    let id = 'id'
+    const { client } = await fakeObjectStore(({ method, url }, response) => {
+      if (url.includes('.store-id')) response.writeHead(200, { 'content-length': 2 }).end(id)
+      else if (method === 'GET') response.end(listing([]))
+      else response.writeHead(404).end()
+    })
+    const deps = { randomBytes, nowMs: Date.now, tempDirectory: tempFolder() }
+    const store = await createS3BlobStore({ ...deps, client, bucket: 'bucket', namePrefix: '' })
+    await store.storeId()
+    id = 'no'
+    await expect(store.deletePrefix('an1')).rejects.toThrow('id')
   })
 })

@@ -13,16 +13,22 @@ export type BlobStore = {
     content: AsyncIterable<Uint8Array>,
     options: { readonly signal?: AbortSignal },
   ) => Promise<{ readonly bytes: number; readonly sha256: string }>
-  /** `range` is inclusive at both ends. `undefined`: nothing is stored under the key. */
+  /**
+   * `range` is inclusive at both ends. `undefined`: nothing is stored under the key. Rejects when the store
+   * does not answer with its own id, because a lost mount or bucket makes every blob seem absent.
+   */
   readonly read: (
     key: string,
     range?: { readonly first: number; readonly last: number },
   ) => Promise<{ readonly bytes: number; readonly content: AsyncIterable<Uint8Array> } | undefined>
-  /** Deletes every blob whose key begins with `prefix/`. No error when there is none. */
+  /**
+   * Deletes every blob whose key begins with `prefix/`. No error when there is none, unless the store does
+   * not answer with its own id.
+   */
   readonly deletePrefix: (prefix: string) => Promise<void>
   /**
    * The store's own id, which is created at the first use. A cheap test for `/readyz` whether the store
-   * answers: rejects when it does not.
+   * answers: rejects when it does not, and when the id that it had is gone.
    */
   readonly storeId: () => Promise<string>
 }

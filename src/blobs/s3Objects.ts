@@ -83,9 +83,10 @@ async function isOwnObject(
 
 /**
  * Each piece is fetched whole into memory, so that a reader that pauses (a slow client of an asset, a
- * slow upstream) holds no connection open and meets no timeout.
+ * slow upstream) holds no connection open and meets no timeout. About three pieces are in memory for each
+ * reader: one in its socket, one in the stream before it, and one that is being fetched.
  */
-const pieceBytes = 2 * 1024 * 1024
+const pieceBytes = 256 * 1024
 const pieceTriesMax = 3
 
 /** Asks for the size at once, and for the bytes only when `content` is read. */

@@ -123,6 +123,14 @@ describe('download from an object store', () => {
     expect(Buffer.concat(chunks).equals(bytes)).toBe(true)
   })
 
+  it('holds at most 256 KiB of an object in one piece', async () => {
+    const { client } = await storeOf(randomBytes(1024 * 1024 + 1))
+    const found = await readObject(client, at)
+    const sizes: number[] = []
+    for await (const { length } of found?.content ?? streamOf([])) sizes.push(length)
+    expect(sizes).toEqual([262_144, 262_144, 262_144, 262_144, 1])
+  })
+
   it('fetches a piece again when its answer breaks off', async () => {
     const bytes = randomBytes(3 * 1024 * 1024)
     let broken = 0

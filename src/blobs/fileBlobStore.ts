@@ -26,12 +26,24 @@ export async function createFileBlobStore(deps: FileBlobStoreDeps): Promise<Blob
       publish: async (name, file) => await publish(directory, file.path, join(directory, name)),
       read: async (name, range) => await read(join(directory, name), range),
       deletePrefix: async (prefix) => {
-        await rm(join(directory, prefix), { recursive: true, force: true, maxRetries: 3 })
+        const found = await remove(join(directory, prefix))
         await syncDirectory(directory)
+        return found
       },
     },
     { tempDirectory, randomBytes, nowMs },
   )
+}
+
+/** Returns false when there was nothing under the path. */
+async function remove(path: string): Promise<boolean> {
+  try {
+    await rm(path, { recursive: true, maxRetries: 3 })
+    return true
+  } catch (error) {
+    if (isErrnoCode(error, 'ENOENT')) return false
+    throw error
+  }
 }
 
 async function publish(root: string, tempPath: string, path: string): Promise<void> {

@@ -83,9 +83,10 @@ async function isOwnObject(
 
 /**
  * Each piece is fetched whole into memory, so that a reader that pauses (a slow client of an asset, a
- * slow upstream) holds no connection open and meets no timeout.
+ * slow upstream) holds no connection open and meets no timeout. About three pieces are in memory for each
+ * reader: one in its socket, one in the stream before it, and one that is being fetched.
  */
-const pieceBytes = 2 * 1024 * 1024
+const pieceBytes = 256 * 1024
 const pieceTriesMax = 3
 
 /** Asks for the size at once, and for the bytes only when `content` is read. */
@@ -138,13 +139,17 @@ async function objectSize(client: S3Client, name: ObjectName): Promise<number | 
   }
 }
 
-/** Removes every object whose key begins with `prefix`, one page of the listing (1,000) at a time. */
+/**
+ * Removes every object whose key begins with `prefix`, one page of the listing (1,000) at a time. Returns
+ * whether there was any.
+ */
 export async function deleteObjects(
   client: S3Client,
   bucket: string,
   prefix: string,
-): Promise<void> {
+): Promise<boolean> {
   let token: string | undefined
+  let found = false
   do {
     const page = await client.send(
       new ListObjectsV2Command({
@@ -155,6 +160,7 @@ export async function deleteObjects(
     )
     const objects = (page.Contents ?? []).flatMap(({ Key }) => (Key === undefined ? [] : [{ Key }]))
     if (objects.length > 0) {
+      found = true
       const answer = await client.send(
         new DeleteObjectsCommand({ Bucket: bucket, Delete: { Objects: objects, Quiet: true } }),
       )
@@ -165,6 +171,7 @@ export async function deleteObjects(
     }
     token = page.IsTruncated === true ? page.NextContinuationToken : undefined
   } while (token !== undefined)
+  return found
 }
 
 /** The HTTP status of an error of the S3 SDK, or `undefined` when no answer arrived. */

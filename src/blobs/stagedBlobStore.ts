@@ -9,12 +9,16 @@ export type BlobBackend = {
   /** Makes a temporary file appear under a name, whole or not at all. Throws `BlobExistsError`. */
   readonly publish: (name: string, file: TempFile, signal?: AbortSignal) => Promise<void>
   readonly read: BlobStore['read']
-  readonly deletePrefix: BlobStore['deletePrefix']
+  /** Returns whether there was anything to delete. */
+  readonly deletePrefix: (prefix: string) => Promise<boolean>
 }
 
 /**
  * The blob store over a backend. Content is written to a local temporary file first and published from
  * there, so that nothing under a key is ever half written, and size and SHA-256 are known beforehand.
+ *
+ * A mount or a bucket can be lost while the process runs, and all blobs then seem absent. So absence is
+ * reported only after the store has answered with the id that it had at first.
  */
 export async function createStagedBlobStore(
   backend: BlobBackend,
@@ -36,10 +40,21 @@ export async function createStagedBlobStore(
     return { bytes: file.bytes, sha256: file.sha256 }
   }
 
-  /** Several processes may start at once. Each tries to write an id, and all read the one that won. */
+  let ownId: string | undefined
+
+  /**
+   * Several processes may start at once. Each tries to write an id, and all read the one that won. Only the
+   * first call writes: a store whose id is gone later is lost, and must not become a new one.
+   */
   async function storeId(): Promise<string> {
     const found = await readText(backend, storeIdName)
-    if (found !== undefined) return found
+    if (found === undefined && ownId !== undefined) throw new Error('The blob store lost its id')
+    const id = found ?? (await createStoreId())
+    ownId ??= id
+    return id
+  }
+
+  async function createStoreId(): Promise<string> {
     try {
       await put(storeIdName, oneChunk(randomText(deps.randomBytes, 32)))
     } catch (error) {
@@ -50,6 +65,10 @@ export async function createStagedBlobStore(
     return written
   }
 
+  async function assertSameStore(): Promise<void> {
+    if ((await storeId()) !== ownId) throw new Error('The blob store has the id of another store')
+  }
+
   return {
     put: async (key, content, { signal }) => {
       assertBlobKey(key)
@@ -57,11 +76,13 @@ export async function createStagedBlobStore(
     },
     read: async (key, range) => {
       assertBlobKey(key)
-      return await backend.read(key, range)
+      const found = await backend.read(key, range)
+      if (found === undefined) await assertSameStore()
+      return found
     },
     deletePrefix: async (prefix) => {
       assertBlobPrefix(prefix)
-      await backend.deletePrefix(prefix)
+      if (!(await backend.deletePrefix(prefix))) await assertSameStore()
     },
     storeId,
   }

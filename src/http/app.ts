@@ -11,15 +11,25 @@ import {
   startRequest,
 } from './middleware.ts'
 import { installRoutes } from './routes.ts'
+import { assetStreamBytes } from './routes/getAsset.ts'
 
 /** About twelve of the largest bodies that the API contract allows. Memory use stays flat: bodies stream. */
 const largeBodiesBytesMax = 1024 * 1024 * 1024
+
+/**
+ * A client without an API key can read an asset as slowly as it likes, and each stream holds up to
+ * `assetStreamBytes` for that time. This many hold 256 MiB at most.
+ */
+const assetStreamsMax = 256
 
 /** The whole HTTP API as one Koa application, in the order in which a request passes through it. */
 export function createApp(deps: ApiDeps): Koa<ApiState> {
   const parts = {
     ...deps,
     largeBodies: createByteBudget(deps.config.largeBodiesBytesMax ?? largeBodiesBytesMax),
+    assetStreams: createByteBudget(
+      (deps.config.assetStreamsMax ?? assetStreamsMax) * assetStreamBytes,
+    ),
     syncWaits: createSyncWaits(deps.tasks),
   }
   const app = new Koa<ApiState>()

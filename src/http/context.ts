@@ -43,6 +43,7 @@ export type HttpFailure =
   | { readonly tag: 'result_expired' }
   /** The same for foreign, invented, tampered and expired asset URLs, so that nobody can tell them apart. */
   | { readonly tag: 'asset_not_found' }
+  | { readonly tag: 'too_many_downloads'; readonly retryAfterSeconds: number }
   | { readonly tag: 'range_not_satisfiable'; readonly bytes: number }
   | { readonly tag: 'not_ready' }
   | { readonly tag: 'internal_error' }
@@ -83,6 +84,8 @@ export type ApiConfig = {
   readonly capabilities: CapabilityTable
   /** Bytes of large bodies that are received at the same time, default 1 GiB: see `byteBudget.ts`. */
   readonly largeBodiesBytesMax?: number
+  /** Assets that are streamed at the same time, default 256. */
+  readonly assetStreamsMax?: number
 }
 
 /** The first key signs, and all of them verify. So a key can be replaced while its URLs stay valid. */
@@ -110,5 +113,7 @@ type ReportedRequest = { readonly requestId: string; readonly route: string }
 /** The dependencies, and the state that one process keeps across requests. */
 export type ApiParts = ApiDeps & {
   readonly largeBodies: ByteBudget
+  /** Memory for the assets that are being streamed. */
+  readonly assetStreams: ByteBudget
   readonly syncWaits: SyncWaits
 }

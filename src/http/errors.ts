@@ -99,6 +99,11 @@ function errorAnswer(failure: HttpFailure, request: string): ErrorAnswer {
         'Too many large requests are in progress. Try again later.',
         failure.retryAfterSeconds,
       )
+    case 'too_many_downloads':
+      return rateLimited(
+        'Too many images are being downloaded. Try again later.',
+        failure.retryAfterSeconds,
+      )
     case 'task_ended':
       return taskFailureAnswer(failure.failure)
     case 'sync_deadline':

@@ -50,7 +50,8 @@ export function judgeFamilyA(answer: ModelAnswer, names: PublicNames): AnswerVer
   const candidate = objectOf(itemsOf(document['candidates'])[0])
   const parts = candidate === undefined ? [] : partsOf(candidate)
   // When an object has a key twice the last one counts, in the document and here.
-  const imageAt = (at: number) => answer.images.findLast(({ path }) => isPart(path, at))?.image
+  const imagesByPart = new Map(answer.images.map(({ path, image }) => [partOf(path), image]))
+  const imageAt = (at: number) => imagesByPart.get(at)
   const chosenAt = parts.findLastIndex(
     (part, at) => isFinalImage(part) && imageAt(at) !== undefined,
   )
@@ -117,8 +118,10 @@ function partsOf(candidate: JsonObject): readonly JsonObject[] {
   return itemsOf(objectOf(candidate['content'])?.['parts']).map((part) => objectOf(part) ?? {})
 }
 
-function isPart(path: JsonPath, part: number): boolean {
-  return path.length === 7 && path[0] === 'candidates' && path[1] === 0 && path[4] === part
+/** The part of the first candidate that an image is in. */
+function partOf(path: JsonPath): JsonPath[number] | undefined {
+  const isInFirst = path.length === 7 && path[0] === 'candidates' && path[1] === 0
+  return isInFirst ? path[4] : undefined
 }
 
 function withParts(candidate: JsonObject, parts: readonly JsonObject[]): JsonObject {

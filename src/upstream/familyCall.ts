@@ -26,7 +26,7 @@ export type ModelAnswer = {
   readonly images: readonly AnswerImage[]
 }
 
-/** `image` is absent when the bytes are not a whole image. */
+/** `image` is absent when the bytes are not a whole image, and when more images came than are held. */
 type AnswerImage = { readonly path: JsonPath; readonly image?: HeldImage }
 
 /** What one answer means: the class of its outcome and the reason, without the evidence of the call. */

@@ -19,9 +19,15 @@ import type { JsonIntakeFailure, JsonPath } from '../streams/intakeFailure.ts'
 import { readJsonDocument } from '../streams/json/readJsonDocument.ts'
 
 /**
+ * Images of one answer that are held at once: the first, which counts in family B, and the last, of which
+ * the last final one counts in family A. A thinking model sends two or three.
+ */
+export const heldImagesMax = 16
+
+/**
  * Reads a 2xx answer while it arrives, and its images separately, so that no image is in memory as text.
- * The answer is paid for, so it is read leniently: any number of images within the byte limits, the last
- * of equal keys, and nothing after the end of the document. `isImage` names the strings that are images.
+ * The answer is paid for, so it is read leniently: any number of images within the byte limits, of which
+ * `heldImagesMax` are kept, the last of equal keys, and nothing after the end of the document. `isImage` names the strings that are images.
  * Throws `AnswerLostError` when the answer breaks off. After an error or a failure no image is held.
  */
 export async function readModelAnswer(
@@ -29,20 +35,32 @@ export async function readModelAnswer(
   isImage: (path: JsonPath) => boolean,
   deps: HoldDeps,
 ): Promise<Result<ModelAnswer, AnswerVerdict>> {
-  const held: HeldImage[] = []
-  const take = async (content: AsyncIterable<Uint8Array>) => {
+  const held = new Map<number, HeldImage>()
+  const take = async (
+    content: AsyncIterable<Uint8Array>,
+    { index }: { readonly index: number },
+  ) => {
     const image = await holdImage(content, deps)
-    if (image !== undefined) held.push(image)
-    return image
+    if (image === undefined) return index
+    held.set(index, image)
+    if (held.size > heldImagesMax) {
+      const [, second] = held.keys()
+      if (second !== undefined) {
+        await held.get(second)?.discard()
+        held.delete(second)
+      }
+    }
+    return index
   }
-  const discardAll = async () => await Promise.all(held.map((image) => image.discard()))
+  const discardAll = async () =>
+    await Promise.all([...held.values()].map((image) => image.discard()))
   try {
     const read = await readJsonDocument(firstDocument(body), { ...limits, divert: isImage, take })
     const document = read.ok ? objectOf(read.value.document) : undefined
     if (read.ok && document !== undefined) {
       const images = read.value.diverted.map(({ path, value }) => ({
         path,
-        ...defined({ image: value }),
+        ...defined({ image: held.get(value) }),
       }))
       return succeed({ document, images })
     }

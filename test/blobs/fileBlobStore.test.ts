@@ -1,6 +1,14 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -54,6 +62,28 @@ describe('file blob store', () => {
     await store.put('an1/image', streamOf([Buffer.from('x')]), {})
     expect(await store.read('an1')).toBeUndefined()
     expect(await store.read('an1/image/more')).toBeUndefined()
+  })
+
+  it('throws instead of reporting absence when the directory is no longer that of its id', async () => {
+    const directory = tempFolder()
+    const store = await createFileBlobStore({ directory, randomBytes, nowMs: Date.now })
+    const id = await store.storeId()
+    await store.put('an1/image', streamOf([Buffer.from('x')]), {})
+    // As when a mount is lost: the names are gone, and the directory below it is there and empty.
+    const mounted = ['.store-id', 'an1']
+    const away = tempFolder()
+    for (const name of mounted) renameSync(join(directory, name), join(away, name))
+    await expect(store.read('an1/image')).rejects.toThrow('id')
+    await expect(store.deletePrefix('an1')).rejects.toThrow('id')
+    await expect(store.storeId()).rejects.toThrow('id')
+    expect(existsSync(join(directory, '.store-id'))).toBe(false)
+    for (const name of mounted) renameSync(join(away, name), join(directory, name))
+    expect(await store.storeId()).toBe(id)
+    expect(await store.read('an1/image')).toMatchObject({ bytes: 1 })
+    expect(await store.read('an2/image')).toBeUndefined()
+    await store.deletePrefix('an2')
+    writeFileSync(join(directory, '.store-id'), 'another')
+    await expect(store.read('an2/image')).rejects.toThrow('id')
   })
 
   it('leaves nothing behind and reports the error when the disk is full', async () => {

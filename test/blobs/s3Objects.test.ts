@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { createS3BlobStore } from '../../src/blobs/s3BlobStore.ts'
 import { deleteObjects, putObject, readObject } from '../../src/blobs/s3Objects.ts'
 import { BlobExistsError } from '../../src/domain/ports/blobStore.ts'
 import type { SeenRequest } from '../support/blobs/fakeObjectStore.ts'
@@ -122,6 +123,14 @@ describe('download from an object store', () => {
     expect(Buffer.concat(chunks).equals(bytes)).toBe(true)
   })
 
+  it('holds at most 256 KiB of an object in one piece', async () => {
+    const { client } = await storeOf(randomBytes(1024 * 1024 + 1))
+    const found = await readObject(client, at)
+    const sizes: number[] = []
+    for await (const { length } of found?.content ?? streamOf([])) sizes.push(length)
+    expect(sizes).toEqual([262_144, 262_144, 262_144, 262_144, 1])
+  })
+
   it('fetches a piece again when its answer breaks off', async () => {
     const bytes = randomBytes(3 * 1024 * 1024)
     let broken = 0
@@ -178,5 +187,40 @@ describe('deletion from an object store', () => {
       response.end(method === 'POST' ? refused : listing(['an1/a']))
     })
     await expect(deleteObjects(client, 'bucket', 'an1/')).rejects.toThrow('AccessDenied')
+  })
+})
+
+describe('an object store that loses its bucket', () => {
+  it('is not believed that a blob is absent', async () => {
+    let lost = false
+    const { client } = await fakeObjectStore(({ method, url }, response) => {
+      const isId = url.includes('.store-id')
+      if (lost || (method !== 'GET' && !isId)) response.writeHead(404).end()
+      else if (isId) response.writeHead(200, { 'content-length': 2 }).end('id')
+      else response.end(listing([]))
+    })
+    const deps = { randomBytes, nowMs: Date.now, tempDirectory: tempFolder() }
+    const store = await createS3BlobStore({ ...deps, client, bucket: 'bucket', namePrefix: '' })
+    expect(await store.storeId()).toBe('id')
+    expect(await store.read('an1/image')).toBeUndefined()
+    await store.deletePrefix('an1')
+    lost = true
+    await expect(store.read('an1/image')).rejects.toThrow('id')
+    const noSuchBucket = { $metadata: { httpStatusCode: 404 } }
+    await expect(store.deletePrefix('an1')).rejects.toMatchObject(noSuchBucket)
+  })
+
+  it('is not believed when an empty bucket has taken its place', async () => {
+    let id = 'id'
+    const { client } = await fakeObjectStore(({ method, url }, response) => {
+      if (url.includes('.store-id')) response.writeHead(200, { 'content-length': 2 }).end(id)
+      else if (method === 'GET') response.end(listing([]))
+      else response.writeHead(404).end()
+    })
+    const deps = { randomBytes, nowMs: Date.now, tempDirectory: tempFolder() }
+    const store = await createS3BlobStore({ ...deps, client, bucket: 'bucket', namePrefix: '' })
+    await store.storeId()
+    id = 'no'
+    await expect(store.deletePrefix('an1')).rejects.toThrow('id')
   })
 })

@@ -91,8 +91,22 @@ describe('a task through its retention and tombstone', () => {
     expect(await replay.json()).toMatchObject({ task_id: taskId })
   })
 
-  it('leaves no bytes in the blob store', async () => {
+  it('keeps its bytes a quarter of an hour longer, for downloads under way', async () => {
+    const { rows } = await service.pool.query(
+      `select (extract(epoch from sweep_after - expires_at))::int as grace
+       from upload join task on answer_id = upload_id where task.task_id = $1`,
+      [taskId],
+    )
+    expect(rows).toEqual([{ grace: 900 }])
+    expect(uploads.some((id) => existsSync(join(service.blobDir, id)))).toBe(true)
+  })
+
+  it('then leaves no bytes in the blob store', async () => {
     expect(uploads.length).toBeGreaterThan(0)
+    await service.pool.query(
+      `update upload set sweep_after = sweep_after - interval '15 minutes' where task_id = $1`,
+      [taskId],
+    )
     await until('the sweep', () =>
       uploads.every((id) => !existsSync(join(service.blobDir, id))) ? true : undefined,
     )

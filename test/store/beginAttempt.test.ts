@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import type { AttemptStore, OpenedAttempt } from '../../src/domain/ports/attemptStore.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { createTestAttempts, loseWorker, testChannel } from '../support/database/testAttempts.ts'
@@ -241,5 +241,45 @@ describe('beginAttempt', () => {
     }
     const { taskId } = await insertTask(database.pool)
     expect(await store.beginAttempt({ taskId })).toMatchObject({ reason: 'channel_paused' })
+  })
+
+  describe('pauses for faults that a request can provoke', () => {
+    const forbidden = { reason: 'forbidden', httpStatus: 403 } as const
+
+    beforeEach(async () => {
+      await database.pool.query(`update task set created_at = created_at - interval '2 days'`)
+    })
+
+    async function fail(store: AttemptStore, accountId: string): Promise<void> {
+      const { taskId } = await insertTask(database.pool, { accountId })
+      await open(store, taskId)
+      const fault = { class: 'operator_fault', evidence: forbidden } as const
+      await store.closeAttempt({ taskId, n: 1, ...fault })
+    }
+
+    async function isPaused(channel: string): Promise<boolean> {
+      const { rowCount } = await database.pool.query(
+        'select from channel where name = $1 and paused_at is not null',
+        [channel],
+      )
+      return rowCount === 1
+    }
+
+    it('not for any number of tasks of one account while another account uses the family', async () => {
+      const store = await createTestAttempts(database.pool, [testChannel({ name: 'shared' })])
+      await insertTask(database.pool, { accountId: 'acct_honest' })
+      for (let count = 0; count < 5; count += 1) await fail(store, 'acct_hostile')
+      expect(await isPaused('shared')).toBe(false)
+      await fail(store, 'acct_honest')
+      expect(await isPaused('shared')).toBe(true)
+    })
+
+    it('for two tasks of the only account that used the family in the last day', async () => {
+      const store = await createTestAttempts(database.pool, [testChannel({ name: 'alone' })])
+      await fail(store, 'acct_only')
+      expect(await isPaused('alone')).toBe(false)
+      await fail(store, 'acct_only')
+      expect(await isPaused('alone')).toBe(true)
+    })
   })
 })

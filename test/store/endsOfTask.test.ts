@@ -158,7 +158,7 @@ describe('settleTask, failTask and cancelTask', () => {
     ])
   })
 
-  it('drops prompt and inputs on success and keeps the answer for its retention', async () => {
+  it('drops prompt and inputs on success and keeps the answer for its retention and a grace for downloads', async () => {
     const { taskId } = await insertTask(database.pool)
     await database.pool.query(
       `insert into upload (upload_id, kind, task_id, sweep_after) values ($1, 'input', $2, 'infinity')`,
@@ -167,7 +167,8 @@ describe('settleTask, failTask and cancelTask', () => {
     const answerId = await opened(taskId)
     await attempts.settleTask({ meta: metaOf(taskId), answerId })
     const { rows } = await database.pool.query(
-      `select u.kind, u.sweep_after <= now() as swept, u.sweep_after = t.expires_at as kept, t.request
+      `select u.kind, u.sweep_after <= now() as swept,
+         u.sweep_after = t.expires_at + interval '15 minutes' as kept, t.request
        from upload u join task t using (task_id) where task_id = $1 order by kind`,
       [taskId],
     )

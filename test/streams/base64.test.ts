@@ -103,6 +103,18 @@ describe('lenient base64', () => {
   })
 })
 
+describe('lenient base64 of hostile text', () => {
+  it.each([
+    ['padding in the middle', `${'='.repeat(1_000_000)}x`],
+    ['a data-URL prefix without an end', `data:${';base64'.repeat(150_000)}`],
+    ['white space around letters', `${'  A'.repeat(300_000)} `],
+  ])('takes time in proportion to its length: %s', (_what, text) => {
+    const startedAtMs = performance.now()
+    decodeLenient([text])
+    expect(performance.now() - startedAtMs).toBeLessThan(2_000)
+  })
+})
+
 describe('base64 encoding', () => {
   it('encodes chunks to the text that Buffer writes for all bytes at once', async () => {
     await fc.assert(

@@ -1,10 +1,15 @@
+import { randomBytes } from 'node:crypto'
 import { rmSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { Family } from '../../src/domain/models/models.ts'
+import type { JsonPath } from '../../src/streams/intakeFailure.ts'
+import { isFamilyAImage } from '../../src/upstream/familyA.ts'
+import { isFamilyBImage } from '../../src/upstream/familyB.ts'
 import { heldInMemoryBytesMax } from '../../src/upstream/heldImage.ts'
-import { collect } from '../support/byteStreams.ts'
-import { noisePng } from '../support/images.ts'
-import { openFilesIn } from '../support/tempFolder.ts'
+import { heldImagesMax, readModelAnswer } from '../../src/upstream/modelAnswer.ts'
+import { collect, cutAt, streamOf } from '../support/byteStreams.ts'
+import { noisePng, redPixelPng } from '../support/images.ts'
+import { openFilesIn, tempFolder } from '../support/tempFolder.ts'
 import { listen } from '../support/upstream/testServers.ts'
 import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
 
@@ -44,6 +49,26 @@ describe('images of an answer', () => {
       expect(images.map((image) => image.equals(bytes))).toEqual([0, 1].map((at) => at === chosen))
       await outcome.image.discard()
       expect(openFilesIn(tempDir)).toBe(0)
+    },
+  )
+
+  it.each([
+    ['A', isFamilyAImage, -1],
+    ['B', isFamilyBImage, 0],
+  ] satisfies [Family, (path: JsonPath) => boolean, number][])(
+    'of family %s are held up to a limit, with the one that counts among them',
+    async (family, isImage, counts) => {
+      const tempDir = tempFolder()
+      const marked = await noisePng(8, 8)
+      const many = Array.from({ length: 3_000 }, () => redPixelPng)
+      const images = counts === 0 ? [marked, ...many] : [...many, marked]
+      const body = streamOf(cutAt(Buffer.from(JSON.stringify(answerWith(family, images))), [9, 99]))
+      const read = await readModelAnswer(body, isImage, { tempDir, randomBytes })
+      if (!read.ok) throw new Error(`not read: ${read.failure.reason}`)
+      const held = read.value.images.filter(({ image }) => image !== undefined)
+      expect(held).toHaveLength(heldImagesMax)
+      expect(read.value.images).toHaveLength(images.length)
+      expect(read.value.images.at(counts)?.image?.bytes).toBe(marked.length)
     },
   )
 

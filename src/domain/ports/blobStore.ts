@@ -13,16 +13,23 @@ export type BlobStore = {
     content: AsyncIterable<Uint8Array>,
     options: { readonly signal?: AbortSignal },
   ) => Promise<{ readonly bytes: number; readonly sha256: string }>
-  /** Reads a blob. `range` includes both ends. Returns `undefined` when nothing is stored under the key. */
+  /**
+   * Reads a blob. `range` includes both ends. Returns `undefined` when nothing is stored under the key.
+   * Rejects when the store does not answer with its own id, because a lost mount or bucket makes every blob
+   * seem absent.
+   */
   readonly read: (
     key: string,
     range?: { readonly first: number; readonly last: number },
   ) => Promise<{ readonly bytes: number; readonly content: AsyncIterable<Uint8Array> } | undefined>
-  /** Deletes every blob whose key begins with `prefix/`. Succeeds when there is none. */
+  /**
+   * Deletes every blob whose key begins with `prefix/`. Succeeds when there is none. Rejects when the store
+   * does not answer with its own id.
+   */
   readonly deletePrefix: (prefix: string) => Promise<void>
   /**
-   * Returns the store's own id, which is created at the first use. Rejects when the store does not answer, so
-   * `/readyz` uses it as a cheap check.
+   * Returns the store's own id, which is created at the first use. Rejects when the store does not answer,
+   * and when its id is gone. `/readyz` uses it as a cheap check.
    */
   readonly storeId: () => Promise<string>
 }

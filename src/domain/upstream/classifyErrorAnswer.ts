@@ -72,12 +72,18 @@ const credentialCodes: readonly string[] = [
 ]
 /** Codes of a 400 from family A when the vendor does not serve this country or the project has no billing. */
 const accountCodes: readonly string[] = ['failed_precondition']
-/** Recognizes a prompt that family A blocked before the model saw it. Family A has no code for this case. */
+/**
+ * Recognizes a prompt that family A blocked before the model saw it. Family A has no code for this case. The
+ * whole message is read, because words of the client's own can only reject the client's own task.
+ */
 const moderationText = /violat\w{1,5} .{0,80}polic|safety (?:system|polic)|content polic/i
 const exhausted: ErrorVerdict = { class: 'exhausted', reason: 'quota_exhausted' }
 
 function isUsedUp(error: VendorError): boolean {
-  return error.quotaIds.some((id) => lastingQuota.test(id)) || exhaustedText.test(error.message)
+  return (
+    error.quotaIds.some((id) => lastingQuota.test(id)) ||
+    exhaustedText.test(vendorText(error.message))
+  )
 }
 
 const lastingQuota = /per_?-?(?:day|week|month)|spend/i
@@ -123,17 +129,19 @@ export const promptRefusalMsMax = 10_000
 /**
  * Classifies a 403. It is the operator's fault only when its body names the operator's account, because this
  * class pauses the channel. A 403 about one request (a policy) must not pause the channel, or one client
- * could stop it for all others. Without the vendor's form of errors, any proxy between us and the vendor may
- * have sent the 403, so the outcome is unknown.
+ * could stop it for all others. So words about content count before words about the account. Without the
+ * vendor's form of errors, any proxy between us and the vendor may have sent the 403, so the outcome is
+ * unknown.
  */
 function forbidden(error: VendorError | undefined): ErrorVerdict {
   if (error === undefined) return { class: 'unknown', reason: 'forbidden' }
-  const namesAccount =
-    hasCode(error, regionCodes) ||
-    credentialText.test(error.message) ||
-    error.codes.some((code) => credentialCodePart.test(code))
-  return namesAccount
-    ? { class: 'operator_fault', reason: 'forbidden' }
+  const fault: ErrorVerdict = { class: 'operator_fault', reason: 'forbidden' }
+  const codeNamesAccount =
+    hasCode(error, regionCodes) || error.codes.some((code) => credentialCodePart.test(code))
+  if (codeNamesAccount) return fault
+  if (moderationText.test(error.message)) return { class: 'rejected', reason: 'content_policy' }
+  return credentialText.test(vendorText(error.message))
+    ? fault
     : { class: 'rejected', reason: 'forbidden' }
 }
 
@@ -146,6 +154,22 @@ const credentialText =
   /\b(?:api[ _-]?keys?|credentials?|access tokens?|service accounts?|projects?|organi[sz]ations?|consumer|unregistered callers?|billing)\b/i
 const credentialCodePart =
   /(?:^|_)(?:api_key|access_token|project|consumer|billing|service_disabled)/
+
+/** An apostrophe inside or at the end of a word does not open a quotation. */
+const openingMark = /(?<!\w)['"`‘“«]/
+const closingMark = /['"`’”»](?!\w)/
+
+/**
+ * The message without what it quotes, because a quotation can be the client's prompt. A prompt may contain
+ * quotation marks too, so everything from the first mark to the last is left out. A quotation without an
+ * end, which the vendor has cut off, is left out to the end of the message.
+ */
+function vendorText(message: string): string {
+  const from = message.search(openingMark)
+  if (from === -1) return message
+  const [, ...pieces] = message.slice(from + 1).split(closingMark)
+  return `${message.slice(0, from)} ${pieces.at(-1) ?? ''}`
+}
 
 function hasCode(error: VendorError, codes: readonly string[]): boolean {
   return error.codes.some((code) => codes.includes(code))

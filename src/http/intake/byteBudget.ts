@@ -1,7 +1,7 @@
 /**
- * Limits the bytes of the large bodies that are received at the same time, for all accounts together. One
- * account (the holder) gets three quarters of the budget at most: otherwise a single account with many slow
- * bodies could keep all others out.
+ * Limits the bytes of the large bodies that are received, or of the assets that are sent, at the same time,
+ * for all accounts together. One account (the holder) gets three quarters of the budget at most: otherwise a single account with many slow
+ * bodies or downloads could keep all others out.
  */
 export type ByteBudget = {
   /** Resolves to false when there is no room within `waitMs`. More than the budget counts as the budget. */

@@ -43,9 +43,34 @@ async function sendAsset(
   }
   const range = rangeOf(context, etag, asset.bytes)
   if (range === 'unsatisfiable') return { tag: 'range_not_satisfiable', bytes: asset.bytes }
-  const key = answerImageKey(asset.answerId)
   const part = range === 'whole' ? undefined : range
-  const found = await parts.blobs.read(key, part)
+  const send = async () => await sendImage(context, parts, asset, headers, part)
+  if (context.method === 'HEAD') return send()
+  const { assetStreams } = parts
+  if (!(await assetStreams.take(task.accountId, assetStreamBytes, waitMs))) {
+    return { tag: 'too_many_downloads', retryAfterSeconds: 5 }
+  }
+  try {
+    return await send()
+  } finally {
+    assetStreams.give(task.accountId, assetStreamBytes)
+  }
+}
+
+/** Three pieces of an S3 object of 256 KiB, and what the stream and the socket hold besides. */
+export const assetStreamBytes = 1024 * 1024
+
+/** Evens out a page that loads many images at once. After it, the client gets a 429 with a Retry-After. */
+const waitMs = 3_000
+
+async function sendImage(
+  context: ApiContext,
+  parts: ApiParts,
+  asset: NamedAsset,
+  headers: ReturnType<typeof assetHeaders>,
+  part: ByteRange | undefined,
+): Promise<HttpFailure | undefined> {
+  const found = await parts.blobs.read(answerImageKey(asset.answerId), part)
   if (found === undefined) return notFound
   await sendStream(context, {
     status: part === undefined ? 200 : 206,

@@ -24,13 +24,35 @@ export async function settleTask(deps: SettleTaskDeps, input: SettleInput): Prom
   return withTransaction(deps.pool, async (client) => {
     const { taskId, attempt } = input.meta
     const task = await lockTask(client, taskId)
-    if (task === undefined) return false
+    if (task === undefined) {
+      await sweepLateAnswer(client, input)
+      return false
+    }
     const evidence = input.evidence ?? { reason: 'image' }
     const outcome = { n: attempt, class: 'succeeded', evidence } as const
     await recordOutcome(client, deps.channelsOf, task, outcome)
-    if (isEnded(task.status)) return false
+    if (isEnded(task.status)) {
+      await sweepLateAnswer(client, input)
+      return false
+    }
     await publish(client, deps, task, input)
     return true
+  })
+}
+
+/**
+ * A worker that was stopped past the hard end may store its answer after the sweep has deleted the upload,
+ * or while it does. Without a row nothing would ever delete those bytes, so the upload becomes due (again).
+ * An upload that still waits for its sweep is left as it is.
+ */
+async function sweepLateAnswer(client: PoolClient, { meta, answerId }: SettleInput): Promise<void> {
+  await client.query({
+    name: 'sweep-late-answer',
+    text: `insert into upload as swept (upload_id, kind, task_id, sweep_after)
+      values ($1, 'answer', $2, now())
+      on conflict (upload_id) do update set sweep_after = now(), next_try_at = null
+        where swept.sweep_after = '-infinity'`,
+    values: [answerId, meta.taskId],
   })
 }
 
@@ -66,6 +88,9 @@ async function publish(
  * Another attempt of the task may still be open: the answer may belong to an earlier attempt that counted as
  * lost. The worker of the open attempt closes it. This statement closes it only if its lease has ended.
  *
+ * The bytes of the published answer are deleted a quarter of an hour after the record reads `expired`, so
+ * that a download that began earlier is not cut off.
+ *
  * The task's times are those of this statement, which began after the locks were taken. So a wait for a lock
  * does not shorten the retention.
  */
@@ -81,7 +106,7 @@ const publishSql = `
     returning expires_at, hard_end_at
   ), uploads as (
     update upload set sweep_after = case
-        when upload_id = $2 then done.expires_at
+        when upload_id = $2 then done.expires_at + interval '15 minutes'
         when kind = 'input' then now()
         else done.hard_end_at + interval '1 hour' end
     from done where upload.task_id = $1

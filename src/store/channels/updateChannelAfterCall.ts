@@ -27,12 +27,6 @@ type EndedCall = {
 }
 
 /**
- * Number of operator's faults in a row, by different tasks, after which the channel is paused. After two of
- * them the channel will not recover by itself.
- */
-const faultsUntilPause = 2
-
-/**
  * Updates a channel after a call on it has ended. A refusal starts or lengthens the cooldown of the model.
  * Any other outcome shows that the upstream took the call. An operator's fault counts towards a pause of the
  * channel. The caller has locked the task.
@@ -81,18 +75,52 @@ async function databaseNowMs(client: PoolClient): Promise<number> {
  * paused keeps the time and reason of its pause.
  */
 async function countFault(client: PoolClient, call: EndedCall): Promise<void> {
+  const { channel, taskId, evidence } = call
+  // Under the channel's lock, so that of two faults at once one sees the other.
+  await client.query('select from channel where name = $1 for update', [channel.name])
+  const credential = evidence.reason === 'credential'
+  const { rowCount } = await client.query(pausesSql, [channel.name, taskId, credential])
   await client.query(
     `update channel set
        faults = case when fault_task_id = $2 then faults else faults + 1 end,
        fault_task_id = $2,
-       paused_at = case when paused_at is null and fault_task_id is distinct from $2
-         and faults + 1 >= $4 then now() else paused_at end,
-       pause_reason = case when paused_at is null and fault_task_id is distinct from $2
-         and faults + 1 >= $4 then $3 else pause_reason end
+       paused_at = case when $3 then now() else paused_at end,
+       pause_reason = case when $3 then $4 else pause_reason end
      where name = $1`,
-    [call.channel.name, call.taskId, pauseReason(call.evidence), faultsUntilPause],
+    [channel.name, taskId, rowCount === 1, pauseReason(evidence)],
   )
 }
+
+/**
+ * Returns a row when this fault of a task ($2) pauses the channel ($1). The last outcome was a fault of
+ * another task, and one of these holds:
+ * - The fault is a refused credential ($3). No request can provoke it.
+ * - The other task belongs to another account. A client may provoke a 403 or 404, but only for its own
+ *   account, and one account must not stop a channel for the others.
+ * - No other account used the family in the last day, so a pause stops nobody else. A dead credential
+ *   would otherwise never pause the channel of an installation with one account.
+ *
+ * The accounts are probed one by one with an index, because one account can have very many tasks.
+ */
+const pausesSql = `
+  select from channel join task own on own.task_id = $2
+  where channel.name = $1 and paused_at is null and faults > 0 and fault_task_id <> $2
+    and (
+      $3
+      or exists (
+        select from task other
+        where other.task_id = channel.fault_task_id and other.account_id <> own.account_id
+      )
+      or not exists (
+        select from account other, lateral (
+          select from task t
+          where t.account_id = other.account_id and t.family = own.family
+            and t.created_at > now() - interval '1 day'
+          limit 1
+        ) recent
+        where other.account_id <> own.account_id
+      )
+    )`
 
 function pauseReason(evidence: OutcomeEvidence): string {
   const status = evidence.httpStatus === undefined ? '' : ` (HTTP ${evidence.httpStatus})`

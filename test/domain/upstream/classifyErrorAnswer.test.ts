@@ -41,6 +41,36 @@ const rows: readonly (readonly [title: string, ErrorAnswer, string])[] = [
     'operator_fault forbidden',
   ],
   [
+    '403 about content that names the organization',
+    answer(403, { message: "This prompt violates your organization's content policy." }),
+    'rejected content_policy',
+  ],
+  [
+    '403 that quotes a prompt with the word project',
+    answer(403, { message: 'The prompt "a poster for my project" is not allowed here.' }),
+    'rejected forbidden',
+  ],
+  [
+    '403 that quotes a prompt with quotation marks in it',
+    answer(403, { message: "Not allowed: 'say 'hi' to my 'project' and API key' in this region." }),
+    'rejected forbidden',
+  ],
+  [
+    '403 that quotes the start of a prompt',
+    answer(403, { message: 'Not allowed: “a poster for my project and its credentials...' }),
+    'rejected forbidden',
+  ],
+  [
+    '403 naming the project, with apostrophes and a name in quotation marks',
+    answer(403, { message: "The caller's project 'darkroom-1' can't use this model." }),
+    'operator_fault forbidden',
+  ],
+  [
+    '403 whose code names the project, and whose message mentions a policy',
+    answer(403, { codes: ['project_denied'], message: 'This violates our policies.' }),
+    'operator_fault forbidden',
+  ],
+  [
     '403 whose reason names the consumer',
     answer(403, { codes: ['permission_denied', 'consumer_suspended'] }),
     'operator_fault forbidden',
@@ -66,6 +96,11 @@ const rows: readonly (readonly [title: string, ErrorAnswer, string])[] = [
     '429 for a spend cap',
     answer(429, { message: 'Your project has exceeded its monthly spending cap.' }),
     'exhausted quota_exhausted',
+  ],
+  [
+    '429 that quotes a prompt about a spending cap',
+    answer(429, { message: 'Too many requests like "a hat with a spending cap".' }),
+    'refused rate_limited',
   ],
   [
     '429 that mentions billing in its advice only',

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { taskRecordResponse } from '../../support/clients/responses.ts'
 import type { TestApi } from '../../support/http/testApi.ts'
 import { startTestApi } from '../../support/http/testApi.ts'
@@ -96,6 +96,62 @@ describe('an asset', () => {
     expect(await response.text()).toBe('')
   })
 })
+
+describe('assets beyond the streams of one process', () => {
+  it('are refused with a Retry-After; the first of another account, a HEAD and a 304 are not', async () => {
+    // Four streams, three of them for one account.
+    const busy = await startTestApi({ assetStreamsMax: 4 })
+    const finished = async (key: string): Promise<string> => {
+      const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
+      const body = JSON.stringify({ model: 'familyb-image-2-vip', action: 'generate', prompt: 'x' })
+      const accepted: unknown = await (
+        await busy.send('/v1/images/tasks', { method: 'POST', headers, body })
+      ).json()
+      const id = String(Reflect.get(Object(accepted), 'task_id'))
+      await busy.tasks.succeed(id)
+      const found = await busy.send(`/v1/tasks/${id}`, { headers })
+      const { output } = taskRecordResponse.parse(await found.json())
+      return (output?.assets[0]?.url ?? '').replace('https://images.example.test', busy.url)
+    }
+    const [own, other] = await Promise.all([finished('sk-a'), finished('sk-b')])
+    const etag = (await fetch(own)).headers.get('etag') ?? ''
+    const read = busy.blobs.read
+    const readers = Promise.withResolvers<void>()
+    const slow = vi.spyOn(busy.blobs, 'read').mockImplementation(async (key, range) => {
+      const found = await read(key, range)
+      return found && { ...found, content: after(readers.promise, found.content) }
+    })
+    const held = [1, 2, 3].map(() => fetch(own).then((response) => response.arrayBuffer()))
+    await expect.poll(() => slow.mock.calls.length).toBe(3)
+    const refused = await fetch(own)
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '5'])
+    expect(await refused.json()).toEqual({
+      error: {
+        message: 'Too many images are being downloaded. Try again later.',
+        type: 'rate_limit_error',
+        param: null,
+        code: 'rate_limit_exceeded',
+      },
+    })
+    expect((await fetch(own, { method: 'HEAD' })).status).toBe(200)
+    expect((await fetch(own, { headers: { 'If-None-Match': etag } })).status).toBe(304)
+    const foreign = fetch(other)
+    await expect.poll(() => slow.mock.calls.length).toBe(5)
+    readers.resolve()
+    expect((await foreign).status).toBe(200)
+    await Promise.all(held)
+    expect((await fetch(own)).status).toBe(200)
+    await busy.close()
+  })
+})
+
+async function* after(
+  ready: Promise<void>,
+  content: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  await ready
+  yield* content
+}
 
 describe('an invalid asset URL', () => {
   it('is the same 404 for every wrong letter', async () => {

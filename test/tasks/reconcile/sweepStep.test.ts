@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { newUploadId } from '../../../src/domain/ids.ts'
 import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
+import { answerImageKey } from '../../../src/domain/upstream/storedAnswer.ts'
 import { createPurgeStep, createSweepStep } from '../../../src/tasks/reconcile/sweepStep.ts'
+import { readAnswerMeta } from '../../../src/tasks/storedAnswer.ts'
 import { streamOf } from '../../support/byteStreams.ts'
 import { insertTask } from '../../support/database/insertTask.ts'
 import type { ReconcileWorld } from '../../support/database/reconcileWorld.ts'
@@ -11,6 +13,7 @@ import {
   openReconcileWorld,
   runStep,
   setTask,
+  storeTestAnswer,
 } from '../../support/database/reconcileWorld.ts'
 import { stackStartMsMax } from '../../support/stack/embeddedStack.ts'
 
@@ -83,6 +86,57 @@ describe('the sweep', () => {
     await expect(sweep({ deletePrefix })).rejects.toThrow('forbids')
     expect(await world.blobs.read(`${other}/0`)).toBeUndefined()
     expect(await uploadIds()).toHaveLength(stuck.size)
+  })
+
+  /** The answer of a task that ended long ago, as a worker stores it that was stopped meanwhile. */
+  async function lateAnswer() {
+    const { taskId } = await insertTask(world.pool)
+    const { n, answerId } = await openAttempt(world.attempts, taskId)
+    const failure = { code: 'generation_timeout', cause: 'deadline', workPossible: true } as const
+    await world.attempts.failTask(taskId, failure)
+    await world.pool.query('update upload set sweep_after = now()')
+    const store = async () => {
+      await storeTestAnswer(world.blobs, { taskId, n, answerId })
+      const meta = await readAnswerMeta(world.blobs, answerId)
+      if (meta === undefined) throw new Error('the answer was not stored')
+      expect(await world.attempts.settleTask({ meta, answerId })).toBe(false)
+    }
+    return { store, answerId }
+  }
+
+  /** Sweeps, and returns what is left of the answer. */
+  async function leftOf(answerId: string) {
+    const found = await sweep()
+    return {
+      found,
+      image: await world.blobs.read(answerImageKey(answerId)),
+      rows: await uploadIds(),
+    }
+  }
+  const nothing = { found: [{ found: 'swept', count: 1 }], image: undefined, rows: [] }
+
+  it('deletes an answer that was stored after its upload was swept', async () => {
+    const { store, answerId } = await lateAnswer()
+    expect(await sweep()).toEqual([{ found: 'swept', count: 1 }])
+    await store()
+    expect(await leftOf(answerId)).toEqual(nothing)
+  })
+
+  it('deletes an answer that was stored after its record was purged', async () => {
+    const { store, answerId } = await lateAnswer()
+    await sweep()
+    await world.pool.query('delete from task')
+    await store()
+    expect(await leftOf(answerId)).toEqual(nothing)
+  })
+
+  it('deletes an answer that was stored while its upload was being swept', async () => {
+    const { store, answerId } = await lateAnswer()
+    const taken = await world.store.takeUploads(10, 300_000)
+    await world.blobs.deletePrefix(answerId)
+    await store()
+    await world.store.forgetUploads(taken)
+    expect(await leftOf(answerId)).toEqual(nothing)
   })
 
   it('does not let a task take an upload that is being deleted', async () => {

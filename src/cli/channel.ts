@@ -25,7 +25,10 @@ function list(context: CliContext): Command {
   })
 }
 
-/** Pausing a paused channel keeps its first time and reason. */
+/**
+ * `channel pause`: pauses a channel. When the channel is already paused, keeps the time and reason of the
+ * first pause.
+ */
 function pause(context: CliContext): Command {
   return createCommand({
     usage: 'pause <name>',
@@ -51,7 +54,7 @@ function resume(context: CliContext): Command {
   })
 }
 
-/** Throws `Refusal` if there is no such channel. */
+/** Returns the answer about one channel. Throws `Refusal` if there is no such channel. */
 function channelAnswer(name: string, channel: ChannelStatus | undefined): Answer {
   if (channel === undefined) {
     throw new Refusal(

@@ -35,7 +35,7 @@ function violationJson(violation: Violation) {
   return { kind, account_id: accountId, ...defined({ task_id: taskIdOf(violation) }) }
 }
 
-/** `undefined` for a violation of a whole account. */
+/** Returns the task of a violation, or `undefined` when the violation is about a whole account. */
 function taskIdOf(violation: Violation): string | undefined {
   return 'taskId' in violation ? violation.taskId : undefined
 }

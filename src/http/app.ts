@@ -12,10 +12,17 @@ import {
 } from './middleware.ts'
 import { installRoutes } from './routes.ts'
 
-/** About twelve of the largest bodies that the API contract allows. Memory use stays flat: bodies stream. */
+/**
+ * Limit for the bytes of all large bodies that arrive at the same time: about twelve of the largest bodies
+ * that the API contract allows. It protects the disk and the network, not the memory, because bodies are
+ * streamed.
+ */
 const largeBodiesBytesMax = 1024 * 1024 * 1024
 
-/** The whole HTTP API as one Koa application, in the order in which a request passes through it. */
+/**
+ * Creates the whole HTTP API as one Koa application. A request passes through the parts in the order of this
+ * code.
+ */
 export function createApp(deps: ApiDeps): Koa<ApiState> {
   const parts = {
     ...deps,
@@ -23,7 +30,7 @@ export function createApp(deps: ApiDeps): Koa<ApiState> {
     syncWaits: createSyncWaits(deps.tasks),
   }
   const app = new Koa<ApiState>()
-  // Koa prints errors to the console unless it is silent; `catchErrors` has reported them already.
+  // `catchErrors` has already reported every error. Without `silent`, Koa would also print it to the console.
   app.silent = true
   app.use(keepOpenForRest())
   app.use(startRequest(deps))

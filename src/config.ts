@@ -118,7 +118,7 @@ export function inheritedEnvironment(): Record<string, string> {
   )
 }
 
-/** Variables by name. */
+/** The values of environment variables, by name. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** Reads and checks every variable. An empty variable counts as not set. Throws `ConfigError`. */

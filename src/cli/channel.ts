@@ -5,7 +5,7 @@ import { createCommand, createCommandGroup } from './command.ts'
 import type { CliContext } from './context.ts'
 import type { ChannelStatus } from '../domain/ports/channelAdmin.ts'
 
-/** `channel list`, `pause` and `resume`. */
+/** Makes the commands `channel list`, `pause` and `resume`. */
 export function channelCommands(context: CliContext): Command {
   return createCommandGroup('channel', 'upstream channels', [
     list(context),

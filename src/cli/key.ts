@@ -13,7 +13,7 @@ import type { CliContext } from './context.ts'
 import type { ApiKey } from '../domain/accounts/account.ts'
 import { parseDaysAsMs } from './parse.ts'
 
-/** `key create`, `list` and `revoke`. */
+/** Makes the commands `key create`, `list` and `revoke`. */
 export function keyCommands(context: CliContext): Command {
   return createCommandGroup('key', 'API keys', [create(context), list(context), revoke(context)])
 }

@@ -5,7 +5,7 @@ import type { CliContext } from './context.ts'
 import type { Violation } from '../domain/accounts/violation.ts'
 import { defined } from '../domain/defined.ts'
 
-/** `ledger verify`. */
+/** Makes the command `ledger verify`. */
 export function ledgerCommands(context: CliContext): Command {
   return createCommandGroup('ledger', 'the credit ledger', [verify(context)])
 }

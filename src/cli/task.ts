@@ -23,7 +23,7 @@ import { parseLimit, parseSince, parseTaskId } from './parse.ts'
 import { historyCommand, replayCommand } from './taskHistory.ts'
 import { retryCommand } from './taskRetry.ts'
 
-/** `task list`, `show`, `history`, `replay`, `retry` and `cancel`. */
+/** Makes the commands `task list`, `show`, `history`, `replay`, `retry` and `cancel`. */
 export function taskCommands(context: CliContext): Command {
   return createCommandGroup('task', 'tasks', [
     list(context),

@@ -103,9 +103,9 @@ export type SigningKey = { readonly id: string; readonly secret: string }
 
 /** One request, for the access log and the metrics. It never contains text that the client wrote. */
 export type Observation = {
-  /** The pattern of the route, or `unmatched`. */
+  /** The pattern of the route. `unmatched` when no route matches the request. */
   readonly route: string
-  /** A method of RFC 9110, PATCH, or `OTHER`. */
+  /** A method of RFC 9110, or PATCH. Every other method is reported as `OTHER`. */
   readonly method: string
   /** 499 when the client left before the whole answer was sent. */
   readonly status: number

@@ -16,7 +16,7 @@ export function writeFailure(context: ApiContext, failure: HttpFailure): void {
   sendJson(context, answer.status, errorBody(answer, envelope, requestId))
 }
 
-/** One error answer, before it is put into an envelope. */
+/** The content of one error answer. `errorBody` puts it into an envelope. */
 export type ErrorAnswer = {
   readonly status: number
   readonly type: 'invalid_request_error' | 'new_api_error' | 'rate_limit_error'
@@ -45,7 +45,7 @@ export function errorBody(
     : { error: { message, type, param, code } }
 }
 
-/** Tells the retry logic of the official OpenAI clients to stop. */
+/** A header that tells the official OpenAI clients not to send the request again. */
 const noRetry = { 'x-should-retry': 'false' }
 
 /** Returns the answer to a failure. `request` is the method and path of the request. */

@@ -35,7 +35,7 @@ export function installRoutes(app: Koa<ApiState>, parts: ApiParts): void {
   app.use(answerUnmatched(router))
 }
 
-/** Every route of the service. */
+/** Returns every route of the service. */
 function routes(parts: ApiParts): readonly Route[] {
   return [
     post('/v1/images/tasks', submitTask(parts)),

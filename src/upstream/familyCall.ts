@@ -22,7 +22,7 @@ export type FamilyCall = {
 export type ModelAnswer = {
   /** The answer with an empty string in the place of each image. */
   readonly document: JsonObject
-  /** In document order. The caller must discard every image that it does not pass on. */
+  /** The images, in document order. The caller must discard every image that it does not pass on. */
   readonly images: readonly AnswerImage[]
 }
 

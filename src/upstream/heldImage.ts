@@ -41,7 +41,7 @@ export type HoldDeps = {
 
 /**
  * Limit for the bytes of one image in memory. Large enough for most images of one or two megapixels, small
- * enough that fifty calls at once keep at most 100 MiB in memory.
+ * enough that fifty calls together keep at most 100 MiB in memory.
  */
 export const heldInMemoryBytesMax = 2 * 1024 * 1024
 
@@ -84,7 +84,7 @@ type SpillFile = {
   readonly push: (chunk: Uint8Array) => Promise<boolean>
   /** Yields the bytes in the file. Several readers may read at the same time, and each may read again. */
   readonly open: () => AsyncIterable<Uint8Array>
-  /** May be called twice. */
+  /** Closes the file. A second call does nothing. */
   readonly close: () => Promise<void>
 }
 

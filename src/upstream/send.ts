@@ -32,7 +32,7 @@ type SendRequest = {
 export type SendResult<Value> =
   /** The upstream received nothing, or too little to act on. */
   | { readonly kind: 'not_sent'; readonly reason: 'not_sent' | 'inputs_unreadable' }
-  /** The upstream may have acted on the request, and no whole answer arrived. */
+  /** No whole answer arrived, but the upstream may have acted on the request. */
   | {
       readonly kind: 'lost'
       readonly reason: LostReason

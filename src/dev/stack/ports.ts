@@ -12,7 +12,7 @@ export type PortWish<Name extends string = string> = {
    * The wanted port. 0 means any free port. The next start chooses the same port again if it is still free.
    */
   readonly port: number
-  /** The environment variable that sets the port. Absent for the ports between Temporal's services. */
+  /** The environment variable that sets the port. Temporal's inner ports have none. */
   readonly variable?: string
   /** The listen address, and the environment variable that sets it. When absent, the address is 127.0.0.1. */
   readonly host?: { readonly address: string; readonly variable: string }

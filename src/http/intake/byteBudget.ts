@@ -100,7 +100,7 @@ export type BodyLease = {
    * within three seconds.
    */
   readonly cover: (bytes: number) => Promise<boolean>
-  /** Gives all room back. May be called twice. */
+  /** Gives all room of the body back. A second call does nothing. */
   readonly end: () => void
 }
 

@@ -54,7 +54,7 @@ export function createDocumentBuilder(options: DocumentOptions): DocumentBuilder
 
 type Build = {
   readonly options: DocumentOptions
-  /** Objects and arrays that are not closed yet, outermost first. */
+  /** The objects and arrays that have begun and not ended, the outermost first. */
   readonly open: Container[]
   root: Json | undefined
   tokens: number

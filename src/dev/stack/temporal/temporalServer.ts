@@ -10,7 +10,7 @@ import type { SchemaOptions } from './temporalSchema.ts'
 import { prepareTemporalDatabases } from './temporalSchema.ts'
 import { dynamicConfigArgs, dynamicConfigFile } from './temporalSettings.ts'
 
-/** The ports between the real server's four services. The port that clients call is not among them. */
+/** The ports of the real server's four services. The port that clients call is not among them. */
 export const temporalInnerPorts = [
   'frontendHttp',
   'frontendMembership',

@@ -5,14 +5,16 @@ import { z } from 'zod'
 import { ConfigError, explainIssues } from './config/configError.ts'
 
 /**
- * The configuration of a process. This file is the only one that reads the environment, except for
- * libraries that read their own variables: AWS_* (the S3 client), OTEL_* (OpenTelemetry) and TEMPORAL_*
- * for TLS and API key (@temporalio/envconfig).
+ * The configuration of a process. Only this file reads the environment. The exceptions are libraries that
+ * read their own variables: AWS_* (the S3 client), OTEL_* (OpenTelemetry), and TEMPORAL_* for TLS and API key
+ * (@temporalio/envconfig).
  */
 export type Config = {
   readonly host: string
   readonly port: number
-  /** Without trailing slash. URLs in answers begin with it and never with the Host of a request. */
+  /**
+   * The base of all URLs in answers, without a trailing slash. The Host header of a request is never used.
+   */
   readonly publicUrl: string
   readonly internalHost: string
   readonly internalPort: number
@@ -27,7 +29,9 @@ export type Config = {
   readonly postgresPort: number
   readonly simulatorPort: number
   readonly blobStoreUrl: string
-  /** The first secret of a list signs, all of them verify, so secrets can be rotated without an outage. */
+  /**
+   * The first secret signs, and every secret verifies. So an operator can replace a secret without an outage.
+   */
   readonly signingKeys: readonly Secret[] | undefined
   readonly keyPeppers: readonly Secret[] | undefined
   readonly operatorFilePath: string | undefined
@@ -46,7 +50,10 @@ type Secret = { readonly id: string; readonly secret: string }
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
 
-/** Digits only: number coercion would read a blank as 0 and report errors in terms of JavaScript. */
+/**
+ * Reads a whole number. Accepts only digits, because zod's number coercion would read a blank text as 0, and
+ * its error messages are about JavaScript.
+ */
 function wholeNumber(fallback: number, min: number, max: number) {
   return z
     .string()
@@ -64,7 +71,7 @@ function port(fallback: number) {
 }
 
 const text = z.string().min(1)
-/** Paths are appended to it. */
+/** A base URL without query and fragment, because paths are appended to it. */
 const baseUrl = z
   .url({ protocol: /^https?$/ })
   .refine((url) => !/[?#]/.test(url), 'must have no query and no fragment')
@@ -99,7 +106,10 @@ const variables = z.object({
   OTEL_EXPORTER_OTLP_ENDPOINT: z.url().optional(),
 })
 
-/** The variables of this process, for readers of variables that `readConfig` does not know. */
+/**
+ * Returns all environment variables of this process, for code that needs variables which `readConfig` does
+ * not know.
+ */
 export function inheritedEnvironment(): Record<string, string> {
   return Object.fromEntries(
     Object.entries(process.env).flatMap(([name, value]) =>
@@ -108,10 +118,10 @@ export function inheritedEnvironment(): Record<string, string> {
   )
 }
 
-/** Variables by name. */
+/** The values of environment variables, by name. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Reads and checks every variable. An empty variable counts as absent. Throws `ConfigError`. */
+/** Reads and checks every variable. An empty variable counts as not set. Throws `ConfigError`. */
 export function readConfig(environment: Environment = process.env): Config {
   const present = Object.fromEntries(
     Object.entries(environment).filter(([, value]) => value !== ''),
@@ -151,7 +161,10 @@ export function readConfig(environment: Environment = process.env): Config {
   }
 }
 
-/** Returns the value of a variable that the process needs. Throws `ConfigError` with its name if absent. */
+/**
+ * Returns the value of a variable that the process needs. If it is not set, throws `ConfigError` with its
+ * name.
+ */
 export function required<Value>(value: Value | undefined, variable: string): Value {
   if (value === undefined) {
     throw new ConfigError(`${variable} is not set. \`npm start\` sets it for its own processes.`)
@@ -160,8 +173,9 @@ export function required<Value>(value: Value | undefined, variable: string): Val
 }
 
 /**
- * Reads `id:secret,id:secret`, or a secret without an id, whose id is then derived from it. Each secret has
- * at least 16 characters. Throws `ConfigError` with the name of the variable, never with a secret.
+ * Reads a list such as `id:secret,id:secret`. An item may be a secret without an id; its id is then computed
+ * from the secret. Each secret needs at least 16 characters. Throws `ConfigError` with the name of the
+ * variable, never with a secret.
  */
 function readSecrets(variable: string, value: string | undefined): readonly Secret[] | undefined {
   if (value === undefined) return undefined
@@ -179,7 +193,10 @@ function readSecrets(variable: string, value: string | undefined): readonly Secr
   })
 }
 
-/** The URL of a server by its host and port. An IPv6 address gets brackets (RFC 3986 section 3.2.2). */
+/**
+ * Returns the URL of a server from its host and port. Puts an IPv6 address in brackets (RFC 3986 section
+ * 3.2.2).
+ */
 export function httpUrl(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }

@@ -8,18 +8,21 @@ import type { TempFilesDeps } from './tempFiles.ts'
 import { isErrnoCode } from './tempFiles.ts'
 
 type FileBlobStoreDeps = Omit<TempFilesDeps, 'tempDirectory'> & {
-  /** Absolute. Created when absent. Names in it that begin with a dot belong to the store. */
+  /**
+   * An absolute path. Created when it does not exist. Names in it that begin with a dot belong to the store.
+   */
   readonly directory: string
 }
 
 /**
- * Blobs as files in one directory, which several processes may share. A blob appears under its name only
- * whole: it is written and flushed as a temporary file, the name is linked to the file, and then the
- * directory is flushed. Neither a crash nor a power cut shows half a blob or loses an acknowledged one.
+ * Creates a store that keeps blobs as files in one directory. Several processes may share the directory. A
+ * blob is written in three steps: to a temporary file that is flushed, then a link from the blob's name to
+ * that file, then a flush of the directory. So after a crash or a power cut, no blob is incomplete, and no
+ * blob is lost whose write was reported as done.
  */
 export async function createFileBlobStore(deps: FileBlobStoreDeps): Promise<BlobStore> {
   const { directory, randomBytes, nowMs } = deps
-  // In the same directory, because a hard link cannot reach another file system.
+  // Inside the same directory, because a hard link cannot point to another file system.
   const tempDirectory = join(directory, '.temp')
   return await createStagedBlobStore(
     {
@@ -49,7 +52,7 @@ async function remove(path: string): Promise<boolean> {
 async function publish(root: string, tempPath: string, path: string): Promise<void> {
   try {
     await linkInDirectory(tempPath, path).catch(async (error: unknown) => {
-      // `deletePrefix` in another process removed the directory just now.
+      // Another process removed this directory with `deletePrefix` a moment ago. Try once more.
       if (!isErrnoCode(error, 'ENOENT')) throw error
       await linkInDirectory(tempPath, path)
     })
@@ -60,13 +63,19 @@ async function publish(root: string, tempPath: string, path: string): Promise<vo
   await syncUpTo(root, dirname(path))
 }
 
-/** `link` refuses an existing name. `rename` would replace the file under the name. */
+/**
+ * Gives the file its name. Uses `link`, because `link` fails when the name exists. `rename` would replace the
+ * file that has the name.
+ */
 async function linkInDirectory(tempPath: string, path: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   await link(tempPath, path)
 }
 
-/** A new name is durable once each directory on the way to it is, because each may be new. */
+/**
+ * Flushes every directory from `directory` up to `root`. Each of them may be new, and a new name survives a
+ * power cut only when its directory is flushed.
+ */
 async function syncUpTo(root: string, directory: string): Promise<void> {
   const segments = relative(root, directory).split(sep).filter(Boolean)
   for (let depth = segments.length; depth >= 0; depth -= 1) {
@@ -74,7 +83,7 @@ async function syncUpTo(root: string, directory: string): Promise<void> {
   }
 }
 
-/** Flushes a directory to the disk. Without that, a power cut may lose the names just made in it. */
+/** Flushes a directory to the disk. Without this, a power cut may lose names that were just added to it. */
 async function syncDirectory(path: string): Promise<void> {
   const handle = await open(path, 'r')
   try {
@@ -93,7 +102,7 @@ async function read(
   const first = range?.first ?? 0
   const last = Math.min(range?.last ?? size - 1, size - 1)
   const bytes = Math.max(0, last - first + 1)
-  // Opened only when read, so that a caller that needs only the size holds no descriptor.
+  // The file is opened only when the content is read. A caller that needs only the size keeps no file open.
   const content = async function* (): AsyncGenerator<Uint8Array> {
     if (bytes > 0) yield* createReadStream(path, { start: first, end: last })
   }

@@ -6,9 +6,9 @@ import { createFileBlobStore } from './fileBlobStore.ts'
 
 type BlobStoreDeps = {
   readonly randomBytes: RandomBytes
-  /** Epoch milliseconds, compared with file times only. */
+  /** Returns epoch milliseconds. Compared only with the times of files. */
   readonly nowMs: () => number
-  /** Local directory of this process alone, for uploads on their way to S3. */
+  /** Local directory for uploads on their way to S3. No other process uses it. */
   readonly tempDir: string
 }
 
@@ -19,9 +19,9 @@ export type OpenBlobStore = {
 }
 
 /**
- * Opens the store that `BLOB_STORE` names: `file:///dir` or `s3://bucket/prefix`. S3 requests carry the
- * bucket in the path, which every S3 server understands, or with `?addressing=virtual` in the host name.
- * Throws an error with a plain sentence for any other address.
+ * Opens the store that `BLOB_STORE` names: `file:///dir` or `s3://bucket/prefix`. By default, an S3 request
+ * has the bucket in its path, which every S3 server understands. With `?addressing=virtual`, the bucket is in
+ * the host name. For any other address, throws an error that says which forms are allowed.
  */
 export async function openBlobStore(url: string, deps: BlobStoreDeps): Promise<OpenBlobStore> {
   const parsed = URL.parse(url)
@@ -34,7 +34,7 @@ export async function openBlobStore(url: string, deps: BlobStoreDeps): Promise<O
 }
 
 async function openS3(url: URL, { tempDir, ...deps }: BlobStoreDeps): Promise<OpenBlobStore> {
-  // Loaded only here, because the S3 SDK is large.
+  // Loaded only when it is needed, because the S3 SDK is large.
   const { createS3BlobStore, createS3Client } = await import('./s3BlobStore.ts')
   const client = createS3Client({ pathStyle: url.searchParams.get('addressing') !== 'virtual' })
   const path = url.pathname.split('/').filter(Boolean).join('/')

@@ -7,13 +7,13 @@ import type { TempFilesDeps } from './tempFiles.ts'
 type S3BlobStoreDeps = TempFilesDeps & {
   readonly client: S3Client
   readonly bucket: string
-  /** Prefix of every object name. Empty, or ends in `/`. */
+  /** The start of every object name. Either empty, or ends in `/`. */
   readonly namePrefix: string
 }
 
 /**
- * Blobs as objects of one bucket. A single PUT makes an object appear whole or not at all, and needs the
- * size and digest of the content beforehand.
+ * Creates a store that keeps blobs as objects of one bucket. A single PUT stores an object either completely
+ * or not at all. It needs the size and the digest of the content in advance.
  */
 export async function createS3BlobStore(deps: S3BlobStoreDeps): Promise<BlobStore> {
   const { client, bucket, namePrefix } = deps
@@ -29,16 +29,22 @@ export async function createS3BlobStore(deps: S3BlobStoreDeps): Promise<BlobStor
   )
 }
 
-/** When no answer, or no byte of a body, arrives for this long, the request is sent again. */
+/**
+ * How long S3 may send nothing while a request waits for an answer or for a byte of its body. After that the
+ * request is sent again.
+ */
 const idleMsMax = 10_000
-/** From the start of a request to the headers of its answer: twice the time of 64 MiB at 2 MiB/s. */
+/**
+ * Limit for the time from the start of a request to the headers of its answer. Twice the time that 64 MiB
+ * take at 2 MiB/s.
+ */
 const requestMsMax = 60_000
 const connectMsMax = 3_000
 
 /**
- * Creates an S3 client with timeouts, which the SDK does not have by default. The SDK reads region,
- * endpoint and credentials from its own environment variables. `maxAttempts` covers requests without a
- * stream. `putObject` repeats uploads itself, because it can open the file again.
+ * Creates an S3 client with timeouts, because the SDK has none by default. The SDK reads region, endpoint and
+ * credentials from its own environment variables. `maxAttempts` applies only to requests that have no stream
+ * as their body. `putObject` repeats an upload itself, because it can open the file again.
  */
 export function createS3Client(options: { readonly pathStyle: boolean }): S3Client {
   const agent = { keepAlive: true, maxSockets: 64 }
@@ -46,7 +52,8 @@ export function createS3Client(options: { readonly pathStyle: boolean }): S3Clie
     forcePathStyle: options.pathStyle,
     maxAttempts: 3,
     retryMode: 'standard',
-    // The SDK prints retry warnings to the console by default. Failures reach the caller as errors.
+    // The SDK would print warnings to the console when it repeats a request. A failure still reaches the
+    // caller as an error.
     logger: { debug: silent, info: silent, warn: silent, error: silent },
     requestHandler: {
       connectionTimeout: connectMsMax,

@@ -20,9 +20,10 @@ const triesMax = 4
 const firstBackoffMs = 100
 
 /**
- * Uploads a file unless the key exists, in at most `triesMax` tries. With `If-None-Match: *` the object
- * store itself decides between two writers: it answers 412 when the key exists, and 409 while another
- * write of the key is in progress. The object store also checks the SHA-256. Throws `BlobExistsError`.
+ * Uploads a file unless the key exists. Makes at most `triesMax` tries. The request has `If-None-Match: *`,
+ * so the object store itself decides between two writers: it answers 412 when the key exists, and 409 while
+ * another write of the same key is in progress. The object store also checks the SHA-256. Throws
+ * `BlobExistsError` when the key exists.
  */
 export async function putObject(
   client: S3Client,
@@ -36,7 +37,7 @@ export async function putObject(
       return
     } catch (error) {
       if (s3Status(error) === 412) {
-        // An earlier try may have stored the object although its answer was lost.
+        // The object may be our own: an earlier try may have stored it, and only the answer was lost.
         if (tries > 1 && (await isOwnObject(client, name, file))) return
         throw new BlobExistsError('The blob exists already')
       }
@@ -71,7 +72,10 @@ async function sendPut(
   }
 }
 
-/** The random name of the temporary file is stored as metadata and identifies the upload. */
+/**
+ * Returns whether this upload stored the object. The metadata of an object contains the random name of the
+ * temporary file that was uploaded.
+ */
 async function isOwnObject(
   client: S3Client,
   { bucket, key }: ObjectName,
@@ -82,14 +86,15 @@ async function isOwnObject(
 }
 
 /**
- * Each piece is fetched whole into memory, so that a reader that pauses (a slow client of an asset, a
- * slow upstream) holds no connection open and meets no timeout. About three pieces are in memory for each
- * reader: one in its socket, one in the stream before it, and one that is being fetched.
+ * How many bytes are fetched from S3 at a time. Each piece is fetched completely into memory. So while a slow
+ * reader pauses (a client or an upstream), no connection to S3 is open and no timeout can occur. About three
+ * pieces are in memory for each reader: one in its socket, one in the stream before it, and one that is being
+ * fetched.
  */
 const pieceBytes = 256 * 1024
 const pieceTriesMax = 3
 
-/** Asks for the size at once, and for the bytes only when `content` is read. */
+/** Asks for the size at once. Asks for the bytes only when `content` is read. */
 export async function readObject(
   client: S3Client,
   name: ObjectName,
@@ -107,7 +112,10 @@ export async function readObject(
   return { bytes: Math.max(0, last - first + 1), content: content() }
 }
 
-/** The SDK repeats a request that got no answer. An answer that breaks off is repeated here. */
+/**
+ * Fetches one piece. Repeats the request when an answer breaks off. The SDK repeats only a request that got
+ * no answer.
+ */
 async function fetchPiece(
   client: S3Client,
   name: ObjectName,
@@ -140,8 +148,8 @@ async function objectSize(client: S3Client, name: ObjectName): Promise<number | 
 }
 
 /**
- * Removes every object whose key begins with `prefix`, one page of the listing (1,000) at a time. Returns
- * whether there was any.
+ * Removes every object whose key begins with `prefix`. Reads the listing one page (1,000 objects) at a time.
+ * Returns whether there was any object.
  */
 export async function deleteObjects(
   client: S3Client,
@@ -174,12 +182,15 @@ export async function deleteObjects(
   return found
 }
 
-/** The HTTP status of an error of the S3 SDK, or `undefined` when no answer arrived. */
+/** Returns the HTTP status of an error of the S3 SDK, or `undefined` when no answer arrived. */
 function s3Status(error: unknown): number | undefined {
   return error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined
 }
 
-/** Whether another try may succeed: no answer, a conflict of two writes, throttling, a server error. */
+/**
+ * Returns whether another try may succeed: after no answer, a conflict of two writes, throttling or a server
+ * error.
+ */
 function isS3Transient(error: unknown): boolean {
   const status = s3Status(error)
   return status === undefined || status === 408 || status === 409 || status === 429 || status >= 500

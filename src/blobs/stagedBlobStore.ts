@@ -4,9 +4,14 @@ import { BlobExistsError } from '../domain/ports/blobStore.ts'
 import type { TempFile, TempFilesDeps } from './tempFiles.ts'
 import { createTempFiles } from './tempFiles.ts'
 
-/** What differs between files and S3. A name is a checked blob key, or the name of the store id. */
+/**
+ * The operations that differ between files and S3. A `name` is a checked blob key, or the name of the store
+ * id.
+ */
 export type BlobBackend = {
-  /** Makes a temporary file appear under a name, whole or not at all. Throws `BlobExistsError`. */
+  /**
+   * Makes a temporary file appear under a name, either completely or not at all. Throws `BlobExistsError`.
+   */
   readonly publish: (name: string, file: TempFile, signal?: AbortSignal) => Promise<void>
   readonly read: BlobStore['read']
   /** Returns whether there was anything to delete. */
@@ -14,11 +19,11 @@ export type BlobBackend = {
 }
 
 /**
- * The blob store over a backend. Content is written to a local temporary file first and published from
- * there, so that nothing under a key is ever half written, and size and SHA-256 are known beforehand.
+ * Creates a blob store on a backend. Content is first written to a local temporary file and then published.
+ * So a key never has incomplete content, and the size and SHA-256 are known before the content is published.
  *
- * A mount or a bucket can be lost while the process runs, and all blobs then seem absent. So absence is
- * reported only after the store has answered with the id that it had at first.
+ * A mount or a bucket can be lost while the process runs, and then all blobs seem absent. So the store reports
+ * absence only after the backend has answered with the id that it had at first.
  */
 export async function createStagedBlobStore(
   backend: BlobBackend,
@@ -43,8 +48,9 @@ export async function createStagedBlobStore(
   let ownId: string | undefined
 
   /**
-   * Several processes may start at once. Each tries to write an id, and all read the one that won. Only the
-   * first call writes: a store whose id is gone later is lost, and must not become a new one.
+   * Returns the id of the store, and creates the id when there is none. Several processes may start at the
+   * same time. Each one tries to write an id. Only one write succeeds, and all processes read its id. Only the
+   * first call of a process writes: a store whose id is gone later is lost, and must not become a new store.
    */
   async function storeId(): Promise<string> {
     const found = await readText(backend, storeIdName)
@@ -88,7 +94,7 @@ export async function createStagedBlobStore(
   }
 }
 
-/** Not a valid blob key, so no blob can have this name. */
+/** The name of the store id. It is not a valid blob key, so no blob can have the same name. */
 const storeIdName = '.store-id'
 
 const keyPattern = /^[0-9A-Za-z]+(?:\/[0-9A-Za-z._-]+)*$/
@@ -96,9 +102,9 @@ const prefixPattern = /^[0-9A-Za-z]+$/
 const keyCharactersMax = 256
 
 /**
- * Protects every path and object name made from a blob key. The pattern allows `.` and `..` as later
- * segments, which could leave the directory of the store, so these are refused too. Throws, because keys
- * are made from random ids and a malformed one is a bug.
+ * Throws when a blob key is malformed. Every path and object name is made from such a key. The pattern alone
+ * would allow `.` and `..` as later segments, which could lead out of the store's directory, so these are
+ * checked too. A malformed key is a bug, because keys are made from random ids.
  */
 function assertBlobKey(key: string): void {
   const climbs = key.split('/').some((segment) => /^\.+$/.test(segment))
@@ -107,7 +113,7 @@ function assertBlobKey(key: string): void {
   }
 }
 
-/** A prefix is the first segment of a key, the directory of one upload. */
+/** Throws when a prefix is malformed. A prefix is the first segment of a key: the directory of one upload. */
 function assertBlobPrefix(prefix: string): void {
   if (prefix.length > keyCharactersMax || !prefixPattern.test(prefix)) {
     throw new Error('Bug: malformed blob prefix')

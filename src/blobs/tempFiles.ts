@@ -5,35 +5,41 @@ import type { RandomBytes } from '../domain/ids.ts'
 import { randomText } from '../domain/ids.ts'
 
 export type TempFilesDeps = {
-  /** Created when absent. Other processes may use the same directory. */
+  /** Created when it does not exist. Other processes may use the same directory. */
   readonly tempDirectory: string
   readonly randomBytes: RandomBytes
-  /** Epoch milliseconds, compared with file times only. */
+  /** Returns epoch milliseconds. Compared only with the times of files. */
   readonly nowMs: () => number
 }
 
 type TempFiles = {
   /**
-   * Writes the content to a new file and flushes the file to the disk (fsync) before resolving. On a
-   * failure of the disk or of `content`, and on abort, removes the file and throws the first error.
+   * Writes the content to a new file. Resolves after the file is flushed to the disk (fsync). When the disk
+   * or `content` fails, or when `signal` aborts, removes the file and throws the first error.
    */
   readonly write: (content: AsyncIterable<Uint8Array>, signal?: AbortSignal) => Promise<TempFile>
 }
 
 export type TempFile = {
-  /** Random, no other file has it. */
+  /** A random name that no other file has. */
   readonly name: string
   readonly path: string
   readonly bytes: number
   readonly sha256: string
-  /** Does nothing when the file is gone already. */
+  /** Removes the file. Does nothing when the file does not exist any more. */
   readonly remove: () => Promise<void>
 }
 
-/** No upload pauses this long between two chunks, so an older file belongs to a process that died. */
+/**
+ * A file that nobody has written to for this long is removed. No upload pauses for an hour between two
+ * chunks, so an older file belongs to a process that died.
+ */
 export const tempFileIdleMsMax = 3_600_000
 
-/** Removes what crashed processes left: when it is created, and then at most once an hour on a write. */
+/**
+ * Creates the store of temporary files. Removes files that crashed processes left: at once, and later at a
+ * write, at most once an hour.
+ */
 export async function createTempFiles(deps: TempFilesDeps): Promise<TempFiles> {
   const { tempDirectory, randomBytes, nowMs } = deps
   await mkdir(tempDirectory, { recursive: true, mode: 0o700 })
@@ -55,8 +61,8 @@ export async function createTempFiles(deps: TempFilesDeps): Promise<TempFiles> {
 }
 
 /**
- * Removes files that were not written to for `tempFileIdleMsMax`. Their age decides and not their owner,
- * because several processes on several machines may share the directory.
+ * Removes files that nobody has written to for `tempFileIdleMsMax`. Only the age of a file counts, not its
+ * owner, because several processes on several machines may share the directory.
  */
 async function sweep(directory: string, nowMs: number): Promise<void> {
   for (const name of await readdir(directory)) {
@@ -95,8 +101,8 @@ async function writeFlushed(
 }
 
 /**
- * Yields the content and throws the reason of the signal as soon as the signal aborts, even while the
- * source is silent (a client that stopped sending).
+ * Yields the content. When the signal aborts, throws its reason at once, even if no chunk arrives because a
+ * client has stopped sending.
  */
 async function* untilAborted(
   content: AsyncIterable<Uint8Array>,
@@ -104,7 +110,7 @@ async function* untilAborted(
 ): AsyncGenerator<Uint8Array> {
   const chunks = content[Symbol.asyncIterator]()
   const aborted = Promise.withResolvers<never>()
-  // Nobody awaits the rejection when the content ends first.
+  // When the content ends first, nobody waits for this promise. Its rejection must not be unhandled.
   aborted.promise.catch(() => {})
   const onAbort = (): void => aborted.reject(signal.reason)
   signal.addEventListener('abort', onAbort, { once: true })
@@ -117,12 +123,12 @@ async function* untilAborted(
     }
   } finally {
     signal.removeEventListener('abort', onAbort)
-    // Not awaited, because a silent source would settle only with its next chunk.
+    // Not awaited, because `return` waits for the next chunk, which may never arrive.
     chunks.return?.().catch(() => {})
   }
 }
 
-/** Whether a file system error has one of these codes, such as `ENOENT`. */
+/** Returns whether a file system error has one of these codes, such as `ENOENT`. */
 export function isErrnoCode(error: unknown, ...codes: readonly string[]): boolean {
   return (
     error instanceof Error &&

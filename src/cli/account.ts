@@ -10,7 +10,7 @@ import { defined } from '../domain/defined.ts'
 import type { ModelId } from '../domain/models/models.ts'
 import { parseAccountName, parseDeposit, parseInitialCredits, parseModels } from './parse.ts'
 
-/** `account create`, `topup`, `show` and `list`. */
+/** Makes the commands `account create`, `topup`, `show` and `list`. */
 export function accountCommands(context: CliContext): Command {
   return createCommandGroup('account', 'accounts and their credits', [
     create(context),

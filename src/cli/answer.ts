@@ -1,32 +1,32 @@
-/** The answer of a command. It is shown as `json` with `--json`, and as `text` without. */
+/** The answer of a command. `runCli` prints `json` with `--json`, and otherwise `text`. */
 export type Answer = {
   readonly json: unknown
   readonly text: string
-  /** 1 when the command has an answer but found a problem or refused to act. Default 0. */
+  /** 1 when the command found a problem or refused to act, although it has an answer. Default: 0. */
   readonly exitCode?: 0 | 1
 }
 
 /**
- * Thrown when a command refuses to act or cannot reach PostgreSQL or Temporal. `runCli` prints the message,
- * a sentence for the operator, and exits with code 1.
+ * Thrown when a command refuses to act, or when PostgreSQL or Temporal cannot be reached. The message is a
+ * sentence for the operator. `runCli` prints it and exits with code 1.
  */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
 }
 
-/** The refusal for an account name that does not exist. */
+/** Returns the error for an account name that does not exist. */
 export function noSuchAccount(name: string): Refusal {
   return new Refusal(`There is no account named ${JSON.stringify(name)}.`)
 }
 
-/** The refusal for a task id that does not exist. A purged task no longer exists. */
+/** Returns the error for a task id that does not exist. A task that was purged does not exist any more. */
 export function noSuchTask(taskId: string): Refusal {
   return new Refusal(`There is no task ${taskId}.`)
 }
 
 /**
- * Formats rows under headings, with two spaces between columns. Columns of numbers are right-aligned and
- * absent cells are shown as `-`. Returns `whenEmpty` if there are no rows.
+ * Formats rows as a table with headings and two spaces between columns. Aligns numbers to the right, and
+ * shows a missing value as `-`. Returns `whenEmpty` if there are no rows.
  */
 export function table(
   headings: readonly string[],
@@ -52,24 +52,24 @@ export function table(
   return [headings, ...cells].map(line).join('\n')
 }
 
-/** Formats one `name  value` line per field, with the values aligned. */
+/** Formats one line per field, as `name  value`. Aligns the values. */
 export function fields(values: Readonly<Record<string, string | number>>): string {
   const entries = Object.entries(values)
   const width = Math.max(...entries.map(([name]) => name.length))
   return entries.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n')
 }
 
-/** A time in JSON answers: ISO 8601, UTC, with milliseconds. */
+/** Returns a time for JSON answers: ISO 8601, UTC, with milliseconds. */
 export function isoTime(atMs: number): string {
   return new Date(atMs).toISOString()
 }
 
-/** `isoTime` for fields that are always present: `null` if there is no such time. */
+/** Returns the same as `isoTime`, or `null` if there is no such time. For fields that are always present. */
 export function isoTimeOrNull(atMs: number | undefined): string | null {
   return atMs === undefined ? null : isoTime(atMs)
 }
 
-/** A time in text answers: UTC, to the second. Returns `undefined` if there is no such time. */
+/** Returns a time for text answers: UTC, to the second. Returns `undefined` if there is no such time. */
 export function shortTime(atMs: number | undefined): string | undefined {
   return atMs === undefined ? undefined : isoTime(atMs).slice(0, 19).replace('T', ' ')
 }

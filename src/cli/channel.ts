@@ -5,7 +5,7 @@ import { createCommand, createCommandGroup } from './command.ts'
 import type { CliContext } from './context.ts'
 import type { ChannelStatus } from '../domain/ports/channelAdmin.ts'
 
-/** `channel list`, `pause` and `resume`. */
+/** Makes the commands `channel list`, `pause` and `resume`. */
 export function channelCommands(context: CliContext): Command {
   return createCommandGroup('channel', 'upstream channels', [
     list(context),
@@ -25,7 +25,10 @@ function list(context: CliContext): Command {
   })
 }
 
-/** Pausing a paused channel keeps its first time and reason. */
+/**
+ * `channel pause`: pauses a channel. When the channel is already paused, keeps the time and reason of the
+ * first pause.
+ */
 function pause(context: CliContext): Command {
   return createCommand({
     usage: 'pause <name>',
@@ -51,7 +54,7 @@ function resume(context: CliContext): Command {
   })
 }
 
-/** Throws `Refusal` if there is no such channel. */
+/** Returns the answer about one channel. Throws `Refusal` if there is no such channel. */
 function channelAnswer(name: string, channel: ChannelStatus | undefined): Answer {
   if (channel === undefined) {
     throw new Refusal(

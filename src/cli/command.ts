@@ -1,11 +1,11 @@
 import { Command } from 'commander'
 
-/** Makes a command that takes `--json` and shows its examples below its `--help`. */
+/** Creates a command that accepts `--json`, and that shows its examples below its `--help`. */
 export function createCommand(given: {
-  /** The name, and any arguments that need no parser: `show <name>`. */
+  /** The name and the arguments that need no parser, such as `show <name>`. */
   readonly usage: string
   readonly description: string
-  /** Without the leading `darkroom`. */
+  /** Example command lines, without the leading `darkroom`. */
   readonly examples: readonly string[]
 }): Command {
   const [name, ...args] = given.usage.split(' ')
@@ -19,7 +19,7 @@ export function createCommand(given: {
     )
 }
 
-/** Makes the command `name`, which does nothing itself and has `commands` as its subcommands. */
+/** Creates the command `name`. It does nothing itself, and `commands` are its subcommands. */
 export function createCommandGroup(
   name: string,
   description: string,

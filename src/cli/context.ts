@@ -11,14 +11,14 @@ import type { IssueKey } from '../tasks/apiKeys.ts'
 /** What every command gets. */
 export type CliContext = {
   readonly parts: Parts
-  /** Shows the answer, as JSON or as text. */
+  /** Prints the answer, as JSON or as text. */
   readonly show: (answer: Answer) => void
 }
 
 /**
- * The parts of the service that commands use. A part loads its libraries and connects when a command asks
- * for it, so that `--help` stays fast and needs nothing running. A part throws `Refusal` when PostgreSQL or
- * Temporal cannot be reached; the message names the environment variable with the address.
+ * The parts of the service that commands use. A part loads its libraries and connects only when a command
+ * asks for it. So `--help` is fast and works when nothing is running. A part throws `Refusal` when PostgreSQL
+ * or Temporal cannot be reached. The message names the environment variable that contains the address.
  */
 export type Parts = {
   readonly migrate: () => Promise<MigrateReport>
@@ -31,23 +31,27 @@ export type Parts = {
   readonly capabilities: () => Promise<CapabilityTable>
   readonly channels: () => Promise<ChannelAdmin>
   /**
-   * Returns the signed URL of a task's image, the same URL as in the API's task record. It returns
-   * `undefined` when SIGNING_KEYS or PUBLIC_URL is not set, and for a task without an image.
+   * Returns a function that gives the signed URL of a task's image, the same URL as in the API's task record.
+   * The function returns `undefined` when SIGNING_KEYS or PUBLIC_URL is not set, and for a task without an
+   * image.
    */
   readonly assetUrl: () => Promise<(task: TaskView) => string | undefined>
   readonly fetchHistory: () => Promise<FetchHistory>
   readonly replayTask: () => Promise<ReplayTask>
-  /** The page of a task's workflow in Temporal's UI. `undefined` when TEMPORAL_UI_URL is not set. */
+  /**
+   * Returns the address of a workflow's page in Temporal's UI, or `undefined` when TEMPORAL_UI_URL is not
+   * set.
+   */
   readonly workflowUrl: (taskId: string) => Promise<string | undefined>
 }
 
 export type MigrateReport = {
-  /** The migrations that this command ran. */
+  /** The names of the migrations that this command ran. */
   readonly applied: readonly string[]
   /** Absent when TEMPORAL_ADDRESS is not set. */
   readonly temporal?: {
     readonly namespace: string
-    /** `lengthened`: the namespace existed, and its retention was raised. */
+    /** `lengthened` means that the namespace existed and this command raised its retention. */
     readonly state: 'made' | 'lengthened' | 'present'
     /** The search attributes that this command registered. */
     readonly searchAttributes: readonly string[]
@@ -55,16 +59,19 @@ export type MigrateReport = {
 }
 
 /**
- * Cancels the task in PostgreSQL, then asks its workflow to end. Returns false when the task has ended
- * already, or when an upstream call of it is under way or may have done work.
+ * Cancels the task in PostgreSQL, and then asks its workflow to end. Returns false when the task has already
+ * ended, and when an upstream call for the task is running or may have done work.
  */
 export type CancelTask = (taskId: string) => Promise<boolean>
 
-/** Returns the history of a task's newest run as Temporal's JSON. `undefined`: Temporal has no run of it. */
+/**
+ * Returns the history of a task's newest run in Temporal's JSON, or `undefined` when Temporal has no run of
+ * the task.
+ */
 export type FetchHistory = (taskId: string) => Promise<string | undefined>
 
 /**
- * Replays a history against the workflow code of this checkout, without side effects. Throws when the
- * history has no workflow task to replay.
+ * Replays a history against the workflow code of this checkout, without side effects. Throws when the history
+ * is too short to be replayed.
  */
 export type ReplayTask = (events: HistoryEvents) => Promise<Replayed>

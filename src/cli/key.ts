@@ -13,7 +13,7 @@ import type { CliContext } from './context.ts'
 import type { ApiKey } from '../domain/accounts/account.ts'
 import { parseDaysAsMs } from './parse.ts'
 
-/** `key create`, `list` and `revoke`. */
+/** Makes the commands `key create`, `list` and `revoke`. */
 export function keyCommands(context: CliContext): Command {
   return createCommandGroup('key', 'API keys', [create(context), list(context), revoke(context)])
 }
@@ -30,7 +30,8 @@ function create(context: CliContext): Command {
       parseDaysAsMs,
     )
     .action(async (account: string, options: { readonly expiresDays?: number }) => {
-      // Commander names the value after its option, but `parseDaysAsMs` returned milliseconds.
+      // Commander names this value after the option `--expires-days`, but `parseDaysAsMs` returned
+      // milliseconds.
       const { expiresDays: expiresInMs } = options
       const issueKey = await context.parts.issueKey()
       const issued = await issueKey(account, expiresInMs)
@@ -61,7 +62,9 @@ function list(context: CliContext): Command {
   })
 }
 
-/** Revoking a revoked key keeps its first `revoked_at` and succeeds. */
+/**
+ * `key revoke`: revokes a key. When the key is already revoked, succeeds and keeps the first `revoked_at`.
+ */
 function revoke(context: CliContext): Command {
   return createCommand({
     usage: 'revoke <key-id>',

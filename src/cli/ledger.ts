@@ -5,7 +5,7 @@ import type { CliContext } from './context.ts'
 import type { Violation } from '../domain/accounts/violation.ts'
 import { defined } from '../domain/defined.ts'
 
-/** `ledger verify`. */
+/** Makes the command `ledger verify`. */
 export function ledgerCommands(context: CliContext): Command {
   return createCommandGroup('ledger', 'the credit ledger', [verify(context)])
 }
@@ -35,7 +35,7 @@ function violationJson(violation: Violation) {
   return { kind, account_id: accountId, ...defined({ task_id: taskIdOf(violation) }) }
 }
 
-/** `undefined` for a violation of a whole account. */
+/** Returns the task of a violation, or `undefined` when the violation is about a whole account. */
 function taskIdOf(violation: Violation): string | undefined {
   return 'taskId' in violation ? violation.taskId : undefined
 }

@@ -5,13 +5,13 @@ import type { ModelId } from '../domain/models/models.ts'
 import { isModelId, modelIds } from '../domain/models/models.ts'
 import type { Since } from '../domain/ports/taskAdmin.ts'
 
-// Parsers of arguments and options. Each throws `InvalidArgumentError`, which Commander reports as wrong
-// usage: exit code 2.
+// Parsers of arguments and options. Each one throws `InvalidArgumentError` for a wrong value. Commander
+// reports that as wrong usage, with exit code 2.
 
 const limitMax = 10_000
 const expiresDaysMax = 36_500
 
-/** Parses the name of an account to create. Commands that look up an account accept any text. */
+/** Parses the name of a new account. Commands that look up an account accept any text instead. */
 export function parseAccountName(text: string): string {
   if (accountNamePattern.test(text)) return text
   throw new InvalidArgumentError(
@@ -19,7 +19,7 @@ export function parseAccountName(text: string): string {
   )
 }
 
-/** Parses the initial credits of an account: a whole number, 0 for no deposit. */
+/** Parses the initial credits of an account: a whole number. 0 makes no deposit. */
 export function parseInitialCredits(text: string): number {
   return parseWholeNumber(text, 'Credits are', { min: 0, max: depositCreditsMax })
 }
@@ -44,7 +44,7 @@ function parseWholeNumber(
   throw new InvalidArgumentError(`${subject} a whole number from ${min} to ${max}.`)
 }
 
-/** Parses model ids separated by commas, at least one. Duplicates are dropped. */
+/** Parses model ids separated by commas, at least one. Removes duplicates. */
 export function parseModels(text: string): readonly ModelId[] {
   const names = text.split(',').map((name) => name.trim())
   const models = names.filter(isModelId)
@@ -52,7 +52,7 @@ export function parseModels(text: string): readonly ModelId[] {
   throw new InvalidArgumentError(`The models are ${modelIds.join(', ')}.`)
 }
 
-/** Parses a number of days, decimals allowed, into milliseconds. */
+/** Parses a number of days into milliseconds. Decimals are allowed. */
 export function parseDaysAsMs(text: string): number {
   const days = /^\d*\.?\d+$/.test(text) ? Number(text) : Number.NaN
   if (days > 0 && days <= expiresDaysMax) return days * 86_400_000
@@ -61,7 +61,7 @@ export function parseDaysAsMs(text: string): number {
   )
 }
 
-/** Parses a task id. It checks the shape only, not whether the task exists. */
+/** Parses a task id. Checks only its form, not whether the task exists. */
 export function parseTaskId(text: string): string {
   if (taskIdPattern.test(text)) return text
   throw new InvalidArgumentError('A task id is task_ followed by 32 letters or digits.')
@@ -74,7 +74,7 @@ const unitsMs: ReadonlyMap<string, number> = new Map([
   ['d', 86_400_000],
 ])
 
-/** Parses a duration before now (`90s`, `30m`, `2h`, `1d`) or an ISO 8601 time. */
+/** Parses a time in the past: a duration before now (`90s`, `30m`, `2h`, `1d`), or an ISO 8601 time. */
 export function parseSince(text: string): Since {
   const [, count, unit = ''] = /^(\d{1,6})([a-z])$/.exec(text) ?? []
   const unitMs = unitsMs.get(unit)
@@ -84,7 +84,7 @@ export function parseSince(text: string): Since {
   throw new InvalidArgumentError('Write 90s, 30m, 2h, 1d, or an ISO 8601 time.')
 }
 
-/** `Date.parse` alone would accept February 30 and return March 2. */
+/** Returns whether the text is a real day. `Date.parse` alone would read February 30 as March 2. */
 function isCalendarDay(text: string): boolean {
   const atMs = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(text) : Number.NaN
   return Number.isFinite(atMs) && new Date(atMs).toISOString().startsWith(text)

@@ -13,7 +13,7 @@ Settings come from the environment (DATABASE_URL, TEMPORAL_ADDRESS, …) and, wh
 them, from DATA_DIR/runtime.json, which a running \`npm start\` writes.
 Exit codes: 0 done, 1 refused or a problem found, 2 wrong usage.`
 
-/** Makes the whole command line, without running any command. */
+/** Creates the whole command line. Runs no command. */
 export function createProgram(context: CliContext): Command {
   return new Command('darkroom')
     .description('Operate a Darkroom: accounts, API keys, the ledger, tasks and channels.')

@@ -10,9 +10,9 @@ export type CliStreams = {
 }
 
 /**
- * Runs one command and returns its exit code: 0 done, 1 refused or a problem found, 2 wrong usage. Answers,
- * help and the version go to `out`, errors to `err`. With `--json`, answers and errors are JSON. An error that
- * a command throws is reported like a refusal.
+ * Runs one command and returns its exit code: 0 for done, 1 for refused or a problem found, 2 for wrong
+ * usage. Writes answers, help and the version to `out`, and errors to `err`. With `--json`, answers and
+ * errors are JSON. Any other error that a command throws is reported in the same way as a `Refusal`.
  */
 export async function runCli(
   args: readonly string[],
@@ -26,7 +26,7 @@ export async function runCli(
     exitCode = answer.exitCode ?? 0
   }
   const program = createProgram({ parts, show })
-  // Commander does not pass these settings on to subcommands that `addCommand` added.
+  // Commander does not pass these settings on to subcommands that were added with `addCommand`.
   forEachCommand(program, (command) =>
     command
       .exitOverride()
@@ -38,7 +38,7 @@ export async function runCli(
     return exitCode
   } catch (error) {
     const isCommanderError = error instanceof CommanderError
-    // Commander also throws after `--help` and `--version`.
+    // Commander also throws after `--help` and `--version`, with exit code 0.
     if (isCommanderError && error.exitCode === 0) return 0
     const message = error instanceof Error ? error.message : 'failed'
     if (json) streams.err(`${JSON.stringify({ error: { message: withoutPrefix(message) } })}\n`)
@@ -48,7 +48,7 @@ export async function runCli(
   }
 }
 
-/** Commander starts its messages with `error: `, which would be redundant in JSON. */
+/** Removes `error: `. Commander starts its messages with it, and in JSON the key already says `error`. */
 function withoutPrefix(message: string): string {
   return message.replace(/^error: /, '')
 }

@@ -23,7 +23,7 @@ import { parseLimit, parseSince, parseTaskId } from './parse.ts'
 import { historyCommand, replayCommand } from './taskHistory.ts'
 import { retryCommand } from './taskRetry.ts'
 
-/** `task list`, `show`, `history`, `replay`, `retry` and `cancel`. */
+/** Makes the commands `task list`, `show`, `history`, `replay`, `retry` and `cancel`. */
 export function taskCommands(context: CliContext): Command {
   return createCommandGroup('task', 'tasks', [
     list(context),
@@ -35,7 +35,10 @@ export function taskCommands(context: CliContext): Command {
   ])
 }
 
-/** The JSON is the API's task records, each with its account's name and without `result`. */
+/**
+ * `task list`: lists tasks. The JSON has the API's task records, without `result`. Each record also has the
+ * name of its account.
+ */
 function list(context: CliContext): Command {
   return createCommand({
     usage: 'list',
@@ -77,7 +80,10 @@ function list(context: CliContext): Command {
     })
 }
 
-/** Without this check, a mistyped account name would look like an account without tasks. */
+/**
+ * Throws `Refusal` when there is no such account. Otherwise a misspelled name would look like an account
+ * without tasks.
+ */
 async function refuseUnknownAccount(context: CliContext, name: string | undefined): Promise<void> {
   if (name === undefined) return
   const account = await (await context.parts.accounts()).findAccount(name)
@@ -101,7 +107,7 @@ function taskTable(rows: readonly (TaskRecord & { readonly account: string })[])
   )
 }
 
-/** Never shows the prompt: `TaskDetail` does not contain it. */
+/** `task show`: shows one task. It cannot show the prompt, because `TaskDetail` does not contain it. */
 function show(context: CliContext): Command {
   return createCommand({
     usage: 'show',
@@ -147,7 +153,7 @@ function eventJson({ atMs, event, detail }: TimelineEvent) {
   return { at: isoTime(atMs), event, ...detail }
 }
 
-/** One line per event, with the seconds since the first event. */
+/** Returns one line per event, with the seconds since the first event. */
 function timelineText(timeline: readonly TimelineEvent[]): string {
   const firstAtMs = timeline[0]?.atMs ?? 0
   return timeline

@@ -8,7 +8,7 @@ import { defined } from '../domain/defined.ts'
 import type { HistoryEvents, Replayed } from '../domain/ports/taskRuns.ts'
 import { parseTaskId } from './parse.ts'
 
-/** `task history`: saves the Temporal history of a task. */
+/** `task history`: writes the Temporal history of a task to a file. */
 export function historyCommand(context: CliContext): Command {
   return createCommand({
     usage: 'history',
@@ -35,7 +35,7 @@ export function historyCommand(context: CliContext): Command {
     })
 }
 
-/** `task replay`: tells whether this checkout's workflow code is compatible with a recorded history. */
+/** `task replay`: checks whether this checkout's workflow code is compatible with a recorded history. */
 export function replayCommand(context: CliContext): Command {
   const command = createCommand({
     usage: 'replay',
@@ -67,7 +67,10 @@ async function requireHistory(context: CliContext, taskId: string): Promise<stri
   return text
 }
 
-/** Reads a file that `task history`, Temporal's UI or Temporal's CLI wrote. Throws `Refusal`. */
+/**
+ * Reads a history file that `task history`, Temporal's UI or Temporal's CLI wrote. Throws `Refusal` when that
+ * fails.
+ */
 async function readHistoryFile(path: string): Promise<HistoryEvents> {
   const text = await readFile(path, 'utf8').catch((error: Error) => {
     throw new Refusal(`${path} cannot be read: ${error.message}`)
@@ -77,7 +80,7 @@ async function readHistoryFile(path: string): Promise<HistoryEvents> {
   return events
 }
 
-/** Returns the events of a history in Temporal's JSON, and `undefined` for any other text. */
+/** Returns the events of a history in Temporal's JSON, or `undefined` for any other text. */
 function parseHistory(text: string): HistoryEvents | undefined {
   let history: unknown
   try {
@@ -113,9 +116,9 @@ function replayAnswer(replayed: Replayed): Answer {
   }
 }
 
-/** For example id 11, type `ActivityTaskScheduled`, activity `recordFailure`. */
+/** Describes an event, for example as id 11, type `ActivityTaskScheduled`, activity `recordFailure`. */
 function describeEvent(event: HistoryEvents[number]) {
-  // Older versions of Temporal's tools write `ActivityTaskScheduled`, newer ones
+  // Older versions of Temporal's tools write `ActivityTaskScheduled`. Newer versions write
   // `EVENT_TYPE_ACTIVITY_TASK_SCHEDULED`.
   const type = String(event['eventType']).replace(/^EVENT_TYPE_/, '')
   const scheduled = event['activityTaskScheduledEventAttributes']

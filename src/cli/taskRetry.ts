@@ -17,7 +17,7 @@ type RetryOptions = {
   readonly dryRun?: true
 }
 
-/** `task retry`: retries one failed task by its id, or many by failure code and age. */
+/** `task retry`: retries one failed task by its id, or many by their failure code and age. */
 export function retryCommand(context: CliContext): Command {
   return createCommand({
     usage: 'retry',
@@ -61,8 +61,8 @@ async function retryOne(context: CliContext, taskId: string): Promise<void> {
 }
 
 /**
- * Retries failed tasks that were not retried before, newest first, one after the other. A task that cannot
- * be retried does not stop the others; the exit code is then 1.
+ * Retries failed tasks that nobody has retried yet, newest first, one after the other. When a task cannot be
+ * retried, continues with the next task, and the exit code is 1 at the end.
  */
 async function retryMany(context: CliContext, options: RetryOptions): Promise<void> {
   const { code, since, limit } = options

@@ -1,19 +1,21 @@
 import type { z } from 'zod'
 
 /**
- * An error in a variable, the operator's file or the runtime file. Process entries print its message without
- * a stack: it names the variable or the path in the file.
+ * An error in a variable, in the operator's file or in the runtime file. The process prints only its message,
+ * without a stack, because the message names the variable, or the place in the file.
  */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
-/** One line per error. Each begins with the variable or the path in the file. */
+/**
+ * Returns one line per error. Each line begins with the variable, or with the path of the value in the file.
+ */
 export function explainIssues(error: z.ZodError): string {
   return error.issues.map(issueText).join('\n')
 }
 
-/** An error of the file as a whole has no path. */
+/** Returns the line of one issue. An issue about the whole file has no path. */
 function issueText({ path, message }: z.core.$ZodIssue): string {
   return path.length === 0 ? message : `${pathText(path)}: ${message}`
 }

@@ -9,7 +9,10 @@ import type { Channel } from '../domain/upstream/channel.ts'
 import type { OperatorFile } from '../schema/operatorFile.ts'
 import { operatorFile } from '../schema/operatorFile.ts'
 
-/** The checked content of the operator's file, with the credential of each channel from its variable. */
+/**
+ * The checked content of the operator's file. Each channel also has its credential, read from the environment
+ * variable that the file names.
+ */
 export type Operation = {
   readonly channels: readonly Channel[]
   readonly prices: OperatorFile['prices']
@@ -17,14 +20,15 @@ export type Operation = {
 }
 
 /**
- * Characters that an HTTP header can carry. Another credential would fail every call before it is sent, as
- * if the upstream were unreachable.
+ * A credential may contain only characters that an HTTP header can carry. With any other character, every
+ * call would fail before it is sent, and it would look as if the upstream were unreachable.
  */
 const headerText = /^[\x20-\x7e]*$/
 
 /**
- * Reads the operator's file, which DARKROOM_CONFIG names. Throws `ConfigError` with the file and the path in
- * it. With `withKeys` false, credentials may be absent: the API needs none.
+ * Reads the operator's file, which DARKROOM_CONFIG names. Throws `ConfigError` with the name of the file and
+ * the path of the wrong value in it. When `withKeys` is false, credentials may be missing, because the API
+ * process does not need them.
  */
 export function readOperation(
   path: string,
@@ -45,7 +49,7 @@ export function readOperation(
           `${apiKeyEnv} contains a character that an HTTP header cannot carry, such as a line end`,
         )
       }
-      // Rounded, because 16.1 × 1000 is not exactly 16100.
+      // Rounded, because multiplying decimals is not exact: 16.1 × 1000 is slightly more than 16100.
       const timeoutMs = Math.round(timeoutSeconds * 1000)
       return { ...channel, apiKey: apiKey ?? '', timeoutMs }
     },
@@ -67,7 +71,9 @@ function parseOperatorFile(path: string): OperatorFile {
   return parsed.data
 }
 
-/** The built-in capabilities of each model with the operator's overrides. */
+/**
+ * Returns the built-in capabilities of each model, replaced by the operator's values where the file has them.
+ */
 function mergeCapabilities(path: string, overrides: OperatorFile['capabilities']): CapabilityTable {
   const merged = (model: ModelId): Capabilities => {
     const builtIn = builtInCapabilities[model]
@@ -88,8 +94,8 @@ function mergeCapabilities(path: string, overrides: OperatorFile['capabilities']
 }
 
 /**
- * Whether the operator offers a size beyond the built-in ones. Then the size must be sent, or the model
- * would make its default size and the client would be charged for another.
+ * Returns whether the operator offers a size that is not built in. If so, the size must be sent upstream.
+ * Otherwise the model makes its default size, and the client pays for the size it asked for.
  */
 function addsSize(builtIn: Capabilities, sizes: readonly ImageSize[] = []): boolean {
   return sizes.some((size) => !builtIn.sizes.includes(size))

@@ -5,14 +5,15 @@ import { z } from 'zod'
 import type { Environment } from '../config.ts'
 import { ConfigError } from './configError.ts'
 
-/** The file in DATA_DIR in which a running `npm start` stores the variables of its processes. */
+/** The file in DATA_DIR where a running `npm start` stores the variables of its processes. */
 export const runtimeFileName = 'runtime.json'
 
 const runtimeFile = z.object({ environment: z.record(z.string(), z.string()) })
 
 /**
- * Writes process id and variables for the CLI and for tests of a running stack. Only the owner can read the
- * file (mode 0600), because it contains secrets. It is renamed into place, so that no reader sees half of it.
+ * Writes the process id and the variables, for the CLI and for tests of a running stack. The file contains
+ * secrets, so only its owner can read it (mode 0600). A draft is written first and then renamed, so that no
+ * reader sees an incomplete file.
  */
 export async function writeRuntimeFile(
   dataDir: string,
@@ -21,16 +22,16 @@ export async function writeRuntimeFile(
   const path = join(dataDir, runtimeFileName)
   const draft = `${path}.new`
   const content = { pid: process.pid, environment }
-  // Writing to a draft that a crash left behind would keep the mode of that draft.
+  // A crash may have left an old draft. If we wrote to it, it would keep its old mode.
   await rm(draft, { force: true })
   await writeFile(draft, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600, flag: 'wx' })
   await rename(draft, path)
 }
 
 /**
- * Adds the variables that a running `npm start` on the same DATA_DIR stored in `runtime.json`, so that the
- * CLI finds the stack. Variables that are set in `environment` win. Throws `ConfigError` with the path of
- * the file, never with its content, when the file is broken.
+ * Adds the variables that a running `npm start` with the same DATA_DIR stored in `runtime.json`, so that the
+ * CLI finds the stack. A variable that is set in `environment` is not replaced. When the file is broken,
+ * throws `ConfigError` with the path of the file, never with its content.
  */
 export function withRuntimeFile(environment: Environment): Environment {
   const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''))

@@ -8,8 +8,8 @@ const demoRequest = JSON.stringify({
 })
 
 /**
- * What `npm start` prints when it is ready: the addresses, and commands to paste. The key itself is printed
- * only on a terminal, because other outputs may be kept as a log.
+ * Returns what `npm start` prints when it is ready: the addresses, and commands to copy. The API key itself
+ * is printed only on a terminal, because any other output may be kept as a log.
  */
 export function announcement(
   service: Pick<Service, 'apiUrl' | 'temporalUiUrl' | 'key' | 'keyPath'>,

@@ -10,10 +10,10 @@ import { createAccountStore, createTaskStore } from '../wiring/stores.ts'
 
 const demoCredits = 1_000_000
 
-/** The peppers of API keys. The first one hashes new keys, and every one verifies. */
+/** The peppers of API keys. New keys are hashed with the first pepper. Every pepper can verify a key. */
 export type DemoPeppers = readonly [Pepper, ...Pepper[]]
 
-/** Opens the demo account in the database of these variables, and returns the secret of its API key. */
+/** Opens the demo account in the database that the variables name. Returns the secret of its API key. */
 export async function openDemoAccount(
   keyPath: string,
   environment: Readonly<Record<string, string>>,
@@ -34,9 +34,9 @@ export async function openDemoAccount(
 }
 
 /**
- * Returns the secret of an API key of the account `demo`, and creates the account and the key when there are
- * none. The secret is kept in the file `keyPath` (mode 0600). A kept secret that does not authenticate is
- * replaced: the key was revoked, or the database or the pepper has changed.
+ * Returns the secret of an API key of the account `demo`. Creates the account and the key when there are
+ * none. Keeps the secret in the file `keyPath` (mode 0600). When the kept secret does not work, makes a new
+ * key: the old key was revoked, or the database or the pepper has changed.
  */
 export async function demoKey(pool: Pool, keyPath: string, peppers: DemoPeppers): Promise<string> {
   const kept = await readSecretFile(keyPath)

@@ -3,8 +3,8 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /**
- * Reads a secret of the embedded installation from DATA_DIR, or generates it. The text is `id:secret`, as
- * SIGNING_KEYS and KEY_PEPPER have it.
+ * Reads a secret of the embedded installation from DATA_DIR. Generates it when there is none. The text is
+ * `id:secret`, the form that SIGNING_KEYS and KEY_PEPPER need.
  */
 export async function embeddedSecret(dataDir: string, name: string): Promise<string> {
   const path = join(dataDir, name)
@@ -16,8 +16,9 @@ export async function embeddedSecret(dataDir: string, name: string): Promise<str
 }
 
 /**
- * Reads a secret file. Returns `undefined` when there is no file, or an empty one, which a crash can leave.
- * Throws when the file cannot be read: replacing the secret would invalidate everything signed with it.
+ * Reads a secret file. Returns `undefined` when the file does not exist or is empty; a crash can leave an
+ * empty file. Throws when the file cannot be read. A new secret in its place would make invalid everything
+ * that was signed with the old one.
  */
 export async function readSecretFile(path: string): Promise<string | undefined> {
   try {
@@ -30,12 +31,13 @@ export async function readSecretFile(path: string): Promise<string | undefined> 
 }
 
 /**
- * Writes a secret that only its owner can read (mode 0600). The draft is flushed to disk before the rename,
- * so a crash leaves the whole file or none. The lock of DATA_DIR excludes other writers.
+ * Writes a secret to a file that only its owner can read (mode 0600). Flushes a draft to the disk and then
+ * renames it, so that a crash leaves either the whole file or no file. Nobody else writes at the same time,
+ * because the caller owns the lock of DATA_DIR.
  */
 export async function writeSecretFile(path: string, secret: string): Promise<void> {
   const draft = `${path}.new`
-  // Writing to a draft that a crash left behind would keep its mode.
+  // A crash may have left an old draft. If we wrote to it, it would keep its old mode.
   await rm(draft, { force: true })
   await writeFile(draft, `${secret}\n`, { mode: 0o600, flag: 'wx', flush: true })
   await rename(draft, path)

@@ -7,15 +7,19 @@ import { embeddedSecret } from './secretFile.ts'
 import type { ServicePorts } from './servicePorts.ts'
 import type { Stack } from './stack/stack.ts'
 
-/** The simulator accepts any credential. These names show in its log which family was called. */
+/**
+ * Credentials for the simulator, which accepts any text. With these texts, its log shows which family was
+ * called.
+ */
 const simulatorCredentials = {
   FAMILYA_API_KEY: 'simulator-a',
   FAMILYB_API_KEY: 'simulator-b',
 } as const
 
 /**
- * The variables of the API and the worker, and, through `runtime.json`, of the CLI: the addresses and secrets
- * of the embedded parts, and the settings of this process that the CLI must share.
+ * Returns the variables of the API process and the worker. The CLI gets them too, through `runtime.json`.
+ * They contain the addresses and secrets of the embedded parts, and the settings of this process that the CLI
+ * must share.
  */
 export async function serviceEnvironment(
   config: Config,
@@ -24,7 +28,7 @@ export async function serviceEnvironment(
   simulatorUrl: string | undefined,
 ): Promise<Readonly<Record<string, string>>> {
   const { dataDir } = config
-  // An empty variable counts as absent, as it does for `readConfig`.
+  // An empty variable counts as not set, as in `readConfig`.
   const given = Object.fromEntries(
     Object.entries(inheritedEnvironment()).filter(([, value]) => value !== ''),
   )
@@ -49,7 +53,10 @@ export async function serviceEnvironment(
   }
 }
 
-/** The path of the operator's file is absolute, because the CLI may run in another folder. */
+/**
+ * Returns the variables about channels. The path of the operator's file is made absolute, because the CLI may
+ * run in another folder.
+ */
 async function channelVariables(
   { dataDir, operatorFilePath }: Config,
   simulatorUrl: string | undefined,
@@ -61,7 +68,10 @@ async function channelVariables(
   return operatorFilePath === undefined ? {} : { DARKROOM_CONFIG: resolve(operatorFilePath) }
 }
 
-/** Writes an operator's file with one channel per family, both to the simulator. Returns its path. */
+/**
+ * Writes an operator's file with one channel per family. Both channels lead to the simulator. Returns the
+ * path.
+ */
 async function writeSimulatorFile(dataDir: string, simulatorUrl: string): Promise<string> {
   const path = join(dataDir, 'simulator.config.json')
   const shared = { timeoutSeconds: 300, concurrencyMax: 50 }

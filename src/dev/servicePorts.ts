@@ -3,22 +3,25 @@ import type { Config } from '../config.ts'
 import { choosePorts } from './stack/ports.ts'
 import { StartError } from './stack/startError.ts'
 
-/** The ports of the API, the worker and the simulator. */
+/** The ports of the API process, the worker and the simulator. */
 export type ServicePorts = {
   readonly api: number
   readonly internal: number
   readonly workerInternal: number
-  /** 0 without a simulator. */
+  /** 0 when no simulator is started. */
   readonly simulator: number
 }
 
-/** The processes of a start that was just killed release their ports within three seconds. */
+/**
+ * How often and how long to wait for a port. Together three seconds: long enough for the processes of a start
+ * that was just killed to end and free their ports.
+ */
 const triesMax = 10
 const pauseMs = 300
 
 /**
- * Chooses the ports of the service's own processes before any process starts. Throws `StartError` naming
- * the variable of a port in use, or of a host that is no address of this machine.
+ * Chooses the ports of the service's own processes before any process starts. Throws `StartError` when a port
+ * is in use, or when a host is not an address of this machine. The message names the variable to change.
  */
 export async function chooseServicePorts(
   config: Config,

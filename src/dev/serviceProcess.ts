@@ -8,10 +8,10 @@ import type { Say } from './stack/startError.ts'
 import { StartError } from './stack/startError.ts'
 
 export type ServiceProcess = {
-  /** Sends SIGTERM and waits for the end. Calls under way finish. */
+  /** Sends SIGTERM and waits until the process has ended. Running upstream calls finish first. */
   readonly stop: () => Promise<void>
   readonly kill: () => void
-  /** The process id of the latest process. */
+  /** Returns the process id of the newest process. */
   readonly pid: () => number | undefined
 }
 
@@ -19,28 +19,32 @@ export type ServiceProcessOptions = {
   readonly name: 'api' | 'worker'
   readonly environment: Readonly<Record<string, string>>
   readonly say: Say
-  /** Called once, with the reason, when the process refuses its configuration. It is not started again. */
+  /**
+   * Called once when the process ends because its configuration is wrong. Such a process is not started
+   * again.
+   */
   readonly onRefused: (reason: string) => void
 }
 
 export type UntilReadyOptions = {
-  /** The `/readyz` of each process, and its name for people. */
+  /** The name of each process for people, and the URL of its `/readyz`. */
   readonly probes: readonly { readonly name: string; readonly url: string }[]
-  /** Resolves, with the reason, when a process will not be started again. */
+  /** Resolves to the reason when a process will not be started again. */
   readonly refused: Promise<string>
   readonly timeoutMs: number
 }
 
 const restartPauseMs = 1_000
-/** The exit code of `src/wiring/runProcess.ts` for a wrong configuration. */
+/** The exit code of `src/wiring/runProcess.ts` when the configuration is wrong. */
 const refusedExitCode = 2
 const pollMs = 100
-/** Longer than the API and the worker wait for an answer of their own parts. */
+/** Limit for one answer of `/readyz`. Longer than the API process and the worker wait for their own parts. */
 const answerTimeoutMs = 5_000
 
 /**
- * Runs `src/api.ts` or `src/worker.ts` as a process of its own, as production does, and starts it again when
- * it ends unasked. The process exits when its standard input closes, so a kill of this process ends it too.
+ * Runs `src/api.ts` or `src/worker.ts` as a separate process, as in production. Starts it again whenever it
+ * ends without being asked to. The process exits when its standard input closes. So it also ends when this
+ * process is killed.
  */
 export function startServiceProcess(options: ServiceProcessOptions): ServiceProcess {
   const { name, environment, say, onRefused } = options
@@ -50,8 +54,8 @@ export function startServiceProcess(options: ServiceProcessOptions): ServiceProc
 
   const run = async (): Promise<void> => {
     while (!stopped.signal.aborted) {
-      // The child stays in this process group, so that a kill of the group reaches it. With
-      // --exit-with-parent it ignores Ctrl-C, and `stop` ends it in order.
+      // The child stays in this process group, so that a kill of the group reaches the child too. With
+      // --exit-with-parent the child ignores Ctrl-C, so that `stop` can end the processes in order.
       child = spawn(process.execPath, [script, '--exit-with-parent'], {
         env: environment,
         stdio: ['pipe', 'inherit', 'inherit'],
@@ -84,7 +88,7 @@ export function startServiceProcess(options: ServiceProcessOptions): ServiceProc
   }
 }
 
-/** Says how the process ended, or why it could not be started. */
+/** Resolves when the process ends, to a text that says how. If it could not be started, the text says why. */
 function endOf(child: ChildProcess): Promise<string> {
   return new Promise((resolve) => {
     child.once('exit', (code, signal) => resolve(`ended (${signal ?? `exit ${code ?? 0}`})`))
@@ -95,8 +99,8 @@ function endOf(child: ChildProcess): Promise<string> {
 }
 
 /**
- * Polls until every process answers that it is ready. After `timeoutMs` it throws `StartError`, which lists
- * the parts that are not ready. When a process refuses its configuration it throws `ConfigError` at once.
+ * Asks every process again and again until all are ready. After `timeoutMs`, throws `StartError`, which lists
+ * the parts that are not ready. When a configuration is wrong, throws `ConfigError` at once.
  */
 export async function untilReady(options: UntilReadyOptions): Promise<void> {
   const { probes, refused, timeoutMs } = options
@@ -113,7 +117,7 @@ export async function untilReady(options: UntilReadyOptions): Promise<void> {
   }
 }
 
-/** Says what is wrong with one process. Returns `undefined` when it is ready. */
+/** Returns what is wrong with one process, or `undefined` when the process is ready. */
 async function faultOf({
   name,
   url,
@@ -129,7 +133,10 @@ async function faultOf({
 
 const answerSchema = z.object({ parts: z.record(z.string(), z.string()) })
 
-/** The parts that are not ok, as an internal `/readyz` lists them. The public `/readyz` lists no parts. */
+/**
+ * Returns the parts that are not ok in the answer of an internal `/readyz`. The public `/readyz` lists no
+ * parts.
+ */
 function faultyParts(text: string): string | undefined {
   const faulty = Object.entries(partsIn(text)).filter(([, state]) => state !== 'ok')
   if (faulty.length === 0) return undefined

@@ -20,16 +20,16 @@ import { connectTemporal, temporalSettings } from '../temporal/connect.ts'
 import { ensureNamespace, registerSearchAttributes } from '../temporal/namespace.ts'
 import { pricedOperation } from '../wiring/installation.ts'
 
-/** The running service of `npm start`. */
+/** The running service that `npm start` started. */
 export type Service = {
   readonly apiUrl: string
   readonly temporalUiUrl?: string
   /** The secret of the demo account's API key. Absent when HOST is not a loopback address. */
   readonly key?: string
   readonly keyPath: string
-  /** Resolves, with the reason, when a process refuses its configuration and is not started again. */
+  /** Resolves to the reason when a process ends because of its configuration and is not started again. */
   readonly refused: Promise<string>
-  /** Stops the API and the worker, whose calls under way finish, then everything else. */
+  /** Stops the API process and the worker; their running calls finish first. Then stops everything else. */
   readonly stop: () => Promise<void>
   /** Sends SIGKILL to every process. */
   readonly kill: () => void
@@ -48,8 +48,8 @@ const loopbackHosts = new Set(['127.0.0.1', '::1', 'localhost'])
 const readyTimeoutMs = 60_000
 
 /**
- * Starts the whole service on one machine. Resolves when `GET /readyz` is 200. Throws `ConfigError` or
- * `StartError`, with a message for people, after stopping what it has started.
+ * Starts the whole service on one machine. Resolves when `GET /readyz` answers 200. When something fails,
+ * stops what has started and throws `ConfigError` or `StartError`, with a message for people.
  */
 export async function startService(say: Say): Promise<Service> {
   const config = readConfig()
@@ -60,12 +60,13 @@ export async function startService(say: Say): Promise<Service> {
       'DARKROOM_CONFIG is not set, and the simulator serves only while HOST is a loopback address.',
     )
   }
-  // Checks the operator's file now, because the API and the worker would refuse it minutes later.
+  // Checks the operator's file now. Otherwise the API process and the worker would find an error only minutes
+  // later.
   if (!withSimulator) pricedOperation(config, { withKeys: true })
   const keyPath = join(config.dataDir, 'demo-key')
   const services: ServiceProcess[] = []
   const refused = Promise.withResolvers<string>()
-  /** What `stop` runs, last one first. */
+  /** What `stop` runs, the last one first. */
   const cleanups: (() => Promise<void>)[] = []
   const stop = async (): Promise<void> => {
     for (const cleanUp of cleanups.splice(0).toReversed()) await cleanUp()
@@ -81,7 +82,7 @@ export async function startService(say: Say): Promise<Service> {
     const key = isLoopback ? await openDemoAccount(keyPath, environment) : undefined
     await writeRuntimeFile(config.dataDir, environment)
     cleanups.push(() => rm(join(config.dataDir, runtimeFileName), { force: true }))
-    // Calls under way may take minutes to finish. The CLI finds the stack until they have finished.
+    // Running calls may take minutes to finish. Until they have finished, the CLI can still find the stack.
     cleanups.push(async () => {
       await Promise.all(services.map((service) => service.stop()))
     })
@@ -136,8 +137,8 @@ async function prepare(config: Config, stack: Stack, say: Say): Promise<void> {
 }
 
 /**
- * Starts the worker, then the API, so that everything runs when the API's `GET /readyz` is 200. The API's
- * internal `/readyz` is polled too, because only the internal one lists the parts that are not ready.
+ * Starts the worker and then the API process, so that everything runs when the API's `GET /readyz` is 200.
+ * Also asks the API process's internal `/readyz`, because only that one lists the parts that are not ready.
  */
 async function startProcesses(start: ProcessesStart): Promise<void> {
   const { config, ports, environment, say, onStarted, refused } = start

@@ -13,16 +13,25 @@ import {
 import { installRoutes } from './routes.ts'
 import { assetStreamBytes } from './routes/getAsset.ts'
 
-/** About twelve of the largest bodies that the API contract allows. Memory use stays flat: bodies stream. */
+/**
+ * Limit for the bytes of all large bodies that arrive at the same time: about twelve of the largest bodies
+ * that the API contract allows. It protects the disk and the network, not the memory, because bodies are
+ * streamed.
+ */
 const largeBodiesBytesMax = 1024 * 1024 * 1024
 
 /**
- * A client without an API key can read an asset as slowly as it likes, and each stream holds up to
- * `assetStreamBytes` for that time. This many hold 256 MiB at most.
+/**
+ * Limit for the assets that are sent at the same time. A client without an API key can read an asset as
+ * slowly as it likes, and each stream takes up to `assetStreamBytes` for that time. Together they take 256 MiB
+ * at most.
  */
 const assetStreamsMax = 256
 
-/** The whole HTTP API as one Koa application, in the order in which a request passes through it. */
+/**
+ * Creates the whole HTTP API as one Koa application. A request passes through the parts in the order of this
+ * code.
+ */
 export function createApp(deps: ApiDeps): Koa<ApiState> {
   const parts = {
     ...deps,
@@ -33,7 +42,7 @@ export function createApp(deps: ApiDeps): Koa<ApiState> {
     syncWaits: createSyncWaits(deps.tasks),
   }
   const app = new Koa<ApiState>()
-  // Koa prints errors to the console unless it is silent; `catchErrors` has reported them already.
+  // `catchErrors` has already reported every error. Without `silent`, Koa would also print it to the console.
   app.silent = true
   app.use(keepOpenForRest())
   app.use(startRequest(deps))

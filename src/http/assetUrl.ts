@@ -3,7 +3,9 @@ import type { SigningKey, SigningKeys } from './context.ts'
 import type { ImageMimeType } from '../domain/models/models.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
 
-/** Part of the signed text. It must change when the signed text gets another form. */
+/**
+ * Version of the form of the signed text, and itself a part of that text. Change it when the form changes.
+ */
 const version = '1'
 
 const names: Readonly<Record<ImageMimeType, string>> = {
@@ -13,8 +15,8 @@ const names: Readonly<Record<ImageMimeType, string>> = {
 }
 
 /**
- * The signed URL of a task's image. It works without an API key until the image expires. The URL of one task
- * under one signing key is always the same. `undefined` when the task has no image.
+ * Returns the signed URL of a task's image, or `undefined` when the task has no image. The URL works without
+ * an API key until the image expires. With the same signing key, the same task always gets the same URL.
  */
 export function assetUrl(
   task: TaskView,
@@ -30,7 +32,7 @@ export function assetUrl(
   return `${publicUrl}/v1/assets/${taskId}/${name}?${query.toString()}`
 }
 
-/** True for exactly the URLs that `assetUrl` returns, expired ones included. */
+/** Returns true for exactly the URLs that `assetUrl` can return, also for those that have expired. */
 export function isAssetUrl(
   keys: SigningKeys,
   path: { readonly taskId: string; readonly name: string },
@@ -41,7 +43,8 @@ export function isAssetUrl(
   const expected = new URLSearchParams({ version, key: keyId, expires, signature })
   if (query.toString() !== expected.toString()) return false
   const key = keys.find(({ id }) => id === keyId)
-  // An unknown key takes as long as a wrong signature, so that nobody can find key ids by timing.
+  // For an unknown key, a signature is computed too. So the check takes the same time as for a wrong
+  // signature, and nobody can find key ids by measuring time.
   const expectedSignature = sign(key ?? keys[0], { keyId, expires, ...path })
   return key !== undefined && sameText(expectedSignature, signature)
 }
@@ -60,8 +63,8 @@ function sign(key: SigningKey, { keyId, taskId, name, expires }: Signed): string
 }
 
 /**
- * In constant time. Signatures are compared as text: two texts that differ in the last letter may decode to
- * the same bytes.
+ * Compares in constant time. Compares the texts, not the decoded bytes, because two texts that differ only in
+ * their last letter can decode to the same bytes.
  */
 function sameText(a: string, b: string): boolean {
   const [left, right] = [Buffer.from(a), Buffer.from(b)]

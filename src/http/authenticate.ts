@@ -5,12 +5,15 @@ import type { RequestFailure } from '../domain/failure.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 
-/** RFC 6750 section 2.1; the name of the scheme is case-insensitive (RFC 9110 section 11.1). */
+/**
+ * The Authorization header of RFC 6750 section 2.1. The name of the scheme may be in any letter case (RFC
+ * 9110 section 11.1).
+ */
 const bearer = /^bearer +([0-9A-Za-z._~+/-]+=*)$/i
 
 /**
- * The caller that the Authorization header names. Two Authorization headers are refused: Node keeps the
- * first one, while a proxy in front of Darkroom may have checked the second.
+ * Returns the caller that the Authorization header names. A request with two Authorization headers gets a
+ * 401, because a proxy in front of Darkroom may have checked only one of them, and Node keeps the other.
  */
 export async function authenticate(
   deps: Pick<ApiDeps, 'tasks'>,

@@ -12,17 +12,17 @@ import type { TaskService } from '../tasks/taskService.ts'
 /** What the middleware and the route of one request share. */
 export type ApiState = {
   requestId: string
-  /** The pattern of the route, for logs and metrics; `unmatched` without a route. */
+  /** The pattern of the route, for logs and metrics. `unmatched` when no route matches the request. */
   route: string
-  /** Task lookups answer errors in the short envelope: `code` and `message` only. */
+  /** `short` for task lookups: their error answers contain only `code` and `message`. */
   envelope: 'full' | 'short'
   accountId?: string
   taskId?: string
-  /** Set once the request is accepted. True when its idempotency key names an earlier task. */
+  /** Set when the request is accepted. True when the request's idempotency key names an earlier task. */
   replayed?: boolean
   /**
-   * True while a retry may make a second task, or repeat work that is done already. A 5xx then has the
-   * header `x-should-retry: false`.
+   * True when the client's next try may make a second task, or repeat work that is already done. A 5xx answer
+   * then has the header `x-should-retry: false`.
    */
   retryMayRepeatWork?: boolean
 }
@@ -32,23 +32,27 @@ export type ApiContext = ParameterizedContext<ApiState>
 /** The context inside a route, with the parameters of its path. */
 export type RouteContext = ApiContext & { params: Readonly<Record<string, string>> }
 
-/** Why a request ends without the answer it asked for. `errors.ts` translates each one to HTTP. */
+/** Why a request does not get the answer it asked for. `errors.ts` translates each failure to HTTP. */
 export type HttpFailure =
   | RequestFailure
   /** The task of a synchronous call ended without an image. */
   | { readonly tag: 'task_ended'; readonly failure: TaskFailure }
-  /** The task of a synchronous call takes longer than the call is held open. The task continues. */
+  /** A synchronous call reached its deadline before its task ended. The task continues. */
   | { readonly tag: 'sync_deadline' }
-  /** The key of a synchronous call names a task whose image is past its retention. */
+  /**
+   * The idempotency key of a synchronous call names an earlier task, and the image of that task has expired.
+   */
   | { readonly tag: 'result_expired' }
-  /** The same for foreign, invented, tampered and expired asset URLs, so that nobody can tell them apart. */
+  /**
+   * Used for foreign, invented, tampered and expired asset URLs alike, so that nobody can tell them apart.
+   */
   | { readonly tag: 'asset_not_found' }
   | { readonly tag: 'too_many_downloads'; readonly retryAfterSeconds: number }
   | { readonly tag: 'range_not_satisfiable'; readonly bytes: number }
   | { readonly tag: 'not_ready' }
   | { readonly tag: 'internal_error' }
 
-/** Sends the answer, or returns the failure that `errors.ts` answers with. */
+/** Sends the answer and returns `undefined`, or returns a failure. `errors.ts` answers with that failure. */
 export type Handler = (context: RouteContext) => Promise<HttpFailure | undefined>
 export type AccountHandler = (
   context: RouteContext,
@@ -60,13 +64,13 @@ export type ApiDeps = {
   readonly tasks: TaskService
   /** Reads a task of any account, for a request with a signed asset URL. */
   readonly findTask: (taskId: string) => Promise<TaskView | undefined>
-  /** Holds the input images of requests, and the finished images. */
+  /** Contains the input images of requests, and the finished images. */
   readonly blobs: BlobStore
   readonly config: ApiConfig
-  /** For asset URLs. */
+  /** Sign and verify asset URLs. */
   readonly signingKeys: SigningKeys
   readonly randomBytes: RandomBytes
-  /** Whether `/readyz` answers 200. A rejection counts as false. */
+  /** Returns whether `/readyz` answers 200. A rejected promise counts as false. */
   readonly ready: () => Promise<boolean>
   /** Called once per request, when its answer has been sent or its client has left. Must not throw. */
   readonly observe?: (seen: Observation) => void
@@ -75,42 +79,53 @@ export type ApiDeps = {
 }
 
 export type ApiConfig = {
-  /** The base of asset and Location URLs, without a trailing slash. It never comes from a request. */
+  /**
+   * The base of asset URLs and Location headers, without a trailing slash. Only the configuration sets this
+   * text; a request never does.
+   */
   readonly publicUrl: string
-  /** The maximum size of one body, both as sent and decompressed. */
+  /** The maximum size of one request body. It limits the bytes as sent, and also the decompressed bytes. */
   readonly ingressLimitBytes: number
-  /** How long a synchronous call is held open, from its acceptance. */
+  /** How long a synchronous call may wait for its image, counted from the moment its request is accepted. */
   readonly syncDeadlineMs: number
   readonly capabilities: CapabilityTable
-  /** Bytes of large bodies that are received at the same time, default 1 GiB: see `byteBudget.ts`. */
+  /**
+   * Limit for the bytes of all large bodies that arrive at the same time. Default 1 GiB. See `byteBudget.ts`.
+   */
   readonly largeBodiesBytesMax?: number
   /** Assets that are streamed at the same time, default 256. */
   readonly assetStreamsMax?: number
 }
 
-/** The first key signs, and all of them verify. So a key can be replaced while its URLs stay valid. */
+/**
+ * The first key signs new URLs. Every key verifies. So an operator can add a new first key, and URLs signed
+ * with an older key stay valid.
+ */
 export type SigningKeys = readonly [SigningKey, ...SigningKey[]]
 export type SigningKey = { readonly id: string; readonly secret: string }
 
 /** One request, for the access log and the metrics. It never contains text that the client wrote. */
 export type Observation = {
-  /** The pattern of the route, or `unmatched`. */
+  /** The pattern of the route. `unmatched` when no route matches the request. */
   readonly route: string
-  /** A method of RFC 9110, PATCH, or `OTHER`. */
+  /** A method of RFC 9110, or PATCH. Every other method is reported as `OTHER`. */
   readonly method: string
-  /** 499 when the client left before the answer was sent. */
+  /** 499 when the client left before the whole answer was sent. */
   readonly status: number
   readonly durationMs: number
   readonly requestId: string
   readonly accountId?: string
   readonly taskId?: string
-  /** Present when the request made a task (false), or when its key named an earlier task (true). */
+  /**
+   * False when the request made a new task, true when its key named an earlier task, absent when it did
+   * neither.
+   */
   readonly replayed?: boolean
 }
 
 type ReportedRequest = { readonly requestId: string; readonly route: string }
 
-/** The dependencies, and the state that one process keeps across requests. */
+/** The dependencies, and the state that one API process keeps across requests. */
 export type ApiParts = ApiDeps & {
   readonly largeBodies: ByteBudget
   /** Memory for the assets that are being streamed. */

@@ -5,7 +5,9 @@ import { defined } from '../domain/defined.ts'
 import type { TaskFailure } from '../domain/failure.ts'
 import { taskFailureMessages } from '../domain/failure.ts'
 
-/** Answers a request with a failure: status, headers, and body in the envelope of its route. */
+/**
+ * Answers a request with a failure: sets the status, the headers, and the body in the envelope of the route.
+ */
 export function writeFailure(context: ApiContext, failure: HttpFailure): void {
   const { requestId, envelope, retryMayRepeatWork } = context.state
   const answer = errorAnswer(failure, requestLine(context))
@@ -14,21 +16,24 @@ export function writeFailure(context: ApiContext, failure: HttpFailure): void {
   sendJson(context, answer.status, errorBody(answer, envelope, requestId))
 }
 
-/** One error answer, before it is put into an envelope. */
+/** The content of one error answer. `errorBody` puts it into an envelope. */
 export type ErrorAnswer = {
   readonly status: number
   readonly type: 'invalid_request_error' | 'new_api_error' | 'rate_limit_error'
   readonly code: string
-  /** The field at fault. `new_api_error` always has the empty text here. */
+  /** The request field that is wrong. Always the empty text when `type` is `new_api_error`. */
   readonly param: string | null
   readonly message: string
   readonly headers?: Headers
 }
 
-/** In the letter case in which they are sent. */
+/** Each name is written in the letter case in which it is sent. */
 type Headers = Readonly<Record<string, string>>
 
-/** The body of an error answer. A 5xx names the request, so that its client can report it. */
+/**
+ * Returns the body of an error answer. The message of a 5xx contains the request id, so that the client can
+ * report the request.
+ */
 export function errorBody(
   { status, type, code, param, message: text }: ErrorAnswer,
   envelope: ApiState['envelope'],
@@ -40,10 +45,10 @@ export function errorBody(
     : { error: { message, type, param, code } }
 }
 
-/** Tells the retry logic of the official OpenAI clients to stop. */
+/** A header that tells the official OpenAI clients not to send the request again. */
 const noRetry = { 'x-should-retry': 'false' }
 
-/** `request` is the method and path of the request. */
+/** Returns the answer to a failure. `request` is the method and path of the request. */
 function errorAnswer(failure: HttpFailure, request: string): ErrorAnswer {
   switch (failure.tag) {
     case 'invalid_request':
@@ -123,8 +128,8 @@ function errorAnswer(failure: HttpFailure, request: string): ErrorAnswer {
 }
 
 /**
- * The answer to a synchronous call whose task failed. A failure without possible work leaves out
- * `x-should-retry`: a retry costs nothing and may succeed.
+ * Returns the answer to a synchronous call whose task failed. If the upstream can have done no work, the
+ * answer leaves out `x-should-retry`: a new request costs nothing more and may succeed.
  */
 function taskFailureAnswer(failure: TaskFailure): ErrorAnswer {
   const { code, cause, workPossible, retryAfterMs } = failure
@@ -167,8 +172,9 @@ function rateLimited(message: string, retryAfterSeconds?: number): ErrorAnswer {
 const pathLengthMax = 200
 
 /**
- * Method and path for a message. The path is the client's own text, so it is shortened. The query is left
- * out: it may contain secrets. Koa has no path for an address such as `http://`, although its types say so.
+ * Returns the method and path for a message. The path is text of the client, so it is shortened. The query is
+ * left out, because it may contain secrets. `path` is null for an address such as `http://`, although Koa's
+ * types say that it is a string.
  */
 function requestLine({ method, path }: { method: string; path: string | null }): string {
   return `${method} ${(path ?? '').slice(0, pathLengthMax)}`

@@ -3,7 +3,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
 import { listen } from './connection/createServer.ts'
 
-/** Whether a process should get requests or tasks, and the state of each of its parts in one public word. */
+/**
+ * Whether a process should get requests or tasks. `parts` has one word for the state of each part of the
+ * process, and the word contains nothing secret.
+ */
 export type Readiness = {
   readonly ready: boolean
   readonly parts: Readonly<Record<string, string>>
@@ -13,7 +16,7 @@ type InternalServerOptions = {
   readonly host: string
   readonly port: number
   readonly metrics: { readonly expose: () => Promise<string>; readonly contentType: string }
-  /** Answers `/readyz` with 200 or 503, and with the state of each part. */
+  /** Returns what `/readyz` answers: 200 when `ready` is true, otherwise 503, with the state of each part. */
   readonly readiness: () => Promise<Readiness>
 }
 
@@ -22,8 +25,8 @@ type InternalServer = { readonly port: number; readonly close: () => Promise<voi
 const requestTimeoutMs = 10_000
 
 /**
- * Serves `/metrics`, `/healthz` and `/readyz` of one process on a port of its own, which is for its operators
- * only. Rejects with the system's error when it cannot listen.
+ * Serves `/metrics`, `/healthz` and `/readyz` of one process on a separate port for its operators. Rejects
+ * with the system's error when the server cannot listen on that port.
  */
 export async function createInternalServer(
   options: InternalServerOptions,

@@ -7,11 +7,13 @@ import { randomText } from '../domain/ids.ts'
 import { writeFailure } from './errors.ts'
 import { BodyError } from '../streams/intakeFailure.ts'
 
-/** What every request passes before its route, in the order of this file: see `app.ts`. */
+/**
+ * The middleware that every request passes before its route. `app.ts` uses them in the order of this file.
+ */
 
 /**
- * Gives the request its id and the headers that every answer carries. A client's own `x-request-id` is
- * ignored: one client could forge the log lines of another.
+ * Gives the request its id and the headers that every answer has. The client's own `x-request-id` is ignored:
+ * with it, one client could write log lines that seem to belong to another client.
  */
 export function startRequest(deps: ApiDeps): Middleware<ApiState> {
   return async (context, next) => {
@@ -28,7 +30,7 @@ export function newRequestId(randomBytes: ApiDeps['randomBytes']): string {
   return `req_${randomText(randomBytes, 24)}`
 }
 
-/** Reports each request once to `observe`, when its answer has been sent or its client has left. */
+/** Calls `observe` once for each request, when the answer has been sent or the client has left. */
 export function observeRequest(deps: ApiDeps): Middleware<ApiState> {
   return async (context, next) => {
     const startedAtMs = performance.now()
@@ -47,7 +49,10 @@ export function observeRequest(deps: ApiDeps): Middleware<ApiState> {
   }
 }
 
-/** Others become `OTHER`: the method is a metric label, and a client may invent any number of them. */
+/**
+ * Every other method is reported as `OTHER`. The method is a label of a metric, and each new label value
+ * takes memory; a client could invent any number of methods.
+ */
 const knownMethods: ReadonlySet<string> = new Set([
   'GET',
   'HEAD',
@@ -59,12 +64,14 @@ const knownMethods: ReadonlySet<string> = new Set([
   'TRACE',
 ])
 
-/** The status that nginx logs when a client leaves before its answer is sent. It is never sent. */
+/**
+ * Status for the log only, as in nginx: the client left before its answer was sent. Never sent to a client.
+ */
 const clientClosedRequest = 499
 
 /**
- * Lets pages of any origin call the API, without credentials: a page must know the API key itself. A
- * preflight request carries no key, so it is answered here, before authentication.
+ * Lets web pages of any origin call the API, but without the browser's stored credentials: a page must send
+ * the API key itself. A preflight request has no API key, so it is answered here, before authentication.
  */
 export function allowAnyOrigin(): Middleware<ApiState> {
   return cors({
@@ -75,7 +82,7 @@ export function allowAnyOrigin(): Middleware<ApiState> {
   })
 }
 
-/** Browsers hide every other header of an answer from scripts (Fetch standard). */
+/** The headers that a script in a browser may read. Browsers hide most other headers from scripts. */
 const exposedHeaders = [
   'Accept-Ranges',
   'Allow',
@@ -92,12 +99,13 @@ const exposedHeaders = [
   'X-Task-Id',
 ]
 
-/** The longest time for which Chromium caches a preflight answer. */
+/** How long a browser may cache a preflight answer. Chromium caches it for two hours at most. */
 const preflightMaxAgeSeconds = 7200
 
 /**
- * A thrown error is a bug or an outage. It is reported in full to the operator, and the client gets a 500
- * that contains nothing of it. A client that left in the middle of its body is neither.
+ * Catches thrown errors. A thrown error is a bug or an outage: the operator gets a full report, and the
+ * client gets a 500 that contains no detail of the error. One error is not reported: that a client left while
+ * it was sending its body.
  */
 export function catchErrors(deps: ApiDeps): Middleware<ApiState> {
   return async (context, next) => {
@@ -116,9 +124,10 @@ function leftDuringBody(error: unknown): boolean {
 }
 
 /**
- * Refuses a request without exactly one Host header (RFC 9112 section 3.2). Darkroom does not read the
- * Host, but a proxy in front of it does, and two Host headers may mean different things to the two. Node
- * could check for a missing Host itself, but answers without a body.
+ * Answers 400 unless the request has exactly one Host header (RFC 9112 section 3.2). HTTP/1.0 may leave Host
+ * out. Darkroom does not read the Host header, but a proxy in front of Darkroom may choose one of two Host
+ * headers, and then nobody can say which host the request is for. Node can check only that the header is
+ * present, and Node's answer has no body.
  */
 export function requireHost(): Middleware<ApiState> {
   return async (context, next) => {

@@ -19,7 +19,7 @@ import { getTaskResult } from './routes/getTaskResult.ts'
 import { getHealth, getReadiness } from './routes/health.ts'
 import { submitTask } from './routes/submitTask.ts'
 
-/** Adds every route to the application, and the answers to requests that match none. */
+/** Adds every route to the application, and then the answers to requests that match no route. */
 export function installRoutes(app: Koa<ApiState>, parts: ApiParts): void {
   const router = new Router<ApiState>({ sensitive: true, strict: true })
   for (const route of routes(parts)) {
@@ -35,7 +35,7 @@ export function installRoutes(app: Koa<ApiState>, parts: ApiParts): void {
   app.use(answerUnmatched(router))
 }
 
-/** Every route of the service. */
+/** Returns every route of the service. */
 function routes(parts: ApiParts): readonly Route[] {
   return [
     post('/v1/images/tasks', submitTask(parts)),
@@ -65,10 +65,10 @@ function open(path: string, handle: Handler): Route {
   return { method: 'GET', path, envelope: 'full', access: 'open', handle }
 }
 
-/** A GET route answers HEAD as well. An `open` route needs no API key. */
+/** One route. A GET route also answers HEAD. A route with `open` access needs no API key. */
 type Route = {
   readonly method: 'GET' | 'POST'
-  /** In the notation of path-to-regexp. Logs and metrics name the route by it. */
+  /** The path in the notation of path-to-regexp. Logs and metrics name the route by this path. */
   readonly path: string
   readonly envelope: ApiState['envelope']
 } & (
@@ -76,7 +76,7 @@ type Route = {
   | { readonly access: 'open'; readonly handle: Handler }
 )
 
-/** The API key is checked before any of the body is read. */
+/** Checks the API key before any of the body is read, and then calls the route. */
 async function handle(
   parts: ApiParts,
   route: Route,
@@ -89,7 +89,10 @@ async function handle(
   return route.handle(context, caller.value)
 }
 
-/** Some clients percent-encode the colon in `{model}:generateContent`. The router does not decode it. */
+/**
+ * Decodes `%3A` in the path, because the router does not. Some clients percent-encode the colon of
+ * `{model}:generateContent`.
+ */
 function decodeColon(): Koa.Middleware<ApiState> {
   return async (context, next) => {
     if (/^\/v1beta\/.*%3a/i.test(context.path)) {
@@ -99,7 +102,7 @@ function decodeColon(): Koa.Middleware<ApiState> {
   }
 }
 
-/** Answers what no route matches: OPTIONS, a wrong method (405), or an unknown path (404). */
+/** Answers a request that matches no route: OPTIONS (204), a wrong method (405), or an unknown path (404). */
 function answerUnmatched(router: Router<ApiState>): Koa.Middleware<ApiState> {
   return async (context, next) => {
     const { path, route } = router.match(context.path, context.method)

@@ -2,23 +2,23 @@ import { defined } from '../domain/defined.ts'
 import type { Json } from '../domain/json.ts'
 import { camelCaseKey, isArray } from '../domain/json.ts'
 
-/** A document with camelCase keys that remembers how its client wrote each key. */
+/** A document with keys in camelCase, and a record of how the client wrote each key. */
 export type CasedDocument = {
   readonly document: Json
-  /** A path of `document` with the keys as the client wrote them. */
+  /** Returns the path with each key as the client wrote it. */
   readonly rename: (path: Path) => Path
-  /** Present when an object has the same key in both casings: the path of the second one. */
+  /** Present when an object has the same key in both casings. This is the path of the second key. */
   readonly doubled?: Path
 }
 
 type Path = readonly PropertyKey[]
 
 /**
- * Google's REST interface accepts camelCase and snake_case, also mixed in one document. With camelCase keys
- * throughout, the same request has the same fingerprint in either casing.
+ * Changes all keys of a document to camelCase. Google's REST interface accepts camelCase and snake_case, even
+ * mixed in one document. After this change, the same request has the same fingerprint in either casing.
  */
 export function camelCaseDocument(given: Json): CasedDocument {
-  /** For each converted object: its keys as the client wrote them, by their camelCase form. */
+  /** For each converted object, a map from the camelCase key to the key that the client wrote. */
   const givenKeys = new WeakMap<object, ReadonlyMap<string, string>>()
   let doubled: Path | undefined
 

@@ -3,7 +3,7 @@ import { aspectRatios, inputMimeTypes, tierSizes } from '../domain/models/models
 
 /**
  * The part of Google's `generateContent` request that Darkroom supports, in camelCase. Every object is
- * strict: a field that is not supported is refused by name instead of being ignored.
+ * strict: the error names a field that is not supported, so that no field is silently ignored.
  */
 
 const part = z
@@ -93,7 +93,9 @@ export const contentRequest = z.strictObject({
 
 export type ContentRequest = z.infer<typeof contentRequest>
 
-/** Google documents these values in capitals, but its clients also send them in lower case. */
+/**
+ * Accepts values in any letter case. Google documents them in capitals, but its clients also send lower case.
+ */
 function upperCased<const Values extends readonly [string, ...string[]]>(values: Values) {
   return z
     .string()

@@ -21,8 +21,9 @@ import { matchImages } from './matchImages.ts'
 import { firstFailure, modelNotFound, paramPath } from './requestFailures.ts'
 
 /**
- * Validates the body of a v1beta route. The request has camelCase keys, images by reference, and `size` and
- * `aspectRatio` outside of the document, where all routes have them. A document with images is an edit.
+ * Validates the body of a v1beta route. In the returned request, keys are in camelCase, and images are
+ * references to stored bytes. `size` and `aspectRatio` are outside of the document, where all routes have
+ * them. A document with images is an edit.
  */
 export function parseContentRequest(
   route: ContentRoute,
@@ -55,7 +56,7 @@ export function parseContentRequest(
   })
 }
 
-/** The request, and the client's names of the two fields that a model may not support. */
+/** The request, and how the client wrote the names of the two fields that a model may not support. */
 type ParsedContent = {
   readonly request: ImageRequest
   readonly paramNames: { readonly size: string; readonly aspectRatio: string }
@@ -63,13 +64,13 @@ type ParsedContent = {
 
 export type ContentRoute = Extract<Route, `v1beta.${string}`>
 
-/** The model that the path names. Only models of family A have this route. */
+/** Returns the model that the path names. Only models of family A have this route. */
 export function parseContentModel(name: string): Result<FamilyAModel, RequestFailure> {
   const model = familyAModels.find((model) => model === name)
   return model === undefined ? fail(modelNotFound(familyAModels)) : succeed(model)
 }
 
-/** Whether a path of the document leads to image data, in camelCase or snake_case. */
+/** Returns whether a path of the document leads to image data, in camelCase or snake_case. */
 export function isContentImagePath(path: readonly (string | number)[]): boolean {
   return (
     path.length === 6 &&
@@ -111,7 +112,9 @@ function contentDocument(request: ContentRequest): ContentDocument {
   }
 }
 
-/** Replaces each `inlineData.data` by the index of the image among the inputs of the request. */
+/**
+ * Replaces each `inlineData.data` with `inlineData.input`: the index of the image among the request's inputs.
+ */
 function withReferences(contents: ContentRequest['contents']): readonly JsonObject[] {
   let input = 0
   return contents.map(({ role, parts }) => ({

@@ -20,8 +20,8 @@ export function parseGenerationsRequest(document: unknown): Result<ImageRequest,
 }
 
 /**
- * Validates the form of `POST /v1/images/edits`. `image` is undefined when the form has none. The type of the
- * image comes from its bytes: clients often send a wrong type or none.
+ * Validates the form of `POST /v1/images/edits`. `image` is `undefined` when the form has no image. The type
+ * of the image comes from its bytes, because clients often declare a wrong type or none.
  */
 export function parseEditsRequest(
   fields: Readonly<Record<string, string>>,
@@ -61,5 +61,5 @@ const shared = {
 
 const generationsRequest = z.strictObject({ ...shared, n: z.literal(1).optional() })
 
-/** The text fields of the form. In a form every value is text. */
+/** The text fields of the form. `n` is a text, because every value of a form is text. */
 export const editsFields = z.strictObject({ ...shared, n: z.literal('1').optional() })

@@ -6,12 +6,12 @@ import type { InputImage, ReceivedImage } from '../domain/tasks/imageRequest.ts'
 import { invalidImage, notAnImage, paramPath } from './requestFailures.ts'
 
 export type DeclaredImage = {
-  /** Where its data is in the document, in the casing of the client. */
+  /** Where the data of the image is in the document, in the client's casing. */
   readonly path: readonly PropertyKey[]
   readonly mimeType: ImageMimeType
 }
 
-/** Finds the stored bytes of each declared image. The bytes must be of the declared type. */
+/** Finds the stored bytes of each declared image. Fails when the bytes are not of the declared type. */
 export function matchImages(
   declared: readonly DeclaredImage[],
   received: readonly ReceivedImage[],

@@ -14,7 +14,10 @@ const name = z
   .string()
   .regex(/^[0-9A-Za-z][0-9A-Za-z._-]{0,63}$/, 'letters, digits, . _ - (64 at most)')
 
-/** Paths are appended to it, so it must not have a query or a fragment. */
+/**
+ * The base URL of a channel. It must have no query and no fragment, because the path of a call is appended to
+ * it.
+ */
 const baseUrl = z
   .url({ protocol: /^https?$/, abort: true })
   .refine((text) => {
@@ -27,7 +30,7 @@ const channel = z.strictObject({
   name,
   family: z.enum(['A', 'B']),
   baseUrl,
-  /** The name of the environment variable with the credential of the channel. */
+  /** The name of the environment variable that contains the credential of the channel. */
   apiKeyEnv: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of an environment variable'),
   models: z.partialRecord(z.enum(modelIds), z.string().min(1).max(200)).default({}),
   timeoutSeconds: z.number().min(1).max(3600).default(300),
@@ -47,7 +50,7 @@ const price = z.strictObject({
 
 const capabilities = z.strictObject({
   sizes: z.array(z.enum(imageSizes)).optional(),
-  /** Whether the size is sent upstream. Derived from `sizes` when absent. */
+  /** Whether the size is sent upstream. When absent, this follows from `sizes`. */
   sizeIsSent: z.boolean().optional(),
   aspectRatios: z.array(z.enum(aspectRatios)).optional(),
   usualDurationMs: z.int().min(1).max(3_600_000).optional(),
@@ -61,7 +64,10 @@ const fields = z.strictObject({
 
 type Fault = readonly [path: readonly (string | number)[], message: string]
 
-/** Mistakes that nobody would notice: two channels of one name, and values that no request can have. */
+/**
+ * Yields mistakes that nobody would notice otherwise: two channels with the same name, and values that no
+ * request can have.
+ */
 function* faultsAcross(file: z.infer<typeof fields>): Generator<Fault> {
   const seen = new Set<string>()
   for (const [index, { name }] of file.channels.entries()) {
@@ -91,7 +97,10 @@ function* foreignSizes(
   }
 }
 
-/** The operator's file: channels, prices and capabilities. Unknown fields are refused. */
+/**
+ * The schema of the operator's file: channels, prices and capabilities. A file with an unknown field is
+ * invalid.
+ */
 export const operatorFile = fields.superRefine((file, context) => {
   for (const [path, message] of faultsAcross(file)) {
     context.addIssue({ code: 'custom', path: [...path], message })

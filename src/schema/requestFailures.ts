@@ -5,9 +5,9 @@ import { invalidRequest } from '../domain/failure.ts'
 type Issue = z.core.$ZodIssue
 
 /**
- * The first issue of a refused document, as a failure that names the field. Messages come from the schemas
- * and never quote the document, except for the name of an unknown field. `rename` returns a path in the
- * casing of the client.
+ * Returns the first issue of an invalid document, as a failure that names the field. The message comes from
+ * the schema and does not quote the document. The only exception is the name of an unknown field. `rename`
+ * translates a path into the client's casing.
  */
 export function firstFailure(
   error: z.ZodError,
@@ -43,10 +43,13 @@ function valueAt(document: unknown, path: readonly PropertyKey[]): unknown {
   )
 }
 
-/** An unknown key is text of the client, and may be megabytes long. */
+/**
+ * Limit for a field name in an error answer. An unknown field name is text of the client, and may be
+ * megabytes long.
+ */
 const paramLengthMax = 200
 
-/** The `param` of an error: `['input_images', 0, 'data']` is `input_images[0].data`. */
+/** Returns the `param` of an error, such as `input_images[0].data` for `['input_images', 0, 'data']`. */
 export function paramPath(path: readonly PropertyKey[]): string {
   let text = ''
   for (const step of path) {
@@ -74,7 +77,7 @@ export function invalidImage(param: string, why: string): RequestFailure {
   return invalidRequest('invalid_image', param, `Invalid image in '${param}': ${why}.`)
 }
 
-/** Why `invalidImage` refuses data of no supported type. */
+/** The reason that `invalidImage` gives for data of no supported type. */
 export const notAnImage = 'the data is not a complete PNG, JPEG or WebP image'
 
 export function modelNotFound(available: readonly string[]): RequestFailure {

@@ -19,8 +19,9 @@ import { matchImages } from './matchImages.ts'
 import { firstFailure } from './requestFailures.ts'
 
 /**
- * Validates the body of `POST /v1/images/tasks`. Family A accepts `quality` and ignores it. It is left out of
- * the request, so that it does not change the fingerprint.
+ * Validates the body of `POST /v1/images/tasks`. For a model of family A, `quality` is allowed but has no
+ * effect. So it is left out of the request, and requests that differ only in `quality` have the same
+ * fingerprint.
  */
 export function parseTaskRequest(
   document: unknown,
@@ -48,14 +49,17 @@ export function parseTaskRequest(
   })
 }
 
-/** Whether a path of the document leads to image data. */
+/** Returns whether a path of the document leads to image data. */
 export function isTaskImagePath(path: readonly (string | number)[]): boolean {
   return path.length === 3 && path[0] === 'input_images' && path[2] === 'data'
 }
 
 const inputImage = z.strictObject({
   mime_type: z.enum(inputMimeTypes),
-  /** Base64 in the request. Empty here: the data is stored while the body is read. */
+  /**
+   * In the request this is the image in Base64. Here it is empty, because the data was stored while the body
+   * was read.
+   */
   data: z.string(),
 })
 
@@ -76,7 +80,10 @@ const taskRequest = fields.superRefine((request, context) => {
   }
 })
 
-/** Rules that involve several fields. What a single model supports is checked when the task is accepted. */
+/**
+ * Yields the violations of rules that involve several fields. What a model supports is checked later, when
+ * the task is accepted.
+ */
 function* crossRules(request: z.infer<typeof fields>): Generator<readonly [string, string]> {
   const family = familyOf(request.model)
   const withImages = request.input_images !== undefined

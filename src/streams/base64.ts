@@ -1,15 +1,15 @@
 /** Decodes base64 that arrives in pieces. */
 export type Base64Decoder = {
-  /** Returns the bytes that are complete so far, or `undefined` when the text is not base64. */
+  /** Adds text. Returns the bytes that are now complete, or `undefined` when the text is not base64. */
   readonly push: (text: string) => Uint8Array | undefined
-  /** Returns the remaining bytes, or `undefined` when the text ended in the middle of a group. */
+  /** Ends the text. Returns the remaining bytes, or `undefined` when the text ended inside a group. */
   readonly end: () => Uint8Array | undefined
 }
 
 /**
- * Decodes strict base64 (RFC 4648 section 4): standard alphabet, padding required, tail bits zero, no
- * white space, no data-URL prefix. `Buffer.from` alone accepts all of these deviations, so two different
- * texts would become one image and one fingerprint.
+ * Decodes strict base64 (RFC 4648 section 4): standard alphabet, padding required, unused bits zero, no white
+ * space, no data-URL prefix. `Buffer.from` alone accepts deviations from all of these rules. Two different
+ * texts could then become the same image and the same fingerprint.
  */
 export function createBase64Decoder(): Base64Decoder {
   let carry = ''
@@ -24,7 +24,8 @@ export function createBase64Decoder(): Base64Decoder {
     padded = groups.endsWith('=')
     if (padded && carry !== '') return undefined
     const bytes = Buffer.from(groups, 'base64')
-    // Encoding writes only the strict form, so any deviation that `Buffer.from` accepted differs here.
+    // Encoding writes only the strict form. So if `Buffer.from` accepted a deviation, the encoded text
+    // differs from the given text.
     return bytes.toString('base64') === groups ? bytes : undefined
   }
 
@@ -35,9 +36,9 @@ const dataUrlPrefix = /^\s*data:[\w/.+;=-]*;base64,/i
 const foreign = /[^0-9A-Za-z+/_-]/
 
 /**
- * Decodes base64 leniently: accepts line breaks, the URL alphabet, missing padding, and a data-URL prefix
- * that is whole in the first piece. Used for upstream answers, which are paid for. Never used for what a
- * client sends.
+ * Decodes base64 leniently. Accepts line breaks, the URL alphabet, missing padding, and a data-URL prefix if
+ * it is complete in the first piece. Use it only for upstream answers, because we have paid for them. Never
+ * use it for what a client sends.
  */
 export function createLenientBase64Decoder(): Base64Decoder {
   let carry = ''
@@ -56,18 +57,21 @@ export function createLenientBase64Decoder(): Base64Decoder {
     return Buffer.from(whole.slice(0, usable), 'base64')
   }
 
-  // A single letter holds 6 bits, less than a byte.
+  // A single remaining letter has only 6 bits, which is less than a byte.
   return { push, end: () => (carry.length === 1 ? undefined : Buffer.from(carry, 'base64')) }
 }
 
-/** A loop, because the time of `/=+$/` grows with the square of a run of `=` that is not at the end. */
+/**
+ * Removes the padding. A loop, because the time of `/=+$/` grows with the square of the length of a run of `=`
+ * that is not at the end.
+ */
 function withoutPadding(letters: string): string {
   let end = letters.length
   while (letters[end - 1] === '=') end -= 1
   return letters.slice(0, end)
 }
 
-/** Encodes a byte stream as padded base64. Yields ASCII bytes, one chunk per chunk of `content`. */
+/** Encodes a stream of bytes as base64 with padding. Yields the text as ASCII bytes. */
 export async function* encodeBase64(
   content: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
@@ -75,14 +79,17 @@ export async function* encodeBase64(
   for await (const chunk of content) {
     const whole = carry.length === 0 ? asBuffer(chunk) : Buffer.concat([carry, chunk])
     const usable = whole.length - (whole.length % 3)
-    // A copy, because the source may use the memory of its chunk again.
+    // Must be a copy, because the source may write new bytes into the memory of this chunk.
     carry = Buffer.from(whole.subarray(usable))
     if (usable > 0) yield Buffer.from(whole.toString('base64', 0, usable), 'latin1')
   }
   if (carry.length > 0) yield Buffer.from(carry.toString('base64'), 'latin1')
 }
 
-/** The length of the base64 text of `bytes` bytes. Content-Length needs it before a byte is read. */
+/**
+ * Returns the length of the base64 text of `bytes` bytes. Content-Length needs this number before any byte is
+ * read.
+ */
 export function base64Length(bytes: number): number {
   return Math.ceil(bytes / 3) * 4
 }

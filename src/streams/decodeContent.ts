@@ -7,10 +7,10 @@ import { fail, succeed } from '../domain/result.ts'
 import { BodyError } from './intakeFailure.ts'
 
 /**
- * Undoes the content codings of a body while it streams, the one applied last first. Both the bytes as
- * sent and the decoded bytes may be at most `bytesMax` (the `maxOutputLength` of zlib has no effect on
- * streams). Throws `BodyError`. An error of `source` is thrown on, after everything that arrived before
- * it was decoded.
+ * Decodes a body while it streams, starting with the coding that was applied last. Both the bytes as sent and
+ * the decoded bytes may be at most `bytesMax`. (The `maxOutputLength` of zlib has no effect on streams.)
+ * Throws `BodyError`. When `source` throws, first yields what was decoded until then, and then throws the
+ * same error.
  */
 export async function* decodeContent(
   source: AsyncIterable<Uint8Array>,
@@ -20,7 +20,7 @@ export async function* decodeContent(
 ): AsyncGenerator<Uint8Array> {
   let content: AsyncIterable<Uint8Array> = limitBytes(source, bytesMax)
   for (const coding of codings.toReversed()) {
-    // Each step is limited, because the middle of several codings may already be too large.
+    // Each step has its own limit: with several codings, an intermediate result may already be too large.
     content = limitBytes(decodeOne(content, coding, cutOff), bytesMax)
   }
   yield* content
@@ -29,17 +29,22 @@ export async function* decodeContent(
 export type ContentCoding = 'gzip' | 'deflate' | 'br' | 'zstd'
 
 /**
- * What happens to content that stops before the end of its coding. `fails`: the coding is corrupt.
- * `ends`: the content is read as far as it goes, for a reader that knows itself whether it is complete.
+ * What happens when the content stops before the end of its coding. `fails`: the coding counts as corrupt.
+ * `ends`: the content is decoded as far as it goes. This is for a reader that checks for itself whether the
+ * content is complete.
  */
 type CutOff = 'fails' | 'ends'
 
-/** RFC 9659: a zstd window in HTTP is at most 8 MiB. The default of zlib would allow 128 MiB per body. */
+/**
+ * Limit for the memory of a zstd decoder: 2 to this power is 8 MiB, the largest window in HTTP (RFC 9659).
+ * The default of zlib would allow 128 MiB for each body.
+ */
 const zstdWindowLogMax = 23
 
 /**
- * Size of a decoded chunk. Chunks lie outside the heap of V8, which collects them late when a program
- * allocates little else. With the 16 KiB of zlib, a body that is only counted held 30 MiB more of them.
+ * Size of a decoded chunk. Small, because decoded chunks lie outside V8's heap and are freed late when little
+ * else is allocated. With zlib's default of 16 KiB, reading a large body and only counting its bytes used 30
+ * MiB more memory.
  */
 const chunkSize = 4 * 1024
 
@@ -54,7 +59,8 @@ async function* decodeOne(
     if (first.done === true) throw new BodyError({ tag: 'corrupt_coding' })
     const decoder = createDecoder(coding, first.value, cutOff)
     const sent = sendTo(first.value, chunks, coding)
-    // A failure destroys the decoder, so the loop below sees the same error.
+    // An error here also destroys the decoder. The loop below then gets the same error, so it is ignored
+    // here.
     const written = pipeline(Readable.from(sent.chunks), decoder).catch(() => {})
     try {
       for await (const chunk of decoder) yield chunk
@@ -63,8 +69,8 @@ async function* decodeOne(
     } finally {
       decoder.destroy()
     }
-    // A decoder that has reached its end ignores what follows. Reading the rest finds out whether
-    // meaningful bytes follow.
+    // A decoder that has reached the end of its coding ignores all further bytes. The rest is read to find
+    // out whether it contains anything but padding.
     if (cutOff === 'fails') {
       await written
       await sent.rest()
@@ -75,31 +81,32 @@ async function* decodeOne(
       throw new BodyError({ tag: 'corrupt_coding' })
     }
   } finally {
-    // Not awaited, because it waits for a chunk that may never arrive.
+    // Not awaited, because `return` waits for a chunk that may never arrive.
     chunks.return?.().catch(() => {})
   }
 }
 
 type Sent = {
   readonly chunks: AsyncIterable<Uint8Array>
-  /** Reads what the decoder has not read. */
+  /** Reads to the end what the decoder has not read. */
   readonly rest: () => Promise<void>
-  /** The number of bytes up to and including the last meaningful one. */
+  /** Returns the number of bytes up to the last byte that is not padding, including that byte. */
   readonly endsAt: () => number
-  /** The error of the source, when one ended the chunks. */
+  /** Returns the error of the source, if the source ended with an error. */
   readonly failure: () => Error | undefined
 }
 
 /**
- * The chunks for a decoder, as a stream that never fails. An error in a pipeline would destroy the
- * decoder and lose what it has decoded already, so an error of the source is kept aside.
+ * Returns the chunks for a decoder, as a stream that never fails. If the stream failed, the pipeline would
+ * destroy the decoder and lose what it has already decoded. So an error of the source is kept in `failure`
+ * instead.
  */
 function sendTo(first: Uint8Array, others: AsyncIterator<Uint8Array>, coding: ContentCoding): Sent {
   let failure: Error | undefined
   let bytes = 0
   let endsAt = 0
   const see = (chunk: Uint8Array): Uint8Array => {
-    // Zeros after the end of gzip are padding.
+    // In gzip, zeros after the end of the coding are padding.
     const last = coding === 'gzip' ? chunk.findLastIndex((byte) => byte !== 0) : chunk.length - 1
     if (last >= 0) endsAt = bytes + last + 1
     bytes += chunk.length
@@ -129,7 +136,8 @@ function sendTo(first: Uint8Array, others: AsyncIterator<Uint8Array>, coding: Co
 }
 
 function createDecoder(coding: ContentCoding, firstBytes: Uint8Array, cutOff: CutOff): Decoder {
-  // By default zlib fails when the input stops before the end of the coding. A flush does not.
+  // By default zlib fails when the input stops before the end of the coding. With a flush as the last
+  // operation, zlib does not fail.
   const ending = (flush: number) => (cutOff === 'ends' ? { finishFlush: flush } : {})
   const { Z_SYNC_FLUSH, BROTLI_OPERATION_FLUSH, ZSTD_e_flush } = zlib.constants
   const options = { chunkSize, ...ending(Z_SYNC_FLUSH) }
@@ -158,12 +166,18 @@ type Decoder =
   | zlib.BrotliDecompress
   | zlib.ZstdDecompress
 
-/** `deflate` means the zlib format (RFC 9110 section 8.4.1.2). Some clients send the bare stream. */
+/**
+ * Returns whether a `deflate` body is in the zlib format, as RFC 9110 section 8.4.1.2 says. Some clients send
+ * deflate data without the zlib header instead.
+ */
 function startsAsZlib(bytes: Uint8Array): boolean {
   return ((bytes[0] ?? 0) & 0x0f) === 8
 }
 
-/** Several codings are allowed but rare. Each one multiplies the size that a small body unpacks to. */
+/**
+ * Limit for the codings of one body. More than one is allowed but rare. The limit is low, because each coding
+ * multiplies the size to which a small body can grow.
+ */
 const codingsMax = 3
 
 const codings: ReadonlyMap<string, ContentCoding | 'identity'> = new Map([
@@ -176,8 +190,9 @@ const codings: ReadonlyMap<string, ContentCoding | 'identity'> = new Map([
 ])
 
 /**
- * Returns the codings of a Content-Encoding header in the order they were applied (RFC 9110 section 8.4),
- * without `identity`. An unknown coding, or more than `codingsMax` of them, is `unsupported`.
+ * Returns the codings of a Content-Encoding header in the order in which they were applied (RFC 9110 section
+ * 8.4), without `identity`. Fails with `unsupported` for an unknown coding, and for more than `codingsMax`
+ * codings.
  */
 export function parseContentEncoding(
   header: string | undefined,
@@ -193,7 +208,9 @@ export function parseContentEncoding(
   return applied.length > codingsMax ? fail('unsupported') : succeed(applied)
 }
 
-/** Passes chunks on. Throws `BodyError` (`too_large`) instead of the chunk that exceeds the limit. */
+/**
+ * Yields the chunks of `source`. When a chunk exceeds the limit, throws `BodyError` (`too_large`) instead.
+ */
 async function* limitBytes(
   source: AsyncIterable<Uint8Array>,
   limitBytes: number,
@@ -207,8 +224,8 @@ async function* limitBytes(
 }
 
 /**
- * Joins chunks until each has at least `bytesMin` bytes, except the last. Every later step costs
- * something per chunk, so a peer that sends single bytes would be expensive to read.
+ * Joins chunks until each one, except the last, has at least `bytesMin` bytes. Every later step has a cost
+ * per chunk. Without joining, a client that sends single bytes would be expensive to read.
  */
 export async function* coalesceChunks(
   source: AsyncIterable<Uint8Array>,

@@ -1,7 +1,7 @@
 /**
  * Why the bytes of a body could not be read. `interrupted`: the connection ended before the body did.
- * `stalled`: no bytes, or too few, came for too long. `no_room`: the receiver has too many bodies in
- * progress.
+ * `stalled`: the body arrived too slowly, or stopped arriving. `no_room`: too many large bodies arrive at the
+ * same time.
  */
 export type BodyFailure =
   | { readonly tag: 'too_large'; readonly limitBytes: number }
@@ -11,8 +11,8 @@ export type BodyFailure =
   | { readonly tag: 'no_room' }
 
 /**
- * Thrown by a byte stream to its reader. These failures are expected, but a stream has no other way to
- * report one. The code that reads the whole body turns the error back into a value.
+ * Thrown by a stream of bytes to its reader. These failures are expected, but a stream has no other way to
+ * report them. The code that reads the whole body catches the error and returns the failure as a value.
  */
 export class BodyError extends Error {
   override readonly name = 'BodyError'
@@ -24,15 +24,18 @@ export class BodyError extends Error {
   }
 }
 
-/** Thrown to the reader of one image when the document or form around the image is refused. */
+/** Thrown to the reader of one image when the JSON document or form around that image is invalid. */
 export class IntakeAbandonedError extends Error {
   override readonly name = 'IntakeAbandonedError'
 }
 
-/** Keys and indices from the top of a JSON document to one value. */
+/** The keys and indices that lead from the top of a JSON document to one value. */
 export type JsonPath = readonly (string | number)[]
 
-/** Why a JSON document was refused. A path names the value. No failure contains the value itself. */
+/**
+ * Why a JSON document cannot be accepted. `path` leads to the value that is wrong. No failure contains the
+ * value itself.
+ */
 export type JsonIntakeFailure =
   | { readonly tag: 'empty' }
   | { readonly tag: 'syntax' }
@@ -41,12 +44,12 @@ export type JsonIntakeFailure =
   | { readonly tag: 'too_deep' }
   | { readonly tag: 'too_many_tokens' }
   | { readonly tag: 'number_out_of_range'; readonly path: JsonPath }
-  /** NUL or a lone surrogate, which PostgreSQL cannot store as text. */
+  /** The text contains NUL or a lone surrogate. PostgreSQL cannot store such a text. */
   | { readonly tag: 'unstorable_text'; readonly path: JsonPath }
   | { readonly tag: 'text_too_long'; readonly limitBytes: number }
   | { readonly tag: 'invalid_base64'; readonly path: JsonPath }
   | { readonly tag: 'diverted_too_large'; readonly path: JsonPath; readonly limitBytes: number }
-  /** `path` names the string that exceeded the limit on all diverted strings together. */
+  /** `path` leads to the string with which all diverted strings together exceeded their limit. */
   | {
       readonly tag: 'diverted_total_too_large'
       readonly path: JsonPath

@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import { defined } from '../domain/defined.ts'
 
 /**
- * All fields that a log line may have. No other field can be logged, so prompts, keys, image bytes, query
+ * All fields that a log line may have. The logger writes no other field. So prompts, keys, image bytes, query
  * strings and upstream texts never reach the log.
  */
 const fieldTypes = {
@@ -35,7 +35,7 @@ type FieldName = keyof typeof fieldTypes
 type LogFields = {
   readonly [Name in FieldName]?: (typeof fieldTypes)[Name] extends 'number' ? number : string
 } & {
-  /** Logged as name, code and stack frames, without the message: it may quote any value. */
+  /** Logged as name, code and stack frames. The message is left out, because it may quote any value. */
   readonly error?: unknown
 }
 
@@ -46,7 +46,7 @@ export type Logger = {
   ) => void
 }
 
-/** Writes one JSON line per event to stdout, or readable lines when `pretty` is set for a terminal. */
+/** Writes one JSON line per event to stdout. With `pretty`, writes readable lines for a terminal instead. */
 export function createLogger(options: {
   readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
   readonly process: 'api' | 'worker' | 'cli' | 'dev'
@@ -68,7 +68,10 @@ function named(level: string): { readonly level: string } {
   return { level }
 }
 
-/** Types do not exist at run time: this drops fields that a caller passes in spite of `LogFields`. */
+/**
+ * Returns only the known fields. TypeScript checks nothing at run time, so a caller could pass other fields
+ * in spite of `LogFields`.
+ */
 function pick(fields: LogFields): Record<string, unknown> {
   const { error, ...given } = fields
   const known = Object.entries(given).filter(([name]) => Object.hasOwn(fieldTypes, name))
@@ -76,7 +79,7 @@ function pick(fields: LogFields): Record<string, unknown> {
   return error === undefined ? line : { ...line, error: describeError(error) }
 }
 
-/** Where an error was thrown. Without its message, because messages of libraries quote values. */
+/** Returns where an error was thrown. Leaves out the message, because messages of libraries quote values. */
 function describeError(error: unknown): {
   readonly name: string
   readonly code?: string

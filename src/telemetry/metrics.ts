@@ -4,12 +4,21 @@ import { createRecorders } from './recorders.ts'
 
 export type MetricsSources = {
   readonly pool?: () => PoolSample
-  /** When it is absent or fails, the scrape lacks these metrics and still has all others. */
+  /**
+   * Reads the state of the installation. When it is absent or fails, only its own metrics are missing from
+   * the answer.
+   */
   readonly state?: () => Promise<StateSample>
   readonly startQueueDepth?: () => number
-  /** The names of the operator's channels. Their counters start at 0, so that the first call is an increase. */
+  /**
+   * The names of the operator's channels. Their counters start at 0, so that Prometheus sees the first call
+   * as an increase.
+   */
   readonly channels?: readonly string[]
-  /** More metrics as text, such as those of Temporal's SDK. Must not throw or repeat a name. */
+  /**
+   * Returns more metrics as text, such as those of Temporal's SDK. Must not throw, and must not use a name of
+   * ours.
+   */
   readonly foreign?: () => Promise<string>
 }
 
@@ -18,20 +27,21 @@ const gaugesNamedAsCounters = ['handles', 'requests', 'resources'].map(
 )
 
 export type Metrics = Recorders & {
-  /** All metrics in Prometheus' text format. */
+  /** Returns all metrics in Prometheus' text format. */
   readonly expose: () => Promise<string>
   readonly contentType: string
 }
 
 /**
- * The metrics of one process. Label values are enumerations, channel names and route patterns only, so the
- * number of time series is bounded. `tools/observability/` contains alerts and a dashboard for them.
+ * Creates the metrics of one process. Labels have only names from fixed sets, channel names and route
+ * patterns as values, so the number of time series is limited. `tools/observability/` contains alerts and a
+ * dashboard.
  */
 export function createMetrics(sources: MetricsSources = {}): Metrics {
   const registry = new Registry()
   // Metrics of process and event loop, such as `nodejs_eventloop_lag_…` and `process_resident_memory_bytes`.
   collectDefaultMetrics({ register: registry })
-  // These gauges are named like counters, which Prometheus' checker refuses.
+  // These are gauges with names of counters (`…_total`). Prometheus' checker reports such names as errors.
   for (const name of gaugesNamedAsCounters) registry.removeSingleMetric(name)
   createProcessGauges(registry, sources)
   const refresh = createStateGauges(registry, sources.state)
@@ -47,7 +57,9 @@ export function createMetrics(sources: MetricsSources = {}): Metrics {
 
 type PoolSample = { readonly total: number; readonly idle: number; readonly waiting: number }
 
-/** Gauges that this process reads from its own memory: its pool and its queue of workflow starts. */
+/**
+ * Creates the gauges that this process reads from its own memory: its connection pool and its start queue.
+ */
 function createProcessGauges(
   registry: Registry,
   sources: { readonly pool?: () => PoolSample; readonly startQueueDepth?: () => number },
@@ -74,7 +86,10 @@ function createProcessGauges(
   }
 }
 
-/** The state of the installation in PostgreSQL, which `src/store/sampleState.ts` reads at a scrape. */
+/**
+ * The state of the installation in PostgreSQL. `src/store/sampleState.ts` reads it when Prometheus asks for
+ * the metrics.
+ */
 type StateSample = {
   readonly tasks: readonly {
     readonly status: string
@@ -96,12 +111,15 @@ type StateSample = {
   }[]
 }
 
-/** One read serves all scrapes within this time, so that several Prometheus servers do not add load. */
+/**
+ * How long one sample of the state is used again. So several Prometheus servers that ask at the same time
+ * cause only one read.
+ */
 const sampleMsMax = 5_000
 
 /**
- * Gauges of the whole installation; every process shows the same values. Returns a function that refreshes
- * them all at once, so that all gauges of one scrape show the same moment.
+ * Creates the gauges of the whole installation. Every process shows the same values. Returns a function that
+ * refreshes all gauges together, so that they show the same moment.
  */
 function createStateGauges(
   registry: Registry,

@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client'
 import { Counter, Histogram } from 'prom-client'
 import type { OutcomeClass, OutcomeReason } from '../domain/upstream/upstreamCall.ts'
 
-/** Functions with which the parts of a process record events as metrics. They never throw or wait. */
+/** Functions with which a process records events as metrics. They never throw, and they return at once. */
 export type Recorders = {
   readonly request: (seen: {
     readonly route: string
@@ -24,8 +24,8 @@ const requestSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 const callSeconds = [0.1, 0.5, 1, 2, 5, 10, 20, 40, 80, 160, 320]
 
 /**
- * The counters that exist from the start, at 0, for every channel. For a counter that appears with its
- * first event, Prometheus sees no increase.
+ * The counters that exist from the start, with the value 0, for every channel. If a counter appeared only
+ * with its first event, Prometheus would see no increase from 0 to 1.
  */
 const expectedReasons: Readonly<Record<OutcomeClass, readonly OutcomeReason[]>> = {
   succeeded: ['image'],

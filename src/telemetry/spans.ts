@@ -5,7 +5,7 @@ import { resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchSpanProcessor, RandomIdGenerator, TracerProvider } from '@opentelemetry/sdk-trace'
 import { defined } from '../domain/defined.ts'
 
-/** All attributes that a span may have. A test checks that no others are exported. */
+/** All attributes that a span may have. A test checks that no other attributes are exported. */
 type SpanAttributes = {
   readonly 'darkroom.task_id': string
   readonly 'darkroom.account_id'?: string
@@ -23,11 +23,11 @@ type SpanStart = {
   readonly name: string
   readonly kind: 'server' | 'client' | 'internal'
   readonly traceId: string
-  /** A random id by default. */
+  /** Default: a random id. */
   readonly spanId?: string
-  /** Without a parent the span is a root. */
+  /** The id of the parent span. A span without a parent is a root. */
   readonly parentId?: string
-  /** Epoch milliseconds, now by default. */
+  /** Epoch milliseconds. Default: now. */
   readonly startedAtMs?: number
   readonly attributes: SpanAttributes
 }
@@ -37,7 +37,7 @@ type OpenSpan = {
   readonly end: (ending: {
     readonly attributes?: Partial<SpanAttributes>
     readonly failed: boolean
-    /** Epoch milliseconds, now by default. */
+    /** Epoch milliseconds. Default: now. */
     readonly endedAtMs?: number
   }) => void
 }
@@ -50,12 +50,15 @@ export type Spans = {
 
 const exportTimeoutMs = 5_000
 const batchDelayMs = 1_000
-/** With this many unsent spans, new spans are dropped, so that a slow collector does not use up memory. */
+/**
+ * Limit for spans that are not sent yet. Beyond it, new spans are dropped, so that a slow collector does not
+ * fill our memory.
+ */
 const queuedMax = 4_096
 
 /**
- * Exports spans over OTLP/HTTP (protobuf). The exporter itself reads the collector's address and headers
- * from the OTEL_EXPORTER_OTLP_* variables.
+ * Exports spans over OTLP/HTTP (protobuf). The exporter reads the collector's address and headers from the
+ * OTEL_EXPORTER_OTLP_* variables.
  */
 export function createSpans(serviceName: string): Spans {
   const ids = createIdGenerator()
@@ -78,7 +81,10 @@ export function createSpans(serviceName: string): Spans {
   }
 }
 
-/** The library asks this generator for ids while it makes a span. `next` sets the ids of one span. */
+/**
+ * Creates the generator that the library asks for ids while it makes a span. `next` makes one span with given
+ * ids.
+ */
 function createIdGenerator() {
   const random = new RandomIdGenerator()
   let given: { readonly traceId: string; readonly spanId?: string } | undefined

@@ -12,8 +12,9 @@ export type Tracing = TaskTracer & {
 }
 
 /**
- * Exports one trace per task: the request, the run of the workflow, its activities, its upstream calls.
- * This file loads the OpenTelemetry libraries, so it is imported only when a collector is configured.
+ * Exports one trace per task. The trace contains the request, the run of the workflow, its activities and its
+ * upstream calls. This file loads the OpenTelemetry libraries, so import it only when a collector is
+ * configured.
  */
 export function createTracing(process: 'api' | 'worker'): Tracing {
   const spans = createSpans(`darkroom-${process}`)
@@ -38,10 +39,10 @@ export function createTracing(process: 'api' | 'worker'): Tracing {
   }
 }
 
-/** The id of the span of the activity in which the current code runs. */
+/** Contains the id of the span of the activity in which the current code is running. */
 type ActivitySpan = AsyncLocalStorage<string>
 
-/** Outcomes of a run that are no failure. `over`: the task had already ended otherwise. */
+/** Outcomes of a run that are not a failure. `over` means that the task had already ended in another way. */
 const goodOutcomes: ReadonlySet<string> = new Set(['succeeded', 'over', 'cancelled'])
 
 function traceRequest(spans: Spans, seen: Parameters<TaskTracer['request']>[0]): void {
@@ -90,7 +91,10 @@ async function traceActivity<Value>(
   }
 }
 
-/** Outcomes that show as failed spans. A refusal is normal: the task waits and tries again. */
+/**
+ * Outcomes of a call whose span is marked as failed. `refused` is not among them, because an upstream's
+ * refusal is normal: the task waits and calls again.
+ */
 const badClasses: ReadonlySet<OutcomeClass> = new Set(['unknown', 'operator_fault', 'exhausted'])
 
 function traceUpstream(
@@ -134,8 +138,8 @@ function callAttributes({ origin, channel, request }: UpstreamCall) {
 }
 
 /**
- * How an activity ended, as one name for its span. Activities return small enumerations, so any other
- * value becomes `done`: a span must not contain text of a client or an upstream.
+ * Returns how an activity ended, as one name for its span. Activities return a name from a small set. Any
+ * other value becomes `done`, because a span must not contain text of a client or of an upstream.
  */
 function activityResultName(value: unknown): string {
   if (typeof value === 'string' && isName(value)) return value
@@ -144,7 +148,10 @@ function activityResultName(value: unknown): string {
   return typeof value.outcome === 'string' && isName(value.outcome) ? value.outcome : 'done'
 }
 
-/** The type of an `ApplicationFailure`. `expected`: the activity waits or the task ends, nothing is broken. */
+/**
+ * Returns the type of an `ApplicationFailure`. `expected` is true when nothing is broken: the activity only
+ * waits, or the task ends.
+ */
 function activityErrorName(error: unknown): {
   readonly name: string
   readonly expected: boolean
@@ -160,20 +167,20 @@ function isName(text: string): boolean {
 }
 
 /**
- * The id of a task's trace, derived from the task's id. Every process can compute it, so request, workflow,
- * retries, resets and the reconciler share one trace, and no trace id is passed on or stored. Trace ids are
- * 16 bytes and span ids 8 bytes in lower-case hex (W3C Trace Context).
+ * Returns the id of a task's trace, computed from the task's id. Every process can compute it, so no trace id
+ * is passed on or stored. Request, workflow, retries, resets and the reconciler all use the same trace. Trace
+ * ids are 16 bytes and span ids are 8 bytes, in lower-case hex (W3C Trace Context).
  */
 export function traceIdOf(taskId: string): string {
   return digest(`trace ${taskId}`).slice(0, 32)
 }
 
-/** The span of the request that created the task: the root of its trace. */
+/** Returns the id of the span of the request that created the task. This span is the root of the trace. */
 function requestSpanIdOf(taskId: string): string {
   return digest(`request ${taskId}`).slice(0, 16)
 }
 
-/** The span of one run of the task's workflow. */
+/** Returns the id of the span of one run of the task's workflow. */
 function runSpanIdOf(runId: string): string {
   return digest(`run ${runId}`).slice(0, 16)
 }

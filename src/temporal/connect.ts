@@ -9,15 +9,19 @@ export type Temporal = {
   readonly client: Client
   readonly namespace: string
   /**
-   * Runs one call to Temporal under a deadline that covers its retries. Rejects with the call's error or
-   * with `TemporalTimeout`. Every call goes through it: without a deadline a gRPC call can wait forever.
+   * Makes one call to Temporal with a deadline, which includes repeated tries. Rejects with the call's error
+   * or with `TemporalTimeout`. Every call to Temporal must use this function, because a gRPC call without a
+   * deadline can wait forever.
    */
   readonly withDeadline: <Value>(deadlineMs: number, call: () => Promise<Value>) => Promise<Value>
-  /** Closes the connection. Calls under way fail. */
+  /** Closes the connection. Running calls fail. */
   readonly close: () => Promise<void>
 }
 
-/** By default gRPC waits up to two minutes between attempts to reconnect, long after Temporal is back. */
+/**
+ * Limit for the pause between two tries to reconnect. With gRPC's default of up to two minutes, we would stay
+ * disconnected long after Temporal works again.
+ */
 const reconnectMsMax = 2_000
 
 /** Returns a client that connects at its first call and reconnects whenever the connection breaks. */
@@ -25,8 +29,8 @@ export function connectTemporal(settings: TemporalSettings): Temporal {
   const { namespace } = settings
   const connection = Connection.lazy({
     ...connectionOptions(settings),
-    // Turns off the SDK's own retries: their pauses ignore the deadline, and closing the connection
-    // during a pause causes an unhandled rejection. `callWithDeadline` retries instead.
+    // Turns off the SDK's own retries, for two reasons: their pauses ignore the deadline, and closing the
+    // connection during a pause causes an unhandled rejection. `callWithDeadline` repeats calls instead.
     interceptors: [],
     channelArgs: {
       'grpc.initial_reconnect_backoff_ms': 200,
@@ -49,7 +53,7 @@ export function connectTemporal(settings: TemporalSettings): Temporal {
   }
 }
 
-/** How client and worker reach Temporal. */
+/** How the client and the worker reach Temporal. */
 export type TemporalSettings = {
   readonly address: string
   readonly namespace: string
@@ -59,9 +63,9 @@ export type TemporalSettings = {
 }
 
 /**
- * Adds TLS, API key and gRPC metadata to an address and a namespace. `@temporalio/envconfig` reads them
- * from its own TEMPORAL_* variables. Its TOML file is not read, so that the personal profile of an
- * operator does not change how a service connects.
+ * Adds TLS, API key and gRPC metadata to an address and a namespace. `@temporalio/envconfig` reads these
+ * three from its own TEMPORAL_* variables. It does not read its TOML file here. Otherwise the personal
+ * profile of an operator could change how a service connects.
  */
 export function temporalSettings(given: {
   readonly address: string
@@ -76,7 +80,7 @@ export function temporalSettings(given: {
   }
 }
 
-/** The connection options that the SDK's client and worker have in common. */
+/** Returns the connection options that the SDK's client and worker have in common. */
 export function connectionOptions(settings: TemporalSettings) {
   const { address, tls, apiKey, metadata } = settings
   return {
@@ -85,7 +89,10 @@ export function connectionOptions(settings: TemporalSettings) {
   }
 }
 
-/** gRPC metadata can contain bytes too; our settings contain text only. */
+/**
+ * Returns the metadata entries whose value is text. gRPC metadata could also contain bytes; ours contains
+ * text only.
+ */
 function textOnly(metadata: Readonly<Record<string, unknown>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(metadata).filter((entry): entry is [string, string] => {
@@ -98,8 +105,8 @@ const attemptsMax = 3
 const firstPauseMs = 100
 
 /**
- * Makes a call and repeats it after a transient failure. Settles within `deadlineMs` whatever the call
- * does. `call` gets the instant of the deadline (epoch milliseconds) for gRPC's own deadline.
+ * Makes a call and repeats it after a transient failure. Resolves or rejects within `deadlineMs`, even if the
+ * call never ends. `call` gets the time of the deadline (epoch milliseconds), to use as gRPC's own deadline.
  */
 async function callWithDeadline<Value>(
   deadlineMs: number,

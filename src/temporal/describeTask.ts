@@ -6,15 +6,19 @@ import type { LiveStatus } from '../domain/tasks/task.ts'
 
 type DescribeTask = (taskId: string) => Promise<LiveStatus | undefined>
 
-/** A lookup of a task must not wait for a slow Temporal, and many lookups must not overload Temporal. */
+/**
+ * Limits for questions to Temporal about tasks. The timeout is short, because a client that reads a task must
+ * not wait for a slow Temporal. The other limits keep many such reads from overloading Temporal.
+ */
 const limits = { timeoutMs: 250, parallel: 32, cachedMs: 1_000, cachedMax: 2_000 } as const
 
 type Answer = { readonly live: Promise<LiveStatus | undefined>; readonly validUntilMs: number }
 
 /**
- * Returns a function that reads from Temporal what a task in flight is doing. It returns `undefined` when
- * Temporal has nothing to add or does not answer in time. Each task is asked about at most once a
- * second: later callers get the same answer. `nowMs` is a monotonic clock.
+ * Returns a function that asks Temporal what an unfinished task is doing. The function returns `undefined`
+ * when Temporal knows nothing more than PostgreSQL, or does not answer in time. It asks about each task at
+ * most once a second; other callers in that second get the same answer. `nowMs` reads a clock that never goes
+ * back.
  */
 export function createDescribeTask(deps: {
   readonly temporal: Temporal
@@ -31,7 +35,7 @@ export function createDescribeTask(deps: {
       const { raw } = await withDeadline(limits.timeoutMs, () => handle.describe())
       return liveStatus(raw.pendingActivities)
     } catch {
-      // Temporal is unreachable or slow, or has no such workflow: the task's row is the whole answer.
+      // Temporal is unreachable or slow, or has no such workflow. The caller then uses only the task's row.
       return undefined
     } finally {
       underWay -= 1
@@ -44,7 +48,7 @@ export function createDescribeTask(deps: {
     if (cached !== undefined && nowMs < cached.validUntilMs) return cached.live
     if (underWay >= limits.parallel) return Promise.resolve(undefined)
     const live = ask(taskId)
-    // Deleted first, because setting an existing key of a map keeps its old place in the order.
+    // Deleted first, so that the task moves to the end of the map. Setting an existing key would not move it.
     answers.delete(taskId)
     answers.set(taskId, { live, validUntilMs: nowMs + limits.cachedMs })
     dropOldest(answers)
@@ -52,7 +56,9 @@ export function createDescribeTask(deps: {
   }
 }
 
-/** A map keeps insertion order, so its first keys are the oldest answers. */
+/**
+ * Deletes the oldest answers. They are the first keys of the map, because a map keeps the order of insertion.
+ */
 function dropOldest(answers: Map<string, Answer>): void {
   for (const taskId of answers.keys()) {
     if (answers.size <= limits.cachedMax) return
@@ -62,13 +68,16 @@ function dropOldest(answers: Map<string, Answer>): void {
 
 type PendingActivity = NonNullable<WorkflowExecutionDescription['raw']['pendingActivities']>[number]
 
-/** `PENDING_ACTIVITY_STATE_SCHEDULED` and `…_STARTED` of Temporal's API. */
+/**
+ * The values of `PENDING_ACTIVITY_STATE_SCHEDULED` and `PENDING_ACTIVITY_STATE_STARTED` in Temporal's API.
+ */
 const scheduledState = 1
 const startedState = 2
 
 /**
- * What a pending `produceImage` activity shows beyond the task's row: a wait between two attempts, or the
- * stage in its last heartbeat. `undefined` for a first attempt that waits for a slot: the task is queued.
+ * Returns what a pending `produceImage` activity shows in addition to the task's row. That is either a wait
+ * between two attempts, or the stage in the activity's last heartbeat. Returns `undefined` when the first
+ * attempt is still waiting for a slot of a worker, because the task is then simply queued.
  */
 function liveStatus(
   pendingActivities: readonly PendingActivity[] | null | undefined,
@@ -84,7 +93,7 @@ function liveStatus(
   return untilMs === undefined ? { stage: 'waiting' } : { stage: 'waiting', untilMs }
 }
 
-/** Heartbeats are seconds apart. Before the first heartbeat the upstream call has just begun. */
+/** Returns the stage in the last heartbeat. Before the first heartbeat, the upstream call has just begun. */
 function stageOf(activity: PendingActivity): 'calling' | 'storing' {
   const payload = activity.heartbeatDetails?.payloads?.[0]
   if (payload === undefined) return 'calling'

@@ -1,26 +1,26 @@
 type Queued = {
   readonly accountId: string
-  /** A client holds a connection open for this item. */
+  /** True when a client waits with an open connection for this item. */
   readonly sync: boolean
 }
 
 type FairQueue<Item extends Queued> = {
   readonly size: () => number
   /**
-   * Adds an item. When the queue then holds more than `sizeMax`, it removes and returns the newest item of
-   * the account with the most items, an asynchronous item if there is one.
+   * Adds an item. When the queue then has more than `sizeMax` items, removes one and returns it. Removes an
+   * asynchronous item if there is one: the newest of the account that has the most of them.
    */
   readonly add: (item: Item) => Item | undefined
-  /** Removes and returns the next item; `undefined` when the queue is empty. */
+  /** Removes and returns the next item, or returns `undefined` when the queue is empty. */
   readonly take: () => Item | undefined
   /** Removes and returns all items, in the order of `take`. */
   readonly drain: () => readonly Item[]
 }
 
 /**
- * A queue in which synchronous items go first and accounts take turns. In a plain first-in-first-out queue,
- * 2,000 submits of one account would delay the start of another account's task by about 5 seconds, because
- * Temporal starts some 400 workflows a second.
+ * Creates a queue in which synchronous items go first and accounts take turns. Temporal starts about 400
+ * workflows a second. So in a plain first-in-first-out queue, 2,000 new tasks of one account would delay the
+ * next task of another account by about 5 seconds.
  */
 export function createFairQueue<Item extends Queued>(sizeMax: number): FairQueue<Item> {
   const sync: Turns<Item> = new Map()
@@ -54,10 +54,13 @@ export function createFairQueue<Item extends Queued>(sizeMax: number): FairQueue
   }
 }
 
-/** The items of each account, by account id. The first account of the map has the next turn. */
+/** The items of each account, by account id. The first account in the map has the next turn. */
 type Turns<Item> = Map<string, Item[]>
 
-/** A map keeps insertion order: deleting and setting an account puts it behind the others. */
+/**
+ * Takes an item of the first account. Then deletes and sets the account, which moves it to the end of the
+ * map.
+ */
 function takeNext<Item>(turns: Turns<Item>): Item | undefined {
   for (const [accountId, items] of turns) {
     const item = items.shift()

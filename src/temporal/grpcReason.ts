@@ -1,7 +1,7 @@
 import { isGrpcServiceError } from '@temporalio/client'
 import { NamespaceNotFoundError } from '@temporalio/common'
 
-/** The names of gRPC's status codes. The position of a name is its code. */
+/** The names of gRPC's status codes. The position of a name in this list is its code. */
 const statusNames = [
   'OK',
   'CANCELLED',
@@ -24,8 +24,8 @@ const statusNames = [
 type GrpcReason = (typeof statusNames)[number]
 
 /**
- * The gRPC status of a failed call to Temporal, for logs and metrics. Rethrows an error that is not a gRPC
- * failure: it is a bug.
+ * Returns the gRPC status of a failed call to Temporal, for logs and metrics. If the error is not a gRPC
+ * failure, it is a bug, so this throws it again.
  */
 export function grpcReason(error: unknown): GrpcReason {
   const reason = knownReason(error)
@@ -33,7 +33,7 @@ export function grpcReason(error: unknown): GrpcReason {
   return reason
 }
 
-/** Whether the same call can succeed a moment later. */
+/** Returns whether the same call can succeed a moment later. */
 export function isRetryable(error: unknown): boolean {
   const reason = knownReason(error)
   return reason === 'UNAVAILABLE' || reason === 'RESOURCE_EXHAUSTED' || reason === 'ABORTED'
@@ -41,7 +41,7 @@ export function isRetryable(error: unknown): boolean {
 
 function knownReason(error: unknown): GrpcReason | undefined {
   if (error instanceof TemporalTimeout) return 'DEADLINE_EXCEEDED'
-  // The SDK replaces the gRPC status with this class when the server does not know the namespace.
+  // When the server does not know the namespace, the SDK throws this class in place of the gRPC status.
   if (error instanceof NamespaceNotFoundError) return 'NOT_FOUND'
   const status = isGrpcServiceError(error) ? error : causeOf(error)
   return isGrpcServiceError(status) ? (statusNames[status.code] ?? 'UNKNOWN') : undefined
@@ -51,7 +51,7 @@ function causeOf(error: unknown): unknown {
   return error instanceof Error ? error.cause : undefined
 }
 
-/** The deadline of a call passed. Temporal may still carry out the call. */
+/** Thrown when the deadline of a call passed. Temporal may still execute the call. */
 export class TemporalTimeout extends Error {
   override readonly name = 'TemporalTimeout'
 

@@ -7,14 +7,15 @@ import { grpcReason } from './grpcReason.ts'
 const timeoutMs = 5_000
 
 /**
- * Nine days: longer than a task's row is kept by default. A history that is deleted sooner frees the
- * workflow's id, and a second start of the same task would then be accepted.
+ * The minimum time for which Temporal keeps the history of an ended workflow. Nine days is longer than a
+ * task's row is kept by default. If Temporal deleted a history sooner, the workflow's id would be free again,
+ * and Temporal would accept a second start of the same task.
  */
 export const retentionSecondsMin = 9 * 86_400
 
 /**
- * Creates the namespace, or lengthens its retention when that is too short. Never shortens it, and a
- * second call changes nothing. Throws when Temporal does not answer or refuses.
+ * Creates the namespace, or lengthens its retention when the retention is too short. Never shortens it. A
+ * second call changes nothing. Throws when Temporal does not answer or answers with an error.
  */
 export async function ensureNamespace(
   temporal: Temporal,
@@ -57,15 +58,15 @@ async function retentionOf(temporal: Temporal): Promise<number | undefined> {
   }
 }
 
-/** `INDEXED_VALUE_TYPE_KEYWORD` of Temporal's API. */
+/** The value of `INDEXED_VALUE_TYPE_KEYWORD` in Temporal's API. */
 const keywordType = 2
 
 const names = Object.values(searchAttributes).map(({ name }) => name)
 
 /**
- * Registers the search attributes that are missing and waits until the server accepts queries that name
- * them: it refuses a workflow start with an unknown attribute. Returns the names that it registered.
- * Throws when Temporal does not answer or refuses.
+ * Registers the search attributes that are missing, and returns their names. Waits until the server accepts
+ * queries with these names, because the server rejects a workflow start with an attribute it does not know.
+ * Throws when Temporal does not answer or answers with an error.
  */
 export async function registerSearchAttributes(temporal: Temporal): Promise<readonly string[]> {
   const missing = await missingSearchAttributes(temporal)
@@ -85,7 +86,9 @@ export async function registerSearchAttributes(temporal: Temporal): Promise<read
   return missing
 }
 
-/** Search attributes that `migrate` has not registered yet. Throws when Temporal does not answer. */
+/**
+ * Returns the search attributes that `migrate` has not registered yet. Throws when Temporal does not answer.
+ */
 export async function missingSearchAttributes(temporal: Temporal): Promise<readonly string[]> {
   const { client, namespace, withDeadline } = temporal
   const { customAttributes } = await withDeadline(timeoutMs, () =>
@@ -95,9 +98,9 @@ export async function missingSearchAttributes(temporal: Temporal): Promise<reado
 }
 
 /**
- * Returns a check for `/readyz`: whether all search attributes are registered. After the first `true` it
- * no longer asks Temporal, so that a later outage of Temporal does not make the process unready. The
- * check throws while Temporal does not answer.
+ * Returns a check for `/readyz`: whether all search attributes are registered. After the first `true`, the
+ * check does not ask Temporal any more. So a later outage of Temporal does not make the process unready.
+ * Before that, the check throws when Temporal does not answer.
  */
 export function createSearchAttributesCheck(temporal: Temporal): () => Promise<boolean> {
   let registered = false
@@ -111,8 +114,8 @@ const retryMsMax = 30_000
 const pauseMs = 500
 
 /**
- * Repeats a call until it succeeds, because the server's frontends see a new namespace or search attribute
- * some seconds after it was created. Throws the last error after 30 seconds.
+ * Repeats a call until it succeeds. The frontends of the Temporal server know a new namespace or search
+ * attribute only some seconds after it was created. Throws the last error after 30 seconds.
  */
 async function retryUntilAnswered(ask: () => Promise<unknown>): Promise<void> {
   const endsAtMs = performance.now() + retryMsMax

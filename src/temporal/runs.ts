@@ -10,8 +10,8 @@ import { grpcReason } from './grpcReason.ts'
 const runTimeoutMs = 2_000
 
 /**
- * The state of a task's newest run. It is read from the server, so no worker needs to be running. Returns
- * `unreachable` instead of throwing when Temporal does not answer.
+ * Returns the state of a task's newest run. The Temporal server knows this state, so no worker needs to be
+ * running. When Temporal does not answer, returns `unreachable` and does not throw.
  */
 export async function reportRun(temporal: Temporal, taskId: string): Promise<RunReport> {
   try {
@@ -52,14 +52,18 @@ function runReport(name: StatusName): RunReport {
   }
 }
 
-/** Longer than any gap between two reconcilers, with room for a clock of Temporal that differs from ours. */
+/**
+ * How far back the list of terminated runs goes. Longer than any pause between two passes of the reconciler,
+ * with room for a difference between Temporal's clock and ours.
+ */
 const windowMs = 10 * 60_000
 const runsMax = 500
 
 /**
- * Lists runs that were terminated or timed out in the last ten minutes. Such a run executes no more
- * workflow code, so nothing in PostgreSQL shows that it ended. The list comes from Temporal's visibility
- * store, which lags: the reconciler checks each run before it acts. Empty when Temporal does not answer.
+ * Lists runs that were terminated or timed out in the last ten minutes. Such a run executes no more workflow
+ * code, so PostgreSQL does not know that it ended. The list comes from Temporal's visibility store, which may
+ * be some seconds behind. So the reconciler checks each run before it acts. Returns an empty list when
+ * Temporal does not answer.
  */
 export async function listTerminatedRuns(temporal: Temporal): Promise<readonly TerminatedRun[]> {
   const since = new Date(Date.now() - windowMs).toISOString()
@@ -84,8 +88,9 @@ async function listRuns(temporal: Temporal, query: string): Promise<readonly Ter
 }
 
 /**
- * Asks the workflow of a cancelled task to end now and not at its next wake-up. The task is already
- * cancelled in PostgreSQL, so nothing depends on this request. Returns `missing` for a closed run too.
+ * Asks the workflow of a cancelled task to end now. Without this request it would end when it continues the
+ * next time. The task is already cancelled in PostgreSQL, so nothing depends on this request. Returns
+ * `missing` also when the run has already ended.
  */
 export async function cancelWorkflow(
   temporal: Temporal,
@@ -105,8 +110,9 @@ export async function cancelWorkflow(
 const historyTimeoutMs = 5_000
 
 /**
- * The history of a task's newest run as Temporal's JSON, which Temporal's UI and `replayHistories` read.
- * Returns `undefined` when Temporal has no run of the task. Throws when Temporal does not answer.
+ * Returns the history of a task's newest run in Temporal's JSON. Temporal's UI and `replayHistories` can read
+ * this format. Returns `undefined` when Temporal has no run of the task. Throws when Temporal does not
+ * answer.
  */
 export async function fetchHistory(
   temporal: Temporal,

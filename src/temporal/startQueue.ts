@@ -2,38 +2,44 @@ import type { StartTask, TaskStart } from '../domain/ports/taskRuns.ts'
 import { createFairQueue } from './fairQueue.ts'
 
 export type StartQueue = {
-  /** Never blocks and never throws. The reconciler starts tasks that the queue does not start. */
+  /**
+   * Adds a start. Returns at once and never throws. The reconciler starts tasks that the queue does not
+   * start.
+   */
   readonly enqueue: (start: TaskStart) => void
-  /** Starts that wait or are under way. */
+  /** Returns the number of starts that wait or are running. */
   readonly depth: () => number
-  /** Accepts no more starts. Resolves when the starts under way are finished and marked. */
+  /** Stops accepting starts. Resolves when the running starts are finished and recorded. */
   readonly stop: () => Promise<void>
 }
 
 export type StartQueueDeps = {
   readonly startTask: StartTask
-  /** Records that the workflows of these tasks exist. */
+  /** Records in PostgreSQL that the workflows of these tasks exist. */
   readonly markStarted: (taskIds: readonly string[]) => Promise<void>
   readonly onEvent: (event: StartQueueEvent) => void
-  /** A monotonic clock. */
+  /** Returns milliseconds of a clock that never goes back. */
   readonly nowMs: () => number
   readonly limits?: Partial<StartQueueLimits>
 }
 
 export type StartQueueEvent =
   | { readonly kind: 'start_failed'; readonly taskId: string; readonly reason: string }
-  /** Left to the reconciler, because the queue is full or stopped or its breaker is open. */
+  /**
+   * The queue does not start this task, because the queue is full or stopped, or its breaker is open. The
+   * reconciler will start it.
+   */
   | { readonly kind: 'left'; readonly taskId: string; readonly reason: LeftReason }
   | { readonly kind: 'mark_failed'; readonly count: number; readonly error: unknown }
 
 type LeftReason = 'full' | 'open' | 'stopped'
 
 type StartQueueLimits = {
-  /** Starts under way at once. */
+  /** Limit for the starts that run at the same time. */
   readonly parallel: number
-  /** Starts that wait for their turn. */
+  /** Limit for the starts that wait for their turn. */
   readonly waiting: number
-  /** Failed starts in a row that open the breaker for `pauseMs`. */
+  /** After this many failed starts in a row, the breaker opens for `pauseMs`. */
   readonly failures: number
   readonly pauseMs: number
 }
@@ -41,8 +47,9 @@ type StartQueueLimits = {
 const defaults: StartQueueLimits = { parallel: 16, waiting: 2_000, failures: 5, pauseMs: 2_000 }
 
 /**
- * Starts the workflows of accepted tasks after the submit is answered, so that a slow Temporal does not
- * slow submits down. Accounts take turns: a burst of one account does not delay another account's task.
+ * Creates the queue that starts the workflows of accepted tasks. A start runs after the client has its
+ * answer, so a slow Temporal does not delay the client. Accounts take turns, so many tasks of one account do
+ * not delay the task of another account.
  */
 export function createStartQueue(deps: StartQueueDeps): StartQueue {
   const limits = { ...defaults, ...deps.limits }
@@ -102,15 +109,19 @@ export function createStartQueue(deps: StartQueueDeps): StartQueue {
 }
 
 type Breaker = {
-  /** How many starts may be under way: 0 while open, 1 as a probe after the pause, else any number. */
+  /**
+   * Returns how many starts may run now: 0 while the breaker is open, 1 to test Temporal after the pause,
+   * otherwise any number.
+   */
   readonly allowed: () => number
   readonly succeeded: () => void
   readonly failed: () => void
 }
 
 /**
- * A circuit breaker: it opens for `pauseMs` after `failures` failed starts in a row, then lets one start
- * through. Its success closes the breaker, its failure opens it again. `nowMs` is monotonic.
+ * Creates a circuit breaker. After `failures` failed starts in a row it opens, which stops all starts for
+ * `pauseMs`. Then it lets one start through. If that start succeeds, the breaker closes; if it fails, the
+ * breaker opens again. `nowMs` reads a clock that never goes back.
  */
 function createBreaker(options: {
   readonly nowMs: () => number
@@ -136,7 +147,7 @@ function createBreaker(options: {
 
 type Batcher = {
   readonly add: (id: string) => void
-  /** Flushes the ids gathered so far. Resolves when no flush is under way. */
+  /** Flushes the ids gathered so far. Resolves when no flush is running. */
   readonly stop: () => Promise<void>
 }
 
@@ -145,7 +156,8 @@ const delayMs = 50
 
 /**
  * Gathers ids for `delayMs` and flushes them together, one flush at a time. A failed flush is reported and
- * not repeated: the reconciler finds unmarked tasks, starts them again (which is harmless) and marks them.
+ * not repeated. The reconciler later finds the tasks without a record, starts them again (which is harmless)
+ * and records them.
  */
 function createBatcher(options: {
   readonly flush: (ids: readonly string[]) => Promise<void>

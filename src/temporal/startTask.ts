@@ -13,20 +13,23 @@ import { grpcReason } from './grpcReason.ts'
 
 type StartTaskDeps = {
   readonly temporal: Temporal
-  /** Deadline of one start request to Temporal. */
+  /** Limit for one start request to Temporal. */
   readonly startTimeoutMs: number
-  /** From the start of the task to its hard end: task deadline + longest channel timeout + grace. */
+  /**
+   * Limit for the time from the start of a task to its end: task deadline + longest channel timeout + grace.
+   * After that the activity is over in any case.
+   */
   readonly produceTimeoutMs: number
 }
 
-/** Temporal serves lower numbers first. 3 is the server's default. */
+/** Priorities of workflows. Temporal serves lower numbers first. The server's default is 3. */
 const syncPriority = 2
 const asyncPriority = 3
 
 /**
- * Returns a function that starts the workflow of a task. The workflow's id follows from the task's id,
- * so the server refuses a second start by a retry, the reconciler or another process: the result is then
- * `exists`. Never throws when Temporal fails.
+ * Returns a function that starts the workflow of a task. The workflow's id is made from the task's id. So
+ * when the API process, the reconciler or another process starts the same task again, the server rejects the
+ * second start, and the result is `exists`. The function does not throw when Temporal fails.
  */
 export function createStartTask(deps: StartTaskDeps): StartTask {
   return async (start) => {
@@ -57,7 +60,10 @@ function inputOf(start: TaskStart, produceTimeoutMs: number): ImageTaskInput {
   return { taskId, family, model, produceTimeoutMs }
 }
 
-/** Synchronous tasks go first. Within a priority, Temporal's fairness key makes accounts take turns. */
+/**
+ * Returns the priority of a task. Synchronous tasks go first. With the fairness key, Temporal makes accounts
+ * of the same priority take turns.
+ */
 function priorityOf(start: TaskStart): { priorityKey: number; fairnessKey: string } {
   return {
     priorityKey: start.sync ? syncPriority : asyncPriority,

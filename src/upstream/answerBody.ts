@@ -3,7 +3,9 @@ import type { ContentCoding } from '../streams/decodeContent.ts'
 import { decodeContent, parseContentEncoding } from '../streams/decodeContent.ts'
 import { BodyError } from '../streams/intakeFailure.ts'
 
-/** No whole answer arrived: the connection broke, the deadline passed, or the answer is too large. */
+/**
+ * Thrown when no whole answer arrived: the connection broke, the deadline passed, or the answer is too large.
+ */
 export class AnswerLostError extends Error {
   override readonly name = 'AnswerLostError'
   readonly tooLarge: boolean
@@ -15,9 +17,9 @@ export class AnswerLostError extends Error {
 }
 
 /**
- * Yields at most `bytesMax` bytes of the body of an answer, without content coding. Requests ask for no
- * coding, but proxies compress anyway, and the answer is paid for. A body with an unknown coding is
- * yielded as it is. Every failure is an `AnswerLostError`.
+ * Yields the body of an answer after decoding its content coding, at most `bytesMax` bytes. Our requests ask
+ * for no coding. A proxy may compress nevertheless, and we pay for the answer, so it is decoded. If the
+ * coding is unknown, yields the body as it is. Every failure is an `AnswerLostError`.
  */
 export async function* readAnswerBody(
   { body, failure, headers }: Pick<Answer, 'body' | 'failure' | 'headers'>,
@@ -30,7 +32,7 @@ export async function* readAnswerBody(
     const codings = codingsOf(joinedHeader(headers['content-encoding']), first.value)
     yield* decodeContent(startingWith(first.value, chunks), codings, bytesMax, 'ends')
   } catch (error) {
-    // When a compressed body breaks off, the decoder reports a corrupt coding.
+    // When a compressed body breaks off, the decoder reports a corrupt coding. That is a lost answer too.
     throw error instanceof BodyError
       ? new AnswerLostError(error.failure.tag === 'too_large', error)
       : error
@@ -39,17 +41,21 @@ export async function* readAnswerBody(
   }
 }
 
-/** A proxy that unpacks an answer may leave the header, and one that packs an answer may set none. */
+/**
+ * Returns the codings that the body really has, by its first bytes and its header. The header alone can be
+ * wrong: a proxy that decompresses an answer may leave the header, and a proxy that compresses may not set
+ * it.
+ */
 function codingsOf(header: string | undefined, start: Uint8Array): readonly ContentCoding[] {
   const [first, second] = start
-  // `{`: compressed JSON does not begin with this byte in any of the codings.
+  // This byte is `{`. Compressed content does not begin with it in any of the codings.
   if (first === 0x7b) return []
   const codings = parseContentEncoding(header)
   if (codings.ok && codings.value.length > 0) return codings.value
   return first === 0x1f && second === 0x8b ? ['gzip'] : []
 }
 
-/** A header sent twice means the same as one header with both values (RFC 9110 section 5.3). */
+/** Joins the values of a header that was sent twice. Both forms mean the same (RFC 9110 section 5.3). */
 function joinedHeader(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value.join(', ') : value
 }
@@ -88,9 +94,9 @@ async function nextChunk(chunks: AsyncIterator<unknown>): Promise<Uint8Array | u
 }
 
 /**
- * Yields an answer up to the end of the first JSON object or array in it, and then closes `source`. The
- * answer is complete at that point, so a paid image is not lost to garbage after it, or to a connection
- * that then breaks or never ends. Any other text is yielded as it is.
+ * Yields an answer up to the end of its first JSON object or array, and then closes `source`. At that point
+ * the answer is complete. What comes afterwards cannot lose us the image that we pay for: garbage, a broken
+ * connection, or a connection that never ends. A text that is neither object nor array is yielded as it is.
  */
 export async function* firstDocument(
   source: AsyncIterable<Uint8Array>,
@@ -106,13 +112,16 @@ export async function* firstDocument(
 const quote = 0x22
 const backslash = 0x5c
 
-/** Called with each chunk in turn. Returns where the document ends in the chunk, or `undefined`. */
+/**
+ * Creates a function to call with each chunk in turn. The function returns the position in the chunk where
+ * the document ends, or `undefined`.
+ */
 function createEndFinder(): (chunk: Uint8Array) => number | undefined {
   let depth = 0
   let quoted = false
   let escaped = false
   return (chunk) => {
-    // A shortcut for chunks in the middle of an image, which are most of an answer.
+    // Shortcut for chunks in the middle of an image. Most chunks of an answer are of this kind.
     if (quoted && !escaped && !chunk.includes(quote) && !chunk.includes(backslash)) return undefined
     for (let at = 0; at < chunk.length; at += 1) {
       const byte = chunk[at] ?? 0
@@ -131,12 +140,12 @@ function createEndFinder(): (chunk: Uint8Array) => number | undefined {
   }
 }
 
-/** `{` or `[` */
+/** Returns true for `{` and `[`. */
 function opens(byte: number): boolean {
   return byte === 0x7b || byte === 0x5b
 }
 
-/** `}` or `]` */
+/** Returns true for `}` and `]`. */
 function closes(byte: number): boolean {
   return byte === 0x7d || byte === 0x5d
 }

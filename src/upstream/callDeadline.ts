@@ -2,19 +2,23 @@ import { createStallTolerantDeadline } from '../domain/stallTolerantDeadline.ts'
 
 type CallDeadline = {
   readonly signal: AbortSignal
-  /** Stops the timer. To be called when the call is over. */
+  /** Stops the timer. Call this when the call has ended. */
   readonly clear: () => void
 }
 
-/** Enough to read an answer that arrived during a stall; far below the silence that counts as a lost worker. */
+/**
+ * Extra time after a stall. Long enough to read an answer that arrived during the stall, and far shorter than
+ * the silence after which a worker counts as lost.
+ */
 const afterStallMs = 1_500
 
-/** The lease of the call lasts far longer. */
+/** Limit for all extra time of one call. Far shorter than the lease of the call. */
 const extensionsMsMax = 3_000
 
 /**
- * Aborts `timeoutMs` after now. The clock also counts time in which the process is stopped; an answer that
- * arrived meanwhile is paid for, so the call then gets some time to read it.
+ * Starts a deadline that aborts after `timeoutMs`. The clock also counts time in which the process is
+ * stopped. We pay for an answer that arrives during such a stop. So, after a stop, the call gets some extra
+ * time to read the answer.
  */
 export function startCallDeadline(timeoutMs: number, monotonicMs: () => number): CallDeadline {
   const passed = new AbortController()

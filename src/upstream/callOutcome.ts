@@ -13,8 +13,8 @@ import type { SendResult } from './send.ts'
 type Judge = (answer: ModelAnswer) => Promise<AnswerVerdict>
 
 /**
- * Returns the outcome of one call, with the evidence of what was seen on the wire. An answer that `send`
- * read is either a document for `judge`, or already a verdict.
+ * Returns the outcome of one call, together with the evidence: what happened on the connection. `send` has
+ * read the answer as a document, which `judge` judges, or already as a verdict.
  */
 export async function callOutcome(
   sent: SendResult<Result<ModelAnswer, AnswerVerdict>>,
@@ -41,14 +41,17 @@ async function verdictOf(
   judge: Judge,
 ): Promise<AnswerVerdict> {
   const verdict = reading.ok ? await judgeImages(reading.value, judge) : reading.failure
-  // A 202 without an image may mean that the upstream still works on the request.
+  // A status such as 202 without an image may mean that the upstream is still working on the request.
   const onlyImagesCount = status > 200 && status <= 299
   return onlyImagesCount && verdict.class !== 'succeeded'
     ? { class: 'unknown', reason: 'unexpected_status' }
     : verdict
 }
 
-/** Discards every image of the answer except the one in the verdict, also when `judge` throws. */
+/**
+ * Judges an answer and discards every image except the one in the verdict. Discards all images when `judge`
+ * throws.
+ */
 async function judgeImages(answer: ModelAnswer, judge: Judge): Promise<AnswerVerdict> {
   let kept: HeldImage | undefined
   try {
@@ -89,7 +92,7 @@ function withEvidence(verdict: AnswerVerdict, evidence: OutcomeEvidence): Upstre
 
 const requestIdLengthMax = 128
 
-/** Returns the `x-request-id` of an answer without any character that could be harmful in a log. */
+/** Returns the `x-request-id` of an answer. Removes all characters that could be harmful in a log. */
 function upstreamRequestId(headers: Answer['headers']): string | undefined {
   const value = headers['x-request-id']
   const text = Array.isArray(value) ? value[0] : value

@@ -24,27 +24,27 @@ import { send } from './send.ts'
 type UpstreamCallerDeps = {
   readonly blobs: BlobStore
   readonly capabilities: CapabilityTable
-  /** Local directory for images too large to hold in memory. Created when absent. */
+  /** Local directory for images that are too large to keep in memory. Created when it does not exist. */
   readonly tempDir: string
   /** Default: `createUpstreamAgent()`. A caller that wants to close the agent passes its own. */
   readonly dispatcher?: Dispatcher
   readonly randomBytes?: RandomBytes
-  /** Epoch milliseconds. */
+  /** Returns epoch milliseconds. */
   readonly nowMs?: () => number
-  /** A clock that never goes back, in milliseconds. */
+  /** Returns milliseconds of a clock that never goes back. */
   readonly monotonicMs?: () => number
 }
 
 /**
- * Creates the function that calls upstream models over HTTP, each call once. Every expected failure is an
- * outcome. Only bugs and failures of the local disk are thrown. The caller must store and then discard
- * the image of a `succeeded` outcome.
+ * Creates the function that calls upstream models over HTTP. Each call is sent once and never repeated. Every
+ * expected failure is an outcome. Only bugs and failures of the local disk are thrown. When the outcome is
+ * `succeeded`, the caller must store its image and then discard it.
  *
  * An answer passes through these steps, one file each:
- * 1. `send.ts` sends the request and reads the answer within the deadline. It knows whether the upstream
- *    can have acted on the request.
- * 2. `modelAnswer.ts` reads a 2xx answer with its images. `errorAnswer.ts` reads any other answer, with
- *    the wait it asks for (`retryAfter.ts`).
+ * 1. `send.ts` sends the request and reads the answer within the deadline. It knows whether the upstream can
+ *    have acted on the request.
+ * 2. `modelAnswer.ts` reads a 2xx answer with its images. `errorAnswer.ts` reads any other answer, and
+ *    `retryAfter.ts` the wait that it asks for.
  * 3. `familyA.ts` or `familyB.ts` judges what a 2xx answer means.
  * 4. `callOutcome.ts` turns the verdict into the outcome of the call.
  */
@@ -58,7 +58,7 @@ export function createUpstreamCaller(deps: UpstreamCallerDeps): UpstreamCaller {
   return async (call) => {
     const family = familyCallOf(call, deps.capabilities, holdDeps)
     const read = async (answer: Answer): Promise<Result<ModelAnswer, AnswerVerdict>> => {
-      // A proxy may answer 201 or 203 where the vendor answers 200.
+      // All of 2xx, because a proxy may answer 201 or 203 where the vendor answers 200.
       const mayHoldImage = answer.status >= 200 && answer.status <= 299
       if (!mayHoldImage) return fail(await readErrorAnswer(answer, nowMs()))
       const body = readAnswerBody(answer, upstreamAnswerBytesMax)

@@ -9,8 +9,9 @@ import type { AnswerVerdict } from './familyCall.ts'
 import { retryAfterMs } from './retryAfter.ts'
 
 /**
- * Returns what an answer that is not 2xx means, and the wait it asks for. The body is read within limits,
- * compared with the known words of the vendors, and dropped. `nowMs`: epoch milliseconds.
+ * Returns what an answer with a status other than 2xx means, and the wait that it asks for. Reads the body
+ * within limits, compares it with the known words of the vendors, and does not keep it. `nowMs` is in epoch
+ * milliseconds.
  */
 export async function readErrorAnswer(answer: Answer, nowMs: number): Promise<AnswerVerdict> {
   const { status, headers, elapsedMs } = answer
@@ -21,7 +22,10 @@ export async function readErrorAnswer(answer: Answer, nowMs: number): Promise<An
 }
 
 const errorBytesMax = 64 * 1024
-/** The status says enough, so a body that arrives slowly is not waited for any longer. */
+/**
+ * Limit for reading the body of an error answer. Short, because the status alone says enough: if the body
+ * arrives slowly, the verdict is made without it.
+ */
 const errorBodyMsMax = 2_000
 
 async function readVendorError(answer: Answer): Promise<ParsedVendorError | undefined> {
@@ -42,21 +46,23 @@ async function readVendorError(answer: Answer): Promise<ParsedVendorError | unde
     throw error
   } finally {
     clearTimeout(timer)
-    // After the time limit `send` destroys the body, and this rejection has no reader any more.
+    // After the time limit, `send` destroys the body. Then `reading` rejects, and nobody waits for it any
+    // more.
     reading.catch(() => {})
   }
 }
 
 type ParsedVendorError = VendorError & {
-  /** `RetryInfo` of family A, a duration such as `37s`. */
+  /** The duration from `RetryInfo` of family A, such as `37s`. */
   readonly retryDelay?: string
 }
 
 /**
- * Returns the error of the vendor in an error body, or `undefined` when the body is anything else, such
- * as the page of a proxy. Family A (Gemini API): `{error:{code,message,status,details[]}}`, which Vertex
- * AI may wrap in an array of one. Family B (OpenAI API): `{error:{message,type,param,code}}`. Gateways in
- * front of a vendor use the shape of family B for both, so each family accepts both shapes.
+ * Returns the vendor's error from an error body. Returns `undefined` when the body is anything else, such as
+ * the page of a proxy. Family A (Gemini API) sends `{error:{code,message,status,details[]}}`, and Vertex AI
+ * may put it into an array of one. Family B (OpenAI API) sends `{error:{message,type,param,code}}`. Both
+ * shapes are accepted in both families, because gateways in front of a vendor use the shape of family B for
+ * all models.
  */
 export function parseVendorError(body: Uint8Array): ParsedVendorError | undefined {
   const error = envelope(parseJson(body))
@@ -93,7 +99,7 @@ function envelope(json: Json | undefined): JsonObject | undefined {
   return objectOf(objectOf(items.length === 1 ? items[0] : json)?.['error'])
 }
 
-/** A `QuotaFailure` detail has `violations[]` of `{quotaMetric, quotaId}`. */
+/** Returns the quota ids of a `QuotaFailure` detail, which has `violations[]` of `{quotaMetric, quotaId}`. */
 function quotaIds(detail: JsonObject): readonly string[] {
   return objectsOf(detail['violations']).flatMap((violation) =>
     [violation['quotaId'], violation['quotaMetric']].flatMap((id) => textOf(id) ?? []),

@@ -2,26 +2,32 @@ import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { Agent } from 'undici'
 
-/** The answer to one request. Its headers are here, its body is still arriving. */
+/** The answer to one request. The headers have arrived, and the body is still arriving. */
 export type Answer = {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  /** From the first byte of the request to the headers of the answer. */
+  /** The time from the first byte of the request to the headers of the answer. */
   readonly elapsedMs: number
-  /** Every byte of the body that arrived. Ends normally even when the connection broke. */
+  /**
+   * Yields every byte of the body that arrives. Ends normally even when the connection breaks: see `failure`.
+   */
   readonly body: Readable
-  /** Called at the end of `body`. Returns why the body is not complete, if it is not. */
+  /**
+   * Call this after `body` has ended. Returns the error if the body is incomplete, and `undefined` if it is
+   * complete.
+   */
   readonly failure: () => Error | undefined
 }
 
 /**
- * Sends one request and resolves with the headers of its answer. Destroying the body of the answer ends
- * the exchange. Rejects when no answer arrives or `signal` aborts before the headers. `elapsedMs` is
- * called when the headers arrive.
+ * Sends one request and resolves with the headers of its answer. To end the exchange early, destroy the body
+ * of the answer. Rejects when no answer arrives, or when `signal` aborts before the headers arrive.
+ * `elapsedMs` is called when the headers arrive.
  *
- * The response stream of undici is not used. It drops what it holds when the connection fails, and it
- * reports a whole answer as broken when the upstream closes while the reader is behind. Here the bytes
- * come first and a failure comes after them.
+ * This function does not use undici's response stream, for two reasons. When the connection fails, that
+ * stream drops the bytes that it has not delivered yet. And when the upstream closes the connection while the
+ * reader is slow, that stream reports a complete answer as broken. Here the reader first gets all bytes, and
+ * then learns of a failure.
  */
 export function exchange(
   dispatcher: Dispatcher,
@@ -34,14 +40,14 @@ export function exchange(
     let arriving: ArrivingBody | undefined
     const abort = (): void => {
       const reason = new Error('The call was given up', { cause: signal.reason })
-      // Without a controller the request still waits for a connection. The caller waits no longer, and
-      // `onRequestStart` drops the request before it is sent.
+      // No controller yet means that the request is still waiting for a connection. Reject now;
+      // `onRequestStart` will drop the request before it is sent.
       if (controller === undefined) reject(reason)
       else controller.abort(reason)
     }
     if (signal.aborted) return abort()
     signal.addEventListener('abort', abort, { once: true })
-    // The signal may live longer than the call and would keep everything here in memory.
+    // The signal may live longer than the call. With the listener, it would keep everything here in memory.
     const removeListener = (): void => signal.removeEventListener('abort', abort)
     dispatcher.dispatch(options, {
       onRequestStart: (started) => {
@@ -73,7 +79,7 @@ type ArrivingBody = Pick<Answer, 'body' | 'failure'> & {
   readonly end: (failure?: Error) => void
 }
 
-/** `contentLength` is NaN when the answer does not declare one. */
+/** Creates the body of an answer. `contentLength` is NaN when the answer does not declare a length. */
 function createArrivingBody(
   answering: Dispatcher.DispatchController,
   contentLength: number,
@@ -88,7 +94,7 @@ function createArrivingBody(
       done(error)
     },
   })
-  // A reader sees the error. Without a reader it must not become an uncaught exception.
+  // A reader of the body gets the error. When nobody reads, the error must not become an uncaught exception.
   body.on('error', () => {})
   return {
     body,
@@ -98,30 +104,37 @@ function createArrivingBody(
       if (!body.push(chunk)) answering.pause()
     },
     end: (error) => {
-      // An error after the last declared byte does not matter: the body is complete.
+      // If all declared bytes have arrived, the body is complete, and an error after them does not matter.
       if (bytes !== contentLength) failure = error
       body.push(null)
     },
   }
 }
 
-/** Per upstream host. The concurrency limits of channels are lower. A call beyond it waits its turn. */
+/**
+ * Limit for the connections to one upstream host. Higher than the usual concurrency limits of channels. A
+ * call beyond the limit waits until a connection is free.
+ */
 const connectionsMax = 1024
 const connectMsMax = 10_000
-/** A connection opened for a call that was given up may serve another call for this long. */
+/**
+ * How long a connection without a request stays open. Such a connection was opened for a call that was then
+ * given up. Another call may use it within this time.
+ */
 const unusedMsMax = 1_000
 const headerBytesMax = 32 * 1024
 
 /**
- * Creates the connections to upstream models. Each call has its own connection. If a connection were used
- * again, bytes that an upstream sends after its answer (garbage, or the answer a second time) would be
- * read as the answer to the next call. HTTP/1.1 only, because there the body of a request is first read
- * when the connection is ready, and `send` relies on that. Timeouts are given with each call.
+ * Creates the connections to upstream models. Each call has its own connection. An upstream may send bytes
+ * after its answer: garbage, or the answer a second time. If a connection were used again, these bytes would
+ * be read as the answer to the next call. Only HTTP/1.1 is used, because `send` relies on one of its
+ * properties: undici reads the body of a request only when the connection is ready. Each call brings its own
+ * timeouts.
  */
 export function createUpstreamAgent(): Agent {
   return new Agent({
     connections: connectionsMax,
-    // Undici then sends `Connection: close`, and closes whatever the upstream answers.
+    // With 0, undici sends `Connection: close`, and closes the connection whatever the upstream answers.
     pipelining: 0,
     allowH2: false,
     connect: { timeout: connectMsMax },

@@ -8,7 +8,7 @@ import { familyARequest } from './familyARequest.ts'
 import type { AnswerVerdict, FamilyCall, ModelAnswer } from './familyCall.ts'
 import type { JsonPath } from '../streams/intakeFailure.ts'
 
-/** One call of family A: `generateContent` of the Gemini API. */
+/** Prepares one call of family A: `generateContent` of the Gemini API. */
 export function familyACall(call: UpstreamCall, capabilities: CapabilityTable): FamilyCall {
   const { channel, request } = call
   const segments = upstreamModelName(channel, request.model).split('/')
@@ -22,34 +22,37 @@ export function familyACall(call: UpstreamCall, capabilities: CapabilityTable): 
   }
 }
 
-/** The names that the client sees in an answer instead of those of the upstream. */
+/** Names that replace those of the upstream in the answer to the client. */
 type PublicNames = { readonly modelVersion: string; readonly responseId: string }
 
 /**
- * The response id is the same each time the answers of one attempt are read, and does not show the
- * idempotency key to the client.
+ * Returns the names for the client. The response id is a digest of the idempotency key. So the id is the same
+ * every time, and the client does not see the key itself.
  */
 function publicNames({ request, idempotencyKey }: UpstreamCall): PublicNames {
   const digest = createHash('sha256').update(`response ${idempotencyKey}`).digest('base64url')
   return { modelVersion: request.model, responseId: digest.slice(0, 22) }
 }
 
-/** Whether an answer has image bytes at this path. Some upstreams write `inline_data`. */
+/**
+ * Returns whether an answer has image bytes at this path. Some upstreams write `inline_data` in snake_case.
+ */
 export function isFamilyAImage(path: JsonPath): boolean {
   const parent = path.at(-2)
   return path.at(-1) === 'data' && (parent === 'inlineData' || parent === 'inline_data')
 }
 
 /**
- * Judges what a 2xx answer of family A means. Thinking models send drafts before the image, so the last
- * whole image that is not marked as a thought is chosen. The response for the client has only the first
- * candidate, in camelCase, with an empty string in the place of that image and without other images.
+ * Judges what a 2xx answer of family A means. Chooses the last whole image that is not marked as a thought,
+ * because thinking models send drafts before the final image. The response for the client is in camelCase and
+ * contains only the first candidate. An empty string replaces the data of the chosen image. All other images
+ * are left out.
  */
 export function judgeFamilyA(answer: ModelAnswer, names: PublicNames): AnswerVerdict {
   const document = camelCased(answer.document)
   const candidate = objectOf(itemsOf(document['candidates'])[0])
   const parts = candidate === undefined ? [] : partsOf(candidate)
-  // When an object has a key twice the last one counts, in the document and here.
+  // When an object has the same key twice, the last one counts, in the document and also here.
   const imagesByPart = new Map(answer.images.map(({ path, image }) => [partOf(path), image]))
   const imageAt = (at: number) => imagesByPart.get(at)
   const chosenAt = parts.findLastIndex(
@@ -78,7 +81,7 @@ export function judgeFamilyA(answer: ModelAnswer, names: PublicNames): AnswerVer
   return { class: 'succeeded', reason: 'image', image, native: { response, imagePath } }
 }
 
-/** Whether a part is an image for the client, whole or not. */
+/** Returns whether a part is an image for the client. The bytes of the image may be incomplete. */
 function isFinalImage(part: JsonObject): boolean {
   return 'inlineData' in part && part['thought'] !== true
 }
@@ -90,18 +93,24 @@ function whyNoImage(
 ): 'content_policy' | 'no_image' | 'broken_body' {
   const blocked = textOf(objectOf(document['promptFeedback'])?.['blockReason']) !== undefined
   if (candidate === undefined && !blocked && !isFamilyAAnswer(document)) return 'broken_body'
-  // Also an image by link: links are not followed.
+  // An image by link (`fileData`) is a broken answer too, because Darkroom does not follow links.
   if (parts.some((part) => isFinalImage(part) || 'fileData' in part)) return 'broken_body'
   const refused = blocked || policyReasons.includes(textOf(candidate?.['finishReason']) ?? '')
   return refused ? 'content_policy' : 'no_image'
 }
 
-/** Upstreams leave empty lists out, so an answer may have neither candidates nor a block reason. */
+/**
+ * Returns whether the document is an answer of family A at all. Upstreams leave empty lists out, so a real
+ * answer may have no candidates and no block reason. It then still has `usageMetadata`.
+ */
 function isFamilyAAnswer(document: JsonObject): boolean {
   return Array.isArray(document['candidates']) || objectOf(document['usageMetadata']) !== undefined
 }
 
-/** Other finish reasons (STOP, MAX_TOKENS, NO_IMAGE, OTHER, IMAGE_OTHER) say only that no image came. */
+/**
+ * Finish reasons that mean a violation of the content policy. All other finish reasons (STOP, MAX_TOKENS,
+ * NO_IMAGE, OTHER, IMAGE_OTHER) say only that there is no image.
+ */
 const policyReasons: readonly string[] = [
   'SAFETY',
   'RECITATION',
@@ -113,7 +122,10 @@ const policyReasons: readonly string[] = [
   'IMAGE_RECITATION',
 ]
 
-/** A part that is not an object becomes an empty one, so that indices stay those of the answer. */
+/**
+ * Returns the parts of a candidate. An item that is not an object becomes an empty object, so that every
+ * index is the same as in the answer.
+ */
 function partsOf(candidate: JsonObject): readonly JsonObject[] {
   return itemsOf(objectOf(candidate['content'])?.['parts']).map((part) => objectOf(part) ?? {})
 }
@@ -137,7 +149,9 @@ function picked(object: JsonObject, keys: readonly string[]): JsonObject {
   return Object.fromEntries(entries)
 }
 
-/** Returns the document with every key in camelCase. Some upstreams write `inline_data`. */
+/**
+ * Returns the document with every key in camelCase, because some upstreams write snake_case (`inline_data`).
+ */
 function camelCased(object: JsonObject): JsonObject {
   const members = Object.entries(object).map(([key, value]): [string, Json] => [
     camelCaseKey(key),

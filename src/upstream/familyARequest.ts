@@ -6,8 +6,8 @@ import type { ContentDocument, ImageRequest } from '../domain/tasks/imageRequest
 import type { BodyPiece } from './requestBody.ts'
 
 /**
- * Returns the `generateContent` body for a request, with each image as a piece that is read while the
- * body is sent. The Gemini API has no field for `quality`, so it is not sent.
+ * Returns the `generateContent` body for a request. Each image is a piece that is read only while the body is
+ * sent. `quality` is not sent, because the Gemini API has no field for it.
  */
 export function familyARequest(
   request: ImageRequest,
@@ -42,7 +42,10 @@ function contentDocument(
   return { ...others, ...configured(generationConfig ?? {}, request, capabilities) }
 }
 
-/** Sends `imageSize` only to models that know the field. Others refuse even the one size they have. */
+/**
+ * Returns the generation config with size and aspect ratio. Sends `imageSize` only to models that know this
+ * field. Other models answer with an error, even if the value is the one size that they make.
+ */
 function configured(
   config: JsonObject,
   request: ImageRequest,
@@ -62,8 +65,8 @@ function configured(
 }
 
 /**
- * Writes JSON in pieces. `inlineData.input`, the index of an input image, becomes `inlineData.data`, the
- * image in base64.
+ * Writes a document as JSON in pieces. In the document, `inlineData.input` is the index of an input image.
+ * The JSON has `inlineData.data` instead: the image in base64.
  */
 function piecesOf(value: Json, request: ImageRequest): readonly BodyPiece[] {
   if (value === null || typeof value !== 'object') return [text(JSON.stringify(value))]

@@ -14,11 +14,11 @@ import type { BodyPiece } from './requestBody.ts'
 import type { JsonPath } from '../streams/intakeFailure.ts'
 
 export type FamilyBDeps = HoldDeps & {
-  /** Epoch milliseconds. Used for an answer without `created`. */
+  /** Returns epoch milliseconds. Used when an answer has no `created`. */
   readonly nowMs: () => number
 }
 
-/** One call of family B: generations or edits of the OpenAI Images API. */
+/** Prepares one call of family B: generations or edits of the OpenAI Images API. */
 export function familyBCall(call: UpstreamCall, deps: FamilyBDeps): FamilyCall {
   const { channel, request } = call
   const boundary = `darkroom-${randomText(deps.randomBytes, 40)}`
@@ -34,7 +34,10 @@ export function familyBCall(call: UpstreamCall, deps: FamilyBDeps): FamilyCall {
   }
 }
 
-/** The first whole image is chosen. An answer with an image by URL is broken: URLs are not fetched. */
+/**
+ * Judges a 2xx answer. Chooses the first whole image. An answer that has its image only by URL is broken,
+ * because Darkroom does not fetch URLs.
+ */
 async function judgeFamilyB(answer: ModelAnswer, deps: FamilyBDeps): Promise<AnswerVerdict> {
   if (isEmptyFamilyB(answer.document)) return { class: 'rejected', reason: 'no_image' }
   const first = answer.images.find(({ image }) => image !== undefined)?.image
@@ -45,14 +48,14 @@ async function judgeFamilyB(answer: ModelAnswer, deps: FamilyBDeps): Promise<Ans
   return { class: 'succeeded', reason: 'image', image, native }
 }
 
-/** Whether an answer has image bytes at this path. */
+/** Returns whether an answer has image bytes at this path. */
 export function isFamilyBImage(path: JsonPath): boolean {
   return path.length === 3 && path[0] === 'data' && path[2] === 'b64_json'
 }
 
 /**
- * Whether an answer says that there is no image, unlike one whose image is broken or elsewhere. `data` may
- * be missing, because the OpenAI API requires only `created`.
+ * Returns whether an answer says that there is no image. Returns false when the image is broken, or is given
+ * by URL. `data` may be missing, because the OpenAI API requires only `created`.
  */
 export function isEmptyFamilyB(document: JsonObject): boolean {
   return 'data' in document
@@ -61,8 +64,8 @@ export function isEmptyFamilyB(document: JsonObject): boolean {
 }
 
 /**
- * Returns exactly the synchronous image response of the API contract, with an empty string in the place
- * of the image. `size`, `quality` and `usage` are present when the upstream reports them. `nowSeconds` is
+ * Returns exactly the synchronous image response of the API contract. An empty string stands in the place of
+ * the image. `size`, `quality` and `usage` are present only if the upstream reports them. `nowSeconds` is
  * used when the answer has no `created`.
  */
 export function familyBResponse(document: JsonObject, nowSeconds: number): JsonObject {
@@ -76,7 +79,10 @@ export function familyBResponse(document: JsonObject, nowSeconds: number): JsonO
   }
 }
 
-/** Sets numbers that the upstream leaves out to 0, or computes them from the others. */
+/**
+ * Returns the usage with every number that the API contract names. If the upstream leaves out a number,
+ * computes it from the other numbers, or sets it to 0.
+ */
 function fullUsage(usage: JsonObject): JsonObject {
   const input = details(usage['input_tokens_details'])
   const output = details(usage['output_tokens_details'])
@@ -109,8 +115,8 @@ type FamilyBRequest = {
 }
 
 /**
- * Returns the JSON body of a generation or the form of an edit. Asks for PNG, because the API contract
- * promises it. `boundary`: random text that no part contains.
+ * Returns the JSON body of a generation, or the form of an edit. Asks for PNG, because the API contract
+ * promises PNG. `boundary` must be random text that no part contains.
  */
 function familyBRequest(
   request: ImageRequest,
@@ -151,7 +157,7 @@ function formPieces(
   const texts = Object.entries(fields).map(
     ([name, value]) => `${partHead(boundary, `name="${name}"`)}\r\n${String(value)}\r\n`,
   )
-  // Upstreams accept a single image as `image`, and several only as `image[]`.
+  // Upstreams accept a single image as `image`. They accept several images only as `image[]`.
   const name = request.inputs.length === 1 ? 'image' : 'image[]'
   const images = request.inputs.flatMap((input, at): readonly BodyPiece[] => {
     const fileName = `image-${at + 1}.${extensions[input.mimeType]}`

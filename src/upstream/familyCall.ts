@@ -5,31 +5,33 @@ import type { HeldImage } from '../domain/upstream/upstreamCall.ts'
 import type { BodyPiece } from './requestBody.ts'
 import type { JsonPath } from '../streams/intakeFailure.ts'
 
-/** What differs between the two families: the request, and what a 2xx answer means. */
+/** What differs between the two families: the request, and how a 2xx answer is judged. */
 export type FamilyCall = {
   readonly url: string
-  /** Includes the credential. */
+  /** Includes the credential of the channel. */
   readonly headers: Readonly<Record<string, string>>
   readonly contentType: string
   readonly pieces: readonly BodyPiece[]
-  /** Whether the string at a path of the answer is an image in base64. */
+  /** Returns whether the string at a path of the answer is an image in base64. */
   readonly isImage: (path: JsonPath) => boolean
-  /** Chooses at most one image of the answer, or makes a new one from it. */
+  /** Judges a 2xx answer. Chooses at most one image of the answer, or makes a new image from it. */
   readonly judge: (answer: ModelAnswer) => Promise<AnswerVerdict>
 }
 
-/** A 2xx answer, taken apart. */
+/** A 2xx answer, divided into the document and its images. */
 export type ModelAnswer = {
-  /** Contains an empty string in the place of each image. */
+  /** The answer with an empty string in the place of each image. */
   readonly document: JsonObject
-  /** In document order. The caller must discard every image that it does not pass on. */
+  /** The images, in document order. The caller must discard every image that it does not pass on. */
   readonly images: readonly AnswerImage[]
 }
 
 /** `image` is absent when the bytes are not a whole image, and when more images came than are held. */
 type AnswerImage = { readonly path: JsonPath; readonly image?: HeldImage }
 
-/** What one answer means: the class of its outcome and the reason, without the evidence of the call. */
+/**
+ * What one answer means: the class of the outcome and its reason. The evidence of the call is added later.
+ */
 export type AnswerVerdict =
   | {
       readonly class: 'succeeded'
@@ -38,8 +40,8 @@ export type AnswerVerdict =
       readonly native: NativeResponse
     }
   | (ErrorVerdict & {
-      /** The wait that a refusal asks for. */
+      /** How long the upstream asks us to wait. */
       readonly retryAfterMs?: number
-      /** Family A: the refusal in the words of the model, for the synchronous caller. */
+      /** Only in family A: the model's own answer that rejects the request, for the synchronous caller. */
       readonly nativeRefusal?: JsonObject
     })

@@ -10,9 +10,9 @@ import type { HeldImage } from '../domain/upstream/upstreamCall.ts'
 import { createWholeImageCheck } from '../streams/images/wholeImage.ts'
 
 /**
- * Keeps an image of an upstream answer until it is stored. Type and size are read from the bytes, because
- * the MIME type that the Gemini API declares can be wrong. Returns `undefined` and keeps nothing when the
- * bytes are not a whole PNG, JPEG or WebP.
+ * Keeps an image of an upstream answer until it is stored. Reads type and size from the bytes, because the
+ * MIME type that the Gemini API declares can be wrong. When the bytes are not a whole PNG, JPEG or WebP,
+ * keeps nothing and returns `undefined`.
  */
 export async function holdImage(
   content: AsyncIterable<Uint8Array>,
@@ -28,24 +28,27 @@ export async function holdImage(
 
 type HeldBytes = {
   readonly bytes: number
-  /** May be called any number of times, also for several reads at once. */
+  /** Yields the bytes. Several readers may read at the same time, and each may read again. */
   readonly open: () => AsyncIterable<Uint8Array>
   readonly discard: () => Promise<void>
 }
 
 export type HoldDeps = {
-  /** A local directory, created when absent. */
+  /** A local directory. Created when it does not exist. */
   readonly tempDir: string
   readonly randomBytes: RandomBytes
 }
 
-/** Most images of one or two megapixels stay in memory. Fifty calls at once hold up to 100 MiB. */
+/**
+ * Limit for the bytes of one image in memory. Large enough for most images of one or two megapixels, small
+ * enough that fifty calls together keep at most 100 MiB in memory.
+ */
 export const heldInMemoryBytesMax = 2 * 1024 * 1024
 
 /**
- * Keeps content to be read later: in memory up to `heldInMemoryBytesMax`, and otherwise in a file. When
- * the disk fails, the rest is kept in memory, because the image is paid for and the size of `content` is
- * limited. Throws what `content` throws and then keeps nothing.
+ * Keeps content to be read later: in memory up to `heldInMemoryBytesMax`, and the rest in a file. When the
+ * disk fails, everything else stays in memory. That is acceptable, because we have paid for the image, and
+ * the size of `content` is limited. When `content` throws, keeps nothing and throws the same error.
  */
 export async function holdBytes(
   content: AsyncIterable<Uint8Array>,
@@ -77,19 +80,19 @@ export async function holdBytes(
 }
 
 type SpillFile = {
-  /** Returns false when the disk fails. The file then takes no more chunks. Never throws. */
+  /** Returns false when the disk fails. After that, the file takes no more chunks. Never throws. */
   readonly push: (chunk: Uint8Array) => Promise<boolean>
-  /** Yields what the file took. May be called any number of times, also for several reads at once. */
+  /** Yields the bytes in the file. Several readers may read at the same time, and each may read again. */
   readonly open: () => AsyncIterable<Uint8Array>
-  /** May be called twice. */
+  /** Closes the file. A second call does nothing. */
   readonly close: () => Promise<void>
 }
 
 const readBytesMax = 64 * 1024
 
 /**
- * A file for what memory should not hold. It is created at the first push and its name is removed at
- * once, so the operating system deletes the file when the process ends in any way.
+ * Creates a file for bytes that are too many for memory. The file is made at the first push, and its name is
+ * removed at once. So the operating system deletes the file when the process ends, even after a crash.
  */
 function createSpillFile(deps: HoldDeps): SpillFile {
   let file: FileHandle | undefined
@@ -105,7 +108,8 @@ function createSpillFile(deps: HoldDeps): SpillFile {
       bytes += chunk.byteLength
       return true
     } catch {
-      // A full disk may have taken a part of this chunk. `bytes` does not count it, so it is not read.
+      // A full disk may have taken only a part of this chunk. `bytes` does not count that part, so nobody
+      // reads it.
       failed = true
       return false
     }
@@ -142,9 +146,9 @@ async function openNamelessFile(deps: HoldDeps): Promise<FileHandle> {
 const transcodeSecondsMax = 60
 
 /**
- * Returns the image as PNG: the image itself, or a transcoded copy when the upstream sent another format.
- * Discards `image` unless it is the result. Returns `undefined` when the image cannot be decoded or has
- * more than `outputImagePixelsMax` pixels.
+ * Returns the image as PNG. If the upstream sent another format, returns a converted copy and discards
+ * `image`. When the image cannot be decoded, or has more than `outputImagePixelsMax` pixels, discards it and
+ * returns `undefined`.
  */
 export async function asPng(image: HeldImage, deps: HoldDeps): Promise<HeldImage | undefined> {
   if (image.mimeType === 'image/png') return image
@@ -152,7 +156,7 @@ export async function asPng(image: HeldImage, deps: HoldDeps): Promise<HeldImage
     const decoder = sharp({ limitInputPixels: outputImagePixelsMax, failOn: 'error' })
     const encoder = decoder.autoOrient().timeout({ seconds: transcodeSecondsMax }).png()
     const source = Readable.from(image.open())
-    // `pipe` does not pass an error of the source on.
+    // `pipe` does not pass an error of `source` to `encoder`, so the listener does.
     source.on('error', (error) => encoder.destroy(error)).pipe(encoder)
     return await holdImage(encoder, deps)
   } catch (error) {
@@ -163,7 +167,10 @@ export async function asPng(image: HeldImage, deps: HoldDeps): Promise<HeldImage
   }
 }
 
-/** Errors of sharp have no code. Errors of the disk have one. */
+/**
+ * Returns whether sharp could not decode the image. Errors of sharp have no code. Errors of the disk have
+ * one.
+ */
 function isDecodeError(error: unknown): boolean {
   return error instanceof Error && !('code' in error)
 }

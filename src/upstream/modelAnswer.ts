@@ -19,16 +19,17 @@ import type { JsonIntakeFailure, JsonPath } from '../streams/intakeFailure.ts'
 import { readJsonDocument } from '../streams/json/readJsonDocument.ts'
 
 /**
- * Images of one answer that are held at once: the first, which counts in family B, and the last, of which
- * the last final one counts in family A. A thinking model sends two or three.
+ * Number of images of one answer that are kept at the same time: the first, which counts in family B, and the
+ * last ones, because in family A the last final image counts. A thinking model sends two or three images.
  */
 export const heldImagesMax = 16
 
 /**
- * Reads a 2xx answer while it arrives, and its images separately, so that no image is in memory as text.
- * The answer is paid for, so it is read leniently: any number of images within the byte limits, of which
- * `heldImagesMax` are kept, the last of equal keys, and nothing after the end of the document. `isImage` names the strings that are images.
- * Throws `AnswerLostError` when the answer breaks off. After an error or a failure no image is held.
+ * Reads a 2xx answer while it arrives. Reads its images separately, so that no image is in memory as text. We
+ * pay for the answer, so the rules are lenient: any number of images within the byte limits is allowed
+ * (`heldImagesMax` of them are kept), the last of equal keys counts, and bytes after the end of the document
+ * are not read. `isImage` says which strings are images. Throws `AnswerLostError` when the answer breaks off.
+ * After an error or a failure, no image is kept.
  */
 export async function readModelAnswer(
   body: AsyncIterable<Uint8Array>,

@@ -2,7 +2,7 @@ import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { InputImage } from '../domain/tasks/imageRequest.ts'
 import { base64Length, encodeBase64 } from '../streams/base64.ts'
 
-/** A part of a request body: text, or an image that is read from the blob store while it is sent. */
+/** A piece of a request body. An image is read from the blob store while the body is sent. */
 export type BodyPiece =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'base64'; readonly input: InputImage }
@@ -10,15 +10,15 @@ export type BodyPiece =
 
 export type RequestBody = {
   readonly contentType: string
-  /** The Content-Length. */
+  /** The length of the body, for the Content-Length header. */
   readonly bytes: number
-  /** Yields the body. Throws when an input image cannot be read whole. */
+  /** Yields the bytes of the body. Throws when an input image cannot be read completely. */
   readonly open: () => AsyncGenerator<Uint8Array>
 }
 
 /**
- * Makes the body of a request from its pieces. Its length is known before a byte is read. One chunk of
- * one image is in memory at a time.
+ * Makes the body of a request from its pieces. The length of the body is known before any image is read.
+ * While the body is sent, only one chunk of one image is in memory at a time.
  */
 export function requestBody(
   contentType: string,
@@ -45,7 +45,7 @@ export function requestBody(
 
 async function* inputBytes(input: InputImage, blobs: BlobStore): AsyncGenerator<Uint8Array> {
   const blob = await blobs.read(input.blobKey)
-  // With another length the request would not match the Content-Length already sent.
+  // If the image had another length, the request would not match the Content-Length that is already sent.
   if (blob?.bytes !== input.bytes) throw new Error('An input image is not in the blob store')
   yield* blob.content
 }

@@ -1,21 +1,22 @@
 import { cooldownMsMax } from '../domain/limits.ts'
 
 export type RetryAfterSources = {
-  /** As received. A header that was sent twice is an array. */
+  /** The headers as received. A header that was sent twice is an array. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  /** The duration in `RetryInfo` in an error body of family A, such as `37s` or `0.9s`. */
+  /** The duration from `RetryInfo` in an error body of family A, such as `37s` or `0.9s`. */
   readonly retryDelay?: string
   /** Epoch milliseconds. Used when the answer has no Date header. */
   readonly nowMs: number
 }
 
 /**
- * Returns how long the upstream asks to wait, in whole milliseconds and at most `cooldownMsMax`, or
- * `undefined` when it asks for no wait that can be understood. The first of these that can be read counts:
+ * Returns how long the upstream asks us to wait, in whole milliseconds and at most `cooldownMsMax`. Returns
+ * `undefined` when the upstream asks for no wait, or we cannot read it. The first of these that can be read
+ * counts:
  * 1. `retry-after-ms`, a header of some vendors.
- * 2. `Retry-After` in seconds (RFC 9110 section 10.2.3; fractions are accepted too).
- * 3. `Retry-After` as an HTTP-date, compared with the Date of the answer, because the clock of the
- *    upstream wrote both.
+ * 2. `Retry-After` in seconds (RFC 9110 section 10.2.3). Fractions are accepted too.
+ * 3. `Retry-After` as an HTTP-date. It is compared with the Date header of the answer, because the same clock
+ *    wrote both.
  * 4. `RetryInfo` in the error body (google.rpc).
  */
 export function retryAfterMs(sources: RetryAfterSources): number | undefined {
@@ -33,10 +34,13 @@ function single(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value
 }
 
-/** Reads a plain decimal and rounds up to whole milliseconds. A negative number is not read. */
+/**
+ * Reads a plain decimal number and rounds it up to whole milliseconds. Returns `undefined` for a negative
+ * number.
+ */
 function scaled(text: string | undefined, unitMs: number): number | undefined {
   if (text === undefined || !/^\s*\d+(?:\.\d+)?\s*$/.test(text)) return undefined
-  // Rounded to the microsecond first: 0.9 × 1000 is not exactly 900.
+  // First round to the microsecond: multiplying decimals is not exact, and 2.007 × 1000 is more than 2007.
   return Math.ceil(Math.round(Number(text) * unitMs * 1000) / 1000)
 }
 
@@ -55,10 +59,10 @@ function dateMs(text: string | undefined, nowMs: number): number | undefined {
   return text === undefined ? undefined : httpDateMs(text, nowMs)
 }
 
-/** `Sun, 06 Nov 1994 08:49:37 GMT`, and `Sunday, 06-Nov-94 08:49:37 GMT` of RFC 850. */
+/** The form `Sun, 06 Nov 1994 08:49:37 GMT`, and the form `Sunday, 06-Nov-94 08:49:37 GMT` of RFC 850. */
 const dayFirst =
   /^[A-Z][a-z]+, (?<day>\d\d?)[ -](?<month>[A-Z][a-z]{2})[ -](?<year>\d{4}|\d\d) (?<time>\d\d:\d\d:\d\d) GMT$/
-/** `Sun Nov  6 08:49:37 1994`, the form of asctime in C, in UTC. */
+/** The form `Sun Nov  6 08:49:37 1994` of the C function asctime, always in UTC. */
 const monthFirst =
   /^[A-Z][a-z]{2} (?<month>[A-Z][a-z]{2}) +(?<day>\d\d?) (?<time>\d\d:\d\d:\d\d) (?<year>\d{4})$/
 
@@ -74,7 +78,10 @@ export function httpDateMs(text: string, nowMs: number): number | undefined {
   return Number.isNaN(ms) ? undefined : ms
 }
 
-/** A year with two digits is at most 50 years in the future (RFC 9110 section 5.6.7). */
+/**
+ * Returns the year in full. A year with two digits is at most 50 years in the future (RFC 9110 section
+ * 5.6.7).
+ */
 function fullYear(year: string, nowMs: number): number {
   const digits = Number(year)
   if (year.length === 4) return digits

@@ -10,7 +10,7 @@ import type { RequestBody } from './requestBody.ts'
 
 type SendDeps = {
   readonly dispatcher: Dispatcher
-  /** A clock that never goes back, in milliseconds. */
+  /** Returns milliseconds of a clock that never goes back. */
   readonly monotonicMs: () => number
 }
 
@@ -18,20 +18,25 @@ type SendRequest = {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: RequestBody
-  /** From now to the last byte of the answer, including the wait for a connection. May be fractional. */
+  /**
+   * Limit for the time from now to the last byte of the answer. Includes the wait for a connection. May be
+   * fractional.
+   */
   readonly timeoutMs: number
 }
 
-/** `latencyMs` counts from the first byte of the request to the end of the call. */
+/**
+ * What happened to a request. `latencyMs` counts from the first byte of the request to the end of the call.
+ */
 export type SendResult<Value> =
-  /** The upstream received nothing that it could act on. */
+  /** The upstream received nothing, or too little to act on. */
   | { readonly kind: 'not_sent'; readonly reason: 'not_sent' | 'inputs_unreadable' }
-  /** The upstream may have acted on the request, and no whole answer arrived. */
+  /** No whole answer arrived, but the upstream may have acted on the request. */
   | {
       readonly kind: 'lost'
       readonly reason: LostReason
       readonly latencyMs: number
-      /** Present when the headers had arrived. */
+      /** Present when the headers of the answer arrived. */
       readonly answer?: Answer
     }
   | {
@@ -45,14 +50,15 @@ export type SendResult<Value> =
 type LostReason = 'timeout' | 'connection_lost' | 'answer_too_large'
 
 /**
- * Sends one POST, never repeated and never redirected, and distinguishes what the upstream may have acted
- * on from what it cannot have acted on. Two cases are `not_sent`:
- * - Nothing was written to a connection: refused, name not found, TLS failed, or the time was over
- *   before a connection was ready.
- * - We could not read our own body to its end (`inputs_unreadable`). The announced length never arrived,
- *   and no upstream acts on a part of a request.
+ * Sends one POST. Never repeats it and never follows a redirect. The result says whether the upstream can
+ * have acted on the request. It cannot have acted in two cases, both `not_sent`:
+ * - Nothing was written to a connection: the upstream refused the connection, its name was not found, TLS
+ *   failed, or the time was over before a connection was ready.
+ * - We could not read our own body to its end (`inputs_unreadable`). The upstream did not get the announced
+ *   length, and no upstream acts on a part of a request.
  *
- * `read` runs within the deadline. It may throw `AnswerLostError`. Any other error of `read` is thrown on.
+ * `read` must finish within the same deadline. It may throw `AnswerLostError`. Every other error of `read` is
+ * thrown to the caller.
  */
 export async function send<Value>(
   deps: SendDeps,
@@ -85,7 +91,7 @@ export async function send<Value>(
 
 function dispatchOptions(request: SendRequest, body: WatchedBody): Dispatcher.DispatchOptions {
   const { origin, pathname, search } = new URL(request.url)
-  // To undici 0 means no timeout at all, and a negative number is an error.
+  // In undici, 0 means no timeout at all, and a negative number is an error.
   const timeoutMs = Math.max(1, request.timeoutMs)
   return {
     origin,
@@ -113,21 +119,23 @@ function lostReason(error: unknown): LostReason {
 
 type WatchedBody = {
   readonly stream: Readable
-  /** When the first chunk was read. Undici reads a body only when its connection is ready. */
+  /** When the first chunk of the body was read. Undici reads a body only when its connection is ready. */
   readonly startedAtMs: () => number | undefined
-  /** Whether `content` itself failed, so that the body was never complete. */
+  /** Returns whether reading `content` failed. If so, the upstream never got a complete body. */
   readonly failed: () => boolean
 }
 
-/** Turns a request body into a stream and records how far the sending of it got. */
+/**
+ * Turns a request body into a stream, and records when the sending began and whether reading the body failed.
+ */
 export function watchBody(
   content: AsyncIterable<Uint8Array>,
   monotonicMs: () => number,
 ): WatchedBody {
   let startedAtMs: number | undefined
   let failed = false
-  // Not a `for await` loop: when the connection fails, the stream throws that error into this generator
-  // at the `yield`, and a `catch` around a loop could not tell it from an error of `content`.
+  // Not a `for await` loop. When the connection fails, the stream throws that error into this generator at
+  // the `yield`. A `catch` around a loop could not tell that error from an error of `content`.
   const watched = async function* (): AsyncGenerator<Uint8Array> {
     startedAtMs = monotonicMs()
     const source = content[Symbol.asyncIterator]()
@@ -146,7 +154,7 @@ export function watchBody(
     }
   }
   const stream = Readable.from(watched(), { highWaterMark: 2 })
-  // Undici listens only while it sends. A later error must not become an uncaught exception.
+  // Undici listens for errors only while it sends. An error after that must not become an uncaught exception.
   stream.on('error', () => {})
   return { stream, startedAtMs: () => startedAtMs, failed: () => failed }
 }

@@ -7,38 +7,43 @@ import { actions, families } from '../../domain/models/models.ts'
 import type { Reply } from './reply.ts'
 import { jsonReply } from './reply.ts'
 
-/** One call as the vendor saw it. A field is null until it is known, and when it does not apply. */
+/**
+ * One call as the vendor saw it. A field is null as long as its value is unknown, and when it does not apply.
+ */
 export type SimulatorCall = {
-  /** Also the `x-request-id` of the answer. */
+  /** The id of the call. The answer has the same text as its `x-request-id`. */
   readonly id: string
   readonly family: Family
-  /** Epoch milliseconds at which the request's headers arrived. */
+  /** Epoch milliseconds when the request's headers arrived. */
   readonly at: number
-  /** Epoch milliseconds at which the answer was sent or the connection was lost. */
+  /** Epoch milliseconds when the answer was sent or the connection was lost. */
   readonly finishedAt: number | null
   readonly action: Action | null
   readonly model: string | null
   readonly prompt: string | null
   readonly promptSha256: string | null
   readonly apiKeyPresent: boolean
-  /** The first 8 hexadecimal digits of the key's SHA-256, to tell channels apart. */
+  /** The first 8 hexadecimal digits of the key's SHA-256. They show which channel made the call. */
   readonly apiKeyDigest: string | null
   readonly idempotencyKey: string | null
   readonly headers: Readonly<Record<string, string>>
-  /** The JSON body, or the fields of the form. Long texts, so images too, are replaced by their length. */
+  /** The JSON body, or the fields of the form. Long texts, such as images, are replaced by their length. */
   readonly body: unknown
   readonly bodyBytes: number
   readonly bodySha256: string | null
   readonly images: readonly LoggedImage[]
   /**
-   * The kind of the served fault. Also `limit` (refused by a rate limit), `invalid` (refused by the
-   * vendor's checks), `bad-key`, `bad-directive` and `simulator-bug`.
+   * The kind of the fault that the call got. Other values: `limit` (stopped by a rate limit), `invalid`
+   * (broke a rule of the vendor), `bad-key`, `bad-directive` and `simulator-bug`.
    */
   readonly fault: string | null
   readonly status: number | null
-  /** A real vendor would charge for the call: it made an image, whether or not the answer arrived. */
+  /**
+   * True when a real vendor would charge for the call, because the call made an image. It does not matter
+   * whether the answer arrived.
+   */
   readonly billed: boolean
-  /** The client closed the connection before the whole answer was sent. */
+  /** True when the client closed the connection before the whole answer was sent. */
   readonly clientAborted: boolean
 }
 
@@ -55,10 +60,12 @@ const matcherSchema = z.strictObject({
   prompt: z.string().optional(),
 })
 
-/** Selects calls by any of these. `prompt` is a part of the prompt, the others are whole values. */
+/**
+ * Selects calls by any of these fields. `prompt` is a part of the prompt. The other fields are whole values.
+ */
 export type CallMatcher = Readonly<z.infer<typeof matcherSchema>>
 
-/** Whether the call has every value that the matcher names. */
+/** Returns whether the call has every value that the matcher names. */
 export function matches(
   { family, model, action, prompt }: CallMatcher,
   call: Pick<SimulatorCall, 'family' | 'model' | 'action' | 'prompt'>,
@@ -69,7 +76,7 @@ export function matches(
   return prompt === undefined || (call.prompt?.includes(prompt) ?? false)
 }
 
-/** The log entry of a call under way. */
+/** The log entry of a running call. */
 export type CallEntry = {
   readonly current: () => SimulatorCall
   /** Sets fields of the entry. */
@@ -79,9 +86,9 @@ export type CallEntry = {
 export type CallLog = {
   /** Opens an entry for a request whose headers have arrived. */
   readonly open: (request: IncomingMessage, family: Family, key: string | undefined) => CallEntry
-  /** The matching calls, oldest first. */
+  /** Returns the matching calls, oldest first. */
   readonly list: (matcher?: CallMatcher) => SimulatorCall[]
-  /** Resolves when that many matching calls have begun. Throws when they have not within `timeoutMs`. */
+  /** Resolves when `count` matching calls have begun. Rejects when this takes longer than `timeoutMs`. */
   readonly waitForCalls: (
     count: number,
     matcher?: CallMatcher,
@@ -90,7 +97,10 @@ export type CallLog = {
   readonly clear: () => void
 }
 
-/** Limits memory: beyond this number of calls the older half is dropped, so that a demo can run for weeks. */
+/**
+ * Limit for the calls in the log. Beyond this number the older half is removed, so that a demo can run for
+ * weeks without filling the memory.
+ */
 const callsMax = 20_000
 const waitPollMs = 5
 const waitTimeoutMs = 10_000
@@ -173,14 +183,14 @@ function newCall(request: IncomingMessage, family: Family, key: string | undefin
   }
 }
 
-/** Lower-case hexadecimal SHA-256. */
+/** Returns the SHA-256 in lower-case hexadecimal. */
 export function digestOf(value: string | Uint8Array): string {
   return createHash('sha256').update(value).digest('hex')
 }
 
 const loggedTextCharactersMax = 4096
 
-/** A body as the log keeps it: every long text is replaced by its length. */
+/** Returns a body as the log keeps it: every long text is replaced by its length. */
 export function withoutLongTexts(value: unknown): unknown {
   if (typeof value === 'string') {
     return value.length <= loggedTextCharactersMax ? value : `<${value.length} characters>`
@@ -193,8 +203,8 @@ export function withoutLongTexts(value: unknown): unknown {
 }
 
 /**
- * The answer to `GET /__simulator/calls`; the query filters as a matcher does. Prompts and bodies stay in
- * this process: the answer identifies a prompt by its SHA-256 only.
+ * Returns the answer to `GET /__simulator/calls`. The query filters the calls as a matcher does. The answer
+ * contains no prompts and no bodies: of a prompt, it contains only the SHA-256.
  */
 export function callsReply(log: CallLog, query: URLSearchParams): Reply {
   const parsed = matcherSchema.safeParse(Object.fromEntries(query))

@@ -6,22 +6,22 @@ import type { ConnectionFault, TransferFault } from './faults.ts'
 import type { Reply } from './reply.ts'
 import { htmlReply } from './reply.ts'
 
-/** The connection that an answer is sent on. */
+/** The connection over which an answer is sent. */
 export type Delivery = {
   readonly response: ServerResponse
-  /** Fires when the connection is closed, by the client or by the simulator. */
+  /** Aborts when the client or the simulator has closed the connection. */
   readonly gone: AbortSignal
-  /** Must be called before the simulator breaks the connection, so that the log does not blame the client. */
+  /** Call this before the simulator breaks the connection. Otherwise the log says that the client left. */
   readonly breaking: () => void
 }
 
-/** Sends the whole answer at once. */
+/** Sends the whole answer in one piece. */
 export function deliverWhole({ response }: Delivery, reply: Reply): void {
   writeHead(response, reply)
   response.end(reply.body)
 }
 
-/** Answers with a fault that needs no image. Resolves when nothing is left to do. */
+/** Answers with a fault that needs no image. Resolves when there is nothing more to do. */
 export async function deliverConnectionFault(
   delivery: Delivery,
   fault: ConnectionFault,
@@ -53,10 +53,7 @@ const defaultChunks = 20
 const defaultIntervalMs = 500
 const defaultHugeBytes = 500_000_000
 
-/**
- * Sends a correct answer in a faulty way. `growAt` is the index in the body at which more base64 can be
- * inserted.
- */
+/** Sends a correct answer in a faulty way. At the index `growAt` of the body, more base64 can be inserted. */
 export async function deliverTransferFault(
   delivery: Delivery,
   reply: Reply,
@@ -107,7 +104,10 @@ async function drip(
   response.end()
 }
 
-/** Inserts base64 zeros, 1 MiB at a time. Waits for the connection to drain, so memory stays small. */
+/**
+ * Inserts base64 zeros, 1 MiB at a time. Waits each time until the connection has sent them, so that memory
+ * stays small.
+ */
 async function sendHuge(
   { response, gone }: Delivery,
   reply: Reply,

@@ -9,15 +9,16 @@ import { isImageFault } from './faults.ts'
 import type { ImageFormat, ImageOrder } from './imageOrder.ts'
 
 /**
- * What the simulator answers as an image. `drawn`: the prompt, legible, at the asked size. `tiny`: 16x16
- * pixels of a colour that depends on the request, for tests that make hundreds. A buffer: these bytes.
+ * What the simulator sends as an image. `drawn`: a picture of the readable prompt, in the size that was asked
+ * for. `tiny`: 16x16 pixels in a colour that depends on the request, for tests that make hundreds of images.
+ * A buffer: exactly these bytes.
  */
 export type ImageMode = 'drawn' | 'tiny' | Buffer
 
-/** An image in an answer. `data` is base64, unless a fault damages it. */
+/** An image in an answer. `data` is base64, except when a fault damages it. */
 export type EncodedImage = { readonly mimeType: string; readonly data: string }
 
-/** Makes the images of an answer, damaged as the fault asks. */
+/** Makes the images of an answer, and damages them if the fault asks for that. */
 export async function makeImages(
   mode: ImageMode,
   order: ImageOrder,
@@ -52,7 +53,7 @@ function damaged(bytes: Buffer, fault: ImageFault): string {
   }
 }
 
-/** One image. The same mode, order, index and format give the same bytes. */
+/** Makes one image. The same mode, order, index and format always give the same bytes. */
 export async function drawImage(
   mode: ImageMode,
   order: ImageOrder,
@@ -67,7 +68,9 @@ export async function drawImage(
     : drawPrompt(order, seed, (picture) => encode(picture, format, quality))
 }
 
-/** Changes with everything in the request that changes a real vendor's image. */
+/**
+ * Returns a seed that differs when the request differs in something that would change a real vendor's image.
+ */
 function seedOf(order: ImageOrder, index: number): Buffer {
   const { action, model, prompt, sources, width, height } = order
   const digests = sources.map(({ sha256 }) => sha256)
@@ -82,7 +85,7 @@ function colourOf([r = 0, g = 0, b = 0]: Buffer): Sharp {
 
 const sourcePixelsMax = 200_000_000
 
-/** The prompt on the first source image, or on a coloured ground when there is no source. */
+/** Draws the prompt on the first source image. When there is no source, draws it on a coloured ground. */
 async function drawPrompt(
   order: ImageOrder,
   seed: Buffer,
@@ -97,8 +100,8 @@ async function drawPrompt(
     .autoOrient()
     .resize({ width, height, fit: 'cover' })
     .flatten({ background: '#ffffff' })
-  // Tests send sources that only begin like an image. A vendor's model would fail in its own way; the
-  // simulator accepts them.
+  // Tests send sources of which only the first bytes are an image. The vendor's model would fail for them in
+  // its own way. The simulator accepts them and draws on a coloured ground.
   return finish(source.composite(overlays)).catch(onGround)
 }
 
@@ -112,17 +115,20 @@ function groundOf({ width, height }: ImageOrder, seed: Buffer): Sharp {
   return sharp(Buffer.from(svg))
 }
 
-/** A longer prompt is cut here: its letters would be too small to read. */
+/**
+ * Limit for the characters of the prompt in the picture. The letters of a longer text would be too small to
+ * read.
+ */
 const charactersMax = 600
 
 /**
- * The prompt and a line about the image, white on a dark ground, as large as fits. An edit writes at the
- * bottom, so that the text of a generated source stays visible. The font is a package, so that text shows
- * on a machine without fonts.
+ * Returns the prompt and a line about the image, in white on a dark ground, as large as possible. An edit
+ * writes at the bottom, so that the text in a generated source image stays visible. The font comes from a
+ * package, because a machine may have no fonts.
  */
 function lettersOf(order: ImageOrder, seed: Buffer): OverlayOptions {
   const { width, height, model } = order
-  // Without a configuration file, fontconfig prints an error to stderr.
+  // Sets a configuration file, because fontconfig prints an error to stderr without one.
   process.env['FONTCONFIG_FILE'] ??= fontFile('fontconfig/57-dejavu-sans.conf')
   const prompt = legible(withoutDirectives(order.prompt)) || legible(order.prompt)
   const about = `simulated · ${legible(model)} · ${width}x${height} · ${seed.toString('hex', 0, 3)}`
@@ -146,7 +152,7 @@ function fontFile(path: string): string {
   return fileURLToPath(import.meta.resolve(`dejavu-fonts-ttf/${path}`))
 }
 
-/** Text for Pango markup, which rejects control characters and unpaired surrogates. */
+/** Returns the text without control characters and unpaired surrogates, because Pango markup rejects them. */
 function legible(text: string): string {
   const clean = text
     .slice(0, charactersMax * 4)

@@ -6,33 +6,36 @@ import type { Fault } from './faults.ts'
 import { checkFault } from './faults.ts'
 import type { ImageOrder } from './imageOrder.ts'
 
-/** Decides which fault each call gets. Scripts come before the directives of the prompt. */
+/** Decides which fault each call gets. A fault from a script goes before the directives in the prompt. */
 export type FaultPlan = {
   /**
-   * Queues faults, written as in a directive, for the calls that match. Each fault serves one call
-   * unless it has `times`. Throws a TypeError when a fault cannot be read.
+   * Adds faults, written as in a directive, for the calls that match. Each fault is for one call, unless it
+   * has `times`. Throws a TypeError when a fault cannot be read.
    */
   readonly script: (matcher: CallMatcher, faults: readonly string[]) => void
   /**
-   * The fault for this call, counted as served; undefined: a plain answer. The failure says which
-   * directive of the prompt cannot be read.
+   * Returns the fault for this call and counts the call. `undefined` means a plain answer. Fails when a
+   * directive of the prompt cannot be read, and names that directive.
    */
   readonly next: (order: ImageOrder) => Result<Fault | undefined, string>
-  /** Drops all scripts and restarts the counts of directives. */
+  /** Removes all scripts, and sets the counts of directives to 0. */
   readonly clear: () => void
 }
 
 type QueuedFault = { readonly fault: Fault; left: number }
 type Script = { readonly matcher: CallMatcher; readonly queue: QueuedFault[] }
 
-/** Limits memory: beyond this number of prompts, the count of the oldest one restarts. */
+/**
+ * Limit for the number of prompts that are counted, so that memory stays small. Beyond this number, the
+ * oldest prompt is forgotten, and its count begins again.
+ */
 const countedPromptsMax = 50_000
 
 export function createFaultPlan(): FaultPlan {
   let scripts: Script[] = []
   const callsByPrompt = new Map<string, number>()
 
-  /** Calls with the same prompt so far; counts this call too. */
+  /** Returns how many calls with the same prompt came before this call. Then counts this call too. */
   function countCall(prompt: string): number {
     const key = digestOf(prompt)
     const before = callsByPrompt.get(key) ?? 0
@@ -78,7 +81,10 @@ function takeFirst(queue: QueuedFault[]): Fault | undefined {
   return first.fault
 }
 
-/** The directive that the call number `before` (from 0) falls into; undefined after the last one. */
+/**
+ * Returns the directive for the call with the number `before` (the first is 0), or `undefined` after the last
+ * directive.
+ */
 function faultOfCall(faults: readonly Fault[], before: number): Fault | undefined {
   let passed = before
   return faults.find((candidate) => {
@@ -100,14 +106,18 @@ function timesOf(fault: Fault, otherwise: number): number {
  *     fault     = kind *( SP name "=" value )
  *     value     = 1*( any character but white space, quotes and brackets ) | DQUOTE text DQUOTE
  *
- * Numbers, `true` and `false` are read as such. A prompt may contain several directives. Each serves its
- * `times` calls, in order; a directive without `times` serves every further call.
+ * Values such as `3` and `true` are read as numbers and booleans. A prompt may contain several directives.
+ * They take effect one after the other, each for `times` calls. A directive without `times` takes effect for
+ * all further calls.
  */
 const directivePattern = /\[sim:([^\][]{1,500})\]/g
 const fieldPattern = /([a-z][a-z-]*)=(?:"([^"]*)"|([^\s"]*))(?:\s+|$)/y
 const directivesMax = 50
 
-/** The faults that a prompt asks for, in order. The failure is about the first unreadable directive. */
+/**
+ * Returns the faults that a prompt asks for, in order. Fails when a directive cannot be read, and names the
+ * first one.
+ */
 export function findDirectives(prompt: string): Result<readonly Fault[], string> {
   const faults: Fault[] = []
   for (const [, text = ''] of prompt.matchAll(directivePattern)) {
@@ -119,12 +129,12 @@ export function findDirectives(prompt: string): Result<readonly Fault[], string>
   return succeed(faults)
 }
 
-/** The prompt as it is drawn on the image: each directive is replaced by a space. */
+/** Returns the prompt as it is drawn on the image. Each directive is replaced by a space. */
 export function withoutDirectives(prompt: string): string {
   return prompt.replaceAll(directivePattern, ' ')
 }
 
-/** Reads one fault, such as `429 retry-after=3 form=date`. The failure says what is wrong. */
+/** Reads one fault, such as `429 retry-after=3 form=date`. When that fails, returns what is wrong. */
 export function parseFault(text: string): Result<Fault, string> {
   const trimmed = text.trim()
   const [kind = ''] = trimmed.split(/\s/, 1)

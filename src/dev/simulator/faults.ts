@@ -3,19 +3,18 @@ import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 
 /**
- * The catalogue of faults: what the simulator can be asked to do instead of a plain answer. README.md
- * describes every kind with its fields. Durations are milliseconds, except `retryAfter` and `skew`, which
- * are seconds.
+ * The catalogue of faults: what the simulator can do instead of a plain answer. README.md describes every
+ * kind with its fields. Durations are milliseconds, except `retryAfter` and `skew`, which are seconds.
  */
 const secondsMax = 10 * 365 * 86_400
 const delayMsMax = 3_600_000
 
 const common = {
-  /** The number of calls that get this fault. Default: one in a script, every call in a prompt. */
+  /** How many calls get this fault. Default: one call in a script, every call in a prompt. */
   times: z.union([z.int().positive(), z.literal('forever')]).optional(),
-  /** Milliseconds before the answer, in place of the configured latency. */
+  /** Milliseconds before the answer. Replaces the configured latency. */
   delay: z.number().nonnegative().max(delayMsMax).optional(),
-  /** Family A only: wraps an error body in an array of one element, as Vertex AI does. */
+  /** Only for family A: puts an error body into an array of one element, as Vertex AI does. */
   array: z.boolean().optional(),
 }
 
@@ -23,7 +22,7 @@ const retryForms = ['seconds', 'date', 'ms', 'retry-info', 'none', 'garbage'] as
 const retry = {
   retryAfter: z.number().min(-secondsMax).max(secondsMax).optional(),
   form: z.enum(retryForms).optional(),
-  /** Seconds by which the `Date` header of the answer is ahead of the true time; negative: behind. */
+  /** How many seconds the `Date` header of the answer is ahead of the true time. Negative: behind it. */
   skew: z.number().min(-secondsMax).max(secondsMax).optional(),
 }
 
@@ -31,7 +30,7 @@ function fault<Kind extends string, Shape extends z.ZodRawShape>(kind: Kind, sha
   return z.strictObject({ kind: z.literal(kind), ...common, ...shape })
 }
 
-/** Errors that blame the request, the account or the call rate. No image is made. */
+/** Errors that say that the request, the account or the call rate is at fault. No image is made. */
 const refusalFault = z.discriminatedUnion('kind', [
   fault('429', { ...retry, code: z.string().optional(), details: z.boolean().optional() }),
   fault('quota', { code: z.string().optional() }),
@@ -56,7 +55,7 @@ const serverFault = z.discriminatedUnion('kind', [
   fault('status', { code: z.int().min(400).max(599) }),
 ])
 
-/** Status 200 with a body that is not "here is one image". */
+/** Answers with status 200 that do not contain exactly one image. */
 const answerFault = z.discriminatedUnion('kind', [
   fault('block', { reason: z.string().optional() }),
   fault('finish', {
@@ -70,7 +69,7 @@ const answerFault = z.discriminatedUnion('kind', [
   fault('url', {}),
 ])
 
-/** Status 200 with image data that is damaged or of another type than declared. */
+/** Answers with status 200 and image data that is damaged, or whose type differs from the declared type. */
 const imageFault = z.discriminatedUnion('kind', [
   fault('bad-base64', {}),
   fault('wrong-mime', { as: z.enum(['jpeg', 'webp']).optional() }),
@@ -78,7 +77,7 @@ const imageFault = z.discriminatedUnion('kind', [
   fault('cut-image', {}),
 ])
 
-/** Faults of the connection that need no image: the vendor never starts to work. */
+/** Faults of the connection. The vendor never starts to work, so no image is made. */
 const connectionFault = z.discriminatedUnion('kind', [
   fault('reset', {}),
   fault('hang', {}),
@@ -89,7 +88,7 @@ const connectionFault = z.discriminatedUnion('kind', [
   }),
 ])
 
-/** A correct answer that is slow, incomplete or endless on its way to the client. */
+/** A correct answer that arrives at the client slowly, incompletely or without end. */
 const transferFault = z.discriminatedUnion('kind', [
   fault('slow', {
     chunks: z.int().min(2).max(100_000).optional(),
@@ -100,7 +99,7 @@ const transferFault = z.discriminatedUnion('kind', [
   fault('huge', { bytes: z.int().positive().max(20_000_000_000).optional() }),
 ])
 
-/** A correct answer: at once, after a time, or when `simulator.release()` is called. */
+/** A correct answer. It comes at once, after a time, or when `simulator.release()` is called. */
 const plainFault = z.discriminatedUnion('kind', [
   fault('ok', {}),
   fault('delay', { ms: z.number().nonnegative().max(delayMsMax) }),
@@ -143,37 +142,37 @@ const transferKinds = kindsOf(transferFault)
 /** Every kind of fault, in the order of the groups above. */
 export const faultKinds: readonly string[] = groups.flatMap(kindsOf)
 
-/** Whether the fault is an error status, of the vendor or of a proxy. */
+/** Returns whether the fault is an error status, either of the vendor or of a proxy. */
 export function isErrorFault(given: Fault | undefined): given is ErrorFault {
   return given !== undefined && errorKinds.includes(given.kind)
 }
 
-/** Whether the error blames the vendor's servers and not the caller. */
+/** Returns whether the error says that the vendor's servers are at fault, not the caller. */
 export function isServerFault(given: Fault): given is ServerFault {
   return serverKinds.includes(given.kind)
 }
 
-/** Whether the fault changes the body of a 200 answer. */
+/** Returns whether the fault changes the body of a 200 answer. */
 export function isAnswerFault(given: Fault | undefined): given is AnswerFault {
   return given !== undefined && answerKinds.includes(given.kind)
 }
 
-/** Whether the fault damages the image data of a 200 answer. */
+/** Returns whether the fault damages the image data of a 200 answer. */
 export function isImageFault(given: Fault | undefined): given is ImageFault {
   return given !== undefined && imageKinds.includes(given.kind)
 }
 
-/** Whether the fault ends the call before an image is made. */
+/** Returns whether the fault ends the call before an image is made. */
 export function isConnectionFault(given: Fault | undefined): given is ConnectionFault {
   return given !== undefined && connectionKinds.includes(given.kind)
 }
 
-/** Whether the fault changes how a correct answer is sent. */
+/** Returns whether the fault changes how a correct answer is sent. */
 export function isTransferFault(given: Fault | undefined): given is TransferFault {
   return given !== undefined && transferKinds.includes(given.kind)
 }
 
-/** Checks the fields of a fault of the given kind. The failure is a message that names the field. */
+/** Checks the fields of a fault of the given kind. When one is wrong, fails with a message that names it. */
 export function checkFault(
   kind: string,
   fields: Readonly<Record<string, unknown>>,

@@ -10,7 +10,7 @@ type OrderBase = {
   readonly model: string
   readonly prompt: string
   readonly sources: readonly SourceImage[]
-  /** Pixels of each image. */
+  /** The width and height of each image, in pixels. */
   readonly width: number
   readonly height: number
   readonly format: ImageFormat
@@ -22,7 +22,7 @@ export type OrderA = OrderBase & {
   readonly family: 'A'
   /** The vendor's `imageSize`, such as `2K`. */
   readonly tier: string
-  /** The answer contains a text part before the image. */
+  /** True when the answer contains a text part before the image. */
   readonly withText: boolean
   readonly seed?: number
 }
@@ -31,7 +31,7 @@ export type OrderB = OrderBase & {
   readonly family: 'B'
   readonly quality: 'low' | 'medium' | 'high'
   readonly background: string
-  /** `output_compression`, 0 to 100: the quality of JPEG and WebP. */
+  /** `output_compression`, from 0 to 100: the quality of JPEG and WebP. */
   readonly compression: number
 }
 
@@ -45,11 +45,14 @@ export type SourceImage = {
   readonly mimeType: string
   readonly sha256: string
   readonly sizeBytes: number
-  /** Only the first source keeps its bytes: it is drawn, and edits of 64 MiB stay cheap. */
+  /**
+   * Only the first source keeps its bytes, because only that one is drawn. So even an edit with 64 MiB of
+   * images needs little memory.
+   */
   readonly bytes?: Buffer
 }
 
-/** A request that the vendor refuses. Each family writes it in its own error format. */
+/** What is wrong with a request, by the vendor's rules. Each family writes it in its own error format. */
 export type Problem = {
   readonly status: number
   readonly message: string
@@ -57,10 +60,10 @@ export type Problem = {
   readonly code?: string
 }
 
-/** A request as an order, or why the vendor refuses it. */
+/** The order that a request contains, or the vendor's reason to answer with an error. */
 export type OrderRead = Result<ImageOrder, Problem>
 
-/** A refusal. `more` names the parameter and the code for family B. */
+/** Returns the result for a request with a problem. For family B, `more` names the parameter and the code. */
 export function refuse(
   status: number,
   message: string,
@@ -71,7 +74,7 @@ export function refuse(
 
 const charactersPerToken = 4
 
-/** A plausible number of tokens of a text. */
+/** Returns a plausible number of tokens for a text. */
 export function textTokens(text: string): number {
   return Math.max(1, Math.ceil(text.length / charactersPerToken))
 }
@@ -82,7 +85,9 @@ const signatures: readonly (readonly [string, RegExp])[] = [
   ['image/webp', /^52494646.{8}57454250/],
 ]
 
-/** The image type by the first twelve bytes; undefined for types that the vendors do not accept. */
+/**
+ * Returns the image type by the first twelve bytes, or `undefined` for types that the vendors do not accept.
+ */
 export function sniffImage(bytes: Uint8Array): string | undefined {
   const head = Buffer.from(bytes.subarray(0, 12)).toString('hex')
   return signatures.find(([, signature]) => signature.test(head))?.[0]

@@ -5,22 +5,28 @@ import { matches } from './callLog.ts'
 import type { Fault } from './faults.ts'
 import type { ImageOrder } from './imageOrder.ts'
 
-/** Milliseconds that an image takes: fixed, or random between two bounds. */
+/** How many milliseconds an image takes: a fixed number, or a random number between two bounds. */
 export type Latency = number | { readonly minMs: number; readonly maxMs: number }
 
-/** Long enough that a client that polls every two seconds sees progress rise. */
+/**
+ * The latency when none is configured. Long enough that a client that asks every two seconds sees the
+ * progress rise.
+ */
 export const defaultLatency: Latency = { minMs: 3000, maxMs: 6000 }
 
 export type CallLatency = {
-  /** Resolves when the image may be answered. Rejects with an AbortError when the signal fires first. */
+  /** Resolves when the image may be sent. When the signal aborts first, rejects with an AbortError. */
   readonly wait: (order: ImageOrder, fault: Fault | undefined, signal: AbortSignal) => Promise<void>
-  /** Ends the wait of the matching calls with a `hold` fault; returns their number. */
+  /** Lets the matching calls with a `hold` fault continue, and returns their number. */
   readonly release: (matcher?: CallMatcher) => number
 }
 
 type HeldCall = { readonly order: ImageOrder; readonly released: AbortController }
 
-/** How long the vendor works on a call: the configured latency, unless the call's fault says otherwise. */
+/**
+ * Creates the waits of the vendor's work on calls. A wait is the configured latency, unless the fault of the
+ * call says otherwise.
+ */
 export function createCallLatency(latency: Latency): CallLatency {
   const heldCalls = new Set<HeldCall>()
 

@@ -42,7 +42,7 @@ function readLatency(text: string): Latency {
   return { minMs, maxMs: maxMs ?? minMs }
 }
 
-/** Prints one line per call. It never contains the prompt, which may be confidential. */
+/** Prints one line per call. The line never contains the prompt, because a prompt may be confidential. */
 function printCall(call: SimulatorCall): void {
   const durationMs = (call.finishedAt ?? call.at) - call.at
   const fault = call.fault ?? 'ok'

@@ -1,19 +1,22 @@
 import type { Fault } from './faults.ts'
 
-/** A fixed window that opens with the first call: `grants` calls pass, the others get 429 until it ends. */
+/**
+ * A fixed window of time that begins with the first call. In the window, the first `grants` calls pass, and
+ * all others get a 429.
+ */
 export type RateLimit = {
-  /** Only calls of this model count; absent: the calls of all models count together. */
+  /** Only calls of this model count. When absent, the calls of all models count together. */
   readonly model?: string
   readonly grants: number
   readonly windowMs: number
 }
 
 export type RateLimiter = {
-  /** Adds a limit. A call must be granted by every limit that covers its model. */
+  /** Adds a limit. A call passes only if every limit for its model lets it pass. */
   readonly limit: (limit: RateLimit) => void
   /**
-   * Counts a call. Returns undefined when it passes, otherwise a 429 with the rest of the window in
-   * whole seconds, rounded up. A refused call is counted by no limit.
+   * Counts a call and returns `undefined` when the call passes. Otherwise returns a 429 with the rest of the
+   * window, in whole seconds rounded up; no limit counts such a call.
    */
   readonly check: (model: string, nowMs: number) => Fault | undefined
   readonly clear: () => void

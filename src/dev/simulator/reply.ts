@@ -7,7 +7,7 @@ type Headers = Readonly<Record<string, string>>
 /** A complete HTTP answer, before a fault changes how it is sent. */
 export type Reply = { readonly status: number; readonly headers: Headers; readonly body: string }
 
-/** A JSON answer. `headers` are added to its content type. */
+/** Makes a JSON answer. `headers` are added to the content type. */
 export function jsonReply(status: number, body: unknown, headers: Headers = {}): Reply {
   return {
     status,
@@ -16,13 +16,19 @@ export function jsonReply(status: number, body: unknown, headers: Headers = {}):
   }
 }
 
-/** The HTML of a proxy or load balancer in front of the vendor, which knows no vendor's error format. */
+/**
+ * Makes the HTML answer of a proxy or load balancer in front of the vendor. Such a proxy does not use the
+ * vendor's error format.
+ */
 export function htmlReply(status: number, title: string, headers: Headers = {}): Reply {
   const body = `<html>\r\n<head><title>${title}</title></head>\r\n<body>\r\n<center><h1>${title}</h1></center>\r\n</body>\r\n</html>\r\n`
   return { status, headers: { 'content-type': 'text/html', ...headers }, body }
 }
 
-/** The retry fields of a fault: seconds to wait, how to write them, and the error of the server's clock. */
+/**
+ * The fields of a fault about retrying: how many seconds to wait, in which form to say so, and how wrong the
+ * server's clock is.
+ */
 export type RetryAdvice = {
   readonly retryAfter?: number | undefined
   readonly form?: RetryForm | undefined
@@ -31,18 +37,21 @@ export type RetryAdvice = {
 
 export type RetryAnswer = {
   readonly headers: Headers
-  /** For family A's error details: the wait as a Duration of Protocol Buffers, such as `1.5s`. */
+  /** Only for family A's error details: the wait as a Duration of Protocol Buffers, such as `1.5s`. */
   readonly retryDelay?: string
 }
 
 const defaultRetryAfterSeconds = 1
 
-/** Writes "retry after" in the asked form: one second in the header `Retry-After` unless said otherwise. */
+/**
+ * Writes how long to wait, in the form that the fault asks for. Default: one second, in the header
+ * `Retry-After`.
+ */
 export function adviseRetry(advice: RetryAdvice, nowMs: number): RetryAnswer {
   const seconds = advice.retryAfter ?? defaultRetryAfterSeconds
   const form = advice.form ?? 'seconds'
-  // The date form counts from the whole second of the answer's own Date header, so that Retry-After minus
-  // Date is exactly the asked wait.
+  // The date in Retry-After is counted from the answer's own Date header, which has whole seconds. So
+  // Retry-After minus Date is exactly the wait that the fault asks for.
   const dateSeconds = Math.floor(nowMs / 1000) + (advice.skew ?? 0)
   const sendsDate = advice.skew !== undefined || form === 'date'
   const date = defined({ date: sendsDate ? httpDate(dateSeconds) : undefined })
@@ -64,7 +73,7 @@ export function adviseRetry(advice: RetryAdvice, nowMs: number): RetryAnswer {
   }
 }
 
-/** As `adviseRetry`, for answers that contain no advice unless the fault asks for it. */
+/** Does the same as `adviseRetry`, but writes no wait unless the fault asks for one. */
 export function adviseRetryIfAsked(advice: RetryAdvice, nowMs: number): RetryAnswer {
   const form = advice.form ?? (advice.retryAfter === undefined ? 'none' : 'seconds')
   return adviseRetry({ ...advice, form }, nowMs)

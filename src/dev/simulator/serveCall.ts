@@ -29,7 +29,10 @@ export type ServeDependencies = {
   readonly limiter: RateLimiter
   readonly latency: CallLatency
   readonly image: ImageMode
-  /** Fires when the simulator closes: clients that lose their connection then did not leave. */
+  /**
+   * Aborts when the simulator closes. Clients that lose their connection after that did not leave by
+   * themselves.
+   */
   readonly closing: AbortSignal
   /** Called with the log entry when a call ends. */
   readonly ended: (call: SimulatorCall) => void
@@ -41,7 +44,10 @@ type Exchange = Delivery & {
   readonly entry: CallEntry
 }
 
-/** The path of redirects and image URLs. The simulator counts the requests for it: a good client makes none. */
+/**
+ * The path of redirects and image URLs. The simulator counts the requests for this path. A correct client
+ * sends none.
+ */
 export const strayPath = '/elsewhere/image.png'
 
 /** Serves one call of a vendor's API, from its headers to the last byte of the answer. */
@@ -66,7 +72,8 @@ export async function serveCall(
     await answer(exchange, deps)
     if (!gone.aborted) await once(gone, 'abort')
   } catch (error) {
-    // Node also destroys a request that was read to its end, so `destroyed` alone proves nothing.
+    // Node also destroys a request that was read to its end. So `destroyed` alone does not show that the
+    // client left.
     const cutOff = request.destroyed && !request.complete
     if (!gone.aborted && !cutOff) reportBug(exchange, error)
   } finally {
@@ -79,7 +86,7 @@ export async function serveCall(
   }
 }
 
-/** Reported on stderr: otherwise a test would take the simulator's bug for one of the gateway. */
+/** Reports a bug of the simulator on stderr. Otherwise a test would take it for a bug of the gateway. */
 function reportBug({ entry, response, breaking }: Exchange, error: unknown): void {
   entry.note({ fault: 'simulator-bug' })
   console.error('Bug in the upstream simulator:', error)
@@ -132,7 +139,7 @@ async function deliver(
   return produce(exchange, order, fault, deps)
 }
 
-/** The vendor works: the call costs money from here on, whether or not its answer arrives. */
+/** Makes the images. The call costs money from here on, even if its answer never arrives. */
 async function produce(
   exchange: Exchange,
   order: ImageOrder,
@@ -161,8 +168,8 @@ function strayUrl({ headers }: IncomingMessage): string {
 }
 
 /**
- * Where more base64 can be inserted into the first image: before its last group of four characters, the
- * only one that may contain padding. 0 when there is no image.
+ * Returns the position where more base64 can be inserted into the first image, or 0 when there is no image.
+ * The position is before the last group of four characters, because only that group may contain padding.
  */
 function growAt(body: string, images: readonly EncodedImage[]): number {
   const data = images[0]?.data ?? ''

@@ -18,46 +18,52 @@ import { serveCall, strayPath } from './serveCall.ts'
 import { operationOf } from './vendor.ts'
 
 export type SimulatorOptions = {
-  /** Default: 127.0.0.1. */
+  /** The listen address. Default: 127.0.0.1. */
   readonly host?: string
-  /** 0 chooses a free port. */
+  /** The port. 0 lets the system choose a free port. */
   readonly port: number
   /** How long an image takes. Default: 3 to 6 seconds. Errors are answered at once. */
   readonly latency?: Latency
-  /** Default: `drawn`. */
+  /** What the simulator sends as an image. Default: `drawn`. */
   readonly image?: ImageMode
-  /** Called with the log entry when a call ends. The entry contains the prompt: do not print it. */
+  /**
+   * Called with the log entry when a call ends. Do not print the whole entry, because it contains the prompt.
+   */
   readonly log?: (call: SimulatorCall) => void
 }
 
 export type Simulator = {
-  /** `http://host:port`: the base URL of family A. The base URL of family B is `<url>/v1`. */
+  /** The base URL of family A, such as `http://host:port`. The base URL of family B is `<url>/v1`. */
   readonly url: string
   readonly port: number
-  /** The matching calls, oldest first. A call is in the log as soon as its headers have arrived. */
+  /** Returns the matching calls, oldest first. A call is in the log as soon as its headers have arrived. */
   readonly calls: CallLog['list']
   readonly waitForCalls: CallLog['waitForCalls']
   readonly script: FaultPlan['script']
   readonly limit: RateLimiter['limit']
   readonly release: CallLatency['release']
-  /** Requests for the URLs in redirects and `url` answers. A client that follows none makes none. */
+  /**
+   * Returns how many requests came for the URLs in redirects and in `url` answers. A correct client follows
+   * none of these URLs, so the number stays 0.
+   */
   readonly strayRequests: () => number
-  /** Forgets calls, scripts, counts of directives, limits and stray requests. */
+  /** Removes all calls, scripts, counts of directives, limits and stray requests. */
   readonly reset: () => void
-  /** Closes every connection, also those of calls under way. */
+  /** Closes every connection, also those of running calls. */
   readonly close: () => Promise<void>
 }
 
 const requestTimeoutMs = 600_000
 const timeouts = {
-  // Longer than a client pauses, so that no kept-alive connection is closed under a request.
+  // Longer than a client pauses between calls, so that no connection closes just when a request is sent over
+  // it.
   keepAliveTimeout: 75_000,
   headersTimeout: requestTimeoutMs,
   requestTimeout: requestTimeoutMs,
 }
 
 /**
- * Starts an HTTP server that speaks both vendors' wire formats; README.md in this folder describes it.
+ * Starts an HTTP server that speaks the wire formats of both vendors. README.md in this folder describes it.
  * Rejects with the system's error when the port is in use.
  */
 export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
@@ -108,7 +114,10 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
   }
 }
 
-/** A request line such as `POST //` contains no valid URL; it is treated as the root path. */
+/**
+ * Returns the URL of a request. Returns the root path for a request line that contains no valid URL, such as
+ * `POST //`.
+ */
 function urlOf(request: IncomingMessage): URL {
   const base = 'http://simulator'
   return URL.parse(request.url ?? '/', base) ?? new URL(base)

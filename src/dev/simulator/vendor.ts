@@ -19,12 +19,12 @@ import { refuse } from './imageOrder.ts'
 import type { Reply } from './reply.ts'
 import { jsonReply } from './reply.ts'
 
-/** The operation of a vendor's API that a request's path names. */
+/** The operation of a vendor's API, as the path of a request names it. */
 export type Operation =
   | { readonly family: 'A'; readonly model: string }
   | { readonly family: 'B'; readonly action: 'generate' | 'edit' }
 
-/** Undefined when neither vendor has such an operation. */
+/** Returns the operation of a path, or `undefined` when neither vendor has such an operation. */
 export function operationOf(method: string, path: string): Operation | undefined {
   if (method !== 'POST') return undefined
   if (path === '/v1/images/generations') return { family: 'B', action: 'generate' }
@@ -41,7 +41,7 @@ function decoded(text: string): string {
   }
 }
 
-/** The API key, from the header that the family uses; undefined when it is absent or empty. */
+/** Returns the API key from the header that the family uses, or `undefined` when it is absent or empty. */
 export function keyOf(family: Family, request: IncomingMessage): string | undefined {
   switch (family) {
     case 'A':
@@ -53,7 +53,7 @@ export function keyOf(family: Family, request: IncomingMessage): string | undefi
   }
 }
 
-/** Reads the whole body, notes what it contains in the log, and checks it as the vendor does. */
+/** Reads the whole body, writes what it contains into the log entry, and checks it as the vendor does. */
 export async function readOrder(
   operation: Operation,
   request: IncomingMessage,
@@ -102,10 +102,13 @@ async function readFormOrder(request: IncomingMessage, entry: CallEntry): Promis
   return readEdit(form)
 }
 
-/** Enough for 64 MiB of images as base64. */
+/** Limit for the bytes of a body. More than enough for 64 MiB of images as base64. */
 const bodyBytesMax = 256 * 1024 * 1024
 
-/** Undefined when the body is too large. It is read to its end all the same, so that the client gets an answer. */
+/**
+ * Returns the body, or `undefined` when it is too large. Reads even a large body to its end, because only
+ * then does the client read the answer.
+ */
 async function readBody(
   request: IncomingMessage,
 ): Promise<{ readonly bytes: Buffer; readonly sha256: string } | undefined> {
@@ -131,7 +134,7 @@ function parseJson(bytes: Buffer): unknown {
   }
 }
 
-/** OpenAI answers 400 here, not 415. */
+/** Returns the error for a wrong content type. OpenAI answers 400 in this case, not 415. */
 function unsupportedContentType(request: IncomingMessage, expected: string): OrderRead {
   const message = `Unsupported content type: '${contentTypeOf(request)}'. Expected '${expected}'.`
   return refuse(400, message, { code: 'unsupported_content_type' })
@@ -150,29 +153,31 @@ function noteOrder(entry: CallEntry, { action, model, prompt, sources }: ImageOr
   entry.note({ action, model, prompt, promptSha256: digestOf(prompt), images })
 }
 
-/** The answer to a call without a key. */
+/** Returns the answer to a call without a key. */
 export function badKeyReply(family: Family): Reply {
   return family === 'A' ? badKeyReplyA() : badKeyReplyB()
 }
 
-/** The answer to a request that the vendor refuses. */
+/** Returns the error answer to a request that breaks a rule of the vendor. */
 export function problemReply(family: Family, problem: Problem): Reply {
   return family === 'A' ? problemReplyA(problem) : problemReplyB(problem)
 }
 
-/** The answer to a fault of the error groups. `nowMs` is the base of retry dates. */
+/** Returns the answer to a fault of the error groups. Retry dates are counted from `nowMs`. */
 export function errorReply(order: ImageOrder, fault: ErrorFault, nowMs: number): Reply {
   const answer = order.family === 'A' ? errorReplyA : errorReplyB
   return answer(fault, order.model, nowMs)
 }
 
-/** The number of images that are made for the call. The vendor charges when it is not 0. */
+/** Returns how many images are made for the call. If the number is not 0, the vendor charges for the call. */
 export function imageCount(order: ImageOrder, fault: Fault | undefined): number {
   if (!isAnswerFault(fault) || fault.kind === 'url') return order.count
   return fault.kind === 'two' ? 2 : 0
 }
 
-/** The answer with status 200. Family B answers 400 to the faults that mean "the model refused". */
+/**
+ * Returns the answer with status 200. For faults that mean "the model refused", family B answers 400 instead.
+ */
 export function answerReply(
   order: ImageOrder,
   images: readonly EncodedImage[],

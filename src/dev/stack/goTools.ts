@@ -8,23 +8,25 @@ import type { Environment } from '../../config.ts'
 import { runCommand } from './runCommand.ts'
 import type { Say } from './startError.ts'
 
-/** One program: the name of its binary, the Go package to build, and build tags. */
+/** One program: the name of its binary, the Go package from which it is built, and build tags. */
 export type GoTool = {
   readonly name: string
   readonly goPackage: string
   readonly tags?: readonly string[]
 }
 
-/** A pinned Go module and the programs to build from it. */
+/** A Go module with pinned versions, and the programs to build from it. */
 export type GoTools = {
-  /** Part of the messages and of the folder name in the cache, such as `temporal`. */
+  /** A name such as `temporal`, used in messages and in the folder name in the cache. */
   readonly title: string
-  /** The folder of go.mod and go.sum. */
+  /** The folder that contains go.mod and go.sum. */
   readonly moduleDir: string
   readonly tools: readonly GoTool[]
 }
 
-/** The folder of the binaries and the key of their version, or why there are no binaries. */
+/**
+ * `built`: the folder of the programs, and a key for their version. `failed`: the reason why there are none.
+ */
 export type GoBuild =
   | { readonly kind: 'built'; readonly binDir: string; readonly key: string }
   | { readonly kind: 'failed'; readonly why: string }
@@ -34,15 +36,18 @@ const progressIntervalMs = 20_000
 const versionTimeoutMs = 10_000
 const errorLinesMax = 5
 
-/** The cache that all checkouts of one user share: $XDG_CACHE_HOME/darkroom, or ~/.cache/darkroom. */
+/**
+ * Returns the cache folder that all checkouts of one user share: $XDG_CACHE_HOME/darkroom, or
+ * ~/.cache/darkroom.
+ */
 export function userCacheDir(env: Environment): string {
   return join(env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache'), 'darkroom')
 }
 
 /**
- * Builds the programs into the user's cache, or finds them there. The folder's name contains a hash of
- * the pinned versions and the platform. When two processes build at the same time, the second one waits
- * for the first. The folder gets its name only when all programs are in it.
+ * Finds the programs in the user's cache, or builds them there. The folder's name contains a hash of the
+ * pinned versions and the platform. When two processes build at the same time, the second one waits for the
+ * first. The folder gets its final name only when all programs are in it.
  */
 export async function buildGoTools(
   { title, moduleDir, tools }: GoTools,
@@ -58,7 +63,8 @@ export async function buildGoTools(
     timeoutMs: buildTimeoutMs,
     onWait: (pid) => say(`Waiting for process ${pid}, which is building ${title}…`),
   })
-  // The name contains the process id, because the compiler of a killed start may still write to its draft.
+  // The name contains the process id, because the compiler of an earlier, killed start may still write to its
+  // own draft.
   const draft = `${binDir}.building-${process.pid}`
   try {
     if (existsSync(binDir)) return { kind: 'built', binDir, key }
@@ -92,7 +98,9 @@ function moduleKey(moduleDir: string, tools: readonly GoTool[]): string {
   return hash.digest('hex').slice(0, 16)
 }
 
-/** Builds one program into the draft folder. Returns why the build failed, or `undefined`. */
+/**
+ * Builds one program into the draft folder. Returns the reason when the build failed, otherwise `undefined`.
+ */
 async function build(
   { name, goPackage, tags = [] }: GoTool,
   options: {
@@ -112,8 +120,8 @@ async function build(
   const flags = ['-mod=readonly', '-buildvcs=false', '-trimpath', '-ldflags', '-s -w']
   if (tags.length > 0) flags.push('-tags', tags.join(','))
   const built = await runCommand('go', ['build', ...flags, '-o', join(draft, name), goPackage], {
-    // Flags and workspaces of this machine must not change the pinned build. GOTOOLCHAIN=auto makes a Go
-    // that is too old download the version that go.mod names.
+    // Go flags and workspaces of this machine must not change the pinned build. With GOTOOLCHAIN=auto, a Go
+    // that is too old downloads the version that go.mod names.
     env: { ...env, CGO_ENABLED: '0', GOFLAGS: '', GOWORK: 'off', GOTOOLCHAIN: 'auto' },
     cwd: moduleDir,
     timeoutMs: buildTimeoutMs,

@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { PartProcess } from './partProcess.ts'
 import type { Say } from './startError.ts'
 
-/** A part that is started again when it ends unasked. */
+/** A part that is started again whenever it ends without being asked to. */
 export type KeptPart = {
   /** Ends the part and does not start it again. Resolves when its process has ended. */
   readonly stop: () => Promise<void>
   /** Sends SIGKILL and does not start the part again. */
   readonly kill: () => void
-  /** The process that runs now. */
+  /** Returns the process that runs now. */
   readonly current: () => PartProcess
 }
 
@@ -16,8 +16,8 @@ const restartPauseMs = 1_000
 const restartPauseMsMax = 30_000
 
 /**
- * Starts a part and keeps it running. A process that crashed or was killed is started again. The pause
- * between starts doubles with every start that fails. Rejects when the first start fails.
+ * Starts a part and keeps it running. When its process crashes or is killed, starts it again. The pause
+ * before a start doubles with every start that fails. Rejects when the first start fails.
  */
 export async function keepRunning(
   name: string,
@@ -51,7 +51,8 @@ export async function keepRunning(
       stopped.abort()
       await current.stop()
       await restarting
-      // A restart that was under way during the stop has now replaced `current`.
+      // If a restart was running when `stop` was called, it has finished by now, and `current` is the new
+      // process.
       await current.stop()
     },
     kill: () => {

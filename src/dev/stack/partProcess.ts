@@ -6,44 +6,48 @@ import { defined } from '../../domain/defined.ts'
 import type { PidRecord, RecordedPart } from './pidRecord.ts'
 import type { SystemUser } from './runCommand.ts'
 
-/** How to run one part of the stack: PostgreSQL, the Temporal server or Temporal's UI. */
+/** How to start one part of the stack: PostgreSQL, the Temporal server or Temporal's UI. */
 export type PartCommand = {
-  /** Names the part in messages and names its log. */
+  /** The name of the part in messages and in the name of its log file. */
   readonly name: string
   readonly file: string
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
   readonly cwd?: string
-  /** Run as this user. Only root may set it. */
+  /** The user who runs the part. Only root may set this. */
   readonly user?: SystemUser
   readonly logPath: string
-  /** The signal that asks for a clean end. */
+  /** The signal that asks the part to end cleanly. */
   readonly stopSignal: NodeJS.Signals
-  /** The signal that ends the part when its start was killed. */
+  /** The signal that ends the part after the process that started it was killed. */
   readonly lostSignal: RecordedPart['lostSignal']
-  /** How long a clean end may take before SIGKILL. */
+  /** How long the part may take to end cleanly. After that it gets SIGKILL. */
   readonly stopGraceMs: number
 }
 
 /** A running part. */
 export type PartProcess = {
   readonly pid: number
-  /** Resolves when the process has ended, with `exit 1` or a signal's name. Never rejects. */
+  /** Resolves when the process has ended, to `exit 1` or a signal's name. Never rejects. */
   readonly ended: Promise<string>
   readonly hasEnded: () => boolean
-  /** Asks for a clean end, and sends SIGKILL after the grace time. Resolves when the process has ended. */
+  /**
+   * Asks the part to end cleanly, and sends SIGKILL after the grace time. Resolves when the process has
+   * ended.
+   */
   readonly stop: () => Promise<void>
   /** Sends SIGKILL. */
   readonly kill: () => void
 }
 
-/** A log above this size is renamed at the next start. One older log is kept. */
+/** Limit for the size of a log. A larger log is renamed at the next start. Only one older log is kept. */
 const logBytesMax = 16 * 1024 * 1024
 const tailLinesMax = 12
 
 /**
- * Starts one part and records its process id. The part gets a process group of its own, so that Ctrl-C in
- * the terminal does not reach it: the stack ends its parts in order. Rejects when the file does not run.
+ * Starts one part and records its process id. The part gets its own process group. So Ctrl-C in the terminal
+ * does not reach the part, and the stack can end its parts in order. Rejects when the program cannot be
+ * started.
  */
 export async function startPart(command: PartCommand, pids: PidRecord): Promise<PartProcess> {
   const log = openPartLog(command.logPath)
@@ -83,12 +87,12 @@ export async function startPart(command: PartCommand, pids: PidRecord): Promise<
   return { pid, ended, hasEnded: () => over, stop, kill: () => void child.kill('SIGKILL') }
 }
 
-/** The log file of a part. */
+/** Returns the path of a part's log file. */
 export function partLogPath(dataDir: string, part: string): string {
   return join(dataDir, 'logs', `${part}.log`)
 }
 
-/** Opens a log for appending and returns the descriptor. The caller closes it. */
+/** Opens a log for appending and returns its file descriptor. The caller must close it. */
 function openPartLog(path: string): number {
   mkdirSync(dirname(path), { recursive: true })
   const sizeBytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0
@@ -96,7 +100,7 @@ function openPartLog(path: string): number {
   return openSync(path, 'a', 0o600)
 }
 
-/** The last lines of a log, for an error message. Empty when there is no log. */
+/** Returns the last lines of a log, for an error message. Returns an empty text when there is no log. */
 export function logTail(path: string): string {
   try {
     return readFileSync(path, 'utf8').trimEnd().split('\n').slice(-tailLinesMax).join('\n')

@@ -8,7 +8,10 @@ const partSchema = z.object({
   name: z.string(),
   pid: z.number().int(),
   start: z.string(),
-  /** SIGINT lets PostgreSQL write a checkpoint. Parts that keep no data on disk get SIGKILL. */
+  /**
+   * The signal that ends a part whose start was killed. With SIGINT, PostgreSQL writes a checkpoint. Parts
+   * that keep no data on disk get SIGKILL.
+   */
   lostSignal: z.enum(['SIGINT', 'SIGKILL']),
 })
 
@@ -17,32 +20,33 @@ const recordSchema = z.object({
   parts: z.array(partSchema),
 })
 
-/** A part as DATA_DIR/pids.json records it. */
+/** One part, as it is recorded in DATA_DIR/pids.json. */
 export type RecordedPart = Readonly<z.infer<typeof partSchema>>
 
-/** The content of DATA_DIR/pids.json: the process that started the stack, and the parts it runs. */
+/** The content of DATA_DIR/pids.json: the process that started the stack, and the parts that it runs. */
 export type PidRecordContent = {
   readonly owner: ProcessIdentity
   readonly parts: readonly RecordedPart[]
 }
 
-/** Writes DATA_DIR/pids.json as parts start and end. */
+/** Keeps DATA_DIR/pids.json up to date while parts start and end. */
 export type PidRecord = {
   readonly add: (part: Omit<RecordedPart, 'start'>) => void
   readonly remove: (pid: number) => void
-  /** Removes the file. Later calls of `add` and `remove` write nothing. */
+  /** Removes the file. After that, `add` and `remove` write nothing. */
   readonly clear: () => void
 }
 
 /**
- * Creates the record of the parts that `owner` starts. The record holds the start time of every process,
- * so that a process id that the system has reused is not taken for a part.
+ * Creates the record of the parts that `owner` starts. The record contains the start time of every process.
+ * So a process that got the id of an old part is not mistaken for that part.
  */
 export function createPidRecord(dataDir: string, owner: ProcessIdentity): PidRecord {
   let parts: readonly RecordedPart[] = []
   let isClosed = false
   const write = (): void => {
-    // A part that ends late must not overwrite the record of the next start.
+    // A part may end late, when the next start has already written its own record. Do not overwrite that
+    // record.
     if (isClosed) return
     mkdirSync(dataDir, { recursive: true })
     const path = recordPath(dataDir)
@@ -76,12 +80,11 @@ export function readPidRecord(dataDir: string): PidRecordContent | undefined {
   }
 }
 
-/** Removes the record. */
 export function removePidRecord(dataDir: string): void {
   rmSync(recordPath(dataDir), { force: true })
 }
 
-/** The identity of this process, as the owner of the parts it starts. */
+/** Returns the identity of this process, which owns the parts that it starts. */
 export function ownIdentity(): ProcessIdentity {
   return { pid: process.pid, start: processStart(process.pid) ?? '' }
 }

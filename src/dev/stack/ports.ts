@@ -4,30 +4,33 @@ import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { StartError } from './startError.ts'
 
-/** A port that a process of the stack or of the service listens on. */
+/** A port on which a process of the stack or of the service will listen. */
 export type PortWish<Name extends string = string> = {
-  /** The name under which DATA_DIR/ports.json keeps a chosen port. */
+  /** The name of the port in DATA_DIR/ports.json, where chosen ports are kept. */
   readonly name: Name
-  /** 0 means any free port, and the same port again at the next start when it is still free. */
+  /**
+   * The wanted port. 0 means any free port. The next start chooses the same port again if it is still free.
+   */
   readonly port: number
-  /** The environment variable that sets the port. Absent for the ports between Temporal's services. */
+  /** The environment variable that sets the port. Temporal's inner ports have none. */
   readonly variable?: string
-  /** The listen address and the environment variable that sets it. Absent means 127.0.0.1. */
+  /** The listen address, and the environment variable that sets it. When absent, the address is 127.0.0.1. */
   readonly host?: { readonly address: string; readonly variable: string }
 }
 
-// Linux takes the source ports of outgoing connections from 32768 upwards. A port below that range is
-// still free at the next start.
+// The range of ports to choose from. Linux uses ports from 32768 upwards for outgoing connections. A port
+// below that is more likely to be still free at the next start.
 const portMin = 20_000
 const portMax = 32_000
 const attemptsMax = 200
 const loopbackHost = '127.0.0.1'
 
 /**
- * Chooses every port before any process starts, and returns a function from name to port. Chosen ports
- * are kept in DATA_DIR/ports.json, because Temporal's services find each other by address: a new start
- * waits for members that its database still lists under other addresses. Throws `StartError` naming the
- * variable when a port is in use, or when this machine has no such address.
+ * Chooses every port before any process starts, and returns a function from name to port. Keeps the chosen
+ * ports in DATA_DIR/ports.json, because Temporal's services find each other by address. With other ports, a
+ * new start would wait for services that Temporal's database still lists under the old addresses. Throws
+ * `StartError` when a port is in use, or when this machine does not have the address. The message names the
+ * variable to change.
  */
 export async function choosePorts<Name extends string>(
   dataDir: string,
@@ -37,7 +40,7 @@ export async function choosePorts<Name extends string>(
   const kept = await readKeptPorts(path)
   const taken = new Set(wishes.map((wish) => wish.port))
   const chosen = new Map<Name, number>()
-  // The service and the stack choose their ports in separate calls, and both keep them in this file.
+  // The service and the stack choose their ports in separate calls. Both keep their ports in this file.
   const reserved = new Set(Object.values(kept))
   const toKeep = { ...kept }
   for (const wish of wishes) {
@@ -66,7 +69,8 @@ async function requireListenable({ name, port, variable, host }: PortWish): Prom
       `${what} ${port} is in use by another program. Stop that program, or set ${what} to a free port.`,
     )
   }
-  // The address belongs to another machine, the host name does not resolve, or only root may use the port.
+  // Possible reasons: the address belongs to another machine, the host name is unknown, or only root may use
+  // the port.
   const where = host === undefined ? address : `${host.variable} ${address}`
   throw new StartError(
     `${what} ${port}: listening on ${where} is refused (${fault}). Set ` +
@@ -89,7 +93,7 @@ async function keptOrFree(
   return isKeptFree ? kept : freePort(new Set([...taken, ...reserved]), address)
 }
 
-/** Returns a port of `host` that no process listens on and that is not in `taken`. */
+/** Returns a port of `host` on which no process listens, and which is not in `taken`. */
 export async function freePort(
   taken: ReadonlySet<number> = new Set(),
   host: string = loopbackHost,
@@ -101,7 +105,7 @@ export async function freePort(
   throw new Error(`no free port between ${portMin} and ${portMax}`)
 }
 
-/** Returns the system's error code when a server cannot listen on that port, `undefined` when it can. */
+/** Returns the system's error code when a server cannot listen on that port, and `undefined` when it can. */
 export function listenFault(port: number, host: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     const probe = createServer()
@@ -120,7 +124,8 @@ async function readKeptPorts(path: string): Promise<Readonly<Record<string, numb
       ),
     )
   } catch {
-    // The first start has no file. Without a readable file, new ports only make the start slower.
+    // At the first start there is no file. If the file cannot be read, new ports are chosen, which only makes
+    // the start slower.
     return {}
   }
 }

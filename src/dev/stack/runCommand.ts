@@ -3,21 +3,21 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Environment } from '../../config.ts'
 import { defined } from '../../domain/defined.ts'
 
-/** A system user and its group, by number. */
+/** The numbers of a system user and of the user's group. */
 export type SystemUser = { readonly uid: number; readonly gid: number }
 
 export type CommandOptions = {
   readonly env: Environment
   readonly timeoutMs: number
   readonly cwd?: string
-  /** Run as this user. Only root may set it. */
+  /** The user who runs the command. Only root may set this. */
   readonly user?: SystemUser
 }
 
 export type CommandResult = {
   /** True when the command exited with code 0. */
   readonly ok: boolean
-  /** How the command ended, for people: `exit 1`, a signal's name, or why it did not run. */
+  /** How the command ended, for people: `exit 1`, a signal's name, or the reason why it could not start. */
   readonly end: string
   /** The last 64,000 characters of standard output and standard error. */
   readonly output: string
@@ -26,8 +26,8 @@ export type CommandResult = {
 const outputCharsMax = 64_000
 
 /**
- * Runs a command until it ends. The result is not ok when the command cannot be started, or when it does
- * not end within `timeoutMs`; then it is killed.
+ * Runs a command and waits for its end. Kills the command when it does not end within `timeoutMs`. The result
+ * is not `ok` after that, and when the command cannot be started.
  */
 export async function runCommand(
   file: string,
@@ -46,7 +46,7 @@ export async function runCommand(
   }
   child.stdout.on('data', keep)
   child.stderr.on('data', keep)
-  // A build of minutes must not go on after Ctrl-C has ended this process.
+  // When Ctrl-C ends this process, a build that takes minutes must not continue.
   const killWithParent = (): void => void child.kill('SIGKILL')
   process.once('exit', killWithParent)
   const timer = new AbortController()
@@ -68,8 +68,8 @@ export async function runCommand(
 }
 
 /**
- * The variables that PostgreSQL and Temporal get. The rest stays out: secrets do not concern them, and
- * variables such as PGDATA would change what they do.
+ * Returns the variables that PostgreSQL and Temporal get. All others are left out: they may be secrets, and
+ * variables such as PGDATA would change what PostgreSQL does.
  */
 export function basicEnvironment(env: Environment): Readonly<Record<string, string>> {
   const names = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'TZ']

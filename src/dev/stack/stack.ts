@@ -24,65 +24,76 @@ import type { Watchdog } from './watchdog.ts'
 import { startWatchdog } from './watchdog.ts'
 
 export type StackOptions = {
-  /** Absolute path of the folder that holds everything the stack keeps. */
+  /** Absolute path of the folder that contains everything the stack stores. */
   readonly dataDir: string
-  /** 0 means any free port, and the same port again at the next start when it is still free. */
+  /**
+   * The wanted ports. 0 means any free port. The next start chooses the same port again if it is still free.
+   */
   readonly ports: {
     readonly postgres: number
     readonly temporal: number
     readonly temporalUi: number
   }
-  /** The operator's own PostgreSQL for Darkroom. Absent starts one. */
+  /** The operator's own PostgreSQL for Darkroom. When absent, the stack starts one. */
   readonly databaseUrl?: string | undefined
-  /** The operator's own Temporal. Absent starts one. */
+  /** The operator's own Temporal. When absent, the stack starts one. */
   readonly temporalAddress?: string | undefined
-  /** The environment of this process. `go build` gets all of it, the parts get PATH and a few more. */
+  /**
+   * The environment of this process. `go build` gets all of it. The parts get only PATH and a few more
+   * variables.
+   */
   readonly env: Environment
   readonly say: Say
   /** Whether to start Temporal's UI. */
   readonly withUi: boolean
-  /** False in tests and measurements: no fsync, and DATA_DIR is removed when this process is killed. */
+  /**
+   * False only in tests and measurements. Then PostgreSQL does not use fsync, and DATA_DIR is removed when
+   * this process is killed.
+   */
   readonly durable: boolean
 }
 
 /** The running embedded stack. */
 export type Stack = {
-  /** PostgreSQL for Darkroom. Its user is a superuser when PostgreSQL is the embedded one. */
+  /** URL of PostgreSQL for Darkroom. In the embedded PostgreSQL, its user is a superuser. */
   readonly databaseUrl: string
-  /** HOST:PORT that Temporal's clients call. */
+  /** The address (HOST:PORT) that Temporal's clients call. */
   readonly temporalAddress: string
-  /** Absent when no UI was started. */
+  /** Absent when the stack started no UI. */
   readonly temporalUiUrl?: string
-  /** Ends the UI, Temporal and PostgreSQL, in that order. Each has a limited time before SIGKILL. */
+  /** Ends the UI, Temporal and PostgreSQL, in that order. A part that does not end in time gets SIGKILL. */
   readonly stop: () => Promise<void>
   /** Sends SIGKILL to every part. */
   readonly kill: () => void
-  /** The process ids of the parts that run now, in the order of their start. */
+  /** Returns the process ids of the parts that run now, in the order of their start. */
   readonly pids: () => readonly number[]
 }
 
 type StackPort = 'postgres' | 'temporal' | 'temporalUi' | TemporalInnerPort
 
-/** What will be started, and on which ports. */
+/** What the stack will start, and on which ports. */
 type Plan = {
-  /** `undefined` when the operator has set a Temporal address. */
+  /** `undefined` when the operator has given an address of Temporal. */
   readonly programs: TemporalPrograms | undefined
   readonly needsPostgres: boolean
   readonly port: (name: StackPort) => number
 }
 
-/** Another start that was just killed may hold the lock for this long. */
+/**
+ * How long to wait for the lock of DATA_DIR. Long enough for the processes of a start that was just killed to
+ * end.
+ */
 const lockTimeoutMs = 3_000
-/** Darkroom's database in the embedded PostgreSQL. */
+/** The name of Darkroom's database in the embedded PostgreSQL. */
 const darkroomDatabase = 'darkroom'
 
 /**
  * Starts PostgreSQL, Temporal and Temporal's UI on the data in DATA_DIR, except the parts that the operator
- * provides. A part that ends unasked is started again. Parts that a killed start left running are ended
- * first. A kill loses no committed data.
+ * provides. First ends the parts that a killed start left running. When a part ends without being asked to,
+ * starts it again. Even if the parts are killed, no committed data is lost.
  *
- * Throws `StartError` when a port or DATA_DIR is in use, or when a part does not start. The parts that have
- * started by then are stopped.
+ * Throws `StartError` when a port or DATA_DIR is in use, or when a part does not start. Before that, stops
+ * the parts that have already started.
  */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const { dataDir, say, env, withUi, durable, temporalAddress } = options
@@ -145,7 +156,7 @@ async function lockDataDir(dataDir: string): Promise<HeldLock> {
   }
 }
 
-/** Chooses the ports and finds Temporal, which may take minutes when Go builds it. */
+/** Chooses the ports and finds Temporal. This may take minutes when Go builds Temporal. */
 async function makePlan(options: StackOptions): Promise<Plan> {
   const { dataDir, ports, databaseUrl, temporalAddress, env, say, withUi } = options
   const withTemporal = temporalAddress === undefined
@@ -167,10 +178,11 @@ async function makePlan(options: StackOptions): Promise<Plan> {
     )
   }
   const darkroomNeedsPostgres = databaseUrl === undefined
-  // Before the build, so that a port in use is reported at once.
+  // Ports are chosen before the build, so that a port in use is reported at once.
   const port = await choose(darkroomNeedsPostgres)
   const programs = withTemporal ? await findTemporal(env, say) : undefined
-  // The operator's PostgreSQL is for Darkroom. Temporal gets an embedded one, and the port is chosen now.
+  // If the operator provides PostgreSQL, it is only for Darkroom. The real Temporal server then needs an
+  // embedded PostgreSQL, and its port is chosen now.
   const needsPostgres = darkroomNeedsPostgres || programs?.kind === 'server'
   const chosenBefore = needsPostgres === darkroomNeedsPostgres
   return { programs, needsPostgres, port: chosenBefore ? port : await choose(true) }

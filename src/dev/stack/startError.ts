@@ -1,10 +1,10 @@
 /**
- * A failure to start that a person can fix. Its message says what to do, so the process entry prints the
- * message without a stack trace.
+ * A failure to start that a person can fix. Its message says what to do. So `npm start` prints only the
+ * message, without a stack trace.
  */
 export class StartError extends Error {
   override readonly name = 'StartError'
 }
 
-/** Prints one line about the progress of the start. */
+/** Prints one line that says what the start is doing. */
 export type Say = (line: string) => void

@@ -5,15 +5,18 @@ import { readPidRecord, removePidRecord } from './pidRecord.ts'
 
 const graceMs = 10_000
 const pollMs = 50
-/** After SIGKILL only the kernel can delay the end of a process. */
+/**
+ * How long to wait after SIGKILL. Five seconds are plenty, because only the kernel can still delay the end of
+ * the process.
+ */
 const killGraceMs = 5_000
 
 /**
  * Ends the parts that a killed start left running in this DATA_DIR, and returns their names. Throws when a
  * part does not end.
  *
- * @param ownedBy ends the parts only when this process started them: the watchdog of a killed start must
- *   not end the parts of the next start.
+ * @param ownedBy ends the parts only if this process started them. With it, the watchdog of a killed start
+ * cannot end the parts of the next start.
  */
 export async function stopLingering(
   dataDir: string,
@@ -39,8 +42,8 @@ export async function stopLingering(
 }
 
 /**
- * Ends a process that is not a child of this one: sends `signal`, and SIGKILL after 10 s. Returns whether
- * the process is gone. Never signals another process that has got the same process id.
+ * Ends a process that is not a child of this process. Sends `signal`, and SIGKILL after 10 s. Returns whether
+ * the process has ended. When the system has given the process id to another process, sends no signal.
  */
 export async function endProcess(
   identity: ProcessIdentity,
@@ -51,7 +54,7 @@ export async function endProcess(
   return isGone(identity, killGraceMs)
 }
 
-/** Returns false when the process has ended. */
+/** Sends a signal. Returns false when the process has already ended. */
 function sendSignal(identity: ProcessIdentity, signal: NodeJS.Signals): boolean {
   if (!isSameProcessAlive(identity)) return false
   try {

@@ -11,14 +11,14 @@ import { stopLingering } from './stopLingering.ts'
 const script = fileURLToPath(import.meta.url)
 
 export type Watchdog = {
-  /** Ends the watchdog. Called when all parts have ended. */
+  /** Ends the watchdog. Call this when all parts have ended. */
   readonly release: () => void
 }
 
 /**
  * Starts the watchdog of the parts that `owner` starts in this DATA_DIR.
  *
- * @param removeDataDir also removes DATA_DIR after `owner` is gone. For tests.
+ * @param removeDataDir also removes DATA_DIR when `owner` has ended. For tests.
  */
 export function startWatchdog(
   dataDir: string,
@@ -26,13 +26,13 @@ export function startWatchdog(
   { removeDataDir }: { readonly removeDataDir: boolean },
 ): Watchdog {
   const args = [dataDir, String(owner.pid), owner.start, ...(removeDataDir ? ['remove'] : [])]
-  // In a process group of its own, because a SIGKILL to the owner's group must not reach the watchdog.
+  // The watchdog has its own process group, because a SIGKILL to the owner's group must not reach it.
   const watchdog = spawn(process.execPath, [script, ...args], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
     env: {},
   })
-  // Without a watchdog the next start ends the parts, so a failure here does not stop the start.
+  // A failure here does not stop the start, because without a watchdog the next start ends the old parts.
   watchdog.on('error', () => undefined)
   watchdog.stdin.on('error', () => undefined)
   watchdog.unref()
@@ -44,7 +44,8 @@ async function watch(args: readonly string[]): Promise<void> {
   if (dataDir === undefined || ownerPid === undefined || ownerStart === undefined) {
     throw new Error('usage: node watchdog.ts DATA_DIR OWNER_PID OWNER_START [remove]')
   }
-  // Closing a terminal signals its processes. The watchdog must outlive the owner.
+  // A terminal that closes sends signals to its processes. The watchdog ignores them, because it must live
+  // longer than the owner.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined)
   process.stdin.resume()
   await new Promise((resolve) => {

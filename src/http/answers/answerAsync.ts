@@ -3,7 +3,10 @@ import type { ApiContext, ApiParts } from '../context.ts'
 import type { AnswerAccepted } from '../intake/acceptRequest.ts'
 import { sendJson } from './sendBody.ts'
 
-/** Answers 202 as soon as the task exists. A replay gets the same body as the first request. */
+/**
+ * Answers 202 as soon as the task exists. A repeated request with the same key gets the same body as the
+ * first.
+ */
 export function answerAsync(context: ApiContext, parts: ApiParts): AnswerAccepted {
   return async ({ taskId, createdAtMs }) => {
     context.set('Location', taskUrl(parts.config.publicUrl, taskId))
@@ -17,7 +20,7 @@ export function answerAsync(context: ApiContext, parts: ApiParts): AnswerAccepte
   }
 }
 
-/** Where the record of a task is read. */
+/** Returns the URL where a client reads the record of a task. */
 export function taskUrl(publicUrl: string, taskId: string): string {
   return `${publicUrl}/v1/tasks/${taskId}`
 }

@@ -7,13 +7,17 @@ import type { AnswerAccepted } from '../intake/acceptRequest.ts'
 import { sendJson } from './sendBody.ts'
 import { sendNative } from './sendNative.ts'
 
-/** How many tasks one call may wait for. The limit ends a loop that should never occur. */
+/**
+ * How many tasks one call may wait for, one after the other. One is normal, two are rare. The limit ends a
+ * loop that would otherwise be endless if every task of the call were cancelled.
+ */
 const tasksWaitedForMax = 3
 
 /**
- * Holds the call open until its task ends, or until the synchronous deadline. A call that joined another
- * call's task may see that task cancelled, because the other client left or an operator cancelled it. When
- * the task did no work, its key is free again, and this call is accepted once more as a new task.
+ * Keeps the call open until its task ends, or until the synchronous deadline. The call may have joined the
+ * task of an earlier call, by the same idempotency key. That task may be cancelled, because the earlier
+ * client left or an operator cancelled the task. If the cancelled task did no work, its key is free again,
+ * and this call is accepted once more as a new task.
  */
 export function answerSync(context: ApiContext, parts: ApiParts): AnswerAccepted {
   return async (first, acceptAgain) => {
@@ -21,7 +25,7 @@ export function answerSync(context: ApiContext, parts: ApiParts): AnswerAccepted
     let accepted = first
     for (let waitedFor = 1; ; waitedFor += 1) {
       context.set('X-Task-Id', accepted.taskId)
-      // The image can be found there even if this answer is never received.
+      // If the client never receives this answer, it can still find the image under this URL.
       context.set('Location', taskUrl(parts.config.publicUrl, accepted.taskId))
       const waitMs = Math.max(0, endsAtMs - performance.now())
       const task = await parts.syncWaits.wait(accepted.taskId, context.res, waitMs)
@@ -41,7 +45,10 @@ function wasCancelledBeforeWork(task: TaskView | undefined): boolean {
   return task?.failure?.cause === 'cancelled' && !task.failure.workPossible
 }
 
-/** If the second acceptance is refused, its answer must not name the cancelled task. */
+/**
+ * Removes the cancelled task from the answer: if the second acceptance fails, the error must not name that
+ * task.
+ */
 function removeJoinedTask(context: ApiContext): void {
   for (const name of ['X-Task-Id', 'Location', 'Idempotent-Replayed']) context.remove(name)
   delete context.state.taskId
@@ -54,7 +61,7 @@ async function answerTask(
   task: TaskView | undefined,
 ): Promise<HttpFailure | undefined> {
   if (task === undefined) {
-    // The client has left.
+    // The client has left, so there is nobody to answer.
     context.respond = false
     return undefined
   }
@@ -75,7 +82,10 @@ async function answerTask(
   }
 }
 
-/** A model of family A that refuses a request says so in a 200 of its own, which its clients expect. */
+/**
+ * Answers for a failed task. When a model of family A rejects a request, it answers 200 and says so in the
+ * body. Clients of `generateContent` expect that body, so they get it as it is.
+ */
 async function answerFailed(
   context: ApiContext,
   parts: ApiParts,

@@ -2,7 +2,10 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { ApiContext } from '../context.ts'
 
-/** Koa's own JSON answers carry a charset parameter, which `application/json` does not have (RFC 8259). */
+/**
+ * Sends a JSON answer. Koa would add a charset to the content type, but `application/json` has none (RFC
+ * 8259).
+ */
 export function sendJson(context: ApiContext, status: number, value: object): void {
   context.status = status
   context.set('Content-Type', 'application/json')
@@ -12,16 +15,16 @@ export function sendJson(context: ApiContext, status: number, value: object): vo
 type StreamedAnswer = {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** Exactly the bytes of `content`, so that a client notices when an answer is cut off. */
+  /** The number of bytes of `content`. With the exact number, a client notices when an answer is cut off. */
   readonly contentLength: number
-  /** Not called for HEAD. */
+  /** Opens the content. Not called for a HEAD request. */
   readonly content: () => AsyncIterable<Uint8Array>
 }
 
 /**
- * Streams an answer as fast as its client reads it. When `content` throws midway, the connection is
- * destroyed and the error is thrown on; Koa would leave the client waiting. Resolves when the answer is
- * sent or the client has left.
+ * Streams an answer as fast as the client reads it. Resolves when the answer is sent or the client has left.
+ * When `content` throws midway, this function destroys the connection and throws the same error. Koa alone
+ * would leave the connection open, and the client would wait for the rest.
  */
 export async function sendStream(context: ApiContext, answer: StreamedAnswer): Promise<void> {
   context.status = answer.status

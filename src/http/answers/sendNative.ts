@@ -6,9 +6,9 @@ import type { ApiContext, ApiParts } from '../context.ts'
 import { sendStream } from './sendBody.ts'
 
 /**
- * Sends the native response of a succeeded task with the image bytes inside, streamed from the blob store.
- * Throws when the response or the image is missing before the task expires: the image is lost then, and the
- * client is told not to retry.
+ * Sends the native response of a succeeded task. The image bytes are streamed from the blob store into the
+ * response. Throws when the response or the image is missing although the task has not expired. Such an image
+ * is lost, so the answer tells the client not to retry.
  */
 export async function sendNative(
   context: ApiContext,

@@ -2,11 +2,12 @@ import type { ServerResponse } from 'node:http'
 import type { TaskView } from '../../domain/tasks/task.ts'
 import type { TaskService } from '../../tasks/taskService.ts'
 
-/** The synchronous calls of this process that wait for the end of a task. */
+/** The synchronous calls of this API process that wait for the end of a task. */
 export type SyncWaits = {
   /**
-   * The task at its end, or as it is after `waitMs`; `undefined` when the client left. A task whose last
-   * waiting client leaves is cancelled if it has done no work.
+   * Returns the task when it ends. After `waitMs`, returns the task as it is then. Returns `undefined` when
+   * the client has left. If that was the last client that waited for the task, the task is cancelled, unless
+   * it has done work.
    */
   readonly wait: (
     taskId: string,
@@ -16,10 +17,10 @@ export type SyncWaits = {
 }
 
 /**
- * Counts the clients that wait for each task: a retry with the same key often joins the task before the
- * first connection is known to be dead, and the task must not be cancelled then. The count does not include
- * clients of other API processes, nor a client that joins during the cancellation. `answerSync` accepts
- * their calls again.
+ * Counts the clients that wait for each task. A client whose connection broke often sends its request again
+ * with the same key. The second connection then joins the task before Darkroom notices that the first one is
+ * dead, and the task must not be cancelled. The count leaves out clients of other API processes, and a client
+ * that joins during the cancellation. For these, `answerSync` accepts the call again.
  */
 export function createSyncWaits(tasks: Pick<TaskService, 'awaitEnd' | 'cancel'>): SyncWaits {
   const clients = new Map<string, number>()
@@ -40,7 +41,7 @@ export function createSyncWaits(tasks: Pick<TaskService, 'awaitEnd' | 'cancel'>)
     const onStop = () => stop.abort()
     const timer = setTimeout(onStop, waitMs)
     countClient(taskId, 1)
-    // The request is read to its end, so only the response still notices that its client leaves.
+    // The whole request has been read. After that, only the response reports that its client has left.
     response.once('close', onStop)
     if (response.closed) onStop()
     try {

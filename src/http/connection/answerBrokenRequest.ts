@@ -5,12 +5,14 @@ import type { ErrorAnswer } from '../errors.ts'
 import { errorBody } from '../errors.ts'
 import { newRequestId } from '../middleware.ts'
 
-/** How long the client may leave the connection open after its answer. */
+/**
+ * How long the client may keep the connection open after its error answer. Then we destroy the connection.
+ */
 const closeTimeoutMs = 10_000
 
 /**
- * Answers a request that Node's HTTP parser refused, in the same envelope as every other error, and closes
- * the connection. The answer quotes neither the client's bytes nor the parser's message.
+ * Answers a request that Node's HTTP parser could not read, and closes the connection. The body has the same
+ * envelope as every other error. It quotes neither the client's bytes nor the parser's message.
  */
 export function answerBrokenRequest(
   error: NodeJS.ErrnoException,
@@ -38,7 +40,7 @@ export function answerBrokenRequest(
   )
 }
 
-/** Codes of Node's parser and of its request timeout. */
+/** Returns the answer for an error code of Node's parser or of Node's request timeout. */
 function errorAnswerOf(code: string | undefined): ErrorAnswer {
   switch (code ?? '') {
     case 'HPE_HEADER_OVERFLOW':

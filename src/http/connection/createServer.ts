@@ -8,27 +8,35 @@ import { createRequestTurns } from './requestTurns.ts'
 import type { ApiDeps, ApiState } from '../context.ts'
 import { discardRest } from './unreadBody.ts'
 
-/** All headers of one request together: about three times what clients with many headers send. */
+/** Limit for all headers of one request together. About three times what clients with many headers send. */
 const headerBytesMax = 16 * 1024
 const headersTimeoutMs = 30_000
 
 /**
- * From the first byte of a request to its last. At 100 KiB/s the largest body that the API contract allows,
- * 86 MiB, takes this long. Node's default of 300 s would fail every client slower than 290 KiB/s.
+ * Limit for the time from the first byte of a request to its last. Long enough for the largest body that the
+ * API contract allows (86 MiB) at 100 KiB/s. With Node's default of 300 s, such a body would fail below 290
+ * KiB/s.
  */
 const requestTimeoutMs = 900_000
 
 /**
- * Longer than the idle timeout of common load balancers (60 s). Otherwise Darkroom could close a connection
- * at the moment when the balancer sends a request over it.
+ * How long an idle connection stays open. Longer than the idle timeout of common load balancers (60 s), so
+ * that the balancer closes first. Otherwise Darkroom could close a connection just when the balancer sends a
+ * request over it.
  */
 const keepAliveTimeoutMs = 75_000
 const connectionsCheckMs = 5_000
 
-/** A client that does not read its answer for this long is disconnected: it holds memory or an open file. */
+/**
+ * A client that reads none of its answer for this long is disconnected, because its answer takes memory or an
+ * open file. Long enough for a short break of a mobile connection.
+ */
 const unreadTimeoutMsDefault = 60_000
 
-/** The HTTP server of `createApp`. The caller makes it listen (`listen`) and closes it. */
+/**
+ * Creates the HTTP server for the application of `createApp`. The caller starts it with `listen` and closes
+ * it.
+ */
 export function createServer(
   app: Koa<ApiState>,
   deps: Pick<ApiDeps, 'randomBytes'>,
@@ -40,7 +48,8 @@ export function createServer(
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
     connectionsCheckingInterval: connectionsCheckMs,
-    // `requireHost` of `middleware.ts` checks it, with an answer in the envelope of the API.
+    // `requireHost` in `middleware.ts` checks the Host header instead, and answers in the envelope of the
+    // API.
     requireHostHeader: false,
     insecureHTTPParser: false,
   })
@@ -49,20 +58,23 @@ export function createServer(
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
     response.setTimeout(unreadTimeoutMs, () => {
-      // With nothing left to read, the client waits for us: a synchronous call waits for its image.
+      // Disconnect only if the client has unread bytes. Without unread bytes the client is waiting for us,
+      // for example a synchronous call for its image.
       if (request.socket.writableLength > 0) request.socket.destroy()
     })
     response.once('finish', () => discardRest(request))
     response.once('close', () => {
-      // `server.close` closed the connections that were idle then. This one was busy, and is idle now.
+      // `server.close` closes only the connections that are idle at that moment. This connection was busy
+      // then and is idle now, so it is closed here.
       if (!server.listening) setImmediate(() => server.closeIdleConnections())
     })
     turns.take(request, response, () => void handle(request, response))
   }
 
   /**
-   * The client waits for `100 Continue` before it sends its body. When it is refused instead, it may send
-   * the body or not, and the server cannot tell which: the connection can serve no other request.
+   * Handles a request whose client waits for `100 Continue` before it sends its body. If we answer with an
+   * error instead, the client may still send the body or leave it out. The server cannot tell which, so the
+   * connection cannot serve another request.
    */
   function onExpectContinue(request: IncomingMessage, response: ServerResponse): void {
     response.setHeader('Connection', 'close')
@@ -83,8 +95,8 @@ export function createServer(
 }
 
 /**
- * Makes a server listen and returns its port; port 0 picks a free one. Rejects with the system's error
- * when the address cannot be used.
+ * Makes a server listen and returns its port. Port 0 lets the system choose a free port. Rejects with the
+ * system's error when the address cannot be used.
  */
 export async function listen(
   server: Server,

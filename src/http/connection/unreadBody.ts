@@ -3,20 +3,22 @@ import type { IncomingMessage } from 'node:http'
 import type { ApiState } from '../context.ts'
 
 /**
- * A request may be refused (401, 413) while its client is still sending the body. Closing the connection
- * at once would reset it, and the client would see a broken connection instead of the error. So the
- * connection stays open while the rest of the body is read and discarded, for at most this long.
+ * How long the rest of a body is read and discarded after an early error answer (401, 413). If the server
+ * closed the connection while the client is still sending, the system would reset the connection, and the
+ * client would see a broken connection instead of the error. Ten seconds are enough for most clients to read
+ * the answer and stop.
  */
 const readRestMs = 10_000
 
 /**
- * Keeps the connection open behind an answer whose request body is not read yet, also when the client
- * asked for `Connection: close`: Node would close with the answer. `discardRest` closes it later.
+ * Keeps the connection open after an answer if the body of its request is not read to the end. This is also
+ * done when the client asked for `Connection: close`, because Node would close together with the answer.
+ * `discardRest` closes the connection later.
  */
 export function keepOpenForRest(): Middleware<ApiState> {
   return async ({ req, res }, next) => {
     await next()
-    // A Connection header of our own means that no body follows: see `onExpectContinue` in `createServer.ts`.
+    // If we set a Connection header, no body follows: see `onExpectContinue` in `createServer.ts`.
     if (hasBody(req) && !req.complete && !res.hasHeader('Connection')) res.shouldKeepAlive = true
   }
 }
@@ -25,7 +27,10 @@ function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 }
 
-/** Called when an answer has been sent: reads what is left of the request, then closes if asked to. */
+/**
+ * Reads and discards what is left of a request, and then closes the connection if the client asked for that.
+ * Call this when the answer has been sent.
+ */
 export function discardRest(request: IncomingMessage): void {
   const { socket } = request
   const closeIfAsked = () => {

@@ -15,9 +15,9 @@ import type { Staging } from './staging.ts'
 import { createStaging } from './staging.ts'
 
 /**
- * What the five routes that make a task have in common: reads the idempotency key, receives the body with
- * `receive`, accepts the request as a task, and answers with `answer`. Images of a request that makes no
- * new task are discarded at the end, also when the client leaves midway.
+ * Does what the five routes that make a task have in common. Reads the idempotency key, receives the body
+ * with `receive`, accepts the request as a task, and answers with `answer`. If the request makes no new task,
+ * its stored images are discarded at the end. This happens also when the client leaves midway.
  */
 export async function acceptRequest(
   context: ApiContext,
@@ -43,7 +43,7 @@ export async function acceptRequest(
   }
 }
 
-/** Reads the body of one route and validates it. The images go to `staging`. */
+/** Reads and validates the body of one route. Stores the images of the body in `staging`. */
 export type Receive = (
   staging: Staging,
   options: OpenBodyOptions,
@@ -52,9 +52,9 @@ export type Receive = (
 type Received = { readonly request: ImageRequest; readonly paramNames?: ParamNames }
 
 /**
- * Answers an accepted request. `acceptAgain` accepts the same request once more, for a call whose task was
- * another call's and was cancelled before any work. It is undefined for a new task, and for a request whose
- * text is too large to keep.
+ * Answers an accepted request. `acceptAgain` accepts the same request once more. A call needs it if it joined
+ * the task of an earlier call, and that task was cancelled before any work. `acceptAgain` is `undefined` if
+ * the request made a new task, and if its text is too large to keep in memory.
  */
 export type AnswerAccepted = (
   accepted: Accepted,
@@ -63,7 +63,10 @@ export type AnswerAccepted = (
 
 type AcceptAgain = () => Promise<Result<Accepted, HttpFailure>>
 
-/** Larger requests are not kept in memory while their call waits. In UTF-16 code units. */
+/**
+ * Limit for the text of a request that stays in memory while its call waits, in UTF-16 code units. Enough for
+ * almost every prompt, and small enough for many waiting calls. A request with more text is not kept.
+ */
 const keptTextLengthMax = 256 * 1024
 
 type Entry = {
@@ -75,8 +78,9 @@ type Entry = {
 }
 
 /**
- * A function of its own so that the request goes out of scope when it returns: a synchronous answer may take
- * minutes, and must not hold the request in memory. `acceptAgain` alone keeps a small one.
+ * Receives a request and accepts it. This is a separate function so that the request goes out of scope when
+ * the function returns: a synchronous answer may take minutes, and the request must not stay in memory for so
+ * long. Only `acceptAgain` keeps the request, if it is small.
  */
 async function receiveAndAccept(
   entry: Entry,
@@ -99,7 +103,8 @@ async function accept(
   { context, caller, parts, staging, key }: Entry,
   { request, paramNames }: Received,
 ): Promise<Result<Accepted, HttpFailure>> {
-  // If `accept` throws, the task may exist all the same. Without a key a retry would make a second task.
+  // If `accept` throws, the task may exist nevertheless. A client without a key would then make a second task
+  // when it retries.
   context.state.retryMayRepeatWork = key === undefined
   const accepted = await parts.tasks.accept({
     caller,
@@ -107,7 +112,8 @@ async function accept(
     ...defined({ uploadId: staging.uploadId(), idempotencyKey: key, paramNames }),
   })
   if (!accepted.ok) return accepted
-  // From now on an upstream call may be under way: a retry may repeat its work, with or without a key.
+  // From now on an upstream call may be running. If the client retries, with or without a key, the same work
+  // may be done twice.
   context.state.retryMayRepeatWork = true
   context.state.taskId = accepted.value.taskId
   context.state.replayed = accepted.value.replayed
@@ -115,7 +121,10 @@ async function accept(
   return accepted
 }
 
-/** An error here does not change the answer: the sweep deletes the upload later. */
+/**
+ * Discards the stored images. An error here does not change the answer: it is reported, and the sweep deletes
+ * the upload later.
+ */
 async function discardStaged(
   context: ApiContext,
   parts: ApiParts,
@@ -130,8 +139,8 @@ async function discardStaged(
 }
 
 /**
- * The bytes of the Idempotency-Key header as sent, quotes included; `undefined` without the header. Node
- * decodes headers as latin1, so the length of the text is the number of bytes.
+ * Returns the bytes of the Idempotency-Key header as they were sent, including quotes. Returns `undefined`
+ * without the header. Node decodes headers as latin1, so the length of the text is the number of bytes.
  */
 function readIdempotencyKey(
   request: IncomingMessage,

@@ -5,7 +5,10 @@ import { invalidImage, invalidValue, paramPath } from '../../schema/requestFailu
 import type { BodyFailure, JsonIntakeFailure, JsonPath } from '../../streams/intakeFailure.ts'
 import { BodyError } from '../../streams/intakeFailure.ts'
 
-/** The failure to answer for a `BodyError`. Any other error is thrown on, and so is a client that left. */
+/**
+ * Returns the failure to answer with for a `BodyError`. Throws every other error again, and also a
+ * `BodyError` that says that the client left.
+ */
 export function failureOfBodyError(error: unknown): RequestFailure {
   if (error instanceof BodyError && error.failure.tag !== 'interrupted') {
     return bodyFailure(error.failure)
@@ -28,7 +31,10 @@ function bodyFailure(failure: Exclude<BodyFailure, { tag: 'interrupted' }>): Req
   }
 }
 
-/** The failure to answer for a JSON body that was refused. It names the field where there is one. */
+/**
+ * Returns the failure to answer with for a JSON body that cannot be accepted. Names the field if there is
+ * one.
+ */
 export function failureOfJson(failure: JsonIntakeFailure): RequestFailure {
   switch (failure.tag) {
     case 'empty':
@@ -65,7 +71,7 @@ export function failureOfJson(failure: JsonIntakeFailure): RequestFailure {
   }
 }
 
-/** The field that contains all images: `input_images` of `input_images[3].data`. */
+/** Returns the field that contains all images, such as `input_images` for `input_images[3].data`. */
 function listParam(path: JsonPath): string {
   return paramPath(path.slice(0, 1))
 }
@@ -74,10 +80,10 @@ function invalidJson(message: string, param: string | null = null): RequestFailu
   return invalidRequest('invalid_json', param, message)
 }
 
-/** The byte budget has no room for the body. */
+/** Failure for a body when the byte budget has no room. */
 export const overloaded: RequestFailure = { tag: 'overloaded', retryAfterSeconds: 5 }
 
-/** A body that cannot be read as what it claims to be. */
+/** Returns the failure for a body that is not what its headers say. */
 export function unreadable(message: string): RequestFailure {
   return invalidRequest('read_request_body_failed', null, message)
 }

@@ -1,10 +1,13 @@
 /**
  * Limits the bytes of the large bodies that are received, or of the assets that are sent, at the same time,
- * for all accounts together. One account (the holder) gets three quarters of the budget at most: otherwise a single account with many slow
- * bodies or downloads could keep all others out.
+ * for all accounts together. One account (the holder) gets at most three quarters of the budget. Otherwise a
+ * single account with many slow bodies or downloads could block all other accounts.
  */
 export type ByteBudget = {
-  /** Resolves to false when there is no room within `waitMs`. More than the budget counts as the budget. */
+  /**
+   * Takes room for `bytes`. Resolves to false when there is no room within `waitMs`. A body larger than the
+   * whole budget takes the whole budget.
+   */
   readonly take: (holder: string, bytes: number, waitMs: number) => Promise<boolean>
   readonly give: (holder: string, bytes: number) => void
 }
@@ -13,7 +16,7 @@ type Waiter = { readonly holder: string; readonly bytes: number; readonly admit:
 
 const holderShareMax = 0.75
 
-/** A budget of `bytesMax` bytes, all free. */
+/** Creates a budget of `bytesMax` bytes. All of them are free at the start. */
 export function createByteBudget(bytesMax: number): ByteBudget {
   let left = bytesMax
   const held = new Map<string, number>()
@@ -26,7 +29,10 @@ export function createByteBudget(bytesMax: number): ByteBudget {
     else held.set(holder, now)
   }
 
-  /** The only body of a holder is admitted however large it is. */
+  /**
+   * Returns whether a body would exceed the share of its holder. If the holder has no other body, its body
+   * never exceeds the share, however large the body is.
+   */
   function exceedsShare({ holder, bytes }: Waiter): boolean {
     const has = held.get(holder) ?? 0
     return has > 0 && has + bytes > bytesMax * holderShareMax
@@ -49,8 +55,8 @@ export function createByteBudget(bytesMax: number): ByteBudget {
   }
 
   /**
-   * In order of arrival: small bodies must not keep a large one waiting forever. Only bodies beyond the
-   * share of their holder are passed over.
+   * Admits waiting bodies in the order of their arrival, so that small bodies cannot make a large one wait
+   * forever. A body beyond the share of its holder is skipped; the bodies behind it may go first.
    */
   function admitWaiters(): void {
     for (const waiter of waiters) {
@@ -69,24 +75,36 @@ export function createByteBudget(bytesMax: number): ByteBudget {
   return { take, give }
 }
 
-/** Bodies up to this size need no room: requests with only a prompt are not affected by large uploads. */
+/**
+ * A body up to this size takes no room in the budget. Enough for a request with only a prompt, so that large
+ * uploads never delay such a request.
+ */
 const freeBytes = 256 * 1024
 
-/** A body of unknown size takes room in steps of this size. */
+/**
+ * Room is taken in steps of at least this size, so that a body of unknown size asks for more room only
+ * rarely.
+ */
 const stepBytes = 8 * 1024 * 1024
 
-/** A short wait evens out a burst. After it, the client gets a 429 with a Retry-After. */
+/**
+ * How long a body may wait for room. Long enough for a short burst of large bodies. After this wait, the
+ * client gets a 429 with a Retry-After.
+ */
 const waitMs = 3_000
 
-/** The room that one body has in the byte budget. */
+/** The room that one body has taken in the byte budget. */
 export type BodyLease = {
-  /** Takes room for `bytes` of the body in total. Resolves to false when there is none within three seconds. */
+  /**
+   * Makes sure that the body has room for `bytes` bytes in total. Resolves to false when there is no room
+   * within three seconds.
+   */
   readonly cover: (bytes: number) => Promise<boolean>
-  /** Gives all room back. May be called twice. */
+  /** Gives all room of the body back. A second call does nothing. */
   readonly end: () => void
 }
 
-/** A lease without room yet, for one body of `holder`. */
+/** Creates a lease for one body of `holder`. The lease has taken no room yet. */
 export function leaseFrom(budget: ByteBudget, holder: string): BodyLease {
   const taken: number[] = []
   let coveredBytes = freeBytes

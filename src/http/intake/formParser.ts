@@ -12,9 +12,10 @@ import {
 import { unreadable } from './bodyFailures.ts'
 
 /**
- * A parser of the edits form, with every limit set; `undefined` when it cannot use the boundary of the
- * content type. The name of a part decides whether it is an image or a text: clients leave out the type and
- * the filename, or guess them (they send streams as `application/octet-stream`).
+ * Creates a parser of the edits form, with every limit set. Returns `undefined` when the parser cannot use
+ * the boundary of the content type. Only the name of a part decides whether the part is an image or a text.
+ * Type and filename are not reliable: clients leave them out, or guess (they send streams as
+ * `application/octet-stream`).
  */
 export function createFormParser(
   contentType: string,
@@ -30,7 +31,8 @@ export function createFormParser(
     else onFailure(failure)
   })
   parser.on('file', (name: string | undefined, content) => {
-    // An error of the form also reaches `parser.on('error')` below. Unhandled here, it would end the process.
+    // An error of the form reaches this stream and also `parser.on('error')` below. Without a listener here,
+    // the error would end the process.
     content.on('error', () => {})
     if (name === undefined || !imageNames.includes(name)) return onFailure(unknownPart(name))
     images += 1
@@ -44,31 +46,40 @@ export function createFormParser(
 }
 
 /**
- * What the parser reports while it reads. Events may still follow a failure: the rest of the same chunk is
- * parsed.
+ * What the parser reports while it reads. More events may follow after a failure, because the parser reads
+ * its current chunk to the end.
  */
 type FormEvents = {
   readonly onText: (name: string, value: string) => void
-  /** At most once. */
+  /** Called at most once. */
   readonly onImage: (content: BusboyFileStream) => void
   readonly onFailure: (failure: RequestFailure) => void
 }
 
-/** Official clients send a single image as `image`, and a list with one image as `image[]`. */
+/**
+ * Names of the image part. Official clients send a single image as `image`, and a list of one image as
+ * `image[]`.
+ */
 const imageNames: readonly string[] = ['image', 'image[]']
 
 const textNames: readonly string[] = Object.keys(editsFields.shape)
 
-/** A valid form has six parts at most. A few more are read so that the failure can name the field at fault. */
+/**
+ * Limit for the parts of a form. A valid form has six parts at most. The parser reads some more, so that the
+ * error can name the first field that is wrong.
+ */
 const partsMax = 16
 
-/** Browsers and client libraries send three headers with each part, some hundred bytes together. */
+/**
+ * Limits for the headers of one part. Browsers and client libraries send about three headers, a few hundred
+ * bytes together, so these limits leave much room.
+ */
 const partHeadersMax = 20
 const partHeaderBytesMax = 16 * 1024
 
 /**
- * The parser throws when a boundary is longer than about 250 characters, and when it finds none where
- * `boundaryOf` found one.
+ * Opens the parser, or returns `undefined` when the parser throws. It throws when a boundary is longer than
+ * about 250 characters. It also throws when it finds no boundary where `boundaryOf` found one.
  */
 function openParser(contentType: string): BusboyInstance | undefined {
   try {
@@ -92,12 +103,12 @@ function openParser(contentType: string): BusboyInstance | undefined {
 
 function failureOfText(name: string, value: string, cut: boolean): RequestFailure | undefined {
   if (cut) return { tag: 'body_too_large', limitBytes: requestTextBytesMax, texts: true }
-  // A part may have a charset of its own, and UTF-16 can express text that PostgreSQL cannot store.
+  // A part may declare its own charset. In UTF-16 a client can send text that PostgreSQL cannot store.
   if (!value.isWellFormed() || value.includes('\0')) {
     return invalidValue(name, 'text must not contain NUL or lone surrogates')
   }
-  // The parser replaces invalid bytes by U+FFFD, which looks the same as a U+FFFD that was sent. Either way
-  // the text is damaged, and the client would pay for an image of a damaged prompt.
+  // The parser replaces invalid bytes with U+FFFD, and we cannot tell this from a U+FFFD that the client
+  // sent. In both cases the text is damaged, and the client would pay for an image of a damaged prompt.
   if (value.includes('\uFFFD')) {
     return invalidValue(name, 'text must be valid UTF-8 and must not contain U+FFFD')
   }

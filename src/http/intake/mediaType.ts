@@ -1,7 +1,10 @@
 import type { RequestFailure } from '../../domain/failure.ts'
 import { invalidRequest } from '../../domain/failure.ts'
 
-/** Accepts `application/json` with any parameters, except for a charset other than UTF-8. */
+/**
+ * Checks that the type is `application/json`. Any parameters are allowed, but a charset must be UTF-8.
+ * Returns the failure, or `undefined`.
+ */
 export function checkJsonType(header: string | undefined): RequestFailure | undefined {
   const [type, ...parameters] = (header ?? '').split(';').map((part) => part.trim().toLowerCase())
   if (type !== 'application/json') return unsupported('must be application/json')
@@ -12,7 +15,7 @@ export function checkJsonType(header: string | undefined): RequestFailure | unde
     : unsupported('must have the charset UTF-8')
 }
 
-/** Accepts `multipart/form-data` with a boundary. */
+/** Checks that the type is `multipart/form-data` with a boundary. Returns the failure, or `undefined`. */
 export function checkFormType(header: string | undefined): RequestFailure | undefined {
   const text = header ?? ''
   if (!/^multipart\/form-data\s*(?:;|$)/i.test(text)) {
@@ -21,7 +24,7 @@ export function checkFormType(header: string | undefined): RequestFailure | unde
   return boundaryOf(text) === undefined ? unusableBoundary : undefined
 }
 
-/** The boundary of a multipart content type; `undefined` when there is none. */
+/** Returns the boundary of a multipart content type, or `undefined` when there is none. */
 export function boundaryOf(contentType: string): string | undefined {
   const found = /;\s*boundary\s*=\s*(?:"([^"]+)"|([^\s;"]+))/i.exec(contentType)
   return found?.[1] ?? found?.[2]
@@ -31,5 +34,5 @@ function unsupported(what: string): RequestFailure {
   return invalidRequest('unsupported_content_type', 'Content-Type', `The Content-Type ${what}.`)
 }
 
-/** The content type has no boundary, or one that the form parser cannot use. */
+/** Failure for a content type without a boundary, or with a boundary that the form parser cannot use. */
 export const unusableBoundary = unsupported('must name the boundary of its parts')

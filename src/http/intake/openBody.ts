@@ -9,17 +9,18 @@ import type { BodyLease } from './byteBudget.ts'
 import type { ApiContext, HttpFailure } from '../context.ts'
 
 /**
- * A body holds room in the byte budget while it arrives. A client that sends nothing for a minute, or less
- * than a slow uplink can send, is refused, so that other bodies get its room.
+ * How slowly a body may arrive. A body keeps its room in the byte budget until it has arrived. If the client
+ * sends nothing for a minute, or less than a slow uplink can send, the request ends with an error, so that
+ * other bodies get the room.
  */
 const pace = { idleMs: 60_000, graceMs: 60_000, bytesPerSecondMin: 32 * 1024 } as const
 
-/** Smaller chunks are joined: see `coalesceChunks`. */
+/** Chunks smaller than this are joined, because each chunk costs time: see `coalesceChunks`. */
 const chunkBytesMin = 4096
 
 /**
- * Checks everything that the headers show (content coding, declared size, room in the byte budget), then
- * tells a client that sent `Expect: 100-continue` to send the body.
+ * Checks everything that the headers show: the content coding, the declared size, and room in the byte
+ * budget. Then, if the client sent `Expect: 100-continue`, tells the client to send the body.
  */
 export async function openBody(
   context: ApiContext,
@@ -33,13 +34,14 @@ export async function openBody(
   if (declaredBytes > ingressLimitBytes) return fail(tooLarge)
   if (!(await lease.cover(declaredBytes))) return fail(overloaded)
   if (req.headers.expect !== undefined) {
-    // `createServer.ts` set it for a request that is refused before its body is asked for.
+    // `createServer.ts` set `Connection: close`, for an error answer before the body. Now the body will
+    // follow.
     res.removeHeader('Connection')
     res.writeContinue()
   }
   const source = coalesceChunks(readRequest(req, pace), chunkBytesMin)
   const chunks = coveredBy(lease, decodeContent(source, codings.value, ingressLimitBytes))
-  // An iterator without `return`, so that a loop that is left early does not close the body.
+  // This iterator has no `return` method. So a loop that ends early does not close the body.
   const content = { [Symbol.asyncIterator]: () => ({ next: () => chunks.next() }) }
   const sizeIsKnown = req.headers['content-length'] !== undefined && codings.value.length === 0
   return succeed({
@@ -48,7 +50,7 @@ export async function openBody(
       !sizeIsKnown && (await exceedsLimit(content)) ? tooLarge : failure,
     close: () => {
       lease.end()
-      // Not awaited: it may wait for a chunk that never arrives.
+      // Not awaited, because `return` may wait for a chunk that never arrives.
       chunks.return(undefined).catch(() => {})
     },
   })
@@ -56,11 +58,12 @@ export async function openBody(
 
 /** The decompressed body of one request, within the ingress limit. Reading it throws `BodyError`. */
 export type OpenBody = {
-  /** A reader may stop early. The rest can still be read afterwards. */
+  /** A reader may stop early. The rest of the body can still be read afterwards. */
   readonly content: AsyncIterable<Uint8Array>
   /**
-   * The failure to answer when the content of the body is refused: a body beyond the ingress limit is a 413,
-   * whatever else is wrong with it. Reads on for at most ten seconds when the size is not known yet.
+   * Returns the failure to answer with, when the content of the body is invalid. A body above the ingress
+   * limit always gets a 413, even if its content is also invalid. When the size of the body is not known yet,
+   * reads on for at most ten seconds to find out.
    */
   readonly refusal: (failure: HttpFailure) => Promise<HttpFailure>
   /** Gives the room in the byte budget back, and stops reading. */
@@ -92,7 +95,10 @@ async function exceedsLimit(content: AsyncIterable<Uint8Array>): Promise<boolean
   }
 }
 
-/** The size of a compressed or chunked body is not known beforehand, so its lease grows with it. */
+/**
+ * Takes room in the byte budget while the body arrives, because the size of a compressed or chunked body is
+ * not known before.
+ */
 async function* coveredBy(
   lease: BodyLease,
   source: AsyncIterable<Uint8Array>,
@@ -106,17 +112,17 @@ async function* coveredBy(
 }
 
 type Pace = {
-  /** The longest time without any byte. */
+  /** The longest time in which no byte arrives. */
   readonly idleMs: number
-  /** The minimum rate counts from this time on. */
+  /** The minimum rate is checked only after this time. */
   readonly graceMs: number
   readonly bytesPerSecondMin: number
 }
 
 /**
- * The bytes of a request as they arrive. Throws `BodyError`: `interrupted` when the client leaves,
- * `stalled` when the body arrives slower than `pace` allows. A reader that stops early does not destroy the
- * request: its connection is still needed for the answer.
+ * Yields the bytes of a request as they arrive. Throws a `BodyError`: `interrupted` when the client leaves,
+ * and `stalled` when the body arrives slower than `pace` allows. A reader may stop early. The request is then
+ * not destroyed, because its connection is still needed for the answer.
  */
 export async function* readRequest(
   request: IncomingMessage,
@@ -136,8 +142,8 @@ export async function* readRequest(
       yield step.value
     }
   } finally {
-    // Releases the request, so that `discardRest` can read what is left of it. Not awaited: it waits for the
-    // pending chunk, which may never arrive when the body stalled.
+    // Ends our reading of the request, so that `discardRest` can read what is left. Not awaited, because
+    // `return` waits for the pending chunk. If the body stalled, that chunk may never arrive.
     void chunks.return?.()
   }
 }

@@ -19,7 +19,7 @@ type ReceivedForm = {
   readonly image?: ReceivedImage
 }
 
-/** Reads the body of an edits form. Its image is stored while the body arrives. */
+/** Reads the body of an edits form. The image is stored while the body arrives. */
 export async function receiveForm(
   context: ApiContext,
   options: OpenBodyOptions,
@@ -43,8 +43,8 @@ export async function receiveForm(
 }
 
 /**
- * Parses the form and passes its image to `take`. Throws the errors of `content` and `take`. However it
- * ends, `take` has ended before.
+ * Parses the form and passes the image to `take`. Throws the errors of `content` and of `take`. Before this
+ * function ends, with a result or an error, `take` has ended too.
  */
 async function readForm(
   content: AsyncIterable<Uint8Array>,
@@ -53,7 +53,8 @@ async function readForm(
 ): Promise<Result<ReceivedForm, RequestFailure>> {
   const fields = new Map<string, string>()
   const stopped = Promise.withResolvers<RequestFailure>()
-  // `take` may fail at the end, when nothing waits for this promise any more.
+  // `take` may fail late, when nothing waits for this promise any more. That must not be an unhandled
+  // rejection.
   stopped.promise.catch(() => {})
   let taking: Promise<ReceivedImage> | undefined
   let abandon: (() => void) | undefined
@@ -87,8 +88,8 @@ async function readForm(
 }
 
 /**
- * Writes the content into the parser, as fast as the image is stored. Returns the failure as soon as there
- * is one, and leaves the rest of the content unread.
+ * Writes the content into the parser, as fast as the image is stored. Returns the first failure at once, and
+ * leaves the rest of the content unread.
  */
 async function feed(
   content: AsyncIterable<Uint8Array>,
@@ -119,19 +120,21 @@ const partNotRead = unreadable(
 
 type DelimiterCounter = {
   readonly see: (chunk: Uint8Array) => void
-  /** Lines that begin with the boundary: one before each part, and one at the end. */
+  /** Returns the number of lines that begin with the boundary: one before each part, and one at the end. */
   readonly count: () => number
 }
 
 /**
- * Counts the boundary lines of a form. The parser silently skips a part that is not form-data, and a part
- * after a boundary line that it cannot read. A skipped part is a parameter that the client sent and that
- * would not count, and the client would pay for the wrong image. The count shows that a part is missing.
+ * Counts the boundary lines of a form, to notice a part that the parser skipped. The parser skips two kinds
+ * of parts without an error: a part that is not form-data, and a part after a boundary line that the parser
+ * cannot read. A skipped part is a parameter that the client sent. Without it the client would pay for the
+ * wrong image.
  */
 function createDelimiterCounter(boundary: string): DelimiterCounter {
   const delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1')
   let count = 0
-  // The first boundary line may be at the very beginning, without the line end that precedes the others.
+  // Every boundary line follows a line end, except a first one at the very start of the body. With this line
+  // end added, the first one is found too.
   let tail: Uint8Array = Buffer.from('\r\n')
   return {
     see: (chunk) => {

@@ -22,8 +22,8 @@ import type { Staging } from './staging.ts'
 type ReceivedJson = { readonly document: Json; readonly images: readonly ReceivedImage[] }
 
 /**
- * Reads a JSON body. The strings at `isImage` paths are Base64 images: they are decoded and stored while the
- * body arrives, and are empty in the document.
+ * Reads a JSON body. The strings at `isImage` paths are Base64 images. They are decoded and stored while the
+ * body arrives. In the returned document these strings are empty.
  */
 export async function receiveJson(
   context: ApiContext,

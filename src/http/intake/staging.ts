@@ -4,21 +4,24 @@ import type { ReceivedImage } from '../../domain/tasks/imageRequest.ts'
 import { createWholeImageCheck } from '../../streams/images/wholeImage.ts'
 import type { TaskService } from '../../tasks/taskService.ts'
 
-/** Stores the images of one request until its task takes them over. They share one upload. */
+/**
+ * Stores the images of one request until its task takes them over. All images of the request are in one
+ * upload.
+ */
 export type Staging = {
   /** Stores one image while it arrives. Each `index` may be used once. */
   readonly take: (
     content: AsyncIterable<Uint8Array>,
     at: { readonly path: readonly (string | number)[]; readonly index: number },
   ) => Promise<ReceivedImage>
-  /** `undefined` while no image is stored. */
+  /** Returns the id of the upload, or `undefined` as long as no image is stored. */
   readonly uploadId: () => string | undefined
-  /** Deletes the upload. Does nothing once a task has taken it over. */
+  /** Deletes the upload. Does nothing if a task has taken the upload over. */
   readonly discard: () => Promise<void>
 }
 
 export function createStaging(tasks: TaskService, blobs: BlobStore): Staging {
-  // The upload is opened with the first image: most requests have none.
+  // The upload is opened when the first image arrives, because most requests have no image.
   let opened: Promise<string> | undefined
   let uploadId: string | undefined
 

@@ -12,7 +12,9 @@ import type { AnswerAccepted, Receive } from '../intake/acceptRequest.ts'
 import { acceptRequest } from '../intake/acceptRequest.ts'
 import { receiveJson } from '../intake/receiveJson.ts'
 
-/** `POST /v1beta/models/{model}:generateContent`: answers with the native response when it is finished. */
+/**
+ * `POST /v1beta/models/{model}:generateContent`: answers with the native response when the task has ended.
+ */
 export function generateContent(parts: ApiParts): AccountHandler {
   return (context, caller) => {
     const answer = answerSync(context, parts)
@@ -20,7 +22,7 @@ export function generateContent(parts: ApiParts): AccountHandler {
   }
 }
 
-/** `POST /v1beta/models/{model}:asyncGenerateContent`: answers with the id of the task at once. */
+/** `POST /v1beta/models/{model}:asyncGenerateContent`: answers at once with the id of the task. */
 export function asyncGenerateContent(parts: ApiParts): AccountHandler {
   return (context, caller) => {
     const answer = answerAsync(context, parts)

@@ -19,7 +19,7 @@ export function generateImage(parts: ApiParts): AccountHandler {
   }
 }
 
-/** This request has no images. */
+/** `receiveJson` looks for no images, because this request has none. */
 function isImagePath(): boolean {
   return false
 }

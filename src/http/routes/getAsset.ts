@@ -7,9 +7,9 @@ import { isAssetUrl } from '../assetUrl.ts'
 import type { ApiContext, ApiParts, Handler, HttpFailure } from '../context.ts'
 
 /**
- * `GET /v1/assets/{task_id}/{name}?…`: the image behind a signed URL, without an API key. A valid signature
- * is not enough: the task must not have expired by the clock of the database, so that an asset is never
- * served after its record reads `expired`.
+ * `GET /v1/assets/{task_id}/{name}?…`: answers with the image behind a signed URL, without an API key. A
+ * valid signature is not enough. The task must also not have expired by the clock of the database. So the
+ * image is never served when the task's record already says `expired`.
  */
 export function getAsset(parts: ApiParts): Handler {
   return async (context) => {
@@ -87,7 +87,10 @@ async function sendImage(
   return undefined
 }
 
-/** A range applies to GET only, and with If-Range only when the ETag is still the same. */
+/**
+ * Returns the part of the image to send. Only a GET request can ask for a part. If the request has If-Range,
+ * its ETag must match.
+ */
 function rangeOf(context: ApiContext, etag: string, bytes: number): ReturnType<typeof parseRange> {
   const ifRange = context.get('If-Range')
   if (context.method !== 'GET' || (ifRange !== '' && ifRange !== etag)) return 'whole'
@@ -95,8 +98,9 @@ function rangeOf(context: ApiContext, etag: string, bytes: number): ReturnType<t
 }
 
 /**
- * Pages of any origin may show the image (`cross-origin`). A browser that opens the URL itself must not run
- * anything in it as a page (`sandbox`): its content comes from outside.
+ * Returns the headers of an image. Web pages of any origin may show the image (`cross-origin`). When a
+ * browser opens the URL as a page, it must run nothing in it (`sandbox`), because the content comes from
+ * outside.
  */
 function assetHeaders(
   task: TaskView,
@@ -115,14 +119,14 @@ function assetHeaders(
   }
 }
 
-/** Both ends inclusive. */
+/** The positions of the first and the last byte. Both belong to the range. */
 type ByteRange = { readonly first: number; readonly last: number }
 
 const singleRange = /^bytes=\s*(?:(\d{1,15})-(\d{0,15})|-(\d{1,15}))\s*$/i
 
 /**
- * The range that a Range header asks for, of content that is `bytes` long (RFC 9110 section 14). Several
- * ranges, other units and malformed headers are ignored, as the RFC allows: the whole content is sent then.
+ * Returns the range that a Range header asks for, in content of `bytes` bytes (RFC 9110 section 14). For
+ * several ranges, other units and malformed headers, returns `whole`: the RFC allows a server to ignore them.
  */
 function parseRange(
   header: string | undefined,
@@ -143,7 +147,7 @@ function suffixRange(length: number, bytes: number): ByteRange | 'unsatisfiable'
   return { first: Math.max(0, bytes - length), last: bytes - 1 }
 }
 
-/** Whether an If-None-Match header matches, by weak comparison (RFC 9110 section 13.1.2). */
+/** Returns whether an If-None-Match header matches, by weak comparison (RFC 9110 section 13.1.2). */
 function etagMatches(header: string, etag: string): boolean {
   if (header.trim() === '*') return true
   return header.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === etag)

@@ -13,7 +13,7 @@ import { sendJson } from '../answers/sendBody.ts'
 import { assetUrl } from '../assetUrl.ts'
 import type { AccountHandler, ApiParts, RouteContext } from '../context.ts'
 
-/** `GET /v1/tasks/{task_id}`, and the same under `/v1/task/{task_id}`: the record of a task. */
+/** `GET /v1/tasks/{task_id}` and `GET /v1/task/{task_id}`: answers with the record of a task. */
 export function getTask(parts: ApiParts): AccountHandler {
   return async (context, caller) => {
     const read = await requestedTask(parts, context, caller)
@@ -39,8 +39,9 @@ function publishedResult(parts: ApiParts, task: TaskView): PublishedResult | und
 }
 
 /**
- * The caller's own task that the path names. The task of another account is as unknown as one that does not
- * exist. A malformed id is a 400: its form is public.
+ * Returns the task that the path names, if it belongs to the caller. For a task of another account, answers
+ * the same as for a task that does not exist. A malformed id gets a 400, which reveals nothing, because the
+ * form of task ids is public.
  */
 export async function requestedTask(
   parts: Pick<ApiParts, 'tasks'>,

@@ -5,8 +5,8 @@ import type { AccountHandler, ApiParts } from '../context.ts'
 import { requestedTask } from './getTask.ts'
 
 /**
- * `GET /v1/tasks/{task_id}/result`, and the same under `/v1/task/`: the native response with the image bytes
- * inside, exactly as a synchronous call answers it.
+ * `GET /v1/tasks/{task_id}/result` and `GET /v1/task/{task_id}/result`: answers with the native response and
+ * the image bytes in it. A synchronous call gets exactly the same answer.
  */
 export function getTaskResult(parts: ApiParts): AccountHandler {
   return async (context, caller) => {

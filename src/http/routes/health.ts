@@ -1,7 +1,7 @@
 import { sendJson } from '../answers/sendBody.ts'
 import type { ApiDeps, Handler } from '../context.ts'
 
-/** `GET /healthz`: this process answers. */
+/** `GET /healthz`: answers 200 as long as this API process can answer. */
 export function getHealth(): Handler {
   return async (context) => {
     sendJson(context, 200, { status: 'ok' })
@@ -9,7 +9,7 @@ export function getHealth(): Handler {
   }
 }
 
-/** `GET /readyz`: whether a load balancer should send requests to this process. */
+/** `GET /readyz`: answers whether a load balancer should send requests to this API process. */
 export function getReadiness(deps: Pick<ApiDeps, 'ready'>): Handler {
   return async (context) => {
     const ready = await deps.ready().catch(() => false)

@@ -6,7 +6,7 @@ import type { Receive } from '../intake/acceptRequest.ts'
 import { acceptRequest } from '../intake/acceptRequest.ts'
 import { receiveJson } from '../intake/receiveJson.ts'
 
-/** `POST /v1/images/tasks`: answers with the id of the task at once. */
+/** `POST /v1/images/tasks`: answers at once with the id of the task. */
 export function submitTask(parts: ApiParts): AccountHandler {
   return (context, caller) => {
     const receive: Receive = async (staging, options) => {

@@ -6,8 +6,8 @@ type PixelSize = { readonly width: number; readonly height: number }
 export type WholeImage = PixelSize & { readonly mimeType: ImageMimeType }
 
 /**
- * What a walk needs next from the bytes that stream by. `take`: the next few bytes. `skip`: none of the
- * next few bytes. `marker`: the second byte of the next JPEG marker.
+ * What a walk needs next from the stream of bytes. `take`: the next `bytes` bytes. `skip`: nothing, the next
+ * `bytes` bytes are skipped. `marker`: the second byte of the next JPEG marker.
  */
 export type WalkRequest =
   | { readonly kind: 'take'; readonly bytes: number }
@@ -15,13 +15,16 @@ export type WalkRequest =
   | { readonly kind: 'marker' }
 
 /**
- * A walk over the structure of one image, from its signature to its end mark. It yields requests and
- * receives the bytes (an empty buffer after `skip`). Returns `undefined` when the structure is broken.
- * While the image is not whole, the walk does not end.
+ * A walk over the structure of one image, from its signature to its end mark. The walk yields requests and
+ * receives the bytes (an empty buffer after `skip`). It returns `undefined` when the structure is broken. It
+ * does not end as long as the image is incomplete.
  */
 export type ImageWalk = Generator<WalkRequest, WholeImage | undefined, Buffer>
 
-/** Chunks or segments of one image. Encoders write thousands at most, an attacker could send millions. */
+/**
+ * Limit for the chunks or segments of one image. Far more than encoders write (some thousands), and few
+ * enough that an image of tiny chunks cannot keep the process busy.
+ */
 const imagePartsMax = 100_000
 
 export function* take(bytes: number): Generator<WalkRequest, Buffer, Buffer> {
@@ -37,10 +40,10 @@ function* nextMarker(): Generator<WalkRequest, number, Buffer> {
   return found.readUInt8(0)
 }
 
-/** The second half of the PNG signature. */
+/** The second half of the PNG signature. `walkImage` reads the first half. */
 const signatureRest = Buffer.from([0x0d, 0x0a, 0x1a, 0x0a])
 
-/** Allowed bit depths by colour type (PNG specification, table 11.1). */
+/** The allowed bit depths for each colour type (PNG specification, table 11.1). */
 const bitDepths: ReadonlyMap<number, readonly number[]> = new Map([
   [0, [1, 2, 4, 8, 16]],
   [2, [8, 16]],
@@ -49,7 +52,10 @@ const bitDepths: ReadonlyMap<number, readonly number[]> = new Map([
   [6, [8, 16]],
 ])
 
-/** A PNG from its fifth byte on: the header, then every chunk up to IEND, with at least one IDAT. */
+/**
+ * Walks over a PNG from its fifth byte on. Expects the header, then all chunks up to IEND, with at least one
+ * IDAT.
+ */
 export function* walkPng(): ImageWalk {
   if (!(yield* take(4)).equals(signatureRest)) return undefined
   const header = yield* take(25)
@@ -68,7 +74,7 @@ export function* walkPng(): ImageWalk {
   return undefined
 }
 
-/** The whole IHDR chunk: length, type, 13 bytes of data, CRC. */
+/** Reads the size from the whole IHDR chunk: length, type, 13 bytes of data, CRC. */
 function readHeader(chunk: Buffer): PixelSize | undefined {
   if (chunk.readUInt32BE(0) !== 13 || chunk.toString('latin1', 4, 8) !== 'IHDR') return undefined
   if (crc32(chunk.subarray(4, 21)) !== chunk.readUInt32BE(21)) return undefined
@@ -93,7 +99,10 @@ const endOfImage = 0xd9
 const startOfScan = 0xda
 const temporary = 0x01
 
-/** A JPEG after its SOI marker: every segment up to EOI, with a frame header and at least one scan. */
+/**
+ * Walks over a JPEG after its SOI marker. Expects all segments up to EOI, with a frame header and at least
+ * one scan.
+ */
 export function* walkJpeg(): ImageWalk {
   let size: PixelSize | undefined
   let scanSeen = false
@@ -119,14 +128,17 @@ export function* walkJpeg(): ImageWalk {
   return undefined
 }
 
-/** The frame headers SOF0 to SOF15. DHT (C4), JPG (C8) and DAC (CC) lie between them. */
+/**
+ * Returns whether a marker is one of the frame headers SOF0 to SOF15 (C0 to CF). DHT (C4), JPG (C8) and DAC
+ * (CC) lie between them and are no frame headers.
+ */
 function isFrame(marker: number): boolean {
   return marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc
 }
 
 /**
- * Precision, height, width. A height of zero means that a DNL segment gives it later. No encoder in use
- * writes that, so it is refused.
+ * Reads the size from precision, height and width. A height of zero means that a later DNL segment gives the
+ * height. No encoder in use writes such a file, so it counts as broken.
  */
 function readFrame(frame: Buffer): PixelSize | undefined {
   const height = frame.readUInt16BE(1)
@@ -134,12 +146,15 @@ function readFrame(frame: Buffer): PixelSize | undefined {
   return width > 0 && height > 0 ? { width, height } : undefined
 }
 
-/** A WebP after `RIFF`: its first chunk gives the pixel size, the container length gives the end. */
+/**
+ * Walks over a WebP after `RIFF`. The first chunk gives the pixel size. The length in the container gives the
+ * end.
+ */
 export function* walkWebp(): ImageWalk {
   const container = yield* take(8)
   const riffBytes = container.readUInt32LE(0)
   if (container.toString('latin1', 4) !== 'WEBP') return undefined
-  // `WEBP` (4 bytes), the header of the first chunk (8) and the start of its data (10).
+  // The minimum is `WEBP` (4 bytes), the header of the first chunk (8) and the start of its data (10).
   if (riffBytes < 22) return undefined
   const first = yield* take(18)
   const size = readSize(first.toString('latin1', 0, 4), first.subarray(8))
@@ -161,7 +176,7 @@ function readSize(chunk: string, data: Buffer): PixelSize | undefined {
   }
 }
 
-/** Frame tag, start code 9d 01 2a, then 14 bits for each side. */
+/** Reads the size of lossy data: a frame tag, the start code 9d 01 2a, and then 14 bits for each side. */
 function readLossy(data: Buffer): PixelSize | undefined {
   if (data.readUIntBE(3, 3) !== 0x9d012a) return undefined
   const width = data.readUInt16LE(6) & 0x3fff
@@ -169,7 +184,10 @@ function readLossy(data: Buffer): PixelSize | undefined {
   return width > 0 && height > 0 ? { width, height } : undefined
 }
 
-/** Signature 2f, then 14 bits for each side, minus one. */
+/**
+ * Reads the size of lossless data: the signature 2f, and then 14 bits for each side. The bits give the side
+ * minus one.
+ */
 function readLossless(data: Buffer): PixelSize | undefined {
   if (data.readUInt8(0) !== 0x2f) return undefined
   const bits = data.readUInt32LE(1)

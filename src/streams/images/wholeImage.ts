@@ -4,17 +4,17 @@ import { take, walkJpeg, walkPng, walkWebp } from './pngJpegWebp.ts'
 
 type WholeImageCheck = {
   readonly push: (chunk: Uint8Array) => void
-  /** Yields `content` unchanged and pushes each chunk. */
+  /** Yields the chunks of `content` unchanged, and calls `push` with each one. */
   readonly passThrough: (content: AsyncIterable<Uint8Array>) => AsyncGenerator<Uint8Array>
-  /** Called after the last chunk. `undefined`: the bytes are not a whole PNG, JPEG or WebP. */
+  /** Call this after the last chunk. Returns `undefined` when the bytes are not a whole PNG, JPEG or WebP. */
   readonly finish: () => WholeImage | undefined
 }
 
 /**
- * Checks that bytes streaming by are a whole PNG, JPEG or WebP, and reads type and pixel size from the
- * bytes themselves, whatever type was declared. The structure must be complete from the signature to the
- * end mark, so a cut upload is found here and not by the upstream. Pixels are not decoded. Bytes after
- * the end mark are allowed, because cameras add them. Never holds the image, only a few bytes of it.
+ * Creates a check that the bytes of a stream are a whole PNG, JPEG or WebP. Type and pixel size come from the
+ * bytes, not from a declared type. The structure must be complete from the signature to the end mark, so an
+ * upload that was cut off fails here and not at the upstream. Pixels are not decoded. Bytes after the end
+ * mark are allowed, because some cameras add them. Only a few bytes of the image are in memory at a time.
  */
 export function createWholeImageCheck(): WholeImageCheck {
   const walk = walkImage()
@@ -30,7 +30,10 @@ export function createWholeImageCheck(): WholeImageCheck {
     if (request?.kind === 'skip') skipping = request.bytes
   }
 
-  /** Returns how many bytes of `chunk` from `at` the request used, or -1 when it needs more bytes. */
+  /**
+   * Answers a request of the walk with the bytes of `chunk` from `at` on. Returns how many bytes were used,
+   * or -1 when the request needs more bytes.
+   */
   function serve(chunk: Buffer, at: number, asked: WalkRequest): number {
     switch (asked.kind) {
       case 'skip': {
@@ -77,7 +80,7 @@ export function createWholeImageCheck(): WholeImageCheck {
   return { push, passThrough, finish: () => result }
 }
 
-/** Tells the format by the signature, then walks over the structure of that format. */
+/** Finds out the format by the signature. Then walks over the structure of that format. */
 function* walkImage(): ImageWalk {
   const start = (yield* take(2)).toString('latin1')
   if (start === '\xff\xd8') return yield* walkJpeg()
@@ -93,7 +96,7 @@ function asBuffer(chunk: Uint8Array): Buffer {
 
 const nothing = Buffer.alloc(0)
 
-/** The bytes that the pending request must see again together with the next chunk. */
+/** Returns the bytes that the pending request must see again, before the next chunk. */
 function neededAgain(chunk: Buffer, at: number, request: WalkRequest | undefined): Buffer {
   if (request?.kind === 'take') return Buffer.from(chunk.subarray(at))
   const cutMarker = request?.kind === 'marker' && at < chunk.length && chunk.at(-1) === 0xff
@@ -101,8 +104,9 @@ function neededAgain(chunk: Buffer, at: number, request: WalkRequest | undefined
 }
 
 /**
- * Returns the end of the next JPEG marker from `at` on, or -1. FF 00 is a stuffed data byte, FF D0 to
- * FF D7 are restart marks inside a scan, and FF before FF is padding. None of these starts a segment.
+ * Returns the end of the next JPEG marker that starts a segment, from `at` on, or -1. Skips byte pairs that
+ * start no segment: FF 00 is an escaped data byte, FF D0 to FF D7 are restart marks inside a scan, and an FF
+ * before another FF is padding.
  */
 function markerEnd(chunk: Buffer, at: number): number {
   let ff = chunk.indexOf(0xff, at)

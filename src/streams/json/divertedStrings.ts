@@ -6,17 +6,17 @@ import type { JsonIntakeFailure, JsonPath } from '../intakeFailure.ts'
 import { IntakeAbandonedError } from '../intakeFailure.ts'
 
 export type DivertedStringOptions<Taken> = {
-  /** Decoded bytes of one diverted string. */
+  /** Limit for the decoded bytes of one diverted string. */
   readonly divertedBytesMax: number
-  /** Decoded bytes of all diverted strings together. */
+  /** Limit for the decoded bytes of all diverted strings together. */
   readonly divertedTotalBytesMax: number
   readonly divertedCountMax: number
-  /** Default: strict base64. */
+  /** Creates the decoder of one string. Default: strict base64. */
   readonly createDecoder?: () => Base64Decoder
   /**
-   * Reads the decoded bytes of one diverted string while the document is still arriving. `index` counts
-   * the diverted strings in document order. `readJsonDocument` throws what `take` throws. When the
-   * document is refused midway, reading `content` throws `IntakeAbandonedError`.
+   * Reads the decoded bytes of one diverted string while the document is still arriving. `index` counts the
+   * diverted strings in document order. When `take` throws, `readJsonDocument` throws the same error. When
+   * the document turns out to be invalid, reading `content` throws `IntakeAbandonedError`.
    */
   readonly take: (
     content: AsyncIterable<Uint8Array>,
@@ -24,27 +24,32 @@ export type DivertedStringOptions<Taken> = {
   ) => Promise<Taken>
 }
 
-/** One diverted string, with what `take` returned for it. */
+/** One diverted string. `value` is what `take` returned for it. */
 export type Diverted<Taken> = { readonly path: JsonPath; readonly value: Taken }
 
 export type DivertedStrings<Taken> = {
   readonly start: (path: JsonPath) => JsonIntakeFailure | undefined
   /** Adds base64 text. Returns true when the caller must await `flush`. */
   readonly push: (text: string) => boolean
-  /** Decodes the text pushed so far. Settles when `take` has dealt with the bytes. */
+  /** Decodes the text pushed so far. Resolves when `take` has processed the bytes. */
   readonly flush: () => Promise<JsonIntakeFailure | undefined>
   readonly end: () => Promise<JsonIntakeFailure | undefined>
-  /** Makes the next read of an unfinished string throw, and waits until its `take` has ended. */
+  /**
+   * Makes the next read of an unfinished string throw, and then waits until `take` has ended for that string.
+   */
   readonly abandon: () => Promise<void>
   readonly taken: () => readonly Diverted<Taken>[]
 }
 
-/** Decoded at a time, because an await per parser token would cost more than the decoding itself. */
+/**
+ * How much text is gathered before it is decoded. The parser delivers many small tokens, and waiting for
+ * `take` after each token would cost more time than the decoding itself.
+ */
 const textPerFlush = 32 * 1024
 
 /**
- * Decodes the diverted strings of one document from base64, one after the other, and streams the bytes
- * of each to `take`. Step 3 of `readJsonDocument`.
+ * Decodes the diverted strings of one document from base64, one after the other. Streams the bytes of each
+ * string to `take`. This is step 3 of `readJsonDocument`.
  */
 export function createDivertedStrings<Taken>(
   options: DivertedStringOptions<Taken>,
@@ -64,7 +69,7 @@ export function createDivertedStrings<Taken>(
     }
     const { content, write } = createHandOver()
     const taken = options.take(content, { path, index })
-    // Once `take` has ended nothing reads `content`. `flush` and `end` see the error of `take`.
+    // When `take` has ended, nothing reads `content` any more. `flush` and `end` report an error of `take`.
     const leave = () => void content.destroy()
     taken.then(leave, leave)
     current = { path, decoder: createDecoder(), content, write, taken, bytes: 0 }
@@ -97,7 +102,8 @@ export function createDivertedStrings<Taken>(
         ? { tag: 'diverted_too_large', path, limitBytes: divertedBytesMax }
         : { tag: 'diverted_total_too_large', path, limitBytes: divertedTotalBytesMax }
     }
-    // An error of `take` comes out here. A `take` that left early without one needs no more bytes.
+    // When `write` returns false, `take` has ended. If it ended with an error, this line throws that error.
+    // If it ended early without an error, it needs no more bytes.
     if (decoded.length > 0 && !(await string.write(decoded))) await string.taken
     return undefined
   }
@@ -127,21 +133,24 @@ type DivertedString<Taken> = HandOver & {
   readonly path: JsonPath
   readonly decoder: Base64Decoder
   readonly taken: Promise<Taken>
-  /** Decoded so far. */
+  /** The bytes decoded so far. */
   bytes: number
 }
 
 type HandOver = {
   readonly content: Readable
-  /** Settles when the reader asks for the next chunk. False: the reader wants no more. */
+  /**
+   * Writes a chunk. Resolves to true when the reader asks for the next chunk, and to false when the reader
+   * wants no more.
+   */
   readonly write: (chunk: Uint8Array) => Promise<boolean>
 }
 
-/** Passes one chunk at a time, so that a slow reader (a disk) holds the writer (a socket) back. */
+/** Passes one chunk at a time, so that the writer (a socket) waits for a slow reader (a disk). */
 function createHandOver(): HandOver {
   let asked = Promise.withResolvers<void>()
   const content = new Readable({
-    // With a mark of 0, Node calls `read` only when the reader asks and no chunk is left.
+    // With a mark of 0, Node calls `read` only when the reader asks for bytes and no chunk is left.
     highWaterMark: 0,
     read: () => asked.resolve(),
     destroy: (error, done) => {
@@ -149,7 +158,7 @@ function createHandOver(): HandOver {
       done(error)
     },
   })
-  // The reader sees the error. Without this listener it would be an uncaught exception as well.
+  // The reader gets the error in any case. Without this listener, it would also be an uncaught exception.
   content.on('error', () => {})
 
   async function write(chunk: Uint8Array): Promise<boolean> {

@@ -7,13 +7,13 @@ export type DocumentOptions = {
   /** Called once at the start of each string value. Returns true to divert the string. */
   readonly divert: (path: JsonPath) => boolean
   readonly depthMax: number
-  /** Keys, array items and values together. */
+  /** Limit for the number of keys, array items and values together. */
   readonly tokensMax: number
-  /** UTF-8 bytes of all keys, numbers and strings that stay in the document. */
+  /** Limit for the UTF-8 bytes of all keys, numbers and strings that stay in the document. */
   readonly textBytesMax: number
-  /** When an object has a key twice: refuse the document, or let the last one count. */
+  /** What to do when an object has the same key twice: refuse the document, or use the last value. */
   readonly equalKeys: 'refuse' | 'last'
-  /** What to do with NUL and lone surrogates, which PostgreSQL cannot store as text. */
+  /** What to do with NUL and lone surrogates. PostgreSQL cannot store them as text. */
   readonly unstorableText: 'refuse' | 'replace'
 }
 
@@ -24,15 +24,17 @@ export type DocumentEvent =
   | { readonly kind: 'failure'; readonly failure: JsonIntakeFailure }
 
 export type DocumentBuilder = {
-  /** Returns what the caller must act on, or `undefined` to go on with the next token. */
+  /**
+   * Takes the next token. Returns what the caller must do, or `undefined` to continue with the next token.
+   */
   readonly accept: (token: Token) => DocumentEvent | undefined
-  /** The whole document, or `undefined` while any part of it is missing. */
+  /** Returns the whole document, or `undefined` as long as a part of it is missing. */
   readonly document: () => Json | undefined
 }
 
 /**
- * Builds a document from parser tokens and applies the limits in `options`. Step 2 of
- * `readJsonDocument`. The parser must deliver keys, strings and numbers in chunks, never packed.
+ * Builds a document from parser tokens and applies the limits in `options`. This is step 2 of
+ * `readJsonDocument`. The parser must deliver keys, strings and numbers in chunks, and must not pack them.
  */
 export function createDocumentBuilder(options: DocumentOptions): DocumentBuilder {
   const build: Build = {
@@ -52,19 +54,19 @@ export function createDocumentBuilder(options: DocumentOptions): DocumentBuilder
 
 type Build = {
   readonly options: DocumentOptions
-  /** Objects and arrays that are not closed yet, outermost first. */
+  /** The objects and arrays that have begun and not ended, the outermost first. */
   readonly open: Container[]
   root: Json | undefined
   tokens: number
-  /** The key, string or number whose chunks are arriving. */
+  /** Gathers the key, string or number whose chunks are arriving. */
   readonly text: TextGatherer
   textBytes: number
-  /** Whether the string that is arriving is diverted. */
+  /** True when the string that is arriving is diverted. */
   diverting: boolean
 }
 
 type Container =
-  /** `key` names the member that the next value becomes. */
+  /** `key` is the key of the next value. */
   | { readonly kind: 'object'; readonly members: { [key: string]: Json }; key: string }
   | { readonly kind: 'array'; readonly items: Json[] }
 
@@ -130,7 +132,10 @@ function place(build: Build, value: Json): JsonIntakeFailure | undefined {
   return build.tokens > build.options.tokensMax ? { tag: 'too_many_tokens' } : undefined
 }
 
-/** Sets `__proto__` as an own member too. A plain assignment would replace the prototype. */
+/**
+ * Sets a member of an object. For the key `__proto__`, a plain assignment would replace the prototype of the
+ * object.
+ */
 function setMember(members: { [key: string]: Json }, key: string, value: Json): void {
   if (key === '__proto__') {
     const attributes = { enumerable: true, writable: true, configurable: true }
@@ -138,7 +143,7 @@ function setMember(members: { [key: string]: Json }, key: string, value: Json): 
   } else members[key] = value
 }
 
-/** The path of the next value. */
+/** Returns the path of the next value. */
 function pathOf({ open }: Build): JsonPath {
   return open.map((container) =>
     container.kind === 'object' ? container.key : container.items.length,
@@ -174,7 +179,7 @@ function endKey(build: Build): JsonIntakeFailure | undefined {
   const key = takeStorable(build)
   const object = build.open.at(-1)
   if (object?.kind !== 'object') throw new Error('Bug: a key outside of an object')
-  // A path cannot show the key itself, so the path of its object is reported.
+  // The key contains text that must not be shown. So the path leads to the object that contains the key.
   if (key === undefined) return { tag: 'unstorable_text', path: pathOf(build).slice(0, -1) }
   object.key = key
   if (build.options.equalKeys === 'refuse' && Object.hasOwn(object.members, key)) {
@@ -190,7 +195,10 @@ function endNumber(build: Build): JsonIntakeFailure | undefined {
   return { tag: 'number_out_of_range', path: pathOf(build) }
 }
 
-/** Returns the gathered text, or `undefined` when it cannot be stored and is not to be replaced. */
+/**
+ * Returns the gathered text. When PostgreSQL cannot store the text, replaces the bad characters or returns
+ * `undefined`, as `unstorableText` says.
+ */
 function takeStorable({ text, options }: Build): string | undefined {
   const whole = text.take()
   if (whole.isWellFormed() && !whole.includes('\0')) return whole
@@ -207,8 +215,8 @@ type TextGatherer = {
 const piecesPerBlock = 1024
 
 /**
- * Joins pieces of text. The parser delivers a piece per escaped character. Adding such pieces to a
- * string one by one costs V8 an object per character, so they are joined in blocks.
+ * Joins pieces of text. The parser delivers one piece per escaped character. If such pieces were added to a
+ * string one by one, V8 would make an object per character. So they are joined in blocks.
  */
 export function createTextGatherer(): TextGatherer {
   let text = ''

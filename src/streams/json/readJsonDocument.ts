@@ -14,25 +14,25 @@ import type { JsonIntakeFailure } from '../intakeFailure.ts'
 export type ReadJsonOptions<Taken> = DocumentOptions & DivertedStringOptions<Taken>
 
 type JsonDocument<Taken> = {
-  /** Contains an empty string in the place of each diverted string. */
+  /** The document with an empty string in the place of each diverted string. */
   readonly document: Json
-  /** In document order. */
+  /** The diverted strings, in document order. */
   readonly diverted: readonly Diverted<Taken>[]
 }
 
 /**
- * Reads one JSON document from a byte stream without holding its images in memory.
+ * Reads one JSON document from a stream of bytes, without keeping its images in memory.
  *
  * The bytes go through three steps, one small portion at a time:
  * 1. This file decodes UTF-8 and splits the text into tokens with a streaming parser.
- * 2. `documentBuilder.ts` builds the document from the tokens and applies the limits. A string whose
- *    path `divert` names is not put into the document: the string is diverted.
- * 3. `divertedStrings.ts` decodes the text of a diverted string from base64 and streams the bytes to
- *    `take`. The next portion of the document is read only when `take` has dealt with the bytes before.
+ * 2. `documentBuilder.ts` builds the document from the tokens and applies the limits. When `divert` returns
+ *    true for the path of a string, that string is diverted: it is not put into the document.
+ * 3. `divertedStrings.ts` decodes a diverted string from base64 and streams the bytes to `take`. The next
+ *    portion of the document is read only when `take` has processed the bytes so far.
  *
- * Memory therefore stays within the limits in `options`, whatever the size of the body. A leading
- * byte-order mark is ignored. A document that breaks a rule is a failure value. Errors thrown by
- * `source` and by `take` are thrown on, after `take` has ended.
+ * So memory use stays within the limits in `options`, whatever the size of the body. A byte-order mark at the
+ * start is ignored. A document that breaks a rule results in a failure value. When `source` or `take` throws,
+ * waits until `take` has ended and then throws the same error.
  */
 export async function readJsonDocument<Taken>(
   source: AsyncIterable<Uint8Array>,
@@ -55,7 +55,7 @@ export async function readJsonDocument<Taken>(
 
 type Feed = (text: string) => Promise<JsonIntakeFailure | undefined>
 
-/** The parser gets at most this much at a time, however large the chunks of the source are. */
+/** Limit for the bytes that the parser gets at a time. The chunks of the source may be larger. */
 const feedBytesMax = 16 * 1024
 
 async function feedAll(
@@ -74,11 +74,14 @@ async function feedAll(
     }
   }
   if (decode() === undefined) return { tag: 'invalid_utf8' }
-  // The parser cannot know that a top-level number or literal is complete until a space follows it.
+  // The parser needs one more character to know that a number or a literal at the top level is complete.
   return blank ? { tag: 'empty' } : feed(' ')
 }
 
-/** Called without bytes at the end of the text. Returns `undefined` when the bytes are not UTF-8. */
+/**
+ * Creates a function that decodes UTF-8. Call it without bytes at the end of the text. It returns `undefined`
+ * when the bytes are not UTF-8.
+ */
 function createDecode(): (bytes?: Uint8Array) => string | undefined {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   return (bytes) => {
@@ -106,9 +109,10 @@ function createFeed<Taken>(builder: DocumentBuilder, strings: DivertedStrings<Ta
   }
 }
 
-/** Returns `undefined` when the text is not JSON. */
+/** Creates a function that parses text into tokens. It returns `undefined` when the text is not JSON. */
 function createParse(): (text: string) => readonly Token[] | undefined {
-  // Packed values would hold a key or number of 100 MB whole before any limit could refuse it.
+  // Values come in chunks, not packed. A packed key or number of 100 MB would be completely in memory before
+  // any limit could stop it.
   const parser = jsonParser({ packValues: false, streamValues: true })
   return (text) => {
     try {

@@ -14,44 +14,61 @@ type ActivityName = 'produceImage' | 'recordFailure' | 'cancelTask'
 
 type WorkerOptions = {
   readonly settings: TemporalSettings
-  /** What `createActivities(deps)` returns. */
+  /** The activities, as `createActivities(deps)` returns them. */
   readonly activities: Readonly<Record<ActivityName, (input: never) => Promise<unknown>>>
   readonly bundle: WorkflowBundle
   /**
-   * Upstream calls at once per family: the sum of `concurrencyMax` of its channels. With more slots than
-   * that, tasks would wait for a place on a channel inside their slots, where accounts do not take turns.
+   * For each family, how many upstream calls may run at the same time: the sum of `concurrencyMax` of the
+   * family's channels. With more slots, some tasks would have a slot and wait there for a free channel. In
+   * that wait, accounts do not take turns.
    */
   readonly slots: Readonly<Record<Family, number>>
-  /** Covers the longest upstream call and storing its answer: an aborted call may be charged anyway. */
+  /**
+   * How long activities may continue after `stop`. Long enough for the longest upstream call and for storing
+   * its answer. If we abort a call, the vendor may still charge us for it.
+   */
   readonly shutdownGraceMs: number
-  /** Needs a `bundle` made with `traced: true`. */
+  /** Reports activities and runs as spans. Works only with a `bundle` made with `traced: true`. */
   readonly tracer?: TaskTracer
 }
 
 export type RunningWorker = {
-  /** Settles when all queues are stopped: resolves after `stop`, rejects when a queue fails. */
+  /** Resolves when all queues have stopped after `stop`. Rejects when a queue fails. */
   readonly done: Promise<void>
-  /** Whether every queue is polled. */
+  /** Returns whether the worker polls every queue. */
   readonly isRunning: () => boolean
-  /** Stops polling, lets calls under way finish within the grace time, then resolves. */
+  /** Stops polling, and waits until the running upstream calls have finished or the grace time is over. */
   readonly stop: () => Promise<void>
 }
 
-/** A cached workflow needs no replay at its next task, but takes memory of the workflow thread. */
+/**
+ * Limit for the workflows in the cache. A cached workflow is not replayed when it continues, but it takes
+ * memory in the workflow thread.
+ */
 const cachedWorkflowsMax = 1_000
 const workflowSlots = 40
 const recordSlots = 20
-/** A task is matched at once when a poller waits for it. Otherwise the server stores it and reads it back. */
+/**
+ * How many requests for work wait at the Temporal server at the same time, per queue. When a request is
+ * waiting, the server hands over new work at once. Otherwise the server first stores the work and reads it
+ * back later.
+ */
 const pollers = 24
-/** The SDK delays heartbeats by at most this long. A late heartbeat can time out a call that is paid for. */
+/**
+ * Limit for how long the SDK may delay a heartbeat. Short, because a late heartbeat can make Temporal time
+ * out an upstream call that we pay for.
+ */
 const heartbeatThrottle = '1 s'
-/** How long after the grace time the SDK drops activities that still run. */
+/** How long after the grace time the SDK abandons activities that are still running. */
 const forceMs = 15_000
-/** How long a workflow task waits for the worker that caches its workflow. The SDK's default is 10 s. */
+/**
+ * How long Temporal's workflow task waits for the worker that has its workflow in the cache. Shorter than the
+ * SDK's default of 10 s, so that another worker takes over sooner when that worker is gone.
+ */
 const stickyTimeout = '5 s'
 
 /**
- * Connects to Temporal and polls the workflow queue and one queue per family for upstream calls. Rejects
+ * Connects to Temporal. Polls one queue for workflows, and one queue per family for upstream calls. Rejects
  * when Temporal cannot be reached.
  */
 export async function createWorker(options: WorkerOptions): Promise<RunningWorker> {
@@ -93,7 +110,7 @@ async function createProduceWorker(
   family: Family,
 ): Promise<Worker> {
   const { produceImage } = options.activities
-  // A family without channels has a slot too, so that its tasks end with a reason and do not wait forever.
+  // A family without channels still gets one slot. So its tasks end with a reason and do not wait forever.
   const slots = Math.max(1, options.slots[family])
   return Worker.create({
     ...sharedOptions(connection, options),
@@ -121,7 +138,8 @@ function runAll(connection: NativeConnection, workers: readonly Worker[]): Runni
     for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()
   }
   const running = workers.map((worker) => worker.run())
-  // When one queue fails, all of them stop. `done` then rejects and the process exits to be restarted.
+  // When one queue fails, all queues stop. Then `done` rejects, and the process exits so that it is
+  // restarted.
   for (const one of running) one.catch(shutdown)
   const done = untilStopped(connection, running)
   return {
@@ -144,7 +162,7 @@ async function untilStopped(
   if (failed !== undefined) throw failed.reason
 }
 
-/** Worker options that report to the tracer each activity and each run that ends on this worker. */
+/** Returns worker options that report to the tracer each activity, and each run that ends on this worker. */
 function tracingOptions(tracer: Pick<TaskTracer, 'activity' | 'runEnded'>) {
   return { interceptors: { activity: [tracedActivity(tracer)] }, sinks: runSinks(tracer) }
 }

@@ -3,14 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { HistoryEvents, Replayed } from '../../domain/ports/taskRuns.ts'
 import type { WorkflowBundle } from './workflowBundle.ts'
 
-/** The start event and the first workflow task. The SDK cannot replay a shorter history to an end. */
+/** The shortest history that the SDK can replay: the start event and Temporal's first workflow task. */
 const eventsMin = 2
 const replayMsMax = 30_000
 
 /**
  * Replays one history against the workflow code of `bundle`, without a server and without side effects. The
- * SDK's error does not always name the event that differs, so a binary search over prefixes of the history
- * finds it. Throws when the history is too short to replay or a replay does not end within 30 s.
+ * SDK's error does not always name the event that differs. So a binary search replays shorter and shorter
+ * beginnings of the history until it finds that event. Throws when the history is too short, or when a replay
+ * takes longer than 30 s.
  */
 export async function replayTask(bundle: WorkflowBundle, events: HistoryEvents): Promise<Replayed> {
   if (events.length < eventsMin) throw new Error('The history contains no workflow task.')
@@ -47,7 +48,7 @@ async function differenceIn(
   }
 }
 
-/** The SDK wraps the sentence that names the difference in several layers of other text. */
+/** Returns the sentence that names the difference. The SDK puts several layers of other text around it. */
 function sentenceOf(error: string): string {
   const [, sentence] = /Nondeterminism error: (.*?)(?:", source:|$)/s.exec(error) ?? []
   return sentence ?? error
@@ -62,7 +63,7 @@ type ReplayResult = {
 
 /**
  * Replays recorded histories against the workflow code of `bundle`, without a server and without side
- * effects. `history` is Temporal's JSON, as `darkroom task history` writes it.
+ * effects. `history` is in Temporal's JSON, as `darkroom task history` writes it.
  */
 export async function replayHistories(
   bundle: WorkflowBundle,

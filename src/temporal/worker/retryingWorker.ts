@@ -4,8 +4,8 @@ import type { RunningWorker } from './createWorker.ts'
 const pauseMs = 2_000
 
 /**
- * A worker that retries `create` until Temporal is reachable. Until then it is not running, and the rest of
- * the process (the reconciler) works without it. After the first connection the SDK itself reconnects.
+ * Creates a worker that repeats `create` until Temporal can be reached. Until then, only the rest of the
+ * process (the reconciler) works. After the first connection, the SDK reconnects by itself.
  */
 export function createRetryingWorker(
   create: () => Promise<RunningWorker>,
@@ -25,8 +25,8 @@ export function createRetryingWorker(
         await sleep(pauseMs, undefined, { signal: stopping.signal }).catch(() => {})
         continue
       }
-      // `stop` was called while `create` was connecting, which can take half a minute. `stop` does not wait
-      // for it and has no worker to stop, so the worker is stopped here once it exists.
+      // `stop` was called while `create` was still connecting, which can take half a minute. `stop` did not
+      // wait for that and had no worker to stop. So the worker is stopped here as soon as it exists.
       if (worker === undefined) return void stopLate(connecting)
       if (stopping.signal.aborted) await worker.stop()
       return worker.done
@@ -46,7 +46,7 @@ export function createRetryingWorker(
   }
 }
 
-/** The process is stopping, so it does not matter whether the connection or the stop fails. */
+/** Stops a worker that was created too late. Ignores errors, because the process is ending anyway. */
 async function stopLate(connecting: Promise<RunningWorker>): Promise<void> {
   await connecting.then((late) => late.stop()).catch(() => {})
 }

@@ -12,9 +12,9 @@ export type WorkerLog = (
 ) => void
 
 /**
- * Configures the SDK's native part. Call it once per process, before the first worker. The SDK handles no
- * signals: the process decides when to stop, so that calls under way finish first. `metrics` exports
- * the SDK's own metrics (slots, polls, latencies).
+ * Configures the native part of Temporal's SDK. Call this once per process, before the first worker. The SDK
+ * then handles no signals: our process decides when to stop, so that running upstream calls can finish first.
+ * `metrics` exports the SDK's own metrics (slots, polls, latencies).
  */
 export function installRuntime(options: {
   readonly log: WorkerLog
@@ -31,12 +31,15 @@ export function installRuntime(options: {
   })
 }
 
-/** SDK warnings about what is normal here: queues without workflows, and failed tasks as Failed workflows. */
+/**
+ * SDK warnings about what is normal here: a queue without workflows, and a workflow that ends as Failed
+ * because its Darkroom task failed. These are logged as `debug`.
+ */
 const expectedEvents = /^(?:No (?:workflows|Nexus services) registered|Workflow failed)/
 
 /**
- * A logger for the SDK that writes to `log` the name of each event and the id of its run. The rest of the
- * SDK's metadata can contain errors and payloads, so it is dropped.
+ * Returns a logger for the SDK. It writes to `log` only the name of each event and the id of its run. The
+ * rest of the SDK's metadata is left out, because it can contain errors and payloads.
  */
 export function loggerOf(log: WorkerLog): Logger {
   const at = (level: 'debug' | 'info' | 'warn' | 'error') => (event: string, meta?: LogMetadata) =>
@@ -51,7 +54,9 @@ export function loggerOf(log: WorkerLog): Logger {
   }
 }
 
-/** The SDK's TypeScript part writes `runId`, its native part `run_id`. */
+/**
+ * Returns the id of the run. The SDK's TypeScript part writes `runId`, and its native part writes `run_id`.
+ */
 function runOf(meta: LogMetadata = {}): { readonly runId?: string } {
   const runId: unknown = meta['runId'] ?? meta['run_id']
   return typeof runId === 'string' ? { runId } : {}
@@ -75,13 +80,13 @@ function ourLevel(level: LogLevel): 'debug' | 'info' | 'warn' | 'error' {
 
 const host = '127.0.0.1'
 const answerMsMax = 1_000
-/** Another process can take the free port between finding it and listening on it. */
+/** How many free ports are tried. Another process can take a free port before the SDK listens on it. */
 const portsTriedMax = 5
 
 /**
- * Installs the runtime with the metrics of its native part, which can only serve them over HTTP itself. It
- * listens on a free port of 127.0.0.1. Returns a function that fetches the metrics in Prometheus' text
- * format, or an empty text when that fails.
+ * Installs the runtime together with the metrics of its native part. That part can only serve them over HTTP
+ * itself, so it listens on a free port of 127.0.0.1. Returns a function that fetches the metrics in
+ * Prometheus' text format. The function returns an empty text when it fails.
  */
 export async function installMeasuredRuntime(log: WorkerLog): Promise<() => Promise<string>> {
   for (let tried = 1; ; tried += 1) {
@@ -95,7 +100,9 @@ export async function installMeasuredRuntime(log: WorkerLog): Promise<() => Prom
   }
 }
 
-/** Prometheus' naming conventions: counters end in `_total`, names end in the unit, times are in seconds. */
+/**
+ * Names as Prometheus wants them: counters end in `_total`, names end in their unit, times are in seconds.
+ */
 const names = { countersTotalSuffix: true, unitSuffix: true, useSecondsForDurations: true } as const
 
 async function fetchText(url: string): Promise<string> {

@@ -12,22 +12,22 @@ export type WorkflowBundle = { readonly code: string }
 type BundleOptions = {
   readonly cacheDir?: string
   readonly logger?: Logger
-  /** Adds `workflows/traceRun.ts`, which reports to the worker how each run ends. */
+  /** True adds `workflows/traceRun.ts`, which reports to the worker how each run ends. */
   readonly traced?: boolean
 }
 
 const workflowsPath = fileURLToPath(new URL('../../../workflows/imageTask.ts', import.meta.url))
 const tracerPath = fileURLToPath(new URL('../../../workflows/traceRun.ts', import.meta.url))
 
-/** All folders that a workflow may import from: a change in any file of theirs needs a new bundle. */
+/** All folders from which a workflow may import. A change in any file of these folders needs a new bundle. */
 const sourceFolders = ['../../../workflows/', '../../domain/'].map(
   (folder) => new URL(folder, import.meta.url),
 )
 
 /**
- * Bundles the workflow code of this checkout into one script for the worker's sandbox. Bundling takes
- * seconds, so the script is cached in `cacheDir` under a digest of its sources and the SDK's version.
- * Without `cacheDir` every call bundles.
+ * Bundles the workflow code of this checkout into one script for the worker's sandbox. Because bundling takes
+ * seconds, the script is cached in `cacheDir`. Its name contains a digest of the sources and of the SDK's
+ * version. Without `cacheDir`, every call makes a new bundle.
  */
 export async function workflowBundle(options: BundleOptions): Promise<WorkflowBundle> {
   const { cacheDir, traced } = options
@@ -38,7 +38,7 @@ export async function workflowBundle(options: BundleOptions): Promise<WorkflowBu
   if (cached !== undefined) return { code: cached }
   const made = await bundle(options)
   await mkdir(cacheDir, { recursive: true })
-  // Written under another name first, so that a second process never reads half of the script.
+  // Written under another name and then renamed, so that a second process never reads an incomplete script.
   const temporary = `${path}.${process.pid}`
   await writeFile(temporary, made.code)
   await rename(temporary, path)

@@ -8,7 +8,9 @@ import { profileOf } from './models.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** A GenerateContentResponse (Gemini API reference). `images` is empty when the model made none. */
+/**
+ * Returns a GenerateContentResponse (Gemini API reference). `images` is empty when the model made no image.
+ */
 export function answerA(
   order: OrderA,
   images: readonly EncodedImage[],
@@ -59,7 +61,10 @@ function refused(finishReason: string): Json {
   return { finishReason, finishMessage, index: 0 }
 }
 
-/** The vendor sends all three: no content, content without parts, and content with a text only. */
+/**
+ * Returns the content of a candidate without an image. The vendor sends all three forms: no content, content
+ * without parts, and content with only a text.
+ */
 function refusedContent(content: 'none' | 'empty' | 'text' = 'none'): Json {
   switch (content) {
     case 'none':
@@ -78,7 +83,10 @@ function textParts(order: OrderA): Json[] {
   return order.withText ? [{ text }] : []
 }
 
-/** Models that think sign their images; a client sends the signature again with its next turn. */
+/**
+ * Returns the part with an image. Models that think sign their images. A client sends the signature back with
+ * its next turn.
+ */
 function imagePart(order: OrderA, inlineData: EncodedImage): Json {
   if (!profileOf(order.model).thinks) return { inlineData }
   const thoughtSignature = createHash('sha512').update(order.prompt).digest('base64')
@@ -88,7 +96,7 @@ function imagePart(order: OrderA, inlineData: EncodedImage): Json {
 const thoughtsTokenCount = 180
 const answerTextTokens = 6
 
-/** The usage of an answer without a candidate. */
+/** Returns the usage of an answer without a candidate. */
 function promptUsageOf(order: OrderA): Json {
   const { prompt, promptTokensDetails } = promptTokensOf(order)
   return { promptTokenCount: prompt, totalTokenCount: prompt, promptTokensDetails }

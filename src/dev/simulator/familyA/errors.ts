@@ -5,7 +5,10 @@ import type { Problem } from '../imageOrder.ts'
 import type { Reply } from '../reply.ts'
 import { adviseRetry, adviseRetryIfAsked, htmlReply, jsonReply } from '../reply.ts'
 
-/** An error body, google.rpc.Status as JSON. Absent `name`: the usual status name of the HTTP status. */
+/**
+ * An error body: google.rpc.Status as JSON. When `name` is absent, it is the usual status name of the HTTP
+ * status.
+ */
 type ErrorParts = {
   readonly status: number
   readonly message: string
@@ -49,17 +52,17 @@ const badKey: ErrorParts = {
   details: [errorInfo('API_KEY_INVALID')],
 }
 
-/** The answer to a call without a key. */
+/** Returns the answer to a call without a key. */
 export function badKeyReplyA(): Reply {
   return write(badKey)
 }
 
-/** The answer to a request that the vendor refuses. */
+/** Returns the error answer to a request that breaks a rule of the vendor. */
 export function problemReplyA({ status, message }: Problem): Reply {
   return write({ status, message })
 }
 
-/** The answer to a fault of the error groups. `nowMs` is the base of retry dates. */
+/** Returns the answer to a fault of the error groups. Retry dates are counted from `nowMs`. */
 export function errorReplyA(fault: ErrorFault, model: string, nowMs: number): Reply {
   const parts = isServerFault(fault)
     ? describeServerError(fault, nowMs)

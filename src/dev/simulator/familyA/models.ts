@@ -3,16 +3,21 @@ import type { PixelSize } from '../imageOrder.ts'
 /** What one of the vendor's image models can do (Gemini API documentation, image generation). */
 export type ModelProfile = {
   readonly ratios: readonly string[]
-  /** The accepted `imageSize` values; empty: the field itself is refused. */
+  /** The values of `imageSize` that the model accepts. When empty, the model rejects the field itself. */
   readonly tiers: readonly string[]
-  /** Output tokens of one image, by tier. */
+  /** The output tokens of one image, by tier. */
   readonly imageTokens: Readonly<Record<string, number>>
   readonly inputImageTokens: number
-  /** The model thinks before it answers: it reports thought tokens and signs its images. */
+  /**
+   * True when the model thinks before it answers. Such a model reports thought tokens and signs its images.
+   */
   readonly thinks: boolean
 }
 
-/** Pixels of the 1K tier by ratio, as the vendor documents them. Other tiers are multiples. */
+/**
+ * The pixels of the 1K tier by ratio, as the vendor documents them. The sizes of the other tiers are
+ * multiples of these.
+ */
 const pixels1K: Readonly<Record<string, readonly [number, number]>> = {
   '1:1': [1024, 1024],
   '1:4': [512, 2048],
@@ -44,7 +49,7 @@ const pro3: ModelProfile = {
   thinks: true,
 }
 
-/** By a part of the model's name, so that `familya-…` and the vendor's own names both match. */
+/** The profiles, by a part of the model's name. So both `familya-…` and the vendor's own names match. */
 const profiles: readonly (readonly [string, ModelProfile])[] = [
   [
     '2.5-flash-image',
@@ -78,12 +83,15 @@ const profiles: readonly (readonly [string, ModelProfile])[] = [
   ],
 ]
 
-/** A channel may map a model to any name: a name that matches no profile gets that of the pro model. */
+/**
+ * Returns the profile of a model. A channel may map a model to any name, so a name that matches no profile
+ * gets the profile of the pro model.
+ */
 export function profileOf(model: string): ModelProfile {
   return profiles.find(([part]) => model.includes(part))?.[1] ?? pro3
 }
 
-/** The pixels of an image. Throws when the tier or the ratio is not in the tables above. */
+/** Returns the size of an image. Throws when the tier or the ratio is not in the tables above. */
 export function sizeOfTier(tier: string, ratio: string): PixelSize {
   const pixels = pixels1K[ratio]
   const factor = tierFactors[tier]
@@ -93,7 +101,7 @@ export function sizeOfTier(tier: string, ratio: string): PixelSize {
   return { width: pixels[0] * factor, height: pixels[1] * factor }
 }
 
-/** The ratio whose shape is nearest to the given size. */
+/** Returns the ratio whose shape is nearest to the given size. */
 export function nearestRatio(size: PixelSize, ratios: readonly string[]): string {
   const wanted = Math.log(size.width / size.height)
   const distance = (ratio: string): number => {

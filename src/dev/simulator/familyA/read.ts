@@ -49,7 +49,7 @@ const requestSchema = z.strictObject({
 type Request = z.infer<typeof requestSchema>
 type InlineData = NonNullable<z.infer<typeof partSchema>['inlineData']>
 
-/** Checks a generateContent body as the vendor does. `body` is undefined when it is not JSON. */
+/** Checks a generateContent body as the vendor does. `body` is `undefined` when the body is not JSON. */
 export async function readOrderA(model: string, body: unknown): Promise<OrderRead> {
   // The vendor accepts snake_case too.
   const parsed = requestSchema.safeParse(camelCased(body))
@@ -91,7 +91,7 @@ function camelCased(value: unknown): unknown {
   return Object.fromEntries(entries)
 }
 
-/** Worded as the vendor words it. */
+/** Returns an error message in the same words as the vendor's. */
 function messageOf({ issues: [issue] }: z.ZodError): string {
   const path = issue?.path.join('.') ?? ''
   if (issue?.code !== 'unrecognized_keys') {
@@ -101,7 +101,7 @@ function messageOf({ issues: [issue] }: z.ZodError): string {
   return `Invalid JSON payload received. Unknown name "${issue.keys[0] ?? ''}"${at}: Cannot find field.`
 }
 
-/** The text of the user's last turn. Earlier turns were answered by earlier calls. */
+/** Returns the text of the user's last turn, because earlier calls have answered the earlier turns. */
 function promptOf(request: Request): string {
   const texts = request.contents
     .filter(({ role }) => role !== 'model')
@@ -117,7 +117,7 @@ async function readSources(request: Request): Promise<Result<readonly SourceImag
     const source = readSource(inlineData, sources.length === 0)
     if (!source.ok) return source
     sources.push(source.value)
-    // Decoding 64 MiB in one go would hold up every other call.
+    // Decoding 64 MiB without a pause would block all other calls.
     await yieldToOthers()
   }
   return succeed(sources)
@@ -129,7 +129,7 @@ function readSource(
 ): Result<SourceImage, Problem> {
   const bytes = Buffer.from(data, 'base64')
   const padding = data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0
-  // Buffer.from skips characters that are not base64, so the length tells.
+  // Buffer.from skips characters that are not base64. So if there are any, the length is too short.
   if (bytes.length !== Math.floor((data.length * 3) / 4) - padding) {
     const field = "'inline_data.data' (TYPE_BYTES)"
     return refuse(400, `Invalid value at ${field}, Base64 decoding failed.`)
@@ -141,7 +141,7 @@ function readSource(
   return succeed({ mimeType, sha256: digestOf(bytes), sizeBytes: bytes.length, ...kept })
 }
 
-/** Why the model cannot do what the request asks for; undefined when it can. */
+/** Returns why the model cannot do what the request asks for, or `undefined` when it can. */
 function refusalOf(request: Request, { ratios, tiers }: ModelProfile): string | undefined {
   const { candidateCount = 1, imageConfig = {} } = request.generationConfig ?? {}
   const { aspectRatio, imageSize } = imageConfig
@@ -157,8 +157,8 @@ function refusalOf(request: Request, { ratios, tiers }: ModelProfile): string | 
 }
 
 /**
- * An edit without a ratio keeps the shape of its first source, as far as the model can. A source that
- * cannot be decoded counts as a square.
+ * Returns the ratio of an edit that names none: the model's ratio that is nearest to the first source image.
+ * A source that cannot be decoded counts as a square.
  */
 async function ratioOf([first]: readonly SourceImage[], { ratios }: ModelProfile): Promise<string> {
   if (first?.bytes === undefined) return '1:1'

@@ -5,7 +5,7 @@ import { textTokens } from '../imageOrder.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** An ImagesResponse (OpenAI API reference). `images` is empty when the model made none. */
+/** Returns an ImagesResponse (OpenAI API reference). `images` is empty when the model made no image. */
 export function answerB(
   order: OrderB,
   images: readonly EncodedImage[],
@@ -28,7 +28,7 @@ export function answerB(
   }
 }
 
-/** Output tokens of one image by its pixels and quality. */
+/** The output tokens of one image, by its number of pixels and its quality. */
 const knownTokens: readonly (readonly [number, Readonly<Record<OrderB['quality'], number>>])[] = [
   [1024 * 1024, { low: 196, medium: 1756, high: 7024 }],
   [2048 * 2048, { low: 397, medium: 3568, high: 14_272 }],
@@ -49,7 +49,10 @@ function usageOf(order: OrderB, imageCount: number): Json {
   }
 }
 
-/** Any other size takes the tokens of the known size that is nearest in pixels. */
+/**
+ * Returns the output tokens of one image. For an unknown size, takes the known size with the nearest number
+ * of pixels.
+ */
 function imageTokens(order: OrderB): number {
   const distance = (pixels: number): number => Math.abs(pixels - order.width * order.height)
   const nearest = knownTokens.toSorted(([a], [b]) => distance(a) - distance(b))[0]

@@ -24,18 +24,21 @@ const badKey: ErrorParts = {
   code: 'invalid_api_key',
 }
 
-/** The answer to a call without a key. */
+/** Returns the answer to a call without a key. */
 export function badKeyReplyB(): Reply {
   return write(badKey)
 }
 
-/** The answer to a request that the vendor refuses. */
+/** Returns the error answer to a request that breaks a rule of the vendor. */
 export function problemReplyB(problem: Problem): Reply {
   const { status, message, param = null, code = 'invalid_value' } = problem
   return write({ status, message, type: invalidRequest, code, param })
 }
 
-/** The answer to a request that the safety system refuses, before (`input`) or after (`output`) the model. */
+/**
+ * Returns the error answer of the vendor's safety system, which stops a request before (`input`) or after
+ * (`output`) the model.
+ */
 export function moderationReply(stage: 'input' | 'output'): Reply {
   return write({
     status: 400,
@@ -47,7 +50,7 @@ export function moderationReply(stage: 'input' | 'output'): Reply {
   })
 }
 
-/** The answer to a fault of the error groups. `nowMs` is the base of retry dates. */
+/** Returns the answer to a fault of the error groups. Retry dates are counted from `nowMs`. */
 export function errorReplyB(fault: ErrorFault, model: string, nowMs: number): Reply {
   return isServerFault(fault) ? serverErrorReply(fault, nowMs) : refusalReply(fault, model, nowMs)
 }
@@ -121,7 +124,10 @@ function serverErrorReply(fault: ServerFault, nowMs: number): Reply {
   }
 }
 
-/** RetryInfo exists in family A only; family B sends the same wait in the header. */
+/**
+ * Returns the advice in a form that family B has. Only family A has RetryInfo. Family B sends the same wait
+ * in a header.
+ */
 function headerForm(advice: RetryAdvice): RetryAdvice {
   return advice.form === 'retry-info' ? { ...advice, form: 'seconds' } : advice
 }

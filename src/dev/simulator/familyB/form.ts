@@ -6,7 +6,9 @@ import { defined } from '../../../domain/defined.ts'
 import type { SourceImage } from '../imageOrder.ts'
 import { sniffImage } from '../imageOrder.ts'
 
-/** A file part. `declaredType` is the type in its headers, `source.mimeType` the type of its bytes. */
+/**
+ * A file part. `declaredType` is the type in the part's headers. `source.mimeType` is the type of its bytes.
+ */
 export type FormFile = {
   readonly field: string
   readonly declaredType: string
@@ -21,16 +23,19 @@ export type Form = {
   readonly sha256: string
 }
 
-/** The vendor's limit per image. */
+/** The vendor's limit for the bytes of one image. */
 const fileBytesMax = 50 * 1024 * 1024
-/** More than the vendor's 16 images and a mask, so that the checks can refuse a request with too many. */
+/**
+ * Limit for the files that are read. Higher than the vendor's limit of 16 images and a mask, so that the
+ * later checks can answer a request with too many images.
+ */
 const filesMax = 40
 const fieldsMax = 60
 const fieldBytesMax = 32 * 1024 * 1024
 
 /**
- * Reads a multipart body as a stream: each file is hashed, and only the first one is kept. Returns
- * undefined when the form is malformed. Throws when the client leaves before the end.
+ * Reads a multipart body as a stream. Hashes every file, and keeps only the first file in memory. Returns
+ * `undefined` when the form is malformed. Throws when the client leaves before the end.
  */
 export async function readForm(request: IncomingMessage): Promise<Form | undefined> {
   const contentType = request.headers['content-type'] ?? ''

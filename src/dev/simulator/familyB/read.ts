@@ -8,7 +8,9 @@ const imagesMax = 16
 const imageTypes = ['image/png', 'image/jpeg', 'image/webp']
 const defaultSize: PixelSize = { width: 1024, height: 1024 }
 
-/** The fields of a generation (OpenAI API reference). An edit sends the same fields as texts of a form. */
+/**
+ * The fields of a generation (OpenAI API reference). An edit sends the same fields as text parts of a form.
+ */
 const requestSchema = z.strictObject({
   model: z.string().min(1),
   prompt: z.string().min(1),
@@ -25,12 +27,15 @@ const requestSchema = z.strictObject({
 
 const numberFields = new Set(['n', 'output_compression'])
 
-/** Checks the body of a generation as the vendor does. `body` is undefined when it is not JSON. */
+/** Checks the body of a generation as the vendor does. `body` is `undefined` when the body is not JSON. */
 export function readGeneration(body: unknown): OrderRead {
   return readRequest('generate', body, [])
 }
 
-/** Checks the form of an edit as the vendor does: images in `image` or `image[]`, and an optional mask. */
+/**
+ * Checks the form of an edit as the vendor does. The images are in `image` or `image[]`, and a mask is
+ * optional.
+ */
 export function readEdit(form: Form): OrderRead {
   const images = form.files.filter(({ field }) => field === 'image' || field === 'image[]')
   const unknown = form.files.find((file) => !images.includes(file) && file.field !== 'mask')
@@ -93,7 +98,9 @@ const sideRatioMax = 3
 const pixelsMin = 655_360
 const pixelsMax = 8_294_400
 
-/** The vendor's rules for `WIDTHxHEIGHT`. Undefined when the text is not an accepted size. */
+/**
+ * Reads `WIDTHxHEIGHT` by the vendor's rules. Returns `undefined` when the vendor does not accept the size.
+ */
 function parsePixelSize(text: string): PixelSize | undefined {
   const match = /^([1-9]\d{1,4})x([1-9]\d{1,4})$/.exec(text)
   if (match === null) return undefined

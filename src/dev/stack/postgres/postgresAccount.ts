@@ -7,11 +7,13 @@ import { runCommand } from '../runCommand.ts'
 import { StartError } from '../startError.ts'
 
 /**
- * The account that PostgreSQL runs under. PostgreSQL refuses to run as root.
+ * The account under which PostgreSQL runs. PostgreSQL refuses to run as root.
  * - `self`: this process does not run as root, and PostgreSQL runs under the same account.
- * - `namespace`: a user namespace in which root's files belong to an ordinary user. No user is created,
- *   no file changes its owner, and a folder that only root may enter stays usable.
- * - `user`: a system user, where the system refuses user namespaces, as most containers do.
+ * - `namespace`: this process runs as root, and PostgreSQL runs in a user namespace. There, root's files
+ *   belong to an ordinary user. So no user is created, no file gets another owner, and PostgreSQL can use a
+ *   folder that only root may enter.
+ * - `user`: a system user. This is used where the system does not allow user namespaces, as in most
+ *   containers.
  */
 export type PostgresAccount =
   | { readonly kind: 'self' }
@@ -21,12 +23,12 @@ export type PostgresAccount =
 type Command = readonly [file: string, ...args: string[]]
 type RunOptions = { readonly env: Readonly<Record<string, string>>; readonly timeoutMs: number }
 
-/** The system user that is created for PostgreSQL where user namespaces are refused. */
+/** The system user that is created for PostgreSQL when user namespaces are not allowed. */
 const serviceUser = 'darkroom'
 const probeTimeoutMs = 10_000
 
 /**
- * Chooses the account. Data that belongs to another user than root stays with that user. Throws
+ * Chooses the account. When existing data belongs to a user other than root, chooses that user. Throws
  * `StartError` when this process runs as root and the system allows no other account.
  */
 export async function choosePostgresAccount(
@@ -45,7 +47,7 @@ export async function choosePostgresAccount(
   return { kind: 'user', uid, gid }
 }
 
-/** The command line, and the user to start it as, that run `command` under the account. */
+/** Returns the command line that runs `command` under the account, and the user who must start it. */
 export function commandAs(
   account: PostgresAccount,
   command: Command,
@@ -65,8 +67,8 @@ export function commandAs(
 }
 
 /**
- * Runs a command under the account until it ends. It runs in `/`, because the account may not be allowed to
- * enter the working folder of this process.
+ * Runs a command under the account and waits for its end. The command runs in the folder `/`, because the
+ * account may not be allowed to enter the working folder of this process.
  */
 export function runAs(
   account: PostgresAccount,
@@ -96,7 +98,10 @@ async function findOrMakeServiceUser(env: Readonly<Record<string, string>>): Pro
   )
 }
 
-/** The users in /etc/passwd. initdb looks its user up by number, so a number without a user does not do. */
+/**
+ * Returns the users in /etc/passwd. PostgreSQL needs one of them, because initdb looks up its user by number
+ * and fails for a number without a user.
+ */
 function systemUsers(): readonly (SystemUser & { readonly name: string })[] {
   try {
     return readFileSync('/etc/passwd', 'utf8')

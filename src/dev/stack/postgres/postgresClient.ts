@@ -8,8 +8,8 @@ export async function withPostgres<Value>(
   work: (client: Client) => Promise<Value>,
 ): Promise<Value> {
   const client = new Client({ connectionString, connectionTimeoutMillis: connectTimeoutMs })
-  // A server that stops ends its connections. The query that is under way then rejects; without this
-  // listener the error would also end the process.
+  // When a server stops, it ends its connections, and the running query rejects. Without this listener the
+  // same error would also end this process.
   client.on('error', () => undefined)
   await client.connect()
   try {
@@ -19,7 +19,7 @@ export async function withPostgres<Value>(
   }
 }
 
-/** Creates the database when it does not exist. */
+/** Creates a database if it does not exist. */
 export function ensureDatabase(adminUrl: string, name: string): Promise<void> {
   return withPostgres(adminUrl, async (client) => {
     const found = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [name])

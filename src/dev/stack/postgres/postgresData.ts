@@ -19,8 +19,8 @@ const passwordBytes = 24
 const initdbTimeoutMs = 120_000
 
 /**
- * Reads the superuser's password from DATA_DIR/postgres-password, or generates it. Throws `StartError`
- * when the data folder exists and the password does not.
+ * Reads the superuser's password from DATA_DIR/postgres-password. Generates it when the file does not exist.
+ * If there is a data folder but no password, throws `StartError`.
  */
 export async function postgresPassword(dataDir: string, pgData: string): Promise<string> {
   const path = join(dataDir, 'postgres-password')
@@ -31,18 +31,18 @@ export async function postgresPassword(dataDir: string, pgData: string): Promise
       `${path} is missing or empty, but ${pgData} holds data: restore the file from a backup.`,
     )
   }
-  // Hexadecimal needs no escaping in URLs and in Temporal's configuration.
+  // A hexadecimal text needs no escaping in URLs or in Temporal's configuration.
   const password = randomBytes(passwordBytes).toString('hex')
   await writeSecretFile(path, password)
   return password
 }
 
 /**
- * Removes what makes PostgreSQL refuse to start after a kill: a postmaster that still runs on this data
- * folder is ended, and a postmaster.pid whose number now belongs to another program is removed. The file
- * of a dead postmaster stays, because PostgreSQL uses it to find backends that are still running.
+ * Removes what would prevent PostgreSQL from starting after a kill. Ends a postmaster that still runs on this
+ * data folder. Removes a postmaster.pid file whose process id now belongs to another program. Keeps the file
+ * when no process has that id, because PostgreSQL uses the file to find backends that are still running.
  *
- * The caller must hold the lock of DATA_DIR.
+ * The caller must own the lock of DATA_DIR.
  */
 export async function clearStalePostmaster(pgData: string): Promise<void> {
   const path = join(pgData, 'postmaster.pid')
@@ -55,8 +55,9 @@ export async function clearStalePostmaster(pgData: string): Promise<void> {
 }
 
 /**
- * Creates the data folder when there is none. initdb works in a draft that is renamed at the end, so a
- * start that was killed during initdb leaves no half-made data folder. Throws `StartError` with initdb's output.
+ * Creates the data folder when there is none. initdb works in a draft folder, which is renamed at the end. So
+ * a start that was killed during initdb leaves no incomplete data folder. Throws `StartError` with initdb's
+ * output.
  */
 export async function initPostgres(
   { binDir, pgData }: PostgresPlace,
@@ -83,7 +84,8 @@ export async function initPostgres(
         `--pwfile=${passwordFile}`,
         '--auth=scram-sha-256',
         '--encoding=UTF8',
-        // Sorts by code point, so that no locale of the machine, and no upgrade of one, changes an index.
+        // Sorts text by code point. So neither a locale of this machine nor an upgrade of it can change an
+        // index.
         '--locale=C',
         '--locale-provider=builtin',
         '--builtin-locale=C.UTF-8',
@@ -98,7 +100,7 @@ export async function initPostgres(
   }
 }
 
-/** Whether the folder holds a database that initdb has made. */
+/** Returns whether the folder contains a database made by initdb. */
 export function hasPostgresData(pgData: string): boolean {
   return existsSync(join(pgData, 'PG_VERSION'))
 }
@@ -112,7 +114,10 @@ function readPid(path: string): number | undefined {
   }
 }
 
-/** A postmaster's working folder is its data folder. A system without /proc cannot check it. */
+/**
+ * Returns whether a process works in this folder, as a postmaster works in its data folder. Returns true on a
+ * system without /proc, where this cannot be checked.
+ */
 function worksIn(pid: number, folder: string): boolean {
   if (process.platform !== 'linux') return true
   try {

@@ -11,7 +11,7 @@ import { hasPostgresData } from './postgresData.ts'
 import type { Say } from '../startError.ts'
 import { StartError } from '../startError.ts'
 
-/** PostgreSQL as the npm package of this platform contains it. */
+/** PostgreSQL's folder and version, from the npm package for this platform. */
 type PostgresBinaries = { readonly root: string; readonly version: string }
 
 type PlaceOptions = {
@@ -20,20 +20,21 @@ type PlaceOptions = {
   readonly say: Say
 }
 
-/** Holds programs and data that PostgreSQL's own system user cannot reach in the checkout. */
+/** The folder for programs and data when PostgreSQL's own system user cannot enter the checkout. */
 const reachableRoot = '/var/lib/darkroom'
 const probeTimeoutMs = 10_000
 
-/** The data folder that an earlier start has chosen, or DATA_DIR/postgres. */
+/** Returns the data folder that an earlier start chose, or else DATA_DIR/postgres. */
 export function postgresDataPath(dataDir: string): string {
   const pointer = pointerPath(dataDir)
   return existsSync(pointer) ? readFileSync(pointer, 'utf8').trim() : join(dataDir, 'postgres')
 }
 
 /**
- * Chooses folders that the account can reach. Only a system user of PostgreSQL's own may be unable to enter
- * the checkout. Its programs and data then go below /var/lib/darkroom, and DATA_DIR/postgres-place holds
- * the path of the data. Throws `StartError` when npm has no PostgreSQL for this platform.
+ * Chooses folders that the account can enter. Only a separate system user of PostgreSQL may be unable to
+ * enter the checkout. In that case PostgreSQL's programs and data go below /var/lib/darkroom, and the file
+ * DATA_DIR/postgres-place contains the path of the data. Throws `StartError` when npm has no PostgreSQL for
+ * this platform.
  */
 export async function choosePostgresPlace(
   dataDir: string,
@@ -52,7 +53,7 @@ export async function choosePostgresPlace(
   if ((await canEnter()) || (await letGroupPass(dataDir, account.gid, canEnter))) {
     return { binDir, pgData: inPlace.pgData }
   }
-  // A random name: a DATA_DIR that was deleted and created again must not find the old data.
+  // The name is random. When a DATA_DIR is deleted and created again, it must not find the old data.
   const parent = join(reachableRoot, randomBytes(8).toString('hex'))
   await mkdir(parent, { recursive: true })
   await chown(parent, account.uid, account.gid)
@@ -62,7 +63,7 @@ export async function choosePostgresPlace(
   return { binDir, pgData }
 }
 
-/** Names the data folder when it is not DATA_DIR/postgres. */
+/** Returns the path of the file that names the data folder when the data is not in DATA_DIR/postgres. */
 function pointerPath(dataDir: string): string {
   return join(dataDir, 'postgres-place')
 }
@@ -83,8 +84,8 @@ function findPostgresBinaries(): PostgresBinaries {
 }
 
 /**
- * Lets PostgreSQL's group pass through DATA_DIR without listing it. Returns false, and restores owner and
- * mode, when a folder above DATA_DIR still blocks the way.
+ * Lets PostgreSQL's group pass through DATA_DIR without listing its files. When a folder above DATA_DIR still
+ * blocks the group, restores owner and mode of DATA_DIR and returns false.
  */
 async function letGroupPass(
   dataDir: string,
@@ -100,7 +101,7 @@ async function letGroupPass(
   return false
 }
 
-/** Copies the programs, once per version. Returns the folder of the copies. */
+/** Copies PostgreSQL's programs, once per version. Returns the folder of the copies. */
 async function copyBinaries({ root, version }: PostgresBinaries): Promise<string> {
   const target = join(reachableRoot, `postgres-${version}`)
   if (!existsSync(target)) {
@@ -108,7 +109,7 @@ async function copyBinaries({ root, version }: PostgresBinaries): Promise<string
     await mkdir(reachableRoot, { recursive: true })
     await chmod(reachableRoot, 0o755)
     await cp(root, draft, { recursive: true, verbatimSymlinks: true })
-    // The rename fails when another start was faster.
+    // The rename fails when another start made the same copy first. That copy is then used.
     await rename(draft, target).catch(() => rm(draft, { recursive: true, force: true }))
   }
   return join(target, 'bin')

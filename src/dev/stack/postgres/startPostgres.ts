@@ -24,7 +24,7 @@ export type PostgresOptions = {
   readonly env: Environment
   readonly pids: PidRecord
   readonly say: Say
-  /** False turns fsync off, for tests and measurements. */
+  /** False turns fsync off. Only for tests and measurements. */
   readonly durable: boolean
 }
 
@@ -32,25 +32,28 @@ export type PostgresOptions = {
 export type Postgres = {
   readonly process: PartProcess
   readonly port: number
-  /** The superuser. */
+  /** The name of the superuser. */
   readonly user: string
   readonly password: string
-  /** The superuser's URL of a database. */
+  /** Returns the URL of a database, with the superuser and its password. */
   readonly url: (database: string) => string
 }
 
-/** Crash recovery after a kill may take this long. */
+/** Limit for the start of PostgreSQL. Long enough for crash recovery after a kill. */
 const readyTimeoutMs = 120_000
 const pollMs = 50
-/** Backends of a killed postmaster notice its end and stop, usually within a second. */
+/**
+ * How long to wait for the backends of a killed postmaster. They notice its end and stop, usually within a
+ * second.
+ */
 const lingeringTimeoutMs = 20_000
 const lingeringPattern =
   /pre-existing shared memory block|lock file "postmaster.pid" already exists/
 const stopGraceMs = 15_000
 
 /**
- * Starts PostgreSQL on DATA_DIR and waits until it answers, crash recovery included. Throws `StartError`
- * with the last lines of its log when it does not answer.
+ * Starts PostgreSQL on DATA_DIR. Waits until it answers, which may include crash recovery. When it does not
+ * answer, throws `StartError` with the last lines of its log.
  */
 export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
   const { dataDir, port, say } = options
@@ -74,7 +77,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
         env,
         cwd: '/',
         logPath: partLogPath(dataDir, 'postgres'),
-        // SIGINT is PostgreSQL's fast shutdown: it ends the sessions and writes a checkpoint.
+        // To PostgreSQL, SIGINT means a fast shutdown: it ends the sessions and writes a checkpoint.
         stopSignal: 'SIGINT',
         lostSignal: 'SIGINT',
         stopGraceMs,
@@ -87,17 +90,17 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   return { process, port, user: postgresUser, password, url }
 }
 
-/** The settings of the embedded PostgreSQL, as command line arguments. */
+/** Returns the settings of the embedded PostgreSQL, as command line arguments. */
 function settingArgs({ port, durable }: PostgresOptions): readonly string[] {
   const settings = {
     listen_addresses: '127.0.0.1',
     port,
-    // TCP only: the path of a socket has a length limit that a deep DATA_DIR exceeds.
+    // Only TCP is used. A socket's path has a length limit, and a long DATA_DIR path could exceed it.
     unix_socket_directories: '',
-    // Enough for Temporal's four services, the API, the worker and the CLI together.
+    // Enough for Temporal's four services, the API process, the worker and the CLI together.
     max_connections: 200,
     shared_buffers: '256MB',
-    // Fewer and larger checkpoints, because image tasks write in bursts.
+    // Makes checkpoints fewer and larger, because image tasks write much data in a short time.
     max_wal_size: '2GB',
     checkpoint_timeout: '10min',
     jit: 'off',
@@ -114,7 +117,10 @@ function settingArgs({ port, durable }: PostgresOptions): readonly string[] {
   return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
 }
 
-/** Starts PostgreSQL again while it ends because backends of a killed postmaster still run. */
+/**
+ * Starts PostgreSQL, and starts it again as long as it ends because backends of a killed postmaster still
+ * run.
+ */
 async function startUntilReady(
   start: () => Promise<PartProcess>,
   url: string,
@@ -141,7 +147,10 @@ async function startUntilReady(
   }
 }
 
-/** Polls until PostgreSQL answers a query. Returns false when the process ends or the time is over. */
+/**
+ * Asks PostgreSQL again and again until it answers a query. Returns false when its process ends or the time
+ * is over.
+ */
 async function isReady(process: PartProcess, url: string): Promise<boolean> {
   const endsAtMs = Date.now() + readyTimeoutMs
   while (!process.hasEnded() && Date.now() < endsAtMs) {

@@ -13,8 +13,9 @@ import type { Say } from '../startError.ts'
 import { StartError } from '../startError.ts'
 
 /**
- * The Temporal programs of this machine: the real server and its tools in `binDir`, or the Temporal CLI
- * `file`, whose development server is used instead. `key` identifies the version of the real server.
+ * The Temporal programs of this machine. `server`: the real server and its tools are in the folder `binDir`,
+ * and `key` identifies their version. `dev-server`: only the Temporal CLI `file` was found, and its
+ * development server is used.
  */
 export type TemporalPrograms =
   | { readonly kind: 'server'; readonly binDir: string; readonly key: string }
@@ -34,12 +35,13 @@ export const temporalTools: GoTools = {
 
 const versionTimeoutMs = 10_000
 const downloadTimeoutMs = 120_000
-/** The SDK's error message repeats its long URL. */
+/** Limit for an error message of the SDK. The message contains a long URL twice. */
 const reasonCharsMax = 120
 
 /**
- * Finds Temporal: the real server, built with Go; else `temporal` on PATH; else the CLI that the SDK
- * downloads. Prints which one it found. Throws `StartError` that says what to install when there is none.
+ * Finds Temporal and prints what it found. First choice is the real server, built with Go. Second is
+ * `temporal` on PATH. Third is the CLI that the SDK downloads. When there is none, throws `StartError` that
+ * says what to install.
  */
 export async function findTemporal(env: Environment, say: Say): Promise<TemporalPrograms> {
   const built = await buildGoTools(temporalTools, { env, say })
@@ -69,8 +71,8 @@ export async function findTemporal(env: Environment, say: Say): Promise<Temporal
 }
 
 /**
- * Downloads the Temporal CLI with the SDK's test library into the user's cache, or finds it there. Returns
- * the path of the program, or why there is none.
+ * Finds the Temporal CLI in the user's cache, or downloads it there with the SDK's test library. Returns the
+ * path of the program, or the reason why there is none.
  */
 async function downloadTemporalCli(env: Environment, say: Say): Promise<Result<string, string>> {
   const folder = join(userCacheDir(env), 'temporal-cli')
@@ -91,7 +93,10 @@ async function downloadTemporalCli(env: Environment, say: Say): Promise<Result<s
   return file === undefined ? fail('the download left no file') : succeed(file)
 }
 
-/** The test library downloads only in order to start a server. That server lacks our flags, so it is ended. */
+/**
+ * Downloads the CLI. The test library downloads it only to start a server. We do not need that server,
+ * because it lacks our flags, so it is stopped at once.
+ */
 async function startOnce(downloadDir: string): Promise<void> {
   const { TestWorkflowEnvironment } = await import('@temporalio/testing')
   const environment = await TestWorkflowEnvironment.createLocal({

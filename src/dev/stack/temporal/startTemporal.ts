@@ -17,7 +17,7 @@ import { embeddedNamespace, startTemporalDevServer, startTemporalServer } from '
 export type TemporalOptions = {
   readonly dataDir: string
   readonly programs: TemporalPrograms
-  /** Required by the real server. */
+  /** The embedded PostgreSQL. The real server requires it. */
   readonly postgres: Postgres | undefined
   readonly port: (name: 'temporal' | 'temporalUi' | TemporalInnerPort) => number
   readonly withUi: boolean
@@ -40,7 +40,9 @@ const uiPollMs = 100
 const uiCallTimeoutMs = 1_000
 const uiStopGraceMs = 3_000
 
-/** Starts the Temporal server that `programs` names, and starts it again when it ends unasked. */
+/**
+ * Starts the Temporal server that `programs` names. Starts it again whenever it ends without being asked to.
+ */
 export function startTemporal(options: TemporalOptions): Promise<KeptPart> {
   const { dataDir, programs, postgres, port, withUi, pids, say } = options
   const env = basicEnvironment(options.env)
@@ -57,8 +59,8 @@ export function startTemporal(options: TemporalOptions): Promise<KeptPart> {
 }
 
 /**
- * Starts the UI of the real Temporal server, and starts it again when it ends unasked. The development
- * server has its UI in the same process.
+ * Starts the UI of the real Temporal server. Starts it again whenever it ends without being asked to. Not
+ * needed for the development server, which has its UI in the same process.
  */
 export function startTemporalUi(
   { dataDir, port, env, pids, say }: TemporalOptions,
@@ -71,8 +73,8 @@ export function startTemporalUi(
 }
 
 /**
- * Starts the UI's process and waits until it answers. A UI that does not answer in time does not fail the
- * start, because Darkroom works without it.
+ * Starts the UI's process and waits until it answers. If the UI does not answer in time, the start succeeds
+ * nevertheless, because Darkroom works without the UI.
  */
 async function startUiProcess(options: UiOptions): Promise<PartProcess> {
   const { dataDir, binDir, port, temporalAddress, env, pids } = options
@@ -83,7 +85,7 @@ async function startUiProcess(options: UiOptions): Promise<PartProcess> {
     port,
     enableUi: true,
     defaultNamespace: embeddedNamespace,
-    // The UI would fetch Temporal's news feed from the internet.
+    // Without this, the UI would load Temporal's news from the internet.
     disableNewsFetch: true,
     cors: { allowOrigins: [`http://127.0.0.1:${port}`, `http://localhost:${port}`] },
   }

@@ -10,13 +10,13 @@ import { StartError } from '../startError.ts'
 export type SchemaOptions = {
   readonly dataDir: string
   readonly binDir: string
-  /** Identifies the version of the tools. The schema is updated once per version. */
+  /** Identifies the version of the tools. The schema is updated once for each version. */
   readonly key: string
   readonly postgres: Omit<Postgres, 'process'>
   readonly env: Readonly<Record<string, string>>
 }
 
-/** Temporal's databases, and the schema of each one in temporal-sql-tool. */
+/** Temporal's databases, and the name of each one's schema in temporal-sql-tool. */
 const temporalDatabases = [
   { name: 'temporal', schema: 'postgresql/v12/temporal' },
   { name: 'temporal_visibility', schema: 'postgresql/v12/visibility' },
@@ -25,9 +25,9 @@ const temporalDatabases = [
 const sqlToolTimeoutMs = 120_000
 
 /**
- * Creates Temporal's databases and updates their schema to the version of the tools. A database gets its
- * name only when its schema is complete, so a start that was killed in between creates it again. Throws
- * `StartError` with the output of temporal-sql-tool.
+ * Creates Temporal's databases, and updates their schema to the version of the tools. A database gets its
+ * final name only when its schema is complete. So if a start is killed before that, the next start creates
+ * the database again. Throws `StartError` with the output of temporal-sql-tool.
  */
 export async function prepareTemporalDatabases(options: SchemaOptions): Promise<void> {
   const versionPath = join(options.dataDir, 'temporal-schema')
@@ -56,7 +56,7 @@ async function create(options: SchemaOptions, name: string, schema: string): Pro
   })
   await runSqlTool(options, draft, ['setup-schema', '-v', '0.0'])
   await update(options, draft, schema)
-  // The tool records the version under the name of the database, and later looks it up by that name.
+  // The tool recorded the version under the draft name, but later it looks for the final name.
   await withPostgres(postgres.url(draft), (client) =>
     client.query('UPDATE schema_version SET db_name = $1', [name]),
   )

@@ -10,7 +10,7 @@ import type { SchemaOptions } from './temporalSchema.ts'
 import { prepareTemporalDatabases } from './temporalSchema.ts'
 import { dynamicConfigArgs, dynamicConfigFile } from './temporalSettings.ts'
 
-/** The ports of the real server's four services, except the port that clients call. */
+/** The ports of the real server's four services. The port that clients call is not among them. */
 export const temporalInnerPorts = [
   'frontendHttp',
   'frontendMembership',
@@ -36,28 +36,31 @@ type ServerOptions = {
 export type TemporalServerOptions = ServerOptions & SchemaOptions
 
 export type TemporalDevServerOptions = ServerOptions & {
-  /** The Temporal CLI. */
+  /** The path of the Temporal CLI. */
   readonly file: string
-  /** `undefined` starts no UI. */
+  /** The port of the UI. `undefined` starts no UI. */
   readonly uiPort: number | undefined
 }
 
-/** The namespace that the development server creates and that the UI opens with. */
+/** The namespace that the development server creates, and that the UI shows first. */
 export const embeddedNamespace = 'default'
 
 const readyTimeoutMs = 120_000
 const stopGraceMs = 10_000
 const callTimeoutMs = 3_000
 const pollMs = 100
-/** Temporal cannot change the number of shards of an existing database. */
+/**
+ * The number of shards of Temporal's database. Do not change it: Temporal cannot change it in an existing
+ * database.
+ */
 const historyShards = 512
 /** Temporal's own namespace, which every server has. */
 const systemNamespace = 'temporal-system'
 const grpcNotFound = 5
 
 /**
- * Creates or updates the databases and starts the real Temporal server on PostgreSQL. Resolves when
- * Temporal serves. Throws `StartError` with the last lines of its log when it does not.
+ * Creates or updates the databases, and starts the real Temporal server on PostgreSQL. Resolves when Temporal
+ * is ready. When Temporal does not get ready, throws `StartError` with the last lines of its log.
  */
 export async function startTemporalServer(options: TemporalServerOptions): Promise<PartProcess> {
   const { dataDir, binDir, env, innerPort, port, postgres } = options
@@ -94,7 +97,10 @@ export async function startTemporalServer(options: TemporalServerOptions): Promi
   })
 }
 
-/** Starts Temporal's development server on a database file in DATA_DIR. Resolves and throws as above. */
+/**
+ * Starts Temporal's development server on a database file in DATA_DIR. Resolves and throws like
+ * `startTemporalServer`.
+ */
 export function startTemporalDevServer(options: TemporalDevServerOptions): Promise<PartProcess> {
   const { dataDir, file, port, uiPort, innerPort, env } = options
   return startUntilReady(options, {
@@ -144,8 +150,8 @@ async function startUntilReady(
 }
 
 /**
- * Polls until Temporal serves, or until `isOver` returns true. Returns `undefined` when Temporal serves,
- * otherwise the last reason why not.
+ * Asks Temporal again and again until it is ready, or until `isOver` returns true. Returns `undefined` when
+ * Temporal is ready, otherwise the last reason why it is not.
  */
 async function awaitTemporal(address: string, isOver: () => boolean): Promise<string | undefined> {
   let reason = 'it was never asked'
@@ -162,8 +168,8 @@ async function awaitTemporal(address: string, isOver: () => boolean): Promise<st
 }
 
 /**
- * The frontend answers before the services behind it do. So this asks for a run that does not exist, which
- * the history service looks up, and for an unused task queue, which the matching service describes.
+ * Makes one call to every service, because the frontend answers before the services behind it do. The history
+ * service looks up a run that does not exist. The matching service describes a task queue that nobody uses.
  */
 async function askEveryService(address: string): Promise<void> {
   const connection = await Connection.connect({ address, connectTimeout: callTimeoutMs })

@@ -1,32 +1,37 @@
 /**
- * Dynamic configuration of the embedded Temporal, the same for the real server and the development server.
- * Its keys are documented in Temporal's reference "Temporal Service dynamic configuration".
+ * Dynamic configuration of the embedded Temporal. The real server and the development server get the same
+ * one. Temporal's reference "Temporal Service dynamic configuration" explains the keys.
  */
 const temporalSettings: Readonly<Record<string, boolean | number | string>> = {
-  // One partition gives the same rate on one machine, at less than half the p99 latency of four.
+  // On one machine, one partition gives the same rate as four, with less than half of their p99 latency.
   'matching.numTaskqueueReadPartitions': 1,
   'matching.numTaskqueueWritePartitions': 1,
-  // The backlog of one account must not delay the tasks of another account.
+  // These two make accounts take turns, so that many tasks of one account do not delay another account.
   'matching.useNewMatcher': true,
   'matching.enableFairness': true,
   'system.enableEagerWorkflowStart': true,
-  // The defaults (10 visibility calls per second) are for shared clusters. Only Darkroom uses this server.
+  // The default limits (10 visibility calls per second) are for clusters with many users. Only Darkroom uses
+  // this server.
   'frontend.namespaceRPS.visibility': 500,
   'frontend.namespaceRPS': 20_000,
   'frontend.rps': 20_000,
-  // Visibility records cost as much CPU as the rest of a run. Two workers write them after the run's own work.
+  // Writing visibility records takes as much CPU as the rest of a run. Only two workers write them, so that
+  // the run's own work goes first.
   'history.visibilityProcessorSchedulerWorkerCount': 2,
-  // A new search attribute or namespace is usable after one second.
+  // With this, a new search attribute or namespace can be used after one second.
   'system.namespaceCacheRefreshInterval': '1s',
 }
 
-/** The settings as the file that `DYNAMIC_CONFIG_FILE_PATH` names. JSON is valid YAML. */
+/**
+ * Returns the settings as the file that `DYNAMIC_CONFIG_FILE_PATH` names. The file is YAML, and JSON is valid
+ * YAML.
+ */
 export function dynamicConfigFile(): string {
   const entries = Object.entries(temporalSettings).map(([key, value]) => [key, [{ value }]])
   return `${JSON.stringify(Object.fromEntries(entries), null, 2)}\n`
 }
 
-/** The settings as arguments of `temporal server start-dev`. */
+/** Returns the settings as arguments of `temporal server start-dev`. */
 export function dynamicConfigArgs(): readonly string[] {
   return Object.entries(temporalSettings).flatMap(([key, value]) => [
     '--dynamic-config-value',

@@ -15,8 +15,8 @@ export const inputImageBytesMax = 20 * mebibyte
 export const inputImagesBytesMax = 64 * mebibyte
 
 /**
- * All of a request body except its image data, which is kept in memory. The contract has no longest prompt;
- * a prompt of 3 MB must work.
+ * All texts of a request, which are kept in memory. Counts their bytes with the escapes of JSON, as they are
+ * stored and sent upstream. The contract has no longest prompt; a prompt of 3 MB must work.
  */
 export const requestTextBytesMax = 16 * mebibyte
 

@@ -9,6 +9,7 @@ import {
   paramPath,
   unknownParameter,
 } from '../../schema/requestFailures.ts'
+import { jsonTextBytes } from '../../streams/json/documentBuilder.ts'
 import { unreadable } from './bodyFailures.ts'
 
 /**
@@ -24,8 +25,11 @@ export function createFormParser(
   if (parser === undefined) return undefined
   const { onText, onImage, onFailure } = events
   let images = 0
+  let textBytes = 0
   parser.on('field', (name, value, _nameCut, valueCut) => {
-    const failure = failureOfText(name, value, valueCut)
+    textBytes += jsonTextBytes(value)
+    const tooLarge = valueCut || textBytes > requestTextBytesMax
+    const failure = tooLarge ? textsTooLarge : failureOfText(name, value)
     if (failure === undefined) onText(name, value)
     else onFailure(failure)
   })
@@ -90,8 +94,7 @@ function openParser(contentType: string): BusboyInstance | undefined {
   }
 }
 
-function failureOfText(name: string, value: string, cut: boolean): RequestFailure | undefined {
-  if (cut) return { tag: 'body_too_large', limitBytes: requestTextBytesMax, texts: true }
+function failureOfText(name: string, value: string): RequestFailure | undefined {
   // A part may have a charset of its own, and UTF-16 can express text that PostgreSQL cannot store.
   if (!value.isWellFormed() || value.includes('\0')) {
     return invalidValue(name, 'text must not contain NUL or lone surrogates')
@@ -109,6 +112,11 @@ function unknownPart(name: string | undefined): RequestFailure {
   return unknownParameter(paramPath([name]))
 }
 
+const textsTooLarge: RequestFailure = {
+  tag: 'body_too_large',
+  limitBytes: requestTextBytesMax,
+  texts: true,
+}
 const imageTooLarge = invalidImage('image', `it is larger than ${inputImageBytesMax} bytes`)
 const oneImageOnly = invalidValue(
   'image',

@@ -9,7 +9,7 @@ export type DocumentOptions = {
   readonly depthMax: number
   /** Keys, array items and values together. */
   readonly tokensMax: number
-  /** UTF-8 bytes of all keys, numbers and strings that stay in the document. */
+  /** Bytes of all keys, numbers and strings that stay in the document: see `jsonTextBytes`. */
   readonly textBytesMax: number
   /** When an object has a key twice: refuse the document, or let the last one count. */
   readonly equalKeys: 'refuse' | 'last'
@@ -154,10 +154,24 @@ function startString(build: Build): DocumentEvent | undefined {
 function addChunk(build: Build, chunk: string): DocumentEvent | undefined {
   if (build.diverting) return { kind: 'diverted_text', text: chunk }
   const limitBytes = build.options.textBytesMax
-  build.textBytes += Buffer.byteLength(chunk)
+  build.textBytes += jsonTextBytes(chunk)
   if (build.textBytes > limitBytes) return failed({ tag: 'text_too_long', limitBytes })
   build.text.push(chunk)
   return undefined
+}
+
+/** The characters that JSON must escape, and a few more control characters. */
+const escapedInJson = /["\\\p{Cc}]/u
+
+/**
+ * The bytes of a text as it is stored and sent upstream: UTF-8 with the escapes of JSON, without the quotes.
+ * A control character has six bytes there, although a request may send it in one. The pieces of a text
+ * have no fewer bytes than the whole text.
+ */
+export function jsonTextBytes(text: string): number {
+  // The escapes that JSON writes for lone surrogates do not count: no such text is stored.
+  if (!escapedInJson.test(text)) return Buffer.byteLength(text)
+  return Buffer.byteLength(JSON.stringify(text.toWellFormed())) - '""'.length
 }
 
 function endString(build: Build): DocumentEvent | undefined {

@@ -23,8 +23,15 @@ export const requestTextBytesMax = 16 * mebibyte
 /** Nesting of a JSON body. The deepest valid document (v1beta) has nine levels. */
 export const jsonDepthMax = 32
 
-/** Keys, array items and values of one JSON body. The largest valid request has some hundreds. */
-export const jsonTokensMax = 100_000
+/**
+ * Keys, array items and values of one JSON body. A task with 16 images has about a hundred, a v1beta
+ * conversation eight for each turn with one text. Validation handles all of them in one step, which must not
+ * block the process: 100,000 took more than a second.
+ */
+export const jsonTokensMax = 2_000
+
+/** The same for an upstream answer. It is paid for, so the limit is far beyond what vendors send. */
+export const upstreamAnswerTokensMax = 100_000
 
 /** A 4K PNG has about 30 MiB, and base64 adds a third. A larger upstream answer is broken. */
 export const upstreamAnswerBytesMax = 96 * mebibyte

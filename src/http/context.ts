@@ -7,6 +7,7 @@ import type { CapabilityTable } from '../domain/models/capabilities.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
 import type { ByteBudget } from './intake/byteBudget.ts'
+import type { LoopTurns } from './intake/loopTurns.ts'
 import type { TaskService } from '../tasks/taskService.ts'
 
 /** What the middleware and the route of one request share. */
@@ -110,5 +111,6 @@ type ReportedRequest = { readonly requestId: string; readonly route: string }
 /** The dependencies, and the state that one process keeps across requests. */
 export type ApiParts = ApiDeps & {
   readonly largeBodies: ByteBudget
+  readonly loopTurns: LoopTurns
   readonly syncWaits: SyncWaits
 }

@@ -163,7 +163,7 @@ function startsAsZlib(bytes: Uint8Array): boolean {
   return ((bytes[0] ?? 0) & 0x0f) === 8
 }
 
-/** Several codings are allowed but rare. Each one multiplies the size that a small body unpacks to. */
+/** More than one is only accepted in upstream answers. Each multiplies the size to which a body unpacks. */
 const codingsMax = 3
 
 const codings: ReadonlyMap<string, ContentCoding | 'identity'> = new Map([

@@ -6,6 +6,7 @@ import { coalesceChunks, decodeContent, parseContentEncoding } from '../../strea
 import { BodyError } from '../../streams/intakeFailure.ts'
 import { overloaded } from './bodyFailures.ts'
 import type { BodyLease } from './byteBudget.ts'
+import type { LoopTurns } from './loopTurns.ts'
 import type { ApiContext, HttpFailure } from '../context.ts'
 
 /**
@@ -23,11 +24,11 @@ const chunkBytesMin = 4096
  */
 export async function openBody(
   context: ApiContext,
-  { ingressLimitBytes, lease }: OpenBodyOptions,
+  { ingressLimitBytes, lease, turns }: OpenBodyOptions,
 ): Promise<Result<OpenBody, HttpFailure>> {
   const { req, res } = context
   const codings = parseContentEncoding(req.headers['content-encoding'])
-  if (!codings.ok) return fail(unsupportedCoding)
+  if (!codings.ok || codings.value.length > 1) return fail(unsupportedCoding)
   const tooLarge: HttpFailure = { tag: 'body_too_large', limitBytes: ingressLimitBytes }
   const declaredBytes = Number(req.headers['content-length'] ?? 0)
   if (declaredBytes > ingressLimitBytes) return fail(tooLarge)
@@ -38,7 +39,8 @@ export async function openBody(
     res.writeContinue()
   }
   const source = coalesceChunks(readRequest(req, pace), chunkBytesMin)
-  const chunks = coveredBy(lease, decodeContent(source, codings.value, ingressLimitBytes))
+  const decoded = decodeContent(source, codings.value, ingressLimitBytes)
+  const chunks = coveredBy(lease, pausingBetween(turns, decoded))
   // An iterator without `return`, so that a loop that is left early does not close the body.
   const content = { [Symbol.asyncIterator]: () => ({ next: () => chunks.next() }) }
   const sizeIsKnown = req.headers['content-length'] !== undefined && codings.value.length === 0
@@ -70,12 +72,14 @@ export type OpenBody = {
 export type OpenBodyOptions = {
   readonly ingressLimitBytes: number
   readonly lease: BodyLease
+  readonly turns: LoopTurns
 }
 
+/** Several codings multiply the size to which a small body unpacks, and no client needs them. */
 const unsupportedCoding = invalidRequest(
   'unsupported_content_encoding',
   'Content-Encoding',
-  'The Content-Encoding must be gzip, deflate, br, zstd or identity.',
+  'The Content-Encoding must be one of gzip, deflate, br, zstd and identity.',
 )
 
 const readOnMs = 10_000
@@ -101,6 +105,16 @@ async function* coveredBy(
   for await (const chunk of source) {
     bytes += chunk.length
     if (!(await lease.cover(bytes))) throw new BodyError({ tag: 'no_room' })
+    yield chunk
+  }
+}
+
+async function* pausingBetween(
+  turns: LoopTurns,
+  source: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  for await (const chunk of source) {
+    await turns.pause()
     yield chunk
   }
 }

@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { brotliCompressSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { requestTextBytesMax } from '../../../src/domain/limits.ts'
@@ -12,18 +13,29 @@ beforeAll(async () => {
 })
 afterAll(() => api.close())
 
+const taskPath = '/v1/images/tasks'
+const contentPath = '/v1beta/models/familya-3-pro-image:asyncGenerateContent'
+
+function postCoded(
+  path: string,
+  coded: Uint8Array,
+  contentType = 'application/json',
+): Promise<Response> {
+  return api.send(path, {
+    method: 'POST',
+    body: new Uint8Array(coded),
+    headers: { 'Content-Type': contentType, 'Content-Encoding': 'br' },
+  })
+}
+
 /** Sends the body compressed, and returns the status and the code of the answer. */
 async function postCompressed(
   path: string,
   body: string | Uint8Array,
   contentType = 'application/json',
 ): Promise<{ status: number; sentBytes: number; code: unknown }> {
-  const sent = new Uint8Array(brotliCompressSync(body))
-  const response = await api.send(path, {
-    method: 'POST',
-    body: sent,
-    headers: { 'Content-Type': contentType, 'Content-Encoding': 'br' },
-  })
+  const sent = brotliCompressSync(body)
+  const response = await postCoded(path, sent, contentType)
   const answer: unknown = await response.json()
   const code: unknown = Reflect.get(Object(Reflect.get(Object(answer), 'error')), 'code')
   return { status: response.status, sentBytes: sent.length, code }
@@ -37,10 +49,9 @@ describe('a text that JSON must escape', () => {
   const task = (text: string) =>
     `{"model":"familyb-image-2-vip","action":"generate","prompt":"${text}"}`
   const content = (text: string) => `{"contents":[{"parts":[{"text":"${text}"}]}]}`
-  const contentPath = '/v1beta/models/familya-3-pro-image:asyncGenerateContent'
 
   it.each([
-    ['a task', '/v1/images/tasks', task],
+    ['a task', taskPath, task],
     ['a v1beta document', contentPath, content],
   ])('counts with its escapes in %s', async (_what, path, bodyOf) => {
     const fitting = await postCompressed(path, bodyOf('\\u0001'.repeat(fittingCharacters)))
@@ -68,5 +79,32 @@ describe('the texts of a form', () => {
     ])
     const tooLarge = await postCompressed('/v1/images/edits', form, formType)
     expect(tooLarge).toMatchObject({ status: 413, code: 'read_request_body_failed' })
+  })
+})
+
+/** A blocked loop shows at every try; a pause by another process of the machine does not. */
+describe('a small body that unpacks to much work', () => {
+  const objects = (count: number) => Array.from({ length: count }, () => '{}').join()
+  const texts = (count: number) => Array.from({ length: count }, () => '{"text":"a"}').join()
+  const mebibyte = 1024 * 1024
+
+  it.each([
+    ['values that are not turns', contentPath, `{"contents":[${objects(99_000)}]}`],
+    ['valid parts', contentPath, `{"contents":[{"parts":[${texts(33_000)}]}]}`],
+    ['values', taskPath, `[${objects(99_000)}]`],
+    ['as many values as are allowed', contentPath, `{"contents":[${objects(1_990)}]}`],
+    ['white space', taskPath, Buffer.alloc(127 * mebibyte, ' ')],
+    ['escapes', taskPath, `{"prompt":"${'\\u0001'.repeat(2 * mebibyte)}"}`],
+  ])('blocks no other request for 50 ms: four bodies of %s', { retry: 3 }, async (...given) => {
+    const [, path, body] = given
+    const sent = brotliCompressSync(body)
+    const delay = monitorEventLoopDelay({ resolution: 2 })
+    // Once before: the first request of a kind loads and compiles code.
+    expect((await postCoded(path, sent)).status).toBe(400)
+    delay.enable()
+    const answers = [1, 2, 3, 4].map(async () => await postCoded(path, sent))
+    for (const { status } of await Promise.all(answers)) expect(status).toBe(400)
+    delay.disable()
+    expect(delay.max / 1e6).toBeLessThan(50)
   })
 })

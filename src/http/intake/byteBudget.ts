@@ -4,12 +4,26 @@
  * bodies could keep all others out.
  */
 export type ByteBudget = {
-  /** Resolves to false when there is no room within `waitMs`. More than the budget counts as the budget. */
-  readonly take: (holder: string, bytes: number, waitMs: number) => Promise<boolean>
+  /**
+   * Resolves to false when there is no room within `waitMs`. More than the budget counts as the budget.
+   * `alreadyBytes`: what the same body has taken before, default 0.
+   */
+  readonly take: (
+    holder: string,
+    bytes: number,
+    waitMs: number,
+    alreadyBytes?: number,
+  ) => Promise<boolean>
   readonly give: (holder: string, bytes: number) => void
+  readonly bytesMax: number
 }
 
-type Waiter = { readonly holder: string; readonly bytes: number; readonly admit: () => void }
+type Waiter = {
+  readonly holder: string
+  readonly bytes: number
+  readonly alreadyBytes: number
+  readonly admit: () => void
+}
 
 const holderShareMax = 0.75
 
@@ -27,15 +41,15 @@ export function createByteBudget(bytesMax: number): ByteBudget {
   }
 
   /** The only body of a holder is admitted however large it is. */
-  function exceedsShare({ holder, bytes }: Waiter): boolean {
+  function exceedsShare({ holder, bytes, alreadyBytes }: Waiter): boolean {
     const has = held.get(holder) ?? 0
-    return has > 0 && has + bytes > bytesMax * holderShareMax
+    return has > alreadyBytes && has + bytes > bytesMax * holderShareMax
   }
 
-  function take(holder: string, bytes: number, waitMs: number): Promise<boolean> {
+  function take(holder: string, bytes: number, waitMs: number, alreadyBytes = 0): Promise<boolean> {
     const wanted = Math.min(bytes, bytesMax)
     return new Promise((resolve) => {
-      const waiter: Waiter = { holder, bytes: wanted, admit: () => end(true) }
+      const waiter: Waiter = { holder, bytes: wanted, alreadyBytes, admit: () => end(true) }
       const timer = setTimeout(() => end(false), waitMs)
       function end(admitted: boolean): void {
         clearTimeout(timer)
@@ -66,21 +80,24 @@ export function createByteBudget(bytesMax: number): ByteBudget {
     admitWaiters()
   }
 
-  return { take, give }
+  return { take, give, bytesMax }
 }
 
 /** Bodies up to this size need no room: requests with only a prompt are not affected by large uploads. */
 const freeBytes = 256 * 1024
 
-/** A body of unknown size takes room in steps of this size. */
-const stepBytes = 8 * 1024 * 1024
+/** A body takes room in steps of this size while it arrives, so it holds little more than has arrived. */
+const stepBytes = 1024 * 1024
 
 /** A short wait evens out a burst. After it, the client gets a 429 with a Retry-After. */
 const waitMs = 3_000
 
 /** The room that one body has in the byte budget. */
 export type BodyLease = {
-  /** Takes room for `bytes` of the body in total. Resolves to false when there is none within three seconds. */
+  /**
+   * Takes room for the first `bytes` of the body, as sent or decoded. Resolves to false when there is none
+   * within three seconds. A body that has the whole budget needs no more.
+   */
   readonly cover: (bytes: number) => Promise<boolean>
   /** Gives all room back. May be called twice. */
   readonly end: () => void
@@ -88,26 +105,26 @@ export type BodyLease = {
 
 /** A lease without room yet, for one body of `holder`. */
 export function leaseFrom(budget: ByteBudget, holder: string): BodyLease {
-  const taken: number[] = []
-  let coveredBytes = freeBytes
+  let takenBytes = 0
   let ended = false
 
   async function cover(bytes: number): Promise<boolean> {
-    if (bytes <= coveredBytes) return true
-    const more = Math.max(stepBytes, bytes - coveredBytes)
-    if (!(await budget.take(holder, more, waitMs))) return false
+    const missing = Math.min(bytes - freeBytes, budget.bytesMax) - takenBytes
+    if (missing <= 0) return true
+    const more = Math.min(Math.max(stepBytes, missing), budget.bytesMax - takenBytes)
+    if (!(await budget.take(holder, more, waitMs, takenBytes))) return false
     if (ended) {
       budget.give(holder, more)
       return false
     }
-    taken.push(more)
-    coveredBytes += more
+    takenBytes += more
     return true
   }
 
   function end(): void {
     ended = true
-    for (const bytes of taken.splice(0)) budget.give(holder, bytes)
+    if (takenBytes > 0) budget.give(holder, takenBytes)
+    takenBytes = 0
   }
 
   return { cover, end }

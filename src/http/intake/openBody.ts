@@ -4,14 +4,13 @@ import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import { coalesceChunks, decodeContent, parseContentEncoding } from '../../streams/decodeContent.ts'
 import { BodyError } from '../../streams/intakeFailure.ts'
-import { overloaded } from './bodyFailures.ts'
 import type { BodyLease } from './byteBudget.ts'
 import type { LoopTurns } from './loopTurns.ts'
 import type { ApiContext, HttpFailure } from '../context.ts'
 
 /**
- * A body holds room in the byte budget while it arrives. A client that sends nothing for a minute, or less
- * than a slow uplink can send, is refused, so that other bodies get its room.
+ * A body keeps its room in the byte budget while the rest of it arrives. A client that sends nothing for a
+ * minute, or less than a slow uplink can send, is refused, so that other bodies get its room.
  */
 const pace = { idleMs: 60_000, graceMs: 60_000, bytesPerSecondMin: 32 * 1024 } as const
 
@@ -19,8 +18,8 @@ const pace = { idleMs: 60_000, graceMs: 60_000, bytesPerSecondMin: 32 * 1024 } a
 const chunkBytesMin = 4096
 
 /**
- * Checks everything that the headers show (content coding, declared size, room in the byte budget), then
- * tells a client that sent `Expect: 100-continue` to send the body.
+ * Checks everything that the headers show (content coding, declared size), then tells a client that sent
+ * `Expect: 100-continue` to send the body.
  */
 export async function openBody(
   context: ApiContext,
@@ -32,15 +31,14 @@ export async function openBody(
   const tooLarge: HttpFailure = { tag: 'body_too_large', limitBytes: ingressLimitBytes }
   const declaredBytes = Number(req.headers['content-length'] ?? 0)
   if (declaredBytes > ingressLimitBytes) return fail(tooLarge)
-  if (!(await lease.cover(declaredBytes))) return fail(overloaded)
   if (req.headers.expect !== undefined) {
     // `createServer.ts` set it for a request that is refused before its body is asked for.
     res.removeHeader('Connection')
     res.writeContinue()
   }
-  const source = coalesceChunks(readRequest(req, pace), chunkBytesMin)
-  const decoded = decodeContent(source, codings.value, ingressLimitBytes)
-  const chunks = coveredBy(lease, pausingBetween(turns, decoded))
+  const sent = coveredBy(lease, coalesceChunks(readRequest(req, pace), chunkBytesMin))
+  const decoded = coveredBy(lease, decodeContent(sent, codings.value, ingressLimitBytes))
+  const chunks = pausingBetween(turns, decoded)
   // An iterator without `return`, so that a loop that is left early does not close the body.
   const content = { [Symbol.asyncIterator]: () => ({ next: () => chunks.next() }) }
   const sizeIsKnown = req.headers['content-length'] !== undefined && codings.value.length === 0
@@ -96,7 +94,10 @@ async function exceedsLimit(content: AsyncIterable<Uint8Array>): Promise<boolean
   }
 }
 
-/** The size of a compressed or chunked body is not known beforehand, so its lease grows with it. */
+/**
+ * The lease of a body grows with the bytes that have arrived. A declared size takes no room: a client could
+ * declare the largest body, send nothing, and so keep out the bodies of others.
+ */
 async function* coveredBy(
   lease: BodyLease,
   source: AsyncIterable<Uint8Array>,

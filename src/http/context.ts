@@ -3,6 +3,7 @@ import type { SyncWaits } from './answers/syncWaits.ts'
 import type { Caller } from '../domain/accounts/account.ts'
 import type { RequestFailure, TaskFailure } from '../domain/failure.ts'
 import type { RandomBytes } from '../domain/ids.ts'
+import type { Family } from '../domain/models/models.ts'
 import type { CapabilityTable } from '../domain/models/capabilities.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
@@ -37,7 +38,7 @@ export type RouteContext = ApiContext & { params: Readonly<Record<string, string
 export type HttpFailure =
   | RequestFailure
   /** The task of a synchronous call ended without an image. */
-  | { readonly tag: 'task_ended'; readonly failure: TaskFailure }
+  | { readonly tag: 'task_ended'; readonly failure: TaskFailure; readonly family: Family }
   /** The task of a synchronous call takes longer than the call is held open. The task continues. */
   | { readonly tag: 'sync_deadline' }
   /** The key of a synchronous call names a task whose image is past its retention. */

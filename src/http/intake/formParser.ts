@@ -11,6 +11,7 @@ import {
 } from '../../schema/requestFailures.ts'
 import { jsonTextBytes } from '../../streams/json/documentBuilder.ts'
 import { unreadable } from './bodyFailures.ts'
+import { partHeadBytesMax } from './formParts.ts'
 
 /**
  * A parser of the edits form, with every limit set; `undefined` when it cannot use the boundary of the
@@ -68,7 +69,6 @@ const partsMax = 16
 
 /** Browsers and client libraries send three headers with each part, some hundred bytes together. */
 const partHeadersMax = 20
-const partHeaderBytesMax = 16 * 1024
 
 /**
  * The parser throws when a boundary is longer than about 250 characters, and when it finds none where
@@ -86,7 +86,7 @@ function openParser(contentType: string): BusboyInstance | undefined {
         fieldSize: requestTextBytesMax,
         fileSize: inputImageBytesMax,
         headerPairs: partHeadersMax,
-        headerSize: partHeaderBytesMax,
+        headerSize: partHeadBytesMax,
       },
     })
   } catch {
@@ -95,7 +95,7 @@ function openParser(contentType: string): BusboyInstance | undefined {
 }
 
 function failureOfText(name: string, value: string): RequestFailure | undefined {
-  // A part may have a charset of its own, and UTF-16 can express text that PostgreSQL cannot store.
+  // PostgreSQL cannot store them.
   if (!value.isWellFormed() || value.includes('\0')) {
     return invalidValue(name, 'text must not contain NUL or lone surrogates')
   }

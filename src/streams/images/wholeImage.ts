@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib'
 import { assertNever } from '../../domain/assertNever.ts'
 import type { ImageWalk, WalkRequest, WholeImage } from './pngJpegWebp.ts'
 import { take, walkJpeg, walkPng, walkWebp } from './pngJpegWebp.ts'
@@ -21,23 +22,27 @@ export function createWholeImageCheck(): WholeImageCheck {
   let result: WholeImage | undefined
   let request: WalkRequest | undefined
   let held: Buffer = Buffer.alloc(0)
-  let skipping = 0
+  let passing = 0
+  let sum = 0
   advance(walk.next())
 
   function advance(step: IteratorResult<WalkRequest, WholeImage | undefined>): void {
     request = step.done === true ? undefined : step.value
     if (step.done === true) result = step.value
-    if (request?.kind === 'skip') skipping = request.bytes
+    if (request?.kind === 'skip' || request?.kind === 'sum') passing = request.bytes
+    if (request?.kind === 'sum') sum = request.from
   }
 
   /** Returns how many bytes of `chunk` from `at` the request used, or -1 when it needs more bytes. */
   function serve(chunk: Buffer, at: number, asked: WalkRequest): number {
     switch (asked.kind) {
-      case 'skip': {
-        const used = Math.min(skipping, chunk.length - at)
-        skipping -= used
-        if (skipping > 0) return -1
-        advance(walk.next(nothing))
+      case 'skip':
+      case 'sum': {
+        const used = Math.min(passing, chunk.length - at)
+        passing -= used
+        if (asked.kind === 'sum') sum = crc32(chunk.subarray(at, at + used), sum)
+        if (passing > 0) return -1
+        advance(walk.next(asked.kind === 'sum' ? bigEndian(sum) : nothing))
         return used
       }
       case 'take':
@@ -92,6 +97,12 @@ function asBuffer(chunk: Uint8Array): Buffer {
 }
 
 const nothing = Buffer.alloc(0)
+
+function bigEndian(value: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32BE(value)
+  return bytes
+}
 
 /** The bytes that the pending request must see again together with the next chunk. */
 function neededAgain(chunk: Buffer, at: number, request: WalkRequest | undefined): Buffer {

@@ -18,8 +18,8 @@ export const inputImageBytesMax = 20 * mebibyte
 export const inputImagesBytesMax = 64 * mebibyte
 
 /**
- * Limit for a request body without its image data. This part is kept in memory. The contract sets no limit
- * for prompts, but a prompt of 3 MB must work.
+ * All texts of a request, which are kept in memory. Counts their bytes with the escapes of JSON, as they are
+ * stored and sent upstream. The contract has no longest prompt; a prompt of 3 MB must work.
  */
 export const requestTextBytesMax = 16 * mebibyte
 
@@ -27,9 +27,14 @@ export const requestTextBytesMax = 16 * mebibyte
 export const jsonDepthMax = 32
 
 /**
- * Limit for the keys, array items and values of one JSON body. The largest valid request has some hundreds.
+ * Keys, array items and values of one JSON body. A task with 16 images has about a hundred, a v1beta
+ * conversation eight for each turn with one text. Validation handles all of them in one step, which must not
+ * block the process: 100,000 took more than a second.
  */
-export const jsonTokensMax = 100_000
+export const jsonTokensMax = 2_000
+
+/** The same for an upstream answer. It is paid for, so the limit is far beyond what vendors send. */
+export const upstreamAnswerTokensMax = 100_000
 
 /**
  * Limit for an upstream answer. A 4K PNG has about 30 MiB, and base64 adds a third. A larger answer is

@@ -3,6 +3,7 @@ import { createSyncWaits } from './answers/syncWaits.ts'
 import { keepOpenForRest } from './connection/unreadBody.ts'
 import type { ApiDeps, ApiState } from './context.ts'
 import { createByteBudget } from './intake/byteBudget.ts'
+import { createLoopTurns } from './intake/loopTurns.ts'
 import {
   allowAnyOrigin,
   catchErrors,
@@ -39,6 +40,7 @@ export function createApp(deps: ApiDeps): Koa<ApiState> {
     assetStreams: createByteBudget(
       (deps.config.assetStreamsMax ?? assetStreamsMax) * assetStreamBytes,
     ),
+    loopTurns: createLoopTurns(),
     syncWaits: createSyncWaits(deps.tasks),
   }
   const app = new Koa<ApiState>()

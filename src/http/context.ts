@@ -3,10 +3,12 @@ import type { SyncWaits } from './answers/syncWaits.ts'
 import type { Caller } from '../domain/accounts/account.ts'
 import type { RequestFailure, TaskFailure } from '../domain/failure.ts'
 import type { RandomBytes } from '../domain/ids.ts'
+import type { Family } from '../domain/models/models.ts'
 import type { CapabilityTable } from '../domain/models/capabilities.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
 import type { ByteBudget } from './intake/byteBudget.ts'
+import type { LoopTurns } from './intake/loopTurns.ts'
 import type { TaskService } from '../tasks/taskService.ts'
 
 /** What the middleware and the route of one request share. */
@@ -36,7 +38,7 @@ export type RouteContext = ApiContext & { params: Readonly<Record<string, string
 export type HttpFailure =
   | RequestFailure
   /** The task of a synchronous call ended without an image. */
-  | { readonly tag: 'task_ended'; readonly failure: TaskFailure }
+  | { readonly tag: 'task_ended'; readonly failure: TaskFailure; readonly family: Family }
   /** A synchronous call reached its deadline before its task ended. The task continues. */
   | { readonly tag: 'sync_deadline' }
   /**
@@ -130,5 +132,6 @@ export type ApiParts = ApiDeps & {
   readonly largeBodies: ByteBudget
   /** Memory for the assets that are being streamed. */
   readonly assetStreams: ByteBudget
+  readonly loopTurns: LoopTurns
   readonly syncWaits: SyncWaits
 }

@@ -2,7 +2,6 @@ import { sendJson } from './answers/sendBody.ts'
 import type { ApiContext, ApiState, HttpFailure } from './context.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
-import type { TaskFailure } from '../domain/failure.ts'
 import { taskFailureMessages } from '../domain/failure.ts'
 
 /**
@@ -110,7 +109,7 @@ function errorAnswer(failure: HttpFailure, request: string): ErrorAnswer {
         failure.retryAfterSeconds,
       )
     case 'task_ended':
-      return taskFailureAnswer(failure.failure)
+      return taskFailureAnswer(failure)
     case 'sync_deadline':
       return newApi(
         500,
@@ -127,18 +126,24 @@ function errorAnswer(failure: HttpFailure, request: string): ErrorAnswer {
   }
 }
 
+type TaskEnded = Extract<HttpFailure, { tag: 'task_ended' }>
+
 /**
- * Returns the answer to a synchronous call whose task failed. If the upstream can have done no work, the
- * answer leaves out `x-should-retry`: a new request costs nothing more and may succeed.
+ * The answer to a synchronous call whose task failed. A failure without possible work leaves out
+ * `x-should-retry`: a retry costs nothing and may succeed. Clients of the Images API know a refusal by
+ * moderation as `moderation_blocked`; records of tasks have the same code for both families.
  */
-function taskFailureAnswer(failure: TaskFailure): ErrorAnswer {
+function taskFailureAnswer({ failure, family }: TaskEnded): ErrorAnswer {
   const { code, cause, workPossible, retryAfterMs } = failure
   const message = taskFailureMessages[code]
   if (code === 'rate_limit_exceeded') {
     if (retryAfterMs === undefined) return rateLimited(message)
     return rateLimited(message, Math.max(1, Math.ceil(retryAfterMs / 1000)))
   }
-  if (cause === 'rejected') return invalid(400, code, message)
+  if (cause === 'rejected') {
+    const isModeration = family === 'B' && code === 'content_policy_violation'
+    return invalid(400, isModeration ? 'moderation_blocked' : code, message)
+  }
   const publicCode = code === 'upstream_error' ? 'do_request_failed' : code
   return newApi(500, publicCode, message, workPossible ? noRetry : undefined)
 }

@@ -174,10 +174,7 @@ function startsAsZlib(bytes: Uint8Array): boolean {
   return ((bytes[0] ?? 0) & 0x0f) === 8
 }
 
-/**
- * Limit for the codings of one body. More than one is allowed but rare. The limit is low, because each coding
- * multiplies the size to which a small body can grow.
- */
+/** More than one is only accepted in upstream answers. Each multiplies the size to which a body unpacks. */
 const codingsMax = 3
 
 const codings: ReadonlyMap<string, ContentCoding | 'identity'> = new Map([

@@ -3,10 +3,10 @@ import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
 import { objectOf } from '../domain/json.ts'
 import {
-  jsonTokensMax,
   outputImageBytesMax,
   upstreamAnswerBytesMax,
   upstreamAnswerTextBytesMax,
+  upstreamAnswerTokensMax,
 } from '../domain/limits.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
@@ -75,13 +75,13 @@ export async function readModelAnswer(
 
 const limits = {
   depthMax: 64,
-  tokensMax: jsonTokensMax,
+  tokensMax: upstreamAnswerTokensMax,
   textBytesMax: upstreamAnswerTextBytesMax,
   unstorableText: 'replace',
   equalKeys: 'last',
   divertedBytesMax: outputImageBytesMax,
   divertedTotalBytesMax: upstreamAnswerBytesMax,
-  divertedCountMax: jsonTokensMax,
+  divertedCountMax: upstreamAnswerTokensMax,
   createDecoder: createLenientBase64Decoder,
 } as const
 

@@ -79,11 +79,7 @@ describe('the memory of the API', () => {
       () => zlib.gzipSync(`{"input_images":[{"data":"${'A'.repeat(bomb)}"}]}`),
       'gzip',
     ],
-    [
-      'white space compressed twice',
-      () => zlib.brotliCompressSync(zlib.gzipSync(Buffer.alloc(bomb, ' '))),
-      'gzip, br',
-    ],
+    ['white space in brotli', () => zlib.brotliCompressSync(Buffer.alloc(bomb, ' ')), 'br'],
   ])(
     'grows by less than 100 MiB while a compressed body of 129 MiB is refused with 413: %s',
     async (what, make, coding) => {
@@ -130,7 +126,6 @@ describe('a body in a content coding', () => {
     ['deflate', zlib.deflateSync(text)],
     ['br', zlib.brotliCompressSync(text)],
     ['zstd', zlib.zstdCompressSync(text)],
-    ['gzip, zstd', zlib.zstdCompressSync(zlib.gzipSync(text))],
     ['identity', Buffer.from(text)],
   ])('is accepted: %s', async (coding, body) => {
     const { status } = await post([body], { 'content-encoding': coding })
@@ -139,10 +134,11 @@ describe('a body in a content coding', () => {
 
   it.each([
     ['compress', Buffer.from(text), 'unsupported_content_encoding'],
+    ['gzip, zstd', zlib.zstdCompressSync(zlib.gzipSync(text)), 'unsupported_content_encoding'],
     ['gzip', Buffer.from(text), 'read_request_body_failed'],
     ['gzip', zlib.gzipSync(text).subarray(0, -9), 'read_request_body_failed'],
   ])(
-    'returns 400 when the coding is unknown or the body cannot be decoded: %s',
+    'returns 400 when there are several codings, the coding is unknown or the body cannot be decoded: %s',
     async (coding, body, code) => {
       const posted = await post([body], { 'content-encoding': coding })
       expect(posted.status).toBe(400)

@@ -133,7 +133,7 @@ describe('a synchronous call that ends without an image', () => {
     expect(answer.status).toBe(400)
     expect(errorOf(answer)).toMatchObject({
       type: 'invalid_request_error',
-      code: 'content_policy_violation',
+      code: 'moderation_blocked',
     })
     expect(modelsCalled('[sim:moderation]')).toEqual(['vip-first'])
     expect(await money(answer)).toEqual(['hold', 'release'])

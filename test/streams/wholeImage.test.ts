@@ -79,6 +79,19 @@ describe('the check of a whole image', () => {
     }
   })
 
+  it('refuses a PNG with a wrong checksum or a changed byte in any chunk', async () => {
+    const image = (await images['interlaced palette png']) ?? Buffer.alloc(0)
+    for (let i = 33; i < image.length; i++) {
+      const changed = Buffer.from(image)
+      changed[i] = (changed[i] ?? 0) ^ 0x04
+      expect([i, checkImage(changed), checkImage(changed, [i, i + 1])]).toEqual([
+        i,
+        undefined,
+        undefined,
+      ])
+    }
+  })
+
   it('is quick on bytes made to make it slow', () => {
     const mebibyte = 1024 * 1024
     const floods = [

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
+import { crc32 } from 'node:zlib'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { newApiKeySecret } from '../../src/domain/accounts/apiKey.ts'
-import { createAuthenticate, createIssueKey } from '../../src/tasks/apiKeys.ts'
+import { base62Digits, randomText } from '../../src/domain/ids.ts'
+import { createAuthenticate, createIssueKey, digestWith } from '../../src/tasks/apiKeys.ts'
 import { createAccountStore, createTaskStore } from '../../src/wiring/stores.ts'
 import { createTestCaller } from '../support/database/testAccept.ts'
 import type { TestDatabase } from '../support/database/testDatabase.ts'
@@ -16,6 +18,17 @@ beforeAll(async () => {
 
 const pepper = { id: 'p1', secret: 'a pepper of sixteen or more' }
 const newer = { id: 'p2', secret: 'another pepper, made later on' }
+
+/** A checksum that anybody can compute: CRC-32 in base 62. */
+function publicChecksum(text: string): string {
+  let rest = crc32(text)
+  let encoded = ''
+  for (let digit = 0; digit < 6; digit += 1) {
+    encoded = base62Digits.charAt(rest % 62) + encoded
+    rest = Math.floor(rest / 62)
+  }
+  return encoded
+}
 
 function authenticateWith(peppers = [pepper]) {
   return createAuthenticate({ store: createTaskStore(database.pool), peppers })
@@ -45,7 +58,30 @@ describe('authenticate', () => {
   })
 
   it('refuses a well-formed secret that was never issued', async () => {
-    expect(await authenticateWith()(newApiKeySecret(randomBytes))).toBeUndefined()
+    const unknown = newApiKeySecret(randomBytes, digestWith(pepper))
+    expect(await authenticateWith()(unknown)).toBeUndefined()
+  })
+
+  it('refuses an invented secret without a query, whatever its checksum', async () => {
+    let queries = 0
+    const authenticate = createAuthenticate({
+      store: {
+        findCaller: async () => {
+          queries += 1
+          return undefined
+        },
+      },
+      peppers: [newer, pepper],
+    })
+    const { secret } = await issue()
+    expect(await authenticate(secret)).toBeUndefined()
+    expect(queries).toBe(1)
+    for (let invented = 0; invented < 1000; invented += 1) {
+      const unsigned = `sk-${randomText(randomBytes, 42)}`
+      expect(await authenticate(unsigned + publicChecksum(unsigned))).toBeUndefined()
+      expect(await authenticate(unsigned + randomText(randomBytes, 6))).toBeUndefined()
+    }
+    expect(queries).toBe(1)
   })
 
   it('refuses a malformed secret without a query', async () => {

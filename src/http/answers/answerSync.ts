@@ -1,4 +1,5 @@
 import { assertNever } from '../../domain/assertNever.ts'
+import { familyOf } from '../../domain/models/models.ts'
 import type { TaskView } from '../../domain/tasks/task.ts'
 import { publicStatus } from '../../domain/tasks/taskRecord.ts'
 import { taskUrl } from './answerAsync.ts'
@@ -91,7 +92,7 @@ async function answerFailed(
   parts: ApiParts,
   task: TaskView,
 ): Promise<HttpFailure | undefined> {
-  const { failure, route, taskId } = task
+  const { failure, route, taskId, model } = task
   if (failure === undefined) throw new Error(`Bug: ${taskId} failed without a failure`)
   context.state.retryMayRepeatWork = failure.workPossible
   if (route === 'v1beta.generateContent' && failure.cause === 'rejected') {
@@ -101,5 +102,5 @@ async function answerFailed(
       return undefined
     }
   }
-  return { tag: 'task_ended', failure }
+  return { tag: 'task_ended', failure, family: familyOf(model) }
 }

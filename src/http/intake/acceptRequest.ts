@@ -33,9 +33,8 @@ export async function acceptRequest(
   try {
     const { ingressLimitBytes } = parts.config
     const lease = leaseFrom(parts.largeBodies, caller.accountId)
-    const received = await receiveAndAccept(entry, () =>
-      receive(staging, { ingressLimitBytes, lease }),
-    )
+    const options = { ingressLimitBytes, lease, turns: parts.loopTurns }
+    const received = await receiveAndAccept(entry, () => receive(staging, options))
     if (!received.ok) return received.failure
     return await answer(received.value.accepted, received.value.acceptAgain)
   } finally {

@@ -5,14 +5,25 @@
  */
 export type ByteBudget = {
   /**
-   * Takes room for `bytes`. Resolves to false when there is no room within `waitMs`. A body larger than the
-   * whole budget takes the whole budget.
+   * Resolves to false when there is no room within `waitMs`. More than the budget counts as the budget.
+   * `alreadyBytes`: what the same body has taken before, default 0.
    */
-  readonly take: (holder: string, bytes: number, waitMs: number) => Promise<boolean>
+  readonly take: (
+    holder: string,
+    bytes: number,
+    waitMs: number,
+    alreadyBytes?: number,
+  ) => Promise<boolean>
   readonly give: (holder: string, bytes: number) => void
+  readonly bytesMax: number
 }
 
-type Waiter = { readonly holder: string; readonly bytes: number; readonly admit: () => void }
+type Waiter = {
+  readonly holder: string
+  readonly bytes: number
+  readonly alreadyBytes: number
+  readonly admit: () => void
+}
 
 const holderShareMax = 0.75
 
@@ -29,19 +40,16 @@ export function createByteBudget(bytesMax: number): ByteBudget {
     else held.set(holder, now)
   }
 
-  /**
-   * Returns whether a body would exceed the share of its holder. If the holder has no other body, its body
-   * never exceeds the share, however large the body is.
-   */
-  function exceedsShare({ holder, bytes }: Waiter): boolean {
+  /** The only body of a holder is admitted however large it is. */
+  function exceedsShare({ holder, bytes, alreadyBytes }: Waiter): boolean {
     const has = held.get(holder) ?? 0
-    return has > 0 && has + bytes > bytesMax * holderShareMax
+    return has > alreadyBytes && has + bytes > bytesMax * holderShareMax
   }
 
-  function take(holder: string, bytes: number, waitMs: number): Promise<boolean> {
+  function take(holder: string, bytes: number, waitMs: number, alreadyBytes = 0): Promise<boolean> {
     const wanted = Math.min(bytes, bytesMax)
     return new Promise((resolve) => {
-      const waiter: Waiter = { holder, bytes: wanted, admit: () => end(true) }
+      const waiter: Waiter = { holder, bytes: wanted, alreadyBytes, admit: () => end(true) }
       const timer = setTimeout(() => end(false), waitMs)
       function end(admitted: boolean): void {
         clearTimeout(timer)
@@ -72,7 +80,7 @@ export function createByteBudget(bytesMax: number): ByteBudget {
     admitWaiters()
   }
 
-  return { take, give }
+  return { take, give, bytesMax }
 }
 
 /**
@@ -81,11 +89,8 @@ export function createByteBudget(bytesMax: number): ByteBudget {
  */
 const freeBytes = 256 * 1024
 
-/**
- * Room is taken in steps of at least this size, so that a body of unknown size asks for more room only
- * rarely.
- */
-const stepBytes = 8 * 1024 * 1024
+/** A body takes room in steps of this size while it arrives, so it holds little more than has arrived. */
+const stepBytes = 1024 * 1024
 
 /**
  * How long a body may wait for room. Long enough for a short burst of large bodies. After this wait, the
@@ -96,8 +101,8 @@ const waitMs = 3_000
 /** The room that one body has taken in the byte budget. */
 export type BodyLease = {
   /**
-   * Makes sure that the body has room for `bytes` bytes in total. Resolves to false when there is no room
-   * within three seconds.
+   * Takes room for the first `bytes` of the body, as sent or decoded. Resolves to false when there is none
+   * within three seconds. A body that has the whole budget needs no more.
    */
   readonly cover: (bytes: number) => Promise<boolean>
   /** Gives all room of the body back. A second call does nothing. */
@@ -106,26 +111,26 @@ export type BodyLease = {
 
 /** Creates a lease for one body of `holder`. The lease has taken no room yet. */
 export function leaseFrom(budget: ByteBudget, holder: string): BodyLease {
-  const taken: number[] = []
-  let coveredBytes = freeBytes
+  let takenBytes = 0
   let ended = false
 
   async function cover(bytes: number): Promise<boolean> {
-    if (bytes <= coveredBytes) return true
-    const more = Math.max(stepBytes, bytes - coveredBytes)
-    if (!(await budget.take(holder, more, waitMs))) return false
+    const missing = Math.min(bytes - freeBytes, budget.bytesMax) - takenBytes
+    if (missing <= 0) return true
+    const more = Math.min(Math.max(stepBytes, missing), budget.bytesMax - takenBytes)
+    if (!(await budget.take(holder, more, waitMs, takenBytes))) return false
     if (ended) {
       budget.give(holder, more)
       return false
     }
-    taken.push(more)
-    coveredBytes += more
+    takenBytes += more
     return true
   }
 
   function end(): void {
     ended = true
-    for (const bytes of taken.splice(0)) budget.give(holder, bytes)
+    if (takenBytes > 0) budget.give(holder, takenBytes)
+    takenBytes = 0
   }
 
   return { cover, end }

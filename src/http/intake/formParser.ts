@@ -9,7 +9,9 @@ import {
   paramPath,
   unknownParameter,
 } from '../../schema/requestFailures.ts'
+import { jsonTextBytes } from '../../streams/json/documentBuilder.ts'
 import { unreadable } from './bodyFailures.ts'
+import { partHeadBytesMax } from './formParts.ts'
 
 /**
  * Creates a parser of the edits form, with every limit set. Returns `undefined` when the parser cannot use
@@ -25,8 +27,11 @@ export function createFormParser(
   if (parser === undefined) return undefined
   const { onText, onImage, onFailure } = events
   let images = 0
+  let textBytes = 0
   parser.on('field', (name, value, _nameCut, valueCut) => {
-    const failure = failureOfText(name, value, valueCut)
+    textBytes += jsonTextBytes(value)
+    const tooLarge = valueCut || textBytes > requestTextBytesMax
+    const failure = tooLarge ? textsTooLarge : failureOfText(name, value)
     if (failure === undefined) onText(name, value)
     else onFailure(failure)
   })
@@ -75,7 +80,6 @@ const partsMax = 16
  * bytes together, so these limits leave much room.
  */
 const partHeadersMax = 20
-const partHeaderBytesMax = 16 * 1024
 
 /**
  * Opens the parser, or returns `undefined` when the parser throws. It throws when a boundary is longer than
@@ -93,7 +97,7 @@ function openParser(contentType: string): BusboyInstance | undefined {
         fieldSize: requestTextBytesMax,
         fileSize: inputImageBytesMax,
         headerPairs: partHeadersMax,
-        headerSize: partHeaderBytesMax,
+        headerSize: partHeadBytesMax,
       },
     })
   } catch {
@@ -101,9 +105,8 @@ function openParser(contentType: string): BusboyInstance | undefined {
   }
 }
 
-function failureOfText(name: string, value: string, cut: boolean): RequestFailure | undefined {
-  if (cut) return { tag: 'body_too_large', limitBytes: requestTextBytesMax, texts: true }
-  // A part may declare its own charset. In UTF-16 a client can send text that PostgreSQL cannot store.
+function failureOfText(name: string, value: string): RequestFailure | undefined {
+  // PostgreSQL cannot store them.
   if (!value.isWellFormed() || value.includes('\0')) {
     return invalidValue(name, 'text must not contain NUL or lone surrogates')
   }
@@ -120,6 +123,11 @@ function unknownPart(name: string | undefined): RequestFailure {
   return unknownParameter(paramPath([name]))
 }
 
+const textsTooLarge: RequestFailure = {
+  tag: 'body_too_large',
+  limitBytes: requestTextBytesMax,
+  texts: true,
+}
 const imageTooLarge = invalidImage('image', `it is larger than ${inputImageBytesMax} bytes`)
 const oneImageOnly = invalidValue(
   'image',

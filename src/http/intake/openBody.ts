@@ -4,14 +4,13 @@ import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import { coalesceChunks, decodeContent, parseContentEncoding } from '../../streams/decodeContent.ts'
 import { BodyError } from '../../streams/intakeFailure.ts'
-import { overloaded } from './bodyFailures.ts'
 import type { BodyLease } from './byteBudget.ts'
+import type { LoopTurns } from './loopTurns.ts'
 import type { ApiContext, HttpFailure } from '../context.ts'
 
 /**
- * How slowly a body may arrive. A body keeps its room in the byte budget until it has arrived. If the client
- * sends nothing for a minute, or less than a slow uplink can send, the request ends with an error, so that
- * other bodies get the room.
+ * A body keeps its room in the byte budget while the rest of it arrives. A client that sends nothing for a
+ * minute, or less than a slow uplink can send, is refused, so that other bodies get its room.
  */
 const pace = { idleMs: 60_000, graceMs: 60_000, bytesPerSecondMin: 32 * 1024 } as const
 
@@ -19,29 +18,29 @@ const pace = { idleMs: 60_000, graceMs: 60_000, bytesPerSecondMin: 32 * 1024 } a
 const chunkBytesMin = 4096
 
 /**
- * Checks everything that the headers show: the content coding, the declared size, and room in the byte
- * budget. Then, if the client sent `Expect: 100-continue`, tells the client to send the body.
+ * Checks everything that the headers show (content coding, declared size), then tells a client that sent
+ * `Expect: 100-continue` to send the body.
  */
 export async function openBody(
   context: ApiContext,
-  { ingressLimitBytes, lease }: OpenBodyOptions,
+  { ingressLimitBytes, lease, turns }: OpenBodyOptions,
 ): Promise<Result<OpenBody, HttpFailure>> {
   const { req, res } = context
   const codings = parseContentEncoding(req.headers['content-encoding'])
-  if (!codings.ok) return fail(unsupportedCoding)
+  if (!codings.ok || codings.value.length > 1) return fail(unsupportedCoding)
   const tooLarge: HttpFailure = { tag: 'body_too_large', limitBytes: ingressLimitBytes }
   const declaredBytes = Number(req.headers['content-length'] ?? 0)
   if (declaredBytes > ingressLimitBytes) return fail(tooLarge)
-  if (!(await lease.cover(declaredBytes))) return fail(overloaded)
   if (req.headers.expect !== undefined) {
     // `createServer.ts` set `Connection: close`, for an error answer before the body. Now the body will
     // follow.
     res.removeHeader('Connection')
     res.writeContinue()
   }
-  const source = coalesceChunks(readRequest(req, pace), chunkBytesMin)
-  const chunks = coveredBy(lease, decodeContent(source, codings.value, ingressLimitBytes))
-  // This iterator has no `return` method. So a loop that ends early does not close the body.
+  const sent = coveredBy(lease, coalesceChunks(readRequest(req, pace), chunkBytesMin))
+  const decoded = coveredBy(lease, decodeContent(sent, codings.value, ingressLimitBytes))
+  const chunks = pausingBetween(turns, decoded)
+  // An iterator without `return`, so that a loop that is left early does not close the body.
   const content = { [Symbol.asyncIterator]: () => ({ next: () => chunks.next() }) }
   const sizeIsKnown = req.headers['content-length'] !== undefined && codings.value.length === 0
   return succeed({
@@ -73,12 +72,14 @@ export type OpenBody = {
 export type OpenBodyOptions = {
   readonly ingressLimitBytes: number
   readonly lease: BodyLease
+  readonly turns: LoopTurns
 }
 
+/** Several codings multiply the size to which a small body unpacks, and no client needs them. */
 const unsupportedCoding = invalidRequest(
   'unsupported_content_encoding',
   'Content-Encoding',
-  'The Content-Encoding must be gzip, deflate, br, zstd or identity.',
+  'The Content-Encoding must be one of gzip, deflate, br, zstd and identity.',
 )
 
 const readOnMs = 10_000
@@ -96,8 +97,8 @@ async function exceedsLimit(content: AsyncIterable<Uint8Array>): Promise<boolean
 }
 
 /**
- * Takes room in the byte budget while the body arrives, because the size of a compressed or chunked body is
- * not known before.
+ * The lease of a body grows with the bytes that have arrived. A declared size takes no room: a client could
+ * declare the largest body, send nothing, and so keep out the bodies of others.
  */
 async function* coveredBy(
   lease: BodyLease,
@@ -107,6 +108,16 @@ async function* coveredBy(
   for await (const chunk of source) {
     bytes += chunk.length
     if (!(await lease.cover(bytes))) throw new BodyError({ tag: 'no_room' })
+    yield chunk
+  }
+}
+
+async function* pausingBetween(
+  turns: LoopTurns,
+  source: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  for await (const chunk of source) {
+    await turns.pause()
     yield chunk
   }
 }

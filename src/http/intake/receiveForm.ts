@@ -9,6 +9,8 @@ import { IntakeAbandonedError } from '../../streams/intakeFailure.ts'
 import { failureOfBodyError, unreadable } from './bodyFailures.ts'
 import type { ApiContext, HttpFailure } from '../context.ts'
 import { createFormParser } from './formParser.ts'
+import type { FormParts } from './formParts.ts'
+import { createFormParts } from './formParts.ts'
 import { boundaryOf, checkFormType, unusableBoundary } from './mediaType.ts'
 import type { OpenBodyOptions } from './openBody.ts'
 import { openBody } from './openBody.ts'
@@ -72,12 +74,13 @@ async function readForm(
   })
   const boundary = boundaryOf(contentType)
   if (parser === undefined || boundary === undefined) return fail(unusableBoundary)
-  const delimiters = createDelimiterCounter(boundary)
+  const parts = createFormParts(boundary)
   try {
-    const failure = await feed(counted(delimiters, content), parser, stopped.promise)
-    if (failure !== undefined) return fail(failure)
-    const parts = fields.size + (taking === undefined ? 0 : 1)
-    if (delimiters.count() !== parts + 1) return fail(partNotRead)
+    const failure = await feed(seenBy(parts, content), parser, stopped.promise)
+    const refused = parts.failure() ?? failure
+    if (refused !== undefined) return fail(refused)
+    const partsRead = fields.size + (taking === undefined ? 0 : 1)
+    if (parts.delimiters() !== partsRead + 1) return fail(partNotRead)
     const image = await taking
     return succeed({ fields: Object.fromEntries(fields), ...defined({ image }) })
   } finally {
@@ -118,44 +121,12 @@ const partNotRead = unreadable(
   'Each part of the form must be form-data with a name, after a line with only the boundary.',
 )
 
-type DelimiterCounter = {
-  readonly see: (chunk: Uint8Array) => void
-  /** Returns the number of lines that begin with the boundary: one before each part, and one at the end. */
-  readonly count: () => number
-}
-
-/**
- * Counts the boundary lines of a form, to notice a part that the parser skipped. The parser skips two kinds
- * of parts without an error: a part that is not form-data, and a part after a boundary line that the parser
- * cannot read. A skipped part is a parameter that the client sent. Without it the client would pay for the
- * wrong image.
- */
-function createDelimiterCounter(boundary: string): DelimiterCounter {
-  const delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1')
-  let count = 0
-  // Every boundary line follows a line end, except a first one at the very start of the body. With this line
-  // end added, the first one is found too.
-  let tail: Uint8Array = Buffer.from('\r\n')
-  return {
-    see: (chunk) => {
-      const text = Buffer.concat([tail, chunk])
-      let from = 0
-      for (let at = text.indexOf(delimiter); at !== -1; at = text.indexOf(delimiter, from)) {
-        count += 1
-        from = at + delimiter.length
-      }
-      tail = text.subarray(Math.max(from, text.length - delimiter.length + 1))
-    },
-    count: () => count,
-  }
-}
-
-async function* counted(
-  delimiters: DelimiterCounter,
+async function* seenBy(
+  parts: FormParts,
   content: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
   for await (const chunk of content) {
-    delimiters.see(chunk)
+    parts.see(chunk)
     yield chunk
   }
 }

@@ -6,18 +6,20 @@ type PixelSize = { readonly width: number; readonly height: number }
 export type WholeImage = PixelSize & { readonly mimeType: ImageMimeType }
 
 /**
- * What a walk needs next from the stream of bytes. `take`: the next `bytes` bytes. `skip`: nothing, the next
- * `bytes` bytes are skipped. `marker`: the second byte of the next JPEG marker.
+ * What a walk needs next from the bytes that stream by. `take`: the next few bytes. `skip`: none of the
+ * next few bytes. `sum`: the CRC-32 of the next few bytes, which continues the CRC-32 `from`. `marker`: the
+ * second byte of the next JPEG marker.
  */
 export type WalkRequest =
   | { readonly kind: 'take'; readonly bytes: number }
   | { readonly kind: 'skip'; readonly bytes: number }
+  | { readonly kind: 'sum'; readonly bytes: number; readonly from: number }
   | { readonly kind: 'marker' }
 
 /**
- * A walk over the structure of one image, from its signature to its end mark. The walk yields requests and
- * receives the bytes (an empty buffer after `skip`). It returns `undefined` when the structure is broken. It
- * does not end as long as the image is incomplete.
+ * A walk over the structure of one image, from its signature to its end mark. It yields requests and
+ * receives the bytes (an empty buffer after `skip`, four bytes after `sum`). Returns `undefined` when the structure is broken.
+ * While the image is not whole, the walk does not end.
  */
 export type ImageWalk = Generator<WalkRequest, WholeImage | undefined, Buffer>
 
@@ -53,8 +55,8 @@ const bitDepths: ReadonlyMap<number, readonly number[]> = new Map([
 ])
 
 /**
- * Walks over a PNG from its fifth byte on. Expects the header, then all chunks up to IEND, with at least one
- * IDAT.
+ * A PNG from its fifth byte on: the header, then every chunk up to IEND, with at least one IDAT. The checksum
+ * of each chunk must be right, so an image that was damaged on its way is found.
  */
 export function* walkPng(): ImageWalk {
   if (!(yield* take(4)).equals(signatureRest)) return undefined
@@ -67,7 +69,8 @@ export function* walkPng(): ImageWalk {
     const length = chunk.readUInt32BE(0)
     const type = chunk.toString('latin1', 4)
     if (length > 0x7fffffff) return undefined
-    yield* skip(length + 4)
+    const sum = yield { kind: 'sum', bytes: length, from: crc32(chunk.subarray(4)) }
+    if (!sum.equals(yield* take(4))) return undefined
     if (type === 'IDAT') dataSeen = true
     if (type === 'IEND') return dataSeen ? { mimeType: 'image/png', ...size } : undefined
   }

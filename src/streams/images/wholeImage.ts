@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib'
 import { assertNever } from '../../domain/assertNever.ts'
 import type { ImageWalk, WalkRequest, WholeImage } from './pngJpegWebp.ts'
 import { take, walkJpeg, walkPng, walkWebp } from './pngJpegWebp.ts'
@@ -21,13 +22,15 @@ export function createWholeImageCheck(): WholeImageCheck {
   let result: WholeImage | undefined
   let request: WalkRequest | undefined
   let held: Buffer = Buffer.alloc(0)
-  let skipping = 0
+  let passing = 0
+  let sum = 0
   advance(walk.next())
 
   function advance(step: IteratorResult<WalkRequest, WholeImage | undefined>): void {
     request = step.done === true ? undefined : step.value
     if (step.done === true) result = step.value
-    if (request?.kind === 'skip') skipping = request.bytes
+    if (request?.kind === 'skip' || request?.kind === 'sum') passing = request.bytes
+    if (request?.kind === 'sum') sum = request.from
   }
 
   /**
@@ -36,11 +39,13 @@ export function createWholeImageCheck(): WholeImageCheck {
    */
   function serve(chunk: Buffer, at: number, asked: WalkRequest): number {
     switch (asked.kind) {
-      case 'skip': {
-        const used = Math.min(skipping, chunk.length - at)
-        skipping -= used
-        if (skipping > 0) return -1
-        advance(walk.next(nothing))
+      case 'skip':
+      case 'sum': {
+        const used = Math.min(passing, chunk.length - at)
+        passing -= used
+        if (asked.kind === 'sum') sum = crc32(chunk.subarray(at, at + used), sum)
+        if (passing > 0) return -1
+        advance(walk.next(asked.kind === 'sum' ? bigEndian(sum) : nothing))
         return used
       }
       case 'take':
@@ -96,7 +101,13 @@ function asBuffer(chunk: Uint8Array): Buffer {
 
 const nothing = Buffer.alloc(0)
 
-/** Returns the bytes that the pending request must see again, before the next chunk. */
+function bigEndian(value: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32BE(value)
+  return bytes
+}
+
+/** The bytes that the pending request must see again together with the next chunk. */
 function neededAgain(chunk: Buffer, at: number, request: WalkRequest | undefined): Buffer {
   if (request?.kind === 'take') return Buffer.from(chunk.subarray(at))
   const cutMarker = request?.kind === 'marker' && at < chunk.length && chunk.at(-1) === 0xff

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { Base64Decoder } from '../base64.ts'
 import { createBase64Decoder } from '../base64.ts'
-import { createTextGatherer } from './documentBuilder.ts'
+import { createTextGatherer } from './textGatherer.ts'
 import type { JsonIntakeFailure, JsonPath } from '../intakeFailure.ts'
 import { IntakeAbandonedError } from '../intakeFailure.ts'
 

@@ -2,6 +2,8 @@ import type { Token } from 'stream-json/core/parser.js'
 import { assertNever } from '../../domain/assertNever.ts'
 import type { Json } from '../../domain/json.ts'
 import type { JsonIntakeFailure, JsonPath } from '../intakeFailure.ts'
+import type { TextGatherer } from './textGatherer.ts'
+import { createTextGatherer } from './textGatherer.ts'
 
 export type DocumentOptions = {
   /** Called once at the start of each string value. Returns true to divert the string. */
@@ -9,7 +11,7 @@ export type DocumentOptions = {
   readonly depthMax: number
   /** Limit for the number of keys, array items and values together. */
   readonly tokensMax: number
-  /** Limit for the UTF-8 bytes of all keys, numbers and strings that stay in the document. */
+  /** Bytes of all keys, numbers and strings that stay in the document: see `jsonTextBytes`. */
   readonly textBytesMax: number
   /** What to do when an object has the same key twice: refuse the document, or use the last value. */
   readonly equalKeys: 'refuse' | 'last'
@@ -159,10 +161,24 @@ function startString(build: Build): DocumentEvent | undefined {
 function addChunk(build: Build, chunk: string): DocumentEvent | undefined {
   if (build.diverting) return { kind: 'diverted_text', text: chunk }
   const limitBytes = build.options.textBytesMax
-  build.textBytes += Buffer.byteLength(chunk)
+  build.textBytes += jsonTextBytes(chunk)
   if (build.textBytes > limitBytes) return failed({ tag: 'text_too_long', limitBytes })
   build.text.push(chunk)
   return undefined
+}
+
+/** The characters that JSON must escape, and a few more control characters. */
+const escapedInJson = /["\\\p{Cc}]/u
+
+/**
+ * The bytes of a text as it is stored and sent upstream: UTF-8 with the escapes of JSON, without the quotes.
+ * A control character has six bytes there, although a request may send it in one. The pieces of a text
+ * have no fewer bytes than the whole text.
+ */
+export function jsonTextBytes(text: string): number {
+  // The escapes that JSON writes for lone surrogates do not count: no such text is stored.
+  if (!escapedInJson.test(text)) return Buffer.byteLength(text)
+  return Buffer.byteLength(JSON.stringify(text.toWellFormed())) - '""'.length
 }
 
 function endString(build: Build): DocumentEvent | undefined {
@@ -204,34 +220,4 @@ function takeStorable({ text, options }: Build): string | undefined {
   if (whole.isWellFormed() && !whole.includes('\0')) return whole
   if (options.unstorableText === 'refuse') return undefined
   return whole.toWellFormed().replaceAll('\0', '\uFFFD')
-}
-
-type TextGatherer = {
-  readonly push: (piece: string) => void
-  /** Returns all the text and empties the gatherer. */
-  readonly take: () => string
-}
-
-const piecesPerBlock = 1024
-
-/**
- * Joins pieces of text. The parser delivers one piece per escaped character. If such pieces were added to a
- * string one by one, V8 would make an object per character. So they are joined in blocks.
- */
-export function createTextGatherer(): TextGatherer {
-  let text = ''
-  let pieces: string[] = []
-
-  function take(): string {
-    const whole = text + pieces.join('')
-    text = ''
-    pieces = []
-    return whole
-  }
-
-  function push(piece: string): void {
-    if (pieces.push(piece) === piecesPerBlock) text = take()
-  }
-
-  return { push, take }
 }

@@ -63,7 +63,7 @@ describe('a synchronous call', () => {
     [
       'rejected',
       { code: 'content_policy_violation', cause: 'rejected', workPossible: false },
-      [400, 'invalid_request_error', 'content_policy_violation', null, null],
+      [400, 'invalid_request_error', 'moderation_blocked', null, null],
     ],
     [
       'refused',

@@ -55,16 +55,38 @@ describe('a byte budget', () => {
 describe('large bodies beyond the budget', () => {
   const mebibyte = 1024 * 1024
 
+  /** The head of a request whose body may follow slowly. */
+  const slowHead = (declaredBytes: number) =>
+    `POST /v1/images/tasks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sk-a\r\nContent-Type: application/json\r\nContent-Length: ${declaredBytes}\r\n\r\n`
+
+  it('keep no room for what they declare and do not send', async () => {
+    const api = await startTestApi({
+      ingressLimitBytes: 8 * mebibyte,
+      largeBodiesBytesMax: 8 * mebibyte,
+    })
+    const silent = Array.from({ length: 6 }, () => {
+      const socket = connect(api.port, '127.0.0.1')
+      socket.write(`${slowHead(8 * mebibyte)} `)
+      return socket
+    })
+    await sleep(50)
+    for (const key of ['sk-a', 'sk-b']) {
+      const headers = { Authorization: `Bearer ${key}` }
+      const large = await api.postJson('/v1/images/tasks', ' '.repeat(7 * mebibyte), headers)
+      expect(large.status).toBe(400)
+    }
+    for (const socket of silent) socket.destroy()
+    await api.close()
+  })
+
   it('are refused with a Retry-After, while small requests pass, until room is free again', async () => {
     const api = await startTestApi({
       ingressLimitBytes: 8 * mebibyte,
       largeBodiesBytesMax: 8 * mebibyte,
     })
     const slow = connect(api.port, '127.0.0.1')
-    slow.write(
-      `POST /v1/images/tasks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sk-a\r\nContent-Type: application/json\r\nContent-Length: ${6 * mebibyte}\r\n\r\n{`,
-    )
-    await sleep(50)
+    slow.write(slowHead(6 * mebibyte) + ' '.repeat(6 * mebibyte - 1))
+    await sleep(200)
     const large = ' '.repeat(4 * mebibyte)
     const prompt = { model: 'familyb-image-2-vip', action: 'generate', prompt: 'x' }
     const [refused, chunked, small] = await Promise.all([

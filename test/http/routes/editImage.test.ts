@@ -55,8 +55,12 @@ describe('an edits form', () => {
     ['a wrong type', [model, prompt, { ...image, type: 'image/webp' }]],
     ['a number as text', [model, prompt, image, { name: 'n', value: '1' }]],
     [
-      'a text in the charset it names',
-      [model, { ...latin1Prompt, type: 'text/plain; charset=ISO-8859-1' }, image],
+      'a text that says it is UTF-8',
+      [model, { ...prompt, type: 'text/plain; charset=utf-8' }, image],
+    ],
+    [
+      'a transfer encoding that changes nothing',
+      [model, { ...prompt, type: 'text/plain\r\nContent-Transfer-Encoding: 8bit' }, image],
     ],
     ['texts typed as octets', [model, { ...prompt, type: 'application/octet-stream' }, image]],
   ] as const)('is accepted: %s', async (_what, parts) => {
@@ -117,6 +121,34 @@ describe('an edits form', () => {
       [model, { ...latin1Prompt, type: 'text/plain; charset=UTF-8' }, image],
       'invalid_value',
       'prompt',
+    ],
+    [
+      'a text in another charset',
+      [model, { ...latin1Prompt, type: 'text/plain; charset=ISO-8859-1' }, image],
+      'invalid_value',
+      'prompt',
+    ],
+    [
+      'a text in UTF-7',
+      [model, { ...prompt, value: 'a', type: 'text/plain;\r\n Charset = "utf-7"' }, image],
+      'invalid_value',
+      'prompt',
+    ],
+    [
+      'a text in a transfer encoding',
+      [
+        model,
+        { ...prompt, value: 'YQ==', type: 'text/plain\r\ncontent-transfer-encoding: base64' },
+        image,
+      ],
+      'invalid_value',
+      'prompt',
+    ],
+    [
+      'an image in a transfer encoding',
+      [model, prompt, { ...image, type: 'image/png\r\nContent-Transfer-Encoding: base64' }],
+      'invalid_value',
+      'image',
     ],
     ['NUL after its image', [image, { ...prompt, value: 'a\0' }], 'invalid_value', 'prompt'],
     ['n of 2', [model, prompt, image, { name: 'n', value: '2' }], 'invalid_value', 'n'],

@@ -1,0 +1,86 @@
+import type { RequestFailure } from '../../domain/failure.ts'
+import { invalidValue, paramPath } from '../../schema/requestFailures.ts'
+
+/** What the form parser does not report about the parts of a form. It sees the bytes before the parser. */
+export type FormParts = {
+  readonly see: (chunk: Uint8Array) => void
+  /** Lines that begin with the boundary: one before each part, and one at the end. */
+  readonly delimiters: () => number
+  /** The failure of the first part that is not plain UTF-8 or bytes. */
+  readonly failure: () => RequestFailure | undefined
+}
+
+/** The parser reads no more of the head of a part: see `formParser.ts`. */
+export const partHeadBytesMax = 16 * 1024
+
+/**
+ * Counts the boundary lines of a form and looks at the head of each part.
+ *
+ * The count shows that a part is missing: the parser silently skips a part that is not form-data, and a part
+ * after a boundary line that it cannot read. A skipped part is a parameter that the client sent and that
+ * would not count, and the client would pay for the wrong image.
+ */
+export function createFormParts(boundary: string): FormParts {
+  const delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1')
+  let delimiters = 0
+  let failure: RequestFailure | undefined
+  let inHead = false
+  // The first boundary line may be at the very beginning, without the line end that precedes the others.
+  let held: Buffer = Buffer.from('\r\n')
+
+  /** Leaves the bytes that the next chunk may complete in `held`. */
+  function see(chunk: Uint8Array): void {
+    let text = Buffer.concat([held, chunk])
+    for (;;) {
+      const at = text.indexOf(delimiter)
+      if (inHead) {
+        const end = headEnd(text, at)
+        if (end === undefined) {
+          held = text
+          return
+        }
+        failure ??= failureOfHead(text.toString('utf8', 0, end))
+        inHead = false
+      }
+      if (at === -1) {
+        held = text.subarray(Math.max(0, text.length - delimiter.length + 1))
+        return
+      }
+      delimiters += 1
+      inHead = true
+      text = text.subarray(at + delimiter.length)
+    }
+  }
+
+  return { see, delimiters: () => delimiters, failure: () => failure }
+}
+
+/** Where the head at the beginning of `text` ends; `undefined` while it does not. `delimiterAt`: -1 for none. */
+function headEnd(text: Buffer, delimiterAt: number): number | undefined {
+  const isWhole = delimiterAt !== -1 || text.length >= partHeadBytesMax
+  const end = Math.min(delimiterAt === -1 ? text.length : delimiterAt, partHeadBytesMax)
+  const blankLineAt = text.subarray(0, end).indexOf('\r\n\r\n')
+  if (blankLineAt !== -1) return blankLineAt
+  return isWhole ? end : undefined
+}
+
+/**
+ * The parser decodes a text in the charset that its part names, and ignores a transfer encoding. Either way
+ * the prompt would not be the text that the client meant. RFC 7578 section 4.7 forbids transfer encodings;
+ * some clients name one that changes nothing.
+ */
+function failureOfHead(head: string): RequestFailure | undefined {
+  const typeAt = head.search(/^content-type:/im)
+  const type = typeAt === -1 ? '' : head.slice(typeAt)
+  const charsets = [...type.matchAll(/charset\*?\s*=\s*"?([^\s;"]*)/gi)]
+  const transfers = [...head.matchAll(/^content-transfer-encoding:\s*(\S*)/gim)]
+  const isPlain =
+    charsets.every(([, charset = '']) => /^utf-?8$/i.test(charset)) &&
+    transfers.every(([, encoding = '']) => /^(?:7bit|8bit|binary)$/i.test(encoding))
+  if (isPlain) return undefined
+  const name = /[;\s]name\s*=\s*"?([^";\r\n]*)/i.exec(head)?.[1] ?? ''
+  return invalidValue(
+    paramPath([name]),
+    'the part must be UTF-8 and have no Content-Transfer-Encoding',
+  )
+}

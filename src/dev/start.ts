@@ -6,12 +6,14 @@ import { ConfigError } from '../config/configError.ts'
 import { runtimeFileName, writeRuntimeFile } from '../config/runtimeFile.ts'
 import { openDemoAccount } from './demoAccount.ts'
 import { defined } from '../domain/defined.ts'
+import { isLoopback } from '../http/connection/foreignRequest.ts'
 import { serviceEnvironment } from './serviceEnvironment.ts'
 import type { ServicePorts } from './servicePorts.ts'
 import { chooseServicePorts } from './servicePorts.ts'
 import type { ServiceProcess, UntilReadyOptions } from './serviceProcess.ts'
 import { startServiceProcess, untilReady } from './serviceProcess.ts'
 import { startSimulator } from './simulator/startSimulator.ts'
+import { makePrivateFolder } from './stack/privateFolder.ts'
 import type { Stack } from './stack/stack.ts'
 import { startStack } from './stack/stack.ts'
 import type { Say } from './stack/startError.ts'
@@ -44,7 +46,6 @@ type ProcessesStart = {
   readonly refused: PromiseWithResolvers<string>
 }
 
-const loopbackHosts = new Set(['127.0.0.1', '::1', 'localhost'])
 const readyTimeoutMs = 60_000
 
 /**
@@ -53,9 +54,9 @@ const readyTimeoutMs = 60_000
  */
 export async function startService(say: Say): Promise<Service> {
   const config = readConfig()
-  const isLoopback = loopbackHosts.has(config.host)
+  const onLoopback = isLoopback(config.host)
   const withSimulator = config.operatorFilePath === undefined
-  if (withSimulator && !isLoopback) {
+  if (withSimulator && !onLoopback) {
     throw new ConfigError(
       'DARKROOM_CONFIG is not set, and the simulator serves only while HOST is a loopback address.',
     )
@@ -71,6 +72,7 @@ export async function startService(say: Say): Promise<Service> {
     for (const cleanUp of cleanups.splice(0).toReversed()) await cleanUp()
   }
   try {
+    await makePrivateFolder(config.dataDir, 'DATA_DIR')
     const ports = await chooseServicePorts(config, withSimulator)
     const stack = await startEmbedded(config, say)
     cleanups.push(() => stack.stop())
@@ -78,7 +80,7 @@ export async function startService(say: Say): Promise<Service> {
     const simulator = withSimulator ? await startSimulator({ port: ports.simulator }) : undefined
     if (simulator !== undefined) cleanups.push(() => simulator.close())
     const environment = await serviceEnvironment(config, stack, ports, simulator?.url)
-    const key = isLoopback ? await openDemoAccount(keyPath, environment) : undefined
+    const key = onLoopback ? await openDemoAccount(keyPath, environment) : undefined
     await writeRuntimeFile(config.dataDir, environment)
     cleanups.push(() => rm(join(config.dataDir, runtimeFileName), { force: true }))
     // Calls under way may take minutes to finish. The CLI finds the stack until they have finished.

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
 import { listen } from './connection/createServer.ts'
+import { foreignRequest } from './connection/foreignRequest.ts'
 
 /** Whether a process should get requests or tasks, and the state of each of its parts in one public word. */
 export type Readiness = {
@@ -23,7 +24,8 @@ const requestTimeoutMs = 10_000
 
 /**
  * Serves `/metrics`, `/healthz` and `/readyz` of one process on a port of its own, which is for its operators
- * only. Rejects with the system's error when it cannot listen.
+ * only. On a loopback address it answers 403 to pages of other hosts. Rejects with the system's error when it
+ * cannot listen.
  */
 export async function createInternalServer(
   options: InternalServerOptions,
@@ -46,10 +48,12 @@ export async function createInternalServer(
 }
 
 async function answer(
-  { metrics, readiness }: InternalServerOptions,
+  { host, metrics, readiness }: InternalServerOptions,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
+  const refusal = foreignRequest(request, host)
+  if (refusal !== undefined) return send(response, 403, 'text/plain', `${refusal}\n`)
   switch (request.url?.split('?', 1)[0] ?? '') {
     case '/healthz':
       return send(response, 200, 'application/json', '{"status":"ok"}')

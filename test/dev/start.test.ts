@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { lstatSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -33,6 +33,15 @@ function start(folder: string, environment: Readonly<Record<string, string>>) {
   })
   onTestFinished(() => void child.kill('SIGTERM'))
   return child
+}
+
+/** The files and folders in `folder`, itself included, on which other users of the machine have a right. */
+function readableByOthers(folder: string): readonly string[] {
+  const inside = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  return ['.', ...inside].filter((name) => {
+    const found = lstatSync(join(folder, name), { throwIfNoEntry: false })
+    return found !== undefined && !found.isSymbolicLink() && (found.mode & 0o077) !== 0
+  })
 }
 
 it.each([
@@ -72,9 +81,11 @@ it('does not remove the runtime file of the stack that uses its port', async () 
 })
 
 it(
-  'makes an image as soon as the API is ready, and stops on SIGTERM',
+  'makes an image as soon as the API is ready, keeps its data from other users, and stops on SIGTERM',
   async () => {
-    const dataDir = tempFolder()
+    const dataDir = join(tempFolder(), 'data')
+    // An existing folder that every user of the machine may read, with the usual umask.
+    mkdirSync(dataDir, { mode: 0o755 })
     const port = await freePort()
     const child = spawn(process.execPath, [script], {
       env: { ...process.env, ...anyPorts, PORT: String(port), DATA_DIR: dataDir },
@@ -98,6 +109,7 @@ it(
     const answer = await generate(client, { prompt: 'The first of all images [sim:delay ms=10]' })
     expect(answer.status).toBe(200)
     await answer.arrayBuffer()
+    expect(readableByOthers(dataDir)).toEqual([])
     child.kill('SIGTERM')
     expect(await exited).toEqual([0, null])
   },

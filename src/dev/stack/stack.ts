@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HeldLock } from '../../../tools/fileLock.mjs'
 import { waitForLock } from '../../../tools/fileLock.mjs'
@@ -12,6 +11,7 @@ import { choosePorts } from './ports.ts'
 import { ensureDatabase } from './postgres/postgresClient.ts'
 import type { Postgres } from './postgres/startPostgres.ts'
 import { startPostgres } from './postgres/startPostgres.ts'
+import { makePrivateFolder } from './privateFolder.ts'
 import type { Say } from './startError.ts'
 import { StartError } from './startError.ts'
 import { stopLingering } from './stopLingering.ts'
@@ -81,12 +81,12 @@ const darkroomDatabase = 'darkroom'
  * provides. A part that ends unasked is started again. Parts that a killed start left running are ended
  * first. A kill loses no committed data.
  *
- * Throws `StartError` when a port or DATA_DIR is in use, or when a part does not start. The parts that have
+ * Throws `StartError` when a port or DATA_DIR is in use, when another user owns DATA_DIR, or when a part does not start. The parts that have
  * started by then are stopped.
  */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const { dataDir, say, env, withUi, durable, temporalAddress } = options
-  await mkdir(dataDir, { recursive: true, mode: 0o700 })
+  await makePrivateFolder(dataDir, 'DATA_DIR')
   const lock = await lockDataDir(dataDir)
   const owner = ownIdentity()
   const pids = createPidRecord(dataDir, owner)

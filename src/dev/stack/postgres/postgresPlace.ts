@@ -54,8 +54,11 @@ export async function choosePostgresPlace(
   }
   // A random name: a DATA_DIR that was deleted and created again must not find the old data.
   const parent = join(reachableRoot, randomBytes(8).toString('hex'))
-  await mkdir(parent, { recursive: true })
-  await chown(parent, account.uid, account.gid)
+  await makeReachableRoot()
+  // The folder stays root's, and only the data in it belongs to PostgreSQL's user. In a folder of its own that
+  // user could plant links in the place of the files that root writes next to the data.
+  await mkdir(parent)
+  await chmod(parent, 0o711)
   const pgData = join(parent, 'postgres')
   await writeFile(pointerPath(dataDir), `${pgData}\n`)
   say(`PostgreSQL's own user cannot enter ${dataDir}: its data goes to ${pgData}.`)
@@ -100,13 +103,18 @@ async function letGroupPass(
   return false
 }
 
+/** Every user may enter it, whatever this process's umask is. */
+async function makeReachableRoot(): Promise<void> {
+  await mkdir(reachableRoot, { recursive: true })
+  await chmod(reachableRoot, 0o755)
+}
+
 /** Copies the programs, once per version. Returns the folder of the copies. */
 async function copyBinaries({ root, version }: PostgresBinaries): Promise<string> {
   const target = join(reachableRoot, `postgres-${version}`)
   if (!existsSync(target)) {
     const draft = `${target}.${process.pid}`
-    await mkdir(reachableRoot, { recursive: true })
-    await chmod(reachableRoot, 0o755)
+    await makeReachableRoot()
     await cp(root, draft, { recursive: true, verbatimSymlinks: true })
     // The rename fails when another start was faster.
     await rename(draft, target).catch(() => rm(draft, { recursive: true, force: true }))

@@ -2,7 +2,7 @@
  * Dynamic configuration of the embedded Temporal, the same for the real server and the development server.
  * Its keys are documented in Temporal's reference "Temporal Service dynamic configuration".
  */
-const temporalSettings: Readonly<Record<string, boolean | number | string>> = {
+const temporalSettings: Readonly<Record<string, boolean | number | string | readonly string[]>> = {
   // One partition gives the same rate on one machine, at less than half the p99 latency of four.
   'matching.numTaskqueueReadPartitions': 1,
   'matching.numTaskqueueWritePartitions': 1,
@@ -16,6 +16,9 @@ const temporalSettings: Readonly<Record<string, boolean | number | string>> = {
   'frontend.rps': 20_000,
   // Visibility records cost as much CPU as the rest of a run. Two workers write them after the run's own work.
   'history.visibilityProcessorSchedulerWorkerCount': 2,
+  // The development server always opens its HTTP API. A page in a browser could reach it, so that it answers
+  // only to a host name that does not exist (RFC 6761 section 6.4). The real server does not open the API.
+  'frontend.httpAllowedHosts': ['none.invalid'],
   // A new search attribute or namespace is usable after one second.
   'system.namespaceCacheRefreshInterval': '1s',
 }

@@ -7,7 +7,7 @@ import { runtimeFileName, writeRuntimeFile } from '../config/runtimeFile.ts'
 import { openDemoAccount } from './demoAccount.ts'
 import { defined } from '../domain/defined.ts'
 import { isLoopback } from '../http/connection/foreignRequest.ts'
-import { serviceEnvironment } from './serviceEnvironment.ts'
+import { processEnvironment, serviceEnvironment } from './serviceEnvironment.ts'
 import type { ServicePorts } from './servicePorts.ts'
 import { chooseServicePorts } from './servicePorts.ts'
 import type { ServiceProcess, UntilReadyOptions } from './serviceProcess.ts'
@@ -143,10 +143,12 @@ async function prepare(config: Config, stack: Stack, say: Say): Promise<void> {
  */
 async function startProcesses(start: ProcessesStart): Promise<void> {
   const { config, ports, environment, say, onStarted, refused } = start
-  const all = { ...inheritedEnvironment(), ...environment }
   const readyz = (host: string, port: number) => `${httpUrl(host, port)}/readyz`
   const run = async (name: 'worker' | 'api', probes: UntilReadyOptions['probes']) => {
-    onStarted(startServiceProcess({ name, environment: all, say, onRefused: refused.resolve }))
+    const variables = processEnvironment(name, environment)
+    onStarted(
+      startServiceProcess({ name, environment: variables, say, onRefused: refused.resolve }),
+    )
     await untilReady({ probes, refused: refused.promise, timeoutMs: readyTimeoutMs })
   }
   await run('worker', [

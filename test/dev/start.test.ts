@@ -35,6 +35,19 @@ function start(folder: string, environment: Readonly<Record<string, string>>) {
   return child
 }
 
+/** The credentials of the upstreams in the environment of the child that runs this script. */
+function credentialsOf(scriptName: string, parentPid: number | undefined): readonly string[] {
+  const children = readFileSync(`/proc/${parentPid}/task/${parentPid}/children`, 'utf8').split(' ')
+  const pid = children.find(
+    (each) =>
+      each !== '' && readFileSync(`/proc/${each}/cmdline`, 'utf8').includes(`/src/${scriptName}`),
+  )
+  const names = readFileSync(`/proc/${pid}/environ`, 'utf8')
+    .split('\0')
+    .map((variable) => variable.split('=', 1)[0] ?? '')
+  return names.filter((name) => name.endsWith('_API_KEY')).toSorted()
+}
+
 /** The files and folders in `folder`, itself included, on which other users of the machine have a right. */
 function readableByOthers(folder: string): readonly string[] {
   const inside = readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -110,6 +123,8 @@ it(
     expect(answer.status).toBe(200)
     await answer.arrayBuffer()
     expect(readableByOthers(dataDir)).toEqual([])
+    expect(credentialsOf('api.ts', child.pid)).toEqual([])
+    expect(credentialsOf('worker.ts', child.pid)).toEqual(['FAMILYA_API_KEY', 'FAMILYB_API_KEY'])
     child.kill('SIGTERM')
     expect(await exited).toEqual([0, null])
   },

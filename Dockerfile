@@ -1,10 +1,15 @@
 # Debian, because the Temporal SDK's native library needs glibc, which Alpine does not have.
-FROM node:24-trixie-slim
+# The exact version, the same as in package-lock.json. To pin the content of the image too, append the digest that
+# `docker buildx imagetools inspect IMAGE` prints.
+FROM node:24.21.0-trixie-slim
 WORKDIR /app
 ENV NODE_ENV=production
 COPY package.json package-lock.json ./
 # Without the development dependencies, which only `npm start` and `npm test` need.
-RUN npm ci --omit=dev --ignore-scripts && npm cache clean --force
+# The image has its own Node, so it does not keep the one from npm.
+RUN npm ci --omit=dev --ignore-scripts \
+  && rm -rf node_modules/node-linux-* node_modules/.bin/node \
+  && npm cache clean --force
 # .dockerignore leaves out src/dev, the embedded stack and the simulator of `npm start`.
 COPY src ./src
 COPY workflows ./workflows

@@ -172,18 +172,27 @@ export function required<Value>(value: Value | undefined, variable: string): Val
   return value
 }
 
+const secretCharsMin = 16
+/** Random secrets have more. Fewer are a placeholder such as `xxxxxxxxxxxxxxxx`. */
+const differentCharsMin = 8
+
 /**
  * Reads a list such as `id:secret,id:secret`. An item may be a secret without an id; its id is then computed
- * from the secret. Each secret needs at least 16 characters. Throws `ConfigError` with the name of the
- * variable, never with a secret.
+ * from the secret. Each id occurs once, because signatures and keys name their secret by its id. Each secret
+ * needs at least 16 characters, of which 8 differ. Throws `ConfigError` with the name of the variable, never
+ * with a secret.
  */
 function readSecrets(variable: string, value: string | undefined): readonly Secret[] | undefined {
   if (value === undefined) return undefined
-  return value.split(',').map((item) => {
+  const secrets = value.split(',').map((item) => {
     const colon = item.indexOf(':')
     const secret = item.slice(colon + 1).trim()
-    if (secret.length < 16)
-      throw new ConfigError(`${variable}: each secret needs 16 characters or more`)
+    if (secret.length < secretCharsMin || new Set(secret).size < differentCharsMin) {
+      throw new ConfigError(
+        `${variable}: each secret needs ${secretCharsMin} characters or more, and ${differentCharsMin} ` +
+          'different ones among them. `openssl rand -hex 32` makes one.',
+      )
+    }
     const digest = createHash('sha256').update(secret).digest('hex')
     const id = colon > 0 ? item.slice(0, colon).trim() : digest.slice(0, 8)
     if (!/^[0-9A-Za-z]{1,16}$/.test(id)) {
@@ -191,6 +200,10 @@ function readSecrets(variable: string, value: string | undefined): readonly Secr
     }
     return { id, secret }
   })
+  if (new Set(secrets.map(({ id }) => id)).size < secrets.length) {
+    throw new ConfigError(`${variable}: two secrets have the same id`)
+  }
+  return secrets
 }
 
 /**

@@ -5,6 +5,9 @@ import { StartError } from './dev/stack/startError.ts'
 import type { Service } from './dev/start.ts'
 import { startService } from './dev/start.ts'
 
+// Inherited by every process: what they write into DATA_DIR is for this user only, from its first byte.
+process.umask(0o077)
+
 let service: Service | undefined
 let stopsAsked = 0
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void stop())

@@ -52,3 +52,31 @@ describe('PUBLIC_URL', () => {
     expect(publicUrl).toBe('https://images.example/darkroom')
   })
 })
+
+describe.each(['SIGNING_KEYS', 'KEY_PEPPER'])('the secrets of %s', (variable) => {
+  const secret = 'correct-horse-battery'
+
+  it.each([
+    [
+      'two secrets with one id',
+      `a:${secret},a:another-long-secret`,
+      'two secrets have the same id',
+    ],
+    ['a secret without an id twice', `${secret},${secret}`, 'two secrets have the same id'],
+    ['a short secret', 'a:fifteen-letters', 'each secret needs 16 characters or more'],
+    ['one character many times', `a:${'x'.repeat(64)}`, '8 different ones among them'],
+    ['a short pattern many times', `a:${'abc1234'.repeat(9)}`, '8 different ones among them'],
+    ['a weak secret behind a good one', `a:${secret},b:${'0'.repeat(32)}`, '8 different ones'],
+  ])('are refused with the name of the variable and no secret: %s', (_what, value, message) => {
+    const read = () => readConfig({ [variable]: value })
+    expect(read).toThrow(ConfigError)
+    expect(read).toThrow(message)
+    expect(read).toThrow(new RegExp(`^${variable}: `))
+    expect(read).not.toThrow(new RegExp(`${secret}|another|fifteen-l|xxx|abc1|000`))
+  })
+
+  it('are accepted when each has an id of its own', () => {
+    const { signingKeys, keyPeppers } = readConfig({ [variable]: `a:${secret},b:${secret}2` })
+    expect((signingKeys ?? keyPeppers)?.map(({ id }) => id)).toEqual(['a', 'b'])
+  })
+})

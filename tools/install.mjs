@@ -18,7 +18,7 @@ const outputLinesMax = 40
 export async function ensureInstalled(root, options = {}) {
   const say = options.say ?? ((line) => process.stderr.write(`${line}\n`))
   const isDone = () =>
-    options.onlyIfMissing ? isUsable(root) : isMarkedFresh(root) || adoptFresh(root)
+    options.onlyIfMissing ? isComplete(root) : isMarkedFresh(root) || adoptFresh(root)
   if (isDone()) return
   const lock = await waitForLock(join(root, '.cache/install.lock'), {
     timeoutMs: lockTimeoutMs,
@@ -28,10 +28,10 @@ export async function ensureInstalled(root, options = {}) {
     // The process that held the lock may have installed everything.
     if (isDone()) return
     await runNpmCi(root, say)
-    if (!(options.onlyIfMissing ? isUsable(root) : isComplete(root))) {
+    if (!isComplete(root)) {
       throw new Error(
-        'npm ci succeeded, but Node 24 (node_modules/node/bin/node) is missing. ' +
-          'Are install scripts switched off (npm config get ignore-scripts)?',
+        `npm ci succeeded, but Node 24 (${node24(root)}) is missing. npm has it for Linux on x64 and arm64, ` +
+          'unless it leaves out optional packages (npm config get omit). Otherwise install Node 24 yourself.',
       )
     }
     writeMarker(root)
@@ -79,12 +79,8 @@ function isInstalled(root) {
   return existsSync(join(root, 'node_modules/.package-lock.json'))
 }
 
+// npm's Node 24 may be missing where this Node is one, as in the production image.
 function isComplete(root) {
-  return isInstalled(root) && existsSync(join(root, 'node_modules/node/bin/node'))
-}
-
-// The production image has no node_modules/node, because it runs on its own Node 24.
-function isUsable(root) {
   return isInstalled(root) && existsSync(node24(root))
 }
 

@@ -20,11 +20,13 @@ export function hostIsNode24() {
 }
 
 /**
- * The path of the Node program that runs the project.
+ * The path of the Node program that runs the project: this one, or the one from npm. Its package has no install
+ * script, so that npm checks all of it against the hash in package-lock.json.
  * @param {string} root folder of the checkout
  */
 export function node24(root) {
-  return hostIsNode24() ? process.execPath : join(root, 'node_modules/node/bin/node')
+  const fromNpm = `node_modules/node-${process.platform}-${process.arch}/bin/node`
+  return hostIsNode24() ? process.execPath : join(root, fromNpm)
 }
 
 /**

@@ -57,6 +57,11 @@ export function readOperation(
   return { channels, prices: file.prices, capabilities: mergeCapabilities(path, file.capabilities) }
 }
 
+/** The variables that the operator's file names for the credentials of its channels. Throws as above. */
+export function credentialVariables(path: string): readonly string[] {
+  return parseOperatorFile(path).channels.map(({ apiKeyEnv }) => apiKeyEnv)
+}
+
 function parseOperatorFile(path: string): OperatorFile {
   let content: unknown
   try {

@@ -1,7 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Config } from '../config.ts'
-import { httpUrl, inheritedEnvironment } from '../config.ts'
+import { httpUrl, inheritedEnvironment, required } from '../config.ts'
+import { credentialVariables } from '../config/operation.ts'
 import { defined } from '../domain/defined.ts'
 import { embeddedSecret } from './secretFile.ts'
 import type { ServicePorts } from './servicePorts.ts'
@@ -51,6 +52,22 @@ export async function serviceEnvironment(
     SIGNING_KEYS: given['SIGNING_KEYS'] ?? (await embeddedSecret(dataDir, 'signing-keys')),
     KEY_PEPPER: given['KEY_PEPPER'] ?? (await embeddedSecret(dataDir, 'key-pepper')),
   }
+}
+
+/**
+ * The variables of the API or of the worker: those of this process and `environment`. The API gets none that the
+ * operator's file names as a credential, because only workers call upstream.
+ */
+export function processEnvironment(
+  name: 'api' | 'worker',
+  environment: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const all = { ...inheritedEnvironment(), ...environment }
+  if (name === 'worker') return all
+  const credentials = new Set(
+    credentialVariables(required(all['DARKROOM_CONFIG'], 'DARKROOM_CONFIG')),
+  )
+  return Object.fromEntries(Object.entries(all).filter(([variable]) => !credentials.has(variable)))
 }
 
 /**

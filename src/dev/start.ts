@@ -6,12 +6,14 @@ import { ConfigError } from '../config/configError.ts'
 import { runtimeFileName, writeRuntimeFile } from '../config/runtimeFile.ts'
 import { openDemoAccount } from './demoAccount.ts'
 import { defined } from '../domain/defined.ts'
-import { serviceEnvironment } from './serviceEnvironment.ts'
+import { isLoopback } from '../http/connection/foreignRequest.ts'
+import { processEnvironment, serviceEnvironment } from './serviceEnvironment.ts'
 import type { ServicePorts } from './servicePorts.ts'
 import { chooseServicePorts } from './servicePorts.ts'
 import type { ServiceProcess, UntilReadyOptions } from './serviceProcess.ts'
 import { startServiceProcess, untilReady } from './serviceProcess.ts'
 import { startSimulator } from './simulator/startSimulator.ts'
+import { makePrivateFolder } from './stack/privateFolder.ts'
 import type { Stack } from './stack/stack.ts'
 import { startStack } from './stack/stack.ts'
 import type { Say } from './stack/startError.ts'
@@ -44,7 +46,6 @@ type ProcessesStart = {
   readonly refused: PromiseWithResolvers<string>
 }
 
-const loopbackHosts = new Set(['127.0.0.1', '::1', 'localhost'])
 const readyTimeoutMs = 60_000
 
 /**
@@ -53,9 +54,9 @@ const readyTimeoutMs = 60_000
  */
 export async function startService(say: Say): Promise<Service> {
   const config = readConfig()
-  const isLoopback = loopbackHosts.has(config.host)
+  const onLoopback = isLoopback(config.host)
   const withSimulator = config.operatorFilePath === undefined
-  if (withSimulator && !isLoopback) {
+  if (withSimulator && !onLoopback) {
     throw new ConfigError(
       'DARKROOM_CONFIG is not set, and the simulator serves only while HOST is a loopback address.',
     )
@@ -72,6 +73,7 @@ export async function startService(say: Say): Promise<Service> {
     for (const cleanUp of cleanups.splice(0).toReversed()) await cleanUp()
   }
   try {
+    await makePrivateFolder(config.dataDir, 'DATA_DIR')
     const ports = await chooseServicePorts(config, withSimulator)
     const stack = await startEmbedded(config, say)
     cleanups.push(() => stack.stop())
@@ -79,7 +81,7 @@ export async function startService(say: Say): Promise<Service> {
     const simulator = withSimulator ? await startSimulator({ port: ports.simulator }) : undefined
     if (simulator !== undefined) cleanups.push(() => simulator.close())
     const environment = await serviceEnvironment(config, stack, ports, simulator?.url)
-    const key = isLoopback ? await openDemoAccount(keyPath, environment) : undefined
+    const key = onLoopback ? await openDemoAccount(keyPath, environment) : undefined
     await writeRuntimeFile(config.dataDir, environment)
     cleanups.push(() => rm(join(config.dataDir, runtimeFileName), { force: true }))
     // Running calls may take minutes to finish. Until they have finished, the CLI can still find the stack.
@@ -142,10 +144,12 @@ async function prepare(config: Config, stack: Stack, say: Say): Promise<void> {
  */
 async function startProcesses(start: ProcessesStart): Promise<void> {
   const { config, ports, environment, say, onStarted, refused } = start
-  const all = { ...inheritedEnvironment(), ...environment }
   const readyz = (host: string, port: number) => `${httpUrl(host, port)}/readyz`
   const run = async (name: 'worker' | 'api', probes: UntilReadyOptions['probes']) => {
-    onStarted(startServiceProcess({ name, environment: all, say, onRefused: refused.resolve }))
+    const variables = processEnvironment(name, environment)
+    onStarted(
+      startServiceProcess({ name, environment: variables, say, onRefused: refused.resolve }),
+    )
     await untilReady({ probes, refused: refused.promise, timeoutMs: readyTimeoutMs })
   }
   await run('worker', [

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
 import { listen } from './connection/createServer.ts'
+import { foreignRequest } from './connection/foreignRequest.ts'
 
 /**
  * Whether a process should get requests or tasks. `parts` has one word for the state of each part of the
@@ -25,8 +26,9 @@ type InternalServer = { readonly port: number; readonly close: () => Promise<voi
 const requestTimeoutMs = 10_000
 
 /**
- * Serves `/metrics`, `/healthz` and `/readyz` of one process on a separate port for its operators. Rejects
- * with the system's error when the server cannot listen on that port.
+ * Serves `/metrics`, `/healthz` and `/readyz` of one process on a separate port for its operators. On a
+ * loopback address it answers 403 to pages of other hosts. Rejects with the system's error when the server
+ * cannot listen on that port.
  */
 export async function createInternalServer(
   options: InternalServerOptions,
@@ -49,10 +51,12 @@ export async function createInternalServer(
 }
 
 async function answer(
-  { metrics, readiness }: InternalServerOptions,
+  { host, metrics, readiness }: InternalServerOptions,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
+  const refusal = foreignRequest(request, host)
+  if (refusal !== undefined) return send(response, 403, 'text/plain', `${refusal}\n`)
   switch (request.url?.split('?', 1)[0] ?? '') {
     case '/healthz':
       return send(response, 200, 'application/json', '{"status":"ok"}')

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { lstat, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 
@@ -33,10 +33,21 @@ async function deleteFoldersOfDead(parent: string): Promise<void> {
     const pid = name.startsWith(prefix) ? restShape.exec(name.slice(prefix.length))?.[1] : undefined
     return pid !== undefined && !isAlive(Number(pid))
   })
-  // The operating system does not allow deleting another user's folders. Ignore this error.
   await Promise.allSettled(
-    dead.map((name) => rm(join(parent, name), { recursive: true, force: true })),
+    dead.map(async (name) => {
+      const path = join(parent, name)
+      if (await isOwnFolder(path)) await rm(path, { recursive: true, force: true })
+    }),
   )
+}
+
+/**
+ * Whether the path is a folder of this user, and no link. Root must not delete the folders of other users: a
+ * user could put a link in the place of a part of such a folder, and root would delete what is behind it.
+ */
+async function isOwnFolder(path: string): Promise<boolean> {
+  const found = await lstat(path)
+  return found.isDirectory() && found.uid === (process.getuid?.() ?? found.uid)
 }
 
 /**

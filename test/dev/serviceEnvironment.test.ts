@@ -1,8 +1,9 @@
-import { resolve } from 'node:path'
+import { writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { afterEach, expect, it, vi } from 'vitest'
 import { readConfig } from '../../src/config.ts'
 import { withRuntimeFile, writeRuntimeFile } from '../../src/config/runtimeFile.ts'
-import { serviceEnvironment } from '../../src/dev/serviceEnvironment.ts'
+import { processEnvironment, serviceEnvironment } from '../../src/dev/serviceEnvironment.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
 afterEach(() => {
@@ -42,6 +43,22 @@ it('gives the CLI the settings that the operator has given the service', async (
     tombstoneSeconds: 70,
     taskDeadlineSeconds: 80,
   })
+})
+
+it("gives the credentials that the operator's file names to the worker, and not to the API", () => {
+  const path = join(tempFolder(), 'config.json')
+  const channel = { name: 'b', family: 'B', baseUrl: 'http://127.0.0.1:9', apiKeyEnv: 'VENDOR_KEY' }
+  writeFileSync(path, JSON.stringify({ channels: [channel] }))
+  vi.stubEnv('VENDOR_KEY', 'secret')
+  vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'of the blob store')
+  const environment = { DARKROOM_CONFIG: path, PORT: '1' }
+  const shared = { ...environment, AWS_SECRET_ACCESS_KEY: 'of the blob store' }
+  expect(processEnvironment('worker', environment)).toMatchObject({
+    ...shared,
+    VENDOR_KEY: 'secret',
+  })
+  expect(processEnvironment('api', environment)).toMatchObject(shared)
+  expect(processEnvironment('api', environment)).not.toHaveProperty('VENDOR_KEY')
 })
 
 it('puts an IPv6 address of the API in brackets', async () => {

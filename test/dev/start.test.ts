@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { lstatSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -33,6 +33,28 @@ function start(folder: string, environment: Readonly<Record<string, string>>) {
   })
   onTestFinished(() => void child.kill('SIGTERM'))
   return child
+}
+
+/** The credentials of the upstreams in the environment of the child that runs this script. */
+function credentialsOf(scriptName: string, parentPid: number | undefined): readonly string[] {
+  const children = readFileSync(`/proc/${parentPid}/task/${parentPid}/children`, 'utf8').split(' ')
+  const pid = children.find(
+    (each) =>
+      each !== '' && readFileSync(`/proc/${each}/cmdline`, 'utf8').includes(`/src/${scriptName}`),
+  )
+  const names = readFileSync(`/proc/${pid}/environ`, 'utf8')
+    .split('\0')
+    .map((variable) => variable.split('=', 1)[0] ?? '')
+  return names.filter((name) => name.endsWith('_API_KEY')).toSorted()
+}
+
+/** The files and folders in `folder`, itself included, on which other users of the machine have a right. */
+function readableByOthers(folder: string): readonly string[] {
+  const inside = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  return ['.', ...inside].filter((name) => {
+    const found = lstatSync(join(folder, name), { throwIfNoEntry: false })
+    return found !== undefined && !found.isSymbolicLink() && (found.mode & 0o077) !== 0
+  })
 }
 
 it.each([
@@ -72,9 +94,11 @@ it('does not remove the runtime file of the stack that uses its port', async () 
 })
 
 it(
-  'makes an image as soon as the API is ready, and stops on SIGTERM',
+  'makes an image as soon as the API is ready, keeps its data from other users, and stops on SIGTERM',
   async () => {
-    const dataDir = tempFolder()
+    const dataDir = join(tempFolder(), 'data')
+    // An existing folder that every user of the machine may read, with the usual umask.
+    mkdirSync(dataDir, { mode: 0o755 })
     const port = await freePort()
     const child = spawn(process.execPath, [script], {
       env: { ...process.env, ...anyPorts, PORT: String(port), DATA_DIR: dataDir },
@@ -98,6 +122,9 @@ it(
     const answer = await generate(client, { prompt: 'The first of all images [sim:delay ms=10]' })
     expect(answer.status).toBe(200)
     await answer.arrayBuffer()
+    expect(readableByOthers(dataDir)).toEqual([])
+    expect(credentialsOf('api.ts', child.pid)).toEqual([])
+    expect(credentialsOf('worker.ts', child.pid)).toEqual(['FAMILYA_API_KEY', 'FAMILYB_API_KEY'])
     child.kill('SIGTERM')
     expect(await exited).toEqual([0, null])
   },

@@ -5,11 +5,21 @@ import { describe, expect, it } from 'vitest'
 import { listen } from '../support/upstream/testServers.ts'
 
 const compose = readFileSync(new URL('../../docker-compose.yml', import.meta.url), 'utf8')
+const dockerfile = readFileSync(new URL('../../Dockerfile', import.meta.url), 'utf8')
+
+/** The lines of one service, or of one shared block such as `x-confined`. */
+function blockOf(name: string): string {
+  const [, rest = ''] = compose.split(new RegExp(`^ {0,2}${name}:.*\n`, 'm'))
+  const indent = name.startsWith('x-') ? /^\S/m : /^ {0,2}\S/m
+  return rest.split(indent)[0] ?? ''
+}
+
+const [, servicesText = ''] = compose.split(/^(?:services|volumes):\n/m)
+const services = [...servicesText.matchAll(/^  ([\w-]+):$/gm)].map((match) => match[1] ?? '')
 
 /** The address that a service's health check calls, and the check's script with `url` instead. */
 function checkOf(service: string, url: string) {
-  const [, block = ''] = compose.split(new RegExp(`^  ${service}:\n`, 'm'))
-  const own = block.split(/^ {0,2}\S/m)[0] ?? ''
+  const own = blockOf(service)
   const script = /test:\s+\[\s*CMD,\s*node,\s*-e,\s*"(.+)",?\s*\]/.exec(own)?.[1]
   const asked = /http:[^']+/.exec(script ?? '')?.[0]
   if (script === undefined || asked === undefined) throw new Error(`No check of ${service}`)
@@ -37,5 +47,60 @@ describe('the health check of a container', () => {
     const { script } = checkOf('api', 'http://127.0.0.1:1/readyz')
     const [code] = await once(spawn(process.execPath, ['-e', script], { stdio: 'ignore' }), 'exit')
     expect(code).toBe(1)
+  })
+})
+
+describe('the containers', () => {
+  it('have no capabilities, and limits on memory and processes', () => {
+    expect(services).toEqual(
+      expect.arrayContaining(['postgres', 'temporal', 'temporal-ui', 'migrate', 'api', 'worker']),
+    )
+    const confined = blockOf('x-confined')
+    for (const setting of [
+      'cap_drop: [ALL]',
+      'no-new-privileges:true',
+      'pids_limit: ',
+      'mem_limit: ',
+    ]) {
+      expect(confined).toContain(setting)
+    }
+    expect(blockOf('x-darkroom')).toContain('<<: *confined')
+    const open = services.filter((name) => !/<<: \*(confined|darkroom)$/m.test(blockOf(name)))
+    expect(open).toEqual([])
+    expect(compose).not.toMatch(/cap_add|privileged: true/)
+  })
+
+  it('have a read-only root file system, except two whose entry points write to it', () => {
+    const writing = services.filter(
+      (name) => !/read_only: true|<<: \*darkroom$/m.test(blockOf(name)),
+    )
+    expect(writing).toEqual(['temporal', 'temporal-ui'])
+    expect(blockOf('x-darkroom')).toContain('read_only: true')
+  })
+
+  it('are published on the loopback address only', () => {
+    const published = [...compose.matchAll(/ports: \['(.*)'\]/g)].map((match) => match[1])
+    expect(published).toHaveLength(2)
+    expect(published.filter((port) => !port?.startsWith('127.0.0.1:'))).toEqual([])
+  })
+
+  it('run images of an exact version', () => {
+    const images = [...compose.matchAll(/^ +image: (.*)$/gm)].map((match) => match[1])
+    expect(images.filter((image) => !/:\d+\.\d+(\.\d+)?$/.test(image ?? ''))).toEqual([])
+    expect(dockerfile).toMatch(/^FROM node:\d+\.\d+\.\d+-[\w-]+$/m)
+  })
+
+  it('get the credentials of the upstreams in the worker alone', () => {
+    const named = [...services, 'x-darkroom'].filter((name) => blockOf(name).includes('_API_KEY'))
+    expect(named).toEqual(['worker'])
+  })
+
+  it('connect as the role for their work', () => {
+    const roleOf = (name: string) => /postgres:\/\/(\w+):/.exec(blockOf(name))?.[1]
+    expect(roleOf('x-darkroom')).toBe('darkroom_app')
+    expect(roleOf('migrate')).toBe('darkroom_owner')
+    expect(blockOf('temporal')).toContain('POSTGRES_USER: temporal\n')
+    const superuser = services.filter((name) => blockOf(name).includes('${POSTGRES_PASSWORD'))
+    expect(superuser).toEqual(['postgres'])
   })
 })

@@ -1,5 +1,13 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -33,4 +41,23 @@ describe('makeProcessTempFolder', () => {
     expect(path).not.toContain(left)
     expect(readdirSync(parent).toSorted()).toEqual(others.toSorted())
   })
+
+  it.runIf(process.getuid?.() === 0)(
+    'deletes nothing of another user, and follows no link, when it runs as root',
+    async () => {
+      const [parent, elsewhere] = [tempFolder(), tempFolder()]
+      const { pid: deadPid } = spawnSync(process.execPath, ['-e', ''])
+      const [planted, link] = ['Folder', 'LinkTo'].map((end) =>
+        join(parent, `darkroom-${hostname()}-${deadPid}-${end}`),
+      )
+      mkdirSync(planted ?? '')
+      chownSync(planted ?? '', 65_534, 65_534)
+      symlinkSync(elsewhere, link ?? '')
+      writeFileSync(join(elsewhere, 'kept'), 'x')
+      const { remove } = await makeProcessTempFolder(parent)
+      await remove()
+      expect(readdirSync(parent)).toHaveLength(2)
+      expect(readdirSync(elsewhere)).toEqual(['kept'])
+    },
+  )
 })

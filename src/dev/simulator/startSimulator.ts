@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
 import { httpUrl } from '../../config.ts'
 import { listen } from '../../http/connection/createServer.ts'
+import { foreignRequest } from '../../http/connection/foreignRequest.ts'
 import type { CallLog, SimulatorCall } from './callLog.ts'
 import { callsReply, createCallLog } from './callLog.ts'
 import type { ImageMode } from './drawImage.ts'
@@ -64,7 +65,8 @@ const timeouts = {
 
 /**
  * Starts an HTTP server that speaks the wire formats of both vendors. README.md in this folder describes it.
- * Rejects with the system's error when the port is in use.
+ * On a loopback address it answers 403 to pages of other hosts. Rejects with the system's error when the port
+ * is in use.
  */
 export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
   const host = options.host ?? '127.0.0.1'
@@ -84,6 +86,8 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
   }
   let strayRequests = 0
   const server = createServer(timeouts, (request, response) => {
+    const refusal = foreignRequest(request, host)
+    if (refusal !== undefined) return refuse(response, refusal)
     const url = urlOf(request)
     if (url.pathname === strayPath) strayRequests += 1
     route(request, response, url, deps).catch(() => response.destroy())
@@ -121,6 +125,11 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
 function urlOf(request: IncomingMessage): URL {
   const base = 'http://simulator'
   return URL.parse(request.url ?? '/', base) ?? new URL(base)
+}
+
+function refuse(response: ServerResponse, message: string): void {
+  const { status, headers, body } = jsonReply(403, { error: { message } })
+  response.writeHead(status, headers).end(body)
 }
 
 async function route(

@@ -5,6 +5,7 @@ import { homedir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { waitForLock } from '../../../tools/fileLock.mjs'
 import type { Environment } from '../../config.ts'
+import { makePrivateFolder } from './privateFolder.ts'
 import { runCommand } from './runCommand.ts'
 import type { Say } from './startError.ts'
 
@@ -47,18 +48,23 @@ export function userCacheDir(env: Environment): string {
 /**
  * Finds the programs in the user's cache, or builds them there. The folder's name contains a hash of the
  * pinned versions and the platform. When two processes build at the same time, the second one waits for the
- * first. The folder gets its final name only when all programs are in it.
+ * first. The folder gets its final name only when all programs are in it. Throws `StartError` when another user
+ * owns the cache, because that user could replace the programs.
  */
 export async function buildGoTools(
   { title, moduleDir, tools }: GoTools,
   { env, say }: { readonly env: Environment; readonly say: Say },
 ): Promise<GoBuild> {
   const key = moduleKey(moduleDir, tools)
-  const binDir = join(userCacheDir(env), `${title}-${key}`)
-  if (existsSync(binDir)) return { kind: 'built', binDir, key }
+  const cacheDir = userCacheDir(env)
+  const binDir = join(cacheDir, `${title}-${key}`)
+  if (existsSync(binDir)) {
+    await makePrivateFolder(cacheDir, 'XDG_CACHE_HOME')
+    return { kind: 'built', binDir, key }
+  }
   const go = await runCommand('go', ['version'], { env, timeoutMs: versionTimeoutMs })
   if (!go.ok) return { kind: 'failed', why: 'Go is not installed' }
-  await mkdir(userCacheDir(env), { recursive: true })
+  await makePrivateFolder(cacheDir, 'XDG_CACHE_HOME')
   const lock = await waitForLock(`${binDir}.lock`, {
     timeoutMs: buildTimeoutMs,
     onWait: (pid) => say(`Waiting for process ${pid}, which is building ${title}…`),

@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { HeldLock } from '../../../tools/fileLock.mjs'
 import { waitForLock } from '../../../tools/fileLock.mjs'
@@ -12,6 +11,7 @@ import { choosePorts } from './ports.ts'
 import { ensureDatabase } from './postgres/postgresClient.ts'
 import type { Postgres } from './postgres/startPostgres.ts'
 import { startPostgres } from './postgres/startPostgres.ts'
+import { makePrivateFolder } from './privateFolder.ts'
 import type { Say } from './startError.ts'
 import { StartError } from './startError.ts'
 import { stopLingering } from './stopLingering.ts'
@@ -92,12 +92,12 @@ const darkroomDatabase = 'darkroom'
  * provides. First ends the parts that a killed start left running. When a part ends without being asked to,
  * starts it again. Even if the parts are killed, no committed data is lost.
  *
- * Throws `StartError` when a port or DATA_DIR is in use, or when a part does not start. Before that, stops
- * the parts that have already started.
+ * Throws `StartError` when a port or DATA_DIR is in use, when another user owns DATA_DIR, or when a part does
+ * not start. Before that, stops the parts that have already started.
  */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const { dataDir, say, env, withUi, durable, temporalAddress } = options
-  await mkdir(dataDir, { recursive: true, mode: 0o700 })
+  await makePrivateFolder(dataDir, 'DATA_DIR')
   const lock = await lockDataDir(dataDir)
   const owner = ownIdentity()
   const pids = createPidRecord(dataDir, owner)

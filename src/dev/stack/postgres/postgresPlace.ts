@@ -55,8 +55,11 @@ export async function choosePostgresPlace(
   }
   // The name is random. When a DATA_DIR is deleted and created again, it must not find the old data.
   const parent = join(reachableRoot, randomBytes(8).toString('hex'))
-  await mkdir(parent, { recursive: true })
-  await chown(parent, account.uid, account.gid)
+  await makeReachableRoot()
+  // The folder stays root's, and only the data in it belongs to PostgreSQL's user. In a folder of its own that
+  // user could plant links in the place of the files that root writes next to the data.
+  await mkdir(parent)
+  await chmod(parent, 0o711)
   const pgData = join(parent, 'postgres')
   await writeFile(pointerPath(dataDir), `${pgData}\n`)
   say(`PostgreSQL's own user cannot enter ${dataDir}: its data goes to ${pgData}.`)
@@ -101,13 +104,18 @@ async function letGroupPass(
   return false
 }
 
+/** Makes the folder that every user may enter, whatever the umask of this process is. */
+async function makeReachableRoot(): Promise<void> {
+  await mkdir(reachableRoot, { recursive: true })
+  await chmod(reachableRoot, 0o755)
+}
+
 /** Copies PostgreSQL's programs, once per version. Returns the folder of the copies. */
 async function copyBinaries({ root, version }: PostgresBinaries): Promise<string> {
   const target = join(reachableRoot, `postgres-${version}`)
   if (!existsSync(target)) {
     const draft = `${target}.${process.pid}`
-    await mkdir(reachableRoot, { recursive: true })
-    await chmod(reachableRoot, 0o755)
+    await makeReachableRoot()
     await cp(root, draft, { recursive: true, verbatimSymlinks: true })
     // The rename fails when another start made the same copy first. That copy is then used.
     await rename(draft, target).catch(() => rm(draft, { recursive: true, force: true }))

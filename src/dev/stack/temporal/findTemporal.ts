@@ -8,6 +8,7 @@ import type { Result } from '../../../domain/result.ts'
 import { fail, succeed } from '../../../domain/result.ts'
 import type { GoTools } from '../goTools.ts'
 import { buildGoTools, userCacheDir } from '../goTools.ts'
+import { makePrivateFolder } from '../privateFolder.ts'
 import { runCommand } from '../runCommand.ts'
 import type { Say } from '../startError.ts'
 import { StartError } from '../startError.ts'
@@ -75,11 +76,13 @@ export async function findTemporal(env: Environment, say: Say): Promise<Temporal
  * path of the program, or the reason why there is none.
  */
 async function downloadTemporalCli(env: Environment, say: Say): Promise<Result<string, string>> {
-  const folder = join(userCacheDir(env), 'temporal-cli')
-  const kept = findCli(folder)
-  if (kept !== undefined) return succeed(kept)
-  say('Downloading the Temporal CLI…')
+  const cacheDir = userCacheDir(env)
+  const folder = join(cacheDir, 'temporal-cli')
   try {
+    await makePrivateFolder(cacheDir, 'XDG_CACHE_HOME')
+    const kept = findCli(folder)
+    if (kept !== undefined) return succeed(kept)
+    say('Downloading the Temporal CLI…')
     await mkdir(folder, { recursive: true })
     const timeout = sleep(downloadTimeoutMs, 'timeout' as const)
     if ((await Promise.race([startOnce(folder), timeout])) === 'timeout') {

@@ -46,7 +46,7 @@ const uiStopGraceMs = 3_000
 export function startTemporal(options: TemporalOptions): Promise<KeptPart> {
   const { dataDir, programs, postgres, port, withUi, pids, say } = options
   const env = basicEnvironment(options.env)
-  const shared = { dataDir, port: port('temporal'), innerPort: port, env, pids }
+  const shared = { dataDir, port: port('temporal'), env, pids }
   if (programs.kind === 'dev-server') {
     const uiPort = withUi ? port('temporalUi') : undefined
     const start = () => startTemporalDevServer({ ...shared, file: programs.file, uiPort })
@@ -54,7 +54,7 @@ export function startTemporal(options: TemporalOptions): Promise<KeptPart> {
   }
   if (postgres === undefined) throw new Error('Bug: the real Temporal server needs PostgreSQL')
   const { binDir, key } = programs
-  const start = () => startTemporalServer({ ...shared, binDir, key, postgres })
+  const start = () => startTemporalServer({ ...shared, innerPort: port, binDir, key, postgres })
   return keepRunning('Temporal', start, say)
 }
 

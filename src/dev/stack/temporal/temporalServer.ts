@@ -12,7 +12,6 @@ import { dynamicConfigArgs, dynamicConfigFile } from './temporalSettings.ts'
 
 /** The ports of the real server's four services. The port that clients call is not among them. */
 export const temporalInnerPorts = [
-  'frontendHttp',
   'frontendMembership',
   'historyGrpc',
   'historyMembership',
@@ -28,12 +27,12 @@ type ServerOptions = {
   readonly dataDir: string
   /** The port that clients call. */
   readonly port: number
-  readonly innerPort: (name: TemporalInnerPort) => number
   readonly env: Readonly<Record<string, string>>
   readonly pids: PidRecord
 }
 
-export type TemporalServerOptions = ServerOptions & SchemaOptions
+export type TemporalServerOptions = ServerOptions &
+  SchemaOptions & { readonly innerPort: (name: TemporalInnerPort) => number }
 
 export type TemporalDevServerOptions = ServerOptions & {
   /** The path of the Temporal CLI. */
@@ -85,7 +84,8 @@ export async function startTemporalServer(options: TemporalServerOptions): Promi
       DYNAMIC_CONFIG_FILE_PATH: dynamicConfigPath,
       LOG_LEVEL: 'warn',
       FRONTEND_GRPC_PORT: String(port),
-      FRONTEND_HTTP_PORT: String(innerPort('frontendHttp')),
+      // 0 does not open the HTTP API, which nothing here uses and which accepts calls from pages in a browser.
+      FRONTEND_HTTP_PORT: '0',
       FRONTEND_MEMBERSHIP_PORT: String(innerPort('frontendMembership')),
       HISTORY_GRPC_PORT: String(innerPort('historyGrpc')),
       HISTORY_MEMBERSHIP_PORT: String(innerPort('historyMembership')),
@@ -102,7 +102,7 @@ export async function startTemporalServer(options: TemporalServerOptions): Promi
  * `startTemporalServer`.
  */
 export function startTemporalDevServer(options: TemporalDevServerOptions): Promise<PartProcess> {
-  const { dataDir, file, port, uiPort, innerPort, env } = options
+  const { dataDir, file, port, uiPort, env } = options
   return startUntilReady(options, {
     file,
     args: [
@@ -112,7 +112,6 @@ export function startTemporalDevServer(options: TemporalDevServerOptions): Promi
       `--namespace=${embeddedNamespace}`,
       '--log-level=warn',
       `--port=${port}`,
-      `--http-port=${innerPort('frontendHttp')}`,
       uiPort === undefined ? '--headless' : `--ui-port=${uiPort}`,
       `--db-filename=${join(dataDir, 'temporal.db')}`,
       ...dynamicConfigArgs(),

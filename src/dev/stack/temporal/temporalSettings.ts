@@ -2,7 +2,7 @@
  * Dynamic configuration of the embedded Temporal. The real server and the development server get the same
  * one. Temporal's reference "Temporal Service dynamic configuration" explains the keys.
  */
-const temporalSettings: Readonly<Record<string, boolean | number | string>> = {
+const temporalSettings: Readonly<Record<string, boolean | number | string | readonly string[]>> = {
   // On one machine, one partition gives the same rate as four, with less than half of their p99 latency.
   'matching.numTaskqueueReadPartitions': 1,
   'matching.numTaskqueueWritePartitions': 1,
@@ -18,6 +18,10 @@ const temporalSettings: Readonly<Record<string, boolean | number | string>> = {
   // Writing visibility records takes as much CPU as the rest of a run. Only two workers write them, so that
   // the run's own work goes first.
   'history.visibilityProcessorSchedulerWorkerCount': 2,
+  // The development server always opens its HTTP API, and a page in a browser could reach it. With this, the
+  // API answers only to a host name that does not exist (RFC 6761 section 6.4). The real server does not open
+  // the API.
+  'frontend.httpAllowedHosts': ['none.invalid'],
   // With this, a new search attribute or namespace can be used after one second.
   'system.namespaceCacheRefreshInterval': '1s',
 }

@@ -1,8 +1,16 @@
+import { randomBytes as cryptoRandomBytes } from 'node:crypto'
 import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
 import type { TaskFailure } from '../domain/failure.ts'
 import type { WaitReason } from '../domain/gate/taskFacts.ts'
-import type { AttemptStore, OpenedAttempt } from '../domain/ports/attemptStore.ts'
+import type { RandomBytes } from '../domain/ids.ts'
+import { newUploadId } from '../domain/ids.ts'
+import type {
+  AttemptStore,
+  BeginInput,
+  BeginResult,
+  OpenedAttempt,
+} from '../domain/ports/attemptStore.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { UpstreamCaller, UpstreamOutcome } from '../domain/upstream/upstreamCall.ts'
 import { createPresence } from './presence.ts'
@@ -18,6 +26,7 @@ export type ProduceImageDeps = {
   readonly onOutcome?: (seen: SeenOutcome) => void
   /** A clock that also counts time in which the process is stopped. Default: `performance.now()`. */
   readonly monotonicMs?: () => number
+  readonly randomBytes?: RandomBytes
 }
 
 export type SeenOutcome = {
@@ -77,12 +86,15 @@ export function createProduceImage(deps: ProduceImageDeps) {
     for (;;) {
       if (input.signal?.aborted === true) return { kind: 'wait', delayMs: 0, reason: 'backoff' }
       const askedAtMs = monotonicMs()
-      const begun = await deps.attempts.beginAttempt({ taskId, ...defined({ checked }) })
+      const begun = await askGate(deps, { taskId, ...defined({ checked }) })
       switch (begun.kind) {
         case 'opened': {
-          if (monotonicMs() - askedAtMs > gateAnswerMsMax) throw new Error(gateAnswerTooOld)
           const { attempt } = begun
           const name = { taskId, n: attempt.n }
+          if (monotonicMs() - askedAtMs > gateAnswerMsMax) {
+            await presence.during(name, () => abandon(deps, taskId, attempt))
+            throw new Error(gateAnswerTooOld)
+          }
           const ran = await presence.during(name, () => runAttempt(deps, input, attempt))
           if (ran.kind !== 'closed') return ran
           refusedBy = ran.refusedBy
@@ -110,12 +122,42 @@ export function createProduceImage(deps: ProduceImageDeps) {
 }
 
 /**
- * A process can be stopped (SIGSTOP, a suspended machine) between the gate and the call. The task may have
- * ended before it continues, so it must not call then. This limit is below the silence after which a
+ * Asks the gate. An error does not say whether the gate opened an attempt: the connection can be lost
+ * after the commit. No call follows, so the attempt is abandoned before the error is thrown.
+ */
+async function askGate(deps: ProduceImageDeps, input: BeginInput): Promise<BeginResult> {
+  const { taskId } = input
+  const answerId = newUploadId(deps.randomBytes ?? cryptoRandomBytes, 'answer')
+  try {
+    return await deps.attempts.beginAttempt({ ...input, answerId })
+  } catch (error) {
+    await abandon(deps, taskId, { answerId, hardEndMs: lostGateMs }).catch(() => {})
+    throw error
+  }
+}
+
+/** How long the worker tries to close the attempt of a question to the gate that got no answer. */
+const lostGateMs = 5 * 60_000
+
+/**
+ * Closes an attempt whose call was not made. Without this, the attempt would count as lost, and so as a
+ * call that may have done work.
+ */
+async function abandon(
+  deps: ProduceImageDeps,
+  taskId: string,
+  { answerId, hardEndMs }: Pick<OpenedAttempt, 'answerId' | 'hardEndMs'>,
+): Promise<void> {
+  await retryFor(hardEndMs, () => deps.attempts.abandonAttempt({ taskId, answerId }))
+}
+
+/**
+ * A process can be stopped (SIGSTOP, a suspended machine) between the gate and the call, and PostgreSQL can
+ * be slow. The task may have ended before the worker continues, so it must not call then. This limit is below the silence after which a
  * worker counts as lost (`presentMs`): a call that starts in time starts before another worker may act.
  */
 const gateAnswerMsMax = 8_000
-const gateAnswerTooOld = 'the answer of the gate is too old for a call: this process was stopped'
+const gateAnswerTooOld = 'the answer of the gate is too old for a call'
 
 /** The attempt ended without an image; the gate decides what is next. */
 type Closed = { readonly kind: 'closed'; readonly refusedBy?: RefusedBy }
@@ -144,13 +186,11 @@ async function runAttempt(
   return settled ? { kind: 'succeeded' } : { kind: 'over' }
 }
 
-/** An outcome that is not recorded counts as unknown later, so recording it is worth retries. */
-const closeRetryMs = 30_000
-
+/** An outcome that is not recorded counts as unknown later, so recording is tried until the hard end. */
 async function close(
   deps: ProduceImageDeps,
   taskId: string,
-  { n, channel }: OpenedAttempt,
+  { n, channel, hardEndMs }: OpenedAttempt,
   outcome: Exclude<UpstreamOutcome, { class: 'succeeded' }>,
 ): Promise<Closed> {
   const { evidence } = outcome
@@ -162,7 +202,7 @@ async function close(
     ...('retryAfterMs' in outcome ? { retryAfterMs: outcome.retryAfterMs } : {}),
     ...('nativeRefusal' in outcome ? { nativeRefusal: outcome.nativeRefusal } : {}),
   }
-  await retryFor(closeRetryMs, () => deps.attempts.closeAttempt(attemptClose))
+  await retryFor(hardEndMs, () => deps.attempts.closeAttempt(attemptClose))
   if (outcome.class !== 'refused') return { kind: 'closed' }
   const { httpStatus } = evidence
   return { kind: 'closed', refusedBy: { channel: channel.name, ...defined({ httpStatus }) } }

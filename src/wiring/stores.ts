@@ -9,7 +9,7 @@ import { createAccount, findAccount, listAccounts, topUp } from '../store/accoun
 import { createKey, findCaller, listKeys, revokeKey } from '../store/accounts/apiKeys.ts'
 import type { BeginAttemptDeps } from '../store/attempts/beginAttempt.ts'
 import { beginAttempt } from '../store/attempts/beginAttempt.ts'
-import { closeAttempt } from '../store/attempts/closeAttempt.ts'
+import { abandonAttempt, closeAttempt } from '../store/attempts/closeAttempt.ts'
 import { touchAttempts } from '../store/attempts/presence.ts'
 import { answerIdsOf, settleTask } from '../store/attempts/settleTask.ts'
 import { listChannels, pauseChannel, resumeChannel } from '../store/channels/channelAdmin.ts'
@@ -52,7 +52,14 @@ export function createTaskStore(pool: Pool): TaskStore {
 /** The transactions of a task's execution. */
 export function createAttemptStore(deps: BeginAttemptDeps & Lifetimes): AttemptStore {
   return {
-    ...bindFirst(deps, { beginAttempt, closeAttempt, settleTask, failTask, cancelTask }),
+    ...bindFirst(deps, {
+      beginAttempt,
+      closeAttempt,
+      abandonAttempt,
+      settleTask,
+      failTask,
+      cancelTask,
+    }),
     ...bindFirst(deps.pool, { touchAttempts, answerIdsOf }),
   }
 }

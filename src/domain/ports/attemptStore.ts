@@ -13,7 +13,15 @@ export type BeginInput = {
   readonly taskId: string
   /** The open attempt whose stored answer the caller has looked for and not found. */
   readonly checked?: number
+  /**
+   * The id under which the answer of a new attempt is stored, used for this question alone. When the
+   * question gets no answer, `abandonAttempt` finds the attempt by it. Default: a random id.
+   */
+  readonly answerId?: string
 }
+
+/** An attempt by the answer id that its worker chose before it asked the gate. */
+export type AbandonedAttempt = { readonly taskId: string; readonly answerId: string }
 
 /** An attempt whose call must be made now. */
 export type OpenedAttempt = {
@@ -73,8 +81,16 @@ export type AttemptStore = {
   readonly beginAttempt: (input: BeginInput) => Promise<BeginResult>
   /** Records the worker's presence for these attempts. Closed and unknown ones are ignored. */
   readonly touchAttempts: (attempts: readonly AttemptName[]) => Promise<void>
-  /** Closes an attempt and updates its channel. Does nothing when it is closed already. */
+  /**
+   * Closes an attempt and updates its channel. Does nothing when the outcome is known already; an attempt
+   * that counted as lost gets the outcome that its worker saw.
+   */
   readonly closeAttempt: (close: AttemptClose) => Promise<void>
+  /**
+   * Makes sure that no attempt with this answer id is open, now or later: its call was not made and will
+   * not be. An open attempt is closed as refused.
+   */
+  readonly abandonAttempt: (attempt: AbandonedAttempt) => Promise<void>
   /**
    * The answer ids of a live task's attempts that may have a stored answer, newest first. Empty for a
    * task that has ended.

@@ -19,12 +19,16 @@ export const outcomeClasses = [
 ] as const
 export type OutcomeClass = (typeof outcomeClasses)[number]
 
-/** Why an outcome has its class. Logs, metrics and `task show` contain these, never an upstream's text. */
+/**
+ * Why an outcome has its class. Logs, metrics and `task show` contain these, never an upstream's text.
+ * `not_sent`: no connection to the upstream. `not_called`: the worker opened the attempt and did not call.
+ */
 export const outcomeReasons = [
   'image',
   'rate_limited',
   'overloaded',
   'not_sent',
+  'not_called',
   'inputs_unreadable',
   'invalid_request',
   'content_policy',

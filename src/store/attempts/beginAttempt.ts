@@ -45,8 +45,10 @@ export async function beginAttempt(
   deps: BeginAttemptDeps,
   input: BeginInput,
 ): Promise<BeginResult> {
-  const attempt = await beginFirstCall(deps, input.taskId)
-  return attempt === undefined ? askGate(deps, input) : { kind: 'opened', attempt }
+  const answerId = input.answerId ?? newUploadId(deps.randomBytes, 'answer')
+  const attempt = await beginFirstCall(deps, input.taskId, answerId)
+  if (attempt !== undefined) return { kind: 'opened', attempt }
+  return askGate(deps, { ...input, answerId })
 }
 
 /** The gate without its fast path. */
@@ -55,7 +57,8 @@ export async function askGate(deps: BeginAttemptDeps, input: BeginInput): Promis
     const task = await lockTaskWithAttempts(client, input.taskId)
     if (task === undefined || isEnded(task.status)) return { kind: 'over' }
     const open = task.attempts.find((each) => each.closedAtMs === null)
-    if (open === undefined) return decide(deps, client, task)
+    const answerId = input.answerId ?? newUploadId(deps.randomBytes, 'answer')
+    if (open === undefined) return decide(deps, client, task, answerId)
     if (open.n !== input.checked) {
       return { kind: 'unchecked', n: open.n, answerId: open.answerId }
     }
@@ -63,7 +66,7 @@ export async function askGate(deps: BeginAttemptDeps, input: BeginInput): Promis
     if (delayMs > 0) {
       return { kind: 'wait', delayMs, reason: 'call_under_way', channel: open.channel }
     }
-    return decide(deps, client, await closeAsLost(client, task, open))
+    return decide(deps, client, await closeAsLost(client, task, open), answerId)
   })
 }
 
@@ -85,6 +88,7 @@ async function decide(
   deps: BeginAttemptDeps,
   client: PoolClient,
   locked: TaskWithAttempts,
+  answerId: string,
 ): Promise<BeginResult> {
   const { taskId, accountId, family, model } = locked
   const sync = isSyncRoute(locked.route)
@@ -114,7 +118,7 @@ async function decide(
     case 'wait':
       return postpone(client, task, step)
     case 'call':
-      return { kind: 'opened', attempt: await openAttempt(deps, client, task, step) }
+      return { kind: 'opened', attempt: await openAttempt(client, task, step, answerId) }
     default:
       return assertNever(step)
   }
@@ -157,16 +161,15 @@ async function postpone(
 }
 
 async function openAttempt(
-  deps: BeginAttemptDeps,
   client: PoolClient,
   task: TaskWithAttempts,
   step: Extract<NextStep, { kind: 'call' }>,
+  answerId: string,
 ): Promise<OpenedAttempt> {
   if (task.request === null) throw new Error(`Bug: ${task.taskId} is live without its request`)
   const { channel, cooldown } = step
   const n = (task.attempts.at(-1)?.n ?? 0) + 1
   const upstreamKey = lastUnknown(task.attempts)?.upstreamKey ?? `${task.taskId}-${n}`
-  const answerId = newUploadId(deps.randomBytes, 'answer')
   const hardEndMs = task.hardEndAtMs - task.nowMs
   const timeoutMs = Math.min(channel.timeoutMs, hardEndMs)
   const leaseMs = timeoutMs + overdueAfterMs

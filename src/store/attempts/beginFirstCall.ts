@@ -30,11 +30,11 @@ export const overdueAfterMs = 30_000
 export async function beginFirstCall(
   { pool, randomBytes, channelsOf }: BeginFirstCallDeps,
   taskId: string,
+  answerId: string = newUploadId(randomBytes, 'answer'),
 ): Promise<OpenedAttempt | undefined> {
   const task = await readQueuedTask(pool, taskId, channelsOf)
   const [channel] = task === undefined ? [] : channelsOf(task.family)
   if (task === undefined || channel === undefined) return undefined
-  const answerId = newUploadId(randomBytes, 'answer')
   const upstreamKey = `${taskId}-1`
   const { name, concurrencyMax } = channel
   const { rows } = await pool.query<{ hardEndMs: number | null }>({

@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg'
 import { defined } from '../../domain/defined.ts'
 import { afterGrant, afterRefusal } from '../../domain/gate/cooldown.ts'
+import { isOwnFault } from '../../domain/gate/taskFacts.ts'
 import type { ModelId } from '../../domain/models/models.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
 import type { OutcomeClass, OutcomeEvidence } from '../../domain/upstream/upstreamCall.ts'
@@ -35,8 +36,8 @@ const faultsUntilPause = 2
  * channel. The caller has locked the task.
  */
 export async function updateChannelAfterCall(client: PoolClient, call: EndedCall): Promise<void> {
-  // The blob store could not be read, so the channel was not called.
-  if (call.evidence.reason === 'inputs_unreadable') return
+  // The channel was not called.
+  if (isOwnFault(call.evidence)) return
   const refused = call.class === 'refused'
   const { hasCooldown, hasFaults } = call.closed
   if (refused || hasCooldown) await updateCooldown(client, call)

@@ -1,8 +1,10 @@
 import type { ReportUnexpected } from './applicationFailure.ts'
-import { reportingUnexpected } from './applicationFailure.ts'
+import { reportingUnexpected, waitFailure } from './applicationFailure.ts'
 import type { ProduceImageDeps } from './produceImage.ts'
 import { createProduceImageActivity } from './produceImage.ts'
 import type { TaskFailure } from '../src/domain/failure.ts'
+import { presenceEveryMs } from '../src/domain/limits.ts'
+import type { FailResult } from '../src/domain/ports/attemptStore.ts'
 
 type ActivityDeps = ProduceImageDeps & RecordFailureDeps & CancelTaskDeps
 
@@ -20,28 +22,34 @@ export type Activities = ReturnType<typeof createActivities>
 
 type RecordFailureDeps = {
   /**
-   * Settles a stored answer if there is one; otherwise fails the task and releases its hold. `over`: the
-   * task had already ended. See `src/tasks/settleOrFail.ts`.
+   * Settles a stored answer if there is one; otherwise fails the task and releases its hold, unless a call
+   * is under way. See `src/tasks/settleOrFail.ts`.
    */
-  readonly settleOrFail: (
-    taskId: string,
-    failure: TaskFailure,
-  ) => Promise<'succeeded' | 'failed' | 'over'>
+  readonly settleOrFail: (taskId: string, failure: TaskFailure) => Promise<FailResult>
   readonly onUnexpected: ReportUnexpected
 }
 
-/** Records the end of a task without an image. A repeated run returns `over` and changes nothing. */
+/**
+ * Records the end of a task without an image. A repeated run returns `over` and changes nothing. An
+ * operator can fail `produceImage` in the middle of a call: this activity then waits for the call.
+ */
 export function createRecordFailureActivity({ settleOrFail, onUnexpected }: RecordFailureDeps) {
-  return ({
+  return async ({
     taskId,
     failure,
   }: {
     readonly taskId: string
     readonly failure: TaskFailure
-  }): Promise<'succeeded' | 'failed' | 'over'> =>
-    reportingUnexpected(onUnexpected, { activity: 'recordFailure', taskId }, () =>
-      settleOrFail(taskId, failure),
+  }): Promise<Exclude<FailResult, 'call_under_way'>> => {
+    const result = await reportingUnexpected(
+      onUnexpected,
+      { activity: 'recordFailure', taskId },
+      () => settleOrFail(taskId, failure),
     )
+    if (result !== 'call_under_way') return result
+    const wait = { kind: 'wait', delayMs: presenceEveryMs, reason: 'call_under_way' } as const
+    throw waitFailure(wait, Date.now())
+  }
 }
 
 type CancelTaskDeps = {

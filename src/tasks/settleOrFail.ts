@@ -1,5 +1,5 @@
 import type { TaskFailure } from '../domain/failure.ts'
-import type { AttemptStore } from '../domain/ports/attemptStore.ts'
+import type { AttemptStore, FailResult } from '../domain/ports/attemptStore.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import { readAnswerMeta } from './storedAnswer.ts'
 
@@ -10,14 +10,14 @@ type SettleDeps<Method extends keyof AttemptStore> = {
 
 /**
  * Ends a task for which no call is made any more. A stored answer is settled, even if its worker is lost;
- * without one the task fails and its hold is released. `over`: the task had already ended. Throws
- * `AnswerUnknownError` when the blob store cannot be read.
+ * without one the task fails and its hold is released. While a call of a present worker is under way,
+ * nothing changes: ask again later. Throws `AnswerUnknownError` when the blob store cannot be read.
  */
 export function createSettleOrFail(deps: SettleDeps<'answerIdsOf' | 'settleTask' | 'failTask'>) {
   const settleStored = createSettleStored(deps)
-  return async (taskId: string, failure: TaskFailure): Promise<'succeeded' | 'failed' | 'over'> => {
+  return async (taskId: string, failure: TaskFailure): Promise<FailResult> => {
     if (await settleStored(taskId)) return 'succeeded'
-    return (await deps.attempts.failTask(taskId, failure)) ? 'failed' : 'over'
+    return deps.attempts.failTask(taskId, failure)
   }
 }
 

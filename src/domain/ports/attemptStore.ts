@@ -72,6 +72,14 @@ export type SettleInput = {
 }
 
 /**
+ * What `failTask` did or found. Only `failed` changed the task.
+ * - `call_under_way`: its worker is present, or has been silent for too short a time. Ask again later.
+ * - `succeeded`: the task has ended with an image.
+ * - `over`: the task has ended without an image, or is purged.
+ */
+export type FailResult = 'failed' | 'call_under_way' | 'succeeded' | 'over'
+
+/**
  * The transactions of a task's execution. Each is atomic and safe to repeat. A transaction that ends a
  * task locks it first and ends it only while it is live, so that of several concurrent ends the first
  * wins. Implemented in `src/store/attempts/` and `src/store/tasks/`.
@@ -101,8 +109,8 @@ export type AttemptStore = {
    * nothing was published or charged; the attempt is closed all the same.
    */
   readonly settleTask: (input: SettleInput) => Promise<boolean>
-  /** Ends a task as failed and releases its hold. False: the task had ended, nothing changed. */
-  readonly failTask: (taskId: string, failure: TaskFailure) => Promise<boolean>
+  /** Ends a task as failed and releases its hold, unless a call of a present worker is under way. */
+  readonly failTask: (taskId: string, failure: TaskFailure) => Promise<FailResult>
   /**
    * Ends a task as `cancelled` and releases its hold. False: the task had ended, or one of its attempts
    * is open or may have done work; nothing changed.

@@ -27,8 +27,9 @@ const touchSql = `
   from present where attempt.task_id = present.task_id and attempt.n = present.n`
 
 /**
- * Whether the worker of an open attempt still gives signs of its presence, asked by another worker that
- * took the task over: Temporal may have lost sight of a live worker, or an operator has reset the run.
+ * Whether the worker of an open attempt still gives signs of its presence. Asked by another worker that
+ * took the task over, because Temporal may have lost sight of a live worker or an operator has reset the
+ * run, and before a task is failed.
  * Returns how long to wait before the next check, in milliseconds, or 0 when the call counts as lost.
  *
  * A worker that is found silent is only doubted at first, and `doubtMs` later counts as lost if it is

@@ -1,9 +1,11 @@
 import type { Pool, PoolClient } from 'pg'
 import type { TaskFailure } from '../../domain/failure.ts'
 import { mayHaveWorked } from '../../domain/gate/taskFacts.ts'
+import type { FailResult } from '../../domain/ports/attemptStore.ts'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 import { isEnded } from '../../domain/tasks/task.ts'
 import { closeExpiredLeasesSql } from '../attempts/closeAttempt.ts'
+import { checkPresence } from '../attempts/presence.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import type { LockedTask } from './lockTask.ts'
 import { lockTaskWithAttempts } from './lockTask.ts'
@@ -17,20 +19,24 @@ export type Lifetimes = { readonly retentionSeconds: number; readonly tombstoneS
 type EndTaskDeps = Lifetimes & { readonly pool: Pool }
 
 /**
- * Ends a live task as failed and releases its hold. Returns false when the task has ended already. The
- * failure is recorded with `workPossible` when an attempt is open or its outcome is unknown.
+ * Ends a live task as failed and releases its hold. Refuses before the hard end while the worker of an
+ * open call is present: the call is paid for, and its image would be lost. The failure is recorded with
+ * `workPossible` when an attempt is open or its outcome is unknown.
  */
 export async function failTask(
   deps: EndTaskDeps,
   taskId: string,
   failure: TaskFailure,
-): Promise<boolean> {
-  return withTransaction(deps.pool, async (client) => {
+): Promise<FailResult> {
+  return withTransaction<FailResult>(deps.pool, async (client) => {
     const task = await lockTaskWithAttempts(client, taskId)
-    if (task === undefined || isEnded(task.status)) return false
+    if (task === undefined) return 'over'
+    if (isEnded(task.status)) return task.status === 'succeeded' ? 'succeeded' : 'over'
+    const open = task.attempts.find((attempt) => attempt.closedAtMs === null)
+    if (open !== undefined && (await checkPresence(client, task, open)) > 0) return 'call_under_way'
     const workPossible = failure.workPossible || mayHaveWorked(task.attempts)
     await endAsFailed(client, deps, task, { ...failure, workPossible })
-    return true
+    return 'failed'
   })
 }
 

@@ -80,8 +80,8 @@ async function startAgain(
 /**
  * The run has ended and the task is still live: an operator stopped the run, or the end was not recorded.
  * A stored answer is settled. Otherwise a call under way is waited for until its lease ends, because it is
- * paid for. Then a task whose run was stopped is cancelled if no call may have done work; any other task
- * fails.
+ * paid for, and longer if its worker is still present. Then a task whose run was stopped is cancelled if
+ * no call may have done work; any other task fails.
  */
 async function endWithoutRun(
   deps: CheckDeps,
@@ -95,7 +95,10 @@ async function endWithoutRun(
   if (run.stopped && (await deps.cancelTask(taskId))) {
     return report({ found: 'cancelled', count: 1, taskId })
   }
-  if (await deps.failTask(taskId, lostRun)) report({ found: 'failed', count: 1, taskId })
+  const result = await deps.failTask(taskId, lostRun)
+  if (result === 'failed') report({ found: 'failed', count: 1, taskId })
+  // The call may have begun after this task was listed as overdue.
+  if (result === 'call_under_way') await deps.store.postponeChecks([taskId], leaseBackoff)
 }
 
 async function waitForLease(deps: CheckDeps, task: OverdueTask): Promise<void> {

@@ -6,6 +6,7 @@ import { createPurgeStep, createSweepStep } from '../../../src/tasks/reconcile/s
 import { streamOf } from '../../support/byteStreams.ts'
 import { insertTask } from '../../support/database/insertTask.ts'
 import type { ReconcileWorld } from '../../support/database/reconcileWorld.ts'
+import { loseWorker } from '../../support/database/testAttempts.ts'
 import {
   openAttempt,
   openReconcileWorld,
@@ -113,6 +114,7 @@ describe('the purge', () => {
       `insert into idempotency_key (account_id, key_digest, task_id) values ($1, '\\x01', $2)`,
       [accountId, taskId],
     )
+    await loseWorker(world.pool, taskId)
     await world.attempts.failTask(taskId, {
       code: 'upstream_error',
       cause: 'unknown',

@@ -69,5 +69,12 @@ export const doubtMs = 6_000
 /** An upload that no task took is swept after this time. */
 export const uploadGraceMs = 24 * 3_600_000
 
+/**
+ * Inputs of failed tasks that one account may keep for a retry. A failed task costs nothing, so without a
+ * limit its inputs would be free storage. Beyond it the oldest inputs go; no request is refused for it,
+ * because an outage of an upstream can fail many tasks of an honest client.
+ */
+export const keptInputBytesMax = 1024 * mebibyte
+
 /** Contract. The Retry-After of an accepted task. */
 export const pollIntervalSeconds = 3

@@ -156,7 +156,8 @@ function taskServiceOf(
   const { installation, temporal, starts, log } = parts
   const { pool, operation, databaseUrl } = installation
   const { retentionSeconds, tombstoneSeconds } = config
-  const cancelDeps = { pool, retentionSeconds, tombstoneSeconds }
+  // The API cancels a task only when its client has left: nobody needs the inputs any more.
+  const cancelDeps = { pool, retentionSeconds, tombstoneSeconds, inputRetentionSeconds: 0 }
   const ends = createTaskEnds({
     databaseUrl,
     pool,

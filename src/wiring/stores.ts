@@ -18,6 +18,7 @@ import { purgeTasks } from '../store/reconcile/purgeTasks.ts'
 import { overdueTasks, pastEndTasks, unstartedTasks } from '../store/reconcile/tasksToCheck.ts'
 import {
   discardUpload,
+  dropExcessInputs,
   forgetUploads,
   openUpload,
   takeUploads,
@@ -75,6 +76,7 @@ export function createReconcileStore(pool: Pool): ReconcileStore {
     makeChecksDue,
     takeUploads,
     forgetUploads,
+    dropExcessInputs,
     purgeTasks,
   })
 }

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { TaskFailure } from '../../src/domain/failure.ts'
 import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
 import type { AnswerMeta } from '../../src/domain/upstream/storedAnswer.ts'
+import { cancelTask } from '../../src/store/tasks/endTask.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
 import { endLease, openAttempt, setTask } from '../support/database/reconcileWorld.ts'
@@ -202,6 +203,29 @@ describe('settleTask, failTask and cancelTask', () => {
       { kind: 'answer', swept: false, kept: true, request: null },
       { kind: 'input', swept: true, kept: false, request: null },
     ])
+  })
+
+  it.each([
+    ['for their retention', 3_600, 3_600, true],
+    ['not at all when its client has left', 0, 0, false],
+    ['no longer than its record', 9_000_000, 691_200, true],
+  ] as const)('keeps prompt and inputs of a failed task %s', async (...row) => {
+    const [, inputRetentionSeconds, keptSeconds, hasRequest] = row
+    const { pool } = database
+    const { taskId } = await insertTask(pool)
+    await pool.query(
+      `insert into upload (upload_id, kind, task_id, sweep_after) values ($1, 'input', $2, 'infinity')`,
+      [`in-${taskId}`, taskId],
+    )
+    const lifetimes = { retentionSeconds: 86_400, tombstoneSeconds: 604_800, inputRetentionSeconds }
+    expect(await cancelTask({ pool, ...lifetimes }, taskId)).toBe(true)
+    const { rows } = await pool.query(
+      `select extract(epoch from u.sweep_after - t.completed_at)::int as "keptSeconds",
+         t.request is not null as "hasRequest"
+       from upload u join task t using (task_id) where task_id = $1`,
+      [taskId],
+    )
+    expect(rows).toEqual([{ keptSeconds, hasRequest }])
   })
 
   it('cancels a task while no call is under way', async () => {

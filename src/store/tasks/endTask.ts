@@ -12,9 +12,14 @@ import { lockTaskWithAttempts } from './lockTask.ts'
 
 /**
  * How long an image is kept (`retentionSeconds`), and how much longer the record of its task
- * (`tombstoneSeconds`). A failed task's record is kept for the sum of both as well.
+ * (`tombstoneSeconds`). A failed task's record is kept for the sum of both as well, its inputs for
+ * `inputRetentionSeconds`. With 0 the inputs and the prompt go at once.
  */
-export type Lifetimes = { readonly retentionSeconds: number; readonly tombstoneSeconds: number }
+export type Lifetimes = {
+  readonly retentionSeconds: number
+  readonly tombstoneSeconds: number
+  readonly inputRetentionSeconds: number
+}
 
 type EndTaskDeps = Lifetimes & { readonly pool: Pool }
 
@@ -67,13 +72,13 @@ export async function isCancelled(pool: Pool, taskId: string): Promise<boolean> 
 }
 
 /**
- * Ends a locked live task as failed and releases its hold. Its inputs are kept as long as its record,
- * because a retry needs them. A synchronous task frees its idempotency key when the caller's next try
+ * Ends a locked live task as failed and releases its hold. Its inputs are kept for a time, because a
+ * retry needs them. A synchronous task frees its idempotency key when the caller's next try
  * must be a new task.
  */
 async function endAsFailed(
   client: PoolClient,
-  { retentionSeconds, tombstoneSeconds }: Lifetimes,
+  { retentionSeconds, tombstoneSeconds, inputRetentionSeconds }: Lifetimes,
   task: LockedTask,
   failure: TaskFailure,
 ): Promise<void> {
@@ -90,6 +95,7 @@ async function endAsFailed(
       isSyncRoute(task.route) && nextTryIsNewTask(failure),
       task.accountId,
       task.credits,
+      inputRetentionSeconds,
     ],
   })
 }
@@ -104,12 +110,13 @@ const endSql = `
     update task set status = 'failed', failure_code = $2, failure_cause = $3,
       failure_work_possible = $4, failure_retry_after_ms = $5,
       completed_at = statement_timestamp(),
-      purge_at = statement_timestamp() + $6 * interval '1 second'
+      purge_at = statement_timestamp() + $6 * interval '1 second',
+      request = case when $10::integer > 0 then request end
     where task_id = $1
-    returning purge_at, hard_end_at
+    returning least(purge_at, completed_at + $10 * interval '1 second') as input_end, hard_end_at
   ), uploads as (
     update upload set sweep_after = case
-        when kind = 'input' then done.purge_at
+        when kind = 'input' then done.input_end
         else done.hard_end_at + interval '1 hour' end
     from done where upload.task_id = $1
   ), freed as (

@@ -88,7 +88,7 @@ create table task (
   retry_of text,
 
   -- What was asked for. `request` is JSON in a text column because jsonb refuses some legal strings; it
-  -- is null after success, when no further call can need it.
+  -- is null when neither a call nor a retry can need it.
   family text not null check (family in ('A', 'B')),
   model text not null,
   action text not null check (action in ('generate', 'edit')),
@@ -173,6 +173,8 @@ create table upload (
   kind text not null check (kind in ('input', 'answer')),
   -- Null: staged inputs that no task has taken over.
   task_id text,
+  -- The images of the inputs that a task has taken over. Null: of an answer, or not known yet.
+  bytes bigint,
   created_at timestamptz not null default now(),
   -- From then on the sweep deletes the blobs. `-infinity`: the sweep has taken the upload.
   sweep_after timestamptz not null,
@@ -180,6 +182,8 @@ create table upload (
   next_try_at timestamptz
 );
 create index upload_task on upload (task_id);
+-- For metrics and the limit per account: inputs that tasks hold.
+create index upload_input on upload (task_id) include (bytes, sweep_after) where kind = 'input';
 create index upload_due on upload (coalesce(next_try_at, sweep_after));
 
 -- One upstream call of a task. Every attempt has a row before its call is sent.

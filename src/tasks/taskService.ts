@@ -3,12 +3,12 @@ import { createAcceptTask } from './acceptTask.ts'
 import type { Pepper } from './apiKeys.ts'
 import { createAuthenticate } from './apiKeys.ts'
 import { createAwaitEnd } from './awaitEnd.ts'
+import type { LeftTasks } from './cancelLeft.ts'
 import type { Caller } from '../domain/accounts/account.ts'
 import type { RequestFailure } from '../domain/failure.ts'
 import { newUploadId } from '../domain/ids.ts'
 import type { JsonObject } from '../domain/json.ts'
 import { uploadGraceMs } from '../domain/limits.ts'
-import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import type { TaskEnds, TaskStore } from '../domain/ports/taskStore.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
@@ -31,8 +31,8 @@ export type TaskService = {
   readonly live: (taskId: string) => Promise<LiveStatus | undefined>
   /** Waits until the task has ended or the signal aborts, and returns the task as it is then. */
   readonly awaitEnd: (taskId: string, signal: AbortSignal) => Promise<TaskView>
-  /** False when a call is under way or may have done work, and when the task has ended. */
-  readonly cancel: (taskId: string) => Promise<boolean>
+  /** Cancels a task whose last client has left, behind the request. See `cancelLeft.ts`. */
+  readonly cancelLeft: LeftTasks['cancelLeft']
   /** The native response of a succeeded task, without its image bytes. `undefined` once it expired. */
   readonly native: (task: TaskView) => Promise<NativeResponse | undefined>
   /** Family A: the model's own refusal (a native 200), for synchronous v1beta callers. */
@@ -41,7 +41,7 @@ export type TaskService = {
 
 type TaskServiceDeps = Omit<AcceptTaskDeps, 'store'> & {
   readonly store: TaskStore
-  readonly attempts: Pick<AttemptStore, 'cancelTask'>
+  readonly cancelLeft: LeftTasks['cancelLeft']
   readonly ends: TaskEnds
   readonly peppers: readonly Pepper[]
   readonly live: TaskService['live']
@@ -65,7 +65,7 @@ export function createTaskService(deps: TaskServiceDeps): TaskService {
     },
     live: deps.live,
     awaitEnd: createAwaitEnd(deps),
-    cancel: deps.attempts.cancelTask,
+    cancelLeft: deps.cancelLeft,
     native: async (task) => (publicStatus(task) === 'succeeded' ? task.native : undefined),
     nativeRefusal: store.readNativeRefusal,
   }

@@ -18,6 +18,7 @@ import { cancelTask } from '../store/tasks/endTask.ts'
 import { readTaskOfImage } from '../store/tasks/readTask.ts'
 import { createTaskEnds } from '../store/tasks/taskEnds.ts'
 import { createTaskStore } from './stores.ts'
+import { createLeftTasks } from '../tasks/cancelLeft.ts'
 import type { TaskService } from '../tasks/taskService.ts'
 import { createTaskService } from '../tasks/taskService.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -36,6 +37,8 @@ const connectionsMin = 8
 const startTimeoutMs = 3_000
 /** Added to the longest synchronous request, so that its answer can be written. */
 const drainExtraMs = 5_000
+/** How long a stopping process waits for cancellations that PostgreSQL has not answered. */
+const cancelAtStopMs = 5_000
 
 /** Starts one API process, which serves HTTP and starts the workflows of accepted tasks. */
 export async function startApi(config: Config, log: Logger): Promise<RunningProcess> {
@@ -158,6 +161,11 @@ function taskServiceOf(
   const { retentionSeconds, tombstoneSeconds } = config
   // The API cancels a task only when its client has left: nobody needs the inputs any more.
   const cancelDeps = { pool, retentionSeconds, tombstoneSeconds, inputRetentionSeconds: 0 }
+  const taskDeadlineMs = config.taskDeadlineSeconds * 1000
+  const left = createLeftTasks({
+    cancelTask: (taskId) => cancelTask(cancelDeps, taskId),
+    taskDeadlineMs,
+  })
   const ends = createTaskEnds({
     databaseUrl,
     pool,
@@ -165,18 +173,24 @@ function taskServiceOf(
   })
   const tasks = createTaskService({
     store: createTaskStore(pool),
-    attempts: { cancelTask: (taskId) => cancelTask(cancelDeps, taskId) },
+    cancelLeft: left.cancelLeft,
     ends,
     peppers: required(config.keyPeppers, 'KEY_PEPPER'),
     live: createDescribeTask({ temporal, nowMs: () => performance.now() }),
     capabilities: operation.capabilities,
     prices: operation.priceList,
-    taskDeadlineMs: config.taskDeadlineSeconds * 1000,
+    taskDeadlineMs,
     longestTimeoutMs: (family) => longestTimeoutMs(channelsOf(operation.channels, family)),
     randomBytes,
     onAccepted: starts.enqueue,
   })
-  return { tasks, close: ends.close }
+  return {
+    tasks,
+    close: async () => {
+      await left.answered(cancelAtStopMs)
+      await ends.close()
+    },
+  }
 }
 
 function apiDepsOf(

@@ -21,7 +21,7 @@ export type SyncWaits = {
  * clients of other API processes, nor a client that joins during the cancellation. `answerSync` accepts
  * their calls again.
  */
-export function createSyncWaits(tasks: Pick<TaskService, 'awaitEnd' | 'cancel'>): SyncWaits {
+export function createSyncWaits(tasks: Pick<TaskService, 'awaitEnd' | 'cancelLeft'>): SyncWaits {
   const clients = new Map<string, number>()
 
   function countClient(taskId: string, change: 1 | -1): number {
@@ -49,7 +49,9 @@ export function createSyncWaits(tasks: Pick<TaskService, 'awaitEnd' | 'cancel'>)
     } finally {
       clearTimeout(timer)
       response.off('close', onStop)
-      if (countClient(taskId, -1) === 0 && response.closed) await tasks.cancel(taskId)
+      if (countClient(taskId, -1) === 0 && response.closed) {
+        tasks.cancelLeft(taskId, () => clients.has(taskId))
+      }
     }
     return undefined
   }

@@ -166,7 +166,6 @@ async function openAttempt(
   step: Extract<NextStep, { kind: 'call' }>,
   answerId: string,
 ): Promise<OpenedAttempt> {
-  if (task.request === null) throw new Error(`Bug: ${task.taskId} is live without its request`)
   const { channel, cooldown } = step
   const n = (task.attempts.at(-1)?.n ?? 0) + 1
   const upstreamKey = lastUnknown(task.attempts)?.upstreamKey ?? `${task.taskId}-${n}`
@@ -176,15 +175,18 @@ async function openAttempt(
   if (cooldown !== undefined) {
     await saveCooldown(client, { channel: channel.name, model: task.model }, cooldown)
   }
-  await client.query({
+  const { rows } = await client.query<{ request: string | null }>({
     name: 'open-attempt',
     text: openSql,
     values: [task.taskId, n, channel.name, task.model, answerId, upstreamKey, leaseMs],
   })
-  const request: ImageRequest = JSON.parse(task.request)
+  const text = rows[0]?.request ?? undefined
+  if (text === undefined) throw new Error(`Bug: ${task.taskId} is live without its request`)
+  const request: ImageRequest = JSON.parse(text)
   return { n, channel, answerId, upstreamKey, timeoutMs, hardEndMs, request }
 }
 
+/** The text of a request may have megabytes, so no other statement of a task's execution reads it. */
 const openSql = `
   with opened as (
     insert into attempt (task_id, n, channel, model, answer_id, upstream_key, lease_until, seen_at)
@@ -198,4 +200,5 @@ const openSql = `
   update task set status = 'processing', processing_at = coalesce(processing_at, clock_timestamp()),
     checks = 0,
     next_check_at = least(hard_end_at, clock_timestamp() + $7 * interval '1 millisecond')
-  where task_id = $1`
+  where task_id = $1
+  returning request`

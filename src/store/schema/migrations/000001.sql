@@ -283,7 +283,8 @@ end $$;
 -- on a channel that is free. It locks rows in the gate's order and reads every condition after the
 -- locks: in PL/pgSQL, each statement sees what was committed before that statement began.
 --
--- Returns the milliseconds until the task's hard end. Null: a condition failed and nothing was written.
+-- Returns the milliseconds until the task's hard end, and the request. Null: a condition failed and nothing
+-- was written.
 create function begin_first_call(
   the_task text,
   the_channel text,
@@ -292,16 +293,17 @@ create function begin_first_call(
   the_upstream_key text,
   -- The longest call on this channel, and how much longer the lease of the attempt runs. Milliseconds.
   timeout_ms float8,
-  lease_grace_ms float8
+  lease_grace_ms float8,
+  out hard_end_ms float8,
+  out request text
 )
-returns float8 language plpgsql as $$
+language plpgsql as $$
 declare
   queued task;
-  hard_end_ms float8;
   lease_until timestamptz;
 begin
   select * into queued from task where task_id = the_task and status = 'queued' for update;
-  if not found then return null; end if;
+  if not found then return; end if;
   perform from channel where name = the_channel and paused_at is null for update;
   if not found
     or clock_timestamp() >= queued.deadline_at
@@ -314,7 +316,7 @@ begin
       select count(*) from attempt a
       where a.channel = the_channel and a.closed_at is null and a.lease_until > clock_timestamp()
     )
-  then return null; end if;
+  then return; end if;
   hard_end_ms := extract(epoch from queued.hard_end_at - clock_timestamp()) * 1000;
   lease_until := clock_timestamp()
     + (least(timeout_ms, hard_end_ms) + lease_grace_ms) * interval '1 millisecond';
@@ -328,5 +330,5 @@ begin
   update task set status = 'processing', processing_at = clock_timestamp(), checks = 0,
     next_check_at = least(hard_end_at, lease_until)
   where task_id = the_task;
-  return hard_end_ms;
+  request := queued.request;
 end $$;

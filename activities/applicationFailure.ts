@@ -118,7 +118,9 @@ function causeOf(wait: Wait): string {
     case 'channel_paused':
       return `${channel} is paused`
     case 'call_under_way':
-      return `an earlier call on ${channel} is under way`
+      return wait.channel === undefined
+        ? 'a call is under way'
+        : `an earlier call on ${channel} is under way`
     case 'backoff':
       // Without a channel, `produceImage` stopped before the next call.
       return wait.channel === undefined

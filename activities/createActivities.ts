@@ -1,8 +1,10 @@
 import type { ReportUnexpected } from './applicationFailure.ts'
-import { reportingUnexpected } from './applicationFailure.ts'
+import { reportingUnexpected, waitFailure } from './applicationFailure.ts'
 import type { ProduceImageDeps } from './produceImage.ts'
 import { createProduceImageActivity } from './produceImage.ts'
 import type { TaskFailure } from '../src/domain/failure.ts'
+import { presenceEveryMs } from '../src/domain/limits.ts'
+import type { FailResult } from '../src/domain/ports/attemptStore.ts'
 
 type ActivityDeps = ProduceImageDeps & RecordFailureDeps & CancelTaskDeps
 
@@ -23,31 +25,35 @@ export type Activities = ReturnType<typeof createActivities>
 
 type RecordFailureDeps = {
   /**
-   * Settles the task if an answer is stored. Otherwise fails the task and releases its hold. Returns `over`
-   * when the task had already ended. See `src/tasks/settleOrFail.ts`.
+   * Settles the task if an answer is stored. Otherwise fails the task and releases its hold, unless a call is
+   * under way. Returns `over` when the task had already ended. See `src/tasks/settleOrFail.ts`.
    */
-  readonly settleOrFail: (
-    taskId: string,
-    failure: TaskFailure,
-  ) => Promise<'succeeded' | 'failed' | 'over'>
+  readonly settleOrFail: (taskId: string, failure: TaskFailure) => Promise<FailResult>
   readonly onUnexpected: ReportUnexpected
 }
 
 /**
  * Creates the activity that records the end of a task without an image. If Temporal repeats the activity, the
- * second execution returns `over` and changes nothing.
+ * second execution returns `over` and changes nothing. An operator can fail `produceImage` in the middle of a
+ * call. Then this activity waits for the call.
  */
 export function createRecordFailureActivity({ settleOrFail, onUnexpected }: RecordFailureDeps) {
-  return ({
+  return async ({
     taskId,
     failure,
   }: {
     readonly taskId: string
     readonly failure: TaskFailure
-  }): Promise<'succeeded' | 'failed' | 'over'> =>
-    reportingUnexpected(onUnexpected, { activity: 'recordFailure', taskId }, () =>
-      settleOrFail(taskId, failure),
+  }): Promise<Exclude<FailResult, 'call_under_way'>> => {
+    const result = await reportingUnexpected(
+      onUnexpected,
+      { activity: 'recordFailure', taskId },
+      () => settleOrFail(taskId, failure),
     )
+    if (result !== 'call_under_way') return result
+    const wait = { kind: 'wait', delayMs: presenceEveryMs, reason: 'call_under_way' } as const
+    throw waitFailure(wait, Date.now())
+  }
 }
 
 type CancelTaskDeps = {

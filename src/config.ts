@@ -38,6 +38,7 @@ export type Config = {
   readonly ingressLimitBytes: number
   readonly retentionSeconds: number
   readonly tombstoneSeconds: number
+  readonly inputRetentionSeconds: number
   readonly taskDeadlineSeconds: number
   readonly syncDeadlineSeconds: number
   readonly upstreamCallsMax: number
@@ -99,6 +100,7 @@ const variables = z.object({
   INGRESS_LIMIT_BYTES: wholeNumber(134_217_728, 1_024, 1_073_741_824),
   RETENTION_SECONDS: wholeNumber(86_400, 1, 31_536_000),
   TOMBSTONE_SECONDS: wholeNumber(604_800, 0, 31_536_000),
+  INPUT_RETENTION_SECONDS: wholeNumber(86_400, 0, 31_536_000),
   TASK_DEADLINE_SECONDS: wholeNumber(1_800, 1, 86_400),
   SYNC_DEADLINE_SECONDS: wholeNumber(280, 1, 3_600),
   UPSTREAM_CALLS_MAX: wholeNumber(3, 1, 100),
@@ -153,6 +155,7 @@ export function readConfig(environment: Environment = process.env): Config {
     ingressLimitBytes: given.INGRESS_LIMIT_BYTES,
     retentionSeconds: given.RETENTION_SECONDS,
     tombstoneSeconds: given.TOMBSTONE_SECONDS,
+    inputRetentionSeconds: given.INPUT_RETENTION_SECONDS,
     taskDeadlineSeconds: given.TASK_DEADLINE_SECONDS,
     syncDeadlineSeconds: given.SYNC_DEADLINE_SECONDS,
     upstreamCallsMax: given.UPSTREAM_CALLS_MAX,

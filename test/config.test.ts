@@ -10,6 +10,10 @@ describe('the default configuration', () => {
     expect([retentionSeconds, tombstoneSeconds]).toEqual([24 * 3600, 7 * 24 * 3600])
   })
 
+  it('keeps the inputs of failed tasks for 24 hours', () => {
+    expect(readConfig({}).inputRetentionSeconds).toBe(24 * 3600)
+  })
+
   it('leaves room for the largest legal body', () => {
     // All images together in Base64, and a long prompt.
     const largest = (64 * mebibyte * 4) / 3 + 16 * mebibyte

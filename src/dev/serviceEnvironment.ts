@@ -42,6 +42,7 @@ export async function serviceEnvironment(
     TEMPORAL_NAMESPACE: config.temporalNamespace,
     RETENTION_SECONDS: String(config.retentionSeconds),
     TOMBSTONE_SECONDS: String(config.tombstoneSeconds),
+    INPUT_RETENTION_SECONDS: String(config.inputRetentionSeconds),
     TASK_DEADLINE_SECONDS: String(config.taskDeadlineSeconds),
     HOST: config.host,
     PORT: String(ports.api),

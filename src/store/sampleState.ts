@@ -38,7 +38,8 @@ export const sampleSql = `
       union all select 'failed', count(*), 0 from task where status = 'failed') t),
     'creditsHeld', (select coalesce(sum(held), 0) from balance),
     'holdsOpen', (select count(*) from live where credits > 0),
-    'blobBytes', (select bytes from kept),
+    'blobBytes', (select bytes from kept)
+      + (select coalesce(sum(bytes), 0) from upload where kind = 'input'),
     'channels', (select coalesce(json_agg(c), '[]') from (
       select name as channel, paused_at is not null as paused,
         (select count(*) from attempt a where a.channel = name and closed_at is null

@@ -1,8 +1,16 @@
+import { randomBytes as cryptoRandomBytes } from 'node:crypto'
 import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
 import type { TaskFailure } from '../domain/failure.ts'
 import type { WaitReason } from '../domain/gate/taskFacts.ts'
-import type { AttemptStore, OpenedAttempt } from '../domain/ports/attemptStore.ts'
+import type { RandomBytes } from '../domain/ids.ts'
+import { newUploadId } from '../domain/ids.ts'
+import type {
+  AttemptStore,
+  BeginInput,
+  BeginResult,
+  OpenedAttempt,
+} from '../domain/ports/attemptStore.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { UpstreamCaller, UpstreamOutcome } from '../domain/upstream/upstreamCall.ts'
 import { createPresence } from './presence.ts'
@@ -20,6 +28,7 @@ export type ProduceImageDeps = {
    * A monotonic clock that also counts the time while the process is stopped. Default: `performance.now()`.
    */
   readonly monotonicMs?: () => number
+  readonly randomBytes?: RandomBytes
 }
 
 export type SeenOutcome = {
@@ -91,12 +100,15 @@ export function createProduceImage(deps: ProduceImageDeps) {
     for (;;) {
       if (input.signal?.aborted === true) return { kind: 'wait', delayMs: 0, reason: 'backoff' }
       const askedAtMs = monotonicMs()
-      const begun = await deps.attempts.beginAttempt({ taskId, ...defined({ checked }) })
+      const begun = await askGate(deps, { taskId, ...defined({ checked }) })
       switch (begun.kind) {
         case 'opened': {
-          if (monotonicMs() - askedAtMs > gateAnswerMsMax) throw new Error(gateAnswerTooOld)
           const { attempt } = begun
           const name = { taskId, n: attempt.n }
+          if (monotonicMs() - askedAtMs > gateAnswerMsMax) {
+            await presence.during(name, () => abandon(deps, taskId, attempt))
+            throw new Error(gateAnswerTooOld)
+          }
           const ran = await presence.during(name, () => runAttempt(deps, input, attempt))
           if (ran.kind !== 'closed') return ran
           refusedBy = ran.refusedBy
@@ -124,13 +136,43 @@ export function createProduceImage(deps: ProduceImageDeps) {
 }
 
 /**
+ * Asks the gate. An error does not say whether the gate opened an attempt, because the connection can be lost
+ * after the commit. No call follows, so the attempt is abandoned before the error is thrown.
+ */
+async function askGate(deps: ProduceImageDeps, input: BeginInput): Promise<BeginResult> {
+  const { taskId } = input
+  const answerId = newUploadId(deps.randomBytes ?? cryptoRandomBytes, 'answer')
+  try {
+    return await deps.attempts.beginAttempt({ ...input, answerId })
+  } catch (error) {
+    await abandon(deps, taskId, { answerId, hardEndMs: lostGateMs }).catch(() => {})
+    throw error
+  }
+}
+
+/** How long the worker tries to close the attempt of a question to the gate that got no answer. */
+const lostGateMs = 5 * 60_000
+
+/**
+ * Closes an attempt whose call was not made. Without this, the attempt would count as lost, and so as a call
+ * that may have done work.
+ */
+async function abandon(
+  deps: ProduceImageDeps,
+  taskId: string,
+  { answerId, hardEndMs }: Pick<OpenedAttempt, 'answerId' | 'hardEndMs'>,
+): Promise<void> {
+  await retryFor(hardEndMs, () => deps.attempts.abandonAttempt({ taskId, answerId }))
+}
+
+/**
  * Limit for the age of the gate's answer when the call starts. A process can be stopped (SIGSTOP, a suspended
- * machine) between the gate and the call, and the task may end before the process continues. The limit is
- * shorter than `presentMs`, the silence after which other workers doubt this one. So a call within the limit
- * starts before another worker may act.
+ * machine) between the gate and the call, or PostgreSQL can be slow, and the task may end meanwhile. The limit
+ * is shorter than `presentMs`, the silence after which other workers doubt this one. So a call within the
+ * limit starts before another worker may act.
  */
 const gateAnswerMsMax = 8_000
-const gateAnswerTooOld = 'the answer of the gate is too old for a call: this process was stopped'
+const gateAnswerTooOld = 'the answer of the gate is too old for a call'
 
 /** The attempt ended without an image. The gate decides the next step. */
 type Closed = { readonly kind: 'closed'; readonly refusedBy?: RefusedBy }
@@ -160,15 +202,13 @@ async function runAttempt(
 }
 
 /**
- * Limit for the tries to record an outcome. Worth half a minute, because an outcome that is not recorded
- * later counts as unknown.
+ * Records the outcome of a call. Tries until the hard end, because an outcome that is not recorded later counts
+ * as unknown.
  */
-const closeRetryMs = 30_000
-
 async function close(
   deps: ProduceImageDeps,
   taskId: string,
-  { n, channel }: OpenedAttempt,
+  { n, channel, hardEndMs }: OpenedAttempt,
   outcome: Exclude<UpstreamOutcome, { class: 'succeeded' }>,
 ): Promise<Closed> {
   const { evidence } = outcome
@@ -180,7 +220,7 @@ async function close(
     ...('retryAfterMs' in outcome ? { retryAfterMs: outcome.retryAfterMs } : {}),
     ...('nativeRefusal' in outcome ? { nativeRefusal: outcome.nativeRefusal } : {}),
   }
-  await retryFor(closeRetryMs, () => deps.attempts.closeAttempt(attemptClose))
+  await retryFor(hardEndMs, () => deps.attempts.closeAttempt(attemptClose))
   if (outcome.class !== 'refused') return { kind: 'closed' }
   const { httpStatus } = evidence
   return { kind: 'closed', refusedBy: { channel: channel.name, ...defined({ httpStatus }) } }

@@ -1,5 +1,5 @@
 import type { TaskFailure } from '../domain/failure.ts'
-import type { AttemptStore } from '../domain/ports/attemptStore.ts'
+import type { AttemptStore, FailResult } from '../domain/ports/attemptStore.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import { readAnswerMeta } from './storedAnswer.ts'
 
@@ -11,14 +11,15 @@ type SettleDeps<Method extends keyof AttemptStore> = {
 /**
  * Creates the function that ends a task when no more upstream calls will be made for it. If an answer is
  * stored, the function settles the task, even if the worker that stored the answer is lost. Otherwise it
- * fails the task and releases the hold. Returns `over` when the task had already ended. Throws
+ * fails the task and releases the hold. While a call of a present worker is under way, it changes nothing,
+ * and the caller must ask again later. Returns `over` when the task had already ended. Throws
  * `AnswerUnknownError` when the blob store cannot be read.
  */
 export function createSettleOrFail(deps: SettleDeps<'answerIdsOf' | 'settleTask' | 'failTask'>) {
   const settleStored = createSettleStored(deps)
-  return async (taskId: string, failure: TaskFailure): Promise<'succeeded' | 'failed' | 'over'> => {
+  return async (taskId: string, failure: TaskFailure): Promise<FailResult> => {
     if (await settleStored(taskId)) return 'succeeded'
-    return (await deps.attempts.failTask(taskId, failure)) ? 'failed' : 'over'
+    return deps.attempts.failTask(taskId, failure)
   }
 }
 

@@ -3,12 +3,12 @@ import { createAcceptTask } from './acceptTask.ts'
 import type { Pepper } from './apiKeys.ts'
 import { createAuthenticate } from './apiKeys.ts'
 import { createAwaitEnd } from './awaitEnd.ts'
+import type { LeftTasks } from './cancelLeft.ts'
 import type { Caller } from '../domain/accounts/account.ts'
 import type { RequestFailure } from '../domain/failure.ts'
 import { newUploadId } from '../domain/ids.ts'
 import type { JsonObject } from '../domain/json.ts'
 import { uploadGraceMs } from '../domain/limits.ts'
-import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import type { TaskEnds, TaskStore } from '../domain/ports/taskStore.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
@@ -34,11 +34,8 @@ export type TaskService = {
   readonly live: (taskId: string) => Promise<LiveStatus | undefined>
   /** Waits until the task has ended or the signal aborts, and returns the task as it is then. */
   readonly awaitEnd: (taskId: string, signal: AbortSignal) => Promise<TaskView>
-  /**
-   * Cancels a task. Returns false when a call is under way or may have done work, and when the task has
-   * ended.
-   */
-  readonly cancel: (taskId: string) => Promise<boolean>
+  /** Cancels a task whose last client has left. The request does not wait for it. See `cancelLeft.ts`. */
+  readonly cancelLeft: LeftTasks['cancelLeft']
   /**
    * Returns the answer of a family A model that refused to draw (a native 200 answer). Used for synchronous
    * v1beta callers.
@@ -48,7 +45,7 @@ export type TaskService = {
 
 type TaskServiceDeps = Omit<AcceptTaskDeps, 'store'> & {
   readonly store: TaskStore
-  readonly attempts: Pick<AttemptStore, 'cancelTask'>
+  readonly cancelLeft: LeftTasks['cancelLeft']
   readonly ends: TaskEnds
   readonly peppers: readonly Pepper[]
   readonly live: TaskService['live']
@@ -71,7 +68,7 @@ export function createTaskService(deps: TaskServiceDeps): TaskService {
     },
     live: deps.live,
     awaitEnd: createAwaitEnd(deps),
-    cancel: deps.attempts.cancelTask,
+    cancelLeft: deps.cancelLeft,
     nativeRefusal: store.readNativeRefusal,
   }
 }

@@ -153,7 +153,10 @@ function gaugesIn(registry: Registry): (sample: StateSample | undefined) => void
   )
   const held = gauge('darkroom_credits_held', 'Credits held for unfinished tasks.')
   const holds = gauge('darkroom_holds_open', 'Holds neither settled nor released.')
-  const bytes = gauge('darkroom_blob_bytes', 'Bytes of finished images that are kept.')
+  const bytes = gauge(
+    'darkroom_blob_bytes',
+    'Bytes of finished images and of inputs that are kept.',
+  )
   const paused = gauge('darkroom_channel_paused', '1 while a channel is paused.', ['channel'])
   const open = gauge('darkroom_channel_open_attempts', 'Upstream calls under way.', ['channel'])
   const cooldown = gauge(

@@ -17,6 +17,7 @@ import { markStarted } from '../store/reconcile/checkSchedule.ts'
 import { cancelTask } from '../store/tasks/endTask.ts'
 import { createTaskEnds } from '../store/tasks/taskEnds.ts'
 import { createTaskStore } from './stores.ts'
+import { createLeftTasks } from '../tasks/cancelLeft.ts'
 import type { TaskService } from '../tasks/taskService.ts'
 import { createTaskService } from '../tasks/taskService.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -41,6 +42,8 @@ const connectionsMin = 8
 const startTimeoutMs = 3_000
 /** Extra time when the process stops, after the longest synchronous request, for writing its answer. */
 const drainExtraMs = 5_000
+/** How long a stopping process waits for cancellations that PostgreSQL has not answered. */
+const cancelAtStopMs = 5_000
 
 /** Starts one API process. It serves HTTP and starts the workflows of accepted tasks. */
 export async function startApi(config: Config, log: Logger): Promise<RunningProcess> {
@@ -167,7 +170,13 @@ function taskServiceOf(
   const { installation, temporal, starts, log } = parts
   const { pool, operation, databaseUrl } = installation
   const { retentionSeconds, tombstoneSeconds } = config
-  const cancelDeps = { pool, retentionSeconds, tombstoneSeconds }
+  // The API cancels a task only when its client has left: nobody needs the inputs any more.
+  const cancelDeps = { pool, retentionSeconds, tombstoneSeconds, inputRetentionSeconds: 0 }
+  const taskDeadlineMs = config.taskDeadlineSeconds * 1000
+  const left = createLeftTasks({
+    cancelTask: (taskId) => cancelTask(cancelDeps, taskId),
+    taskDeadlineMs,
+  })
   const ends = createTaskEnds({
     databaseUrl,
     pool,
@@ -175,18 +184,24 @@ function taskServiceOf(
   })
   const tasks = createTaskService({
     store: createTaskStore(pool),
-    attempts: { cancelTask: (taskId) => cancelTask(cancelDeps, taskId) },
+    cancelLeft: left.cancelLeft,
     ends,
     peppers: required(config.keyPeppers, 'KEY_PEPPER'),
     live: createDescribeTask({ temporal, nowMs: () => performance.now() }),
     capabilities: operation.capabilities,
     prices: operation.priceList,
-    taskDeadlineMs: config.taskDeadlineSeconds * 1000,
+    taskDeadlineMs,
     longestTimeoutMs: (family) => longestTimeoutMs(channelsOf(operation.channels, family)),
     randomBytes,
     onAccepted: starts.enqueue,
   })
-  return { tasks, close: ends.close }
+  return {
+    tasks,
+    close: async () => {
+      await left.answered(cancelAtStopMs)
+      await ends.close()
+    },
+  }
 }
 
 function apiDepsOf(

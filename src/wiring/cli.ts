@@ -109,9 +109,10 @@ async function assetUrlBy(
 
 async function cancelTaskBy(config: Config, pool: Pool): Promise<CancelTask> {
   const { cancelTask } = await import('../store/tasks/endTask.ts')
-  const { retentionSeconds, tombstoneSeconds } = config
+  const { retentionSeconds, tombstoneSeconds, inputRetentionSeconds } = config
+  const lifetimes = { retentionSeconds, tombstoneSeconds, inputRetentionSeconds }
   return async (taskId) => {
-    const cancelled = await cancelTask({ pool, retentionSeconds, tombstoneSeconds }, taskId)
+    const cancelled = await cancelTask({ pool, ...lifetimes }, taskId)
     if (cancelled) await cancelWorkflowOf(config, taskId)
     return cancelled
   }

@@ -41,6 +41,7 @@ export function createExecution(
     callsMax: config.upstreamCallsMax,
     retentionSeconds: config.retentionSeconds,
     tombstoneSeconds: config.tombstoneSeconds,
+    inputRetentionSeconds: config.inputRetentionSeconds,
   })
   const caller = createUpstreamCaller({
     blobs,

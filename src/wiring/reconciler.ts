@@ -10,7 +10,11 @@ import { createEndStep } from '../tasks/reconcile/endStep.ts'
 import type { Reconciler } from '../tasks/reconcile/reconciler.ts'
 import { createReconciler } from '../tasks/reconcile/reconciler.ts'
 import { createStartStep } from '../tasks/reconcile/startStep.ts'
-import { createPurgeStep, createSweepStep } from '../tasks/reconcile/sweepStep.ts'
+import {
+  createExcessInputsStep,
+  createPurgeStep,
+  createSweepStep,
+} from '../tasks/reconcile/sweepStep.ts'
 import { createSettleStored } from '../tasks/settleOrFail.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Temporal } from '../temporal/connect.ts'
@@ -63,6 +67,7 @@ export function createWorkerReconciler(deps: {
         failTask,
         onError: (taskId, error) => log.error('end not recorded', { taskId, error }),
       }),
+      createExcessInputsStep({ store }),
       createSweepStep({ store, blobs }),
       createPurgeStep({ store }),
     ],

@@ -9,7 +9,7 @@ import { createAccount, findAccount, listAccounts, topUp } from '../store/accoun
 import { createKey, findCaller, listKeys, revokeKey } from '../store/accounts/apiKeys.ts'
 import type { BeginAttemptDeps } from '../store/attempts/beginAttempt.ts'
 import { beginAttempt } from '../store/attempts/beginAttempt.ts'
-import { closeAttempt } from '../store/attempts/closeAttempt.ts'
+import { abandonAttempt, closeAttempt } from '../store/attempts/closeAttempt.ts'
 import { touchAttempts } from '../store/attempts/presence.ts'
 import { answerIdsOf, settleTask } from '../store/attempts/settleTask.ts'
 import { listChannels, pauseChannel, resumeChannel } from '../store/channels/channelAdmin.ts'
@@ -18,6 +18,7 @@ import { purgeTasks } from '../store/reconcile/purgeTasks.ts'
 import { overdueTasks, pastEndTasks, unstartedTasks } from '../store/reconcile/tasksToCheck.ts'
 import {
   discardUpload,
+  dropExcessInputs,
   forgetUploads,
   openUpload,
   takeUploads,
@@ -52,7 +53,14 @@ export function createTaskStore(pool: Pool): TaskStore {
 /** Creates the store for the transactions of a task's execution. */
 export function createAttemptStore(deps: BeginAttemptDeps & Lifetimes): AttemptStore {
   return {
-    ...bindFirst(deps, { beginAttempt, closeAttempt, settleTask, failTask, cancelTask }),
+    ...bindFirst(deps, {
+      beginAttempt,
+      closeAttempt,
+      abandonAttempt,
+      settleTask,
+      failTask,
+      cancelTask,
+    }),
     ...bindFirst(deps.pool, { touchAttempts, answerIdsOf }),
   }
 }
@@ -68,6 +76,7 @@ export function createReconcileStore(pool: Pool): ReconcileStore {
     makeChecksDue,
     takeUploads,
     forgetUploads,
+    dropExcessInputs,
     purgeTasks,
   })
 }

@@ -36,6 +36,21 @@ describe('the activity cancelTask', () => {
 })
 
 describe('the activity recordFailure', () => {
+  it('waits while a call is under way, and reports no error', async () => {
+    const reported: string[] = []
+    const recordFailure = createRecordFailureActivity({
+      settleOrFail: async () => 'call_under_way',
+      onUnexpected: ({ activity }) => void reported.push(activity),
+    })
+    const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
+    await expect(recordFailure({ taskId, failure })).rejects.toMatchObject({
+      type: 'Wait',
+      nonRetryable: false,
+      nextRetryDelay: 2_500,
+    })
+    expect(reported).toEqual([])
+  })
+
   it('throws the kind of an outage and reports it', async () => {
     const reported: string[] = []
     const recordFailure = createRecordFailureActivity({

@@ -34,6 +34,7 @@ it('gives the CLI the settings that the operator has given the service', async (
     TEMPORAL_NAMESPACE: 'images',
     RETENTION_SECONDS: '60',
     TOMBSTONE_SECONDS: '70',
+    INPUT_RETENTION_SECONDS: '50',
     TASK_DEADLINE_SECONDS: '80',
   })
   expect(seen).toMatchObject({
@@ -41,6 +42,7 @@ it('gives the CLI the settings that the operator has given the service', async (
     temporalNamespace: 'images',
     retentionSeconds: 60,
     tombstoneSeconds: 70,
+    inputRetentionSeconds: 50,
     taskDeadlineSeconds: 80,
   })
 })

@@ -1,5 +1,9 @@
+import { once } from 'node:events'
+import { connect, createServer } from 'node:net'
+import type { Pool } from 'pg'
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import type { AttemptStore, OpenedAttempt } from '../../src/domain/ports/attemptStore.ts'
+import { createPool } from '../../src/store/connection/pool.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { createTestAttempts, loseWorker, testChannel } from '../support/database/testAttempts.ts'
 import type { TestDatabase } from '../support/database/testDatabase.ts'
@@ -20,9 +24,63 @@ async function open(store: AttemptStore, taskId: string): Promise<OpenedAttempt>
   return begun.attempt
 }
 
+/** A pool that counts what it reads from PostgreSQL. */
+async function countedPool(): Promise<{ pool: Pool; bytesRead: () => number }> {
+  const target = new URL(database.databaseUrl)
+  const through = new URL(target)
+  let bytes = 0
+  const proxy = createServer((socket) => {
+    const upstream = connect(Number(target.port), target.hostname)
+    upstream.on('data', (chunk) => (bytes += chunk.length))
+    socket.pipe(upstream).pipe(socket)
+  }).listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  const address = proxy.address()
+  through.hostname = '127.0.0.1'
+  through.port = typeof address === 'object' && address !== null ? String(address.port) : ''
+  const pool = createPool({
+    databaseUrl: through.href,
+    applicationName: 'counted',
+    connectionsMax: 1,
+    onConnectionError: () => {},
+  })
+  onTestFinished(async () => {
+    await pool.end()
+    proxy.close()
+  })
+  return { pool, bytesRead: () => bytes }
+}
+
 const unknown = { class: 'unknown', evidence: { reason: 'server_error', httpStatus: 500 } } as const
 
 describe('beginAttempt', () => {
+  it('reads the text of a request only when it opens an attempt', async () => {
+    const { pool, bytesRead } = await countedPool()
+    const store = await createTestAttempts(pool)
+    const { taskId } = await insertTask(database.pool)
+    const size = 4_000_000
+    await database.pool.query(
+      `update task set request = jsonb_build_object('inputs', '[]'::jsonb, 'text', repeat('x', $2))::text
+       where task_id = $1`,
+      [taskId, size],
+    )
+    await open(store, taskId)
+    const openedBytes = bytesRead()
+    expect(openedBytes).toBeGreaterThan(size)
+    expect(openedBytes).toBeLessThan(size * 1.1)
+    expect(await store.beginAttempt({ taskId })).toMatchObject({ kind: 'unchecked' })
+    await store.closeAttempt({ taskId, n: 1, ...unknown })
+    expect(await store.beginAttempt({ taskId })).toMatchObject({ kind: 'wait' })
+    expect(
+      await store.failTask(taskId, {
+        code: 'upstream_error',
+        cause: 'unknown',
+        workPossible: true,
+      }),
+    ).toBe('failed')
+    expect(bytesRead() - openedBytes).toBeLessThan(100_000)
+  })
+
   it('opens the first attempt and sets the task processing', async () => {
     const { taskId } = await insertTask(database.pool)
     const attempt = await open(attempts, taskId)

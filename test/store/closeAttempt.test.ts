@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { openAttempt, setTask, taskRow } from '../support/database/reconcileWorld.ts'
-import { createTestAttempts, testChannel } from '../support/database/testAttempts.ts'
+import { createTestAttempts, outcomesOf, testChannel } from '../support/database/testAttempts.ts'
 import type { TestDatabase } from '../support/database/testDatabase.ts'
 import { createTestDatabase } from '../support/database/testDatabase.ts'
 
@@ -54,5 +54,24 @@ describe('closeAttempt', () => {
       [taskId],
     )
     expect(rows).toEqual([{ native_refusal: '{"candidates":[]}' }])
+  })
+})
+
+describe('abandonAttempt', () => {
+  it('prevents that a statement of a lost connection opens the attempt later', async () => {
+    const { taskId } = await insertTask(database.pool)
+    const answerId = 'an-of-a-lost-connection'
+    await attempts.abandonAttempt({ taskId, answerId })
+    await attempts.abandonAttempt({ taskId, answerId })
+    await expect(attempts.beginAttempt({ taskId, answerId })).rejects.toThrow('duplicate key')
+    expect(await outcomesOf(database.pool, taskId)).toEqual([])
+    expect(await attempts.beginAttempt({ taskId })).toMatchObject({ kind: 'opened' })
+  })
+
+  it('leaves the attempts of other questions alone', async () => {
+    const { taskId } = await insertTask(database.pool)
+    await openAttempt(attempts, taskId)
+    await attempts.abandonAttempt({ taskId, answerId: 'an-of-another-question' })
+    expect(await outcomesOf(database.pool, taskId)).toEqual(['open '])
   })
 })

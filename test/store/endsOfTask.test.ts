@@ -2,9 +2,10 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { TaskFailure } from '../../src/domain/failure.ts'
 import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
 import type { AnswerMeta } from '../../src/domain/upstream/storedAnswer.ts'
+import { cancelTask } from '../../src/store/tasks/endTask.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
-import { endLease, openAttempt } from '../support/database/reconcileWorld.ts'
+import { endLease, openAttempt, setTask } from '../support/database/reconcileWorld.ts'
 import { createTestAttempts, loseWorker } from '../support/database/testAttempts.ts'
 import type { TestDatabase } from '../support/database/testDatabase.ts'
 import { createTestDatabase } from '../support/database/testDatabase.ts'
@@ -70,9 +71,10 @@ describe('settleTask, failTask and cancelTask', () => {
     for (let round = 0; round < 10; round += 1) {
       const { taskId } = await insertTask(database.pool)
       const answerId = await opened(taskId)
+      await loseWorker(database.pool, taskId)
       const both = await Promise.all([
         attempts.settleTask({ meta: metaOf(taskId), answerId }),
-        attempts.failTask(taskId, failure),
+        attempts.failTask(taskId, failure).then((result) => result === 'failed'),
       ])
       expect(both.filter(Boolean)).toHaveLength(1)
       expect(await ends(taskId)).toHaveLength(1)
@@ -82,7 +84,8 @@ describe('settleTask, failTask and cancelTask', () => {
   it('neither publishes nor charges a success that comes after the release', async () => {
     const { taskId, accountId } = await insertTask(database.pool)
     const answerId = await opened(taskId)
-    expect(await attempts.failTask(taskId, failure)).toBe(true)
+    await loseWorker(database.pool, taskId)
+    expect(await attempts.failTask(taskId, failure)).toBe('failed')
     expect(await attempts.settleTask({ meta: metaOf(taskId), answerId })).toBe(false)
     expect(await ends(taskId)).toEqual(['release'])
     expect(await creditsOf(accountId)).toEqual({ available: 1000, held: 0, spent: 0 })
@@ -91,6 +94,29 @@ describe('settleTask, failTask and cancelTask', () => {
       [taskId],
     )
     expect(rows).toEqual([{ status: 'failed', answer_id: null }])
+  })
+
+  it('fails no task while the worker of its open call is present', async () => {
+    const { taskId, accountId } = await insertTask(database.pool)
+    const answerId = await opened(taskId)
+    expect(await attempts.failTask(taskId, failure)).toBe('call_under_way')
+    // A silent worker is doubted first.
+    await database.pool.query(
+      `update attempt set seen_at = now() - interval '11 seconds' where task_id = $1`,
+      [taskId],
+    )
+    expect(await attempts.failTask(taskId, failure)).toBe('call_under_way')
+    expect(await creditsOf(accountId)).toMatchObject({ held: 10 })
+    expect(await attempts.settleTask({ meta: metaOf(taskId), answerId })).toBe(true)
+    expect(await attempts.failTask(taskId, failure)).toBe('succeeded')
+  })
+
+  it('fails a task at its hard end, although the worker of its call is present', async () => {
+    const { taskId } = await insertTask(database.pool)
+    await opened(taskId)
+    await setTask(database.pool, taskId, { hard_end_at: 'now()' })
+    expect(await attempts.failTask(taskId, failure)).toBe('failed')
+    expect(await attempts.failTask(taskId, failure)).toBe('over')
   })
 
   it('settles the answer of an attempt that counted as lost', async () => {
@@ -105,6 +131,7 @@ describe('settleTask, failTask and cancelTask', () => {
   it('closes the attempt of a worker that finishes after the task has ended', async () => {
     const failed = await insertTask(database.pool)
     const failedAnswer = await opened(failed.taskId)
+    await loseWorker(database.pool, failed.taskId)
     await attempts.failTask(failed.taskId, failure)
     expect(await openAttempts(failed.taskId)).toBe(1)
     await attempts.settleTask({ meta: metaOf(failed.taskId), answerId: failedAnswer })
@@ -126,6 +153,7 @@ describe('settleTask, failTask and cancelTask', () => {
     const failed = await insertTask(database.pool)
     await opened(failed.taskId)
     await endLease(database.pool, failed.taskId)
+    await loseWorker(database.pool, failed.taskId)
     await attempts.failTask(failed.taskId, failure)
     expect(await openAttempts(failed.taskId)).toBe(0)
 
@@ -178,6 +206,29 @@ describe('settleTask, failTask and cancelTask', () => {
     ])
   })
 
+  it.each([
+    ['for their retention', 3_600, 3_600, true],
+    ['not at all when its client has left', 0, 0, false],
+    ['no longer than its record', 9_000_000, 691_200, true],
+  ] as const)('keeps prompt and inputs of a failed task %s', async (...row) => {
+    const [, inputRetentionSeconds, keptSeconds, hasRequest] = row
+    const { pool } = database
+    const { taskId } = await insertTask(pool)
+    await pool.query(
+      `insert into upload (upload_id, kind, task_id, sweep_after) values ($1, 'input', $2, 'infinity')`,
+      [`in-${taskId}`, taskId],
+    )
+    const lifetimes = { retentionSeconds: 86_400, tombstoneSeconds: 604_800, inputRetentionSeconds }
+    expect(await cancelTask({ pool, ...lifetimes }, taskId)).toBe(true)
+    const { rows } = await pool.query(
+      `select extract(epoch from u.sweep_after - t.completed_at)::int as "keptSeconds",
+         t.request is not null as "hasRequest"
+       from upload u join task t using (task_id) where task_id = $1`,
+      [taskId],
+    )
+    expect(rows).toEqual([{ keptSeconds, hasRequest }])
+  })
+
   it('cancels a task while no call is under way', async () => {
     const { taskId, accountId } = await insertTask(database.pool)
     expect(await attempts.cancelTask(taskId)).toBe(true)
@@ -196,6 +247,7 @@ describe('settleTask, failTask and cancelTask', () => {
   it('records that work is possible when an attempt is open', async () => {
     const { taskId } = await insertTask(database.pool)
     await opened(taskId)
+    await loseWorker(database.pool, taskId)
     const timeout = { code: 'generation_timeout', cause: 'deadline', workPossible: false } as const
     await attempts.failTask(taskId, timeout)
     const { rows } = await database.pool.query(

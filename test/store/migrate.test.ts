@@ -26,6 +26,27 @@ describe('migrate', () => {
     expect(await migrate({ databaseUrl })).toEqual({ applied: [] })
   })
 
+  it('leaves the queue for a locked table between its tries, and migrates when the lock is free', async () => {
+    await startOver()
+    const { databaseUrl, pool } = database
+    await migrate({ databaseUrl })
+    const holder = await pool.connect()
+    await holder.query('begin; lock table schema_migration in access exclusive mode')
+    const migrating = migrate({ databaseUrl })
+    const waiting = async () => {
+      const { rowCount } = await pool.query(
+        `select from pg_stat_activity where datname = current_database()
+           and application_name = 'darkroom-migrate' and wait_event_type = 'Lock'`,
+      )
+      return rowCount === 1
+    }
+    await expect.poll(waiting, { timeout: 5_000 }).toBe(true)
+    await expect.poll(waiting, { timeout: 5_000 }).toBe(false)
+    await holder.query('rollback')
+    holder.release()
+    expect(await migrating).toEqual({ applied: [] })
+  }, 20_000)
+
   it('refuses when a migration was changed after it was applied', async () => {
     await startOver()
     const { databaseUrl } = database

@@ -44,7 +44,12 @@ function nodesOf(plan: unknown): readonly Plan[] {
 describe('sampleState', () => {
   it('counts live tasks, succeeded tasks with an image, and failed tasks', async () => {
     await insertEnded(20_000)
-    await insertTask(database.pool)
+    const { taskId } = await insertTask(database.pool)
+    await database.pool.query(
+      `insert into upload (upload_id, kind, task_id, bytes, sweep_after)
+       values ('in-a', 'input', $1, 5000, 'infinity'), ('in-b', 'input', null, null, 'infinity')`,
+      [taskId],
+    )
     const { tasks, holdsOpen, blobBytes, creditsHeld } = await sampleState(database.pool)
     expect(Object.fromEntries(tasks.map(({ status, count }) => [status, count]))).toEqual({
       queued: 1,
@@ -53,7 +58,7 @@ describe('sampleState', () => {
     })
     expect({ holdsOpen, blobBytes, creditsHeld }).toEqual({
       holdsOpen: 1,
-      blobBytes: 200_000,
+      blobBytes: 205_000,
       creditsHeld: 10,
     })
   })

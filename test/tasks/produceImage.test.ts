@@ -1,4 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import type {
+  AbandonedAttempt,
+  AttemptClose,
+  BeginInput,
+} from '../../src/domain/ports/attemptStore.ts'
 import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
 import type { UpstreamCaller, UpstreamOutcome } from '../../src/domain/upstream/upstreamCall.ts'
 import type { ProduceImageDeps } from '../../src/tasks/produceImage.ts'
@@ -6,7 +11,7 @@ import { createProduceImage } from '../../src/tasks/produceImage.ts'
 import { createMemoryBlobs } from '../support/blobs/memoryBlobs.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
-import { createTestAttempts } from '../support/database/testAttempts.ts'
+import { createTestAttempts, loseWorker, outcomesOf } from '../support/database/testAttempts.ts'
 import type { TestDatabase } from '../support/database/testDatabase.ts'
 import { createTestDatabase } from '../support/database/testDatabase.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
@@ -48,6 +53,13 @@ function upstream(...outcomes: UpstreamOutcome[]) {
     return outcomes[Math.min(calls, outcomes.length) - 1] ?? succeeded()
   }
   return { call, calls: () => calls }
+}
+
+async function letBackoffPass(taskId: string): Promise<void> {
+  await database.pool.query(
+    `update attempt set closed_at = closed_at - interval '1 minute' where task_id = $1`,
+    [taskId],
+  )
 }
 
 function failing(blobs: BlobStore, times: number): BlobStore {
@@ -113,6 +125,82 @@ describe('produceImage', () => {
     })
     await expect(produce({ taskId })).rejects.toThrow('too old')
     expect(calls()).toBe(0)
+  })
+
+  it('closes the attempt of a call that it did not make, and never counts it as unknown', async () => {
+    const { taskId } = await insertTask(database.pool)
+    const { call, calls } = upstream()
+    let nowMs = 0
+    let failuresLeft = 2
+    const slow = {
+      ...attempts,
+      beginAttempt: async (input: BeginInput) => {
+        const begun = await attempts.beginAttempt(input)
+        nowMs += 9_000
+        return begun
+      },
+      abandonAttempt: async (attempt: AbandonedAttempt) => {
+        failuresLeft -= 1
+        if (failuresLeft >= 0) throw new Error('PostgreSQL restarts')
+        await attempts.abandonAttempt(attempt)
+      },
+    }
+    const blobs = createMemoryBlobs()
+    const produce = createProduceImage({
+      attempts: slow,
+      blobs,
+      callUpstream: call,
+      monotonicMs: () => nowMs,
+    })
+    await expect(produce({ taskId })).rejects.toThrow('too old')
+    expect(await outcomesOf(database.pool, taskId)).toEqual(['refused not_called'])
+    const again = createProduceImage({ attempts, blobs, callUpstream: call })
+    expect(await again({ taskId })).toMatchObject({ kind: 'wait', reason: 'backoff' })
+    await letBackoffPass(taskId)
+    expect(await again({ taskId })).toEqual({ kind: 'succeeded' })
+    expect(calls()).toBe(1)
+    const { rowCount } = await database.pool.query('select from cooldown')
+    expect(rowCount).toBe(0)
+  })
+
+  it('closes the attempt of a commit whose answer was lost', async () => {
+    const { taskId } = await insertTask(database.pool)
+    const { call, calls } = upstream()
+    const losing = {
+      ...attempts,
+      beginAttempt: async (input: BeginInput) => {
+        await attempts.beginAttempt(input)
+        throw new Error('the connection is lost')
+      },
+    }
+    const blobs = createMemoryBlobs()
+    const produce = createProduceImage({ attempts: losing, blobs, callUpstream: call })
+    await expect(produce({ taskId })).rejects.toThrow('is lost')
+    expect(await outcomesOf(database.pool, taskId)).toEqual(['refused not_called'])
+    expect(calls()).toBe(0)
+  })
+
+  it('records a refusal as such, also after its worker counted as lost', async () => {
+    const { taskId } = await insertTask(database.pool)
+    const evidence = { reason: 'rate_limited', httpStatus: 429 } as const
+    const { call } = upstream({ class: 'refused', evidence, retryAfterMs: 60_000 })
+    let failuresLeft = 1
+    const away = {
+      ...attempts,
+      closeAttempt: async (close: AttemptClose) => {
+        failuresLeft -= 1
+        if (failuresLeft < 0) return attempts.closeAttempt(close)
+        await loseWorker(database.pool, taskId)
+        await attempts.beginAttempt({ taskId, checked: 1 })
+        expect(await outcomesOf(database.pool, taskId)).toEqual(['unknown worker_lost'])
+        throw new Error('PostgreSQL restarts')
+      },
+    }
+    const blobs = createMemoryBlobs()
+    const produce = createProduceImage({ attempts: away, blobs, callUpstream: call })
+    expect(await produce({ taskId })).toMatchObject({ kind: 'wait', reason: 'cooldown' })
+    expect(await outcomesOf(database.pool, taskId)).toEqual(['refused rate_limited'])
+    await database.pool.query('delete from cooldown')
   })
 
   it('starts no call after the signal aborted', async () => {

@@ -31,7 +31,7 @@ async function createService() {
   const { pool, databaseUrl } = database
   return createTaskService({
     store: createTaskStore(pool),
-    attempts: await createTestAttempts(pool),
+    cancelLeft: () => {},
     ends: createTaskEnds({ databaseUrl, pool, onConnectionError: () => {} }),
     peppers: [],
     live: () => Promise.resolve(undefined),

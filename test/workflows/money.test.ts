@@ -2,6 +2,7 @@ import { WorkflowFailedError } from '@temporalio/client'
 import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createActivities } from '../../activities/createActivities.ts'
+import { workflowIdOf } from '../../src/domain/ids.ts'
 import type { TaskStart } from '../../src/domain/ports/taskRuns.ts'
 import type { UpstreamCall, UpstreamOutcome } from '../../src/domain/upstream/upstreamCall.ts'
 import { isCancelled } from '../../src/store/tasks/endTask.ts'
@@ -186,6 +187,30 @@ describe('a cancelled workflow', () => {
     await cancelWorkflow(temporal.temporal, task.taskId)
     const again = await until('the second call', () => calls.get(task.taskId))
     again.resolve(image())
+    expect(await end(task)).toEqual({ outcome: 'succeeded' })
+    expect(await money(task)).toEqual(charged)
+  })
+})
+
+describe('an activity that an operator fails in the middle of its call', () => {
+  it('is waited for, and its image is charged', async () => {
+    const task = await startedTask()
+    const { raw } = await task.handle.describe()
+    await temporal.temporal.client.workflowService.respondActivityTaskFailedById({
+      namespace: temporal.settings.namespace,
+      workflowId: workflowIdOf(task.taskId),
+      activityId: raw.pendingActivities?.[0]?.activityId ?? '',
+      failure: { message: 'an operator', applicationFailureInfo: { nonRetryable: true } },
+      identity: 'an operator',
+    })
+    await until('the wait for the call', async () => {
+      const { raw: run } = await task.handle.describe()
+      const [activity] = run.pendingActivities ?? []
+      const waits = activity?.activityType?.name === 'recordFailure' && activity.attempt === 2
+      return waits ? true : undefined
+    })
+    expect(await taskRow(world.pool, task.taskId)).toMatchObject({ status: 'processing' })
+    task.call.resolve(image())
     expect(await end(task)).toEqual({ outcome: 'succeeded' })
     expect(await money(task)).toEqual(charged)
   })

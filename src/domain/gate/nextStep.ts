@@ -1,7 +1,7 @@
 import { chooseChannel } from './chooseChannel.ts'
 import { refusalsMax } from '../limits.ts'
 import type { ChannelState, NextStep, PastAttempt, TaskFacts } from './taskFacts.ts'
-import { countOf, isUpstreamRefusal, lastUnknown } from './taskFacts.ts'
+import { countOf, isOwnFault, isUpstreamRefusal, lastUnknown } from './taskFacts.ts'
 import {
   deadlineFailure,
   noChannelFailure,
@@ -60,16 +60,14 @@ const backoffMsFirst = 1_000
 const backoffMsMax = 30_000
 
 /**
- * Returns the pause after an unknown outcome, or after our own blob store could not deliver the inputs. In
- * both cases no upstream has named a time. Returns `undefined` when no pause is needed or the pause is over.
+ * Returns the pause after an unknown outcome, or after a call that we ourselves did not make. In both cases no
+ * upstream has named a time. Returns `undefined` when no pause is needed or the pause is over.
  */
 function backoffAfter(facts: TaskFacts, last: PastAttempt | undefined): NextStep | undefined {
   if (last === undefined) return undefined
-  const unreadable = last.reason === 'inputs_unreadable'
-  if (last.class !== 'unknown' && !unreadable) return undefined
-  const tries = unreadable
-    ? facts.past.filter(({ reason }) => reason === 'inputs_unreadable').length
-    : countOf(facts.past, 'unknown')
+  const ownFault = isOwnFault(last)
+  if (last.class !== 'unknown' && !ownFault) return undefined
+  const tries = ownFault ? facts.past.filter(isOwnFault).length : countOf(facts.past, 'unknown')
   const backoffMs =
     Math.min(backoffMsFirst * 4 ** (tries - 1), backoffMsMax) * (1 + facts.jitter / 4)
   const delayMs = Math.ceil(last.closedAtMs + backoffMs - facts.nowMs)

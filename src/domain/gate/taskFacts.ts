@@ -74,12 +74,18 @@ export type WaitReason =
   | 'backoff'
   | 'call_under_way'
 
-/**
- * Returns whether the upstream refused the call. `inputs_unreadable` is not such a refusal: our own blob
- * store failed, and the upstream was not called.
- */
+/** Returns whether the upstream refused the call. */
 export function isUpstreamRefusal(attempt: Pick<PastAttempt, 'class' | 'reason'>): boolean {
-  return attempt.class === 'refused' && attempt.reason !== 'inputs_unreadable'
+  return attempt.class === 'refused' && !isOwnFault(attempt)
+}
+
+/**
+ * Whether we are the reason that the upstream was not called: our blob store could not be read
+ * (`inputs_unreadable`), or our worker was too slow (`not_called`). Such an attempt says nothing about
+ * the channel.
+ */
+export function isOwnFault({ reason }: Pick<PastAttempt, 'reason'>): boolean {
+  return reason === 'inputs_unreadable' || reason === 'not_called'
 }
 
 /** Returns how many attempts ended with this class. */

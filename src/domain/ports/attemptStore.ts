@@ -13,7 +13,15 @@ export type BeginInput = {
   readonly taskId: string
   /** The number of the open attempt, if the caller has looked for its stored answer and found none. */
   readonly checked?: number
+  /**
+   * The id under which the answer of a new attempt is stored, used for this question alone. When the
+   * question gets no answer, `abandonAttempt` finds the attempt by it. Default: a random id.
+   */
+  readonly answerId?: string
 }
+
+/** An attempt by the answer id that its worker chose before it asked the gate. */
+export type AbandonedAttempt = { readonly taskId: string; readonly answerId: string }
 
 /** An attempt whose call must be made now. */
 export type OpenedAttempt = {
@@ -67,6 +75,15 @@ export type SettleInput = {
 }
 
 /**
+/**
+ * What `failTask` did or found. Only `failed` changed the task.
+ * - `call_under_way`: its worker is present, or has been silent for too short a time. Ask again later.
+ * - `succeeded`: the task has ended with an image.
+ * - `over`: the task has ended without an image, or is purged.
+ */
+export type FailResult = 'failed' | 'call_under_way' | 'succeeded' | 'over'
+
+/**
  * The transactions of a task's execution. Each is atomic and safe to repeat. A transaction that ends a task
  * first locks it, and ends it only if it is still live. So when several ends are tried at once, the first one
  * wins. Implemented in `src/store/attempts/` and `src/store/tasks/`.
@@ -78,8 +95,16 @@ export type AttemptStore = {
    * Records that the worker is present for these attempts. Ignores attempts that are closed or do not exist.
    */
   readonly touchAttempts: (attempts: readonly AttemptName[]) => Promise<void>
-  /** Closes an attempt and updates its channel. Does nothing when the attempt is already closed. */
+  /**
+   * Closes an attempt and updates its channel. Does nothing when the outcome is already known. An attempt that
+   * counted as lost gets the outcome that its worker saw.
+   */
   readonly closeAttempt: (close: AttemptClose) => Promise<void>
+  /**
+   * Makes sure that no attempt with this answer id is open, now or later, because its call was not made and
+   * will not be made. Closes an open attempt as refused.
+   */
+  readonly abandonAttempt: (attempt: AbandonedAttempt) => Promise<void>
   /**
    * Returns the answer ids of those attempts of a live task that may have a stored answer, newest first.
    * Returns none when the task has ended.
@@ -90,11 +115,8 @@ export type AttemptStore = {
    * already ended. Then nothing is published or charged, but the attempt is still closed.
    */
   readonly settleTask: (input: SettleInput) => Promise<boolean>
-  /**
-   * Ends a task as failed and releases its hold. Returns false and changes nothing when the task had already
-   * ended.
-   */
-  readonly failTask: (taskId: string, failure: TaskFailure) => Promise<boolean>
+  /** Ends a task as failed and releases its hold, unless a call of a present worker is under way. */
+  readonly failTask: (taskId: string, failure: TaskFailure) => Promise<FailResult>
   /**
    * Ends a task as `cancelled` and releases its hold. Returns false and changes nothing when the task had
    * already ended, and when one of its attempts is open or may have done work.

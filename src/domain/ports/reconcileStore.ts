@@ -58,6 +58,11 @@ export type ReconcileStore = {
    */
   readonly forgetUploads: (uploadIds: readonly string[]) => Promise<void>
   /**
+   * Makes the oldest inputs of ended tasks due for deletion where an account keeps more than `bytesMax`.
+   * Returns how many uploads that were.
+   */
+  readonly dropExcessInputs: (bytesMax: number) => Promise<number>
+  /**
    * Deletes the records of tasks that are due for the purge, and makes their remaining uploads due for
    * deletion, in one statement. Returns how many tasks were purged.
    */

@@ -22,13 +22,15 @@ export type OutcomeClass = (typeof outcomeClasses)[number]
 
 /**
  * Why an outcome has its class. Logs, metrics and `task show` contain these reasons instead of an upstream's
- * text.
+ * text. `not_sent` means that there was no connection to the upstream. `not_called` means that the worker
+ * opened the attempt and did not call.
  */
 export const outcomeReasons = [
   'image',
   'rate_limited',
   'overloaded',
   'not_sent',
+  'not_called',
   'inputs_unreadable',
   'invalid_request',
   'content_policy',

@@ -22,7 +22,7 @@ export type SyncWaits = {
  * dead, and the task must not be cancelled. The count leaves out clients of other API processes, and a client
  * that joins during the cancellation. For these, `answerSync` accepts the call again.
  */
-export function createSyncWaits(tasks: Pick<TaskService, 'awaitEnd' | 'cancel'>): SyncWaits {
+export function createSyncWaits(tasks: Pick<TaskService, 'awaitEnd' | 'cancelLeft'>): SyncWaits {
   const clients = new Map<string, number>()
 
   function countClient(taskId: string, change: 1 | -1): number {
@@ -50,7 +50,9 @@ export function createSyncWaits(tasks: Pick<TaskService, 'awaitEnd' | 'cancel'>)
     } finally {
       clearTimeout(timer)
       response.off('close', onStop)
-      if (countClient(taskId, -1) === 0 && response.closed) await tasks.cancel(taskId)
+      if (countClient(taskId, -1) === 0 && response.closed) {
+        tasks.cancelLeft(taskId, () => clients.has(taskId))
+      }
     }
     return undefined
   }

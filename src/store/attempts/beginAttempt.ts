@@ -45,8 +45,10 @@ export async function beginAttempt(
   deps: BeginAttemptDeps,
   input: BeginInput,
 ): Promise<BeginResult> {
-  const attempt = await beginFirstCall(deps, input.taskId)
-  return attempt === undefined ? askGate(deps, input) : { kind: 'opened', attempt }
+  const answerId = input.answerId ?? newUploadId(deps.randomBytes, 'answer')
+  const attempt = await beginFirstCall(deps, input.taskId, answerId)
+  if (attempt !== undefined) return { kind: 'opened', attempt }
+  return askGate(deps, { ...input, answerId })
 }
 
 /** Asks the gate without its fast path. */
@@ -55,7 +57,8 @@ export async function askGate(deps: BeginAttemptDeps, input: BeginInput): Promis
     const task = await lockTaskWithAttempts(client, input.taskId)
     if (task === undefined || isEnded(task.status)) return { kind: 'over' }
     const open = task.attempts.find((each) => each.closedAtMs === null)
-    if (open === undefined) return decide(deps, client, task)
+    const answerId = input.answerId ?? newUploadId(deps.randomBytes, 'answer')
+    if (open === undefined) return decide(deps, client, task, answerId)
     if (open.n !== input.checked) {
       return { kind: 'unchecked', n: open.n, answerId: open.answerId }
     }
@@ -63,7 +66,7 @@ export async function askGate(deps: BeginAttemptDeps, input: BeginInput): Promis
     if (delayMs > 0) {
       return { kind: 'wait', delayMs, reason: 'call_under_way', channel: open.channel }
     }
-    return decide(deps, client, await closeAsLost(client, task, open))
+    return decide(deps, client, await closeAsLost(client, task, open), answerId)
   })
 }
 
@@ -85,6 +88,7 @@ async function decide(
   deps: BeginAttemptDeps,
   client: PoolClient,
   locked: TaskWithAttempts,
+  answerId: string,
 ): Promise<BeginResult> {
   const { taskId, accountId, family, model } = locked
   const sync = isSyncRoute(locked.route)
@@ -114,7 +118,7 @@ async function decide(
     case 'wait':
       return postpone(client, task, step)
     case 'call':
-      return { kind: 'opened', attempt: await openAttempt(deps, client, task, step) }
+      return { kind: 'opened', attempt: await openAttempt(client, task, step, answerId) }
     default:
       return assertNever(step)
   }
@@ -157,31 +161,32 @@ async function postpone(
 }
 
 async function openAttempt(
-  deps: BeginAttemptDeps,
   client: PoolClient,
   task: TaskWithAttempts,
   step: Extract<NextStep, { kind: 'call' }>,
+  answerId: string,
 ): Promise<OpenedAttempt> {
-  if (task.request === null) throw new Error(`Bug: ${task.taskId} is live without its request`)
   const { channel, cooldown } = step
   const n = (task.attempts.at(-1)?.n ?? 0) + 1
   const upstreamKey = lastUnknown(task.attempts)?.upstreamKey ?? `${task.taskId}-${n}`
-  const answerId = newUploadId(deps.randomBytes, 'answer')
   const hardEndMs = task.hardEndAtMs - task.nowMs
   const timeoutMs = Math.min(channel.timeoutMs, hardEndMs)
   const leaseMs = timeoutMs + overdueAfterMs
   if (cooldown !== undefined) {
     await saveCooldown(client, { channel: channel.name, model: task.model }, cooldown)
   }
-  await client.query({
+  const { rows } = await client.query<{ request: string | null }>({
     name: 'open-attempt',
     text: openSql,
     values: [task.taskId, n, channel.name, task.model, answerId, upstreamKey, leaseMs],
   })
-  const request: ImageRequest = JSON.parse(task.request)
+  const text = rows[0]?.request ?? undefined
+  if (text === undefined) throw new Error(`Bug: ${task.taskId} is live without its request`)
+  const request: ImageRequest = JSON.parse(text)
   return { n, channel, answerId, upstreamKey, timeoutMs, hardEndMs, request }
 }
 
+/** The text of a request may have megabytes, so no other statement of a task's execution reads it. */
 const openSql = `
   with opened as (
     insert into attempt (task_id, n, channel, model, answer_id, upstream_key, lease_until, seen_at)
@@ -195,4 +200,5 @@ const openSql = `
   update task set status = 'processing', processing_at = coalesce(processing_at, clock_timestamp()),
     checks = 0,
     next_check_at = least(hard_end_at, clock_timestamp() + $7 * interval '1 millisecond')
-  where task_id = $1`
+  where task_id = $1
+  returning request`

@@ -29,16 +29,17 @@ export const overdueAfterMs = 30_000
 export async function beginFirstCall(
   { pool, randomBytes, channelsOf }: BeginFirstCallDeps,
   taskId: string,
+  answerId: string = newUploadId(randomBytes, 'answer'),
 ): Promise<OpenedAttempt | undefined> {
   const task = await readQueuedTask(pool, taskId, channelsOf)
   const [channel] = task === undefined ? [] : channelsOf(task.family)
   if (task === undefined || channel === undefined) return undefined
-  const answerId = newUploadId(randomBytes, 'answer')
   const upstreamKey = `${taskId}-1`
   const { name, concurrencyMax } = channel
-  const { rows } = await pool.query<{ hardEndMs: number | null }>({
+  const { rows } = await pool.query<{ hardEndMs: number | null; request: string | null }>({
     name: 'begin-first-call',
-    text: 'select begin_first_call($1, $2, $3, $4, $5, $6, $7) as "hardEndMs"',
+    text: `select hard_end_ms as "hardEndMs", request
+      from begin_first_call($1, $2, $3, $4, $5, $6, $7)`,
     values: [
       taskId,
       name,
@@ -49,10 +50,10 @@ export async function beginFirstCall(
       overdueAfterMs,
     ],
   })
-  const hardEndMs = rows[0]?.hardEndMs ?? undefined
-  if (hardEndMs === undefined) return undefined
+  const { hardEndMs, request: text } = rows[0] ?? {}
+  if (typeof hardEndMs !== 'number' || typeof text !== 'string') return undefined
   const timeoutMs = Math.min(channel.timeoutMs, hardEndMs)
-  const request: ImageRequest = JSON.parse(task.request)
+  const request: ImageRequest = JSON.parse(text)
   return { n: 1, channel, answerId, upstreamKey, timeoutMs, hardEndMs, request }
 }
 
@@ -61,8 +62,8 @@ async function readQueuedTask(
   pool: Pool,
   taskId: string,
   channelsOf: BeginFirstCallDeps['channelsOf'],
-): Promise<{ readonly family: Family; readonly request: string } | undefined> {
-  const { rows } = await pool.query<{ family: Family; request: string }>({
+): Promise<{ readonly family: Family } | undefined> {
+  const { rows } = await pool.query<{ family: Family }>({
     name: 'read-queued',
     text: readSql,
     values: [taskId, channelsOf('A')[0]?.name, channelsOf('B')[0]?.name],
@@ -71,7 +72,7 @@ async function readQueuedTask(
 }
 
 const readSql = `
-  select family, request
+  select family
   from task, lateral (select case family when 'A' then $2::text else $3::text end as name) first
   where task_id = $1 and status = 'queued' and request is not null
     and not exists (

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { defined } from '../../domain/defined.ts'
 import type { Family } from '../../domain/models/models.ts'
-import type { AttemptClose } from '../../domain/ports/attemptStore.ts'
+import type { AbandonedAttempt, AttemptClose } from '../../domain/ports/attemptStore.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
 import type { OutcomeClass, OutcomeEvidence } from '../../domain/upstream/upstreamCall.ts'
 import type { ClosedAttempt } from '../channels/updateChannelAfterCall.ts'
@@ -12,24 +12,65 @@ import { lockTask } from '../tasks/lockTask.ts'
 
 type ChannelsOf = (family: Family) => readonly Channel[]
 
+type CloseDeps = { readonly pool: Pool; readonly channelsOf: ChannelsOf }
+
 /**
- * Closes an attempt that brought no image, and updates its channel. Does nothing when the attempt is already
- * closed. This happens when the worker calls it a second time, and when the gate counted the worker as lost.
+ * Closes an attempt that brought no image, and updates its channel. Does nothing when the outcome is known
+ * already. The gate may have counted the worker as lost: then the outcome that the worker saw replaces the
+ * unknown one, so that a refusal never counts as a call that may have done work.
  */
-export async function closeAttempt(
-  deps: { readonly pool: Pool; readonly channelsOf: ChannelsOf },
-  close: AttemptClose,
-): Promise<void> {
+export async function closeAttempt(deps: CloseDeps, close: AttemptClose): Promise<void> {
   await withTransaction(deps.pool, async (client) => {
     const task = await lockTask(client, close.taskId)
+    if (task !== undefined) await closeLocked(client, deps.channelsOf, task, close)
+  })
+}
+
+/**
+ * Closes the attempt of a call that its worker did not make, and prevents that it is opened later: when
+ * the worker lost its connection, its statement may still be on its way to the server. The statement then
+ * fails, because the row of its upload exists already.
+ */
+export async function abandonAttempt(
+  deps: CloseDeps,
+  { taskId, answerId }: AbandonedAttempt,
+): Promise<void> {
+  await withTransaction(deps.pool, async (client) => {
+    const task = await lockTask(client, taskId)
     if (task === undefined) return
-    if (!(await recordOutcome(client, deps.channelsOf, task, close))) return
-    const { taskId, nativeRefusal } = close
-    await client.query({
-      name: 'after-attempt',
-      text: afterSql,
-      values: [taskId, nativeRefusal === undefined ? null : JSON.stringify(nativeRefusal)],
-    })
+    const { rows } = await client.query<{ n: number }>(
+      'select n from attempt where task_id = $1 and answer_id = $2',
+      [taskId, answerId],
+    )
+    const [attempt] = rows
+    if (attempt === undefined) {
+      await client.query(preventSql, [answerId])
+      return
+    }
+    const evidence = { reason: 'not_called' } as const
+    const close = { taskId, n: attempt.n, class: 'refused', evidence } as const
+    await closeLocked(client, deps.channelsOf, task, close)
+  })
+}
+
+/** No statement of a lost connection runs for an hour. */
+const preventSql = `
+  insert into upload (upload_id, kind, sweep_after)
+  values ($1, 'answer', now() + interval '1 hour')
+  on conflict do nothing`
+
+async function closeLocked(
+  client: PoolClient,
+  channelsOf: ChannelsOf,
+  task: LockedTask,
+  close: AttemptClose,
+): Promise<void> {
+  if (!(await recordOutcome(client, channelsOf, task, close))) return
+  const { taskId, nativeRefusal } = close
+  await client.query({
+    name: 'after-attempt',
+    text: afterSql,
+    values: [taskId, nativeRefusal === undefined ? null : JSON.stringify(nativeRefusal)],
   })
 }
 
@@ -52,8 +93,8 @@ type AttemptOutcome = {
 }
 
 /**
- * Closes an attempt of a locked task with the outcome of its call, and updates the channel. The task may
- * already have ended. Returns false and changes nothing when the attempt was already closed.
+ * Closes an attempt of a locked task with the outcome of its call, and updates the channel. The task
+ * may have ended before. Returns false when the outcome is known already: nothing changed.
  */
 export async function recordOutcome(
   client: PoolClient,
@@ -81,8 +122,8 @@ export async function recordOutcome(
 }
 
 /**
- * Closes the row of an open attempt and does not update the channel. The caller has locked the task. Returns
- * `undefined` when the attempt was already closed.
+ * Closes the row of an attempt that is open or counted as lost, and nothing else: the channel learns
+ * nothing. The caller has locked the task. Returns `undefined` when the outcome is known already.
  */
 export async function closeAttemptRow(
   client: PoolClient,
@@ -109,7 +150,7 @@ export async function closeAttemptRow(
 const closeSql = `
   update attempt set closed_at = clock_timestamp(), class = $3, reason = $4, http_status = $5,
     upstream_request_id = $6, latency_ms = $7, retry_after_ms = $8
-  where task_id = $1 and n = $2 and closed_at is null
+  where task_id = $1 and n = $2 and (closed_at is null or reason = 'worker_lost')
   returning channel, (extract(epoch from opened_at) * 1000)::float8 as "openedAtMs",
     exists (
       select from cooldown d where d.channel = attempt.channel and d.model = attempt.model

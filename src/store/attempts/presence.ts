@@ -26,9 +26,10 @@ const touchSql = `
   from present where attempt.task_id = present.task_id and attempt.n = present.n`
 
 /**
- * Checks whether the worker of an open attempt is still present. Another worker asks this when it gets the
- * same task, because Temporal lost sight of the first worker or an operator has reset the run. Returns how
- * many milliseconds to wait before the next check, or 0 when the call counts as lost.
+ * Whether the worker of an open attempt still gives signs of its presence. Asked by another worker that
+ * took the task over, because Temporal may have lost sight of a live worker or an operator has reset the
+ * run, and before a task is failed.
+ * Returns how long to wait before the next check, in milliseconds, or 0 when the call counts as lost.
  *
  * When a worker is silent, it is only doubted at first. If it is still silent `doubtMs` later, its call
  * counts as lost. The doubt is needed because no worker could record its presence while PostgreSQL was

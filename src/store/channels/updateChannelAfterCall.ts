@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg'
 import { defined } from '../../domain/defined.ts'
 import { afterGrant, afterRefusal } from '../../domain/gate/cooldown.ts'
+import { isOwnFault } from '../../domain/gate/taskFacts.ts'
 import type { ModelId } from '../../domain/models/models.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
 import type { OutcomeClass, OutcomeEvidence } from '../../domain/upstream/upstreamCall.ts'
@@ -32,8 +33,8 @@ type EndedCall = {
  * channel. The caller has locked the task.
  */
 export async function updateChannelAfterCall(client: PoolClient, call: EndedCall): Promise<void> {
-  // With this reason our own blob store could not be read, and the channel was not called.
-  if (call.evidence.reason === 'inputs_unreadable') return
+  // The channel was not called.
+  if (isOwnFault(call.evidence)) return
   const refused = call.class === 'refused'
   const { hasCooldown, hasFaults } = call.closed
   if (refused || hasCooldown) await updateCooldown(client, call)

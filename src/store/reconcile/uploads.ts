@@ -73,3 +73,33 @@ export async function forgetUploads(pool: Pool, uploadIds: readonly string[]): P
     values: [uploadIds],
   })
 }
+
+/**
+ * Makes the oldest inputs of ended tasks due for the sweep where an account keeps more than `bytesMax`.
+ * The inputs of live tasks do not count: their price is held. Returns how many uploads it made due.
+ *
+ * A row that a retry has locked is skipped, and left alone once the retry has taken it over.
+ */
+export async function dropExcessInputs(pool: Pool, bytesMax: number): Promise<number> {
+  const { rowCount } = await pool.query({
+    name: 'drop-excess-inputs',
+    text: excessSql,
+    values: [bytesMax],
+  })
+  return rowCount ?? 0
+}
+
+const excessSql = `
+  with kept as materialized (
+    select upload_id, sum(bytes) over (
+      partition by account_id order by upload.sweep_after desc, upload_id
+    ) as total
+    from upload join task using (task_id)
+    where kind = 'input' and sweep_after > now() and sweep_after < 'infinity'
+  ), excess as (
+    select upload_id from upload
+    where upload_id in (select upload_id from kept where total > $1)
+      and sweep_after > now() and sweep_after < 'infinity'
+    for update skip locked
+  )
+  update upload set sweep_after = now() from excess where upload.upload_id = excess.upload_id`

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { readFile, readdir } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from 'pg'
-import { Client } from 'pg'
+import { Client, DatabaseError } from 'pg'
 
 /** One numbered file of `migrations/`. `checksum` is the SHA-256 of its text in lower-case hex. */
 type Migration = {
@@ -23,8 +24,14 @@ const advisoryLock = 4_711_001
  * of this time.
  */
 const connectTimeoutMs = 2_000
-/** Limit for the wait for another process that migrates the same database. */
-const lockTimeoutMs = 120_000
+/** How long to try for locks: another process migrates the database, or a long transaction runs. */
+const locksTotalMs = 120_000
+/**
+ * One wait for a lock. Statements of the running service queue behind a migration that waits for a table,
+ * so it waits briefly, leaves the queue for `lockPauseMs`, and tries again.
+ */
+const lockTimeoutMs = 2_000
+const lockPauseMs = 1_000
 const statementTimeoutMs = 600_000
 
 /**
@@ -51,7 +58,7 @@ export async function migrate(options: {
   try {
     const applied: string[] = []
     for (const migration of migrations) {
-      if (await applyOnce(client, migration)) applied.push(migration.name)
+      if (await applyWithRetries(client, migration)) applied.push(migration.name)
     }
     return { applied }
   } finally {
@@ -63,6 +70,22 @@ export async function migrate(options: {
 export async function neededSchemaVersion(): Promise<number> {
   return (await migrationNames()).reduce((last, name) => Math.max(last, versionOf(name)), 0)
 }
+
+async function applyWithRetries(client: Client, migration: Migration): Promise<boolean> {
+  const endsAtMs = performance.now() + locksTotalMs
+  for (;;) {
+    try {
+      return await applyOnce(client, migration)
+    } catch (error) {
+      const lockMissed = error instanceof DatabaseError && error.code === lockNotAvailable
+      if (!lockMissed || performance.now() + lockPauseMs > endsAtMs) throw error
+    }
+    await sleep(lockPauseMs)
+  }
+}
+
+/** SQLSTATE: `lock_timeout` has passed. */
+const lockNotAvailable = '55P03'
 
 async function applyOnce(client: Client, migration: Migration): Promise<boolean> {
   await client.query('begin')

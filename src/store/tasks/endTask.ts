@@ -1,36 +1,47 @@
 import type { Pool, PoolClient } from 'pg'
 import type { TaskFailure } from '../../domain/failure.ts'
 import { mayHaveWorked } from '../../domain/gate/taskFacts.ts'
+import type { FailResult } from '../../domain/ports/attemptStore.ts'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 import { isEnded } from '../../domain/tasks/task.ts'
 import { closeExpiredLeasesSql } from '../attempts/closeAttempt.ts'
+import { checkPresence } from '../attempts/presence.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import type { LockedTask } from './lockTask.ts'
 import { lockTaskWithAttempts } from './lockTask.ts'
 
 /**
  * How long an image is kept (`retentionSeconds`), and how much longer its task's record is kept
- * (`tombstoneSeconds`). The record of a failed task is kept for the sum of both.
+ * (`tombstoneSeconds`). The record of a failed task is kept for the sum of both, and its inputs for
+ * `inputRetentionSeconds`. With 0, the inputs and the prompt are deleted at once.
  */
-export type Lifetimes = { readonly retentionSeconds: number; readonly tombstoneSeconds: number }
+export type Lifetimes = {
+  readonly retentionSeconds: number
+  readonly tombstoneSeconds: number
+  readonly inputRetentionSeconds: number
+}
 
 type EndTaskDeps = Lifetimes & { readonly pool: Pool }
 
 /**
- * Ends a live task as failed and releases its hold. Returns false when the task had already ended. Records
- * `workPossible` when an attempt is open or has an unknown outcome.
+ * Ends a live task as failed and releases its hold. Before the hard end, refuses to do so while the worker of
+ * an open call is present: the call is paid for, and its image would be lost. Records `workPossible` when an
+ * attempt is open or has an unknown outcome.
  */
 export async function failTask(
   deps: EndTaskDeps,
   taskId: string,
   failure: TaskFailure,
-): Promise<boolean> {
-  return withTransaction(deps.pool, async (client) => {
+): Promise<FailResult> {
+  return withTransaction<FailResult>(deps.pool, async (client) => {
     const task = await lockTaskWithAttempts(client, taskId)
-    if (task === undefined || isEnded(task.status)) return false
+    if (task === undefined) return 'over'
+    if (isEnded(task.status)) return task.status === 'succeeded' ? 'succeeded' : 'over'
+    const open = task.attempts.find((attempt) => attempt.closedAtMs === null)
+    if (open !== undefined && (await checkPresence(client, task, open)) > 0) return 'call_under_way'
     const workPossible = failure.workPossible || mayHaveWorked(task.attempts)
     await endAsFailed(client, deps, task, { ...failure, workPossible })
-    return true
+    return 'failed'
   })
 }
 
@@ -62,13 +73,13 @@ export async function isCancelled(pool: Pool, taskId: string): Promise<boolean> 
 }
 
 /**
- * Ends a locked live task as failed and releases its hold. The task's input images are kept as long as its
- * record, because an operator may retry the task. The idempotency key of a synchronous task is freed if the
- * client's next request with the same key must start a new task.
+ * Ends a locked live task as failed and releases its hold. The task's input images are kept for a time,
+ * because an operator may retry the task. The idempotency key of a synchronous task is freed if the client's
+ * next request with the same key must start a new task.
  */
 async function endAsFailed(
   client: PoolClient,
-  { retentionSeconds, tombstoneSeconds }: Lifetimes,
+  { retentionSeconds, tombstoneSeconds, inputRetentionSeconds }: Lifetimes,
   task: LockedTask,
   failure: TaskFailure,
 ): Promise<void> {
@@ -85,6 +96,7 @@ async function endAsFailed(
       isSyncRoute(task.route) && nextTryIsNewTask(failure),
       task.accountId,
       task.credits,
+      inputRetentionSeconds,
     ],
   })
 }
@@ -102,12 +114,13 @@ const endSql = `
     update task set status = 'failed', failure_code = $2, failure_cause = $3,
       failure_work_possible = $4, failure_retry_after_ms = $5,
       completed_at = statement_timestamp(),
-      purge_at = statement_timestamp() + $6 * interval '1 second'
+      purge_at = statement_timestamp() + $6 * interval '1 second',
+      request = case when $10::integer > 0 then request end
     where task_id = $1
-    returning purge_at, hard_end_at
+    returning least(purge_at, completed_at + $10 * interval '1 second') as input_end, hard_end_at
   ), uploads as (
     update upload set sweep_after = case
-        when kind = 'input' then done.purge_at
+        when kind = 'input' then done.input_end
         else done.hard_end_at + interval '1 hour' end
     from done where upload.task_id = $1
   ), freed as (

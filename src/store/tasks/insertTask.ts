@@ -50,6 +50,7 @@ function valuesOf(task: NewTask): unknown[] {
     task.deadlineMs,
     task.hardEndMs,
     task.uploadId ?? null,
+    request.inputs.reduce((sum, { bytes }) => sum + bytes, 0),
   ]
 }
 
@@ -80,7 +81,7 @@ const insertSql = `
     from affordable where $12::bytea is null or exists (select from claim)
     returning account_id, created_at
   ), placed as (
-    update upload set task_id = $1, sweep_after = 'infinity' from accepted
+    update upload set task_id = $1, sweep_after = 'infinity', bytes = $17 from accepted
     where upload_id = $16 and task_id is null and sweep_after > now()
     returning 1
   ), hold as (

@@ -14,7 +14,6 @@ export type LockedTask = {
   readonly family: Family
   readonly model: ModelId
   readonly status: TaskStatus
-  readonly request: string | null
   readonly credits: number
   readonly nowMs: number
   readonly createdAtMs: number
@@ -59,7 +58,7 @@ export async function lockTask(
 /** Reads the clock outside of `locked`, so that PostgreSQL reads it after the wait for the lock. */
 const lockSql = `
   with locked as materialized (
-    select task_id as "taskId", account_id as "accountId", route, family, model, status, request,
+    select task_id as "taskId", account_id as "accountId", route, family, model, status,
       credits::float8 as credits,
       (extract(epoch from created_at) * 1000)::float8 as "createdAtMs",
       (extract(epoch from deadline_at) * 1000)::float8 as "deadlineAtMs",

@@ -97,8 +97,9 @@ async function startAgain(
  * task's end.
  *
  * If an answer is stored, it is settled. If a call is under way, the reconciler waits until the lease ends,
- * because the call is paid for. Otherwise the task ends without an image: as cancelled when an operator
- * stopped the run and no call may have done work, and as failed in every other case.
+ * because the call is paid for, and longer if the worker is still present. Otherwise the task ends without an
+ * image: as cancelled when an operator stopped the run and no call may have done work, and as failed in every
+ * other case.
  */
 async function endWithoutRun(
   deps: CheckDeps,
@@ -112,7 +113,10 @@ async function endWithoutRun(
   if (run.stopped && (await deps.cancelTask(taskId))) {
     return report({ found: 'cancelled', count: 1, taskId })
   }
-  if (await deps.failTask(taskId, lostRun)) report({ found: 'failed', count: 1, taskId })
+  const result = await deps.failTask(taskId, lostRun)
+  if (result === 'failed') report({ found: 'failed', count: 1, taskId })
+  // The call may have begun after this task was listed as overdue.
+  if (result === 'call_under_way') await deps.store.postponeChecks([taskId], leaseBackoff)
 }
 
 async function waitForLease(deps: CheckDeps, task: OverdueTask): Promise<void> {

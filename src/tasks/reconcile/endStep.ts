@@ -53,7 +53,8 @@ async function end(deps: EndDeps, task: PastEndTask): Promise<'settled' | 'faile
   const result = await settleOrFailure(deps, task)
   if (result.kind === 'succeeded') return 'settled'
   if (result.kind !== 'end') return undefined
-  return (await deps.failTask(task.taskId, result.failure)) ? 'failed' : undefined
+  const failed = await deps.failTask(task.taskId, result.failure)
+  return failed === 'failed' ? 'failed' : undefined
 }
 
 /** The failure of a task that must end while the blob store cannot say whether an answer is stored. */

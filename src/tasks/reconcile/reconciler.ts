@@ -103,7 +103,7 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => {})
 }
 
-type ReconcileStepName = 'start' | 'check' | 'killed' | 'end' | 'sweep' | 'purge'
+type ReconcileStepName = 'start' | 'check' | 'killed' | 'end' | 'excess' | 'sweep' | 'purge'
 
 /** One kind of repair. */
 export type ReconcileStep = {
@@ -129,6 +129,7 @@ export type Finding = {
     | 'failed'
     | 'cancelled'
     | 'hastened'
+    | 'excess'
     | 'swept'
     | 'purged'
   readonly count: number

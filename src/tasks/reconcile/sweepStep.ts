@@ -1,3 +1,4 @@
+import { keptInputBytesMax } from '../../domain/limits.ts'
 import type { BlobStore } from '../../domain/ports/blobStore.ts'
 import type { ReconcileStore } from '../../domain/ports/reconcileStore.ts'
 import { inParallel } from './inParallel.ts'
@@ -38,6 +39,23 @@ export function createSweepStep(deps: {
           if (swept > 0) report({ found: 'swept', count: swept })
         })
       } while (taken === batchMax && !signal.aborted)
+    },
+  }
+}
+
+/**
+ * Limits what one account keeps of the inputs of its failed tasks. What is too much goes with the next
+ * sweep; a retry of its task is then refused.
+ */
+export function createExcessInputsStep(deps: {
+  readonly store: Pick<ReconcileStore, 'dropExcessInputs'>
+}): ReconcileStep {
+  return {
+    name: 'excess',
+    everyMs: 30_000,
+    run: async (_signal, report) => {
+      const dropped = await deps.store.dropExcessInputs(keptInputBytesMax)
+      if (dropped > 0) report({ found: 'excess', count: dropped })
     },
   }
 }

@@ -44,6 +44,7 @@ export async function createTestAttempts(
     callsMax: 3,
     retentionSeconds: 86_400,
     tombstoneSeconds: 604_800,
+    inputRetentionSeconds: 86_400,
   })
 }
 

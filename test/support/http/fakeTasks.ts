@@ -106,9 +106,8 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
         })
       }
     },
-    cancel: async (taskId) => {
+    cancelLeft: (taskId) => {
       fake.cancelled.push(taskId)
-      return true
     },
     nativeRefusal: async () => fake.refusal,
   }

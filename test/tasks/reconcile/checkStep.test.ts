@@ -19,6 +19,7 @@ import {
   storeTestAnswer,
   taskRow,
 } from '../../support/database/reconcileWorld.ts'
+import { loseWorker } from '../../support/database/testAttempts.ts'
 import { stackStartMsMax } from '../../support/stack/embeddedStack.ts'
 import type { TemporalWorld } from '../../support/temporal/temporalWorld.ts'
 import { openTestWorld, handleOf, testStart } from '../../support/temporal/temporalWorld.ts'
@@ -171,6 +172,7 @@ describe('a task whose run was terminated', () => {
     const { taskId, accountId } = await startedTask()
     await openAttempt(world.attempts, taskId)
     await endLease(world.pool, taskId)
+    await loseWorker(world.pool, taskId)
     await setTask(world.pool, taskId, overdue)
     await terminate(taskId)
     expect(await check()).toEqual([{ found: 'failed', count: 1, taskId }])
@@ -181,6 +183,22 @@ describe('a task whose run was terminated', () => {
     })
     expect(await balanceOf(world.pool, accountId)).toEqual({ available: 1000, held: 0, spent: 0 })
   })
+
+  it.each(['terminated', 'completed'] as const)(
+    'is not failed when its call begins during the check of its %s run',
+    async (report) => {
+      const { taskId } = await insertTask(world.pool)
+      await setTask(world.pool, taskId, overdue)
+      const settleStored = async () => {
+        await openAttempt(world.attempts, taskId)
+        return false
+      }
+      expect(await check({ report, settleStored })).toEqual([])
+      const row = await taskRow(world.pool, taskId)
+      expect(row).toMatchObject({ status: 'processing', checks: 1 })
+      expect(row?.nextCheck).toBeGreaterThan(2)
+    },
+  )
 
   it('is made due at once, and only once', async () => {
     const { taskId } = await startedTask()

@@ -1,13 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { defined } from '../../../src/domain/defined.ts'
 import { newUploadId } from '../../../src/domain/ids.ts'
 import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
 import { answerImageKey } from '../../../src/domain/upstream/storedAnswer.ts'
-import { createPurgeStep, createSweepStep } from '../../../src/tasks/reconcile/sweepStep.ts'
+import {
+  createExcessInputsStep,
+  createPurgeStep,
+  createSweepStep,
+} from '../../../src/tasks/reconcile/sweepStep.ts'
 import { readAnswerMeta } from '../../../src/tasks/storedAnswer.ts'
 import { streamOf } from '../../support/byteStreams.ts'
 import { insertTask } from '../../support/database/insertTask.ts'
 import type { ReconcileWorld } from '../../support/database/reconcileWorld.ts'
+import { loseWorker } from '../../support/database/testAttempts.ts'
 import {
   openAttempt,
   openReconcileWorld,
@@ -157,6 +163,33 @@ describe('the sweep', () => {
   })
 })
 
+describe('the limit of kept inputs', () => {
+  it('drops the oldest inputs of ended tasks beyond a gibibyte per account', async () => {
+    const keep = async (name: string, bytes: number, sweepAfter: string, accountId?: string) => {
+      const { taskId } = await insertTask(world.pool, defined({ accountId }))
+      await world.pool.query(
+        `insert into upload (upload_id, kind, task_id, bytes, sweep_after)
+         values ($1, 'input', $2, $3, ${sweepAfter})`,
+        [name, taskId, bytes],
+      )
+    }
+    const half = 512 * 1024 * 1024
+    await keep('in-oldest', 1, `now() + interval '1 hour'`, 'acct_many')
+    await keep('in-older', half, `now() + interval '2 hours'`, 'acct_many')
+    await keep('in-newer', half, `now() + interval '3 hours'`, 'acct_many')
+    await keep('in-live', 3 * half, `'infinity'`, 'acct_many')
+    await keep('in-other', half, `now() + interval '1 hour'`)
+    const step = createExcessInputsStep({ store: world.store })
+    expect(await runStep(step)).toEqual([{ found: 'excess', count: 1 }])
+    expect(await runStep(step)).toEqual([])
+    const { rows } = await world.pool.query<{ uploadId: string }>(
+      `select upload_id as "uploadId" from upload where bytes > 0 and sweep_after <= now()`,
+    )
+    expect(rows).toEqual([{ uploadId: 'in-oldest' }])
+    await world.pool.query('delete from upload where bytes > 0')
+  })
+})
+
 describe('the purge', () => {
   const purge = () => runStep(createPurgeStep({ store: world.store }))
 
@@ -167,6 +200,7 @@ describe('the purge', () => {
       `insert into idempotency_key (account_id, key_digest, task_id) values ($1, '\\x01', $2)`,
       [accountId, taskId],
     )
+    await loseWorker(world.pool, taskId)
     await world.attempts.failTask(taskId, {
       code: 'upstream_error',
       cause: 'unknown',

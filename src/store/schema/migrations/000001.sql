@@ -86,7 +86,7 @@ create table task (
   retry_of text,
 
   -- What the client asked for. `request` is JSON in a text column, because jsonb does not accept some legal
-  -- strings. It is null after success, because no further call can need it.
+  -- strings. It is null when neither a call nor a retry can need it.
   family text not null check (family in ('A', 'B')),
   model text not null,
   action text not null check (action in ('generate', 'edit')),
@@ -172,6 +172,8 @@ create table upload (
   kind text not null check (kind in ('input', 'answer')),
   -- Null: inputs that no task has taken over.
   task_id text,
+  -- The images of the inputs that a task has taken over. Null: of an answer, or not known yet.
+  bytes bigint,
   created_at timestamptz not null default now(),
   -- When the sweep may delete the blobs. `-infinity` means that the sweep has taken the upload.
   sweep_after timestamptz not null,
@@ -180,6 +182,8 @@ create table upload (
   next_try_at timestamptz
 );
 create index upload_task on upload (task_id);
+-- For metrics and the limit per account: inputs that tasks hold.
+create index upload_input on upload (task_id) include (bytes, sweep_after) where kind = 'input';
 create index upload_due on upload (coalesce(next_try_at, sweep_after));
 
 -- One upstream call of a task. The row of an attempt is written before its call is sent.
@@ -281,8 +285,8 @@ end $$;
 -- free channel. The function locks rows in the gate's order and checks every condition after the locks. This
 -- works because in PL/pgSQL each statement sees everything that was committed before the statement began.
 --
--- Returns the milliseconds until the task's hard end. Returns null when a condition failed and nothing was
--- written.
+-- Returns the milliseconds until the task's hard end, and the request. Returns nulls when a condition failed
+-- and nothing was written.
 create function begin_first_call(
   the_task text,
   the_channel text,
@@ -292,16 +296,17 @@ create function begin_first_call(
   -- The limit for a call on this channel, and how much longer the lease of the attempt lasts. Both in
   -- milliseconds.
   timeout_ms float8,
-  lease_grace_ms float8
+  lease_grace_ms float8,
+  out hard_end_ms float8,
+  out request text
 )
-returns float8 language plpgsql as $$
+language plpgsql as $$
 declare
   queued task;
-  hard_end_ms float8;
   lease_until timestamptz;
 begin
   select * into queued from task where task_id = the_task and status = 'queued' for update;
-  if not found then return null; end if;
+  if not found then return; end if;
   perform from channel where name = the_channel and paused_at is null for update;
   if not found
     or clock_timestamp() >= queued.deadline_at
@@ -314,7 +319,7 @@ begin
       select count(*) from attempt a
       where a.channel = the_channel and a.closed_at is null and a.lease_until > clock_timestamp()
     )
-  then return null; end if;
+  then return; end if;
   hard_end_ms := extract(epoch from queued.hard_end_at - clock_timestamp()) * 1000;
   lease_until := clock_timestamp()
     + (least(timeout_ms, hard_end_ms) + lease_grace_ms) * interval '1 millisecond';
@@ -328,5 +333,5 @@ begin
   update task set status = 'processing', processing_at = clock_timestamp(), checks = 0,
     next_check_at = least(hard_end_at, lease_until)
   where task_id = the_task;
-  return hard_end_ms;
+  request := queued.request;
 end $$;

@@ -5,8 +5,8 @@ import type { TempFile, TempFilesDeps } from './tempFiles.ts'
 import { createTempFiles } from './tempFiles.ts'
 
 /**
- * The operations that differ between files and S3. A `name` is a checked blob key, or the name of the store
- * id.
+ * The operations that differ between files and S3. A `name` is a valid blob key, or the name under which the
+ * store keeps its own random id.
  */
 export type BlobBackend = {
   /**
@@ -22,8 +22,8 @@ export type BlobBackend = {
  * Creates a blob store on a backend. Content is first written to a local temporary file and then published.
  * So a key never has incomplete content, and the size and SHA-256 are known before the content is published.
  *
- * A mount or a bucket can be lost while the process runs, and then all blobs seem absent. So the store reports
- * absence only after the backend has answered with the id that it had at first.
+ * A mount or a bucket can be lost while the process runs, and then all blobs seem absent. So the store
+ * reports absence only after the backend has answered with the id that it had at first.
  */
 export async function createStagedBlobStore(
   backend: BlobBackend,
@@ -49,8 +49,9 @@ export async function createStagedBlobStore(
 
   /**
    * Returns the id of the store, and creates the id when there is none. Several processes may start at the
-   * same time. Each one tries to write an id. Only one write succeeds, and all processes read its id. Only the
-   * first call of a process writes: a store whose id is gone later is lost, and must not become a new store.
+   * same time. Each one tries to write an id. Only one write succeeds, and all processes read its id. Only
+   * the first call of a process writes: a store whose id is gone later is lost, and must not become a new
+   * store.
    */
   async function storeId(): Promise<string> {
     const found = await readText(backend, storeIdName)

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { randomBytes } from 'node:crypto'
 import type { Answer } from './answer.ts'
-import { fields, isoTime, noSuchAccount, Refusal, table } from './answer.ts'
+import { fields, isoTime, noSuchAccount, CommandError, table } from './answer.ts'
 import { createCommand, createCommandGroup } from './command.ts'
 import type { CliContext } from './context.ts'
 import type { Account } from '../domain/accounts/account.ts'
@@ -39,7 +39,8 @@ function create(context: CliContext): Command {
       const accountId = newAccountId(randomBytes)
       const account = { accountId, name, credits, ...defined({ models }) }
       const created = await accounts.createAccount(account)
-      if (!created) throw new Refusal(`An account named ${JSON.stringify(name)} already exists.`)
+      if (!created)
+        throw new CommandError(`An account named ${JSON.stringify(name)} already exists.`)
       context.show(accountAnswer({ ...account, available: credits, held: 0, spent: 0 }))
     })
 }
@@ -56,7 +57,7 @@ function topup(context: CliContext): Command {
       const account = await accounts.topUp(name, credits)
       if (account === undefined) throw noSuchAccount(name)
       if (account === 'beyond_limit') {
-        throw new Refusal(
+        throw new CommandError(
           `The deposit is too large: the credits of an account, including spent credits, are limited to ${accountCreditsMax}.`,
         )
       }

@@ -10,18 +10,18 @@ export type Answer = {
  * Thrown when a command refuses to act, or when PostgreSQL or Temporal cannot be reached. The message is a
  * sentence for the operator. `runCli` prints it and exits with code 1.
  */
-export class Refusal extends Error {
-  override readonly name = 'Refusal'
+export class CommandError extends Error {
+  override readonly name = 'CommandError'
 }
 
 /** Returns the error for an account name that does not exist. */
-export function noSuchAccount(name: string): Refusal {
-  return new Refusal(`There is no account named ${JSON.stringify(name)}.`)
+export function noSuchAccount(name: string): CommandError {
+  return new CommandError(`There is no account named ${JSON.stringify(name)}.`)
 }
 
 /** Returns the error for a task id that does not exist. A task that was purged does not exist any more. */
-export function noSuchTask(taskId: string): Refusal {
-  return new Refusal(`There is no task ${taskId}.`)
+export function noSuchTask(taskId: string): CommandError {
+  return new CommandError(`There is no task ${taskId}.`)
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { Answer } from './answer.ts'
-import { isoTime, isoTimeOrNull, Refusal, shortTime, table } from './answer.ts'
+import { isoTime, isoTimeOrNull, CommandError, shortTime, table } from './answer.ts'
 import { createCommand, createCommandGroup } from './command.ts'
 import type { CliContext } from './context.ts'
 import type { ChannelStatus } from '../domain/ports/channelAdmin.ts'
@@ -54,10 +54,10 @@ function resume(context: CliContext): Command {
   })
 }
 
-/** Returns the answer about one channel. Throws `Refusal` if there is no such channel. */
+/** Returns the answer about one channel. Throws `CommandError` if there is no such channel. */
 function channelAnswer(name: string, channel: ChannelStatus | undefined): Answer {
   if (channel === undefined) {
-    throw new Refusal(
+    throw new CommandError(
       `There is no channel named ${JSON.stringify(name)}. See: darkroom channel list`,
     )
   }

@@ -4,7 +4,7 @@ import {
   isoTime,
   isoTimeOrNull,
   noSuchAccount,
-  Refusal,
+  CommandError,
   shortTime,
   table,
 } from './answer.ts'
@@ -72,7 +72,7 @@ function revoke(context: CliContext): Command {
     examples: ['key revoke key_8xKQm2vT0aYc4hLd'],
   }).action(async (keyId: string) => {
     const key = await (await context.parts.accounts()).revokeKey(keyId)
-    if (key === undefined) throw new Refusal(`There is no API key ${JSON.stringify(keyId)}.`)
+    if (key === undefined) throw new CommandError(`There is no API key ${JSON.stringify(keyId)}.`)
     context.show({ json: keyJson(key), text: keyTable([key]) })
   })
 }

@@ -12,7 +12,7 @@ export type CliStreams = {
 /**
  * Runs one command and returns its exit code: 0 for done, 1 for refused or a problem found, 2 for wrong
  * usage. Writes answers, help and the version to `out`, and errors to `err`. With `--json`, answers and
- * errors are JSON. Any other error that a command throws is reported in the same way as a `Refusal`.
+ * errors are JSON. Any other error that a command throws is reported in the same way as a `CommandError`.
  */
 export async function runCli(
   args: readonly string[],

@@ -81,7 +81,7 @@ function list(context: CliContext): Command {
 }
 
 /**
- * Throws `Refusal` when there is no such account. Otherwise a misspelled name would look like an account
+ * Throws `CommandError` when there is no such account. Otherwise a misspelled name would look like an account
  * without tasks.
  */
 async function refuseUnknownAccount(context: CliContext, name: string | undefined): Promise<void> {
@@ -116,7 +116,7 @@ function show(context: CliContext): Command {
   })
     .argument('<id>', 'task id', parseTaskId)
     .action(async (taskId: string) => {
-      const detail = await (await context.parts.tasks()).readDetail(taskId)
+      const detail = await (await context.parts.tasks()).readTaskDetail(taskId)
       if (detail === undefined) throw noSuchTask(taskId)
       const summary = taskSummary(detail, await context.parts.workflowUrl(taskId))
       const timeline = taskTimeline(detail)
@@ -174,7 +174,7 @@ function cancel(context: CliContext): Command {
   })
     .argument('<id>', 'task id', parseTaskId)
     .action(async (taskId: string) => {
-      const detail = await (await context.parts.tasks()).readDetail(taskId)
+      const detail = await (await context.parts.tasks()).readTaskDetail(taskId)
       if (detail === undefined) throw noSuchTask(taskId)
       const cancelled = await (await context.parts.cancelTask())(taskId)
       const hasEnded = detail.task.completedAtMs !== undefined

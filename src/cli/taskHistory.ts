@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { readFile, writeFile } from 'node:fs/promises'
 import type { Answer } from './answer.ts'
-import { Refusal } from './answer.ts'
+import { CommandError } from './answer.ts'
 import { createCommand } from './command.ts'
 import type { CliContext } from './context.ts'
 import { defined } from '../domain/defined.ts'
@@ -25,7 +25,7 @@ export function historyCommand(context: CliContext): Command {
       if (out === '-') return context.show({ json: JSON.parse(text), text })
       const file = out ?? `${taskId}.history.json`
       await writeFile(file, `${text}\n`).catch((error: Error) => {
-        throw new Refusal(`${file} cannot be written: ${error.message}`)
+        throw new CommandError(`${file} cannot be written: ${error.message}`)
       })
       const events = parseHistory(text)?.length ?? 0
       return context.show({
@@ -60,23 +60,23 @@ export function replayCommand(context: CliContext): Command {
     })
 }
 
-/** Fetches the history of a task from Temporal. Throws `Refusal` if Temporal has no run of the task. */
+/** Fetches the history of a task from Temporal. Throws `CommandError` if Temporal has no run of the task. */
 async function requireHistory(context: CliContext, taskId: string): Promise<string> {
   const text = await (await context.parts.fetchHistory())(taskId)
-  if (text === undefined) throw new Refusal(`Temporal has no run of ${taskId}.`)
+  if (text === undefined) throw new CommandError(`Temporal has no run of ${taskId}.`)
   return text
 }
 
 /**
- * Reads a history file that `task history`, Temporal's UI or Temporal's CLI wrote. Throws `Refusal` when that
- * fails.
+ * Reads a history file that `task history`, Temporal's UI or Temporal's CLI wrote. Throws `CommandError` when
+ * that fails.
  */
 async function readHistoryFile(path: string): Promise<HistoryEvents> {
   const text = await readFile(path, 'utf8').catch((error: Error) => {
-    throw new Refusal(`${path} cannot be read: ${error.message}`)
+    throw new CommandError(`${path} cannot be read: ${error.message}`)
   })
   const events = parseHistory(text)
-  if (events === undefined) throw new Refusal(`${path} is not a history in Temporal's JSON.`)
+  if (events === undefined) throw new CommandError(`${path} is not a history in Temporal's JSON.`)
   return events
 }
 

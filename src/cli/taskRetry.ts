@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { Option } from 'commander'
-import { noSuchTask, Refusal } from './answer.ts'
+import { noSuchTask, CommandError } from './answer.ts'
 import { createCommand } from './command.ts'
 import type { CliContext } from './context.ts'
 import { assertNever } from '../domain/assertNever.ts'
@@ -53,7 +53,7 @@ export function retryCommand(context: CliContext): Command {
 
 async function retryOne(context: CliContext, taskId: string): Promise<void> {
   const result = await (await context.parts.retryTask())(taskId)
-  if (result.kind !== 'retried') throw new Refusal(refusalText(taskId, result))
+  if (result.kind !== 'retried') throw new CommandError(failureText(taskId, result))
   context.show({
     json: { task_id: result.taskId, retry_of: taskId },
     text: retriedText(taskId, result.taskId),
@@ -87,7 +87,7 @@ async function retryMany(context: CliContext, options: RetryOptions): Promise<vo
     if (result.kind === 'retried') {
       retried.push({ task_id: result.taskId, retry_of: taskId })
     } else {
-      const message = refusalText(taskId, result)
+      const message = failureText(taskId, result)
       refused.push({ task_id: taskId, reason: result.kind, message })
     }
   }
@@ -106,7 +106,7 @@ function retriedText(taskId: string, newTaskId: string): string {
   return `${taskId} is retried as ${newTaskId}.`
 }
 
-function refusalText(
+function failureText(
   taskId: string,
   result: Exclude<RetryResult, { readonly kind: 'retried' }>,
 ): string {

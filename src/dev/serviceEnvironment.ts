@@ -56,8 +56,8 @@ export async function serviceEnvironment(
 }
 
 /**
- * The variables of the API or of the worker: those of this process and `environment`. The API gets none that the
- * operator's file names as a credential, because only workers call upstream.
+ * The variables of the API or of the worker: those of this process and `environment`. The API gets none that
+ * the operator's file names as a credential, because only workers call upstream.
  */
 export function processEnvironment(
   name: 'api' | 'worker',

@@ -24,8 +24,8 @@ const largeBodiesBytesMax = 1024 * 1024 * 1024
 /**
 /**
  * Limit for the assets that are sent at the same time. A client without an API key can read an asset as
- * slowly as it likes, and each stream takes up to `assetStreamBytes` for that time. Together they take 256 MiB
- * at most.
+ * slowly as it likes, and each stream takes up to `assetStreamBytes` for that time. Together they take 256
+ * MiB at most.
  */
 const assetStreamsMax = 256
 

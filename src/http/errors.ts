@@ -9,14 +9,14 @@ import { taskFailureMessages } from '../domain/failure.ts'
  */
 export function writeFailure(context: ApiContext, failure: HttpFailure): void {
   const { requestId, envelope, retryMayRepeatWork } = context.state
-  const answer = errorAnswer(failure, requestLine(context))
+  const answer = errorReply(failure, requestLine(context))
   context.set({ ...answer.headers, 'Cache-Control': 'no-store' })
   if (answer.status >= 500 && retryMayRepeatWork === true) context.set(noRetry)
   sendJson(context, answer.status, errorBody(answer, envelope, requestId))
 }
 
 /** The content of one error answer. `errorBody` puts it into an envelope. */
-export type ErrorAnswer = {
+export type ErrorReply = {
   readonly status: number
   readonly type: 'invalid_request_error' | 'new_api_error' | 'rate_limit_error'
   readonly code: string
@@ -34,7 +34,7 @@ type Headers = Readonly<Record<string, string>>
  * report the request.
  */
 export function errorBody(
-  { status, type, code, param, message: text }: ErrorAnswer,
+  { status, type, code, param, message: text }: ErrorReply,
   envelope: ApiState['envelope'],
   requestId: string,
 ): object {
@@ -48,7 +48,7 @@ export function errorBody(
 const noRetry = { 'x-should-retry': 'false' }
 
 /** Returns the answer to a failure. `request` is the method and path of the request. */
-function errorAnswer(failure: HttpFailure, request: string): ErrorAnswer {
+function errorReply(failure: HttpFailure, request: string): ErrorReply {
   switch (failure.tag) {
     case 'invalid_request':
       return { ...invalid(400, failure.code, failure.message), param: failure.param }
@@ -133,7 +133,7 @@ type TaskEnded = Extract<HttpFailure, { tag: 'task_ended' }>
  * `x-should-retry`: a retry costs nothing and may succeed. Clients of the Images API know a refusal by
  * moderation as `moderation_blocked`; records of tasks have the same code for both families.
  */
-function taskFailureAnswer({ failure, family }: TaskEnded): ErrorAnswer {
+function taskFailureAnswer({ failure, family }: TaskEnded): ErrorReply {
   const { code, cause, workPossible, retryAfterMs } = failure
   const message = taskFailureMessages[code]
   if (code === 'rate_limit_exceeded') {
@@ -148,20 +148,20 @@ function taskFailureAnswer({ failure, family }: TaskEnded): ErrorAnswer {
   return newApi(500, publicCode, message, workPossible ? noRetry : undefined)
 }
 
-function invalid(status: number, code: string, message: string, headers?: Headers): ErrorAnswer {
+function invalid(status: number, code: string, message: string, headers?: Headers): ErrorReply {
   const type = 'invalid_request_error'
   return { status, type, code, param: null, message, ...defined({ headers }) }
 }
 
-function conflict(code: string, message: string): ErrorAnswer {
+function conflict(code: string, message: string): ErrorReply {
   return invalid(409, code, message, noRetry)
 }
 
-function newApi(status: number, code: string, message: string, headers?: Headers): ErrorAnswer {
+function newApi(status: number, code: string, message: string, headers?: Headers): ErrorReply {
   return { status, type: 'new_api_error', code, param: '', message, ...defined({ headers }) }
 }
 
-function rateLimited(message: string, retryAfterSeconds?: number): ErrorAnswer {
+function rateLimited(message: string, retryAfterSeconds?: number): ErrorReply {
   const headers =
     retryAfterSeconds === undefined ? undefined : { 'Retry-After': String(retryAfterSeconds) }
   return {

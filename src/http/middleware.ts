@@ -7,9 +7,7 @@ import { randomText } from '../domain/ids.ts'
 import { writeFailure } from './errors.ts'
 import { BodyError } from '../streams/intakeFailure.ts'
 
-/**
- * The middleware that every request passes before its route. `app.ts` uses them in the order of this file.
- */
+// Every request passes these before its route. `app.ts` uses them in the order of this file.
 
 /**
  * Gives the request its id and the headers that every answer has. The client's own `x-request-id` is ignored:

@@ -62,8 +62,8 @@ export function createLenientBase64Decoder(): Base64Decoder {
 }
 
 /**
- * Removes the padding. A loop, because the time of `/=+$/` grows with the square of the length of a run of `=`
- * that is not at the end.
+ * Removes the padding. A loop, because the time of `/=+$/` grows with the square of the length of a run of
+ * `=` that is not at the end.
  */
 function withoutPadding(letters: string): string {
   let end = letters.length

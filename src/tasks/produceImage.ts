@@ -151,7 +151,7 @@ async function askGate(deps: ProduceImageDeps, input: BeginInput): Promise<Begin
 }
 
 /** How long the worker tries to close the attempt of a question to the gate that got no answer. */
-const lostGateMs = 5 * 60_000
+const lostGateMs = 60_000
 
 /**
  * Closes an attempt whose call was not made. Without this, the attempt would count as lost, and so as a call
@@ -167,9 +167,9 @@ async function abandon(
 
 /**
  * Limit for the age of the gate's answer when the call starts. A process can be stopped (SIGSTOP, a suspended
- * machine) between the gate and the call, or PostgreSQL can be slow, and the task may end meanwhile. The limit
- * is shorter than `presentMs`, the silence after which other workers doubt this one. So a call within the
- * limit starts before another worker may act.
+ * machine) between the gate and the call, or PostgreSQL can be slow, and the task may end meanwhile. The
+ * limit is shorter than `presentMs`, the silence after which other workers doubt this one. So a call within
+ * the limit starts before another worker may act.
  */
 const gateAnswerMsMax = 8_000
 const gateAnswerTooOld = 'the answer of the gate is too old for a call'
@@ -188,7 +188,7 @@ async function runAttempt(
     origin: { taskId, attempt: n },
     channel,
     request,
-    idempotencyKey: upstreamKey,
+    upstreamKey,
     timeoutMs,
   })
   const { evidence } = outcome
@@ -202,8 +202,8 @@ async function runAttempt(
 }
 
 /**
- * Records the outcome of a call. Tries until the hard end, because an outcome that is not recorded later counts
- * as unknown.
+ * Records the outcome of a call. Tries until the hard end, because an outcome that is not recorded later
+ * counts as unknown.
  */
 async function close(
   deps: ProduceImageDeps,
@@ -218,7 +218,7 @@ async function close(
     class: outcome.class,
     evidence,
     ...('retryAfterMs' in outcome ? { retryAfterMs: outcome.retryAfterMs } : {}),
-    ...('nativeRefusal' in outcome ? { nativeRefusal: outcome.nativeRefusal } : {}),
+    ...('nativeRejection' in outcome ? { nativeRejection: outcome.nativeRejection } : {}),
   }
   await retryFor(hardEndMs, () => deps.attempts.closeAttempt(attemptClose))
   if (outcome.class !== 'refused') return { kind: 'closed' }

@@ -40,7 +40,7 @@ export type TaskService = {
    * Returns the answer of a family A model that refused to draw (a native 200 answer). Used for synchronous
    * v1beta callers.
    */
-  readonly nativeRefusal: (taskId: string) => Promise<JsonObject | undefined>
+  readonly nativeRejection: (taskId: string) => Promise<JsonObject | undefined>
 }
 
 type TaskServiceDeps = Omit<AcceptTaskDeps, 'store'> & {
@@ -69,6 +69,6 @@ export function createTaskService(deps: TaskServiceDeps): TaskService {
     live: deps.live,
     awaitEnd: createAwaitEnd(deps),
     cancelLeft: deps.cancelLeft,
-    nativeRefusal: store.readNativeRefusal,
+    nativeRejection: store.readNativeRejection,
   }
 }

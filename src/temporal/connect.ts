@@ -101,7 +101,7 @@ function textOnly(metadata: Readonly<Record<string, unknown>>): Record<string, s
   )
 }
 
-const attemptsMax = 3
+const triesMax = 3
 const firstPauseMs = 100
 
 /**
@@ -136,7 +136,7 @@ async function retry<Value>(
     try {
       return await call(deadlineAtMs)
     } catch (error) {
-      if (attempt >= attemptsMax || stop.aborted || !isRetryable(error)) throw error
+      if (attempt >= triesMax || stop.aborted || !isRetryable(error)) throw error
       await sleep(firstPauseMs * 2 ** (attempt - 1), undefined, { signal: stop }).catch(() => {})
       if (stop.aborted) throw error
     }

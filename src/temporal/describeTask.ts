@@ -76,8 +76,8 @@ const startedState = 2
 
 /**
  * Returns what a pending `produceImage` activity shows in addition to the task's row. That is either a wait
- * between two attempts, or the stage in the activity's last heartbeat. Returns `undefined` when the first
- * attempt is still waiting for a slot of a worker, because the task is then simply queued.
+ * between two executions of the activity, or the stage in its last heartbeat. Returns `undefined` when the
+ * first execution is still waiting for a slot of a worker, because the task is then simply queued.
  */
 function liveStatus(
   pendingActivities: readonly PendingActivity[] | null | undefined,

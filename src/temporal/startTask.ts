@@ -16,8 +16,8 @@ type StartTaskDeps = {
   /** Limit for one start request to Temporal. */
   readonly startTimeoutMs: number
   /**
-   * Limit for the time from the start of a task to its end: task deadline + longest channel timeout + grace.
-   * After that the activity is over in any case.
+   * Limit for one execution of `produceImage`: the task's deadline, the longest timeout of all channels, and
+   * two graces. So it ends after the hard end of any task.
    */
   readonly produceTimeoutMs: number
 }

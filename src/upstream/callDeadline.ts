@@ -7,8 +7,9 @@ type CallDeadline = {
 }
 
 /**
- * Extra time after a stall. Long enough to read an answer that arrived during the stall, and far shorter than
- * the silence after which a worker counts as lost.
+ * Extra time for a call after our own process stood still (stopped by a signal, a suspended machine). Long
+ * enough to read an answer that arrived meanwhile, and far shorter than the silence after which a worker
+ * counts as lost.
  */
 const afterStallMs = 1_500
 

@@ -2,7 +2,7 @@ import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
 import type { Result } from '../domain/result.ts'
 import type {
-  HeldImage,
+  KeptImage,
   OutcomeEvidence,
   UpstreamOutcome,
 } from '../domain/upstream/upstreamCall.ts'
@@ -13,8 +13,10 @@ import type { SendResult } from './send.ts'
 type Judge = (answer: ModelAnswer) => Promise<AnswerVerdict>
 
 /**
- * Returns the outcome of one call, together with the evidence: what happened on the connection. `send` has
- * read the answer as a document, which `judge` judges, or already as a verdict.
+ * Returns the outcome of one call, together with the evidence: what happened on the connection. `sent`
+ * contains the document of the answer, which `judge` judges, or a verdict if reading the answer already gave
+ * one (an error status, for example). A call that was not sent is refused. A call whose answer was lost is
+ * unknown.
  */
 export async function callOutcome(
   sent: SendResult<Result<ModelAnswer, AnswerVerdict>>,
@@ -53,7 +55,7 @@ async function verdictOf(
  * throws.
  */
 async function judgeImages(answer: ModelAnswer, judge: Judge): Promise<AnswerVerdict> {
-  let kept: HeldImage | undefined
+  let kept: KeptImage | undefined
   try {
     const verdict = await judge(answer)
     if (verdict.class === 'succeeded') kept = verdict.image
@@ -80,7 +82,7 @@ function withEvidence(verdict: AnswerVerdict, evidence: OutcomeEvidence): Upstre
       return {
         class: verdict.class,
         evidence,
-        ...defined({ nativeRefusal: verdict.nativeRefusal }),
+        ...defined({ nativeRejection: verdict.nativeRejection }),
       }
     case 'operator_fault':
     case 'unknown':

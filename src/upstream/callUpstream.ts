@@ -59,8 +59,8 @@ export function createUpstreamCaller(deps: UpstreamCallerDeps): UpstreamCaller {
     const family = familyCallOf(call, deps.capabilities, holdDeps)
     const read = async (answer: Answer): Promise<Result<ModelAnswer, AnswerVerdict>> => {
       // All of 2xx, because a proxy may answer 201 or 203 where the vendor answers 200.
-      const mayHoldImage = answer.status >= 200 && answer.status <= 299
-      if (!mayHoldImage) return fail(await readErrorAnswer(answer, nowMs()))
+      const mayContainImage = answer.status >= 200 && answer.status <= 299
+      if (!mayContainImage) return fail(await readErrorAnswer(answer, nowMs()))
       const body = readAnswerBody(answer, upstreamAnswerBytesMax)
       return await readModelAnswer(body, family.isImage, holdDeps)
     }
@@ -68,7 +68,7 @@ export function createUpstreamCaller(deps: UpstreamCallerDeps): UpstreamCaller {
       url: family.url,
       headers: {
         ...family.headers,
-        'idempotency-key': call.idempotencyKey,
+        'idempotency-key': call.upstreamKey,
         accept: 'application/json',
         'user-agent': 'darkroom',
       },

@@ -22,7 +22,8 @@ export type Answer = {
 /**
  * Sends one request and resolves with the headers of its answer. To end the exchange early, destroy the body
  * of the answer. Rejects when no answer arrives, or when `signal` aborts before the headers arrive.
- * `elapsedMs` is called when the headers arrive.
+ * `elapsedMs` returns the time since the request began. Its value when the headers arrive becomes the
+ * answer's `elapsedMs`, which helps to classify an error answer.
  *
  * This function does not use undici's response stream, for two reasons. When the connection fails, that
  * stream drops the bytes that it has not delivered yet. And when the upstream closes the connection while the

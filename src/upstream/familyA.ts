@@ -29,8 +29,8 @@ type PublicNames = { readonly modelVersion: string; readonly responseId: string 
  * Returns the names for the client. The response id is a digest of the idempotency key. So the id is the same
  * every time, and the client does not see the key itself.
  */
-function publicNames({ request, idempotencyKey }: UpstreamCall): PublicNames {
-  const digest = createHash('sha256').update(`response ${idempotencyKey}`).digest('base64url')
+function publicNames({ request, upstreamKey }: UpstreamCall): PublicNames {
+  const digest = createHash('sha256').update(`response ${upstreamKey}`).digest('base64url')
   return { modelVersion: request.model, responseId: digest.slice(0, 22) }
 }
 
@@ -74,7 +74,7 @@ export function judgeFamilyA(answer: ModelAnswer, names: PublicNames): AnswerVer
     const reason = whyNoImage(document, candidate, parts)
     return reason === 'broken_body'
       ? { class: 'unknown', reason }
-      : { class: 'rejected', reason, nativeRefusal: response }
+      : { class: 'rejected', reason, nativeRejection: response }
   }
   const index = kept.findIndex((part) => 'inlineData' in part)
   const imagePath = ['candidates', 0, 'content', 'parts', index, 'inlineData', 'data']

@@ -8,12 +8,12 @@ import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
 import { upstreamModelName } from '../domain/upstream/channel.ts'
 import type { UpstreamCall } from '../domain/upstream/upstreamCall.ts'
 import type { AnswerVerdict, FamilyCall, ModelAnswer } from './familyCall.ts'
-import type { HoldDeps } from './heldImage.ts'
-import { asPng } from './heldImage.ts'
+import type { KeepDeps } from './keptImage.ts'
+import { asPng } from './keptImage.ts'
 import type { BodyPiece } from './requestBody.ts'
 import type { JsonPath } from '../streams/intakeFailure.ts'
 
-export type FamilyBDeps = HoldDeps & {
+export type FamilyBDeps = KeepDeps & {
   /** Returns epoch milliseconds. Used when an answer has no `created`. */
   readonly nowMs: () => number
 }

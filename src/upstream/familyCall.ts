@@ -1,7 +1,7 @@
 import type { JsonObject } from '../domain/json.ts'
 import type { ErrorVerdict } from '../domain/upstream/classifyErrorAnswer.ts'
 import type { NativeResponse } from '../domain/upstream/nativeResponse.ts'
-import type { HeldImage } from '../domain/upstream/upstreamCall.ts'
+import type { KeptImage } from '../domain/upstream/upstreamCall.ts'
 import type { BodyPiece } from './requestBody.ts'
 import type { JsonPath } from '../streams/intakeFailure.ts'
 
@@ -27,7 +27,7 @@ export type ModelAnswer = {
 }
 
 /** `image` is absent when the bytes are not a whole image, and when more images came than are held. */
-type AnswerImage = { readonly path: JsonPath; readonly image?: HeldImage }
+type AnswerImage = { readonly path: JsonPath; readonly image?: KeptImage }
 
 /**
  * What one answer means: the class of the outcome and its reason. The evidence of the call is added later.
@@ -36,12 +36,12 @@ export type AnswerVerdict =
   | {
       readonly class: 'succeeded'
       readonly reason: 'image'
-      readonly image: HeldImage
+      readonly image: KeptImage
       readonly native: NativeResponse
     }
   | (ErrorVerdict & {
       /** How long the upstream asks us to wait. */
       readonly retryAfterMs?: number
       /** Only in family A: the model's own answer that rejects the request, for the synchronous caller. */
-      readonly nativeRefusal?: JsonObject
+      readonly nativeRejection?: JsonObject
     })

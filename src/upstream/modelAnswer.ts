@@ -10,10 +10,10 @@ import {
 } from '../domain/limits.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
-import type { HeldImage } from '../domain/upstream/upstreamCall.ts'
+import type { KeptImage } from '../domain/upstream/upstreamCall.ts'
 import type { ModelAnswer, AnswerVerdict } from './familyCall.ts'
-import type { HoldDeps } from './heldImage.ts'
-import { holdImage } from './heldImage.ts'
+import type { KeepDeps } from './keptImage.ts'
+import { keepImage } from './keptImage.ts'
 import { createLenientBase64Decoder } from '../streams/base64.ts'
 import type { JsonIntakeFailure, JsonPath } from '../streams/intakeFailure.ts'
 import { readJsonDocument } from '../streams/json/readJsonDocument.ts'
@@ -22,29 +22,29 @@ import { readJsonDocument } from '../streams/json/readJsonDocument.ts'
  * Number of images of one answer that are kept at the same time: the first, which counts in family B, and the
  * last ones, because in family A the last final image counts. A thinking model sends two or three images.
  */
-export const heldImagesMax = 16
+export const keptImagesMax = 16
 
 /**
  * Reads a 2xx answer while it arrives. Reads its images separately, so that no image is in memory as text. We
  * pay for the answer, so the rules are lenient: any number of images within the byte limits is allowed
- * (`heldImagesMax` of them are kept), the last of equal keys counts, and bytes after the end of the document
+ * (`keptImagesMax` of them are kept), the last of equal keys counts, and bytes after the end of the document
  * are not read. `isImage` says which strings are images. Throws `AnswerLostError` when the answer breaks off.
  * After an error or a failure, no image is kept.
  */
 export async function readModelAnswer(
   body: AsyncIterable<Uint8Array>,
   isImage: (path: JsonPath) => boolean,
-  deps: HoldDeps,
+  deps: KeepDeps,
 ): Promise<Result<ModelAnswer, AnswerVerdict>> {
-  const held = new Map<number, HeldImage>()
+  const held = new Map<number, KeptImage>()
   const take = async (
     content: AsyncIterable<Uint8Array>,
     { index }: { readonly index: number },
   ) => {
-    const image = await holdImage(content, deps)
+    const image = await keepImage(content, deps)
     if (image === undefined) return index
     held.set(index, image)
-    if (held.size > heldImagesMax) {
+    if (held.size > keptImagesMax) {
       const [, second] = held.keys()
       if (second !== undefined) {
         await held.get(second)?.discard()

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { Refusal } from '../cli/answer.ts'
+import { CommandError } from '../cli/answer.ts'
 import type { Config } from '../config.ts'
 import { defined } from '../domain/defined.ts'
 import { isConnectionError } from './installation.ts'
@@ -11,8 +11,8 @@ const connectionsMax = 4
 const ledgerTimeoutMs = 600_000
 
 /**
- * Creates the access of one command to PostgreSQL. It connects when a pool is first used. Throws `Refusal`
- * when PostgreSQL cannot be reached or its schema is older than this checkout.
+ * Creates the access of one command to PostgreSQL. It connects when a pool is first used. Throws
+ * `CommandError` when PostgreSQL cannot be reached or its schema is older than this checkout.
  */
 export function createCliDatabase(config: () => Promise<Config>) {
   const open: Pool[] = []
@@ -34,7 +34,7 @@ export function createCliDatabase(config: () => Promise<Config>) {
     try {
       await requireSchema(pool)
     } catch (error) {
-      throw new Refusal(error instanceof Error ? error.message : 'no schema')
+      throw new CommandError(error instanceof Error ? error.message : 'no schema')
     }
     return pool
   }
@@ -57,7 +57,7 @@ export function createCliDatabase(config: () => Promise<Config>) {
 async function urlOf(config: () => Promise<Config>): Promise<string> {
   const { databaseUrl, dataDir } = await config()
   if (databaseUrl !== undefined) return databaseUrl
-  throw new Refusal(
+  throw new CommandError(
     `DATABASE_URL is not set, and no \`npm start\` is running on DATA_DIR ${dataDir}.`,
   )
 }
@@ -68,7 +68,7 @@ async function reached<Value>(databaseUrl: string, ask: () => Promise<Value>): P
   } catch (error) {
     if (!isConnectionError(error)) throw error
     const reason = error instanceof Error && error.message !== '' ? error.message : 'no connection'
-    throw new Refusal(
+    throw new CommandError(
       `PostgreSQL at ${new URL(databaseUrl).host} (DATABASE_URL) cannot be reached: ${reason}`,
     )
   }

@@ -1,4 +1,4 @@
-import { Refusal } from '../cli/answer.ts'
+import { CommandError } from '../cli/answer.ts'
 import type { FetchHistory, MigrateReport } from '../cli/context.ts'
 import type { Config } from '../config.ts'
 import type { Temporal } from '../temporal/connect.ts'
@@ -11,7 +11,7 @@ const reachTimeoutMs = 2_000
 
 /**
  * Creates the namespace and the search attributes, or updates them. Returns `undefined` when TEMPORAL_ADDRESS
- * is not set. Throws `Refusal` when Temporal cannot be reached or answers with an error.
+ * is not set. Throws `CommandError` when Temporal cannot be reached or answers with an error.
  */
 export async function migrateTemporal(config: Config): Promise<MigrateReport['temporal']> {
   const address = config.temporalAddress
@@ -27,7 +27,7 @@ export async function migrateTemporal(config: Config): Promise<MigrateReport['te
     const searchAttributes = await registerSearchAttributes(temporal)
     return { namespace: temporal.namespace, state, searchAttributes }
   } catch (error) {
-    throw temporalRefusal(address, error)
+    throw temporalError(address, error)
   } finally {
     await temporal.close()
   }
@@ -49,8 +49,8 @@ export async function cancelWorkflowOf(config: Config, taskId: string): Promise<
 }
 
 /**
- * Returns the function that reads histories. This function throws `Refusal`, which names TEMPORAL_ADDRESS,
- * when Temporal cannot be reached.
+ * Returns the function that reads histories. This function throws `CommandError`, which names
+ * TEMPORAL_ADDRESS, when Temporal cannot be reached.
  */
 export async function fetchHistoryOf(config: Config): Promise<FetchHistory> {
   const { required } = await import('../config.ts')
@@ -64,7 +64,7 @@ export async function fetchHistoryOf(config: Config): Promise<FetchHistory> {
       )
       return await fetchHistory(temporal, taskId)
     } catch (error) {
-      throw temporalRefusal(address, error)
+      throw temporalError(address, error)
     } finally {
       await temporal.close()
     }
@@ -77,7 +77,7 @@ async function connect(config: Config, address: string): Promise<Temporal> {
   return connectTemporal(temporalSettings({ address, namespace: config.temporalNamespace }))
 }
 
-function temporalRefusal(address: string, error: unknown): Refusal {
+function temporalError(address: string, error: unknown): CommandError {
   const reason = error instanceof Error ? error.message : 'no connection'
-  return new Refusal(`Temporal at ${address} (TEMPORAL_ADDRESS) failed: ${reason}`)
+  return new CommandError(`Temporal at ${address} (TEMPORAL_ADDRESS) failed: ${reason}`)
 }

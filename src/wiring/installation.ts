@@ -17,8 +17,9 @@ import { requireSchema } from '../store/schema/migrate.ts'
 import type { Logger } from '../telemetry/logger.ts'
 
 /**
- * The parts that the API process and the worker share. When they are opened, they are checked against each
- * other.
+ * The parts that the API process and the worker share. `openInstallation` checks that they fit together:
+ * every request that clients may send has a price, the schema is as new as this code, and the blob store
+ * belongs to this database.
  */
 export type Installation = {
   readonly operation: Operation & { readonly priceList: readonly Price[] }

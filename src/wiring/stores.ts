@@ -28,7 +28,7 @@ import { cancelTask, failTask } from '../store/tasks/endTask.ts'
 import { findKeyedTask, freeKey } from '../store/tasks/idempotencyKey.ts'
 import { insertTask } from '../store/tasks/insertTask.ts'
 import { listTasks } from '../store/tasks/listTasks.ts'
-import { readNativeRefusal, readTask, readTaskOfImage } from '../store/tasks/readTask.ts'
+import { readNativeRejection, readTask, readTaskOfImage } from '../store/tasks/readTask.ts'
 import { readTaskDetail } from '../store/tasks/readTaskDetail.ts'
 import { retryTask } from '../store/tasks/retryTask.ts'
 
@@ -44,7 +44,7 @@ export function createTaskStore(pool: Pool): TaskStore {
     insertTask,
     readTask,
     readTaskOfImage,
-    readNativeRefusal,
+    readNativeRejection,
     openUpload,
     discardUpload,
   })
@@ -96,7 +96,7 @@ export function createAccountStore(pool: Pool): AccountStore {
 
 /** Creates the operator's view of tasks. */
 export function createTaskAdmin(pool: Pool): TaskAdmin {
-  return bindFirst(pool, { listTasks, readDetail: readTaskDetail, retryTask })
+  return bindFirst(pool, { listTasks, readTaskDetail, retryTask })
 }
 
 /** Creates the operator's commands on channels. */

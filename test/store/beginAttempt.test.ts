@@ -285,15 +285,22 @@ describe('beginAttempt', () => {
     expect(rowCount).toBe(0)
   })
 
-  it("pauses a channel when two tasks in a row fail by the operator's fault", async () => {
-    const store = await createTestAttempts(database.pool, [testChannel({ name: 'faulty' })])
-    const evidence = { reason: 'credential', httpStatus: 401 } as const
-    for (const expected of [null, 'upstream refuses our access: credential (HTTP 401)']) {
+  it.each([
+    ['credential', 401],
+    ['model_not_found', 404],
+  ] as const)('pauses a channel when two tasks in a row fail by %s', async (...fault) => {
+    const [reason, httpStatus] = fault
+    const name = `faulty-${reason}`
+    const store = await createTestAttempts(database.pool, [testChannel({ name })])
+    await insertTask(database.pool, { accountId: 'acct_other' })
+    const evidence = { reason, httpStatus }
+    for (const expected of [null, `upstream refuses our access: ${reason} (HTTP ${httpStatus})`]) {
       const { taskId } = await insertTask(database.pool)
       await open(store, taskId)
       await store.closeAttempt({ taskId, n: 1, class: 'operator_fault', evidence })
       const { rows } = await database.pool.query(
-        `select pause_reason from channel where name = 'faulty'`,
+        'select pause_reason from channel where name = $1',
+        [name],
       )
       expect(rows).toEqual([{ pause_reason: expected }])
     }

@@ -46,14 +46,14 @@ describe('closeAttempt', () => {
   it('records the native refusal, and changes nothing when it is repeated', async () => {
     const { taskId } = await insertTask(database.pool)
     const { n } = await openAttempt(attempts, taskId)
-    const close = { taskId, n, ...rejected, nativeRefusal: { candidates: [] } }
+    const close = { taskId, n, ...rejected, nativeRejection: { candidates: [] } }
     await attempts.closeAttempt(close)
-    await attempts.closeAttempt({ ...close, nativeRefusal: { candidates: ['other'] } })
+    await attempts.closeAttempt({ ...close, nativeRejection: { candidates: ['other'] } })
     const { rows } = await database.pool.query(
-      'select native_refusal from task where task_id = $1',
+      'select native_rejection from task where task_id = $1',
       [taskId],
     )
-    expect(rows).toEqual([{ native_refusal: '{"candidates":[]}' }])
+    expect(rows).toEqual([{ native_rejection: '{"candidates":[]}' }])
   })
 })
 

@@ -87,13 +87,13 @@ describe('read', () => {
   it('returns the native refusal of a task that has one', async () => {
     const { taskId } = await insertTask(database.pool)
     const service = await createService()
-    expect(await service.nativeRefusal(taskId)).toBeUndefined()
+    expect(await service.nativeRejection(taskId)).toBeUndefined()
     const refusal = { promptFeedback: { blockReason: 'SAFETY' } }
-    await database.pool.query('update task set native_refusal = $2 where task_id = $1', [
+    await database.pool.query('update task set native_rejection = $2 where task_id = $1', [
       taskId,
       JSON.stringify(refusal),
     ])
-    expect(await service.nativeRefusal(taskId)).toEqual(refusal)
+    expect(await service.nativeRejection(taskId)).toEqual(refusal)
   })
 })
 

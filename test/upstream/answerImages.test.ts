@@ -5,8 +5,8 @@ import type { Family } from '../../src/domain/models/models.ts'
 import type { JsonPath } from '../../src/streams/intakeFailure.ts'
 import { isFamilyAImage } from '../../src/upstream/familyA.ts'
 import { isFamilyBImage } from '../../src/upstream/familyB.ts'
-import { heldInMemoryBytesMax } from '../../src/upstream/heldImage.ts'
-import { heldImagesMax, readModelAnswer } from '../../src/upstream/modelAnswer.ts'
+import { inMemoryBytesMax } from '../../src/upstream/keptImage.ts'
+import { keptImagesMax, readModelAnswer } from '../../src/upstream/modelAnswer.ts'
 import { collect, cutAt, streamOf } from '../support/byteStreams.ts'
 import { noisePng, redPixelPng } from '../support/images.ts'
 import { openFilesIn, tempFolder } from '../support/tempFolder.ts'
@@ -15,7 +15,7 @@ import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
 
 async function largePng(): Promise<Buffer> {
   const png = await noisePng(1000, 900)
-  expect(png.length).toBeGreaterThan(heldInMemoryBytesMax)
+  expect(png.length).toBeGreaterThan(inMemoryBytesMax)
   return png
 }
 
@@ -66,7 +66,7 @@ describe('images of an answer', () => {
       const read = await readModelAnswer(body, isImage, { tempDir, randomBytes })
       if (!read.ok) throw new Error(`not read: ${read.failure.reason}`)
       const held = read.value.images.filter(({ image }) => image !== undefined)
-      expect(held).toHaveLength(heldImagesMax)
+      expect(held).toHaveLength(keptImagesMax)
       expect(read.value.images).toHaveLength(images.length)
       expect(read.value.images.at(counts)?.image?.bytes).toBe(marked.length)
     },

@@ -55,7 +55,7 @@ describe('calls of the upstream models', () => {
       'familya-3-pro-image': 'upstream-pro',
       'familyb-image-2-vip': 'upstream-vip',
     }
-    await callFamily(f, { models, call: { idempotencyKey: 'task_1.2' } })
+    await callFamily(f, { models, call: { upstreamKey: 'task_1.2' } })
     const [call] = simulator.calls()
     expect(call?.model).toBe(f === 'A' ? 'upstream-pro' : 'upstream-vip')
     expect(call?.apiKeyDigest).toBe(digestOf('secret-key').slice(0, 8))
@@ -147,8 +147,8 @@ describe('calls of the upstream models', () => {
 
   it('gives one attempt one response id, and another attempt another', async () => {
     const { callFamily } = await openSimulatedWorld()
-    const idOf = async (idempotencyKey: string): Promise<unknown> => {
-      const outcome = await callFamily('A', { call: { idempotencyKey } })
+    const idOf = async (upstreamKey: string): Promise<unknown> => {
+      const outcome = await callFamily('A', { call: { upstreamKey } })
       return outcome.class === 'succeeded' ? outcome.native.response['responseId'] : undefined
     }
     const [first, second, again] = [await idOf('one'), await idOf('two'), await idOf('one')]

@@ -141,7 +141,7 @@ describe('answers of family A', () => {
       withParts([{ inlineData: png, thought: true }, { text: 'Sorry' }]),
     )
     expect(verdict).toMatchObject({ class: 'rejected', reason: 'no_image' })
-    expect(verdict).toHaveProperty('nativeRefusal.candidates', answered([{ text: 'Sorry' }]))
+    expect(verdict).toHaveProperty('nativeRejection.candidates', answered([{ text: 'Sorry' }]))
   })
 
   it.each([

@@ -130,7 +130,7 @@ describe('classes of upstream answers', () => {
   it('returns the refusal of a family A model in its own words, under our names', async () => {
     const { callFamily } = await openSimulatedWorld()
     const outcome = await callFamily('A', { prompt: 'x [sim:block reason=BLOCKLIST]' })
-    expect(outcome).toHaveProperty('nativeRefusal', {
+    expect(outcome).toHaveProperty('nativeRejection', {
       promptFeedback: { blockReason: 'BLOCKLIST' },
       usageMetadata: expect.any(Object),
       modelVersion: 'familya-3-pro-image',

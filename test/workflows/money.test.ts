@@ -57,10 +57,10 @@ beforeAll(async () => {
   }
 }, stackStartMsMax)
 
-/** `idempotencyKey` is the task's id and the number of the first attempt of its chain. */
-function callUpstream({ idempotencyKey }: UpstreamCall): Promise<UpstreamOutcome> {
+/** `upstreamKey` is the task's id and the number of the first attempt of its chain. */
+function callUpstream({ upstreamKey }: UpstreamCall): Promise<UpstreamOutcome> {
   const call = Promise.withResolvers<UpstreamOutcome>()
-  calls.set(idempotencyKey.replace(/-\d+$/, ''), call)
+  calls.set(upstreamKey.replace(/-\d+$/, ''), call)
   return call.promise
 }
 

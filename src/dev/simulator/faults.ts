@@ -2,10 +2,10 @@ import { z } from 'zod'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 
-/**
- * The catalogue of faults: what the simulator can do instead of a plain answer. README.md describes every
- * kind with its fields. Durations are milliseconds, except `retryAfter` and `skew`, which are seconds.
- */
+// A fault is what the simulator does instead of a plain answer. README.md describes every kind with its fields.
+// Durations are milliseconds, except `retryAfter` and `skew`, which are seconds.
+
+/** The largest `retryAfter` and `skew`: ten years. */
 const secondsMax = 10 * 365 * 86_400
 const delayMsMax = 3_600_000
 

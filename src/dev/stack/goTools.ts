@@ -48,8 +48,8 @@ export function userCacheDir(env: Environment): string {
 /**
  * Finds the programs in the user's cache, or builds them there. The folder's name contains a hash of the
  * pinned versions and the platform. When two processes build at the same time, the second one waits for the
- * first. The folder gets its final name only when all programs are in it. Throws `StartError` when another user
- * owns the cache, because that user could replace the programs.
+ * first. The folder gets its final name only when all programs are in it. Throws `StartError` when another
+ * user owns the cache, because that user could replace the programs.
  */
 export async function buildGoTools(
   { title, moduleDir, tools }: GoTools,

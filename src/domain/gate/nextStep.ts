@@ -60,8 +60,8 @@ const backoffMsFirst = 1_000
 const backoffMsMax = 30_000
 
 /**
- * Returns the pause after an unknown outcome, or after a call that we ourselves did not make. In both cases no
- * upstream has named a time. Returns `undefined` when no pause is needed or the pause is over.
+ * Returns the pause after an unknown outcome, or after a call that we ourselves did not make. In both cases
+ * no upstream has named a time. Returns `undefined` when no pause is needed or the pause is over.
  */
 function backoffAfter(facts: TaskFacts, last: PastAttempt | undefined): NextStep | undefined {
   if (last === undefined) return undefined

@@ -63,7 +63,7 @@ export type AttemptClose = AttemptName & {
   readonly evidence: OutcomeEvidence
   readonly retryAfterMs?: number
   /** The answer of a family A model that refused to draw, for a synchronous caller. */
-  readonly nativeRefusal?: JsonObject
+  readonly nativeRejection?: JsonObject
 }
 
 /** A stored answer to publish. */
@@ -96,8 +96,8 @@ export type AttemptStore = {
    */
   readonly touchAttempts: (attempts: readonly AttemptName[]) => Promise<void>
   /**
-   * Closes an attempt and updates its channel. Does nothing when the outcome is already known. An attempt that
-   * counted as lost gets the outcome that its worker saw.
+   * Closes an attempt and updates its channel. Does nothing when the outcome is already known. An attempt
+   * that counted as lost gets the outcome that its worker saw.
    */
   readonly closeAttempt: (close: AttemptClose) => Promise<void>
   /**

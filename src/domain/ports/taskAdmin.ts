@@ -99,7 +99,7 @@ export type TaskAdmin = {
    * Returns one snapshot of the task. Returns `undefined` when there is no such task, or it is due for the
    * purge.
    */
-  readonly readDetail: (taskId: string) => Promise<TaskDetail | undefined>
+  readonly readTaskDetail: (taskId: string) => Promise<TaskDetail | undefined>
   /**
    * Retries a failed task in one transaction. Inserts a new task with its own hold, which takes over the
    * inputs of the failed task. A task can be retried once. Unless the result is `retried`, nothing has

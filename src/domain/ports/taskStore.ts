@@ -65,7 +65,7 @@ export type TaskStore = {
   /** Returns a task of any account, for a request that names its image. Leaves out the native response. */
   readonly readTaskOfImage: (taskId: string) => Promise<TaskView | undefined>
   /** Returns the answer of a model that refused to draw. Returns `undefined` when the task has none. */
-  readonly readNativeRefusal: (taskId: string) => Promise<JsonObject | undefined>
+  readonly readNativeRejection: (taskId: string) => Promise<JsonObject | undefined>
   /**
    * Records an upload before its first byte is written. The sweep deletes the upload after `sweepAfterMs`,
    * unless a task takes it over.

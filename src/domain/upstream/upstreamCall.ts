@@ -64,7 +64,7 @@ export type OutcomeEvidence = {
  * An image from an upstream answer that is not yet in the blob store. The worker can read the image any
  * number of times.
  */
-export type HeldImage = {
+export type KeptImage = {
   readonly mimeType: ImageMimeType
   readonly bytes: number
   readonly width: number
@@ -78,7 +78,7 @@ export type UpstreamOutcome =
   | {
       readonly class: 'succeeded'
       readonly evidence: OutcomeEvidence
-      readonly image: HeldImage
+      readonly image: KeptImage
       readonly native: NativeResponse
     }
   | {
@@ -90,7 +90,7 @@ export type UpstreamOutcome =
       readonly class: 'rejected'
       readonly evidence: OutcomeEvidence
       /** The answer of a family A model that refused to draw (a 200 body), for synchronous v1beta callers. */
-      readonly nativeRefusal?: JsonObject
+      readonly nativeRejection?: JsonObject
     }
   | {
       readonly class: 'exhausted'
@@ -101,14 +101,14 @@ export type UpstreamOutcome =
   | { readonly class: 'unknown'; readonly evidence: OutcomeEvidence }
 
 /**
- * One call of one attempt. After an unknown outcome, the next call of the task has the same `idempotencyKey`.
+ * One call of one attempt. After an unknown outcome, the next call of the task has the same `upstreamKey`.
  */
 export type UpstreamCall = {
   /** Names the attempt in traces. It is not sent to the upstream. */
   readonly origin: { readonly taskId: string; readonly attempt: number }
   readonly channel: Channel
   readonly request: ImageRequest
-  readonly idempotencyKey: string
+  readonly upstreamKey: string
   /**
    * Limit for the call, from opening the connection to the last byte. A call that takes longer has the
    * outcome `unknown` (`timeout`). Nothing else ends a call, not even a shutdown of the worker, because an

@@ -96,7 +96,7 @@ async function answerFailed(
   if (failure === undefined) throw new Error(`Bug: ${taskId} failed without a failure`)
   context.state.retryMayRepeatWork = failure.workPossible
   if (route === 'v1beta.generateContent' && failure.cause === 'rejected') {
-    const refusal = await parts.tasks.nativeRefusal(taskId)
+    const refusal = await parts.tasks.nativeRejection(taskId)
     if (refusal !== undefined) {
       sendJson(context, 200, refusal)
       return undefined

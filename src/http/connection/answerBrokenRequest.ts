@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { ApiDeps } from '../context.ts'
-import type { ErrorAnswer } from '../errors.ts'
+import type { ErrorReply } from '../errors.ts'
 import { errorBody } from '../errors.ts'
 import { newRequestId } from '../middleware.ts'
 
@@ -21,7 +21,7 @@ export function answerBrokenRequest(
 ): void {
   const timer = setTimeout(() => socket.destroy(), closeTimeoutMs)
   socket.once('close', () => clearTimeout(timer))
-  const answer = errorAnswerOf(error.code)
+  const answer = errorReplyOf(error.code)
   const requestId = newRequestId(randomBytes)
   const body = JSON.stringify(errorBody(answer, 'full', requestId))
   socket.end(
@@ -41,7 +41,7 @@ export function answerBrokenRequest(
 }
 
 /** Returns the answer for an error code of Node's parser or of Node's request timeout. */
-function errorAnswerOf(code: string | undefined): ErrorAnswer {
+function errorReplyOf(code: string | undefined): ErrorReply {
   switch (code ?? '') {
     case 'HPE_HEADER_OVERFLOW':
       return invalid(431, 'The request headers are too large.')
@@ -52,6 +52,6 @@ function errorAnswerOf(code: string | undefined): ErrorAnswer {
   }
 }
 
-function invalid(status: number, message: string): ErrorAnswer {
+function invalid(status: number, message: string): ErrorReply {
   return { status, type: 'invalid_request_error', code: 'invalid_request', param: null, message }
 }

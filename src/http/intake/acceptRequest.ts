@@ -8,7 +8,7 @@ import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
 import type { Accepted, ParamNames } from '../../tasks/acceptTask.ts'
-import { leaseFrom } from './byteBudget.ts'
+import { roomFor } from './byteBudget.ts'
 import type { ApiContext, ApiParts, HttpFailure } from '../context.ts'
 import type { OpenBodyOptions } from './openBody.ts'
 import type { Staging } from './staging.ts'
@@ -32,8 +32,8 @@ export async function acceptRequest(
   const entry = { context, caller, parts, staging, key: key.value }
   try {
     const { ingressLimitBytes } = parts.config
-    const lease = leaseFrom(parts.largeBodies, caller.accountId)
-    const options = { ingressLimitBytes, lease, turns: parts.loopTurns }
+    const room = roomFor(parts.largeBodies, caller.accountId)
+    const options = { ingressLimitBytes, room, turns: parts.loopTurns }
     const received = await receiveAndAccept(entry, () => receive(staging, options))
     if (!received.ok) return received.failure
     return await answer(received.value.accepted, received.value.acceptAgain)

@@ -99,7 +99,7 @@ const stepBytes = 1024 * 1024
 const waitMs = 3_000
 
 /** The room that one body has taken in the byte budget. */
-export type BodyLease = {
+export type BodyRoom = {
   /**
    * Takes room for the first `bytes` of the body, as sent or decoded. Resolves to false when there is none
    * within three seconds. A body that has the whole budget needs no more.
@@ -109,8 +109,8 @@ export type BodyLease = {
   readonly end: () => void
 }
 
-/** Creates a lease for one body of `holder`. The lease has taken no room yet. */
-export function leaseFrom(budget: ByteBudget, holder: string): BodyLease {
+/** Creates the room of one body of `holder`. No bytes are taken yet. */
+export function roomFor(budget: ByteBudget, holder: string): BodyRoom {
   let takenBytes = 0
   let ended = false
 

@@ -1,8 +1,9 @@
 import type { RequestFailure } from '../../domain/failure.ts'
 import { invalidValue, paramPath } from '../../schema/requestFailures.ts'
 
-/** What the form parser does not report about the parts of a form. It sees the bytes before the parser. */
+/** What the form parser does not report about the parts of a form. */
 export type FormParts = {
+  /** Looks at the next bytes of the form. Called before the parser gets them. */
   readonly see: (chunk: Uint8Array) => void
   /** Lines that begin with the boundary: one before each part, and one at the end. */
   readonly delimiters: () => number
@@ -10,15 +11,17 @@ export type FormParts = {
   readonly failure: () => RequestFailure | undefined
 }
 
-/** The parser reads no more of the head of a part: see `formParser.ts`. */
+/** Limit for the head of a part. The parser has the same limit. */
 export const partHeadBytesMax = 16 * 1024
 
 /**
- * Counts the boundary lines of a form and looks at the head of each part.
- *
- * The count shows that a part is missing: the parser silently skips a part that is not form-data, and a part
- * after a boundary line that it cannot read. A skipped part is a parameter that the client sent and that
- * would not count, and the client would pay for the wrong image.
+ * Creates what looks at a form beside the parser, for two kinds of parts that would change the request
+ * without an error:
+ * - A part whose head names a charset other than UTF-8, or a transfer encoding. The parser would read another
+ *   text than the client meant. Such a part is a failure.
+ * - A part that the parser skips: one that is not form-data, or one after a boundary line that the parser
+ *   cannot
+ *   read. There are then more boundary lines than the parser has parts.
  */
 export function createFormParts(boundary: string): FormParts {
   const delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1')

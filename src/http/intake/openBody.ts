@@ -4,7 +4,7 @@ import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import { coalesceChunks, decodeContent, parseContentEncoding } from '../../streams/decodeContent.ts'
 import { BodyError } from '../../streams/intakeFailure.ts'
-import type { BodyLease } from './byteBudget.ts'
+import type { BodyRoom } from './byteBudget.ts'
 import type { LoopTurns } from './loopTurns.ts'
 import type { ApiContext, HttpFailure } from '../context.ts'
 
@@ -23,7 +23,7 @@ const chunkBytesMin = 4096
  */
 export async function openBody(
   context: ApiContext,
-  { ingressLimitBytes, lease, turns }: OpenBodyOptions,
+  { ingressLimitBytes, room, turns }: OpenBodyOptions,
 ): Promise<Result<OpenBody, HttpFailure>> {
   const { req, res } = context
   const codings = parseContentEncoding(req.headers['content-encoding'])
@@ -37,8 +37,8 @@ export async function openBody(
     res.removeHeader('Connection')
     res.writeContinue()
   }
-  const sent = coveredBy(lease, coalesceChunks(readRequest(req, pace), chunkBytesMin))
-  const decoded = coveredBy(lease, decodeContent(sent, codings.value, ingressLimitBytes))
+  const sent = coveredBy(room, coalesceChunks(readRequest(req, pace), chunkBytesMin))
+  const decoded = coveredBy(room, decodeContent(sent, codings.value, ingressLimitBytes))
   const chunks = pausingBetween(turns, decoded)
   // An iterator without `return`, so that a loop that is left early does not close the body.
   const content = { [Symbol.asyncIterator]: () => ({ next: () => chunks.next() }) }
@@ -48,7 +48,7 @@ export async function openBody(
     refusal: async (failure) =>
       !sizeIsKnown && (await exceedsLimit(content)) ? tooLarge : failure,
     close: () => {
-      lease.end()
+      room.end()
       // Not awaited, because `return` may wait for a chunk that never arrives.
       chunks.return(undefined).catch(() => {})
     },
@@ -71,7 +71,7 @@ export type OpenBody = {
 
 export type OpenBodyOptions = {
   readonly ingressLimitBytes: number
-  readonly lease: BodyLease
+  readonly room: BodyRoom
   readonly turns: LoopTurns
 }
 
@@ -97,17 +97,17 @@ async function exceedsLimit(content: AsyncIterable<Uint8Array>): Promise<boolean
 }
 
 /**
- * The lease of a body grows with the bytes that have arrived. A declared size takes no room: a client could
+ * A body takes room for the bytes that have arrived. A declared size takes no room: a client could
  * declare the largest body, send nothing, and so keep out the bodies of others.
  */
 async function* coveredBy(
-  lease: BodyLease,
+  room: BodyRoom,
   source: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
   let bytes = 0
   for await (const chunk of source) {
     bytes += chunk.length
-    if (!(await lease.cover(bytes))) throw new BodyError({ tag: 'no_room' })
+    if (!(await room.cover(bytes))) throw new BodyError({ tag: 'no_room' })
     yield chunk
   }
 }

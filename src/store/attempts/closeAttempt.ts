@@ -66,11 +66,11 @@ async function closeLocked(
   close: AttemptClose,
 ): Promise<void> {
   if (!(await recordOutcome(client, channelsOf, task, close))) return
-  const { taskId, nativeRefusal } = close
+  const { taskId, nativeRejection } = close
   await client.query({
     name: 'after-attempt',
     text: afterSql,
-    values: [taskId, nativeRefusal === undefined ? null : JSON.stringify(nativeRefusal)],
+    values: [taskId, nativeRejection === undefined ? null : JSON.stringify(nativeRejection)],
   })
 }
 
@@ -81,7 +81,7 @@ async function closeLocked(
  */
 const afterSql = `
   update task set next_check_at = least(next_check_at, now() + interval '30 seconds'),
-    native_refusal = coalesce($2, native_refusal)
+    native_rejection = coalesce($2, native_rejection)
   where task_id = $1`
 
 /** The outcome of one attempt's call. */

@@ -97,7 +97,7 @@ async function publish(
 const publishSql = `
   with done as (
     update task set status = 'succeeded', answer_id = $2, asset_mime_type = $3, asset_bytes = $4,
-      asset_sha256 = $5, native_response = $10, request = null, native_refusal = null,
+      asset_sha256 = $5, native_response = $10, request = null, native_rejection = null,
       processing_at = coalesce(processing_at, statement_timestamp()),
       completed_at = statement_timestamp(),
       expires_at = statement_timestamp() + $6 * interval '1 second',

@@ -20,7 +20,7 @@ export async function joinPlaceQueue(
   delayMs: number,
 ): Promise<void> {
   await client.query({
-    name: 'stand-in-line',
+    name: 'join-place-queue',
     text: joinSql,
     values: [channels, task.taskId, task.accountId, isSyncRoute(task.route), delayMs + lateMs],
   })

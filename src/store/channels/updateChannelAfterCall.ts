@@ -79,8 +79,8 @@ async function countFault(client: PoolClient, call: EndedCall): Promise<void> {
   const { channel, taskId, evidence } = call
   // Under the channel's lock, so that of two faults at once one sees the other.
   await client.query('select from channel where name = $1 for update', [channel.name])
-  const credential = evidence.reason === 'credential'
-  const { rowCount } = await client.query(pausesSql, [channel.name, taskId, credential])
+  const certain = evidence.reason === 'credential' || evidence.reason === 'model_not_found'
+  const { rowCount } = await client.query(pausesSql, [channel.name, taskId, certain])
   await client.query(
     `update channel set
        faults = case when fault_task_id = $2 then faults else faults + 1 end,
@@ -95,9 +95,9 @@ async function countFault(client: PoolClient, call: EndedCall): Promise<void> {
 /**
  * Returns a row when this fault of a task ($2) pauses the channel ($1). The last outcome was a fault of
  * another task, and one of these holds:
- * - The fault is a refused credential ($3). No request can provoke it.
- * - The other task belongs to another account. A client may provoke a 403 or 404, but only for its own
- *   account, and one account must not stop a channel for the others.
+ * - No request can provoke the fault ($3): the vendor refuses the credential, or does not know the model.
+ * - The other task belongs to another account. A client may provoke a 403, for example with a prompt that the
+ *   vendor repeats in its message, but one account must not stop a channel for the others.
  * - No other account used the family in the last day, so a pause stops nobody else. A dead credential
  *   would otherwise never pause the channel of an installation with one account.
  *

@@ -6,7 +6,7 @@ type TransactionOptions = {
 }
 
 /** Limit for the tries of a transaction or statement that meets deadlocks or serialization failures. */
-const attemptsMax = 5
+const triesMax = 5
 
 /**
  * Runs the work in one transaction and commits. After a deadlock or a serialization failure the work runs
@@ -22,7 +22,7 @@ export async function withTransaction<Value>(
     try {
       return await runOnce(pool, work, options.isolation ?? 'read committed')
     } catch (error) {
-      if (attempt >= attemptsMax || !isRetryable(error)) throw error
+      if (attempt >= triesMax || !isRetryable(error)) throw error
     }
   }
 }
@@ -84,7 +84,7 @@ export async function runStatement<Row extends QueryResultRow>(
       return (await client.query<Row>(query)).rows
     } catch (error) {
       broken = !(error instanceof DatabaseError)
-      if (attempt >= attemptsMax || !isRetryable(error)) throw error
+      if (attempt >= triesMax || !isRetryable(error)) throw error
     } finally {
       client.release(broken)
     }

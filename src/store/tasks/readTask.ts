@@ -51,13 +51,13 @@ export async function readTaskOfImage(pool: Pool, taskId: string): Promise<TaskV
  * Returns the answer of a model that refused to draw, as `closeAttempt` recorded it. Returns `undefined` for
  * every other task.
  */
-export async function readNativeRefusal(
+export async function readNativeRejection(
   pool: Pool,
   taskId: string,
 ): Promise<JsonObject | undefined> {
   const { rows } = await pool.query<{ refusal: string | null }>({
     name: 'read-native-refusal',
-    text: 'select native_refusal as refusal from task where task_id = $1',
+    text: 'select native_rejection as refusal from task where task_id = $1',
     values: [taskId],
   })
   const refusal = rows[0]?.refusal ?? undefined

@@ -6,9 +6,11 @@ type PixelSize = { readonly width: number; readonly height: number }
 export type WholeImage = PixelSize & { readonly mimeType: ImageMimeType }
 
 /**
- * What a walk needs next from the bytes that stream by. `take`: the next few bytes. `skip`: none of the
- * next few bytes. `sum`: the CRC-32 of the next few bytes, which continues the CRC-32 `from`. `marker`: the
- * second byte of the next JPEG marker.
+ * What the check of an image (`ImageWalk`) needs next, while the image streams by.
+ * - `take`: the next few bytes.
+ * - `skip`: nothing. Passes over the next bytes.
+ * - `sum`: the CRC-32 of the next bytes, computed on from the value `from`.
+ * - `marker`: the second byte of the next JPEG marker.
  */
 export type WalkRequest =
   | { readonly kind: 'take'; readonly bytes: number }
@@ -18,8 +20,8 @@ export type WalkRequest =
 
 /**
  * A walk over the structure of one image, from its signature to its end mark. It yields requests and
- * receives the bytes (an empty buffer after `skip`, four bytes after `sum`). Returns `undefined` when the structure is broken.
- * While the image is not whole, the walk does not end.
+ * receives the bytes: an empty buffer after `skip`, four bytes after `sum`. Returns `undefined` when the
+ * structure is broken. While the image is not whole, the walk does not end.
  */
 export type ImageWalk = Generator<WalkRequest, WholeImage | undefined, Buffer>
 
@@ -55,8 +57,8 @@ const bitDepths: ReadonlyMap<number, readonly number[]> = new Map([
 ])
 
 /**
- * A PNG from its fifth byte on: the header, then every chunk up to IEND, with at least one IDAT. The checksum
- * of each chunk must be right, so an image that was damaged on its way is found.
+ * Walks a PNG from its fifth byte on: the header, then every chunk up to IEND, with at least one IDAT.
+ * Refuses a wrong checksum of a chunk that the picture depends on, because decoders refuse it too.
  */
 export function* walkPng(): ImageWalk {
   if (!(yield* take(4)).equals(signatureRest)) return undefined
@@ -69,12 +71,24 @@ export function* walkPng(): ImageWalk {
     const length = chunk.readUInt32BE(0)
     const type = chunk.toString('latin1', 4)
     if (length > 0x7fffffff) return undefined
+    if (isAncillary(type)) {
+      yield* skip(length + 4)
+      continue
+    }
     const sum = yield { kind: 'sum', bytes: length, from: crc32(chunk.subarray(4)) }
     if (!sum.equals(yield* take(4))) return undefined
     if (type === 'IDAT') dataSeen = true
     if (type === 'IEND') return dataSeen ? { mimeType: 'image/png', ...size } : undefined
   }
   return undefined
+}
+
+/**
+ * Returns whether a chunk is not needed to show the picture: its type begins with a lower-case letter.
+ * Decoders ignore a wrong checksum there (PNG specification, sections 5.4 and 13.2).
+ */
+function isAncillary(type: string): boolean {
+  return (type.charCodeAt(0) & 0x20) !== 0
 }
 
 /** Reads the size from the whole IHDR chunk: length, type, 13 bytes of data, CRC. */

@@ -109,7 +109,7 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
     cancelLeft: (taskId) => {
       fake.cancelled.push(taskId)
     },
-    nativeRefusal: async () => fake.refusal,
+    nativeRejection: async () => fake.refusal,
   }
 
   function taskOf(taskId: string): TaskView {

@@ -64,7 +64,7 @@ export async function openUpstreamWorld(wrapBlobs = (blobs: BlobStore): BlobStor
         ...options.request,
       },
       origin: { taskId: 'task_test', attempt: 1 },
-      idempotencyKey: 'attempt-1',
+      upstreamKey: 'attempt-1',
       timeoutMs,
       ...options.call,
     })

@@ -99,6 +99,7 @@ describe('the sweep', () => {
     const { taskId } = await insertTask(world.pool)
     const { n, answerId } = await openAttempt(world.attempts, taskId)
     const failure = { code: 'generation_timeout', cause: 'deadline', workPossible: true } as const
+    await loseWorker(world.pool, taskId)
     await world.attempts.failTask(taskId, failure)
     await world.pool.query('update upload set sweep_after = now()')
     const store = async () => {

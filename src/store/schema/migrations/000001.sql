@@ -125,7 +125,7 @@ create table task (
   failure_work_possible boolean,
   failure_retry_after_ms bigint,
   -- The answer of a family A model that refused to draw, as JSON text, for synchronous callers.
-  native_refusal text,
+  native_rejection text,
 
   -- How a succeeded task ended: the upload that contains the published answer, and the image in it.
   answer_id text,

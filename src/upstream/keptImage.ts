@@ -6,7 +6,7 @@ import sharp from 'sharp'
 import type { RandomBytes } from '../domain/ids.ts'
 import { randomText } from '../domain/ids.ts'
 import { outputImagePixelsMax } from '../domain/limits.ts'
-import type { HeldImage } from '../domain/upstream/upstreamCall.ts'
+import type { KeptImage } from '../domain/upstream/upstreamCall.ts'
 import { createWholeImageCheck } from '../streams/images/wholeImage.ts'
 
 /**
@@ -14,12 +14,12 @@ import { createWholeImageCheck } from '../streams/images/wholeImage.ts'
  * MIME type that the Gemini API declares can be wrong. When the bytes are not a whole PNG, JPEG or WebP,
  * keeps nothing and returns `undefined`.
  */
-export async function holdImage(
+export async function keepImage(
   content: AsyncIterable<Uint8Array>,
-  deps: HoldDeps,
-): Promise<HeldImage | undefined> {
+  deps: KeepDeps,
+): Promise<KeptImage | undefined> {
   const check = createWholeImageCheck()
-  const held = await holdBytes(check.passThrough(content), deps)
+  const held = await keepBytes(check.passThrough(content), deps)
   const image = check.finish()
   if (image !== undefined) return { ...image, ...held }
   await held.discard()
@@ -33,7 +33,7 @@ type HeldBytes = {
   readonly discard: () => Promise<void>
 }
 
-export type HoldDeps = {
+export type KeepDeps = {
   /** A local directory. Created when it does not exist. */
   readonly tempDir: string
   readonly randomBytes: RandomBytes
@@ -43,16 +43,16 @@ export type HoldDeps = {
  * Limit for the bytes of one image in memory. Large enough for most images of one or two megapixels, small
  * enough that fifty calls together keep at most 100 MiB in memory.
  */
-export const heldInMemoryBytesMax = 2 * 1024 * 1024
+export const inMemoryBytesMax = 2 * 1024 * 1024
 
 /**
- * Keeps content to be read later: in memory up to `heldInMemoryBytesMax`, and the rest in a file. When the
+ * Keeps content to be read later: in memory up to `inMemoryBytesMax`, and the rest in a file. When the
  * disk fails, everything else stays in memory. That is acceptable, because we have paid for the image, and
  * the size of `content` is limited. When `content` throws, keeps nothing and throws the same error.
  */
-export async function holdBytes(
+export async function keepBytes(
   content: AsyncIterable<Uint8Array>,
-  deps: HoldDeps,
+  deps: KeepDeps,
 ): Promise<HeldBytes> {
   const spill = createSpillFile(deps)
   const chunks: Uint8Array[] = []
@@ -61,7 +61,7 @@ export async function holdBytes(
     for await (const chunk of content) {
       bytes += chunk.byteLength
       chunks.push(chunk)
-      if (bytes <= heldInMemoryBytesMax) continue
+      if (bytes <= inMemoryBytesMax) continue
       while (chunks[0] !== undefined && (await spill.push(chunks[0]))) chunks.shift()
     }
   } catch (error) {
@@ -94,7 +94,7 @@ const readBytesMax = 64 * 1024
  * Creates a file for bytes that are too many for memory. The file is made at the first push, and its name is
  * removed at once. So the operating system deletes the file when the process ends, even after a crash.
  */
-function createSpillFile(deps: HoldDeps): SpillFile {
+function createSpillFile(deps: KeepDeps): SpillFile {
   let file: FileHandle | undefined
   let bytes = 0
   let failed = false
@@ -135,7 +135,7 @@ function createSpillFile(deps: HoldDeps): SpillFile {
   return { push, open: read, close }
 }
 
-async function openNamelessFile(deps: HoldDeps): Promise<FileHandle> {
+async function openNamelessFile(deps: KeepDeps): Promise<FileHandle> {
   await mkdir(deps.tempDir, { recursive: true, mode: 0o700 })
   const path = join(deps.tempDir, `held-${randomText(deps.randomBytes, 24)}`)
   const file = await open(path, 'wx+', 0o600)
@@ -150,7 +150,7 @@ const transcodeSecondsMax = 60
  * `image`. When the image cannot be decoded, or has more than `outputImagePixelsMax` pixels, discards it and
  * returns `undefined`.
  */
-export async function asPng(image: HeldImage, deps: HoldDeps): Promise<HeldImage | undefined> {
+export async function asPng(image: KeptImage, deps: KeepDeps): Promise<KeptImage | undefined> {
   if (image.mimeType === 'image/png') return image
   try {
     const decoder = sharp({ limitInputPixels: outputImagePixelsMax, failOn: 'error' })
@@ -158,7 +158,7 @@ export async function asPng(image: HeldImage, deps: HoldDeps): Promise<HeldImage
     const source = Readable.from(image.open())
     // `pipe` does not pass an error of `source` to `encoder`, so the listener does.
     source.on('error', (error) => encoder.destroy(error)).pipe(encoder)
-    return await holdImage(encoder, deps)
+    return await keepImage(encoder, deps)
   } catch (error) {
     if (isDecodeError(error)) return undefined
     throw error

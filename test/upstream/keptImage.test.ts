@@ -5,8 +5,8 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import sharp from 'sharp'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { HeldImage } from '../../src/domain/upstream/upstreamCall.ts'
-import { asPng, heldInMemoryBytesMax, holdBytes, holdImage } from '../../src/upstream/heldImage.ts'
+import type { KeptImage } from '../../src/domain/upstream/upstreamCall.ts'
+import { asPng, inMemoryBytesMax, keepBytes, keepImage } from '../../src/upstream/keptImage.ts'
 import { collect, streamOf } from '../support/byteStreams.ts'
 import { openFilesIn, tempFolder } from '../support/tempFolder.ts'
 
@@ -35,11 +35,11 @@ async function fillDiskAfter(writes: number): Promise<void> {
 }
 
 describe('held bytes', () => {
-  it.each([0, 1, heldInMemoryBytesMax, heldInMemoryBytesMax + 1, 3 * heldInMemoryBytesMax])(
+  it.each([0, 1, inMemoryBytesMax, inMemoryBytesMax + 1, 3 * inMemoryBytesMax])(
     'are read unchanged any number of times, also at once: %i of them',
     async (size) => {
       const bytes = randomBytes(size)
-      const held = await holdBytes(streamOf(chunksOf(bytes)), {
+      const held = await keepBytes(streamOf(chunksOf(bytes)), {
         tempDir: tempFolder(),
         randomBytes,
       })
@@ -54,10 +54,10 @@ describe('held bytes', () => {
   it('are in a file only above the limit for memory, and the file has no name', async () => {
     const tempDir = tempFolder()
     const hold = (size: number) =>
-      holdBytes(streamOf(chunksOf(Buffer.alloc(size))), { tempDir, randomBytes })
-    const small = await hold(heldInMemoryBytesMax)
+      keepBytes(streamOf(chunksOf(Buffer.alloc(size))), { tempDir, randomBytes })
+    const small = await hold(inMemoryBytesMax)
     expect(openFilesIn(tempDir)).toBe(0)
-    const large = await hold(heldInMemoryBytesMax + 1)
+    const large = await hold(inMemoryBytesMax + 1)
     expect(openFilesIn(tempDir)).toBe(1)
     expect(readdirSync(tempDir)).toEqual([])
     await Promise.all([small.discard(), large.discard()])
@@ -68,8 +68,8 @@ describe('held bytes', () => {
   it('stay in memory when no file can be created', async () => {
     const tempDir = join(tempFolder(), 'taken')
     writeFileSync(tempDir, 'a file')
-    const bytes = randomBytes(3 * heldInMemoryBytesMax)
-    const held = await holdBytes(streamOf(chunksOf(bytes)), { tempDir, randomBytes })
+    const bytes = randomBytes(3 * inMemoryBytesMax)
+    const held = await keepBytes(streamOf(chunksOf(bytes)), { tempDir, randomBytes })
     expect(held.bytes).toBe(bytes.length)
     const reads = await Promise.all([collect(held.open()), collect(held.open())])
     expect(reads.map((read) => read.equals(bytes))).toEqual([true, true])
@@ -80,8 +80,8 @@ describe('held bytes', () => {
   it('are kept in memory from the byte at which the disk is full', async () => {
     const tempDir = tempFolder()
     await fillDiskAfter(25)
-    const bytes = randomBytes(3 * heldInMemoryBytesMax)
-    const held = await holdBytes(streamOf(chunksOf(bytes)), { tempDir, randomBytes })
+    const bytes = randomBytes(3 * inMemoryBytesMax)
+    const held = await keepBytes(streamOf(chunksOf(bytes)), { tempDir, randomBytes })
     expect(openFilesIn(tempDir)).toBe(1)
     expect(held.bytes).toBe(bytes.length)
     const reads = await Promise.all([collect(held.open()), collect(held.open())])
@@ -93,25 +93,25 @@ describe('held bytes', () => {
   it('are freed when their source fails', async () => {
     const tempDir = tempFolder()
     const source = async function* (): AsyncGenerator<Uint8Array> {
-      yield Buffer.alloc(heldInMemoryBytesMax + 1)
+      yield Buffer.alloc(inMemoryBytesMax + 1)
       throw new Error('broke off')
     }
-    await expect(holdBytes(source(), { tempDir, randomBytes })).rejects.toThrow('broke off')
+    await expect(keepBytes(source(), { tempDir, randomBytes })).rejects.toThrow('broke off')
     expect(openFilesIn(tempDir)).toBe(0)
   })
 })
 
 const create = { width: 40, height: 30, channels: 3, background: 'teal' } as const
 
-async function held(bytes: Buffer): Promise<{ image: HeldImage; tempDir: string }> {
+async function held(bytes: Buffer): Promise<{ image: KeptImage; tempDir: string }> {
   const tempDir = tempFolder()
-  const image = await holdImage(streamOf([bytes]), { tempDir, randomBytes })
+  const image = await keepImage(streamOf([bytes]), { tempDir, randomBytes })
   if (image === undefined) throw new Error('Not an image')
   onTestFinished(image.discard)
   return { image, tempDir }
 }
 
-async function transcoded(bytes: Buffer): Promise<HeldImage | undefined> {
+async function transcoded(bytes: Buffer): Promise<KeptImage | undefined> {
   const { image, tempDir } = await held(bytes)
   const png = await asPng(image, { tempDir, randomBytes })
   if (png !== undefined) onTestFinished(png.discard)

@@ -1,8 +1,9 @@
 import type { z } from 'zod'
 
 /**
- * An error in a variable, in the operator's file or in the runtime file. The process prints only its message,
- * without a stack, because the message names the variable, or the place in the file.
+ * An error in an environment variable, in the operator's file, or in `runtime.json`, in which a running
+ * `npm start` leaves the variables for the CLI. The process prints only the message of this error, without a
+ * stack, because the message names the variable, or the place in the file.
  */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'

@@ -38,7 +38,8 @@ type UpstreamCallerDeps = {
 /**
  * Creates the function that calls upstream models over HTTP. Each call is sent once and never repeated. Every
  * expected failure is an outcome. Only bugs and failures of the local disk are thrown. When the outcome is
- * `succeeded`, the caller must store its image and then discard it.
+ * `succeeded`, it has a local copy of the image. The caller must write the image to the blob store, and then
+ * call `discard` to free the copy.
  *
  * An answer passes through these steps, one file each:
  * 1. `send.ts` sends the request and reads the answer within the deadline. It knows whether the upstream can

@@ -19,8 +19,9 @@ import type { JsonIntakeFailure, JsonPath } from '../streams/intakeFailure.ts'
 import { readJsonDocument } from '../streams/json/readJsonDocument.ts'
 
 /**
- * Number of images of one answer that are kept at the same time: the first, which counts in family B, and the
- * last ones, because in family A the last final image counts. A thinking model sends two or three images.
+ * Limit for the images of one answer that are kept at the same time: the first and the latest ones. In family B
+ * the first image counts. In family A the last image that is no thought (a draft) counts, and drafts may follow
+ * it. A thinking model sends two or three images.
  */
 export const keptImagesMax = 16
 

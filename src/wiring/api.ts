@@ -31,7 +31,7 @@ import { createStartTask } from '../temporal/startTask.ts'
 
 const connectionsMax = 24
 /**
- * Connections that stay open. Enough for a burst of concurrent requests, so that no request waits for a new
+ * PostgreSQL connections that stay open. Enough for a burst of requests, so that no request waits for a new
  * connection.
  */
 const connectionsMin = 8

@@ -9,8 +9,9 @@ type ProcessTempFolder = {
 }
 
 /**
- * Start of the folder's name. It contains the host's name, because containers that share a folder cannot see
- * each other's processes.
+ * Start of the folder's name, before the process number. Folders of processes that no longer run are deleted.
+ * Containers that share the parent folder cannot see each other's processes, so each one only deletes folders
+ * with its own host's name.
  */
 const prefix = `darkroom-${hostname()}-`
 const restShape = /^(\d+)-\w{6}$/

@@ -45,8 +45,8 @@ type Exchange = Delivery & {
 }
 
 /**
- * The path of redirects and image URLs. The simulator counts the requests for this path. A correct client
- * sends none.
+ * The path to which redirects and image URLs in the simulator's answers point. A client must not follow
+ * addresses that an upstream sends. The simulator counts the requests for this path, and tests expect none.
  */
 export const strayPath = '/elsewhere/image.png'
 

@@ -5,10 +5,11 @@ import { cooldownMsMax } from '../limits.ts'
  * PostgreSQL. Instants are epoch milliseconds of PostgreSQL's clock.
  *
  * After a refusal no call starts before `untilMs`. Then a window begins with one call, the probe. A call
- * counts as taken when the upstream does not refuse it. Each taken call doubles the number of calls that may
- * be undecided at the same time. This doubling ends when as many calls are taken as in the window before
- * (`learned`). From there the number grows by one for each taken call, like TCP's congestion window beyond
- * its slow-start threshold (RFC 5681 section 3.1). A refusal ends the window.
+ * counts as taken when the upstream does not refuse it, and is undecided until it is refused or taken. With n
+ * taken calls, 2^n calls may be undecided at the same time, but no more than are left to the threshold
+ * `learned`, which is how many calls the upstream took last time. At the threshold the number begins again at
+ * one, and each further taken call adds one. The idea is TCP's slow start (RFC 5681 section 3.1). A refusal
+ * ends the window.
  *
  * Tasks that must wait get time slots that are `slotMs` apart. Because of this, waiting tasks do not call all
  * at once when the cooldown ends, and they do not ask the gate more often than needed.

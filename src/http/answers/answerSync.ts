@@ -9,8 +9,9 @@ import { sendJson } from './sendBody.ts'
 import { sendNative } from './sendNative.ts'
 
 /**
- * How many tasks one call may wait for, one after the other. One is normal, two are rare. The limit ends a
- * loop that would otherwise be endless if every task of the call were cancelled.
+ * Limit for the tasks that one call waits for, one after the other. When a call has joined the task of an
+ * earlier call with its key, and that task is cancelled before any work, the call is accepted again as a new
+ * task. Without a limit, this could repeat for ever.
  */
 const tasksWaitedForMax = 3
 

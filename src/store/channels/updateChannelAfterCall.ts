@@ -29,8 +29,9 @@ type EndedCall = {
 
 /**
  * Updates a channel after a call on it has ended. A refusal starts or lengthens the cooldown of the model.
- * Any other outcome shows that the upstream took the call. An operator's fault counts towards a pause of the
- * channel. The caller has locked the task.
+ * After any other outcome the call counts as taken, so a slow start goes on. An operator's fault counts towards
+ * a pause of the channel, and any other outcome except a refusal resets that count. A call that was not made
+ * changes nothing. The caller has locked the task.
  */
 export async function updateChannelAfterCall(client: PoolClient, call: EndedCall): Promise<void> {
   // The channel was not called.

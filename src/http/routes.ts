@@ -10,6 +10,7 @@ import type {
   HttpFailure,
 } from './context.ts'
 import { writeFailure } from './errors.ts'
+import { createPlayground } from './pages/playground.ts'
 import { editImage } from './routes/editImage.ts'
 import { asyncGenerateContent, generateContent } from './routes/generateContent.ts'
 import { generateImage } from './routes/generateImage.ts'
@@ -37,6 +38,7 @@ export function installRoutes(app: Koa<ApiState>, parts: ApiParts): void {
 
 /** Returns every route of the service. */
 function routes(parts: ApiParts): readonly Route[] {
+  const playground = createPlayground(parts)
   return [
     post('/v1/images/tasks', submitTask(parts)),
     post('/v1/images/generations', generateImage(parts)),
@@ -50,6 +52,8 @@ function routes(parts: ApiParts): readonly Route[] {
     open('/v1/assets/:taskId/:name', getAsset(parts)),
     open('/healthz', getHealth()),
     open('/readyz', getReadiness(parts)),
+    open('/', playground.page),
+    open('/playground/:name', playground.file),
   ]
 }
 

@@ -47,6 +47,7 @@ export async function startTestApi(
     ingressLimitBytes: 4 * 1024 * 1024,
     syncDeadlineMs: 5_000,
     capabilities: builtInCapabilities,
+    publicPages: true,
     ...changed,
   }
   const app = createApp({

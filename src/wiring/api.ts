@@ -16,7 +16,7 @@ import type { RunningProcess } from './runProcess.ts'
 import { markStarted } from '../store/reconcile/checkSchedule.ts'
 import { cancelTask } from '../store/tasks/endTask.ts'
 import { createTaskEnds } from '../store/tasks/taskEnds.ts'
-import { createTaskStore } from './stores.ts'
+import { createAccountReads, createTaskStore } from './stores.ts'
 import { createLeftTasks } from '../tasks/cancelLeft.ts'
 import type { TaskService } from '../tasks/taskService.ts'
 import { createTaskService } from '../tasks/taskService.ts'
@@ -218,6 +218,7 @@ function apiDepsOf(
   const { installation, tasks, signingKeys, ready, log, observe } = parts
   return {
     tasks,
+    reads: createAccountReads(installation.pool),
     findTask: createTaskStore(installation.pool).readTaskOfImage,
     blobs: installation.blobs,
     config: {

@@ -168,10 +168,16 @@ function taskServiceOf(
   parts: Shared & { readonly starts: StartQueue },
 ): { readonly tasks: TaskService; readonly close: () => Promise<void> } {
   const { installation, temporal, starts, log } = parts
-  const { pool, operation, databaseUrl } = installation
+  const { pool, operation, databaseUrl, announceEnd } = installation
   const { retentionSeconds, tombstoneSeconds } = config
   // The API cancels a task only when its client has left: nobody needs the inputs any more.
-  const cancelDeps = { pool, retentionSeconds, tombstoneSeconds, inputRetentionSeconds: 0 }
+  const cancelDeps = {
+    pool,
+    announceEnd,
+    retentionSeconds,
+    tombstoneSeconds,
+    inputRetentionSeconds: 0,
+  }
   const taskDeadlineMs = config.taskDeadlineSeconds * 1000
   const left = createLeftTasks({
     cancelTask: (taskId) => cancelTask(cancelDeps, taskId),

@@ -30,7 +30,7 @@ import {
   openUpload,
   takeUploads,
 } from '../store/reconcile/uploads.ts'
-import type { Lifetimes } from '../store/tasks/endTask.ts'
+import type { AnnounceEnd, Lifetimes } from '../store/tasks/endTask.ts'
 import { cancelTask, failTask } from '../store/tasks/endTask.ts'
 import { findKeyedTask, freeKey } from '../store/tasks/idempotencyKey.ts'
 import { insertTask } from '../store/tasks/insertTask.ts'
@@ -58,7 +58,9 @@ export function createTaskStore(pool: Pool): TaskStore {
 }
 
 /** Creates the store for the transactions of a task's execution. */
-export function createAttemptStore(deps: BeginAttemptDeps & Lifetimes): AttemptStore {
+export function createAttemptStore(
+  deps: BeginAttemptDeps & Lifetimes & { readonly announceEnd: AnnounceEnd },
+): AttemptStore {
   return {
     ...bindFirst(deps, {
       beginAttempt,

@@ -37,6 +37,8 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'koa',
     'node',
   ],
+  // The playground. A browser runs it as it is, so it imports nothing but its libraries.
+  'src/web': ['htm', 'preact'],
   'src/store': ['src/domain', 'pg', 'node'],
   'src/blobs': ['src/domain', '@aws-sdk/client-s3', 'node'],
   'src/upstream': ['src/domain', 'src/streams', 'sharp', 'undici', 'node'],

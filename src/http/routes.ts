@@ -55,7 +55,7 @@ function routes(parts: ApiParts): readonly Route[] {
     open('/healthz', getHealth()),
     open('/readyz', getReadiness(parts)),
     open('/', playground.page),
-    open('/playground/:name', playground.file),
+    open('/playground/*path', playground.file),
   ]
 }
 

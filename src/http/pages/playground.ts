@@ -10,10 +10,10 @@ const folder = new URL('../../web/playground/', import.meta.url)
 
 /** The libraries of the playground, by the name under which the page's import map finds them. */
 const libraries: Readonly<Record<string, string>> = {
-  'preact.js': 'preact',
-  'hooks.js': 'preact/hooks',
-  'htm.js': 'htm',
-  'html.js': 'htm/preact',
+  'library/preact.js': 'preact',
+  'library/hooks.js': 'preact/hooks',
+  'library/htm.js': 'htm',
+  'library/html.js': 'htm/preact',
 }
 
 const mimeTypes: Readonly<Record<string, string>> = {
@@ -42,12 +42,14 @@ export function createPlayground({ config }: Pick<ApiDeps, 'config'>): {
   }
   return {
     page: async (context) => answer(context, 'index.html'),
-    file: async (context) => answer(context, context.params['name'] ?? ''),
+    file: async (context) => answer(context, context.params['path'] ?? ''),
   }
 }
 
 function readFiles(): ReadonlyMap<string, StaticFile> {
-  const own = readdirSync(folder).map((name) => [name, read(new URL(name, folder))] as const)
+  const own = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => extname(name) !== '')
+    .map((name) => [name, read(new URL(name, folder))] as const)
   const foreign = Object.entries(libraries).map(
     ([name, specifier]) => [name, read(new URL(import.meta.resolve(specifier)), '.js')] as const,
   )

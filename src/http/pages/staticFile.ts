@@ -39,8 +39,7 @@ export function readStaticFile(location: URL, mimeType: string): StaticFile {
  * form has its own ETag, because their bytes differ (RFC 9110 section 8.8.3).
  */
 export function sendStaticFile(context: ApiContext, file: StaticFile): void {
-  const accepted = context.acceptsEncodings([...codings])
-  const coding = codings.find((each) => each === accepted) ?? 'identity'
+  const coding = codings.find((each) => context.acceptsEncodings(each) !== false) ?? 'identity'
   context.status = 200
   context.set({
     'Content-Type': file.mimeType,

@@ -1,11 +1,11 @@
 import { html } from 'htm/preact'
 import { useEffect, useState } from 'preact/hooks'
-import { readAccount } from './api.js'
-import { creditsText } from './models.js'
-import { isLive } from './watchTask.js'
+import { readAccount } from './calls/api.js'
+import { creditsText } from './form/models.js'
+import { isLive } from './calls/watchTask.js'
 
-/** @import { Account } from './api.js' */
-/** @import { Tasks } from './useTasks.js' */
+/** @import { Account } from './calls/api.js' */
+/** @import { Tasks } from './results/useTasks.js' */
 
 /**
  * Returns the account with its balance, which is read again when a task is accepted and when one ends.

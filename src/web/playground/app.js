@@ -1,12 +1,12 @@
 import { html, render } from 'htm/preact'
 import { useEffect, useState } from 'preact/hooks'
-import { readAccount, readModels } from './api.js'
+import { readAccount, readModels } from './calls/api.js'
 import { forgetAll, keep, recall } from './session.js'
 import { SignIn } from './signIn.js'
 import { Studio } from './studio.js'
 
-/** @import { Account, Failure } from './api.js' */
-/** @import { Model } from './models.js' */
+/** @import { Account, Failure } from './calls/api.js' */
+/** @import { Model } from './form/models.js' */
 
 /**
  * A key that the API accepted, with what it may use.

@@ -2,7 +2,7 @@ import { html } from 'htm/preact'
 import { useClock } from './clock.js'
 
 /** @import { ComponentChildren } from 'preact' */
-/** @import { Failure } from './api.js' */
+/** @import { Failure } from './calls/api.js' */
 
 /**
  * Shows a failure in the words of the API, and how long to wait, second by second, when the API says so.

@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { recall } from './session.js'
 import { Notice } from './notice.js'
 
-/** @import { Failure } from './api.js' */
+/** @import { Failure } from './calls/api.js' */
 
 /**
  * Asks for the API key.

@@ -1,22 +1,22 @@
 import { html } from 'htm/preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { AccountBar, useAccount } from './accountBar.js'
-import { cancelTask, imageAddress } from './api.js'
-import { Chain } from './chain.js'
-import { Composer } from './composer.js'
-import { Gallery } from './gallery.js'
-import { draftOf, emptyDraft } from './models.js'
+import { cancelTask, imageAddress } from './calls/api.js'
+import { Chain } from './results/chain.js'
+import { Composer } from './form/composer.js'
+import { Gallery } from './results/gallery.js'
+import { draftOf, emptyDraft } from './form/models.js'
 import { keep, recall } from './session.js'
-import { SubmissionNotice } from './submissionNotice.js'
-import { TaskStage } from './taskStage.js'
-import { useSources } from './useSources.js'
-import { useSubmission } from './useSubmission.js'
-import { useTasks } from './useTasks.js'
+import { SubmissionNotice } from './results/submissionNotice.js'
+import { TaskStage } from './results/taskStage.js'
+import { useSources } from './form/useSources.js'
+import { useSubmission } from './results/useSubmission.js'
+import { useTasks } from './results/useTasks.js'
 
 /** @import { TaskRecord } from '../../domain/tasks/taskRecord.ts' */
-/** @import { Account, Failure } from './api.js' */
-/** @import { Draft, ImageRequest, Model } from './models.js' */
-/** @import { SourceImage } from './sourceImages.js' */
+/** @import { Account, Failure } from './calls/api.js' */
+/** @import { Draft, ImageRequest, Model } from './form/models.js' */
+/** @import { SourceImage } from './form/sourceImages.js' */
 
 /**
  * The page of an account: the form, the task on display, and the gallery.
@@ -29,7 +29,9 @@ import { useTasks } from './useTasks.js'
  */
 export function Studio({ apiKey, account: opened, models, onSignOut }) {
   const [draft, setDraft] = useState(recall('draft', emptyDraft))
-  const [shownId, setShownId] = useState(recall('shown', /** @type {string | undefined} */ (undefined)))
+  const [shownId, setShownId] = useState(
+    recall('shown', /** @type {string | undefined} */ (undefined)),
+  )
   const [cancelFailure, setCancelFailure] = useState(/** @type {Failure | undefined} */ (undefined))
   const prompt = useRef(/** @type {HTMLTextAreaElement | null} */ (null))
   const results = useRef(/** @type {HTMLElement | null} */ (null))
@@ -63,7 +65,7 @@ export function Studio({ apiKey, account: opened, models, onSignOut }) {
   function show(/** @type {string} */ taskId) {
     setCancelFailure(undefined)
     setShownId(taskId)
-    results.current?.scrollIntoView({ block: 'nearest' })
+    bringIntoView(results.current)
   }
 
   const submit = (
@@ -148,6 +150,16 @@ export function Studio({ apiKey, account: opened, models, onSignOut }) {
       </div>
     </main>
   `
+}
+
+/**
+ * Scrolls to an element, unless its top is in the upper half of the window already. On a phone the results are
+ * below the form.
+ * @param {HTMLElement | null} element
+ */
+function bringIntoView(element) {
+  const top = element?.getBoundingClientRect().top ?? 0
+  if (top < 0 || top > innerHeight / 2) element?.scrollIntoView()
 }
 
 /** Tasks whose source images are kept in memory, so that they can be made again. */

@@ -1,7 +1,7 @@
 import { apiAddress, readTask } from './api.js'
-import { pause } from './clock.js'
+import { pause } from '../clock.js'
 
-/** @import { TaskRecord } from '../../domain/tasks/taskRecord.ts' */
+/** @import { TaskRecord } from '../../../domain/tasks/taskRecord.ts' */
 /** @import { Failure } from './api.js' */
 
 /**
@@ -69,7 +69,9 @@ async function follow(watch, signal) {
       return
     }
     if (answer.ok && stream && !refused) continue
-    const asked = answer.ok ? Number(answer.header('Retry-After')) : answer.failure.retryAfterSeconds
+    const asked = answer.ok
+      ? Number(answer.header('Retry-After'))
+      : answer.failure.retryAfterSeconds
     await pause(asked ? asked * 1000 : pollMs, signal)
   }
 }

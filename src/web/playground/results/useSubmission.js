@@ -1,11 +1,11 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { pause } from './clock.js'
-import { keep, randomName, recall } from './session.js'
-import { afterFailure, submitTask } from './submitTask.js'
+import { pause } from '../clock.js'
+import { keep, randomName, recall } from '../session.js'
+import { afterFailure, submitTask } from '../calls/submitTask.js'
 
-/** @import { Failure } from './api.js' */
-/** @import { ImageRequest } from './models.js' */
-/** @import { SourceImage } from './sourceImages.js' */
+/** @import { Failure } from '../calls/api.js' */
+/** @import { ImageRequest } from '../form/models.js' */
+/** @import { SourceImage } from '../form/sourceImages.js' */
 
 /**
  * A submit whose answer has not come yet. It is kept in the tab, so that a reload repeats it under the same
@@ -61,7 +61,14 @@ export function useSubmission({ apiKey, accountId, onAccepted }) {
       const onProgress = (/** @type {number} */ fraction) => {
         if (!signal.aborted) setState({ phase: 'sending', fraction })
       }
-      const answer = await submitTask({ apiKey, idempotencyKey, request, sources, onProgress, signal })
+      const answer = await submitTask({
+        apiKey,
+        idempotencyKey,
+        request,
+        sources,
+        onProgress,
+        signal,
+      })
       if (signal.aborted) return
       if (answer.ok) {
         keep('pending', undefined)

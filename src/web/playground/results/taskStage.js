@@ -1,12 +1,12 @@
 import { html } from 'htm/preact'
 import { useEffect, useState } from 'preact/hooks'
-import { imageAddress, readTask } from './api.js'
-import { creditsText } from './models.js'
-import { Notice } from './notice.js'
-import { isLive } from './watchTask.js'
+import { imageAddress, readTask } from '../calls/api.js'
+import { creditsText } from '../form/models.js'
+import { Notice } from '../notice.js'
+import { isLive } from '../calls/watchTask.js'
 
-/** @import { TaskRecord } from '../../domain/tasks/taskRecord.ts' */
-/** @import { Failure } from './api.js' */
+/** @import { TaskRecord } from '../../../domain/tasks/taskRecord.ts' */
+/** @import { Failure } from '../calls/api.js' */
 /** @import { Note } from './useTasks.js' */
 
 /**
@@ -35,7 +35,7 @@ export function TaskStage({ apiKey, record, note, cancelFailure, onCancel, onEdi
           ${[note?.request.size, note?.request.aspect_ratio, note?.request.quality]
             .filter(Boolean)
             .map((each) => html`<span key=${each}>${each}</span>`)}
-          <span>${timeText(record.completed_at ?? record.created_at)}</span>
+          <span>${time.format(new Date(record.completed_at ?? record.created_at))}</span>
           ${charged !== undefined && html`<span>${chargedText(charged)}</span>`}
         </p>
         <div class="actions">
@@ -142,11 +142,3 @@ function fileName({ task_id, output }) {
 }
 
 const time = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
-
-/**
- * Returns an instant in the words of the user's language.
- * @param {string} text ISO 8601
- */
-export function timeText(text) {
-  return time.format(new Date(text))
-}

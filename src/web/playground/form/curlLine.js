@@ -1,6 +1,6 @@
 import { html } from 'htm/preact'
 import { useState } from 'preact/hooks'
-import { apiAddress } from './api.js'
+import { apiAddress } from '../calls/api.js'
 
 /** @import { ImageRequest } from './models.js' */
 /** @import { SourceImage } from './sourceImages.js' */

@@ -1,4 +1,4 @@
-import { keep, randomName, recall } from './session.js'
+import { keep, randomName, recall } from '../session.js'
 
 /** @import { SourceImage } from './sourceImages.js' */
 

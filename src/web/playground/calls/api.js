@@ -1,5 +1,5 @@
-/** @import { TaskRecord } from '../../domain/tasks/taskRecord.ts' */
-/** @import { Model } from './models.js' */
+/** @import { TaskRecord } from '../../../domain/tasks/taskRecord.ts' */
+/** @import { Model } from '../form/models.js' */
 
 /**
  * Why the API did not do what it was asked. `status` 0: there was no answer.
@@ -126,7 +126,9 @@ export function answerOf(status, text, header) {
   if (status >= 200 && status < 300 && document !== undefined) {
     return { ok: true, value: document, header }
   }
-  const { message, code, param } = document?.error ?? {}
+  /** @type {{ readonly error?: { message?: unknown, code?: unknown, param?: unknown } } | undefined} */
+  const envelope = document
+  const { message, code, param } = envelope?.error ?? {}
   const seconds = header('Retry-After')
   return {
     ok: false,
@@ -135,13 +137,17 @@ export function answerOf(status, text, header) {
       message: typeof message === 'string' ? message : `The answer was HTTP ${status}.`,
       code: typeof code === 'string' ? code : undefined,
       param: typeof param === 'string' && param !== '' ? param : undefined,
-      retryAfterSeconds: seconds !== null && /^\d{1,9}$/.test(seconds) ? Number(seconds) : undefined,
+      retryAfterSeconds:
+        seconds !== null && /^\d{1,9}$/.test(seconds) ? Number(seconds) : undefined,
       mayRepeat: header('x-should-retry') !== 'false',
     },
   }
 }
 
-/** @param {string} text */
+/**
+ * Returns a JSON document, or `undefined` for any other text.
+ * @param {string} text
+ */
 function parsed(text) {
   try {
     return JSON.parse(text)

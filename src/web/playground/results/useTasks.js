@@ -1,11 +1,11 @@
 import { useCallback, useEffect, useReducer } from 'preact/hooks'
-import { listTasks } from './api.js'
-import { keep, recall } from './session.js'
-import { isLive, watchTask } from './watchTask.js'
+import { listTasks } from '../calls/api.js'
+import { keep, recall } from '../session.js'
+import { isLive, watchTask } from '../calls/watchTask.js'
 
-/** @import { TaskRecord } from '../../domain/tasks/taskRecord.ts' */
-/** @import { Failure } from './api.js' */
-/** @import { ImageRequest } from './models.js' */
+/** @import { TaskRecord } from '../../../domain/tasks/taskRecord.ts' */
+/** @import { Failure } from '../calls/api.js' */
+/** @import { ImageRequest } from '../form/models.js' */
 
 /**
  * What this tab knows of a task that it submitted. A record of the API contains neither prompt nor size.
@@ -114,7 +114,8 @@ function useWatches(key, taskIds, change) {
 
 /** @returns {Tasks} */
 function restored() {
-  const notes = recall('notes', /** @type {Record<string, Note>} */ ({}))
+  /** @type {Tasks['notes']} */
+  const notes = recall('notes', {})
   return { records: {}, notes, order: [], hasMore: false, loading: true }
 }
 

@@ -1,4 +1,4 @@
-/** @import { ModelId } from '../../domain/models/models.ts' */
+/** @import { ModelId } from '../../../domain/models/models.ts' */
 
 /**
  * @typedef {'generate' | 'edit'} Action

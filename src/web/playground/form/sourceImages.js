@@ -1,4 +1,4 @@
-import { randomName } from './session.js'
+import { randomName } from '../session.js'
 
 /**
  * A source image of an edit, checked and ready to be sent. `url` shows it on this page.

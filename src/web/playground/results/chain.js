@@ -1,5 +1,5 @@
 import { html } from 'htm/preact'
-import { imageAddress } from './api.js'
+import { imageAddress } from '../calls/api.js'
 
 /** @import { Note, Tasks } from './useTasks.js' */
 
@@ -12,7 +12,7 @@ import { imageAddress } from './api.js'
 export function chainOf(notes, taskId) {
   const origin = (/** @type {string} */ id) => {
     let first = id
-    for (let next = notes[id]?.editedTaskId; next !== undefined && next !== id; ) {
+    for (let next = notes[id]?.editedTaskId; next !== undefined && next !== id;) {
       first = next
       next = notes[next]?.editedTaskId
     }

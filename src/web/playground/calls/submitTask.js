@@ -1,8 +1,8 @@
 import { answerOf, apiAddress, noAnswer } from './api.js'
 
 /** @import { Answer, Failure } from './api.js' */
-/** @import { ImageRequest } from './models.js' */
-/** @import { SourceImage } from './sourceImages.js' */
+/** @import { ImageRequest } from '../form/models.js' */
+/** @import { SourceImage } from '../form/sourceImages.js' */
 
 /**
  * @typedef {{ readonly task_id: string, readonly status: 'queued', readonly created_at: number }} Accepted
@@ -75,7 +75,7 @@ function base64Of(blob) {
   return new Promise((resolve, reject) => {
     const reader = new FileReader()
     reader.addEventListener('load', () => {
-      const url = String(reader.result)
+      const url = typeof reader.result === 'string' ? reader.result : ''
       resolve(url.slice(url.indexOf(',') + 1))
     })
     reader.addEventListener('error', () => reject(reader.error))

@@ -1,5 +1,5 @@
 import { html } from 'htm/preact'
-import { Notice } from './notice.js'
+import { Notice } from '../notice.js'
 
 /** @import { SubmissionState } from './useSubmission.js' */
 

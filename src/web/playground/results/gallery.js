@@ -1,9 +1,8 @@
 import { html } from 'htm/preact'
-import { imageAddress } from './api.js'
-import { Notice } from './notice.js'
-import { timeText } from './taskStage.js'
+import { imageAddress } from '../calls/api.js'
+import { Notice } from '../notice.js'
 
-/** @import { TaskRecord } from '../../domain/tasks/taskRecord.ts' */
+/** @import { TaskRecord } from '../../../domain/tasks/taskRecord.ts' */
 /** @import { Note, Tasks } from './useTasks.js' */
 
 /**
@@ -78,6 +77,18 @@ function Tile({ record, note, shown, onShow }) {
       }
     </button>
   `
+}
+
+const time = new Intl.DateTimeFormat(undefined, {
+  month: 'short',
+  day: 'numeric',
+  hour: 'numeric',
+  minute: '2-digit',
+})
+
+/** @param {string} text ISO 8601 */
+function timeText(text) {
+  return time.format(new Date(text))
 }
 
 /** @param {TaskRecord} record */

@@ -10,7 +10,6 @@ import { createKey, findCaller, listKeys, revokeKey } from '../store/accounts/ap
 import type { BeginAttemptDeps } from '../store/attempts/beginAttempt.ts'
 import { beginAttempt } from '../store/attempts/beginAttempt.ts'
 import { abandonAttempt, closeAttempt } from '../store/attempts/closeAttempt.ts'
-import { touchAttempts } from '../store/attempts/presence.ts'
 import { answerIdsOf, settleTask } from '../store/attempts/settleTask.ts'
 import { listChannels, pauseChannel, resumeChannel } from '../store/channels/channelAdmin.ts'
 import { makeChecksDue, markStarted, postponeChecks } from '../store/reconcile/checkSchedule.ts'
@@ -61,7 +60,7 @@ export function createAttemptStore(deps: BeginAttemptDeps & Lifetimes): AttemptS
       failTask,
       cancelTask,
     }),
-    ...bindFirst(deps.pool, { touchAttempts, answerIdsOf }),
+    ...bindFirst(deps.pool, { answerIdsOf }),
   }
 }
 

@@ -10,6 +10,7 @@ import type { Operation } from '../config/operation.ts'
 import { defined } from '../domain/defined.ts'
 import type { Family } from '../domain/models/models.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
+import type { AnnounceEnd } from '../store/tasks/endTask.ts'
 
 /** Runs one command and returns its exit code. Opens only the parts that this command uses. */
 export async function operate(args: readonly string[], streams: CliStreams): Promise<number> {
@@ -70,7 +71,11 @@ function createParts(
         ...(await retryTerms(await config())),
       })
     },
-    cancelTask: async () => cancelTaskBy(await config(), await database.pool()),
+    cancelTask: async () =>
+      cancelTaskBy(await config(), {
+        pool: await database.pool(),
+        announceEnd: await database.announceEnd(),
+      }),
     capabilities: async () => {
       const { operatorFilePath } = await config()
       if (operatorFilePath === undefined) {
@@ -107,12 +112,15 @@ async function assetUrlBy(
   return (task) => assetUrl(task, publicUrl, [first, ...others])
 }
 
-async function cancelTaskBy(config: Config, pool: Pool): Promise<CancelTask> {
+async function cancelTaskBy(
+  config: Config,
+  ends: { readonly pool: Pool; readonly announceEnd: AnnounceEnd },
+): Promise<CancelTask> {
   const { cancelTask } = await import('../store/tasks/endTask.ts')
   const { retentionSeconds, tombstoneSeconds, inputRetentionSeconds } = config
   const lifetimes = { retentionSeconds, tombstoneSeconds, inputRetentionSeconds }
   return async (taskId) => {
-    const cancelled = await cancelTask({ pool, ...lifetimes }, taskId)
+    const cancelled = await cancelTask({ ...ends, ...lifetimes }, taskId)
     if (cancelled) await cancelWorkflowOf(config, taskId)
     return cancelled
   }

@@ -35,12 +35,13 @@ export function createExecution(
     readonly tracer: TaskTracer | undefined
   },
 ): Execution {
-  const { databaseUrl, pool, blobs, operation, tempDir } = parts.installation
+  const { databaseUrl, pool, blobs, operation, tempDir, announceEnd } = parts.installation
   const processId = newProcessId(randomBytes)
   const agent = createUpstreamAgent()
   const attempts = createAttemptStore({
     pool,
     processId,
+    announceEnd,
     randomBytes,
     random: Math.random,
     channelsOf: (family) => channelsOf(operation.channels, family),

@@ -3,6 +3,7 @@ import type { Pool } from 'pg'
 import type { AttemptStore } from '../../../src/domain/ports/attemptStore.ts'
 import type { Channel } from '../../../src/domain/upstream/channel.ts'
 import type { Presence } from '../../../src/tasks/presence.ts'
+import type { AnnounceEnd } from '../../../src/store/tasks/endTask.ts'
 import { createAttemptStore } from '../../../src/wiring/stores.ts'
 
 /** A family B channel that no test calls, with the given fields replaced. */
@@ -37,6 +38,7 @@ export const testProcessId = 'this-process'
 export async function createTestAttempts(
   pool: Pool,
   channels: readonly Channel[] = [testChannel()],
+  announceEnd: AnnounceEnd = () => {},
 ): Promise<AttemptStore> {
   for (const { name } of channels) {
     await pool.query('insert into channel (name) values ($1) on conflict do nothing', [name])
@@ -48,6 +50,7 @@ export async function createTestAttempts(
   return createAttemptStore({
     pool,
     processId: testProcessId,
+    announceEnd,
     randomBytes,
     random: () => 0,
     channelsOf: (family) => channels.filter((channel) => channel.family === family),

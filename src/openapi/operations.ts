@@ -1,4 +1,5 @@
 import type { Operation } from './operation.ts'
+import { getAccount } from './operations/account.ts'
 import { getAsset } from './operations/assets.ts'
 import { asyncGenerateContent, generateContent } from './operations/content.ts'
 import { editImage, generateImage } from './operations/images.ts'
@@ -15,6 +16,7 @@ export const operations: readonly Operation[] = [
   editImage,
   generateContent,
   asyncGenerateContent,
+  getAccount,
   getHealth,
   getReadiness,
   getApiDocument,

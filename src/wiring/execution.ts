@@ -31,10 +31,11 @@ export function createExecution(
     readonly tracer: TaskTracer | undefined
   },
 ): Execution {
-  const { pool, blobs, operation, tempDir } = parts.installation
+  const { pool, blobs, operation, tempDir, announceEnd } = parts.installation
   const agent = createUpstreamAgent()
   const attempts = createAttemptStore({
     pool,
+    announceEnd,
     randomBytes,
     random: Math.random,
     channelsOf: (family) => channelsOf(operation.channels, family),

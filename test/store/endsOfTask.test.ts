@@ -219,7 +219,7 @@ describe('settleTask, failTask and cancelTask', () => {
       [`in-${taskId}`, taskId],
     )
     const lifetimes = { retentionSeconds: 86_400, tombstoneSeconds: 604_800, inputRetentionSeconds }
-    expect(await cancelTask({ pool, ...lifetimes }, taskId)).toBe(true)
+    expect(await cancelTask({ pool, announceEnd: () => {}, ...lifetimes }, taskId)).toBe(true)
     const { rows } = await pool.query(
       `select extract(epoch from u.sweep_after - t.completed_at)::int as "keptSeconds",
          t.request is not null as "hasRequest"
@@ -289,15 +289,49 @@ describe('settleTask, failTask and cancelTask', () => {
     expect(await ends(taskId)).toEqual([])
   })
 
-  it('notifies the listeners of task_end', async () => {
-    const { taskId } = await insertTask(database.pool)
-    const client = await database.pool.connect()
-    const heard = new Promise<string | undefined>((resolve) => {
-      client.on('notification', ({ payload }) => resolve(payload))
+  it('announces each end once, and only after it is committed', async () => {
+    const { pool } = database
+    const announced: { taskId: string; statuses: Promise<unknown> }[] = []
+    const announcing = await createTestAttempts(pool, undefined, (taskId) => {
+      const statuses = pool.query('select status from task where task_id = $1', [taskId])
+      announced.push({ taskId, statuses: statuses.then(({ rows }) => rows) })
     })
+    const [one, two, three] = [
+      await insertTask(pool),
+      await insertTask(pool),
+      await insertTask(pool),
+    ]
+    const { answerId } = await openAttempt(announcing, one.taskId)
+    for (let time = 0; time < 2; time += 1) {
+      await announcing.settleTask({ meta: metaOf(one.taskId), answerId })
+      await announcing.failTask(two.taskId, failure)
+      await announcing.cancelTask(three.taskId)
+    }
+    expect(announced.map(({ taskId }) => taskId)).toEqual([one.taskId, two.taskId, three.taskId])
+    const statuses = await Promise.all(announced.map((each) => each.statuses))
+    expect(statuses).toEqual([
+      [{ status: 'succeeded' }],
+      [{ status: 'failed' }],
+      [{ status: 'failed' }],
+    ])
+  })
+
+  it('notifies nobody inside the transaction', async () => {
+    const { pool } = database
+    const client = await pool.connect()
+    const heard: (string | undefined)[] = []
+    client.on('notification', ({ payload }) => heard.push(payload))
     await client.query('listen task_end')
-    await attempts.failTask(taskId, failure)
-    expect(await heard).toBe(taskId)
+    const [one, two, three] = [
+      await insertTask(pool),
+      await insertTask(pool),
+      await insertTask(pool),
+    ]
+    await attempts.settleTask({ meta: metaOf(one.taskId), answerId: await opened(one.taskId) })
+    await attempts.failTask(two.taskId, failure)
+    await attempts.cancelTask(three.taskId)
+    await pool.query(`select pg_notify('task_end', 'last')`)
+    await expect.poll(() => heard).toEqual(['last'])
     client.release(true)
   })
 })

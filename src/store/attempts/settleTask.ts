@@ -5,13 +5,14 @@ import { isEnded } from '../../domain/tasks/task.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
 import { closeExpiredLeasesSql, recordOutcome } from './closeAttempt.ts'
 import { withTransaction } from '../connection/transaction.ts'
-import type { Lifetimes } from '../tasks/endTask.ts'
+import type { AnnounceEnd, Lifetimes } from '../tasks/endTask.ts'
 import { endHoldSql } from '../tasks/endTask.ts'
 import type { LockedTask } from '../tasks/lockTask.ts'
 import { lockTask } from '../tasks/lockTask.ts'
 
 type SettleTaskDeps = Lifetimes & {
   readonly pool: Pool
+  readonly announceEnd: AnnounceEnd
   readonly channelsOf: (family: Family) => readonly Channel[]
 }
 
@@ -21,8 +22,8 @@ type SettleTaskDeps = Lifetimes & {
  * would take a place on its channel until its lease ends, although its call is over.
  */
 export async function settleTask(deps: SettleTaskDeps, input: SettleInput): Promise<boolean> {
-  return withTransaction(deps.pool, async (client) => {
-    const { taskId, attempt } = input.meta
+  const { taskId, attempt } = input.meta
+  const settled = await withTransaction(deps.pool, async (client) => {
     const task = await lockTask(client, taskId)
     if (task === undefined) {
       await sweepLateAnswer(client, input)
@@ -38,6 +39,8 @@ export async function settleTask(deps: SettleTaskDeps, input: SettleInput): Prom
     await publish(client, deps, task, input)
     return true
   })
+  if (settled) deps.announceEnd(taskId)
+  return settled
 }
 
 /**
@@ -112,7 +115,7 @@ const publishSql = `
     from done where upload.task_id = $1
   ), lost as (${closeExpiredLeasesSql}),
   ${endHoldSql('settle', { task: '$1', account: '$8', credits: '$9' })}
-  select pg_notify('task_end', $1)`
+  select`
 
 /**
  * Returns the answer ids of those attempts of a live task that may have a stored answer, newest attempt

@@ -21,7 +21,16 @@ export type Lifetimes = {
   readonly inputRetentionSeconds: number
 }
 
-type EndTaskDeps = Lifetimes & { readonly pool: Pool }
+type EndTaskDeps = Lifetimes & {
+  readonly pool: Pool
+  readonly announceEnd: AnnounceEnd
+}
+
+/**
+ * Called with every task that was just ended, after the commit, so that waiting processes notice it at once.
+ * Never throws and never waits.
+ */
+export type AnnounceEnd = (taskId: string) => void
 
 /**
  * Ends a live task as failed and releases its hold. Before the hard end, refuses to do so while the worker of
@@ -33,7 +42,7 @@ export async function failTask(
   taskId: string,
   failure: TaskFailure,
 ): Promise<FailResult> {
-  return withTransaction<FailResult>(deps.pool, async (client) => {
+  const result = await withTransaction<FailResult>(deps.pool, async (client) => {
     const task = await lockTaskWithAttempts(client, taskId)
     if (task === undefined) return 'over'
     if (isEnded(task.status)) return task.status === 'succeeded' ? 'succeeded' : 'over'
@@ -43,6 +52,8 @@ export async function failTask(
     await endAsFailed(client, deps, task, { ...failure, workPossible })
     return 'failed'
   })
+  if (result === 'failed') deps.announceEnd(taskId)
+  return result
 }
 
 /**
@@ -52,7 +63,7 @@ export async function failTask(
  * the reconciler call it too.
  */
 export async function cancelTask(deps: EndTaskDeps, taskId: string): Promise<boolean> {
-  return withTransaction(deps.pool, async (client) => {
+  const cancelled = await withTransaction(deps.pool, async (client) => {
     const task = await lockTaskWithAttempts(client, taskId)
     if (task === undefined || isEnded(task.status)) return false
     if (mayHaveWorked(task.attempts)) return false
@@ -60,6 +71,8 @@ export async function cancelTask(deps: EndTaskDeps, taskId: string): Promise<boo
     await endAsFailed(client, deps, task, failure)
     return true
   })
+  if (cancelled) deps.announceEnd(taskId)
+  return cancelled
 }
 
 /** Returns whether a task has ended as `cancelled`. Returns false when the task is purged. */
@@ -127,7 +140,7 @@ const endSql = `
     delete from idempotency_key where task_id = $1 and $7
   ), lost as (${closeExpiredLeasesSql}),
   ${endHoldSql('release', { task: '$1', account: '$8', credits: '$9' })}
-  select pg_notify('task_end', $1)`
+  select`
 
 /** Placeholders such as `$1`: where the statement has the task id, the account id and the credits. */
 type HoldParams = { readonly task: string; readonly account: string; readonly credits: string }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import type { AttemptStore } from '../../../src/domain/ports/attemptStore.ts'
 import type { Channel } from '../../../src/domain/upstream/channel.ts'
+import type { AnnounceEnd } from '../../../src/store/tasks/endTask.ts'
 import { createAttemptStore } from '../../../src/wiring/stores.ts'
 
 /** A family B channel that no test calls, with the given fields replaced. */
@@ -32,12 +33,14 @@ export async function loseWorker(pool: Pool, taskId: string): Promise<void> {
 export async function createTestAttempts(
   pool: Pool,
   channels: readonly Channel[] = [testChannel()],
+  announceEnd: AnnounceEnd = () => {},
 ): Promise<AttemptStore> {
   for (const { name } of channels) {
     await pool.query('insert into channel (name) values ($1) on conflict do nothing', [name])
   }
   return createAttemptStore({
     pool,
+    announceEnd,
     randomBytes,
     random: () => 0,
     channelsOf: (family) => channels.filter((channel) => channel.family === family),

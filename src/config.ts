@@ -42,6 +42,7 @@ export type Config = {
   readonly taskDeadlineSeconds: number
   readonly syncDeadlineSeconds: number
   readonly upstreamCallsMax: number
+  /** Whether anybody may read the pages that describe the API. */
   readonly publicPages: boolean
   readonly logLevel: LogLevel
   readonly otlpEndpoint: string | undefined

@@ -93,7 +93,7 @@ export type ApiConfig = {
   /** How long a synchronous call may wait for its image, counted from the moment its request is accepted. */
   readonly syncDeadlineMs: number
   readonly capabilities: CapabilityTable
-  /** Whether the API serves its pages, such as the playground. */
+  /** Whether anybody may read the pages that describe the API. */
   readonly publicPages: boolean
   /**
    * Limit for the bytes of all large bodies that arrive at the same time. Default 1 GiB. See `byteBudget.ts`.

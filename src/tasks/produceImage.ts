@@ -14,6 +14,8 @@ import type {
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { UpstreamCaller, UpstreamOutcome } from '../domain/upstream/upstreamCall.ts'
 import { createPresence } from './presence.ts'
+import type { RequestRoom, RequestRooms } from './requestRoom.ts'
+import { createRequestRooms } from './requestRoom.ts'
 import { createSettleStored, settleAnswer } from './settleOrFail.ts'
 import { storeAnswer } from './storedAnswer.ts'
 import { retryFor } from './timeLimits.ts'
@@ -24,6 +26,8 @@ export type ProduceImageDeps = {
   readonly callUpstream: UpstreamCaller
   /** Called after each upstream call, for metrics and the log. Never throws. */
   readonly onOutcome?: (seen: SeenOutcome) => void
+  /** The memory for large requests. Default: `createRequestRooms()`. */
+  readonly rooms?: RequestRooms
   /**
    * A monotonic clock that also counts the time while the process is stopped. Default: `performance.now()`.
    */
@@ -93,14 +97,17 @@ export function createProduceImage(deps: ProduceImageDeps) {
   const settleStored = createSettleStored(deps)
   const presence = createPresence(deps.attempts)
   const monotonicMs = deps.monotonicMs ?? (() => performance.now())
-  return async (input: ProduceInput): Promise<ProduceResult> => {
+  const rooms = deps.rooms ?? createRequestRooms()
+
+  async function produce(input: ProduceInput, room: RequestRoom): Promise<ProduceResult> {
     const { taskId } = input
     let checked: number | undefined
     let refusedBy: RefusedBy | undefined
     for (;;) {
       if (input.signal?.aborted === true) return { kind: 'wait', delayMs: 0, reason: 'backoff' }
       const askedAtMs = monotonicMs()
-      const begun = await askGate(deps, { taskId, ...defined({ checked }) })
+      const requestBytesMax = room.bytesMax()
+      const begun = await askGate(deps, { taskId, requestBytesMax, ...defined({ checked }) })
       switch (begun.kind) {
         case 'opened': {
           const { attempt } = begun
@@ -109,11 +116,17 @@ export function createProduceImage(deps: ProduceImageDeps) {
             await presence.during(name, () => abandon(deps, taskId, attempt))
             throw new Error(gateAnswerTooOld)
           }
-          const ran = await presence.during(name, () => runAttempt(deps, input, attempt))
+          const ran = await presence.during(name, () => runAttempt(deps, input, attempt, room.end))
+          room.end()
           if (ran.kind !== 'closed') return ran
           refusedBy = ran.refusedBy
           break
         }
+        case 'needs_room':
+          if (!(await room.cover(begun))) {
+            return { kind: 'wait', delayMs: rooms.retryDelayMs(begun), reason: 'worker_full' }
+          }
+          break
         case 'unchecked':
           if (await settleAnswer(deps, begun.answerId)) return { kind: 'succeeded' }
           checked = begun.n
@@ -133,6 +146,9 @@ export function createProduceImage(deps: ProduceImageDeps) {
       }
     }
   }
+
+  return (input: ProduceInput): Promise<ProduceResult> =>
+    rooms.during((room) => produce(input, room))
 }
 
 /**
@@ -181,13 +197,16 @@ async function runAttempt(
   deps: ProduceImageDeps,
   { taskId, onStage }: ProduceInput,
   attempt: OpenedAttempt,
+  onSent: () => void,
 ): Promise<ProduceResult | Closed> {
-  const { n, channel, request, upstreamKey, timeoutMs, answerId, hardEndMs } = attempt
+  const { n, channel, model, takeRequest, upstreamKey, timeoutMs, answerId, hardEndMs } = attempt
   onStage?.({ stage: 'calling', attempt: n, channel: channel.name })
   const outcome = await deps.callUpstream({
     origin: { taskId, attempt: n },
     channel,
-    request,
+    model,
+    takeRequest,
+    onSent,
     upstreamKey,
     timeoutMs,
   })

@@ -20,7 +20,9 @@ import { familyBCall } from './familyB.ts'
 import type { FamilyCall, AnswerVerdict, ModelAnswer } from './familyCall.ts'
 import { readModelAnswer } from './modelAnswer.ts'
 import { requestBody } from './requestBody.ts'
+import type { SendRequest } from './send.ts'
 import { send } from './send.ts'
+
 type UpstreamCallerDeps = {
   readonly blobs: BlobStore
   readonly capabilities: CapabilityTable
@@ -57,28 +59,38 @@ export function createUpstreamCaller(deps: UpstreamCallerDeps): UpstreamCaller {
   const holdDeps: FamilyBDeps = { tempDir: deps.tempDir, randomBytes, nowMs }
 
   return async (call) => {
-    const family = familyCallOf(call, deps.capabilities, holdDeps)
+    const { request, isImage, judge } = preparedCall(call, deps, holdDeps)
     const read = async (answer: Answer): Promise<Result<ModelAnswer, AnswerVerdict>> => {
       // All of 2xx, because a proxy may answer 201 or 203 where the vendor answers 200.
       const mayContainImage = answer.status >= 200 && answer.status <= 299
       if (!mayContainImage) return fail(await readErrorAnswer(answer, nowMs()))
       const body = readAnswerBody(answer, upstreamAnswerBytesMax)
-      return await readModelAnswer(body, family.isImage, holdDeps)
-    }
-    const request = {
-      url: family.url,
-      headers: {
-        ...family.headers,
-        'idempotency-key': call.upstreamKey,
-        accept: 'application/json',
-        'user-agent': 'darkroom',
-      },
-      body: requestBody(family.contentType, family.pieces, deps.blobs),
-      timeoutMs: call.timeoutMs,
+      return await readModelAnswer(body, isImage, holdDeps)
     }
     const sent = await send({ dispatcher, monotonicMs }, request, read)
-    return await callOutcome(sent, family.judge)
+    return await callOutcome(sent, judge)
   }
+}
+
+/**
+ * Returns what a call needs while its answer is awaited. A function of its own, so that only the body holds
+ * the text of the request, and drops it while it is sent.
+ */
+function preparedCall(
+  call: UpstreamCall,
+  { blobs, capabilities }: Pick<UpstreamCallerDeps, 'blobs' | 'capabilities'>,
+  holdDeps: FamilyBDeps,
+): { readonly request: SendRequest } & Pick<FamilyCall, 'isImage' | 'judge'> {
+  const family = familyCallOf(call, capabilities, holdDeps)
+  const { url, contentType, pieces, isImage, judge } = family
+  const headers = {
+    ...family.headers,
+    'idempotency-key': call.upstreamKey,
+    accept: 'application/json',
+    'user-agent': 'darkroom',
+  }
+  const body = requestBody(contentType, pieces, blobs, call.onSent)
+  return { request: { url, headers, body, timeoutMs: call.timeoutMs }, isImage, judge }
 }
 
 function familyCallOf(
@@ -86,11 +98,12 @@ function familyCallOf(
   capabilities: CapabilityTable,
   holdDeps: FamilyBDeps,
 ): FamilyCall {
+  const request = call.takeRequest()
   switch (call.channel.family) {
     case 'A':
-      return familyACall(call, capabilities)
+      return familyACall(call, request, capabilities)
     case 'B':
-      return familyBCall(call, holdDeps)
+      return familyBCall(call, request, holdDeps)
     default:
       return assertNever(call.channel.family)
   }

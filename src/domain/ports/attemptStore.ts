@@ -1,6 +1,7 @@
 import type { TaskFailure } from '../failure.ts'
 import type { WaitReason } from '../gate/taskFacts.ts'
 import type { JsonObject } from '../json.ts'
+import type { ModelId } from '../models/models.ts'
 import type { ImageRequest } from '../tasks/imageRequest.ts'
 import type { Channel } from '../upstream/channel.ts'
 import type { AnswerMeta } from '../upstream/storedAnswer.ts'
@@ -18,6 +19,11 @@ export type BeginInput = {
    * question gets no answer, `abandonAttempt` finds the attempt by it. Default: a random id.
    */
   readonly answerId?: string
+  /**
+   * The largest request that the caller has memory for, in bytes of its stored text. A larger one is not
+   * read. Default: any request.
+   */
+  readonly requestBytesMax?: number
 }
 
 /** An attempt by the answer id that its worker chose before it asked the gate. */
@@ -35,7 +41,9 @@ export type OpenedAttempt = {
   readonly timeoutMs: number
   /** Time until the task's hard end. During this time a failed write to the blob store is tried again. */
   readonly hardEndMs: number
-  readonly request: ImageRequest
+  readonly model: ModelId
+  /** Returns the request once. It may have many megabytes, so nothing but the call should hold it. */
+  readonly takeRequest: () => ImageRequest
 }
 
 export type BeginResult =
@@ -45,6 +53,11 @@ export type BeginResult =
    * `checked: n`.
    */
   | { readonly kind: 'unchecked'; readonly n: number; readonly answerId: string }
+  /**
+   * The task may call, but its request is larger than `requestBytesMax`. Nothing was opened. Get memory for
+   * `bytes` and begin again.
+   */
+  | { readonly kind: 'needs_room'; readonly accountId: string; readonly bytes: number }
   /** No call may be made now. Begin again after `delayMs`. */
   | {
       readonly kind: 'wait'
@@ -74,7 +87,6 @@ export type SettleInput = {
   readonly evidence?: OutcomeEvidence
 }
 
-/**
 /**
  * What `failTask` did or found. Only `failed` changed the task.
  * - `call_under_way`: its worker is present, or has been silent for too short a time. Ask again later.

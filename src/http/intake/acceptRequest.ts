@@ -8,7 +8,7 @@ import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
 import type { Accepted, ParamNames } from '../../tasks/acceptTask.ts'
-import { roomFor } from './byteBudget.ts'
+import { roomFor } from '../../tasks/byteBudget.ts'
 import type { ApiContext, ApiParts, HttpFailure } from '../context.ts'
 import type { OpenBodyOptions } from './openBody.ts'
 import type { Staging } from './staging.ts'
@@ -32,7 +32,7 @@ export async function acceptRequest(
   const entry = { context, caller, parts, staging, key: key.value }
   try {
     const { ingressLimitBytes } = parts.config
-    const room = roomFor(parts.largeBodies, caller.accountId)
+    const room = roomFor(parts.largeBodies, caller.accountId, roomWaitMs)
     const options = { ingressLimitBytes, room, turns: parts.loopTurns }
     const received = await receiveAndAccept(entry, () => receive(staging, options))
     if (!received.ok) return received.failure
@@ -59,6 +59,12 @@ export type AnswerAccepted = (
   accepted: Accepted,
   acceptAgain: AcceptAgain | undefined,
 ) => Promise<HttpFailure | undefined>
+
+/**
+ * How long a body may wait for room. Long enough for a short burst of large bodies. After this wait, the
+ * client gets a 429 with a Retry-After.
+ */
+const roomWaitMs = 3_000
 
 type AcceptAgain = () => Promise<Result<Accepted, HttpFailure>>
 

@@ -13,6 +13,8 @@ import { writeFailure } from './errors.ts'
 import { editImage } from './routes/editImage.ts'
 import { asyncGenerateContent, generateContent } from './routes/generateContent.ts'
 import { generateImage } from './routes/generateImage.ts'
+import { getApiDocument } from './routes/getApiDocument.ts'
+import { getAccount } from './routes/getAccount.ts'
 import { getAsset } from './routes/getAsset.ts'
 import { getTask } from './routes/getTask.ts'
 import { getTaskResult } from './routes/getTaskResult.ts'
@@ -35,8 +37,8 @@ export function installRoutes(app: Koa<ApiState>, parts: ApiParts): void {
   app.use(answerUnmatched(router))
 }
 
-/** Returns every route of the service. */
-function routes(parts: ApiParts): readonly Route[] {
+/** Returns every route of the service. `src/openapi/operations.ts` describes each of them for clients. */
+export function routes(parts: ApiParts): readonly Route[] {
   return [
     post('/v1/images/tasks', submitTask(parts)),
     post('/v1/images/generations', generateImage(parts)),
@@ -47,14 +49,21 @@ function routes(parts: ApiParts): readonly Route[] {
     lookup('/v1/task/:taskId', getTask(parts)),
     lookup('/v1/tasks/:taskId/result', getTaskResult(parts)),
     lookup('/v1/task/:taskId/result', getTaskResult(parts)),
+    get('/v1/account', getAccount(parts)),
     open('/v1/assets/:taskId/:name', getAsset(parts)),
     open('/healthz', getHealth()),
     open('/readyz', getReadiness(parts)),
+    open('/openapi.json', getApiDocument(parts)),
   ]
 }
 
 function post(path: string, handle: AccountHandler): Route {
   return { method: 'POST', path, envelope: 'full', access: 'account', handle }
+}
+
+/** A GET route of the extensions. */
+function get(path: string, handle: AccountHandler): Route {
+  return { method: 'GET', path, envelope: 'full', access: 'account', handle }
 }
 
 function lookup(path: string, handle: AccountHandler): Route {
@@ -67,7 +76,7 @@ function open(path: string, handle: Handler): Route {
 
 /** One route. A GET route also answers HEAD. A route with `open` access needs no API key. */
 type Route = {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'DELETE'
   /** The path in the notation of path-to-regexp. Logs and metrics name the route by this path. */
   readonly path: string
   readonly envelope: ApiState['envelope']
@@ -109,7 +118,7 @@ function answerUnmatched(router: Router<ApiState>): Koa.Middleware<ApiState> {
     if (route) return next()
     const allow = [...new Set(path.flatMap(({ methods }) => methods)), 'OPTIONS']
     if (context.method === 'OPTIONS') {
-      context.set('Allow', path.length > 0 ? allow.join(', ') : 'GET, HEAD, POST, OPTIONS')
+      context.set('Allow', path.length > 0 ? allow.join(', ') : 'GET, HEAD, POST, DELETE, OPTIONS')
       context.status = 204
       return undefined
     }

@@ -103,10 +103,16 @@ export type ByteRoom = {
 }
 
 /**
+ * How long a body waits for room. Long enough for a short burst of large bodies. After this wait, the client
+ * gets a 429 with a Retry-After.
+ */
+const bodyWaitMs = 3_000
+
+/**
  * Creates the room of one body or request of `holder`, which waits at most `waitMs` whenever it needs more.
  * No bytes are taken yet.
  */
-export function roomFor(budget: ByteBudget, holder: string, waitMs: number): ByteRoom {
+export function roomFor(budget: ByteBudget, holder: string, waitMs = bodyWaitMs): ByteRoom {
   let takenBytes = 0
   let ended = false
 

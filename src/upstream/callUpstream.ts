@@ -3,6 +3,7 @@ import { performance } from 'node:perf_hooks'
 import type { Dispatcher } from 'undici'
 import { readAnswerBody } from './answerBody.ts'
 import { callOutcome } from './callOutcome.ts'
+import { callUrl, credentialHeader, readCredential } from './channelRequest.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import { upstreamAnswerBytesMax } from '../domain/limits.ts'
@@ -10,6 +11,7 @@ import type { CapabilityTable } from '../domain/models/capabilities.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { Result } from '../domain/result.ts'
 import { fail } from '../domain/result.ts'
+import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
 import type { UpstreamCall, UpstreamCaller } from '../domain/upstream/upstreamCall.ts'
 import { readErrorAnswer } from './errorAnswer.ts'
 import type { Answer } from './exchange.ts'
@@ -22,7 +24,6 @@ import { readModelAnswer } from './modelAnswer.ts'
 import { requestBody } from './requestBody.ts'
 import type { SendRequest } from './send.ts'
 import { send } from './send.ts'
-
 type UpstreamCallerDeps = {
   readonly blobs: BlobStore
   readonly capabilities: CapabilityTable
@@ -59,7 +60,11 @@ export function createUpstreamCaller(deps: UpstreamCallerDeps): UpstreamCaller {
   const holdDeps: FamilyBDeps = { tempDir: deps.tempDir, randomBytes, nowMs }
 
   return async (call) => {
-    const { request, isImage, judge } = preparedCall(call, deps, holdDeps)
+    const credential = await readCredential(call.channel)
+    if (credential === undefined) {
+      return { class: 'refused', evidence: { reason: 'credential_unreadable' } }
+    }
+    const { request, isImage, judge } = preparedCall(call, credential, deps, holdDeps)
     const read = async (answer: Answer): Promise<Result<ModelAnswer, AnswerVerdict>> => {
       // All of 2xx, because a proxy may answer 201 or 203 where the vendor answers 200.
       const mayContainImage = answer.status >= 200 && answer.status <= 299
@@ -78,27 +83,31 @@ export function createUpstreamCaller(deps: UpstreamCallerDeps): UpstreamCaller {
  */
 function preparedCall(
   call: UpstreamCall,
+  credential: string,
   { blobs, capabilities }: Pick<UpstreamCallerDeps, 'blobs' | 'capabilities'>,
   holdDeps: FamilyBDeps,
 ): { readonly request: SendRequest } & Pick<FamilyCall, 'isImage' | 'judge'> {
-  const family = familyCallOf(call, capabilities, holdDeps)
-  const { url, contentType, pieces, isImage, judge } = family
+  const { channel, model, upstreamKey, timeoutMs, onSent } = call
+  const asked = call.takeRequest()
+  const family = familyCallOf(call, asked, capabilities, holdDeps)
+  const { contentType, pieces, isImage, judge } = family
   const headers = {
-    ...family.headers,
-    'idempotency-key': call.upstreamKey,
+    ...credentialHeader(channel, credential),
+    'idempotency-key': upstreamKey,
     accept: 'application/json',
     'user-agent': 'darkroom',
   }
-  const body = requestBody(contentType, pieces, blobs, call.onSent)
-  return { request: { url, headers, body, timeoutMs: call.timeoutMs }, isImage, judge }
+  const body = requestBody(contentType, pieces, blobs, onSent)
+  const url = callUrl(channel, asked.action, model)
+  return { request: { url, headers, body, timeoutMs }, isImage, judge }
 }
 
 function familyCallOf(
   call: UpstreamCall,
+  request: ImageRequest,
   capabilities: CapabilityTable,
   holdDeps: FamilyBDeps,
 ): FamilyCall {
-  const request = call.takeRequest()
   switch (call.channel.family) {
     case 'A':
       return familyACall(call, request, capabilities)

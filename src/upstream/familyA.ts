@@ -4,7 +4,6 @@ import { camelCaseKey, isArray, itemsOf, objectOf, textOf } from '../domain/json
 import type { CapabilityTable } from '../domain/models/capabilities.ts'
 import type { ModelId } from '../domain/models/models.ts'
 import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
-import { upstreamModelName } from '../domain/upstream/channel.ts'
 import type { UpstreamCall } from '../domain/upstream/upstreamCall.ts'
 import { familyARequest } from './familyARequest.ts'
 import type { AnswerVerdict, FamilyCall, ModelAnswer } from './familyCall.ts'
@@ -12,15 +11,12 @@ import type { JsonPath } from '../streams/intakeFailure.ts'
 
 /** Prepares one call of family A: `generateContent` of the Gemini API. */
 export function familyACall(
-  { channel, upstreamKey }: UpstreamCall,
+  { upstreamKey }: UpstreamCall,
   request: ImageRequest,
   capabilities: CapabilityTable,
 ): FamilyCall {
   const names = publicNames(request.model, upstreamKey)
-  const segments = upstreamModelName(channel, request.model).split('/')
   return {
-    url: `${channel.baseUrl}/v1beta/models/${segments.map(encodeURIComponent).join('/')}:generateContent`,
-    headers: { 'x-goog-api-key': channel.apiKey },
     contentType: 'application/json',
     pieces: familyARequest(request, capabilities[request.model]),
     isImage: isFamilyAImage,

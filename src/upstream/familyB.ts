@@ -26,12 +26,8 @@ export function familyBCall(
 ): FamilyCall {
   const boundary = `darkroom-${randomText(deps.randomBytes, 40)}`
   const model = upstreamModelName(channel, request.model)
-  const { path, contentType, pieces } = familyBRequest(request, model, boundary)
   return {
-    url: `${channel.baseUrl}${path}`,
-    headers: { authorization: `Bearer ${channel.apiKey}` },
-    contentType,
-    pieces,
+    ...familyBRequest(request, model, boundary),
     isImage: isFamilyBImage,
     judge: async (answer) => await judgeFamilyB(answer, deps),
   }
@@ -111,12 +107,6 @@ function details(value: JsonObject[string] | undefined): {
   }
 }
 
-type FamilyBRequest = {
-  readonly path: '/images/generations' | '/images/edits'
-  readonly contentType: string
-  readonly pieces: readonly BodyPiece[]
-}
-
 /**
  * Returns the JSON body of a generation, or the form of an edit. Asks for PNG, because the API contract
  * promises PNG. `boundary` must be random text that no part contains.
@@ -125,7 +115,7 @@ function familyBRequest(
   request: ImageRequest,
   upstreamModel: string,
   boundary: string,
-): FamilyBRequest {
+): Pick<FamilyCall, 'contentType' | 'pieces'> {
   if (request.body.kind !== 'prompt') throw new Error('Bug: family B has no content documents')
   const fields = {
     model: upstreamModel,
@@ -137,13 +127,11 @@ function familyBRequest(
   switch (request.action) {
     case 'generate':
       return {
-        path: '/images/generations',
         contentType: 'application/json',
         pieces: [{ kind: 'text', text: JSON.stringify(fields) }],
       }
     case 'edit':
       return {
-        path: '/images/edits',
         contentType: `multipart/form-data; boundary=${boundary}`,
         pieces: formPieces(fields, request, boundary),
       }

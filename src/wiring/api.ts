@@ -16,7 +16,7 @@ import type { RunningProcess } from './runProcess.ts'
 import { markStarted } from '../store/reconcile/checkSchedule.ts'
 import { cancelTask } from '../store/tasks/endTask.ts'
 import { createTaskEnds } from '../store/tasks/taskEnds.ts'
-import { createTaskStore } from './stores.ts'
+import { createAccountReads, createTaskStore } from './stores.ts'
 import { createLeftTasks } from '../tasks/cancelLeft.ts'
 import type { TaskService } from '../tasks/taskService.ts'
 import { createTaskService } from '../tasks/taskService.ts'
@@ -168,10 +168,16 @@ function taskServiceOf(
   parts: Shared & { readonly starts: StartQueue },
 ): { readonly tasks: TaskService; readonly close: () => Promise<void> } {
   const { installation, temporal, starts, log } = parts
-  const { pool, operation, databaseUrl } = installation
+  const { pool, operation, databaseUrl, announceEnd } = installation
   const { retentionSeconds, tombstoneSeconds } = config
   // The API cancels a task only when its client has left: nobody needs the inputs any more.
-  const cancelDeps = { pool, retentionSeconds, tombstoneSeconds, inputRetentionSeconds: 0 }
+  const cancelDeps = {
+    pool,
+    announceEnd,
+    retentionSeconds,
+    tombstoneSeconds,
+    inputRetentionSeconds: 0,
+  }
   const taskDeadlineMs = config.taskDeadlineSeconds * 1000
   const left = createLeftTasks({
     cancelTask: (taskId) => cancelTask(cancelDeps, taskId),
@@ -218,6 +224,7 @@ function apiDepsOf(
   const { installation, tasks, signingKeys, ready, log, observe } = parts
   return {
     tasks,
+    reads: createAccountReads(installation.pool),
     findTask: createTaskStore(installation.pool).readTaskOfImage,
     blobs: installation.blobs,
     config: {
@@ -225,6 +232,7 @@ function apiDepsOf(
       ingressLimitBytes: config.ingressLimitBytes,
       syncDeadlineMs: config.syncDeadlineSeconds * 1000,
       capabilities: installation.operation.capabilities,
+      publicPages: config.publicPages,
     },
     signingKeys,
     randomBytes,

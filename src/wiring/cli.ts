@@ -10,6 +10,7 @@ import type { Operation } from '../config/operation.ts'
 import { defined } from '../domain/defined.ts'
 import type { Family } from '../domain/models/models.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
+import type { AnnounceEnd } from '../store/tasks/endTask.ts'
 
 /** Runs one command and returns its exit code. Opens only the parts that this command uses. */
 export async function operate(args: readonly string[], streams: CliStreams): Promise<number> {
@@ -70,7 +71,11 @@ function createParts(
         ...(await retryTerms(await config())),
       })
     },
-    cancelTask: async () => cancelTaskBy(await config(), await database.pool()),
+    cancelTask: async () =>
+      cancelTaskBy(await config(), {
+        pool: await database.pool(),
+        announceEnd: await database.announceEnd(),
+      }),
     capabilities: async () => {
       const { operatorFilePath } = await config()
       if (operatorFilePath === undefined) {
@@ -79,6 +84,14 @@ function createParts(
       return (await operationAt(operatorFilePath)).capabilities
     },
     channels: async () => (await import('./stores.ts')).createChannelAdmin(await database.pool()),
+    checkChannel: async (name) => {
+      const { required } = await import('../config.ts')
+      const path = required((await config()).operatorFilePath, 'DARKROOM_CONFIG')
+      const { channels } = await operationAt(path, await environment())
+      const channel = channels.find((each) => each.name === name)
+      const { checkChannel } = await import('../upstream/checkChannel.ts')
+      return channel === undefined ? undefined : checkChannel(channel)
+    },
     assetUrl: async () => assetUrlBy(await environment(), await config()),
     fetchHistory: async () => fetchHistoryOf(await config()),
     replayTask: async () => (await import('./cliReplay.ts')).openReplay(),
@@ -107,12 +120,15 @@ async function assetUrlBy(
   return (task) => assetUrl(task, publicUrl, [first, ...others])
 }
 
-async function cancelTaskBy(config: Config, pool: Pool): Promise<CancelTask> {
+async function cancelTaskBy(
+  config: Config,
+  ends: { readonly pool: Pool; readonly announceEnd: AnnounceEnd },
+): Promise<CancelTask> {
   const { cancelTask } = await import('../store/tasks/endTask.ts')
   const { retentionSeconds, tombstoneSeconds, inputRetentionSeconds } = config
   const lifetimes = { retentionSeconds, tombstoneSeconds, inputRetentionSeconds }
   return async (taskId) => {
-    const cancelled = await cancelTask({ pool, ...lifetimes }, taskId)
+    const cancelled = await cancelTask({ ...ends, ...lifetimes }, taskId)
     if (cancelled) await cancelWorkflowOf(config, taskId)
     return cancelled
   }
@@ -135,10 +151,9 @@ async function retryTerms(config: Config) {
   }
 }
 
-async function operationAt(path: string): Promise<Operation> {
-  const { inheritedEnvironment } = await import('../config.ts')
+async function operationAt(path: string, environment: Environment = {}): Promise<Operation> {
   const { readOperation } = await import('../config/operation.ts')
-  return readOperation(path, { withKeys: false }, inheritedEnvironment())
+  return readOperation(path, { withKeys: false }, environment)
 }
 
 /** Returns a function that runs `make` at its first call and returns the same promise at every later call. */

@@ -3,6 +3,8 @@ import { CommandError } from '../cli/answer.ts'
 import type { Config } from '../config.ts'
 import { defined } from '../domain/defined.ts'
 import { isConnectionError } from './installation.ts'
+import type { Notifier } from '../store/connection/notifier.ts'
+import type { AnnounceEnd } from '../store/tasks/endTask.ts'
 
 /** Limit for connecting. Short, because the CLI must report an unreachable database within 5 s. */
 const connectTimeoutMs = 2_000
@@ -16,6 +18,7 @@ const ledgerTimeoutMs = 600_000
  */
 export function createCliDatabase(config: () => Promise<Config>) {
   const open: Pool[] = []
+  const notifiers: Notifier[] = []
 
   const openPool = async (statementTimeoutMs?: number) => {
     const { createPool } = await import('../store/connection/pool.ts')
@@ -43,12 +46,21 @@ export function createCliDatabase(config: () => Promise<Config>) {
   return {
     pool: () => (pool ??= openPool()),
     ledgerPool: () => openPool(ledgerTimeoutMs),
+    /** Returns the function that reports an ended task to the processes that wait for it. */
+    announceEnd: async (): Promise<AnnounceEnd> => {
+      const { createNotifier } = await import('../store/connection/notifier.ts')
+      const { taskEndChannel } = await import('../store/tasks/taskEnds.ts')
+      const notifier = createNotifier({ databaseUrl: await urlOf(config), onError: () => {} })
+      notifiers.push(notifier)
+      return (taskId) => notifier.send(taskEndChannel, taskId)
+    },
     migrate: async () => {
       const { migrate } = await import('../store/schema/migrate.ts')
       const databaseUrl = await urlOf(config)
       return reached(databaseUrl, () => migrate({ databaseUrl }))
     },
     close: async () => {
+      await Promise.all(notifiers.map((notifier) => notifier.close()))
       await Promise.all(open.map((each) => each.end()))
     },
   }

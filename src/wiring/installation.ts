@@ -12,8 +12,11 @@ import type { Price } from '../domain/models/prices.ts'
 import { priceList, unpricedCombinations } from '../domain/models/prices.ts'
 import { makeProcessTempFolder } from './processTempFolder.ts'
 import { claimStoreId } from '../store/blobStoreId.ts'
+import { createNotifier } from '../store/connection/notifier.ts'
 import { createPool, openConnections } from '../store/connection/pool.ts'
 import { requireSchema } from '../store/schema/migrate.ts'
+import type { AnnounceEnd } from '../store/tasks/endTask.ts'
+import { taskEndChannel } from '../store/tasks/taskEnds.ts'
 import type { Logger } from '../telemetry/logger.ts'
 
 /**
@@ -26,6 +29,8 @@ export type Installation = {
   readonly databaseUrl: string
   readonly pool: Pool
   readonly blobs: OpenBlobStore['store']
+  /** Reports an ended task to the processes that wait for it. */
+  readonly announceEnd: AnnounceEnd
   /**
    * Folder for uploads and answers before they are in the blob store. Only this process uses it. `close`
    * deletes it.
@@ -69,7 +74,12 @@ export async function openInstallation(
     connectionsMin: options.connectionsMin,
     onConnectionError: (error) => log.warn('database connection lost', { error }),
   })
+  const notifier = createNotifier({
+    databaseUrl,
+    onError: (error) => log.warn('notifications lost', { error }),
+  })
   const close = async () => {
+    await notifier.close()
     await pool.end()
     await opened.close()
     await temp.remove()
@@ -85,7 +95,15 @@ export async function openInstallation(
     await close()
     throw error
   }
-  return { operation, databaseUrl, pool, blobs: opened.store, tempDir: temp.path, close }
+  return {
+    operation,
+    databaseUrl,
+    pool,
+    blobs: opened.store,
+    announceEnd: (taskId) => notifier.send(taskEndChannel, taskId),
+    tempDir: temp.path,
+    close,
+  }
 }
 
 async function reached(databaseUrl: string, ask: () => Promise<void>): Promise<void> {

@@ -1,16 +1,22 @@
 import type { Pool } from 'pg'
+import type { AccountReads } from '../domain/ports/accountReads.ts'
 import type { AccountStore } from '../domain/ports/accountStore.ts'
 import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import type { ChannelAdmin } from '../domain/ports/channelAdmin.ts'
 import type { ReconcileStore } from '../domain/ports/reconcileStore.ts'
 import type { TaskAdmin } from '../domain/ports/taskAdmin.ts'
 import type { TaskStore } from '../domain/ports/taskStore.ts'
-import { createAccount, findAccount, listAccounts, topUp } from '../store/accounts/accounts.ts'
+import {
+  createAccount,
+  findAccount,
+  listAccounts,
+  readAccount,
+  topUp,
+} from '../store/accounts/accounts.ts'
 import { createKey, findCaller, listKeys, revokeKey } from '../store/accounts/apiKeys.ts'
 import type { BeginAttemptDeps } from '../store/attempts/beginAttempt.ts'
 import { beginAttempt } from '../store/attempts/beginAttempt.ts'
 import { abandonAttempt, closeAttempt } from '../store/attempts/closeAttempt.ts'
-import { touchAttempts } from '../store/attempts/presence.ts'
 import { answerIdsOf, settleTask } from '../store/attempts/settleTask.ts'
 import { listChannels, pauseChannel, resumeChannel } from '../store/channels/channelAdmin.ts'
 import { makeChecksDue, markStarted, postponeChecks } from '../store/reconcile/checkSchedule.ts'
@@ -23,7 +29,7 @@ import {
   openUpload,
   takeUploads,
 } from '../store/reconcile/uploads.ts'
-import type { Lifetimes } from '../store/tasks/endTask.ts'
+import type { AnnounceEnd, Lifetimes } from '../store/tasks/endTask.ts'
 import { cancelTask, failTask } from '../store/tasks/endTask.ts'
 import { findKeyedTask, freeKey } from '../store/tasks/idempotencyKey.ts'
 import { insertTask } from '../store/tasks/insertTask.ts'
@@ -51,7 +57,9 @@ export function createTaskStore(pool: Pool): TaskStore {
 }
 
 /** Creates the store for the transactions of a task's execution. */
-export function createAttemptStore(deps: BeginAttemptDeps & Lifetimes): AttemptStore {
+export function createAttemptStore(
+  deps: BeginAttemptDeps & Lifetimes & { readonly announceEnd: AnnounceEnd },
+): AttemptStore {
   return {
     ...bindFirst(deps, {
       beginAttempt,
@@ -61,7 +69,7 @@ export function createAttemptStore(deps: BeginAttemptDeps & Lifetimes): AttemptS
       failTask,
       cancelTask,
     }),
-    ...bindFirst(deps.pool, { touchAttempts, answerIdsOf }),
+    ...bindFirst(deps.pool, { answerIdsOf }),
   }
 }
 
@@ -92,6 +100,11 @@ export function createAccountStore(pool: Pool): AccountStore {
     listKeys,
     revokeKey,
   })
+}
+
+/** Creates what clients read about their own account. */
+export function createAccountReads(pool: Pool): AccountReads {
+  return bindFirst(pool, { readAccount })
 }
 
 /** Creates the operator's view of tasks. */

@@ -49,3 +49,61 @@ describe('a size or aspect ratio that the model does not support', () => {
     expect(operatorFile.safeParse({ channels, prices, capabilities }).success).toBe(true)
   })
 })
+
+describe('a wrong field of a channel', () => {
+  const given = { name: 'one', family: 'B', baseUrl: 'http://127.0.0.1:8090/v1' }
+  const both = { apiKeyEnv: 'KEY', apiKeyFile: '/run/key' }
+  const familyA = { family: 'A', apiKeyEnv: 'KEY' }
+
+  it.each([
+    ['apiKeyEnv', {}],
+    ['apiKeyEnv', both],
+    ['apiKeyFile', { apiKeyFile: 'run/key' }],
+    ['apiKeyHeader', { apiKeyEnv: 'KEY', apiKeyHeader: 'api key' }],
+    ['apiKeyHeader', { apiKeyEnv: 'KEY', apiKeyHeader: 'Content-Type' }],
+    ['apiKeyHeader', { apiKeyEnv: 'KEY', apiKeyHeader: 'host' }],
+    ['apiKeyPrefix', { apiKeyEnv: 'KEY', apiKeyPrefix: 'Bearer\r\nX: ' }],
+    ['query.a b', { apiKeyEnv: 'KEY', query: { 'a b': '1' } }],
+    ['query.version', { apiKeyEnv: 'KEY', query: { version: '' } }],
+    ['paths', { apiKeyEnv: 'KEY', paths: { edits: '/edits' } }],
+    ['paths.generate', { apiKeyEnv: 'KEY', paths: { generate: 'generate' } }],
+    ['paths.generate', { apiKeyEnv: 'KEY', paths: { generate: '/a?b=1' } }],
+    ['paths.generate', { apiKeyEnv: 'KEY', paths: { generate: '/a/../b' } }],
+    ['paths.generate', { apiKeyEnv: 'KEY', paths: { generate: '/{deployment}/images' } }],
+    ['paths.generate', { ...familyA, paths: { generate: '/models:generateContent' } }],
+    ['paths.edit', { ...familyA, paths: { edit: '/models/{model}:edit' } }],
+  ])('is refused at %s: %j', (place, fields) => {
+    const parsed = operatorFile.safeParse({ channels: [{ ...given, ...fields }] })
+    const issues = parsed.error?.issues ?? []
+    expect(issues.map(({ path }) => path.slice(2).join('.'))).toEqual([place])
+  })
+})
+
+describe('the weights of channels', () => {
+  const channel = { baseUrl: 'http://127.0.0.1:8090', apiKeyEnv: 'KEY' }
+  const parse = (...weights: readonly (readonly ['A' | 'B', number?])[]) =>
+    operatorFile.safeParse({
+      channels: weights.map(([family, weight], at) => ({
+        ...channel,
+        name: `c${at}`,
+        family,
+        weight,
+      })),
+    })
+
+  it('are whole numbers from 1 to 1,000', () => {
+    expect(parse(['A', 1], ['A', 1_000]).success).toBe(true)
+    for (const weight of [0, -1, 1.5, 1_001]) {
+      expect(parse(['A', weight]).error?.issues[0]?.path).toEqual(['channels', 0, 'weight'])
+    }
+  })
+
+  it('are given to all channels of a family or to none', () => {
+    expect(parse(['A', 1], ['B'], ['B'], ['A', 3]).success).toBe(true)
+    const mixed = parse(['A', 1], ['B'], ['A'], ['B', 2])
+    expect(mixed.error?.issues.map(({ path }) => path.join('.'))).toEqual([
+      'channels.1.weight',
+      'channels.2.weight',
+    ])
+  })
+})

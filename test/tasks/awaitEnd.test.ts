@@ -1,5 +1,6 @@
-import { beforeAll, describe, expect, it } from 'vitest'
-import { createTaskEnds } from '../../src/store/tasks/taskEnds.ts'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { createNotifier } from '../../src/store/connection/notifier.ts'
+import { createTaskEnds, taskEndChannel } from '../../src/store/tasks/taskEnds.ts'
 import { createAwaitEnd } from '../../src/tasks/awaitEnd.ts'
 import { createTaskStore } from '../../src/wiring/stores.ts'
 import { insertTask } from '../support/database/insertTask.ts'
@@ -23,6 +24,18 @@ function createWaiting(pollMs: number) {
   return { ends, awaitEnd: createAwaitEnd({ store: createTaskStore(pool), ends }) }
 }
 
+/** Creates an attempt store that announces its ends by notifications. */
+async function announcingAttempts() {
+  const notifier = createNotifier({
+    databaseUrl: database.databaseUrl,
+    onError: (error) => expect.unreachable(error.message),
+  })
+  onTestFinished(() => notifier.close())
+  return createTestAttempts(database.pool, undefined, (taskId) =>
+    notifier.send(taskEndChannel, taskId),
+  )
+}
+
 async function listenersGone(): Promise<void> {
   await database.pool.query(
     `select pg_terminate_backend(pid) from pg_stat_activity
@@ -41,7 +54,7 @@ async function listening(): Promise<number | undefined> {
 
 describe('awaitEnd', () => {
   it('wakes all waiters of a task by its notification, and lets the row decide', async () => {
-    const attempts = await createTestAttempts(database.pool)
+    const attempts = await announcingAttempts()
     const { ends, awaitEnd } = createWaiting(600_000)
     const { taskId } = await insertTask(database.pool)
     const other = await insertTask(database.pool)
@@ -74,7 +87,7 @@ describe('awaitEnd', () => {
   })
 
   it('returns at once for a task that has already ended', async () => {
-    const attempts = await createTestAttempts(database.pool)
+    const attempts = await announcingAttempts()
     const { ends, awaitEnd } = createWaiting(600_000)
     const { taskId } = await insertTask(database.pool)
     await attempts.cancelTask(taskId)
@@ -93,7 +106,7 @@ describe('awaitEnd', () => {
   })
 
   it('listens again after its connection is lost', async () => {
-    const attempts = await createTestAttempts(database.pool)
+    const attempts = await announcingAttempts()
     const { ends, awaitEnd } = createWaiting(600_000)
     const { taskId } = await insertTask(database.pool)
     const timeout = AbortSignal.timeout(20_000)
@@ -108,7 +121,7 @@ describe('awaitEnd', () => {
   })
 
   it('repeats failed reads of the row', async () => {
-    const attempts = await createTestAttempts(database.pool)
+    const attempts = await announcingAttempts()
     const { ends } = createWaiting(600_000)
     const { readTask } = createTaskStore(database.pool)
     let failures = 0

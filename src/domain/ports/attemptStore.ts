@@ -104,10 +104,6 @@ export type AttemptStore = {
   /** The gate. Decides whether the task may call upstream now, and opens the attempt if so. */
   readonly beginAttempt: (input: BeginInput) => Promise<BeginResult>
   /**
-   * Records that the worker is present for these attempts. Ignores attempts that are closed or do not exist.
-   */
-  readonly touchAttempts: (attempts: readonly AttemptName[]) => Promise<void>
-  /**
    * Closes an attempt and updates its channel. Does nothing when the outcome is already known. An attempt
    * that counted as lost gets the outcome that its worker saw.
    */

@@ -76,7 +76,7 @@ export type TaskStore = {
 }
 
 /**
- * Wakes callers that wait for the end of a task. Implemented with PostgreSQL's NOTIFY in
+ * Wakes callers that wait for the end of a task. Implemented with PostgreSQL's NOTIFY and a poll in
  * `src/store/tasks/taskEnds.ts`.
  */
 export type TaskEnds = {

@@ -32,7 +32,7 @@ export async function acceptRequest(
   const entry = { context, caller, parts, staging, key: key.value }
   try {
     const { ingressLimitBytes } = parts.config
-    const room = roomFor(parts.largeBodies, caller.accountId, roomWaitMs)
+    const room = roomFor(parts.largeBodies, caller.accountId)
     const options = { ingressLimitBytes, room, turns: parts.loopTurns }
     const received = await receiveAndAccept(entry, () => receive(staging, options))
     if (!received.ok) return received.failure
@@ -59,12 +59,6 @@ export type AnswerAccepted = (
   accepted: Accepted,
   acceptAgain: AcceptAgain | undefined,
 ) => Promise<HttpFailure | undefined>
-
-/**
- * How long a body may wait for room. Long enough for a short burst of large bodies. After this wait, the
- * client gets a 429 with a Retry-After.
- */
-const roomWaitMs = 3_000
 
 type AcceptAgain = () => Promise<Result<Accepted, HttpFailure>>
 

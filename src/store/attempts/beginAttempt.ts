@@ -1,12 +1,14 @@
 import type { Pool, PoolClient } from 'pg'
 import { assertNever } from '../../domain/assertNever.ts'
 import { defined } from '../../domain/defined.ts'
+import { orderChannels } from '../../domain/gate/orderChannels.ts'
 import { nextStep } from '../../domain/gate/nextStep.ts'
 import type { NextStep } from '../../domain/gate/taskFacts.ts'
 import { lastUnknown } from '../../domain/gate/taskFacts.ts'
 import { handOver } from '../../domain/handOver.ts'
 import type { RandomBytes } from '../../domain/ids.ts'
 import { newUploadId } from '../../domain/ids.ts'
+import { callCheckMs } from '../../domain/limits.ts'
 import type { Family } from '../../domain/models/models.ts'
 import type { BeginInput, BeginResult, OpenedAttempt } from '../../domain/ports/attemptStore.ts'
 import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
@@ -19,12 +21,13 @@ import { lockChannelStates, saveCooldown } from '../channels/channelStates.ts'
 import { joinPlaceQueue } from '../channels/placeQueue.ts'
 import { closeAttemptRow } from './closeAttempt.ts'
 import { withTransaction } from '../connection/transaction.ts'
-import { checkPresence } from './presence.ts'
 import type { LockedAttempt, TaskWithAttempts } from '../tasks/lockTask.ts'
-import { lockTaskWithAttempts } from '../tasks/lockTask.ts'
+import { isUnderWay, lockTaskWithAttempts } from '../tasks/lockTask.ts'
 
 export type BeginAttemptDeps = {
   readonly pool: Pool
+  /** The process that makes the calls. */
+  readonly processId: string
   readonly randomBytes: RandomBytes
   /** Returns a random number in [0, 1). */
   readonly random: () => number
@@ -89,9 +92,9 @@ async function lockAndDecide(deps: BeginAttemptDeps, input: BeginInput): Promise
     if (open.n !== input.checked) {
       return { kind: 'unchecked', n: open.n, answerId: open.answerId }
     }
-    const delayMs = await checkPresence(client, task, open)
-    if (delayMs > 0) {
-      return { kind: 'wait', delayMs, reason: 'call_under_way', channel: open.channel }
+    if (isUnderWay(task, open)) {
+      const { channel } = open
+      return { kind: 'wait', delayMs: callCheckMs, reason: 'call_under_way', channel }
     }
     return decide(deps, client, await closeAsLost(client, task, open), next)
   })
@@ -121,7 +124,7 @@ async function decide(
 ): Promise<Decided> {
   const { taskId, accountId, family, model } = locked
   const sync = isSyncRoute(locked.route)
-  const channelsOfFamily = deps.channelsOf(family)
+  const channelsOfFamily = orderChannels(deps.channelsOf(family), taskId)
   const askedAtMs = performance.now()
   const channels = await lockChannelStates(client, channelsOfFamily, model, {
     taskId,
@@ -150,7 +153,7 @@ async function decide(
       if (task.requestBytes > requestBytesMax) {
         return { kind: 'needs_room', accountId, bytes: task.requestBytes }
       }
-      return { kind: 'opened', attempt: await openAttempt(client, task, step, answerId) }
+      return { kind: 'opened', attempt: await openAttempt(deps, client, task, step, answerId) }
     default:
       return assertNever(step)
   }
@@ -193,6 +196,7 @@ async function postpone(
 }
 
 async function openAttempt(
+  { processId }: BeginAttemptDeps,
   client: PoolClient,
   task: TaskWithAttempts,
   step: Extract<NextStep, { kind: 'call' }>,
@@ -210,7 +214,7 @@ async function openAttempt(
   await client.query({
     name: 'open-attempt',
     text: openSql,
-    values: [task.taskId, n, channel.name, task.model, answerId, upstreamKey, leaseMs],
+    values: [task.taskId, n, channel.name, task.model, answerId, upstreamKey, leaseMs, processId],
   })
   const { model } = task
   return { n, channel, answerId, upstreamKey, timeoutMs, hardEndMs, model }
@@ -218,9 +222,9 @@ async function openAttempt(
 
 const openSql = `
   with opened as (
-    insert into attempt (task_id, n, channel, model, answer_id, upstream_key, lease_until, seen_at)
-    values ($1, $2, $3, $4, $5, $6, clock_timestamp() + $7 * interval '1 millisecond',
-      clock_timestamp())
+    insert into attempt (task_id, n, channel, model, answer_id, upstream_key, lease_until,
+      process_id)
+    values ($1, $2, $3, $4, $5, $6, clock_timestamp() + $7 * interval '1 millisecond', $8)
   ), answer as (
     insert into upload (upload_id, kind, task_id, sweep_after) values ($5, 'answer', $1, 'infinity')
   ), queue as (

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { orderChannels } from '../../domain/gate/orderChannels.ts'
 import { handOver } from '../../domain/handOver.ts'
 import type { RandomBytes } from '../../domain/ids.ts'
 import { newUploadId } from '../../domain/ids.ts'
@@ -9,6 +10,7 @@ import type { Channel } from '../../domain/upstream/channel.ts'
 
 type BeginFirstCallDeps = {
   readonly pool: Pool
+  readonly processId: string
   readonly randomBytes: RandomBytes
   readonly channelsOf: (family: Family) => readonly Channel[]
 }
@@ -20,7 +22,7 @@ type BeginFirstCallDeps = {
 export const overdueAfterMs = 30_000
 
 /**
- * Opens the first attempt of a queued task, if the first channel in the operator's order is free. This is the
+ * Opens the first attempt of a queued task, if the first channel in the task's order is free. This is the
  * gate's fast path for the most frequent case. The SQL function `begin_first_call` checks every condition
  * under the gate's locks, and writes, in one statement. The channel's row is locked without a round trip to
  * this process, so many tasks can begin at once on one channel.
@@ -28,19 +30,20 @@ export const overdueAfterMs = 30_000
  * Returns `undefined` when a condition fails. Then nothing was written, and the gate itself must decide.
  */
 export async function beginFirstCall(
-  { pool, randomBytes, channelsOf }: BeginFirstCallDeps,
+  { pool, processId, randomBytes, channelsOf }: BeginFirstCallDeps,
   input: BeginInput,
 ): Promise<OpenedAttempt | undefined> {
   const { taskId, answerId = newUploadId(randomBytes, 'answer') } = input
-  const task = await readQueuedTask(pool, input, channelsOf)
-  const [channel] = task === undefined ? [] : channelsOf(task.family)
+  const firstOf = (family: Family) => orderChannels(channelsOf(family), taskId)[0]
+  const task = await readQueuedTask(pool, input, firstOf)
+  const channel = task === undefined ? undefined : firstOf(task.family)
   if (task === undefined || channel === undefined) return undefined
   const upstreamKey = `${taskId}-1`
   const { name, concurrencyMax } = channel
   const { rows } = await pool.query<{ hardEndMs: number | null; request: string | null }>({
     name: 'begin-first-call',
     text: `select hard_end_ms as "hardEndMs", request
-      from begin_first_call($1, $2, $3, $4, $5, $6, $7)`,
+      from begin_first_call($1, $2, $3, $4, $5, $6, $7, $8)`,
     values: [
       taskId,
       name,
@@ -49,6 +52,7 @@ export async function beginFirstCall(
       upstreamKey,
       channel.timeoutMs,
       overdueAfterMs,
+      processId,
     ],
   })
   const { hardEndMs, request: text } = rows[0] ?? {}
@@ -64,13 +68,13 @@ export async function beginFirstCall(
 async function readQueuedTask(
   pool: Pool,
   { taskId, requestBytesMax = Infinity }: BeginInput,
-  channelsOf: BeginFirstCallDeps['channelsOf'],
+  firstOf: (family: Family) => Channel | undefined,
 ): Promise<QueuedTask | undefined> {
   const readBytesMax = Math.min(requestBytesMax, requestBytesUnderLocksMax)
   const { rows } = await pool.query<QueuedTask>({
     name: 'read-queued',
     text: readSql,
-    values: [taskId, channelsOf('A')[0]?.name, channelsOf('B')[0]?.name, readBytesMax],
+    values: [taskId, firstOf('A')?.name, firstOf('B')?.name, readBytesMax],
   })
   return rows[0]
 }

@@ -3,15 +3,16 @@ import type { Family } from '../../domain/models/models.ts'
 import type { SettleInput } from '../../domain/ports/attemptStore.ts'
 import { isEnded } from '../../domain/tasks/task.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
-import { closeExpiredLeasesSql, recordOutcome } from './closeAttempt.ts'
+import { closeLostAttemptsSql, recordOutcome } from './closeAttempt.ts'
 import { withTransaction } from '../connection/transaction.ts'
-import type { Lifetimes } from '../tasks/endTask.ts'
-import { endHoldSql } from '../tasks/endTask.ts'
+import type { AnnounceEnd, Lifetimes } from '../tasks/endTask.ts'
+import { endedColumns, endHoldSql } from '../tasks/endTask.ts'
 import type { LockedTask } from '../tasks/lockTask.ts'
 import { lockTask } from '../tasks/lockTask.ts'
 
 type SettleTaskDeps = Lifetimes & {
   readonly pool: Pool
+  readonly announceEnd: AnnounceEnd
   readonly channelsOf: (family: Family) => readonly Channel[]
 }
 
@@ -21,8 +22,8 @@ type SettleTaskDeps = Lifetimes & {
  * would take a place on its channel until its lease ends, although its call is over.
  */
 export async function settleTask(deps: SettleTaskDeps, input: SettleInput): Promise<boolean> {
-  return withTransaction(deps.pool, async (client) => {
-    const { taskId, attempt } = input.meta
+  const { taskId, attempt } = input.meta
+  const settled = await withTransaction(deps.pool, async (client) => {
     const task = await lockTask(client, taskId)
     if (task === undefined) {
       await sweepLateAnswer(client, input)
@@ -38,6 +39,8 @@ export async function settleTask(deps: SettleTaskDeps, input: SettleInput): Prom
     await publish(client, deps, task, input)
     return true
   })
+  if (settled) deps.announceEnd(taskId)
+  return settled
 }
 
 /**
@@ -73,8 +76,6 @@ async function publish(
       meta.image.sha256,
       retentionSeconds,
       retentionSeconds + tombstoneSeconds,
-      task.accountId,
-      task.credits,
       JSON.stringify(meta.native),
     ],
   })
@@ -86,7 +87,7 @@ async function publish(
  * deletes the others an hour after the hard end, when no call can still write to them.
  *
  * Another attempt of the task may still be open: the answer may belong to an earlier attempt that counted as
- * lost. The worker of the open attempt closes it. This statement closes it only if its lease has ended.
+ * lost. The worker of the open attempt closes it. This statement closes it only if that worker is lost.
  *
  * The bytes of the published answer are deleted a quarter of an hour after the record reads `expired`, so
  * that a download that began earlier is not cut off.
@@ -97,22 +98,22 @@ async function publish(
 const publishSql = `
   with done as (
     update task set status = 'succeeded', answer_id = $2, asset_mime_type = $3, asset_bytes = $4,
-      asset_sha256 = $5, native_response = $10, request = null, native_rejection = null,
+      asset_sha256 = $5, native_response = $8, request = null, native_rejection = null,
       processing_at = coalesce(processing_at, statement_timestamp()),
       completed_at = statement_timestamp(),
       expires_at = statement_timestamp() + $6 * interval '1 second',
       purge_at = statement_timestamp() + $7 * interval '1 second'
     where task_id = $1
-    returning expires_at, hard_end_at
+    returning expires_at, hard_end_at, ${endedColumns}
   ), uploads as (
     update upload set sweep_after = case
         when upload_id = $2 then done.expires_at + interval '15 minutes'
         when kind = 'input' then now()
         else done.hard_end_at + interval '1 hour' end
     from done where upload.task_id = $1
-  ), lost as (${closeExpiredLeasesSql}),
-  ${endHoldSql('settle', { task: '$1', account: '$8', credits: '$9' })}
-  select pg_notify('task_end', $1)`
+  ), lost as (${closeLostAttemptsSql}),
+  ${endHoldSql('settle')}
+  select`
 
 /**
  * Returns the answer ids of those attempts of a live task that may have a stored answer, newest attempt

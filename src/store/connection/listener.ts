@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
+import { messagesOf } from './notifier.ts'
 
 export type Listener = { readonly close: () => Promise<void> }
 
@@ -9,7 +10,8 @@ type ListenerOptions = {
    * The channel to listen on. It becomes part of the SQL text, so it must never come from outside this code.
    */
   readonly channel: 'task_end'
-  readonly onPayload: (payload: string) => void
+  /** Called with each message of a `Notifier`. */
+  readonly onMessage: (text: string) => void
   /** Called when the connection starts to listen. Earlier notifications may have been missed. */
   readonly onConnected: () => void
   readonly onError: (error: Error) => void
@@ -71,7 +73,7 @@ async function listenOnce(
     client.on('error', resolve)
     client.on('end', () => resolve(new Error('the listening connection ended')))
   })
-  client.on('notification', ({ payload }) => options.onPayload(payload ?? ''))
+  client.on('notification', ({ payload }) => messagesOf(payload ?? '').forEach(options.onMessage))
   try {
     await client.connect()
     await client.query(`listen ${options.channel}`)

@@ -3,6 +3,9 @@ import type { TaskEnds } from '../../domain/ports/taskStore.ts'
 import type { Listener } from '../connection/listener.ts'
 import { createListener } from '../connection/listener.ts'
 
+/** The channel on which a process reports the ids of the tasks that it has ended. */
+export const taskEndChannel = 'task_end'
+
 type TaskEndsOptions = {
   readonly databaseUrl: string
   /** Used by the poll, which finds ends whose notification was lost. */
@@ -15,10 +18,10 @@ type TaskEndsOptions = {
 type Watcher = () => void
 
 /**
- * Creates the part that wakes callers when a task ends. PostgreSQL sends a notification when a task ends, and
- * one connection listens for it. This connection opens at the first watch and is replaced when it is lost. In
- * addition, one query per `pollMs` reads all watched tasks at once. So if a notification is lost, the caller
- * waits a second longer.
+ * Creates the part that wakes callers when a task ends. The process that has ended a task sends a notification
+ * after its commit, and one connection listens for it. This connection opens at the first watch and is replaced
+ * when it is lost. In addition, one query per `pollMs` reads all watched tasks at once. So if a notification is
+ * lost, the caller waits a second longer.
  */
 export function createTaskEnds(options: TaskEndsOptions): TaskEnds {
   const watchers = new Map<string, Set<Watcher>>()
@@ -43,8 +46,8 @@ export function createTaskEnds(options: TaskEndsOptions): TaskEnds {
   const begin = () => {
     listener ??= createListener({
       databaseUrl: options.databaseUrl,
-      channel: 'task_end',
-      onPayload: wake,
+      channel: taskEndChannel,
+      onMessage: wake,
       onConnected: wakeAll,
       onError: options.onConnectionError,
     })

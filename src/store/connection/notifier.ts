@@ -1,0 +1,108 @@
+import type { Pool } from 'pg'
+import { createPool } from './pool.ts'
+
+/** Sends messages to the processes that listen on a channel. */
+export type Notifier = {
+  /**
+   * Sends a message behind the caller's work. Never throws and never waits. The message may be lost, so its
+   * receivers must also look for themselves from time to time. The text must not contain a line break.
+   */
+  readonly send: (channel: string, text: string) => void
+  /** Sends what is pending and closes the connection. Takes a few seconds at most. */
+  readonly close: () => Promise<void>
+}
+
+type Message = { readonly channel: string; readonly text: string }
+
+/** Messages that wait for the connection. Beyond this number messages are lost. */
+const pendingMax = 10_000
+/** Limit for connecting and for one statement. A message that is older than this is no longer of use. */
+const sendTimeoutMs = 2_000
+/** PostgreSQL accepts payloads of fewer than 8,000 bytes (its documentation of NOTIFY). */
+const payloadBytesMax = 7_999
+
+/**
+ * Creates the sender of PostgreSQL notifications of one process. It has a connection of its own. While a
+ * statement is under way, new messages are collected, and the next statement sends all of them.
+ *
+ * A transaction that notifies takes a lock on the whole cluster until it is committed. So no transaction that
+ * changes tasks or credits may notify: all commits would wait for each other. A transaction of this sender
+ * keeps the lock for a moment only, because its commit does not wait for the disk.
+ */
+export function createNotifier(options: {
+  readonly databaseUrl: string
+  readonly onError: (error: Error) => void
+}): Notifier {
+  const pool = createPool({
+    databaseUrl: options.databaseUrl,
+    applicationName: 'darkroom-notify',
+    connectionsMax: 1,
+    connectionsMin: 1,
+    connectTimeoutMs: sendTimeoutMs,
+    statementTimeoutMs: sendTimeoutMs,
+    onConnectionError: options.onError,
+  })
+  let pending: Message[] = []
+  let sending: Promise<void> | undefined
+
+  async function sendPending(): Promise<void> {
+    while (pending.length > 0) {
+      const messages = pending
+      pending = []
+      try {
+        await notify(pool, messages)
+      } catch (error) {
+        // What has waited for this connection is too old by now.
+        pending = []
+        options.onError(error instanceof Error ? error : new Error('unknown error'))
+      }
+    }
+    sending = undefined
+  }
+
+  return {
+    send: (channel, text) => {
+      if (pending.length >= pendingMax) return
+      pending.push({ channel, text })
+      sending ??= sendPending()
+    },
+    close: async () => {
+      await sending
+      await pool.end()
+    },
+  }
+}
+
+/** Sends the messages in one transaction, whose commit does not wait for the disk. */
+async function notify(pool: Pool, messages: readonly Message[]): Promise<void> {
+  const payloads = payloadsOf(messages)
+  await pool.query({
+    name: 'notify',
+    // The setting belongs to the transaction, so that it also holds behind a pooler of connections.
+    text: `select set_config('synchronous_commit', 'off', true), count(pg_notify(channel, payload))
+      from unnest($1::text[], $2::text[]) as message (channel, payload)`,
+    values: [payloads.map(({ channel }) => channel), payloads.map(({ text }) => text)],
+  })
+}
+
+/** Joins the messages of each channel into as few payloads as possible. */
+function payloadsOf(messages: readonly Message[]): readonly Message[] {
+  const payloads: Message[] = []
+  const openPayloads = new Map<string, string>()
+  for (const { channel, text } of messages) {
+    const open = openPayloads.get(channel)
+    const longer = open === undefined ? text : `${open}\n${text}`
+    if (open === undefined || Buffer.byteLength(longer) <= payloadBytesMax) {
+      openPayloads.set(channel, longer)
+    } else {
+      payloads.push({ channel, text: open })
+      openPayloads.set(channel, text)
+    }
+  }
+  return [...payloads, ...[...openPayloads].map(([channel, text]) => ({ channel, text }))]
+}
+
+/** Returns the messages of one payload. */
+export function messagesOf(payload: string): readonly string[] {
+  return payload === '' ? [] : payload.split('\n')
+}

@@ -1,0 +1,107 @@
+import { Client } from 'pg'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import type { Notifier } from '../../src/store/connection/notifier.ts'
+import { createNotifier, messagesOf } from '../../src/store/connection/notifier.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  return () => database.drop()
+})
+
+function openNotifier(databaseUrl = database.databaseUrl) {
+  const errors: Error[] = []
+  const notifier = createNotifier({ databaseUrl, onError: (error) => errors.push(error) })
+  return { notifier, errors }
+}
+
+/** Listens on the channels, and collects the payloads of each. */
+async function listenTo(...channels: readonly string[]): Promise<Record<string, string[]>> {
+  const client = new Client({ connectionString: database.databaseUrl })
+  await client.connect()
+  onTestFinished(() => client.end())
+  const heard = Object.fromEntries(channels.map((channel): [string, string[]] => [channel, []]))
+  client.on('notification', ({ channel, payload }) => heard[channel]?.push(payload ?? ''))
+  for (const channel of channels) await client.query(`listen ${channel}`)
+  return heard
+}
+
+const manyIds = Array.from({ length: 3_000 }, (_, n) => `task_${String(n).padStart(32, '0')}`)
+
+function sendAll(notifier: Notifier, channel: string): void {
+  for (const id of manyIds) notifier.send(channel, id)
+}
+
+/** Puts a function in the place of `pg_notify` that records how each of its transactions is committed. */
+async function replaceNotify(): Promise<void> {
+  await database.pool.query(`
+    create table sent (backend integer, sync text);
+    create function public.pg_notify(channel text, payload text) returns void language sql as
+      $$ insert into sent values (pg_backend_pid()) $$;
+    create function at_commit() returns trigger language plpgsql as $$ begin
+      update sent set sync = current_setting('synchronous_commit') where sync is null;
+      return null;
+    end $$;
+    create constraint trigger at_commit after insert on sent deferrable initially deferred
+      for each row execute function at_commit()`)
+}
+
+describe('createNotifier', () => {
+  it('sends all messages of each channel, many in one payload', async () => {
+    const heard = await listenTo('one', 'other')
+    const { notifier, errors } = openNotifier()
+    notifier.send('one', 'first')
+    sendAll(notifier, 'one')
+    notifier.send('other', 'alone')
+    await notifier.close()
+    await expect.poll(() => heard['one']?.flatMap(messagesOf)).toEqual(['first', ...manyIds])
+    expect(heard['other']).toEqual(['alone'])
+    const sizes = heard['one']?.map((payload) => payload.length) ?? []
+    expect(Math.max(...sizes)).toBeLessThan(8_000)
+    expect(sizes.length).toBeLessThan(20)
+    expect(errors).toEqual([])
+  })
+
+  it('uses one connection, and its commits do not wait for the disk', async () => {
+    await replaceNotify()
+    const options = encodeURIComponent('-c search_path=public,pg_catalog')
+    const { notifier, errors } = openNotifier(`${database.databaseUrl}?options=${options}`)
+    sendAll(notifier, 'one')
+    await notifier.close()
+    expect(errors).toEqual([])
+    const { rows } = await database.pool.query(
+      `select sync, count(distinct backend)::int as backends from sent group by sync`,
+    )
+    expect(rows).toEqual([{ sync: 'off', backends: 1 }])
+  })
+
+  it('drops messages while PostgreSQL does not answer, and sends again afterwards', async () => {
+    const { notifier, errors } = openNotifier('postgresql://nobody@127.0.0.1:9/none')
+    for (let time = 0; time < 5; time += 1) sendAll(notifier, 'one')
+    await expect.poll(() => errors.length).toBe(1)
+    notifier.send('one', 'later')
+    await notifier.close()
+    expect(errors).toHaveLength(2)
+  })
+
+  it('replaces a lost connection', async () => {
+    const heard = await listenTo('one')
+    const { notifier } = openNotifier()
+    notifier.send('one', 'before')
+    await expect.poll(() => heard['one']).toEqual(['before'])
+    await database.pool.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where application_name = 'darkroom-notify' and datname = current_database()`,
+    )
+    await expect
+      .poll(() => {
+        notifier.send('one', 'after')
+        return heard['one']?.at(-1)
+      })
+      .toBe('after')
+    await notifier.close()
+  })
+})

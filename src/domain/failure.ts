@@ -58,7 +58,8 @@ export type TaskFailureCode = (typeof taskFailureCodes)[number]
 
 /**
  * What caused the failure, more exactly than the code says. It decides the HTTP status for a synchronous
- * client.
+ * client. A task with the code `cancelled` has the cause `cancelled` when somebody asked for it, and
+ * `client_left` when its last client disconnected.
  */
 export const failureCauses = [
   'rejected',
@@ -68,6 +69,7 @@ export const failureCauses = [
   'unknown',
   'deadline',
   'cancelled',
+  'client_left',
 ] as const
 export type FailureCause = (typeof failureCauses)[number]
 

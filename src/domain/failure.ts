@@ -20,6 +20,14 @@ export type RequestFailure =
   | { readonly tag: 'task_not_found' }
   | { readonly tag: 'task_not_finished' }
   | { readonly tag: 'task_failed' }
+  /**
+   * `call_under_way` and `work_possible`: the task continues, because an upstream call may be paid for.
+   * `succeeded` and `failed`: the task has ended.
+   */
+  | {
+      readonly tag: 'task_not_cancellable'
+      readonly reason: 'call_under_way' | 'work_possible' | 'succeeded' | 'failed'
+    }
   | { readonly tag: 'not_found' }
   | { readonly tag: 'method_not_allowed'; readonly allow: readonly string[] }
 

@@ -94,6 +94,7 @@ const exposedHeaders = [
   'WWW-Authenticate',
   'x-request-id',
   'x-should-retry',
+  'X-Credits-Charged',
   'X-Task-Id',
 ]
 

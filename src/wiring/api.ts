@@ -17,7 +17,7 @@ import type { RunningProcess } from './runProcess.ts'
 import { markStarted } from '../store/reconcile/checkSchedule.ts'
 import { cancelTask } from '../store/tasks/endTask.ts'
 import { createTaskEnds } from '../store/tasks/taskEnds.ts'
-import { createTaskStore } from './stores.ts'
+import { createAccountReads, createTaskStore } from './stores.ts'
 import { createLeftTasks } from '../tasks/cancelLeft.ts'
 import type { TaskService } from '../tasks/taskService.ts'
 import { createTaskService } from '../tasks/taskService.ts'
@@ -28,6 +28,7 @@ import { connectTemporal, temporalSettings } from '../temporal/connect.ts'
 import { createDescribeTask } from '../temporal/describeTask.ts'
 import type { StartQueue } from '../temporal/startQueue.ts'
 import { createStartQueue } from '../temporal/startQueue.ts'
+import { createCancelWorkflows } from '../temporal/runs.ts'
 import { createStartTask } from '../temporal/startTask.ts'
 
 const connectionsMax = 24
@@ -182,6 +183,8 @@ function taskServiceOf(
   })
   const tasks = createTaskService({
     store: createTaskStore(pool),
+    cancelTask: cancel,
+    endRun: createCancelWorkflows(temporal),
     cancelLeft: left.cancelLeft,
     ends: taskEnds,
     peppers: required(config.keyPeppers, 'KEY_PEPPER'),
@@ -216,6 +219,7 @@ function apiDepsOf(
   const { installation, tasks, signingKeys, ready, log, observe } = parts
   return {
     tasks,
+    reads: createAccountReads(installation.pool),
     findTask: createTaskStore(installation.pool).readTaskOfImage,
     blobs: installation.blobs,
     config: {

@@ -1,11 +1,18 @@
 import type { Pool } from 'pg'
+import type { AccountReads } from '../domain/ports/accountReads.ts'
 import type { AccountStore } from '../domain/ports/accountStore.ts'
 import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import type { ChannelAdmin } from '../domain/ports/channelAdmin.ts'
 import type { ReconcileStore } from '../domain/ports/reconcileStore.ts'
 import type { TaskAdmin } from '../domain/ports/taskAdmin.ts'
 import type { TaskStore } from '../domain/ports/taskStore.ts'
-import { createAccount, findAccount, listAccounts, topUp } from '../store/accounts/accounts.ts'
+import {
+  createAccount,
+  findAccount,
+  listAccounts,
+  readAccount,
+  topUp,
+} from '../store/accounts/accounts.ts'
 import { createKey, findCaller, listKeys, revokeKey } from '../store/accounts/apiKeys.ts'
 import type { BeginAttemptDeps } from '../store/attempts/beginAttempt.ts'
 import { beginAttempt } from '../store/attempts/beginAttempt.ts'
@@ -94,6 +101,11 @@ export function createAccountStore(pool: Pool): AccountStore {
     listKeys,
     revokeKey,
   })
+}
+
+/** Creates what clients read about their own account. */
+export function createAccountReads(pool: Pool): AccountReads {
+  return bindFirst(pool, { readAccount })
 }
 
 /** Creates the operator's view of tasks. */

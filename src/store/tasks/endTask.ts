@@ -66,18 +66,21 @@ export async function cancelTask(
   taskId: string,
   reason: CancelReason,
 ): Promise<CancelResult> {
-  const result = await withTransaction<CancelResult | 'now_cancelled'>(deps.pool, async (client) => {
-    const task = await lockTaskWithAttempts(client, taskId)
-    if (task === undefined) return 'missing'
-    if (isEnded(task.status)) return endedResult(client, taskId)
-    if (task.attempts.some((attempt) => attempt.closedAtMs === null)) return 'call_under_way'
-    if (mayHaveWorked(task.attempts)) return 'work_possible'
-    const clientLeft = reason === 'client_left'
-    const lifetimes = clientLeft ? { ...deps, inputRetentionSeconds: 0 } : deps
-    const cause = clientLeft ? 'client_left' : 'cancelled'
-    await endAsFailed(client, lifetimes, task, { code: 'cancelled', cause, workPossible: false })
-    return 'now_cancelled'
-  })
+  const result = await withTransaction<CancelResult | 'now_cancelled'>(
+    deps.pool,
+    async (client) => {
+      const task = await lockTaskWithAttempts(client, taskId)
+      if (task === undefined) return 'missing'
+      if (isEnded(task.status)) return endedResult(client, taskId)
+      if (task.attempts.some((attempt) => attempt.closedAtMs === null)) return 'call_under_way'
+      if (mayHaveWorked(task.attempts)) return 'work_possible'
+      const clientLeft = reason === 'client_left'
+      const lifetimes = clientLeft ? { ...deps, inputRetentionSeconds: 0 } : deps
+      const cause = clientLeft ? 'client_left' : 'cancelled'
+      await endAsFailed(client, lifetimes, task, { code: 'cancelled', cause, workPossible: false })
+      return 'now_cancelled'
+    },
+  )
   if (result !== 'now_cancelled') return result
   deps.announceEnd(taskId)
   return 'cancelled'

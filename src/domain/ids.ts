@@ -43,6 +43,11 @@ export function newUploadId(randomBytes: RandomBytes, kind: 'input' | 'answer'):
   return `${kind === 'input' ? 'in' : 'an'}${randomText(randomBytes, 30)}`
 }
 
+/** Returns a random id for one start of a process that makes upstream calls. */
+export function newProcessId(randomBytes: RandomBytes): string {
+  return `pr${randomText(randomBytes, 20)}`
+}
+
 /** Returns the workflow id of a task in Temporal. */
 export function workflowIdOf(taskId: string): string {
   return `image/${taskId}`

@@ -14,6 +14,7 @@ import { cancelTask } from './routes/cancelTask.ts'
 import { editImage } from './routes/editImage.ts'
 import { asyncGenerateContent, generateContent } from './routes/generateContent.ts'
 import { generateImage } from './routes/generateImage.ts'
+import { getApiDocument } from './routes/getApiDocument.ts'
 import { getAccount } from './routes/getAccount.ts'
 import { getAsset } from './routes/getAsset.ts'
 import { getTask } from './routes/getTask.ts'
@@ -37,8 +38,8 @@ export function installRoutes(app: Koa<ApiState>, parts: ApiParts): void {
   app.use(answerUnmatched(router))
 }
 
-/** Returns every route of the service. */
-function routes(parts: ApiParts): readonly Route[] {
+/** Returns every route of the service. `src/openapi/operations.ts` describes each of them for clients. */
+export function routes(parts: ApiParts): readonly Route[] {
   return [
     post('/v1/images/tasks', submitTask(parts)),
     post('/v1/images/generations', generateImage(parts)),
@@ -54,6 +55,7 @@ function routes(parts: ApiParts): readonly Route[] {
     open('/v1/assets/:taskId/:name', getAsset(parts)),
     open('/healthz', getHealth()),
     open('/readyz', getReadiness(parts)),
+    open('/openapi.json', getApiDocument(parts)),
   ]
 }
 
@@ -76,7 +78,7 @@ function open(path: string, handle: Handler): Route {
 
 /** One route. A GET route also answers HEAD. A route with `open` access needs no API key. */
 type Route = {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'DELETE'
   /** The path in the notation of path-to-regexp. Logs and metrics name the route by this path. */
   readonly path: string
   readonly envelope: ApiState['envelope']
@@ -118,7 +120,7 @@ function answerUnmatched(router: Router<ApiState>): Koa.Middleware<ApiState> {
     if (route) return next()
     const allow = [...new Set(path.flatMap(({ methods }) => methods)), 'OPTIONS']
     if (context.method === 'OPTIONS') {
-      context.set('Allow', path.length > 0 ? allow.join(', ') : 'GET, HEAD, POST, OPTIONS')
+      context.set('Allow', path.length > 0 ? allow.join(', ') : 'GET, HEAD, POST, DELETE, OPTIONS')
       context.status = 204
       return undefined
     }

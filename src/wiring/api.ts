@@ -227,6 +227,7 @@ function apiDepsOf(
       ingressLimitBytes: config.ingressLimitBytes,
       syncDeadlineMs: config.syncDeadlineSeconds * 1000,
       capabilities: installation.operation.capabilities,
+      publicPages: config.publicPages,
     },
     signingKeys,
     randomBytes,

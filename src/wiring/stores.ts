@@ -17,7 +17,6 @@ import { createKey, findCaller, listKeys, revokeKey } from '../store/accounts/ap
 import type { BeginAttemptDeps } from '../store/attempts/beginAttempt.ts'
 import { beginAttempt } from '../store/attempts/beginAttempt.ts'
 import { abandonAttempt, closeAttempt } from '../store/attempts/closeAttempt.ts'
-import { touchAttempts } from '../store/attempts/presence.ts'
 import { answerIdsOf, settleTask } from '../store/attempts/settleTask.ts'
 import { listChannels, pauseChannel, resumeChannel } from '../store/channels/channelAdmin.ts'
 import { makeChecksDue, markStarted, postponeChecks } from '../store/reconcile/checkSchedule.ts'
@@ -70,7 +69,7 @@ export function createAttemptStore(
       failTask,
       cancelTask,
     }),
-    ...bindFirst(deps.pool, { touchAttempts, answerIdsOf }),
+    ...bindFirst(deps.pool, { answerIdsOf }),
   }
 }
 

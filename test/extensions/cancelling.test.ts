@@ -183,7 +183,7 @@ describe('cancels at random moments', () => {
       service,
       seed: 20_261_122,
       tasks: 80,
-      parallel: 20,
+      parallel: 12,
       cancelMsMax: 1_500,
     })
     console.log(figures)

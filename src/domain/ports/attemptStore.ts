@@ -75,7 +75,6 @@ export type SettleInput = {
 }
 
 /**
-/**
  * What `failTask` did or found. Only `failed` changed the task.
  * - `call_under_way`: its worker is present, or has been silent for too short a time. Ask again later.
  * - `succeeded`: the task has ended with an image.
@@ -95,8 +94,8 @@ export type CancelReason = 'asked' | 'client_left'
 /**
  * What `cancelTask` did or found.
  * - `cancelled`: the task is cancelled, by this call or before.
- * - `call_under_way`: an attempt is open. The task continues.
- * - `work_possible`: the outcome of an earlier call is unknown. The task continues.
+ * - `call_under_way`: an upstream call is under way. The task continues.
+ * - `work_possible`: an earlier call may have done work. The task continues.
  * - `succeeded`, `failed`: the task had already ended, not as cancelled.
  * - `missing`: there is no such task, or it is purged.
  */
@@ -116,10 +115,6 @@ export type CancelResult =
 export type AttemptStore = {
   /** The gate. Decides whether the task may call upstream now, and opens the attempt if so. */
   readonly beginAttempt: (input: BeginInput) => Promise<BeginResult>
-  /**
-   * Records that the worker is present for these attempts. Ignores attempts that are closed or do not exist.
-   */
-  readonly touchAttempts: (attempts: readonly AttemptName[]) => Promise<void>
   /**
    * Closes an attempt and updates its channel. Does nothing when the outcome is already known. An attempt
    * that counted as lost gets the outcome that its worker saw.

@@ -3,10 +3,10 @@ import type { Family } from '../../domain/models/models.ts'
 import type { SettleInput } from '../../domain/ports/attemptStore.ts'
 import { isEnded } from '../../domain/tasks/task.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
-import { closeExpiredLeasesSql, recordOutcome } from './closeAttempt.ts'
+import { closeLostAttemptsSql, recordOutcome } from './closeAttempt.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import type { AnnounceEnd, Lifetimes } from '../tasks/endTask.ts'
-import { endHoldSql } from '../tasks/endTask.ts'
+import { endedColumns, endHoldSql } from '../tasks/endTask.ts'
 import type { LockedTask } from '../tasks/lockTask.ts'
 import { lockTask } from '../tasks/lockTask.ts'
 
@@ -76,8 +76,6 @@ async function publish(
       meta.image.sha256,
       retentionSeconds,
       retentionSeconds + tombstoneSeconds,
-      task.accountId,
-      task.credits,
       JSON.stringify(meta.native),
     ],
   })
@@ -89,7 +87,7 @@ async function publish(
  * deletes the others an hour after the hard end, when no call can still write to them.
  *
  * Another attempt of the task may still be open: the answer may belong to an earlier attempt that counted as
- * lost. The worker of the open attempt closes it. This statement closes it only if its lease has ended.
+ * lost. The worker of the open attempt closes it. This statement closes it only if that worker is lost.
  *
  * The bytes of the published answer are deleted a quarter of an hour after the record reads `expired`, so
  * that a download that began earlier is not cut off.
@@ -100,21 +98,21 @@ async function publish(
 const publishSql = `
   with done as (
     update task set status = 'succeeded', answer_id = $2, asset_mime_type = $3, asset_bytes = $4,
-      asset_sha256 = $5, native_response = $10, request = null, native_rejection = null,
+      asset_sha256 = $5, native_response = $8, request = null, native_rejection = null,
       processing_at = coalesce(processing_at, statement_timestamp()),
       completed_at = statement_timestamp(),
       expires_at = statement_timestamp() + $6 * interval '1 second',
       purge_at = statement_timestamp() + $7 * interval '1 second'
     where task_id = $1
-    returning expires_at, hard_end_at
+    returning expires_at, hard_end_at, ${endedColumns}
   ), uploads as (
     update upload set sweep_after = case
         when upload_id = $2 then done.expires_at + interval '15 minutes'
         when kind = 'input' then now()
         else done.hard_end_at + interval '1 hour' end
     from done where upload.task_id = $1
-  ), lost as (${closeExpiredLeasesSql}),
-  ${endHoldSql('settle', { task: '$1', account: '$8', credits: '$9' })}
+  ), lost as (${closeLostAttemptsSql}),
+  ${endHoldSql('settle')}
   select`
 
 /**

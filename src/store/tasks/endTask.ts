@@ -4,11 +4,10 @@ import { mayHaveWorked } from '../../domain/gate/taskFacts.ts'
 import type { CancelReason, CancelResult, FailResult } from '../../domain/ports/attemptStore.ts'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 import { isEnded } from '../../domain/tasks/task.ts'
-import { closeExpiredLeasesSql } from '../attempts/closeAttempt.ts'
-import { checkPresence } from '../attempts/presence.ts'
+import { closeLostAttemptsSql } from '../attempts/closeAttempt.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import type { LockedTask } from './lockTask.ts'
-import { lockTaskWithAttempts } from './lockTask.ts'
+import { isUnderWay, lockTaskWithAttempts } from './lockTask.ts'
 
 /**
  * How long an image is kept (`retentionSeconds`), and how much longer its task's record is kept
@@ -47,7 +46,7 @@ export async function failTask(
     if (task === undefined) return 'over'
     if (isEnded(task.status)) return task.status === 'succeeded' ? 'succeeded' : 'over'
     const open = task.attempts.find((attempt) => attempt.closedAtMs === null)
-    if (open !== undefined && (await checkPresence(client, task, open)) > 0) return 'call_under_way'
+    if (open !== undefined && isUnderWay(task, open)) return 'call_under_way'
     const workPossible = failure.workPossible || mayHaveWorked(task.attempts)
     await endAsFailed(client, deps, task, { ...failure, workPossible })
     return 'failed'
@@ -72,7 +71,8 @@ export async function cancelTask(
       const task = await lockTaskWithAttempts(client, taskId)
       if (task === undefined) return 'missing'
       if (isEnded(task.status)) return endedResult(client, taskId)
-      if (task.attempts.some((attempt) => attempt.closedAtMs === null)) return 'call_under_way'
+      const open = task.attempts.find((attempt) => attempt.closedAtMs === null)
+      if (open !== undefined && isUnderWay(task, open)) return 'call_under_way'
       if (mayHaveWorked(task.attempts)) return 'work_possible'
       const clientLeft = reason === 'client_left'
       const lifetimes = clientLeft ? { ...deps, inputRetentionSeconds: 0 } : deps
@@ -118,8 +118,6 @@ async function endAsFailed(
       failure.retryAfterMs === undefined ? null : Math.round(failure.retryAfterMs),
       retentionSeconds + tombstoneSeconds,
       isSyncRoute(task.route) && nextTryIsNewTask(failure),
-      task.accountId,
-      task.credits,
       inputRetentionSeconds,
     ],
   })
@@ -135,15 +133,19 @@ function nextTryIsNewTask({ code, cause, workPossible }: TaskFailure): boolean {
   return !workPossible || code === 'rate_limit_exceeded'
 }
 
+/** The columns that `done` must return for `endHoldSql`. */
+export const endedColumns = `task_id, account_id, key_id, model, credits, completed_at`
+
 const endSql = `
   with done as (
     update task set status = 'failed', failure_code = $2, failure_cause = $3,
       failure_work_possible = $4, failure_retry_after_ms = $5,
       completed_at = statement_timestamp(),
       purge_at = statement_timestamp() + $6 * interval '1 second',
-      request = case when $10::integer > 0 then request end
+      request = case when $8::integer > 0 then request end
     where task_id = $1
-    returning least(purge_at, completed_at + $10 * interval '1 second') as input_end, hard_end_at
+    returning least(purge_at, completed_at + $8 * interval '1 second') as input_end, hard_end_at,
+      ${endedColumns}
   ), uploads as (
     update upload set sweep_after = case
         when kind = 'input' then done.input_end
@@ -151,29 +153,27 @@ const endSql = `
     from done where upload.task_id = $1
   ), freed as (
     delete from idempotency_key where task_id = $1 and $7
-  ), lost as (${closeExpiredLeasesSql}),
-  ${endHoldSql('release', { task: '$1', account: '$8', credits: '$9' })}
+  ), lost as (${closeLostAttemptsSql}),
+  ${endHoldSql('release')}
   select`
 
-/** Placeholders such as `$1`: where the statement has the task id, the account id and the credits. */
-type HoldParams = { readonly task: string; readonly account: string; readonly credits: string }
-
 /**
- * Returns the parts of a `with` clause that settle or release the hold of a locked task. They insert the
- * ledger row, then update the balance. They are part of the statement that ends the task, so that the balance
- * of a busy account stays locked only for this statement and its commit. The unique index `ledger_one_end`
- * prevents a second end. A task with a price of zero has no hold, and nothing is written for it.
+ * Returns the parts of a `with` clause that settle or release the hold of a locked task. The part `done` of
+ * the same clause has ended the task, and returns `endedColumns`. The parts insert the ledger row, then update
+ * the balance. They are part of the statement that ends the task, so that the balance of a busy account stays
+ * locked only for this statement and its commit. The unique index `ledger_one_end` prevents a second end.
+ *
+ * The ledger row has the time of the end. PostgreSQL ends the statement and then an idle transaction after 10
+ * seconds each, so a minute after the end of a period all its rows are visible.
  */
-export function endHoldSql(kind: 'settle' | 'release', params: HoldParams): string {
-  const { task, account, credits } = params
+export function endHoldSql(kind: 'settle' | 'release'): string {
   const to = kind === 'settle' ? 'spent' : 'available'
   return `entry as (
-    insert into ledger (account_id, task_id, kind, debit, credit, credits)
-    select ${account}, ${task}, '${kind}', 'held', '${to}', ${credits}::bigint
-    where ${credits}::bigint > 0
+    insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id, model, created_at)
+    select account_id, task_id, '${kind}', 'held', '${to}', credits, key_id, model, completed_at from done
     returning account_id, credits
   ), balanced as (
     update balance set held = held - entry.credits, ${to} = ${to} + entry.credits
-    from entry where balance.account_id = entry.account_id
+    from entry where balance.account_id = entry.account_id and entry.credits > 0
   )`
 }

@@ -49,7 +49,14 @@ create table ledger (
   kind text not null check (kind in ('deposit', 'hold', 'settle', 'release')),
   debit text not null,
   credit text not null,
-  credits bigint not null check (credits > 0),
+  -- 0 for a task with a price of zero.
+  credits bigint not null check (credits >= 0),
+  -- The API key and the model of the task, in the row of its end. Usage is counted from these rows, because
+  -- rows of `task` are purged. In the row of a hold, `key_id` is the key whose budget the hold counts against.
+  -- It is null for the retry of a task, which counts against no budget.
+  key_id text,
+  model text,
+  -- The row of an end has the task's `completed_at`.
   created_at timestamptz not null default now(),
   check ((kind, debit, credit) in (
     ('deposit', 'funding', 'available'),
@@ -57,9 +64,15 @@ create table ledger (
     ('settle', 'held', 'spent'),
     ('release', 'held', 'available')
   )),
-  check ((kind = 'deposit') = (task_id is null))
+  check ((kind = 'deposit') = (task_id is null)),
+  check (kind <> 'deposit' or (credits > 0 and key_id is null)),
+  check ((kind in ('settle', 'release')) = (model is not null)),
+  check (kind not in ('settle', 'release') or key_id is not null)
 );
-create index ledger_account on ledger (account_id, entry_id);
+-- The ends of an account's tasks by time, with all that usage needs, so that usage reads this index alone
+-- (src/store/accounts/readUsage.ts).
+create index ledger_end on ledger (account_id, created_at) include (kind, model, key_id, credits)
+  where kind in ('settle', 'release');
 -- A task has at most one hold, and at most one settle or release.
 create unique index ledger_one_hold on ledger (task_id) where kind = 'hold';
 create unique index ledger_one_end on ledger (task_id) where kind in ('settle', 'release');
@@ -98,7 +111,7 @@ create table task (
   -- The SHA-256 of the Idempotency-Key, so that an operator can find a task by its key. The key itself is not
   -- stored.
   key_digest bytea,
-  -- The price, which is held at submit. A task with a price of zero has no ledger rows.
+  -- The price, which is held at submit.
   credits bigint not null check (credits >= 0),
 
   -- The status, and when it changed.
@@ -186,6 +199,20 @@ create index upload_task on upload (task_id);
 create index upload_input on upload (task_id) include (bytes, sweep_after) where kind = 'input';
 create index upload_due on upload (coalesce(next_try_at, sweep_after));
 
+-- Presence: one row for each process that makes upstream calls. The process deletes its row when it stops.
+create table worker_process (
+  -- A random id for each start of a process.
+  process_id text primary key,
+  started_at timestamptz not null default clock_timestamp(),
+  -- The last beat. The process beats every second while it runs.
+  seen_at timestamptz not null default clock_timestamp(),
+  -- Whether the process takes offers of synchronous tasks. A stopping process takes none.
+  accepting boolean not null,
+  -- When another process found this one silent for too long (src/tasks/presence.ts). Its open calls count as
+  -- lost. The next beat of the process sets this column to null again.
+  lost_at timestamptz
+) with (fillfactor = 50);
+
 -- One upstream call of a task. The row of an attempt is written before its call is sent.
 create table attempt (
   task_id text not null references task on delete cascade,
@@ -200,13 +227,9 @@ create table attempt (
   opened_at timestamptz not null default clock_timestamp(),
   -- The lease. Until this time an open attempt takes a place on its channel.
   lease_until timestamptz not null,
-  -- Presence. The worker updates this time every few seconds while the call is under way. If Temporal loses
-  -- sight of this worker, other workers see the presence and do not repeat the call.
-  seen_at timestamptz not null default clock_timestamp(),
-  -- When another worker first found this worker silent. The call counts as lost only if its worker stays
-  -- silent for some more seconds. Otherwise calls would count as lost after an outage of PostgreSQL, because
-  -- during the outage no worker could record its presence.
-  doubted_at timestamptz,
+  -- The process that makes the call. Without a row in `worker_process`, or with one that is lost, the call is
+  -- lost too.
+  process_id text not null,
 
   closed_at timestamptz,
   class text check (class in ('succeeded', 'refused', 'rejected', 'exhausted', 'operator_fault', 'unknown')),
@@ -219,6 +242,7 @@ create table attempt (
   check ((closed_at is null) = (class is null))
 );
 create index attempt_open on attempt (channel, model) where closed_at is null;
+create index attempt_of_process on attempt (process_id) where closed_at is null;
 
 -- CHANNELS
 
@@ -297,6 +321,7 @@ create function begin_first_call(
   -- milliseconds.
   timeout_ms float8,
   lease_grace_ms float8,
+  the_process text,
   out hard_end_ms float8,
   out request text
 )
@@ -324,9 +349,9 @@ begin
   lease_until := clock_timestamp()
     + (least(timeout_ms, hard_end_ms) + lease_grace_ms) * interval '1 millisecond';
   insert into attempt
-    (task_id, n, channel, model, answer_id, upstream_key, lease_until, seen_at)
+    (task_id, n, channel, model, answer_id, upstream_key, lease_until, process_id)
     values (the_task, 1, the_channel, queued.model, the_answer, the_upstream_key, lease_until,
-      clock_timestamp());
+      the_process);
   insert into upload (upload_id, kind, task_id, sweep_after)
     values (the_answer, 'answer', the_task, 'infinity');
   delete from place_queue where task_id = the_task;

@@ -164,7 +164,7 @@ describe('beginAttempt', () => {
 
   it('opens nothing for a task that has ended or is unknown', async () => {
     const { taskId } = await insertTask(database.pool)
-    expect(await attempts.cancelTask(taskId)).toBe(true)
+    expect(await attempts.cancelTask(taskId, 'asked')).toBe('cancelled')
     expect(await attempts.beginAttempt({ taskId })).toEqual({ kind: 'over' })
     const absent = 'task_00000000000000000000000000000000'
     expect(await attempts.beginAttempt({ taskId: absent })).toEqual({ kind: 'over' })

@@ -96,6 +96,31 @@ export type SettleInput = {
 export type FailResult = 'failed' | 'call_under_way' | 'succeeded' | 'over'
 
 /**
+ * Why a task is cancelled.
+ * - `asked`: a client, an operator or Temporal asked for it. This is final: the idempotency key stays with the
+ *   cancelled task.
+ * - `client_left`: the last client of a synchronous call has disconnected. The call may be sent again, so its
+ *   idempotency key is freed, and nobody needs the inputs of the task any more.
+ */
+export type CancelReason = 'asked' | 'client_left'
+
+/**
+ * What `cancelTask` did or found.
+ * - `cancelled`: the task is cancelled, by this call or before.
+ * - `call_under_way`: an upstream call is under way. The task continues.
+ * - `work_possible`: an earlier call may have done work. The task continues.
+ * - `succeeded`, `failed`: the task had already ended, not as cancelled.
+ * - `missing`: there is no such task, or it is purged.
+ */
+export type CancelResult =
+  | 'cancelled'
+  | 'call_under_way'
+  | 'work_possible'
+  | 'succeeded'
+  | 'failed'
+  | 'missing'
+
+/**
  * The transactions of a task's execution. Each is atomic and safe to repeat. A transaction that ends a task
  * first locks it, and ends it only if it is still live. So when several ends are tried at once, the first one
  * wins. Implemented in `src/store/attempts/` and `src/store/tasks/`.
@@ -126,8 +151,8 @@ export type AttemptStore = {
   /** Ends a task as failed and releases its hold, unless a call of a present worker is under way. */
   readonly failTask: (taskId: string, failure: TaskFailure) => Promise<FailResult>
   /**
-   * Ends a task as `cancelled` and releases its hold. Returns false and changes nothing when the task had
-   * already ended, and when one of its attempts is open or may have done work.
+   * Ends a task as `cancelled` and releases its hold. Changes nothing when the task had already ended, and when
+   * one of its attempts is open or may have done work.
    */
-  readonly cancelTask: (taskId: string) => Promise<boolean>
+  readonly cancelTask: (taskId: string, reason: CancelReason) => Promise<CancelResult>
 }

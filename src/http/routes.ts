@@ -10,6 +10,7 @@ import type {
   HttpFailure,
 } from './context.ts'
 import { writeFailure } from './errors.ts'
+import { cancelTask } from './routes/cancelTask.ts'
 import { createPlayground } from './pages/playground.ts'
 import { editImage } from './routes/editImage.ts'
 import { asyncGenerateContent, generateContent } from './routes/generateContent.ts'
@@ -50,6 +51,7 @@ export function routes(parts: ApiParts): readonly Route[] {
     lookup('/v1/task/:taskId', getTask(parts)),
     lookup('/v1/tasks/:taskId/result', getTaskResult(parts)),
     lookup('/v1/task/:taskId/result', getTaskResult(parts)),
+    post('/v1/tasks/:taskId/cancel', cancelTask(parts)),
     get('/v1/account', getAccount(parts)),
     open('/v1/assets/:taskId/:name', getAsset(parts)),
     open('/healthz', getHealth()),

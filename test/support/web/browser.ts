@@ -50,6 +50,7 @@ export async function visit(
     ...options,
   })
   const page = await context.newPage()
+  page.setDefaultTimeout(10_000)
   const complaints: string[] = []
   const requests: string[] = []
   page.on('console', (message) => {

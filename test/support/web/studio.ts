@@ -9,7 +9,8 @@ export type Studio = {
   /** The image on display. */
   readonly image: Locator
   readonly tiles: Locator
-  readonly choose: (name: string) => Promise<void>
+  /** Chooses a radio button by its whole name, or by a part of it. */
+  readonly choose: (name: string | RegExp) => Promise<void>
   readonly submit: (model: string, prompt: string) => Promise<void>
   readonly press: (button: string) => Promise<void>
   /** Waits until a text is on the page, outside of what only screen readers see. */
@@ -28,8 +29,7 @@ export async function studioOf(page: Page): Promise<Studio> {
   const prompt = page.locator('#prompt')
   await prompt.waitFor()
   const stage = page.locator('.stage')
-  const choose = (name: string) =>
-    page.getByRole('radio', { name, exact: true }).check({ force: true })
+  const choose = (name: string | RegExp) => page.getByRole('radio', { name, exact: true }).check()
   return {
     page,
     prompt,
@@ -38,7 +38,7 @@ export async function studioOf(page: Page): Promise<Studio> {
     tiles: page.getByRole('region', { name: 'Your images' }).getByRole('listitem'),
     choose,
     submit: async (model, text) => {
-      await page.getByRole('radio', { name: model }).check({ force: true })
+      await choose(new RegExp(model))
       await prompt.fill(text)
       await page.getByRole('button', { name: /^(Make|Edit) the image/ }).click()
     },

@@ -9,6 +9,7 @@ import { pollAfterSeconds } from '../../domain/tasks/task.ts'
 import type { PublishedResult } from '../../domain/tasks/taskRecord.ts'
 import { publicStatus, taskRecord } from '../../domain/tasks/taskRecord.ts'
 import { nativeByUrl } from '../../domain/upstream/nativeResponse.ts'
+import { setCharged } from '../answers/answerSync.ts'
 import { sendJson } from '../answers/sendBody.ts'
 import { assetUrl } from '../assetUrl.ts'
 import type { AccountHandler, ApiParts, RouteContext } from '../context.ts'
@@ -23,13 +24,15 @@ export function getTask(parts: ApiParts): AccountHandler {
       const live = await parts.tasks.live(task.taskId)
       context.set('Retry-After', String(pollAfterSeconds(live, task.nowMs)))
     }
+    setCharged(context, task)
     const { usualDurationMs } = parts.config.capabilities[task.model]
     sendJson(context, 200, taskRecord(task, usualDurationMs, publishedResult(parts, task)))
     return undefined
   }
 }
 
-function publishedResult(parts: ApiParts, task: TaskView): PublishedResult | undefined {
+/** Returns the image of a succeeded task by its URL, and `undefined` when there is none or it has expired. */
+export function publishedResult(parts: ApiParts, task: TaskView): PublishedResult | undefined {
   const { asset, native } = task
   if (publicStatus(task) !== 'succeeded' || asset === undefined) return undefined
   const url = assetUrl(task, parts.config.publicUrl, parts.signingKeys)

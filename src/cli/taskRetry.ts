@@ -82,15 +82,19 @@ async function retryMany(context: CliContext, options: RetryOptions): Promise<vo
   const refused: { readonly task_id: string; readonly reason: string; readonly message: string }[] =
     []
   const retryTask = await context.parts.retryTask()
-  for (const taskId of taskIds) {
-    const result = await retryTask(taskId)
-    if (result.kind === 'retried') {
-      retried.push({ task_id: result.taskId, retry_of: taskId })
-    } else {
-      const message = failureText(taskId, result)
-      refused.push({ task_id: taskId, reason: result.kind, message })
+  const soFar = () =>
+    `${retried.length} of ${taskIds.length} tasks retried, ${refused.length} refused`
+  await context.withProgress(soFar, async () => {
+    for (const taskId of taskIds) {
+      const result = await retryTask(taskId)
+      if (result.kind === 'retried') {
+        retried.push({ task_id: result.taskId, retry_of: taskId })
+      } else {
+        const message = failureText(taskId, result)
+        refused.push({ task_id: taskId, reason: result.kind, message })
+      }
     }
-  }
+  })
   context.show({
     json: { retried, refused },
     text: [

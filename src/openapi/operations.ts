@@ -4,7 +4,7 @@ import { getAsset } from './operations/assets.ts'
 import { asyncGenerateContent, generateContent } from './operations/content.ts'
 import { editImage, generateImage } from './operations/images.ts'
 import { getApiDocument, getHealth, getReadiness } from './operations/service.ts'
-import { listTasks, submitTask, taskLookups, taskResults } from './operations/tasks.ts'
+import { cancelTask, listTasks, submitTask, taskLookups, taskResults } from './operations/tasks.ts'
 
 /** Every operation of the API, in the order in which readers see them within their group. */
 export const operations: readonly Operation[] = [
@@ -12,6 +12,7 @@ export const operations: readonly Operation[] = [
   ...taskLookups,
   ...taskResults,
   listTasks,
+  cancelTask,
   getAsset,
   generateImage,
   editImage,

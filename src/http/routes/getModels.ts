@@ -3,14 +3,14 @@ import type { ModelId } from '../../domain/models/models.ts'
 import { actions, familyOf, modelIds, qualities } from '../../domain/models/models.ts'
 import type { Price } from '../../domain/models/prices.ts'
 import { shownPrices } from '../../domain/models/shownPrices.ts'
-import { noQuery } from '../../schema/extensionRequest.ts'
+import { noFields } from '../../schema/extensionRequest.ts'
 import { sendJson } from '../answers/sendBody.ts'
 import type { AccountHandler, ApiParts } from '../context.ts'
 import { withQuery } from '../extensionRoute.ts'
 
 /** `GET /v1/models`: answers with the models that the account may use, in the form of OpenAI's list. */
 export function listModels(parts: ApiParts): AccountHandler {
-  return withQuery(noQuery, async (context, caller) => {
+  return withQuery(noFields, async (context, caller) => {
     const data = modelsOf(caller).map((model) => modelJson(parts, model))
     sendJson(context, 200, { object: 'list', data })
     return undefined
@@ -22,7 +22,7 @@ export function listModels(parts: ApiParts): AccountHandler {
  * it.
  */
 export function getModel(parts: ApiParts): AccountHandler {
-  return withQuery(noQuery, async (context, caller) => {
+  return withQuery(noFields, async (context, caller) => {
     const model = modelsOf(caller).find((id) => id === context.params['model'])
     if (model === undefined) return { tag: 'unknown_model' }
     sendJson(context, 200, modelJson(parts, model))

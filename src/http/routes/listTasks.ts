@@ -1,11 +1,10 @@
 import { defined } from '../../domain/defined.ts'
-import { taskRecord } from '../../domain/tasks/taskRecord.ts'
 import { taskListQuery } from '../../schema/listQuery.ts'
 import { invalidValue } from '../../schema/requestFailures.ts'
 import { sendJson } from '../answers/sendBody.ts'
 import type { AccountHandler, ApiParts } from '../context.ts'
 import { withQuery } from '../extensionRoute.ts'
-import { publishedResult } from './getTask.ts'
+import { recordOf } from './getTask.ts'
 
 /** `GET /v1/tasks`: answers with the records of the caller's tasks, newest first, without `result`. */
 export function listTasks(parts: ApiParts): AccountHandler {
@@ -19,10 +18,7 @@ export function listTasks(parts: ApiParts): AccountHandler {
     if (page === 'unknown_after') {
       return invalidValue('after', 'the account has no task with this id')
     }
-    const data = page.rows.map((task) => {
-      const { usualDurationMs } = parts.config.capabilities[task.model]
-      return taskRecord(task, usualDurationMs, publishedResult(parts, task))
-    })
+    const data = page.rows.map((task) => recordOf(parts, task))
     sendJson(context, 200, { object: 'list', data, has_more: page.hasMore })
     return undefined
   })

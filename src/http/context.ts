@@ -8,7 +8,7 @@ import type { CapabilityTable } from '../domain/models/capabilities.ts'
 import type { AccountReads } from '../domain/ports/accountReads.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
-import type { ByteBudget } from './intake/byteBudget.ts'
+import type { ByteBudget } from '../tasks/byteBudget.ts'
 import type { LoopTurns } from './intake/loopTurns.ts'
 import type { TaskService } from '../tasks/taskService.ts'
 

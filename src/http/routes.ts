@@ -10,6 +10,8 @@ import type {
   HttpFailure,
 } from './context.ts'
 import { writeFailure } from './errors.ts'
+import { cancelTask } from './routes/cancelTask.ts'
+import { createPlayground } from './pages/playground.ts'
 import { editImage } from './routes/editImage.ts'
 import { asyncGenerateContent, generateContent } from './routes/generateContent.ts'
 import { generateImage } from './routes/generateImage.ts'
@@ -24,7 +26,7 @@ import { submitTask } from './routes/submitTask.ts'
 /** Adds every route to the application, and then the answers to requests that match no route. */
 export function installRoutes(app: Koa<ApiState>, parts: ApiParts): void {
   const router = new Router<ApiState>({ sensitive: true, strict: true })
-  for (const route of routes(parts)) {
+  for (const route of [...routes(parts), ...pages(parts)]) {
     router.register(route.path, [route.method], async (context) => {
       context.state.route = route.path.replaceAll('\\', '')
       context.state.envelope = route.envelope
@@ -37,7 +39,7 @@ export function installRoutes(app: Koa<ApiState>, parts: ApiParts): void {
   app.use(answerUnmatched(router))
 }
 
-/** Returns every route of the service. `src/openapi/operations.ts` describes each of them for clients. */
+/** Returns every route of the API. `src/openapi/operations.ts` describes each of them for clients. */
 export function routes(parts: ApiParts): readonly Route[] {
   return [
     post('/v1/images/tasks', submitTask(parts)),
@@ -49,12 +51,19 @@ export function routes(parts: ApiParts): readonly Route[] {
     lookup('/v1/task/:taskId', getTask(parts)),
     lookup('/v1/tasks/:taskId/result', getTaskResult(parts)),
     lookup('/v1/task/:taskId/result', getTaskResult(parts)),
+    post('/v1/tasks/:taskId/cancel', cancelTask(parts)),
     get('/v1/account', getAccount(parts)),
     open('/v1/assets/:taskId/:name', getAsset(parts)),
     open('/healthz', getHealth()),
     open('/readyz', getReadiness(parts)),
     open('/openapi.json', getApiDocument(parts)),
   ]
+}
+
+/** Returns the routes of the pages that people open in a browser. They are not part of the API. */
+function pages(parts: ApiParts): readonly Route[] {
+  const playground = createPlayground(parts)
+  return [open('/', playground.page), open('/playground/*path', playground.file)]
 }
 
 function post(path: string, handle: AccountHandler): Route {

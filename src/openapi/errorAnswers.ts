@@ -80,6 +80,11 @@ const errorAnswers = {
     code: 'invalid_request',
   },
   task_not_finished: invalid(409, null, 'The task is not finished yet.'),
+  task_not_cancellable: invalid(
+    409,
+    null,
+    'A call of the upstream model is under way. The task continues, and is charged if it gets an image.',
+  ),
   task_failed: invalid(409, null, 'The task failed and has no result.'),
   idempotency_key_reused: invalid(
     409,

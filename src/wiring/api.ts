@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { required } from '../config.ts'
+import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import { channelsOf, longestTimeoutMs, produceTimeoutMs } from '../domain/tasks/deadlines.ts'
 import { createApp } from '../http/app.ts'
 import { createServer, listen } from '../http/connection/createServer.ts'
@@ -27,6 +28,7 @@ import { connectTemporal, temporalSettings } from '../temporal/connect.ts'
 import { createDescribeTask } from '../temporal/describeTask.ts'
 import type { StartQueue } from '../temporal/startQueue.ts'
 import { createStartQueue } from '../temporal/startQueue.ts'
+import { createCancelWorkflows } from '../temporal/runs.ts'
 import { createStartTask } from '../temporal/startTask.ts'
 
 const connectionsMax = 24
@@ -169,29 +171,22 @@ function taskServiceOf(
 ): { readonly tasks: TaskService; readonly close: () => Promise<void> } {
   const { installation, temporal, starts, log } = parts
   const { pool, operation, databaseUrl, announceEnd } = installation
-  const { retentionSeconds, tombstoneSeconds } = config
-  // The API cancels a task only when its client has left: nobody needs the inputs any more.
-  const cancelDeps = {
-    pool,
-    announceEnd,
-    retentionSeconds,
-    tombstoneSeconds,
-    inputRetentionSeconds: 0,
-  }
+  const { retentionSeconds, tombstoneSeconds, inputRetentionSeconds } = config
+  const ends = { pool, announceEnd, retentionSeconds, tombstoneSeconds, inputRetentionSeconds }
+  const cancel: AttemptStore['cancelTask'] = (taskId, reason) => cancelTask(ends, taskId, reason)
   const taskDeadlineMs = config.taskDeadlineSeconds * 1000
-  const left = createLeftTasks({
-    cancelTask: (taskId) => cancelTask(cancelDeps, taskId),
-    taskDeadlineMs,
-  })
-  const ends = createTaskEnds({
+  const left = createLeftTasks({ cancelTask: cancel, taskDeadlineMs })
+  const taskEnds = createTaskEnds({
     databaseUrl,
     pool,
     onConnectionError: (error) => log.warn('listening connection lost', { error }),
   })
   const tasks = createTaskService({
     store: createTaskStore(pool),
+    cancelTask: cancel,
+    endRun: createCancelWorkflows(temporal),
     cancelLeft: left.cancelLeft,
-    ends,
+    ends: taskEnds,
     peppers: required(config.keyPeppers, 'KEY_PEPPER'),
     live: createDescribeTask({ temporal, nowMs: () => performance.now() }),
     capabilities: operation.capabilities,
@@ -205,7 +200,7 @@ function taskServiceOf(
     tasks,
     close: async () => {
       await left.answered(cancelAtStopMs)
-      await ends.close()
+      await taskEnds.close()
     },
   }
 }

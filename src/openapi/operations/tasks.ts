@@ -56,6 +56,35 @@ export const taskResults: readonly Operation[] = [
   ),
 ]
 
+/** `POST /v1/tasks/{task_id}/cancel`. */
+export const cancelTask: Operation = {
+  method: 'post',
+  path: '/v1/tasks/{task_id}/cancel',
+  id: 'cancelTask',
+  tag: 'Tasks',
+  summary: 'Cancel a task',
+  description:
+    'Ends the task as `failed` with the code `cancelled`, at no charge. A cancelled task gets the same answer again. While a call of the upstream model is under way, and after a call that may have done work, the task is not cancelled. Synchronous calls that wait for the task get a 500 with the code `cancelled`, and its Idempotency-Key stays with it.',
+  extension: true,
+  access: 'account',
+  envelope: 'full',
+  request: { path: taskPath },
+  answers: {
+    200: {
+      description: 'The record of the cancelled task.',
+      headers: { 'X-Credits-Charged': 'always' },
+      content: json(taskRecord, { cancelled: examples.cancelled }),
+    },
+  },
+  errors: [
+    'malformed_task_id',
+    'unknown_parameter',
+    ...jsonBodyErrors,
+    'task_not_found',
+    'task_not_cancellable',
+  ],
+}
+
 function lookup(path: Operation['path'], id: string, summary: string): Operation {
   return {
     method: 'get',

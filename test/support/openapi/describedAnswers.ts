@@ -79,7 +79,7 @@ export function createDescribedAnswers() {
       const component = document.components.headers[$ref.split('/').at(-1) ?? '']
       if (value === null) {
         if (component?.required === true) faults.push(`the header ${name} is missing`)
-      } else if (ajv.validate({ $ref: `document${$ref}/schema` }, value) !== true) {
+      } else if (!ajv.validate({ $ref: `document${$ref}/schema` }, value)) {
         faults.push(`the header ${name} ${ajv.errorsText()}`)
       }
     }
@@ -90,7 +90,7 @@ export function createDescribedAnswers() {
     const found = find(answer)
     if (found?.response?.content === undefined) return []
     const $ref = `document${found.pointer}/content/${escape('application/json')}/schema`
-    if (ajv.validate({ $ref }, value) !== true) return [ajv.errorsText()]
+    if (!ajv.validate({ $ref }, value)) return [ajv.errorsText()]
     const codes = found.response['x-error-codes']
     const code: unknown = Object(value).error?.code
     return codes === undefined || codes.some((known) => known === code)
@@ -130,8 +130,8 @@ function escape(part: string): string {
  * Forbids fields that the document does not name. For clients the objects of answers are open, so that fields
  * can be added. A test must notice a field that is not described.
  */
-function closed<Value>(document: object): Value {
-  const value: Value = JSON.parse(JSON.stringify(document), (_key, part: unknown) =>
+function closed(document: object): Document {
+  const value: Document = JSON.parse(JSON.stringify(document), (_key, part: unknown) =>
     typeof part === 'object' && part !== null && 'properties' in part && 'type' in part
       ? { additionalProperties: false, ...part }
       : part,

@@ -25,6 +25,7 @@ import { overdueTasks, pastEndTasks, unstartedTasks } from '../store/reconcile/t
 import {
   discardUpload,
   dropExcessInputs,
+  forgetRequests,
   forgetUploads,
   openUpload,
   takeUploads,
@@ -86,6 +87,7 @@ export function createReconcileStore(pool: Pool): ReconcileStore {
     takeUploads,
     forgetUploads,
     dropExcessInputs,
+    forgetRequests,
     purgeTasks,
   })
 }

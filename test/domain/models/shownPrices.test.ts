@@ -1,5 +1,6 @@
 import { array, assert, constantFrom, nat, property, record } from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { defined } from '../../../src/domain/defined.ts'
 import { builtInCapabilities } from '../../../src/domain/models/capabilities.ts'
 import {
   actions,
@@ -49,8 +50,7 @@ describe('the shown prices', () => {
                   model,
                   action,
                   inputImages: 3,
-                  ...(size === undefined ? {} : { size }),
-                  ...(quality === undefined ? {} : { quality }),
+                  ...defined({ size, quality }),
                 }
                 expect(found(shown, request)).toBe(creditsOf(prices, request))
               }

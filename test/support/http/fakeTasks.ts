@@ -47,6 +47,8 @@ export const familyBNative: NativeResponse = {
 export const familyANative: NativeResponse = {
   response: {
     candidates: [{ content: { parts: [{ inlineData: { mimeType: 'image/png', data: '' } }] } }],
+    modelVersion: 'familya-3-pro-image',
+    responseId: 'r1',
   },
   imagePath: ['candidates', 0, 'content', 'parts', 0, 'inlineData', 'data'],
 }

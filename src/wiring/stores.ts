@@ -34,6 +34,7 @@ import type { AnnounceEnd, Lifetimes } from '../store/tasks/endTask.ts'
 import { cancelTask, failTask } from '../store/tasks/endTask.ts'
 import { findKeyedTask, freeKey } from '../store/tasks/idempotencyKey.ts'
 import { insertTask } from '../store/tasks/insertTask.ts'
+import { listOwnTasks } from '../store/tasks/listOwnTasks.ts'
 import { listTasks } from '../store/tasks/listTasks.ts'
 import { readNativeRejection, readTask, readTaskOfImage } from '../store/tasks/readTask.ts'
 import { readTaskDetail } from '../store/tasks/readTaskDetail.ts'
@@ -106,7 +107,7 @@ export function createAccountStore(pool: Pool): AccountStore {
 
 /** Creates what clients read about their own account. */
 export function createAccountReads(pool: Pool): AccountReads {
-  return bindFirst(pool, { readAccount })
+  return bindFirst(pool, { readAccount, listOwnTasks })
 }
 
 /** Creates the operator's view of tasks. */

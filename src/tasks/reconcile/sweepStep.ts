@@ -25,6 +25,8 @@ export function createSweepStep(deps: {
     name: 'sweep',
     everyMs: 2_000,
     run: async (signal, report) => {
+      // First, because it works without the blob store.
+      await forgetRequests(deps.store, signal, report)
       let taken = 0
       do {
         const uploadIds = await deps.store.takeUploads(batchMax, retryMs)
@@ -39,7 +41,6 @@ export function createSweepStep(deps: {
           if (swept > 0) report({ found: 'swept', count: swept })
         })
       } while (taken === batchMax && !signal.aborted)
-      await forgetRequests(deps.store, signal, report)
     },
   }
 }

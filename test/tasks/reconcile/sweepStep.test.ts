@@ -192,14 +192,14 @@ describe('what is kept of failed tasks for a retry', () => {
   it('is a gibibyte of prompts and inputs per account, the oldest go first', async () => {
     const half = 512 * 1024 * 1024
     const many = { accountId: 'acct_many' }
-    const oldest = await failed('in-oldest', 5_000, 1, many)
-    const older = await failed('in-older', half - 2_000_000, 2, many)
-    await failed('in-newer', half - 2_000_000, 3, { ...many, prompt: 'p'.repeat(3_999_000) })
-    await failed('in-other', half, 1)
+    const oldest = await failed('inoldest', 5_000, 1, many)
+    const older = await failed('inolder', half - 2_000_000, 2, many)
+    await failed('innewer', half - 2_000_000, 3, { ...many, prompt: 'p'.repeat(3_999_000) })
+    await failed('inother', half, 1)
     const { taskId: live } = await insertTask(world.pool, many)
     await world.pool.query(
       `insert into upload (upload_id, kind, task_id, bytes, sweep_after)
-       values ('in-live', 'input', $1, $2, 'infinity')`,
+       values ('inlive', 'input', $1, $2, 'infinity')`,
       [live, 3 * half],
     )
     expect(await runStep(step())).toEqual([{ found: 'excess', count: 1 }])
@@ -207,14 +207,14 @@ describe('what is kept of failed tasks for a retry', () => {
     const { rows } = await world.pool.query<{ uploadId: string }>(
       `select upload_id as "uploadId" from upload where bytes > 0 and sweep_after <= now()`,
     )
-    expect(rows).toEqual([{ uploadId: 'in-oldest' }])
+    expect(rows).toEqual([{ uploadId: 'inoldest' }])
     expect(await sweep()).toContainEqual({ found: 'forgotten', count: 1 })
     expect([await hasRequest(oldest), await hasRequest(older)]).toEqual([false, true])
     await world.pool.query('delete from upload')
   })
 
   it('is deleted when its time is over, the prompt too', async () => {
-    const taskId = await failed('in-due', 1, 1)
+    const taskId = await failed('indue', 1, 1)
     expect(await sweep()).toEqual([])
     expect(await hasRequest(taskId)).toBe(true)
     await setTask(world.pool, taskId, { retry_until: 'now()' })

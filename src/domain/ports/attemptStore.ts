@@ -18,7 +18,12 @@ export type BeginInput = {
    * question gets no answer, `abandonAttempt` finds the attempt by it. Default: a random id.
    */
   readonly answerId?: string
+  /** Default: `workflow`. */
+  readonly via?: Via
 }
+
+/** How a task came to the worker: as an offer of an API process, or through the activity of its workflow. */
+export type Via = 'offer' | 'workflow'
 
 /** An attempt by the answer id that its worker chose before it asked the gate. */
 export type AbandonedAttempt = { readonly taskId: string; readonly answerId: string }

@@ -14,7 +14,7 @@ import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 import { isEnded } from '../../domain/tasks/task.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
 import { outcomeClasses, outcomeReasons } from '../../domain/upstream/upstreamCall.ts'
-import { beginFirstCall, overdueAfterMs } from './beginFirstCall.ts'
+import { beginFirstCall, offerOverdueAfterMs, overdueAfterMs } from './beginFirstCall.ts'
 import { lockChannelStates, saveCooldown } from '../channels/channelStates.ts'
 import { joinPlaceQueue } from '../channels/placeQueue.ts'
 import { closeAttemptRow } from './closeAttempt.ts'
@@ -48,7 +48,7 @@ export async function beginAttempt(
   input: BeginInput,
 ): Promise<BeginResult> {
   const answerId = input.answerId ?? newUploadId(deps.randomBytes, 'answer')
-  const attempt = await beginFirstCall(deps, input.taskId, answerId)
+  const attempt = await beginFirstCall(deps, { ...input, answerId })
   if (attempt !== undefined) return { kind: 'opened', attempt }
   return askGate(deps, { ...input, answerId })
 }
@@ -60,7 +60,8 @@ export async function askGate(deps: BeginAttemptDeps, input: BeginInput): Promis
     if (task === undefined || isEnded(task.status)) return { kind: 'over' }
     const open = task.attempts.find((each) => each.closedAtMs === null)
     const answerId = input.answerId ?? newUploadId(deps.randomBytes, 'answer')
-    if (open === undefined) return decide(deps, client, task, answerId)
+    const asked = { ...input, answerId }
+    if (open === undefined) return decide(deps, client, task, asked)
     if (open.n !== input.checked) {
       return { kind: 'unchecked', n: open.n, answerId: open.answerId }
     }
@@ -68,7 +69,7 @@ export async function askGate(deps: BeginAttemptDeps, input: BeginInput): Promis
       const { channel } = open
       return { kind: 'wait', delayMs: callCheckMs, reason: 'call_under_way', channel }
     }
-    return decide(deps, client, await closeAsLost(client, task, open), answerId)
+    return decide(deps, client, await closeAsLost(client, task, open), asked)
   })
 }
 
@@ -90,7 +91,7 @@ async function decide(
   deps: BeginAttemptDeps,
   client: PoolClient,
   locked: TaskWithAttempts,
-  answerId: string,
+  asked: BeginInput & { readonly answerId: string },
 ): Promise<BeginResult> {
   const { taskId, accountId, family, model } = locked
   const sync = isSyncRoute(locked.route)
@@ -120,7 +121,7 @@ async function decide(
     case 'wait':
       return postpone(client, task, step)
     case 'call':
-      return { kind: 'opened', attempt: await openAttempt(deps, client, task, step, answerId) }
+      return { kind: 'opened', attempt: await openAttempt(deps, client, task, step, asked) }
     default:
       return assertNever(step)
   }
@@ -155,9 +156,9 @@ async function postpone(
   await client.query({
     name: 'postpone-task',
     text: `update task set checks = 0, next_check_at = least(deadline_at,
-        now() + $2 * interval '1 millisecond')
+        now() + ($2 + case when started_at is null then $3 else $4 end) * interval '1 millisecond')
       where task_id = $1`,
-    values: [task.taskId, delayMs + overdueAfterMs],
+    values: [task.taskId, delayMs, offerOverdueAfterMs, overdueAfterMs],
   })
   return { kind: 'wait', delayMs, reason, ...defined({ channel }) }
 }
@@ -167,7 +168,7 @@ async function openAttempt(
   client: PoolClient,
   task: TaskWithAttempts,
   step: Extract<NextStep, { kind: 'call' }>,
-  answerId: string,
+  { answerId, via = 'workflow' }: BeginInput & { readonly answerId: string },
 ): Promise<OpenedAttempt> {
   const { channel, cooldown } = step
   const n = (task.attempts.at(-1)?.n ?? 0) + 1
@@ -181,7 +182,17 @@ async function openAttempt(
   const { rows } = await client.query<{ request: string | null }>({
     name: 'open-attempt',
     text: openSql,
-    values: [task.taskId, n, channel.name, task.model, answerId, upstreamKey, leaseMs, processId],
+    values: [
+      task.taskId,
+      n,
+      channel.name,
+      task.model,
+      answerId,
+      upstreamKey,
+      leaseMs,
+      processId,
+      via,
+    ],
   })
   const text = rows[0]?.request ?? undefined
   if (text === undefined) throw new Error(`Bug: ${task.taskId} is live without its request`)
@@ -193,8 +204,8 @@ async function openAttempt(
 const openSql = `
   with opened as (
     insert into attempt (task_id, n, channel, model, answer_id, upstream_key, lease_until,
-      process_id)
-    values ($1, $2, $3, $4, $5, $6, clock_timestamp() + $7 * interval '1 millisecond', $8)
+      process_id, via)
+    values ($1, $2, $3, $4, $5, $6, clock_timestamp() + $7 * interval '1 millisecond', $8, $9)
   ), answer as (
     insert into upload (upload_id, kind, task_id, sweep_after) values ($5, 'answer', $1, 'infinity')
   ), queue as (

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import type { RandomBytes } from '../../domain/ids.ts'
 import { newUploadId } from '../../domain/ids.ts'
 import type { Family } from '../../domain/models/models.ts'
-import type { OpenedAttempt } from '../../domain/ports/attemptStore.ts'
+import type { BeginInput, OpenedAttempt } from '../../domain/ports/attemptStore.ts'
 import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
 
@@ -18,6 +18,8 @@ type BeginFirstCallDeps = {
  * timeout. The reconciler checks a waiting task this long after the end of its wait.
  */
 export const overdueAfterMs = 30_000
+/** The same for a task without a run. Nobody else continues such a task when its worker dies. */
+export const offerOverdueAfterMs = 3_000
 
 /**
  * Opens the first attempt of a queued task, if the first channel in the operator's order is free. This is the
@@ -29,8 +31,11 @@ export const overdueAfterMs = 30_000
  */
 export async function beginFirstCall(
   { pool, processId, randomBytes, channelsOf }: BeginFirstCallDeps,
-  taskId: string,
-  answerId: string = newUploadId(randomBytes, 'answer'),
+  {
+    taskId,
+    answerId = newUploadId(randomBytes, 'answer'),
+    via = 'workflow',
+  }: Pick<BeginInput, 'taskId' | 'answerId' | 'via'>,
 ): Promise<OpenedAttempt | undefined> {
   const task = await readQueuedTask(pool, taskId, channelsOf)
   const [channel] = task === undefined ? [] : channelsOf(task.family)
@@ -40,7 +45,7 @@ export async function beginFirstCall(
   const { rows } = await pool.query<{ hardEndMs: number | null; request: string | null }>({
     name: 'begin-first-call',
     text: `select hard_end_ms as "hardEndMs", request
-      from begin_first_call($1, $2, $3, $4, $5, $6, $7, $8)`,
+      from begin_first_call($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
     values: [
       taskId,
       name,
@@ -50,6 +55,7 @@ export async function beginFirstCall(
       channel.timeoutMs,
       overdueAfterMs,
       processId,
+      via,
     ],
   })
   const { hardEndMs, request: text } = rows[0] ?? {}

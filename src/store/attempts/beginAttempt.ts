@@ -155,8 +155,8 @@ async function postpone(
   if (inLine !== undefined) await joinPlaceQueue(client, task, inLine, delayMs)
   await client.query({
     name: 'postpone-task',
-    text: `update task set checks = 0, next_check_at = least(deadline_at,
-        now() + ($2 + case when started_at is null then $3 else $4 end) * interval '1 millisecond')
+    text: `update task set checks = 0, next_check_at = least(deadline_at, now() + interval '1 millisecond'
+        * ($2::float8 + case when started_at is null then $3::float8 else $4::float8 end))
       where task_id = $1`,
     values: [task.taskId, delayMs, offerOverdueAfterMs, overdueAfterMs],
   })

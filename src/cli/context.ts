@@ -2,6 +2,7 @@ import type { Answer } from './answer.ts'
 import type { Violation } from '../domain/accounts/violation.ts'
 import type { CapabilityTable } from '../domain/models/capabilities.ts'
 import type { AccountStore } from '../domain/ports/accountStore.ts'
+import type { CancelResult } from '../domain/ports/attemptStore.ts'
 import type { ChannelAdmin, ChannelCheck } from '../domain/ports/channelAdmin.ts'
 import type { RetryResult, TaskAdmin } from '../domain/ports/taskAdmin.ts'
 import type { HistoryEvents, Replayed } from '../domain/ports/taskRuns.ts'
@@ -62,10 +63,10 @@ export type MigrateReport = {
 }
 
 /**
- * Cancels the task in PostgreSQL, and then asks its workflow to end. Returns false when the task has already
+ * Cancels the task in PostgreSQL, and then asks its workflow to end. Changes nothing when the task has already
  * ended, and when an upstream call for the task is running or may have done work.
  */
-export type CancelTask = (taskId: string) => Promise<boolean>
+export type CancelTask = (taskId: string) => Promise<CancelResult>
 
 /**
  * Returns the history of a task's newest run in Temporal's JSON, or `undefined` when Temporal has no run of

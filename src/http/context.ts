@@ -8,7 +8,7 @@ import type { CapabilityTable } from '../domain/models/capabilities.ts'
 import type { AccountReads } from '../domain/ports/accountReads.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
-import type { ByteBudget } from './intake/byteBudget.ts'
+import type { ByteBudget } from '../tasks/byteBudget.ts'
 import type { LoopTurns } from './intake/loopTurns.ts'
 import type { TaskService } from '../tasks/taskService.ts'
 
@@ -93,6 +93,8 @@ export type ApiConfig = {
   /** How long a synchronous call may wait for its image, counted from the moment its request is accepted. */
   readonly syncDeadlineMs: number
   readonly capabilities: CapabilityTable
+  /** Whether anybody may read the pages that describe the API. */
+  readonly publicPages: boolean
   /**
    * Limit for the bytes of all large bodies that arrive at the same time. Default 1 GiB. See `byteBudget.ts`.
    */

@@ -74,7 +74,7 @@ const clientClosedRequest = 499
 export function allowAnyOrigin(): Middleware<ApiState> {
   return cors({
     origin: '*',
-    allowMethods: 'GET, HEAD, POST, OPTIONS',
+    allowMethods: 'GET, HEAD, POST, DELETE, OPTIONS',
     exposeHeaders: exposedHeaders,
     maxAge: preflightMaxAgeSeconds,
   })
@@ -90,10 +90,13 @@ const exposedHeaders = [
   'ETag',
   'Idempotent-Replayed',
   'Location',
+  'Preference-Applied',
   'Retry-After',
   'WWW-Authenticate',
   'x-request-id',
   'x-should-retry',
+  'X-Credits-Charged',
+  'X-Credits-Held',
   'X-Task-Id',
 ]
 

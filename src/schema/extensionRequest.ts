@@ -10,8 +10,8 @@ import { firstFailure, invalidValue, paramPath, unknownParameter } from './reque
  */
 export type FieldsSchema<Fields> = z.ZodType<Fields> & Pick<z.ZodObject, 'shape'>
 
-/** The query of a route that has no parameters. */
-export const noQuery = z.strictObject({})
+/** The query or the body of a route that takes none. */
+export const noFields = z.strictObject({})
 
 /**
  * Validates the query of an extension route. A parameter that the route does not have is an error: a client

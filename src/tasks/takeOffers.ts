@@ -10,7 +10,7 @@ export type TakeOffersDeps = {
   readonly produceImage: ReturnType<typeof createProduceImage>
   readonly failTask: AttemptStore['failTask']
   /** Starts the workflow of a live task. Safe to repeat. */
-  readonly handOver: (taskId: string) => Promise<void>
+  readonly continueAsRun: (taskId: string) => Promise<void>
   /** Limit for the offers of each family that are worked on at once. */
   readonly slots: Readonly<Record<Family, number>>
   /** Aborts when the process is asked to stop. Calls that are under way finish. */
@@ -41,12 +41,12 @@ export function createOfferTaker(deps: TakeOffersDeps): OfferTaker {
   const running = new Set<Promise<void>>()
 
   async function work({ taskId, family }: Offer): Promise<void> {
-    if (open[family] >= deps.slots[family]) return handOver(taskId, 'no_slot')
+    if (open[family] >= deps.slots[family]) return passOn(taskId, 'no_slot')
     open[family] += 1
     const result = await traced(taskId, () => endOrReason(deps, taskId)).finally(() => {
       open[family] -= 1
     })
-    if (isHandedOver(result)) return handOver(taskId, result)
+    if (isHandedOver(result)) return passOn(taskId, result)
     deps.onResult(result)
   }
 
@@ -54,9 +54,9 @@ export function createOfferTaker(deps: TakeOffersDeps): OfferTaker {
     return deps.tracer?.offer(taskId, run) ?? run()
   }
 
-  async function handOver(taskId: string, result: OfferResult): Promise<void> {
+  async function passOn(taskId: string, result: OfferResult): Promise<void> {
     deps.onResult(result)
-    await deps.handOver(taskId)
+    await deps.continueAsRun(taskId)
   }
 
   return {

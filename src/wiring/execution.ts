@@ -11,7 +11,7 @@ import { slotsOf } from '../domain/upstream/channel.ts'
 import type { Installation } from './installation.ts'
 import { createAttemptStore } from './stores.ts'
 import { createWorkerPresence } from './presence.ts'
-import { handOver } from '../store/tasks/offers.ts'
+import { continueAsRun } from '../store/tasks/offers.ts'
 import type { Presence } from '../tasks/presence.ts'
 import type { SeenOutcome } from '../tasks/produceImage.ts'
 import { createProduceImage } from '../tasks/produceImage.ts'
@@ -80,8 +80,8 @@ export function createExecution(
   const offers = createOfferTaker({
     produceImage,
     failTask: attempts.failTask,
-    handOver: async (taskId) => {
-      const start = await handOver(pool, taskId)
+    continueAsRun: async (taskId) => {
+      const start = await continueAsRun(pool, taskId)
       if (start !== undefined) parts.startRun(start)
     },
     slots: slotsOf(operation.channels),

@@ -18,7 +18,6 @@ import { createWorkerReconciler } from './reconciler.ts'
 import type { RunningProcess } from './runProcess.ts'
 import { startQueueOf } from './startQueue.ts'
 import { ensureChannels } from '../store/channels/channelAdmin.ts'
-import { isCancelled } from '../store/tasks/endTask.ts'
 import { createSettleOrFail } from '../tasks/settleOrFail.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { TemporalSettings } from '../temporal/connect.ts'
@@ -136,13 +135,12 @@ async function startTemporalWorker(
 ): Promise<RunningWorker> {
   const { settings, installation, execution, log, tracer, stopping } = parts
   const { attempts, produceImage } = execution
-  const { pool, blobs, operation } = installation
+  const { blobs, operation } = installation
   const { channels } = operation
   const activities = createActivities({
     produceImage,
     settleOrFail: createSettleOrFail({ attempts, blobs }),
     cancelTask: attempts.cancelTask,
-    isCancelled: (taskId) => isCancelled(pool, taskId),
     onUnexpected: ({ activity, taskId, error }) =>
       log.error('activity failed unexpectedly', { step: activity, taskId, error }),
     stopping,

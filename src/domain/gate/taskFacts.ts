@@ -18,7 +18,7 @@ export type TaskFacts = {
   readonly sync: boolean
   /** The earlier attempts, oldest first. All of them are closed. */
   readonly past: readonly PastAttempt[]
-  /** The channels of the task's family, in the operator's order. */
+  /** The channels of the task's family, in the order in which the task tries them (`orderChannels`). */
   readonly channels: readonly ChannelState[]
   /** The limit `UPSTREAM_CALLS_MAX`: the task ends after this many calls with an unknown outcome. */
   readonly callsMax: number
@@ -73,6 +73,8 @@ export type WaitReason =
   | 'channel_paused'
   | 'backoff'
   | 'call_under_way'
+  /** The request is large, and the worker has no memory for it now. */
+  | 'worker_full'
 
 /** Returns whether the upstream refused the call. */
 export function isUpstreamRefusal(attempt: Pick<PastAttempt, 'class' | 'reason'>): boolean {

@@ -6,7 +6,7 @@ import type { Result } from '../../domain/result.ts'
 import { fail } from '../../domain/result.ts'
 import type { TaskView } from '../../domain/tasks/task.ts'
 import { pollAfterSeconds } from '../../domain/tasks/task.ts'
-import type { PublishedResult } from '../../domain/tasks/taskRecord.ts'
+import type { PublishedResult, TaskRecord } from '../../domain/tasks/taskRecord.ts'
 import { publicStatus, taskRecord } from '../../domain/tasks/taskRecord.ts'
 import { nativeByUrl } from '../../domain/upstream/nativeResponse.ts'
 import { sendJson } from '../answers/sendBody.ts'
@@ -25,13 +25,20 @@ export function getTask(parts: ApiParts): AccountHandler {
       const live = hasRun ? await parts.tasks.live(task.taskId) : undefined
       context.set('Retry-After', String(pollAfterSeconds(live, task.nowMs)))
     }
-    const { usualDurationMs } = parts.config.capabilities[task.model]
-    sendJson(context, 200, taskRecord(task, usualDurationMs, publishedResult(parts, task)))
+    sendJson(context, 200, recordOf(parts, task))
     return undefined
   }
 }
 
-function publishedResult(parts: ApiParts, task: TaskView): PublishedResult | undefined {
+/** Returns the record of a task as clients see it, with its result if it has one. */
+export function recordOf(parts: RecordParts, task: TaskView): TaskRecord {
+  const { usualDurationMs } = parts.config.capabilities[task.model]
+  return taskRecord(task, usualDurationMs, publishedResult(parts, task))
+}
+
+type RecordParts = Pick<ApiParts, 'config' | 'signingKeys'>
+
+function publishedResult(parts: RecordParts, task: TaskView): PublishedResult | undefined {
   const { asset, native } = task
   if (publicStatus(task) !== 'succeeded' || asset === undefined) return undefined
   const url = assetUrl(task, parts.config.publicUrl, parts.signingKeys)
@@ -57,4 +64,8 @@ export async function requestedTask(
   return read
 }
 
-const malformedTaskId = invalidRequest('invalid_request', 'task_id', 'The task id is malformed.')
+export const malformedTaskId = invalidRequest(
+  'invalid_request',
+  'task_id',
+  'The task id is malformed.',
+)

@@ -1,14 +1,15 @@
 import type { Pool, PoolClient } from 'pg'
 import { assertNever } from '../../domain/assertNever.ts'
 import { defined } from '../../domain/defined.ts'
+import { orderChannels } from '../../domain/gate/orderChannels.ts'
 import { nextStep } from '../../domain/gate/nextStep.ts'
 import type { NextStep } from '../../domain/gate/taskFacts.ts'
-import { lastUnknown } from '../../domain/gate/taskFacts.ts'
+import { handOver } from '../../domain/handOver.ts'
 import type { RandomBytes } from '../../domain/ids.ts'
 import { newUploadId } from '../../domain/ids.ts'
 import { callCheckMs } from '../../domain/limits.ts'
 import type { Family } from '../../domain/models/models.ts'
-import type { BeginInput, BeginResult, OpenedAttempt } from '../../domain/ports/attemptStore.ts'
+import type { BeginInput, BeginResult } from '../../domain/ports/attemptStore.ts'
 import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 import { isEnded } from '../../domain/tasks/task.ts'
@@ -18,6 +19,8 @@ import { beginFirstCall, offerOverdueAfterMs, overdueAfterMs } from './beginFirs
 import { lockChannelStates, saveCooldown } from '../channels/channelStates.ts'
 import { joinPlaceQueue } from '../channels/placeQueue.ts'
 import { closeAttemptRow } from './closeAttempt.ts'
+import type { NextCall, Unread } from './openAttempt.ts'
+import { openAttempt } from './openAttempt.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import type { LockedAttempt, TaskWithAttempts } from '../tasks/lockTask.ts'
 import { isUnderWay, lockTaskWithAttempts } from '../tasks/lockTask.ts'
@@ -55,13 +58,41 @@ export async function beginAttempt(
 
 /** Asks the gate without its fast path. */
 export async function askGate(deps: BeginAttemptDeps, input: BeginInput): Promise<BeginResult> {
-  return withTransaction(deps.pool, async (client) => {
+  const decided = await lockAndDecide(deps, input)
+  if (decided.kind !== 'opened') return decided
+  const takeRequest = handOver(await readRequest(deps.pool, input.taskId))
+  return { kind: 'opened', attempt: { ...decided.attempt, takeRequest } }
+}
+
+/** Reads the request of a live task. Outside of the gate's locks, because it may have many megabytes. */
+async function readRequest(pool: Pool, taskId: string): Promise<ImageRequest> {
+  const { rows } = await pool.query<{ request: string | null }>({
+    name: 'read-request',
+    text: 'select request from task where task_id = $1',
+    values: [taskId],
+  })
+  const text = rows[0]?.request ?? undefined
+  if (text === undefined) throw new Error(`Bug: ${taskId} is live without its request`)
+  const request: ImageRequest = JSON.parse(text)
+  return request
+}
+
+type Decided =
+  | Exclude<BeginResult, { readonly kind: 'opened' }>
+  | { readonly kind: 'opened'; readonly attempt: Unread }
+
+async function lockAndDecide(deps: BeginAttemptDeps, input: BeginInput): Promise<Decided> {
+  return withTransaction<Decided>(deps.pool, async (client) => {
     const task = await lockTaskWithAttempts(client, input.taskId)
     if (task === undefined || isEnded(task.status)) return { kind: 'over' }
     const open = task.attempts.find((each) => each.closedAtMs === null)
     const answerId = input.answerId ?? newUploadId(deps.randomBytes, 'answer')
-    const asked = { ...input, answerId }
-    if (open === undefined) return decide(deps, client, task, asked)
+    const next = {
+      answerId,
+      via: input.via ?? 'workflow',
+      ...defined({ requestBytesMax: input.requestBytesMax }),
+    }
+    if (open === undefined) return decide(deps, client, task, next)
     if (open.n !== input.checked) {
       return { kind: 'unchecked', n: open.n, answerId: open.answerId }
     }
@@ -69,7 +100,7 @@ export async function askGate(deps: BeginAttemptDeps, input: BeginInput): Promis
       const { channel } = open
       return { kind: 'wait', delayMs: callCheckMs, reason: 'call_under_way', channel }
     }
-    return decide(deps, client, await closeAsLost(client, task, open), asked)
+    return decide(deps, client, await closeAsLost(client, task, open), next)
   })
 }
 
@@ -91,11 +122,11 @@ async function decide(
   deps: BeginAttemptDeps,
   client: PoolClient,
   locked: TaskWithAttempts,
-  asked: BeginInput & { readonly answerId: string },
-): Promise<BeginResult> {
+  next: NextCall,
+): Promise<Decided> {
   const { taskId, accountId, family, model } = locked
   const sync = isSyncRoute(locked.route)
-  const channelsOfFamily = deps.channelsOf(family)
+  const channelsOfFamily = orderChannels(deps.channelsOf(family), taskId)
   const askedAtMs = performance.now()
   const channels = await lockChannelStates(client, channelsOfFamily, model, {
     taskId,
@@ -121,7 +152,13 @@ async function decide(
     case 'wait':
       return postpone(client, task, step)
     case 'call':
-      return { kind: 'opened', attempt: await openAttempt(deps, client, task, step, asked) }
+      if (task.requestBytes > (next.requestBytesMax ?? Infinity)) {
+        return { kind: 'needs_room', accountId, bytes: task.requestBytes }
+      }
+      return {
+        kind: 'opened',
+        attempt: await openAttempt(client, task, step, { ...next, processId: deps.processId }),
+      }
     default:
       return assertNever(step)
   }
@@ -162,57 +199,3 @@ async function postpone(
   })
   return { kind: 'wait', delayMs, reason, ...defined({ channel }) }
 }
-
-async function openAttempt(
-  { processId }: BeginAttemptDeps,
-  client: PoolClient,
-  task: TaskWithAttempts,
-  step: Extract<NextStep, { kind: 'call' }>,
-  { answerId, via = 'workflow' }: BeginInput & { readonly answerId: string },
-): Promise<OpenedAttempt> {
-  const { channel, cooldown } = step
-  const n = (task.attempts.at(-1)?.n ?? 0) + 1
-  const upstreamKey = lastUnknown(task.attempts)?.upstreamKey ?? `${task.taskId}-${n}`
-  const hardEndMs = task.hardEndAtMs - task.nowMs
-  const timeoutMs = Math.min(channel.timeoutMs, hardEndMs)
-  const leaseMs = timeoutMs + overdueAfterMs
-  if (cooldown !== undefined) {
-    await saveCooldown(client, { channel: channel.name, model: task.model }, cooldown)
-  }
-  const { rows } = await client.query<{ request: string | null }>({
-    name: 'open-attempt',
-    text: openSql,
-    values: [
-      task.taskId,
-      n,
-      channel.name,
-      task.model,
-      answerId,
-      upstreamKey,
-      leaseMs,
-      processId,
-      via,
-    ],
-  })
-  const text = rows[0]?.request ?? undefined
-  if (text === undefined) throw new Error(`Bug: ${task.taskId} is live without its request`)
-  const request: ImageRequest = JSON.parse(text)
-  return { n, channel, answerId, upstreamKey, timeoutMs, hardEndMs, request }
-}
-
-/** The text of a request may have megabytes, so no other statement of a task's execution reads it. */
-const openSql = `
-  with opened as (
-    insert into attempt (task_id, n, channel, model, answer_id, upstream_key, lease_until,
-      process_id, via)
-    values ($1, $2, $3, $4, $5, $6, clock_timestamp() + $7 * interval '1 millisecond', $8, $9)
-  ), answer as (
-    insert into upload (upload_id, kind, task_id, sweep_after) values ($5, 'answer', $1, 'infinity')
-  ), queue as (
-    delete from place_queue where task_id = $1
-  )
-  update task set status = 'processing', processing_at = coalesce(processing_at, clock_timestamp()),
-    checks = 0,
-    next_check_at = least(hard_end_at, clock_timestamp() + $7 * interval '1 millisecond')
-  where task_id = $1
-  returning request`

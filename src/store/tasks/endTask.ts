@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import type { TaskFailure } from '../../domain/failure.ts'
 import { mayHaveWorked } from '../../domain/gate/taskFacts.ts'
-import type { FailResult } from '../../domain/ports/attemptStore.ts'
+import type { CancelReason, CancelResult, FailResult } from '../../domain/ports/attemptStore.ts'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 import { isEnded } from '../../domain/tasks/task.ts'
 import { closeLostAttemptsSql } from '../attempts/closeAttempt.ts'
@@ -56,32 +56,44 @@ export async function failTask(
 }
 
 /**
- * Cancels a live task and releases its hold. Returns false when the task had already ended, and when a call
- * is under way or may have done work. In the second case the task continues, and it is charged only if it
- * gets an image. The API process calls this when a client has disconnected. The CLI, cancelled workflows and
- * the reconciler call it too.
+ * Cancels a live task and releases its hold, unless a call is under way or may have done work. In that case the
+ * task continues, and it is charged only if it gets an image. Returns `cancelled` again for a task that was
+ * cancelled before.
  */
-export async function cancelTask(deps: EndTaskDeps, taskId: string): Promise<boolean> {
-  const cancelled = await withTransaction(deps.pool, async (client) => {
-    const task = await lockTaskWithAttempts(client, taskId)
-    if (task === undefined || isEnded(task.status)) return false
-    if (mayHaveWorked(task.attempts)) return false
-    const failure = { code: 'cancelled', cause: 'cancelled', workPossible: false } as const
-    await endAsFailed(client, deps, task, failure)
-    return true
-  })
-  if (cancelled) deps.announceEnd(taskId)
-  return cancelled
+export async function cancelTask(
+  deps: EndTaskDeps,
+  taskId: string,
+  reason: CancelReason,
+): Promise<CancelResult> {
+  const result = await withTransaction<CancelResult | 'now_cancelled'>(
+    deps.pool,
+    async (client) => {
+      const task = await lockTaskWithAttempts(client, taskId)
+      if (task === undefined) return 'missing'
+      if (isEnded(task.status)) return endedResult(client, taskId)
+      const open = task.attempts.find((attempt) => attempt.closedAtMs === null)
+      if (open !== undefined && isUnderWay(task, open)) return 'call_under_way'
+      if (mayHaveWorked(task.attempts)) return 'work_possible'
+      const clientLeft = reason === 'client_left'
+      const lifetimes = clientLeft ? { ...deps, inputRetentionSeconds: 0 } : deps
+      const cause = clientLeft ? 'client_left' : 'cancelled'
+      await endAsFailed(client, lifetimes, task, { code: 'cancelled', cause, workPossible: false })
+      return 'now_cancelled'
+    },
+  )
+  if (result !== 'now_cancelled') return result
+  deps.announceEnd(taskId)
+  return 'cancelled'
 }
 
-/** Returns whether a task has ended as `cancelled`. Returns false when the task is purged. */
-export async function isCancelled(pool: Pool, taskId: string): Promise<boolean> {
-  const { rowCount } = await pool.query({
-    name: 'is-cancelled',
-    text: `select from task where task_id = $1 and failure_code = 'cancelled'`,
+async function endedResult(client: PoolClient, taskId: string): Promise<CancelResult> {
+  const { rows } = await client.query<{ result: 'cancelled' | 'succeeded' | 'failed' }>({
+    name: 'ended-result',
+    text: `select case when failure_code = 'cancelled' then 'cancelled' else status end as result
+      from task where task_id = $1`,
     values: [taskId],
   })
-  return rowCount === 1
+  return rows[0]?.result ?? 'missing'
 }
 
 /**
@@ -106,8 +118,6 @@ async function endAsFailed(
       failure.retryAfterMs === undefined ? null : Math.round(failure.retryAfterMs),
       retentionSeconds + tombstoneSeconds,
       isSyncRoute(task.route) && nextTryIsNewTask(failure),
-      task.accountId,
-      task.credits,
       inputRetentionSeconds,
     ],
   })
@@ -115,11 +125,16 @@ async function endAsFailed(
 
 /**
  * Returns whether the client's next request with the same key starts a new task. It does when no work was
- * done, or when the answer told the client to try again later.
+ * done, or when the answer told the client to try again later. A cancel that somebody asked for is final: the
+ * next request gets the cancelled task.
  */
-function nextTryIsNewTask({ code, workPossible }: TaskFailure): boolean {
+function nextTryIsNewTask({ code, cause, workPossible }: TaskFailure): boolean {
+  if (cause === 'cancelled') return false
   return !workPossible || code === 'rate_limit_exceeded'
 }
+
+/** The columns that `done` must return for `endHoldSql`. */
+export const endedColumns = `task_id, account_id, key_id, model, credits, completed_at`
 
 const endSql = `
   with done as (
@@ -127,9 +142,10 @@ const endSql = `
       failure_work_possible = $4, failure_retry_after_ms = $5,
       completed_at = statement_timestamp(),
       purge_at = statement_timestamp() + $6 * interval '1 second',
-      request = case when $10::integer > 0 then request end
+      request = case when $8::integer > 0 then request end
     where task_id = $1
-    returning least(purge_at, completed_at + $10 * interval '1 second') as input_end, hard_end_at
+    returning least(purge_at, completed_at + $8 * interval '1 second') as input_end, hard_end_at,
+      ${endedColumns}
   ), uploads as (
     update upload set sweep_after = case
         when kind = 'input' then done.input_end
@@ -138,28 +154,26 @@ const endSql = `
   ), freed as (
     delete from idempotency_key where task_id = $1 and $7
   ), lost as (${closeLostAttemptsSql}),
-  ${endHoldSql('release', { task: '$1', account: '$8', credits: '$9' })}
+  ${endHoldSql('release')}
   select`
 
-/** Placeholders such as `$1`: where the statement has the task id, the account id and the credits. */
-type HoldParams = { readonly task: string; readonly account: string; readonly credits: string }
-
 /**
- * Returns the parts of a `with` clause that settle or release the hold of a locked task. They insert the
- * ledger row, then update the balance. They are part of the statement that ends the task, so that the balance
- * of a busy account stays locked only for this statement and its commit. The unique index `ledger_one_end`
- * prevents a second end. A task with a price of zero has no hold, and nothing is written for it.
+ * Returns the parts of a `with` clause that settle or release the hold of a locked task. The part `done` of
+ * the same clause has ended the task, and returns `endedColumns`. The parts insert the ledger row, then update
+ * the balance. They are part of the statement that ends the task, so that the balance of a busy account stays
+ * locked only for this statement and its commit. The unique index `ledger_one_end` prevents a second end.
+ *
+ * The ledger row has the time of the end. PostgreSQL ends the statement and then an idle transaction after 10
+ * seconds each, so a minute after the end of a period all its rows are visible.
  */
-export function endHoldSql(kind: 'settle' | 'release', params: HoldParams): string {
-  const { task, account, credits } = params
+export function endHoldSql(kind: 'settle' | 'release'): string {
   const to = kind === 'settle' ? 'spent' : 'available'
   return `entry as (
-    insert into ledger (account_id, task_id, kind, debit, credit, credits)
-    select ${account}, ${task}, '${kind}', 'held', '${to}', ${credits}::bigint
-    where ${credits}::bigint > 0
+    insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id, model, created_at)
+    select account_id, task_id, '${kind}', 'held', '${to}', credits, key_id, model, completed_at from done
     returning account_id, credits
   ), balanced as (
     update balance set held = held - entry.credits, ${to} = ${to} + entry.credits
-    from entry where balance.account_id = entry.account_id
+    from entry where balance.account_id = entry.account_id and entry.credits > 0
   )`
 }

@@ -37,9 +37,9 @@ export async function acceptingProcesses(pool: Pool): Promise<readonly string[]>
  * reconciler starts the workflow if the caller cannot. Returns `undefined` when the task has ended, or its run
  * is known to exist.
  */
-export async function handOver(pool: Pool, taskId: string): Promise<TaskStart | undefined> {
+export async function continueAsRun(pool: Pool, taskId: string): Promise<TaskStart | undefined> {
   const { rows } = await pool.query<TaskStartRow>({
-    name: 'hand-over',
+    name: 'continue-as-run',
     text: `update task set checks = 0, next_check_at = now() + interval '2 seconds'
       where task_id = $1 and status in ('queued', 'processing') and started_at is null
       returning ${taskStartColumns}`,

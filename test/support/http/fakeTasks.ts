@@ -94,6 +94,16 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
         ? succeed(task)
         : fail({ tag: 'task_not_found' as const })
     },
+    cancel: async (caller, taskId) => {
+      const task = tasks.get(taskId)
+      if (task?.accountId !== caller.accountId) return fail({ tag: 'task_not_found' })
+      const isCancelled = task.failure?.code === 'cancelled'
+      if (task.completedAtMs !== undefined && !isCancelled) {
+        return fail({ tag: 'task_not_cancellable', reason: 'succeeded' })
+      }
+      await fake.fail(taskId, { code: 'cancelled', cause: 'cancelled', workPossible: false })
+      return succeed(taskOf(taskId))
+    },
     live: async () => fake.live,
     awaitEnd: async (taskId, signal) => {
       for (;;) {

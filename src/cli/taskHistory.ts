@@ -60,15 +60,13 @@ export function replayCommand(context: CliContext): Command {
     })
 }
 
-/** Fetches the history of a task from Temporal. Throws `CommandError` if the task has no run. */
+/** Fetches the history of a task from Temporal. Throws `CommandError` if Temporal has no run of the task. */
 async function requireHistory(context: CliContext, taskId: string): Promise<string> {
-  const detail = await (await context.parts.tasks()).readTaskDetail(taskId)
-  if (detail !== undefined && detail.startedAtMs === undefined) {
-    const reason = 'a worker took it directly, or it is not started yet'
-    throw new CommandError(`${taskId} has no run in Temporal: ${reason}. See task show.`)
-  }
   const text = await (await context.parts.fetchHistory())(taskId)
-  if (text === undefined) throw new CommandError(`Temporal has no run of ${taskId}.`)
+  if (text === undefined) {
+    const hint = 'A worker may have finished the task without a run: see task show.'
+    throw new CommandError(`Temporal has no run of ${taskId}. ${hint}`)
+  }
   return text
 }
 

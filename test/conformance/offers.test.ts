@@ -116,7 +116,7 @@ describe('a synchronous task that its first call decides', () => {
     for (const command of ['history', 'replay']) {
       const run = await runDarkroom(['task', command, taskId], service.environment)
       expect(run.exitCode).toBe(1)
-      expect(run.stderr).toContain(`${taskId} has no run in Temporal`)
+      expect(run.stderr).toContain(`Temporal has no run of ${taskId}`)
     }
     await service.pool.query('delete from cooldown')
   })

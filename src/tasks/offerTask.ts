@@ -39,9 +39,16 @@ export function createOffers(deps: OfferTaskDeps): Offers {
   function processes(): Promise<readonly string[]> {
     const nowMs = deps.nowMs()
     if (listed === undefined || nowMs - listed.atMs > listMsMax) {
-      listed = { atMs: nowMs, processes: deps.acceptingProcesses().catch(() => []) }
+      listed = { atMs: nowMs, processes: list() }
     }
     return listed.processes
+  }
+
+  async function list(): Promise<readonly string[]> {
+    const processes = await deps.acceptingProcesses().catch(() => [])
+    // An empty list is not used again, because a worker may be starting.
+    if (processes.length === 0) listed = undefined
+    return processes
   }
 
   function choose(from: readonly string[]): string | undefined {

@@ -166,6 +166,10 @@ describe('a synchronous task that must go on', () => {
     })
     clearInterval(beats)
     await service.pool.query(`delete from worker_process where process_id = 'ghost'`)
+    await until('the next beat of the worker', async () => {
+      const { rowCount } = await service.pool.query('select from worker_process where accepting')
+      return rowCount === 1 ? true : undefined
+    })
     expect(tookMs).toBeLessThan(6_000)
     expect(service.simulator.calls({ prompt: 'Lost offer' })).toHaveLength(5)
   })

@@ -14,6 +14,11 @@ export type CliContext = {
   readonly parts: Parts
   /** Prints the answer, as JSON or as text. */
   readonly show: (answer: Answer) => void
+  /** Runs work that may take long, and shows `text(seconds)` on stderr meanwhile. With --json it only runs. */
+  readonly withProgress: <Value>(
+    text: (seconds: number) => string,
+    work: () => Promise<Value>,
+  ) => Promise<Value>
 }
 
 /**

@@ -32,10 +32,7 @@ import type { StartQueue } from '../temporal/startQueue.ts'
 import { createCancelWorkflows } from '../temporal/runs.ts'
 
 const connectionsMax = 24
-/**
- * PostgreSQL connections that stay open. Enough for a burst of requests, so that no request waits for a new
- * connection.
- */
+/** PostgreSQL connections that stay open. So a burst of requests waits for no new connection. */
 const connectionsMin = 8
 /** Extra time when the process stops, after the longest synchronous request, for writing its answer. */
 const drainExtraMs = 5_000
@@ -208,6 +205,7 @@ function apiDepsOf(
       ingressLimitBytes: config.ingressLimitBytes,
       syncDeadlineMs: config.syncDeadlineSeconds * 1000,
       capabilities: installation.operation.capabilities,
+      prices: installation.operation.priceList,
       publicPages: config.publicPages,
     },
     signingKeys,

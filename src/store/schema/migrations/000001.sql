@@ -137,6 +137,10 @@ create table task (
   failure_cause text,
   failure_work_possible boolean,
   failure_retry_after_ms bigint,
+  -- How long the request and the inputs of a failed task are kept for a retry, and their bytes together. Null:
+  -- they are not kept.
+  retry_until timestamptz,
+  retry_bytes bigint,
   -- The answer of a family A model that refused to draw, as JSON text, for synchronous callers.
   native_rejection text,
 
@@ -167,6 +171,9 @@ create unique index task_retry_of on task (retry_of) where retry_of is not null;
 -- For metrics. Succeeded tasks with an image and failed tasks are counted in these two indexes alone, because
 -- the table itself keeps every record for days (src/store/sampleState.ts).
 create index task_kept on task (expires_at) include (asset_bytes) where status = 'succeeded';
+-- For the limit of what an account keeps, and for deleting what is no longer kept.
+create index task_retry_until on task (retry_until) include (account_id, retry_bytes)
+  where retry_until is not null;
 create index task_failed on task (purge_at) where status = 'failed';
 
 -- One key of one account names one task. The row is deleted when the task is purged. It is also deleted when
@@ -195,7 +202,7 @@ create table upload (
   next_try_at timestamptz
 );
 create index upload_task on upload (task_id);
--- For metrics and the limit per account: inputs that tasks hold.
+-- For metrics: inputs that tasks hold.
 create index upload_input on upload (task_id) include (bytes, sweep_after) where kind = 'input';
 create index upload_due on upload (coalesce(next_try_at, sweep_after));
 
@@ -230,6 +237,8 @@ create table attempt (
   -- The process that makes the call. Without a row in `worker_process`, or with one that is lost, the call is
   -- lost too.
   process_id text not null,
+  -- How the task came to the process: as an offer, or through the activity of its workflow.
+  via text not null check (via in ('offer', 'workflow')),
 
   closed_at timestamptz,
   class text check (class in ('succeeded', 'refused', 'rejected', 'exhausted', 'operator_fault', 'unknown')),
@@ -322,6 +331,7 @@ create function begin_first_call(
   timeout_ms float8,
   lease_grace_ms float8,
   the_process text,
+  the_via text,
   out hard_end_ms float8,
   out request text
 )
@@ -349,9 +359,9 @@ begin
   lease_until := clock_timestamp()
     + (least(timeout_ms, hard_end_ms) + lease_grace_ms) * interval '1 millisecond';
   insert into attempt
-    (task_id, n, channel, model, answer_id, upstream_key, lease_until, process_id)
+    (task_id, n, channel, model, answer_id, upstream_key, lease_until, process_id, via)
     values (the_task, 1, the_channel, queued.model, the_answer, the_upstream_key, lease_until,
-      the_process);
+      the_process, the_via);
   insert into upload (upload_id, kind, task_id, sweep_after)
     values (the_answer, 'answer', the_task, 'infinity');
   delete from place_queue where task_id = the_task;

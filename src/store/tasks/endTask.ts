@@ -2,6 +2,7 @@ import type { Pool, PoolClient } from 'pg'
 import type { TaskFailure } from '../../domain/failure.ts'
 import { mayHaveWorked } from '../../domain/gate/taskFacts.ts'
 import type { FailResult } from '../../domain/ports/attemptStore.ts'
+import type { DueWebhook } from '../../domain/ports/webhookStore.ts'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 import { isEnded } from '../../domain/tasks/task.ts'
 import { closeExpiredLeasesSql } from '../attempts/closeAttempt.ts'
@@ -9,6 +10,7 @@ import { checkPresence } from '../attempts/presence.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import type { LockedTask } from './lockTask.ts'
 import { lockTaskWithAttempts } from './lockTask.ts'
+import { deliveriesSql, dueAfterEndSql } from '../webhooks/deliveriesOfEnd.ts'
 
 /**
  * How long an image is kept (`retentionSeconds`), and how much longer its task's record is kept
@@ -28,9 +30,9 @@ type EndTaskDeps = Lifetimes & {
 
 /**
  * Called with every task that was just ended, after the commit, so that waiting processes notice it at once.
- * Never throws and never waits.
+ * `due` are the webhooks that receive the end. Never throws and never waits.
  */
-export type AnnounceEnd = (taskId: string) => void
+export type AnnounceEnd = (taskId: string, due: readonly DueWebhook[]) => void
 
 /**
  * Ends a live task as failed and releases its hold. Before the hard end, refuses to do so while the worker of
@@ -42,6 +44,7 @@ export async function failTask(
   taskId: string,
   failure: TaskFailure,
 ): Promise<FailResult> {
+  let due: readonly DueWebhook[] = []
   const result = await withTransaction<FailResult>(deps.pool, async (client) => {
     const task = await lockTaskWithAttempts(client, taskId)
     if (task === undefined) return 'over'
@@ -49,10 +52,10 @@ export async function failTask(
     const open = task.attempts.find((attempt) => attempt.closedAtMs === null)
     if (open !== undefined && (await checkPresence(client, task, open)) > 0) return 'call_under_way'
     const workPossible = failure.workPossible || mayHaveWorked(task.attempts)
-    await endAsFailed(client, deps, task, { ...failure, workPossible })
+    due = await endAsFailed(client, deps, task, { ...failure, workPossible })
     return 'failed'
   })
-  if (result === 'failed') deps.announceEnd(taskId)
+  if (result === 'failed') deps.announceEnd(taskId, due)
   return result
 }
 
@@ -63,15 +66,16 @@ export async function failTask(
  * the reconciler call it too.
  */
 export async function cancelTask(deps: EndTaskDeps, taskId: string): Promise<boolean> {
+  let due: readonly DueWebhook[] = []
   const cancelled = await withTransaction(deps.pool, async (client) => {
     const task = await lockTaskWithAttempts(client, taskId)
     if (task === undefined || isEnded(task.status)) return false
     if (mayHaveWorked(task.attempts)) return false
     const failure = { code: 'cancelled', cause: 'cancelled', workPossible: false } as const
-    await endAsFailed(client, deps, task, failure)
+    due = await endAsFailed(client, deps, task, failure)
     return true
   })
-  if (cancelled) deps.announceEnd(taskId)
+  if (cancelled) deps.announceEnd(taskId, due)
   return cancelled
 }
 
@@ -88,15 +92,15 @@ export async function isCancelled(pool: Pool, taskId: string): Promise<boolean> 
 /**
  * Ends a locked live task as failed and releases its hold. The task's input images are kept for a time,
  * because an operator may retry the task. The idempotency key of a synchronous task is freed if the client's
- * next request with the same key must start a new task.
+ * next request with the same key must start a new task. Returns the webhooks that receive the end.
  */
 async function endAsFailed(
   client: PoolClient,
   { retentionSeconds, tombstoneSeconds, inputRetentionSeconds }: Lifetimes,
   task: LockedTask,
   failure: TaskFailure,
-): Promise<void> {
-  await client.query({
+): Promise<readonly DueWebhook[]> {
+  const { rows } = await client.query<DueWebhook>({
     name: 'end-task',
     text: endSql,
     values: [
@@ -112,6 +116,7 @@ async function endAsFailed(
       inputRetentionSeconds,
     ],
   })
+  return rows
 }
 
 /**
@@ -139,8 +144,9 @@ const endSql = `
   ), freed as (
     delete from idempotency_key where task_id = $1 and $7
   ), lost as (${closeExpiredLeasesSql}),
+  ${deliveriesSql('task.failed', { task: '$1', account: '$8' })},
   ${endHoldSql('release', { task: '$1', account: '$8', credits: '$9' })}
-  select`
+  ${dueAfterEndSql}`
 
 /** Placeholders such as `$1`: where the statement has the task id, the account id and the credits. */
 type HoldParams = { readonly task: string; readonly account: string; readonly credits: string }

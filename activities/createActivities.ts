@@ -3,7 +3,7 @@ import { reportingUnexpected, waitFailure } from './applicationFailure.ts'
 import type { ProduceImageDeps } from './produceImage.ts'
 import { createProduceImageActivity } from './produceImage.ts'
 import type { TaskFailure } from '../src/domain/failure.ts'
-import { presenceEveryMs } from '../src/domain/limits.ts'
+import { callCheckMs } from '../src/domain/limits.ts'
 import type { FailResult } from '../src/domain/ports/attemptStore.ts'
 
 type ActivityDeps = ProduceImageDeps & RecordFailureDeps & CancelTaskDeps
@@ -51,7 +51,7 @@ export function createRecordFailureActivity({ settleOrFail, onUnexpected }: Reco
       () => settleOrFail(taskId, failure),
     )
     if (result !== 'call_under_way') return result
-    const wait = { kind: 'wait', delayMs: presenceEveryMs, reason: 'call_under_way' } as const
+    const wait = { kind: 'wait', delayMs: callCheckMs, reason: 'call_under_way' } as const
     throw waitFailure(wait, Date.now())
   }
 }

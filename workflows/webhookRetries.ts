@@ -8,7 +8,8 @@ import {
 } from '@temporalio/workflow'
 import type { WebhookActivities } from '../activities/webhookActivities.ts'
 import type { WebhookRetriesInput } from './contract.ts'
-import { lookTimeoutMs, wakeSignalName, webhookTaskQueue } from './contract.ts'
+import { wakeSignalName, webhookTaskQueue } from './contract.ts'
+import { lookTimeoutMs } from '../src/domain/webhooks/delivery.ts'
 
 const wakeSignal = defineSignal(wakeSignalName)
 

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Temporal } from '../../src/temporal/connect.ts'
 
-const taskQueue = 'bench-bare'
+export const bareTaskQueue = 'bench-bare'
 const limitMs = 60_000
 
 /**
@@ -12,14 +12,18 @@ const limitMs = 60_000
  */
 export async function startBareTemporal(temporal: Temporal, address: string) {
   const script = fileURLToPath(new URL('bareWorker.ts', import.meta.url))
-  const worker = fork(script, [address, temporal.namespace, taskQueue], { stdio: 'inherit' })
+  const worker = fork(script, [address, temporal.namespace, bareTaskQueue], { stdio: 'inherit' })
   await once(worker, 'message')
   let count = 0
   return {
     /** Starts one workflow and waits for its result. */
     execute: async () => {
       count += 1
-      const options = { workflowId: `bare-${process.pid}-${count}`, taskQueue, args: [] }
+      const options = {
+        workflowId: `bare-${process.pid}-${count}`,
+        taskQueue: bareTaskQueue,
+        args: [],
+      }
       await temporal.withDeadline(limitMs, () => temporal.client.workflow.execute('bare', options))
     },
     stop: async () => {

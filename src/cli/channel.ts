@@ -3,14 +3,16 @@ import type { Answer } from './answer.ts'
 import { isoTime, isoTimeOrNull, CommandError, shortTime, table } from './answer.ts'
 import { createCommand, createCommandGroup } from './command.ts'
 import type { CliContext } from './context.ts'
-import type { ChannelStatus } from '../domain/ports/channelAdmin.ts'
+import { assertNever } from '../domain/assertNever.ts'
+import type { ChannelCheck, ChannelStatus } from '../domain/ports/channelAdmin.ts'
 
-/** Makes the commands `channel list`, `pause` and `resume`. */
+/** Makes the commands `channel list`, `pause`, `resume` and `check`. */
 export function channelCommands(context: CliContext): Command {
   return createCommandGroup('channel', 'upstream channels', [
     list(context),
     pause(context),
     resume(context),
+    check(context),
   ])
 }
 
@@ -52,6 +54,61 @@ function resume(context: CliContext): Command {
     const channel = await (await context.parts.channels()).resumeChannel(name)
     context.show(channelAnswer(name, channel))
   })
+}
+
+function check(context: CliContext): Command {
+  return createCommand({
+    usage: 'check <name>',
+    description:
+      "make one call that costs nothing on a channel of the operator's file: can it be reached, and does it accept the credential",
+    examples: ['channel check a-main'],
+  }).action(async (name: string) => {
+    const checked = await context.parts.checkChannel(name)
+    if (checked === undefined) {
+      throw new CommandError(
+        `The operator's file (DARKROOM_CONFIG) has no channel named ${JSON.stringify(name)}.`,
+      )
+    }
+    context.show(checkAnswer(name, checked))
+  })
+}
+
+function checkAnswer(name: string, checked: ChannelCheck): Answer {
+  const { result, url, header, httpStatus, latencyMs, reason } = checked
+  const sent = result === 'no_credential' ? 'Nothing was sent to' : 'Sent, without a charge: GET'
+  const status = httpStatus === undefined ? '' : `, HTTP ${httpStatus} after ${latencyMs} ms`
+  return {
+    json: {
+      name,
+      result,
+      url,
+      header,
+      http_status: httpStatus ?? null,
+      latency_ms: latencyMs ?? null,
+      reason: reason ?? null,
+    },
+    text: `${sent} ${url} (credential in ${header})\n${result}${status}: ${explained(checked)}`,
+    exitCode: result === 'accepted' || result === 'not_checked' ? 0 : 1,
+  }
+}
+
+function explained({ result, reason }: ChannelCheck): string {
+  switch (result) {
+    case 'accepted':
+      return 'the upstream accepts the credential.'
+    case 'refused':
+      return 'the upstream refuses the credential. Check it, apiKeyHeader and apiKeyPrefix.'
+    case 'not_checked':
+      return 'the upstream can be reached and has no such call, so the credential was not checked. Set paths.check if it has one elsewhere.'
+    case 'unclear':
+      return 'the upstream can be reached, and its answer says nothing about the credential. Try again later.'
+    case 'unreachable':
+      return `no answer: ${reason ?? 'the time of 5 s was over'}. Check baseUrl, the network and TLS.`
+    case 'no_credential':
+      return 'the variable of apiKeyEnv is not set in this environment, or the file of apiKeyFile cannot be read.'
+    default:
+      return assertNever(result)
+  }
 }
 
 /** Returns the answer about one channel. Throws `CommandError` if there is no such channel. */

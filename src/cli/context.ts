@@ -2,7 +2,7 @@ import type { Answer } from './answer.ts'
 import type { Violation } from '../domain/accounts/violation.ts'
 import type { CapabilityTable } from '../domain/models/capabilities.ts'
 import type { AccountStore } from '../domain/ports/accountStore.ts'
-import type { ChannelAdmin } from '../domain/ports/channelAdmin.ts'
+import type { ChannelAdmin, ChannelCheck } from '../domain/ports/channelAdmin.ts'
 import type { RetryResult, TaskAdmin } from '../domain/ports/taskAdmin.ts'
 import type { HistoryEvents, Replayed } from '../domain/ports/taskRuns.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
@@ -31,6 +31,8 @@ export type Parts = {
   readonly cancelTask: () => Promise<CancelTask>
   readonly capabilities: () => Promise<CapabilityTable>
   readonly channels: () => Promise<ChannelAdmin>
+  /** Makes a free call on a channel of the operator's file. Returns `undefined` for a name not in the file. */
+  readonly checkChannel: (name: string) => Promise<ChannelCheck | undefined>
   /**
    * Returns a function that gives the signed URL of a task's image, the same URL as in the API's task record.
    * The function returns `undefined` when SIGNING_KEYS or PUBLIC_URL is not set, and for a task without an

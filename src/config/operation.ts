@@ -1,29 +1,25 @@
 import { readFileSync } from 'node:fs'
 import type { Environment } from '../config.ts'
 import { ConfigError, explainIssues } from './configError.ts'
+import { defined } from '../domain/defined.ts'
 import type { Capabilities, CapabilityTable } from '../domain/models/capabilities.ts'
 import { builtInCapabilities } from '../domain/models/capabilities.ts'
 import type { ImageSize, ModelId } from '../domain/models/models.ts'
 import { modelIds } from '../domain/models/models.ts'
 import type { Channel } from '../domain/upstream/channel.ts'
+import { credentialIn } from '../domain/upstream/channel.ts'
 import type { OperatorFile } from '../schema/operatorFile.ts'
 import { operatorFile } from '../schema/operatorFile.ts'
 
 /**
- * The checked content of the operator's file. Each channel also has its credential, read from the environment
- * variable that the file names.
+ * The checked content of the operator's file. Each channel also has its credential, if an environment variable
+ * contains it.
  */
 export type Operation = {
   readonly channels: readonly Channel[]
   readonly prices: OperatorFile['prices']
   readonly capabilities: CapabilityTable
 }
-
-/**
- * A credential may contain only characters that an HTTP header can carry. With any other character, every
- * call would fail before it is sent, and it would look as if the upstream were unreachable.
- */
-const headerText = /^[\x20-\x7e]*$/
 
 /**
  * Reads the operator's file, which DARKROOM_CONFIG names. Throws `ConfigError` with the name of the file and
@@ -36,30 +32,71 @@ export function readOperation(
   environment: Environment,
 ): Operation {
   const file = parseOperatorFile(path)
-  const channels = file.channels.map(
-    ({ apiKeyEnv, timeoutSeconds, ...channel }, index): Channel => {
-      const apiKey = environment[apiKeyEnv]
-      if (options.withKeys && (apiKey === undefined || apiKey === '')) {
-        throw new ConfigError(
-          `${path}: channels[${index}].apiKeyEnv names ${apiKeyEnv}, which is not set`,
-        )
-      }
-      if (!headerText.test(apiKey ?? '')) {
-        throw new ConfigError(
-          `${apiKeyEnv} contains a character that an HTTP header cannot carry, such as a line end`,
-        )
-      }
+  const channels = file.channels.map((given, index): Channel => {
+    const { name, family, baseUrl, models, concurrencyMax, apiKeyFile } = given
+    const { apiKeyHeader, apiKeyPrefix, query, paths } = given
+    return {
+      name,
+      family,
+      baseUrl,
+      apiKey: apiKeyOf(given, `${path}: channels[${index}]`, options, environment),
+      ...defined({ apiKeyFile, apiKeyHeader, apiKeyPrefix, query }),
+      ...(paths === undefined ? {} : { paths: defined(paths) }),
+      models,
       // Rounded, because multiplying decimals is not exact: 16.1 × 1000 is slightly more than 16100.
-      const timeoutMs = Math.round(timeoutSeconds * 1000)
-      return { ...channel, apiKey: apiKey ?? '', timeoutMs }
-    },
-  )
+      timeoutMs: Math.round(given.timeoutSeconds * 1000),
+      concurrencyMax,
+    }
+  })
   return { channels, prices: file.prices, capabilities: mergeCapabilities(path, file.capabilities) }
+}
+
+/**
+ * Returns the credential of a channel from its variable. Returns an empty text for a channel with a file, which
+ * is read again for each call, and only checked here.
+ */
+function apiKeyOf(
+  { apiKeyEnv, apiKeyFile }: OperatorFile['channels'][number],
+  place: string,
+  { withKeys }: { readonly withKeys: boolean },
+  environment: Environment,
+): string {
+  if (apiKeyFile !== undefined) {
+    if (withKeys) checkApiKeyFile(apiKeyFile, `${place}.apiKeyFile`)
+    return ''
+  }
+  const text = environment[apiKeyEnv ?? ''] ?? ''
+  if (text === '') {
+    if (withKeys) {
+      throw new ConfigError(`${place}.apiKeyEnv names ${apiKeyEnv}, which is not set`)
+    }
+    return ''
+  }
+  const apiKey = credentialIn(text)
+  if (apiKey !== undefined) return apiKey
+  throw new ConfigError(
+    `${apiKeyEnv} contains a character that an HTTP header cannot carry, such as a line end`,
+  )
+}
+
+function checkApiKeyFile(file: string, place: string): void {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : 'unreadable'
+    throw new ConfigError(`${place}: cannot read the credential: ${reason}`)
+  }
+  if (credentialIn(text) === undefined) {
+    throw new ConfigError(
+      `${place}: ${file} is empty, or contains a character that an HTTP header cannot carry`,
+    )
+  }
 }
 
 /** The variables that the operator's file names for the credentials of its channels. Throws as above. */
 export function credentialVariables(path: string): readonly string[] {
-  return parseOperatorFile(path).channels.map(({ apiKeyEnv }) => apiKeyEnv)
+  return parseOperatorFile(path).channels.flatMap(({ apiKeyEnv }) => apiKeyEnv ?? [])
 }
 
 function parseOperatorFile(path: string): OperatorFile {

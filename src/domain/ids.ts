@@ -43,9 +43,19 @@ export function newUploadId(randomBytes: RandomBytes, kind: 'input' | 'answer'):
   return `${kind === 'input' ? 'in' : 'an'}${randomText(randomBytes, 30)}`
 }
 
+/** Returns a random id for one start of a process that makes upstream calls. */
+export function newProcessId(randomBytes: RandomBytes): string {
+  return `pr${randomText(randomBytes, 20)}`
+}
+
 /** Returns the workflow id of a task in Temporal. */
 export function workflowIdOf(taskId: string): string {
   return `image/${taskId}`
+}
+
+/** Returns the id of the run that repeats the deliveries of a webhook. */
+export function webhookRunIdOf(webhookId: string): string {
+  return `webhook/${webhookId}`
 }
 
 /** Returns the task id that a workflow id contains. */

@@ -75,14 +75,16 @@ export const hardEndGraceMs = 60_000
 export const unreadableStoreMsMax = 5 * 60_000
 
 /**
- * Times for the presence of workers. A worker reports its calls under way every `presenceEveryMs`. Another
- * worker that takes the task over doubts a call without a report for `presentMs`. This time is shorter than
- * Temporal's heartbeat timeout, so the other worker can doubt a lost call at once. If no report follows
- * within `doubtMs`, the call counts as lost. Every live worker reports at least once in this time.
+ * Times for the presence of processes that make calls. Such a process beats every `beatEveryMs`. Another
+ * process doubts it when it has been silent for `silentMs`, and counts it as lost when it stays silent for
+ * `doubtMs` more.
  */
-export const presenceEveryMs = 2_500
-export const presentMs = 10_000
+export const beatEveryMs = 1_000
+export const silentMs = 10_000
 export const doubtMs = 6_000
+
+/** How long to wait before asking again for a task whose call is under way in a present process. */
+export const callCheckMs = 2_500
 
 /** Time after which the sweep deletes an upload that no task has taken over. */
 export const uploadGraceMs = 24 * 3_600_000

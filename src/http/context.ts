@@ -5,6 +5,7 @@ import type { RequestFailure, TaskFailure } from '../domain/failure.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import type { Family } from '../domain/models/models.ts'
 import type { CapabilityTable } from '../domain/models/capabilities.ts'
+import type { AccountReads } from '../domain/ports/accountReads.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
 import type { ByteBudget } from './intake/byteBudget.ts'
@@ -64,6 +65,7 @@ export type AccountHandler = (
 /** Everything that the HTTP API needs. `src/wiring/api.ts` provides it. */
 export type ApiDeps = {
   readonly tasks: TaskService
+  readonly reads: AccountReads
   /** Reads a task of any account, for a request with a signed asset URL. */
   readonly findTask: (taskId: string) => Promise<TaskView | undefined>
   /** Contains the input images of requests, and the finished images. */

@@ -13,6 +13,7 @@ import { writeFailure } from './errors.ts'
 import { editImage } from './routes/editImage.ts'
 import { asyncGenerateContent, generateContent } from './routes/generateContent.ts'
 import { generateImage } from './routes/generateImage.ts'
+import { getAccount } from './routes/getAccount.ts'
 import { getAsset } from './routes/getAsset.ts'
 import { getTask } from './routes/getTask.ts'
 import { getTaskResult } from './routes/getTaskResult.ts'
@@ -47,6 +48,7 @@ function routes(parts: ApiParts): readonly Route[] {
     lookup('/v1/task/:taskId', getTask(parts)),
     lookup('/v1/tasks/:taskId/result', getTaskResult(parts)),
     lookup('/v1/task/:taskId/result', getTaskResult(parts)),
+    get('/v1/account', getAccount(parts)),
     open('/v1/assets/:taskId/:name', getAsset(parts)),
     open('/healthz', getHealth()),
     open('/readyz', getReadiness(parts)),
@@ -55,6 +57,11 @@ function routes(parts: ApiParts): readonly Route[] {
 
 function post(path: string, handle: AccountHandler): Route {
   return { method: 'POST', path, envelope: 'full', access: 'account', handle }
+}
+
+/** A GET route of the extensions. */
+function get(path: string, handle: AccountHandler): Route {
+  return { method: 'GET', path, envelope: 'full', access: 'account', handle }
 }
 
 function lookup(path: string, handle: AccountHandler): Route {

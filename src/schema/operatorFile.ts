@@ -26,12 +26,59 @@ const baseUrl = z
   }, 'must not carry credentials, a query or a fragment')
   .transform((text) => text.replace(/\/+$/, ''))
 
-const channel = z.strictObject({
+/** Headers that Darkroom or its HTTP library sets in each call. */
+const ownHeaders: readonly string[] = [
+  'accept',
+  'accept-encoding',
+  'connection',
+  'content-length',
+  'content-type',
+  'host',
+  'idempotency-key',
+  'transfer-encoding',
+  'user-agent',
+]
+
+const apiKeyHeader = z
+  .string()
+  .regex(/^[0-9A-Za-z-]{1,64}$/, 'the name of a header: letters, digits and -')
+  .refine((name) => !ownHeaders.includes(name.toLowerCase()), 'Darkroom sets this header itself')
+
+/** The path of a call, which is appended to the base URL. */
+const path = z
+  .string()
+  .max(500)
+  .regex(
+    /^(?:\/(?:[0-9A-Za-z._~:@!$&'()*+,;=%-]|\{model\})+)+$/,
+    'begins with /, and contains no query, no empty segment, and no braces except {model}',
+  )
+  .refine((text) => !/(?:^|\/)\.{1,2}(?:\/|$)/.test(text), 'must not contain the segment . or ..')
+
+const channelFields = z.strictObject({
   name,
   family: z.enum(['A', 'B']),
   baseUrl,
   /** The name of the environment variable that contains the credential of the channel. */
-  apiKeyEnv: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of an environment variable'),
+  apiKeyEnv: z
+    .string()
+    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of an environment variable')
+    .optional(),
+  /** The file that contains the credential, instead of a variable. It is read again for each call. */
+  apiKeyFile: z.string().startsWith('/', 'an absolute path').max(1_000).optional(),
+  apiKeyHeader: apiKeyHeader.optional(),
+  apiKeyPrefix: z
+    .string()
+    .regex(/^[\x20-\x7e]{0,32}$/, 'at most 32 ASCII characters')
+    .optional(),
+  query: z
+    .record(
+      z.string().regex(/^[0-9A-Za-z._~$-]{1,64}$/, 'letters, digits, . _ ~ $ - (64 at most)'),
+      z.string().min(1).max(200),
+    )
+    .optional(),
+  paths: z
+    .strictObject({ generate: path.optional(), edit: path.optional(), check: path.optional() })
+    .optional(),
   models: z.partialRecord(z.enum(modelIds), z.string().min(1).max(200)).default({}),
   timeoutSeconds: z.number().min(1).max(3600).default(300),
   concurrencyMax: z.int().min(1).max(10_000).default(50),
@@ -57,7 +104,7 @@ const capabilities = z.strictObject({
 })
 
 const fields = z.strictObject({
-  channels: z.array(channel).min(1).max(100),
+  channels: z.array(channelFields).min(1).max(100),
   prices: z.array(price).max(1000).default([]),
   capabilities: z.partialRecord(z.enum(modelIds), capabilities).default({}),
 })
@@ -65,14 +112,15 @@ const fields = z.strictObject({
 type Fault = readonly [path: readonly (string | number)[], message: string]
 
 /**
- * Yields mistakes that nobody would notice otherwise: two channels with the same name, and values that no
- * request can have.
+ * Yields mistakes that one field alone does not show: two channels with the same name, a channel without a
+ * credential, and values that no request can have.
  */
 function* faultsAcross(file: z.infer<typeof fields>): Generator<Fault> {
   const seen = new Set<string>()
-  for (const [index, { name }] of file.channels.entries()) {
-    if (seen.has(name)) yield [['channels', index, 'name'], 'is used twice']
-    seen.add(name)
+  for (const [index, channel] of file.channels.entries()) {
+    if (seen.has(channel.name)) yield [['channels', index, 'name'], 'is used twice']
+    seen.add(channel.name)
+    yield* channelFaults(index, channel)
   }
   for (const [index, { model, size }] of file.prices.entries()) {
     if (size !== undefined) yield* foreignSizes(['prices', index, 'size'], model, [size])
@@ -83,6 +131,20 @@ function* faultsAcross(file: z.infer<typeof fields>): Generator<Fault> {
     if (familyOf(model) === 'B' && ratios.length > 0) {
       yield [['capabilities', model, 'aspectRatios'], 'models of this family take none']
     }
+  }
+}
+
+function* channelFaults(index: number, channel: z.infer<typeof channelFields>): Generator<Fault> {
+  const { family, apiKeyEnv, apiKeyFile, paths = {} } = channel
+  if ((apiKeyEnv === undefined) === (apiKeyFile === undefined)) {
+    yield [['channels', index, 'apiKeyEnv'], 'give either apiKeyEnv or apiKeyFile']
+  }
+  if (family === 'B') return
+  if (paths.edit !== undefined) {
+    yield [['channels', index, 'paths', 'edit'], 'family A edits with the path generate']
+  }
+  if (paths.generate?.includes('{model}') === false) {
+    yield [['channels', index, 'paths', 'generate'], 'must contain {model}']
   }
 }
 

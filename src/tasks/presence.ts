@@ -1,53 +1,197 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { presenceEveryMs } from '../domain/limits.ts'
-import type { AttemptName, AttemptStore } from '../domain/ports/attemptStore.ts'
+import { beatEveryMs, doubtMs } from '../domain/limits.ts'
+import type {
+  BeatResult,
+  OrphanedAttempt,
+  PresenceStore,
+  SilentProcess,
+} from '../domain/ports/presenceStore.ts'
+import type { Instant } from './timeLimits.ts'
+import { elapsedMs, readClocks } from './timeLimits.ts'
 
-type Presence = {
+export type Presence = {
+  /** Sends the first beat and begins to send one every second. Rejects when the first beat fails. */
+  readonly start: () => Promise<void>
+  /** Whether the last beat is recent enough for a new call. */
+  readonly isPresent: () => boolean
   /**
-   * Runs the work. While the work runs, this process reports at each interval that the attempt's call is
-   * under way.
+   * Runs the work on one attempt, from before the question to the gate until the attempt is closed. The
+   * attempt is named by its answer id, because its number is not known before the gate answers. The work calls
+   * `calling` before a byte of the upstream call may leave.
    */
-  readonly during: <Value>(attempt: AttemptName, work: () => Promise<Value>) => Promise<Value>
+  readonly during: <Value>(
+    answerId: string,
+    work: (calling: () => void) => Promise<Value>,
+  ) => Promise<Value>
+  /** Takes no more offers from now on. */
+  readonly stopAccepting: () => Promise<void>
+  /** Stops the beats and deletes the row. Call it when all calls have ended. */
+  readonly stop: () => Promise<void>
 }
 
-/**
- * Creates the reporter that tells PostgreSQL, every few seconds, which calls of this process are under way.
- *
- * Another worker can get the same task during a call, because an operator resets the run or because Temporal
- * loses contact with this worker. Thanks to the reports, the other worker waits for the call and does not
- * make it again. A failed report is not tried again, because the next report comes soon. A call counts as
- * lost only after several missing reports.
- */
-export function createPresence(
-  { touchAttempts }: Pick<AttemptStore, 'touchAttempts'>,
-  everyMs: number = presenceEveryMs,
-): Presence {
-  const underWay = new Set<AttemptName>()
-  let timer: NodeJS.Timeout | undefined
-  let reporting = false
+type PresenceDeps = {
+  readonly store: PresenceStore
+  readonly processId: string
+  /** Closes an open attempt of this process that no work holds. `called`: a byte of the call may have left. */
+  readonly closeOrphan: (orphan: OrphanedAttempt & { readonly called: boolean }) => Promise<void>
+  readonly onEvent: (event: PresenceEvent) => void
+  readonly everyMs?: number
+}
 
-  async function report(): Promise<void> {
-    if (reporting) return
-    reporting = true
-    const reported = touchAttempts([...underWay]).catch(() => {})
-    // Stop waiting after one interval, so that a report on a dead connection does not block the next reports.
-    await Promise.race([reported, sleep(everyMs, undefined, { ref: false })])
-    reporting = false
+export type PresenceEvent =
+  | { readonly kind: 'beat_failed'; readonly error: unknown }
+  | { readonly kind: 'process_lost'; readonly processId: string }
+  | { readonly kind: 'orphan_closed'; readonly taskId: string; readonly attempt: number }
+  | { readonly kind: 'orphan_kept'; readonly taskId: string; readonly error: unknown }
+
+/**
+ * Limit for the age of the last beat when a call begins. Shorter than the silence after which other processes
+ * doubt this one, so the call is recorded before any of them may act.
+ */
+const freshMsMax = 8_000
+/** A longer gap between two beats of this process ends its doubts, because others may have been cut off too. */
+const gapMsMax = 3_000
+/** Limit for the remembered attempts that were surely not called. */
+const notCalledMax = 10_000
+
+/**
+ * Creates the presence of this process. Its beats tell the other processes that its calls are under way: a
+ * task may reach another worker during a call, because an operator resets the run or because Temporal loses
+ * contact with this worker, and that worker then waits for the call instead of making it again.
+ *
+ * With each beat the process also looks for what others left. It doubts processes that are silent, and marks
+ * them as lost when they stay silent for `doubtMs`. The time of a doubt is measured by this process's
+ * monotonic clock, and only while its own beats succeed: when PostgreSQL was away, every process was silent.
+ * It closes its own open attempts that no work holds, for example because the gate's answer was lost.
+ */
+export function createPresence(deps: PresenceDeps): Presence {
+  const { store, processId, onEvent, everyMs = beatEveryMs } = deps
+  const held = new Set<string>()
+  const notCalled = new Set<string>()
+  const doubts = createDoubts()
+  const stopping = new AbortController()
+  let accepting = true
+  let lastBeat: Instant | undefined
+  let loop = Promise.resolve()
+  let tidying: Promise<void> | undefined
+
+  async function sendBeat(): Promise<BeatResult> {
+    const sentAt = readClocks()
+    const result = await store.beat({ processId, accepting, heldAnswerIds: [...held] })
+    lastBeat = sentAt
+    return result
+  }
+
+  async function beatOnce(): Promise<void> {
+    try {
+      const { silent, orphans } = await sendBeat()
+      const lost = doubts.seen(silent, performance.now())
+      tidying ??= tidy(lost, orphans).finally(() => {
+        tidying = undefined
+      })
+    } catch (error) {
+      onEvent({ kind: 'beat_failed', error })
+    }
+  }
+
+  /** Runs beside the beats, because it can take long. */
+  async function tidy(
+    lost: readonly SilentProcess[],
+    orphans: readonly OrphanedAttempt[],
+  ): Promise<void> {
+    for (const each of lost) await mark(each)
+    for (const orphan of orphans) await close(orphan)
+  }
+
+  async function mark(lost: SilentProcess): Promise<void> {
+    try {
+      const marked = await store.markLost(lost)
+      if (marked) onEvent({ kind: 'process_lost', processId: lost.processId })
+    } catch (error) {
+      onEvent({ kind: 'beat_failed', error })
+    }
+  }
+
+  async function close(orphan: OrphanedAttempt): Promise<void> {
+    const { taskId, n, answerId } = orphan
+    // The beat may have been on its way when the work on this attempt began.
+    if (held.has(answerId)) return
+    try {
+      await deps.closeOrphan({ ...orphan, called: !notCalled.has(answerId) })
+      notCalled.delete(answerId)
+      onEvent({ kind: 'orphan_closed', taskId, attempt: n })
+    } catch (error) {
+      onEvent({ kind: 'orphan_kept', taskId, error })
+    }
+  }
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await sleep(everyMs, undefined, { signal: stopping.signal }).catch(() => {})
+      if (!stopping.signal.aborted) await beatOnce()
+    }
   }
 
   return {
-    during: async (attempt, work) => {
-      underWay.add(attempt)
-      timer ??= setInterval(() => void report(), everyMs)
+    start: async () => {
+      await sendBeat()
+      loop = run()
+    },
+    isPresent: () => lastBeat !== undefined && elapsedMs(lastBeat) < freshMsMax,
+    during: async (answerId, work) => {
+      let called = false
+      held.add(answerId)
       try {
-        return await work()
+        return await work(() => {
+          called = true
+        })
+      } catch (error) {
+        if (!called) remember(notCalled, answerId)
+        throw error
       } finally {
-        underWay.delete(attempt)
-        if (underWay.size === 0) {
-          clearInterval(timer)
-          timer = undefined
-        }
+        held.delete(answerId)
       }
+    },
+    stopAccepting: async () => {
+      accepting = false
+      await sendBeat().catch((error: unknown) => onEvent({ kind: 'beat_failed', error }))
+    },
+    stop: async () => {
+      stopping.abort()
+      await loop
+      await tidying
+      await store
+        .leave(processId)
+        .catch((error: unknown) => onEvent({ kind: 'beat_failed', error }))
+    },
+  }
+}
+
+/** An attempt that is forgotten here counts as called, which is the safe side. */
+function remember(notCalled: Set<string>, answerId: string): void {
+  const [oldest] = notCalled
+  if (notCalled.size >= notCalledMax && oldest !== undefined) notCalled.delete(oldest)
+  notCalled.add(answerId)
+}
+
+type Doubts = {
+  /** Takes what one beat found. Returns the processes whose doubt has lasted long enough. */
+  readonly seen: (silent: readonly SilentProcess[], nowMs: number) => readonly SilentProcess[]
+}
+
+function createDoubts(): Doubts {
+  let sinceMs = new Map<string, number>()
+  let lastMs: number | undefined
+  return {
+    seen: (silent, nowMs) => {
+      const earlier = lastMs !== undefined && nowMs - lastMs <= gapMsMax ? sinceMs : undefined
+      lastMs = nowMs
+      // The time of the last beat is part of the name, so a beat ends the doubt.
+      const named = silent.map((each) => ({ each, name: `${each.processId} ${each.seenAt}` }))
+      sinceMs = new Map(named.map(({ name }) => [name, earlier?.get(name) ?? nowMs]))
+      return named
+        .filter(({ name }) => nowMs - (sinceMs.get(name) ?? nowMs) >= doubtMs)
+        .map(({ each }) => each)
     },
   }
 }

@@ -5,29 +5,24 @@ import type { TaskFailure } from '../domain/failure.ts'
 import type { WaitReason } from '../domain/gate/taskFacts.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import { newUploadId } from '../domain/ids.ts'
-import type {
-  AttemptStore,
-  BeginInput,
-  BeginResult,
-  OpenedAttempt,
-} from '../domain/ports/attemptStore.ts'
+import { callCheckMs } from '../domain/limits.ts'
+import type { AttemptStore, BeginResult, OpenedAttempt } from '../domain/ports/attemptStore.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { UpstreamCaller, UpstreamOutcome } from '../domain/upstream/upstreamCall.ts'
-import { createPresence } from './presence.ts'
+import type { AskGateDeps } from './askGate.ts'
+import { askGate } from './askGate.ts'
+import type { Presence } from './presence.ts'
 import { createSettleStored, settleAnswer } from './settleOrFail.ts'
 import { storeAnswer } from './storedAnswer.ts'
 import { retryFor } from './timeLimits.ts'
 
-export type ProduceImageDeps = {
+export type ProduceImageDeps = AskGateDeps & {
   readonly attempts: AttemptStore
   readonly blobs: BlobStore
   readonly callUpstream: UpstreamCaller
   /** Called after each upstream call, for metrics and the log. Never throws. */
   readonly onOutcome?: (seen: SeenOutcome) => void
-  /**
-   * A monotonic clock that also counts the time while the process is stopped. Default: `performance.now()`.
-   */
-  readonly monotonicMs?: () => number
+  readonly presence: Pick<Presence, 'isPresent' | 'during'>
   readonly randomBytes?: RandomBytes
 }
 
@@ -91,88 +86,62 @@ type RefusedBy = { readonly channel: string; readonly httpStatus?: number }
  */
 export function createProduceImage(deps: ProduceImageDeps) {
   const settleStored = createSettleStored(deps)
-  const presence = createPresence(deps.attempts)
-  const monotonicMs = deps.monotonicMs ?? (() => performance.now())
   return async (input: ProduceInput): Promise<ProduceResult> => {
     const { taskId } = input
     let checked: number | undefined
     let refusedBy: RefusedBy | undefined
     for (;;) {
       if (input.signal?.aborted === true) return { kind: 'wait', delayMs: 0, reason: 'backoff' }
-      const askedAtMs = monotonicMs()
-      const begun = await askGate(deps, { taskId, ...defined({ checked }) })
-      switch (begun.kind) {
-        case 'opened': {
-          const { attempt } = begun
-          const name = { taskId, n: attempt.n }
-          if (monotonicMs() - askedAtMs > gateAnswerMsMax) {
-            await presence.during(name, () => abandon(deps, taskId, attempt))
-            throw new Error(gateAnswerTooOld)
-          }
-          const ran = await presence.during(name, () => runAttempt(deps, input, attempt))
-          if (ran.kind !== 'closed') return ran
-          refusedBy = ran.refusedBy
+      // Other workers may count this process as lost, so they would not wait for its call.
+      if (!deps.presence.isPresent()) {
+        return { kind: 'wait', delayMs: callCheckMs, reason: 'backoff' }
+      }
+      const step = await askAndCall(deps, input, checked)
+      switch (step.kind) {
+        case 'ran':
+          if (step.result.kind !== 'closed') return step.result
+          refusedBy = step.result.refusedBy
           break
-        }
         case 'unchecked':
-          if (await settleAnswer(deps, begun.answerId)) return { kind: 'succeeded' }
-          checked = begun.n
+          if (await settleAnswer(deps, step.answerId)) return { kind: 'succeeded' }
+          checked = step.n
           break
         case 'end':
           // A worker that counted as lost may still have stored an answer.
-          if (begun.failure.workPossible && (await settleStored(taskId))) {
+          if (step.failure.workPossible && (await settleStored(taskId))) {
             return { kind: 'succeeded' }
           }
-          return begun
+          return step
         case 'wait':
-          return { ...begun, ...defined({ refusedBy }) }
+          return { ...step, ...defined({ refusedBy }) }
         case 'over':
-          return begun
+          return step
         default:
-          return assertNever(begun)
+          return assertNever(step)
       }
     }
   }
 }
 
-/**
- * Asks the gate. An error does not say whether the gate opened an attempt, because the connection can be lost
- * after the commit. No call follows, so the attempt is abandoned before the error is thrown.
- */
-async function askGate(deps: ProduceImageDeps, input: BeginInput): Promise<BeginResult> {
-  const { taskId } = input
-  const answerId = newUploadId(deps.randomBytes ?? cryptoRandomBytes, 'answer')
-  try {
-    return await deps.attempts.beginAttempt({ ...input, answerId })
-  } catch (error) {
-    await abandon(deps, taskId, { answerId, hardEndMs: lostGateMs }).catch(() => {})
-    throw error
-  }
-}
+type Step =
+  | Exclude<BeginResult, { kind: 'opened' }>
+  | { readonly kind: 'ran'; readonly result: ProduceResult | Closed }
 
-/** How long the worker tries to close the attempt of a question to the gate that got no answer. */
-const lostGateMs = 60_000
-
-/**
- * Closes an attempt whose call was not made. Without this, the attempt would count as lost, and so as a call
- * that may have done work.
- */
-async function abandon(
+/** Asks the gate, and makes the call if the gate opens an attempt. */
+function askAndCall(
   deps: ProduceImageDeps,
-  taskId: string,
-  { answerId, hardEndMs }: Pick<OpenedAttempt, 'answerId' | 'hardEndMs'>,
-): Promise<void> {
-  await retryFor(hardEndMs, () => deps.attempts.abandonAttempt({ taskId, answerId }))
+  input: ProduceInput,
+  checked: number | undefined,
+): Promise<Step> {
+  const { taskId, signal } = input
+  const answerId = newUploadId(deps.randomBytes ?? cryptoRandomBytes, 'answer')
+  return deps.presence.during(answerId, async (calling) => {
+    const begun = await askGate(deps, { taskId, answerId, ...defined({ checked }) }, signal)
+    if (begun.kind !== 'opened') return begun
+    calling()
+    return { kind: 'ran', result: await runAttempt(deps, input, begun.attempt) }
+  })
 }
-
-/**
- * Limit for the age of the gate's answer when the call starts. A process can be stopped (SIGSTOP, a suspended
- * machine) between the gate and the call, or PostgreSQL can be slow, and the task may end meanwhile. The
- * limit is shorter than `presentMs`, the silence after which other workers doubt this one. So a call within
- * the limit starts before another worker may act.
- */
-const gateAnswerMsMax = 8_000
-const gateAnswerTooOld = 'the answer of the gate is too old for a call'
 
 /** The attempt ended without an image. The gate decides the next step. */
 type Closed = { readonly kind: 'closed'; readonly refusedBy?: RefusedBy }

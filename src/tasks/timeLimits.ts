@@ -6,11 +6,13 @@ const delayMsMax = 5_000
 
 /**
  * Runs `effect` again until it succeeds, with pauses that double. When `limitMs` has passed, throws the last
- * error. Use it only for an effect that is safe to repeat and that costs money when it is lost.
+ * error. An aborted signal ends the tries too. Use it only for an effect that is safe to repeat and that costs
+ * money when it is lost.
  */
 export async function retryFor<Value>(
   limitMs: number,
   effect: () => Promise<Value>,
+  signal?: AbortSignal,
 ): Promise<Value> {
   const endsAtMs = performance.now() + limitMs
   let delayMs = firstDelayMs
@@ -18,9 +20,9 @@ export async function retryFor<Value>(
     try {
       return await effect()
     } catch (error) {
-      if (performance.now() + delayMs > endsAtMs) throw error
+      if (performance.now() + delayMs > endsAtMs || signal?.aborted === true) throw error
     }
-    await sleep(delayMs)
+    await sleep(delayMs, undefined, { signal }).catch(() => {})
     delayMs = Math.min(delayMs * 2, delayMsMax)
   }
 }
@@ -50,4 +52,20 @@ export async function withTimeout<Value>(
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** A moment on the monotonic clock and on the wall clock, both in milliseconds. */
+export type Instant = { readonly monotonicMs: number; readonly wallMs: number }
+
+/** Returns this moment. */
+export function readClocks(): Instant {
+  return { monotonicMs: performance.now(), wallMs: Date.now() }
+}
+
+/**
+ * Returns the milliseconds from one instant to another. The monotonic clock stands still while the machine is suspended,
+ * and the wall clock can be set back. So the clock that counts more is right.
+ */
+export function elapsedMs(since: Instant, now: Instant = readClocks()): number {
+  return Math.max(now.monotonicMs - since.monotonicMs, now.wallMs - since.wallMs)
 }

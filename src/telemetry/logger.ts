@@ -12,6 +12,7 @@ const fieldTypes = {
   keyId: 'string',
   workflowId: 'string',
   runId: 'string',
+  workerId: 'string',
   route: 'string',
   method: 'string',
   status: 'number',

@@ -29,7 +29,14 @@ const callSeconds = [0.1, 0.5, 1, 2, 5, 10, 20, 40, 80, 160, 320]
  */
 const expectedReasons: Readonly<Record<OutcomeClass, readonly OutcomeReason[]>> = {
   succeeded: ['image'],
-  refused: ['rate_limited', 'overloaded', 'not_sent', 'not_called', 'inputs_unreadable'],
+  refused: [
+    'rate_limited',
+    'overloaded',
+    'not_sent',
+    'not_called',
+    'inputs_unreadable',
+    'credential_unreadable',
+  ],
   rejected: ['invalid_request', 'content_policy', 'no_image', 'forbidden'],
   exhausted: ['quota_exhausted'],
   operator_fault: ['credential', 'forbidden', 'model_not_found'],

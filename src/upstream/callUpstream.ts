@@ -3,6 +3,7 @@ import { performance } from 'node:perf_hooks'
 import type { Dispatcher } from 'undici'
 import { readAnswerBody } from './answerBody.ts'
 import { callOutcome } from './callOutcome.ts'
+import { callUrl, credentialHeader, readCredential } from './channelRequest.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import { upstreamAnswerBytesMax } from '../domain/limits.ts'
@@ -57,6 +58,10 @@ export function createUpstreamCaller(deps: UpstreamCallerDeps): UpstreamCaller {
   const holdDeps: FamilyBDeps = { tempDir: deps.tempDir, randomBytes, nowMs }
 
   return async (call) => {
+    const credential = await readCredential(call.channel)
+    if (credential === undefined) {
+      return { class: 'refused', evidence: { reason: 'credential_unreadable' } }
+    }
     const family = familyCallOf(call, deps.capabilities, holdDeps)
     const read = async (answer: Answer): Promise<Result<ModelAnswer, AnswerVerdict>> => {
       // All of 2xx, because a proxy may answer 201 or 203 where the vendor answers 200.
@@ -66,9 +71,9 @@ export function createUpstreamCaller(deps: UpstreamCallerDeps): UpstreamCaller {
       return await readModelAnswer(body, family.isImage, holdDeps)
     }
     const request = {
-      url: family.url,
+      url: callUrl(call.channel, call.request.action, call.request.model),
       headers: {
-        ...family.headers,
+        ...credentialHeader(call.channel, credential),
         'idempotency-key': call.upstreamKey,
         accept: 'application/json',
         'user-agent': 'darkroom',

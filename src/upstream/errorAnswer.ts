@@ -62,14 +62,15 @@ type ParsedVendorError = VendorError & {
 /**
  * Returns the vendor's error from an error body. Returns `undefined` when the body is anything else, such as
  * the page of a proxy. Family A (Gemini API) sends `{error:{code,message,status,details[]}}`, and Vertex AI
- * may put it into an array of one. Family B (OpenAI API) sends `{error:{message,type,param,code}}`. Both
+ * may put it into an array of one. Family B (OpenAI API) sends `{error:{message,type,param,code}}`, of
+ * which Azure OpenAI may leave out all but `message` and `code`. Both
  * shapes are accepted in both families, because gateways in front of a vendor use the shape of family B for
  * all models.
  */
 export function parseVendorError(body: Uint8Array): ParsedVendorError | undefined {
   const error = envelope(parseJson(body))
   if (error === undefined) return undefined
-  const kind = textOf(error['status']) ?? textOf(error['type'])
+  const kind = textOf(error['status']) ?? textOf(error['type']) ?? textOf(error['code'])
   if (kind === undefined || textOf(error['message']) === undefined) return undefined
   const details = objectsOf(error['details'])
   const retryDelay = details.map((detail) => textOf(detail['retryDelay'])).find(Boolean)

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import type { Json, JsonObject } from '../domain/json.ts'
 import { camelCaseKey, isArray, itemsOf, objectOf, textOf } from '../domain/json.ts'
 import type { CapabilityTable } from '../domain/models/capabilities.ts'
-import { upstreamModelName } from '../domain/upstream/channel.ts'
 import type { UpstreamCall } from '../domain/upstream/upstreamCall.ts'
 import { familyARequest } from './familyARequest.ts'
 import type { AnswerVerdict, FamilyCall, ModelAnswer } from './familyCall.ts'
@@ -10,11 +9,8 @@ import type { JsonPath } from '../streams/intakeFailure.ts'
 
 /** Prepares one call of family A: `generateContent` of the Gemini API. */
 export function familyACall(call: UpstreamCall, capabilities: CapabilityTable): FamilyCall {
-  const { channel, request } = call
-  const segments = upstreamModelName(channel, request.model).split('/')
+  const { request } = call
   return {
-    url: `${channel.baseUrl}/v1beta/models/${segments.map(encodeURIComponent).join('/')}:generateContent`,
-    headers: { 'x-goog-api-key': channel.apiKey },
     contentType: 'application/json',
     pieces: familyARequest(request, capabilities[request.model]),
     isImage: isFamilyAImage,

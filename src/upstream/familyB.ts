@@ -23,12 +23,8 @@ export function familyBCall(call: UpstreamCall, deps: FamilyBDeps): FamilyCall {
   const { channel, request } = call
   const boundary = `darkroom-${randomText(deps.randomBytes, 40)}`
   const model = upstreamModelName(channel, request.model)
-  const { path, contentType, pieces } = familyBRequest(request, model, boundary)
   return {
-    url: `${channel.baseUrl}${path}`,
-    headers: { authorization: `Bearer ${channel.apiKey}` },
-    contentType,
-    pieces,
+    ...familyBRequest(request, model, boundary),
     isImage: isFamilyBImage,
     judge: async (answer) => await judgeFamilyB(answer, deps),
   }
@@ -108,12 +104,6 @@ function details(value: JsonObject[string] | undefined): {
   }
 }
 
-type FamilyBRequest = {
-  readonly path: '/images/generations' | '/images/edits'
-  readonly contentType: string
-  readonly pieces: readonly BodyPiece[]
-}
-
 /**
  * Returns the JSON body of a generation, or the form of an edit. Asks for PNG, because the API contract
  * promises PNG. `boundary` must be random text that no part contains.
@@ -122,7 +112,7 @@ function familyBRequest(
   request: ImageRequest,
   upstreamModel: string,
   boundary: string,
-): FamilyBRequest {
+): Pick<FamilyCall, 'contentType' | 'pieces'> {
   if (request.body.kind !== 'prompt') throw new Error('Bug: family B has no content documents')
   const fields = {
     model: upstreamModel,
@@ -134,13 +124,11 @@ function familyBRequest(
   switch (request.action) {
     case 'generate':
       return {
-        path: '/images/generations',
         contentType: 'application/json',
         pieces: [{ kind: 'text', text: JSON.stringify(fields) }],
       }
     case 'edit':
       return {
-        path: '/images/edits',
         contentType: `multipart/form-data; boundary=${boundary}`,
         pieces: formPieces(fields, request, boundary),
       }

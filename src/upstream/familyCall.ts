@@ -5,11 +5,8 @@ import type { KeptImage } from '../domain/upstream/upstreamCall.ts'
 import type { BodyPiece } from './requestBody.ts'
 import type { JsonPath } from '../streams/intakeFailure.ts'
 
-/** What differs between the two families: the request, and how a 2xx answer is judged. */
+/** What differs between the two families: the body of a request, and how a 2xx answer is judged. */
 export type FamilyCall = {
-  readonly url: string
-  /** Includes the credential of the channel. */
-  readonly headers: Readonly<Record<string, string>>
   readonly contentType: string
   readonly pieces: readonly BodyPiece[]
   /** Returns whether the string at a path of the answer is an image in base64. */

@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import { buildConnector, Client, errors } from 'undici'
 import type { ResolveHost } from './resolveHost.ts'
 import { createResolveHost } from './resolveHost.ts'
+import { signedHeaders } from './signedHeaders.ts'
 import type { WebhookPrivate } from './webhookAddress.ts'
 import { hostOf, isAllowed } from './webhookAddress.ts'
 import { defined } from '../domain/defined.ts'
@@ -61,14 +62,14 @@ export function createPostDelivery(options: {
 async function send(
   client: Client,
   url: URL,
-  { headers, body }: Post,
+  post: Post,
   signal: AbortSignal,
 ): Promise<PostOutcome> {
   const answer = await client.request({
     method: 'POST',
     path: `${url.pathname}${url.search}`,
-    headers,
-    body,
+    headers: signedHeaders(post, Date.now()),
+    body: post.body,
     signal,
     reset: true,
   })

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
-import { required } from '../config.ts'
+import { required, requiredSecrets } from '../config.ts'
 import { channelsOf, longestTimeoutMs, produceTimeoutMs } from '../domain/tasks/deadlines.ts'
 import { createApp } from '../http/app.ts'
 import { createServer, listen } from '../http/connection/createServer.ts'
@@ -16,7 +16,7 @@ import type { RunningProcess } from './runProcess.ts'
 import { markStarted } from '../store/reconcile/checkSchedule.ts'
 import { cancelTask } from '../store/tasks/endTask.ts'
 import { createTaskEnds } from '../store/tasks/taskEnds.ts'
-import { createTaskStore } from './stores.ts'
+import { createAccountReads, createTaskStore } from './stores.ts'
 import { createLeftTasks } from '../tasks/cancelLeft.ts'
 import type { TaskService } from '../tasks/taskService.ts'
 import { createTaskService } from '../tasks/taskService.ts'
@@ -47,7 +47,7 @@ const cancelAtStopMs = 5_000
 
 /** Starts one API process. It serves HTTP and starts the workflows of accepted tasks. */
 export async function startApi(config: Config, log: Logger): Promise<RunningProcess> {
-  const signingKeys = signingKeysOf(config)
+  const signingKeys = requiredSecrets(config.signingKeys, 'SIGNING_KEYS')
   const address = required(config.temporalAddress, 'TEMPORAL_ADDRESS')
   required(config.keyPeppers, 'KEY_PEPPER')
   const installation = await openInstallation(config, log, {
@@ -224,6 +224,7 @@ function apiDepsOf(
   const { installation, tasks, signingKeys, ready, log, observe } = parts
   return {
     tasks,
+    reads: createAccountReads(installation.pool),
     findTask: createTaskStore(installation.pool).readTaskOfImage,
     blobs: installation.blobs,
     config: {
@@ -239,10 +240,4 @@ function apiDepsOf(
     reportError: (error, { requestId, route }) =>
       log.error('request failed unexpectedly', { requestId, route, error }),
   }
-}
-
-function signingKeysOf(config: Config): SigningKeys {
-  const [first, ...others] = required(config.signingKeys, 'SIGNING_KEYS')
-  if (first === undefined) throw new Error('Bug: SIGNING_KEYS was read as an empty list')
-  return [first, ...others]
 }

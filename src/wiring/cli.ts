@@ -84,6 +84,14 @@ function createParts(
       return (await operationAt(operatorFilePath)).capabilities
     },
     channels: async () => (await import('./stores.ts')).createChannelAdmin(await database.pool()),
+    checkChannel: async (name) => {
+      const { required } = await import('../config.ts')
+      const path = required((await config()).operatorFilePath, 'DARKROOM_CONFIG')
+      const { channels } = await operationAt(path, await environment())
+      const channel = channels.find((each) => each.name === name)
+      const { checkChannel } = await import('../upstream/checkChannel.ts')
+      return channel === undefined ? undefined : checkChannel(channel)
+    },
     assetUrl: async () => assetUrlBy(await environment(), await config()),
     fetchHistory: async () => fetchHistoryOf(await config()),
     replayTask: async () => (await import('./cliReplay.ts')).openReplay(),
@@ -143,10 +151,9 @@ async function retryTerms(config: Config) {
   }
 }
 
-async function operationAt(path: string): Promise<Operation> {
-  const { inheritedEnvironment } = await import('../config.ts')
+async function operationAt(path: string, environment: Environment = {}): Promise<Operation> {
   const { readOperation } = await import('../config/operation.ts')
-  return readOperation(path, { withKeys: false }, inheritedEnvironment())
+  return readOperation(path, { withKeys: false }, environment)
 }
 
 /** Returns a function that runs `make` at its first call and returns the same promise at every later call. */

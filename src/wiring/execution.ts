@@ -2,11 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
 import { defined } from '../domain/defined.ts'
+import { newProcessId } from '../domain/ids.ts'
 import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import type { TaskTracer } from '../domain/ports/taskTracer.ts'
 import { channelsOf } from '../domain/tasks/deadlines.ts'
 import type { Installation } from './installation.ts'
 import { createAttemptStore } from './stores.ts'
+import { createWorkerPresence } from './presence.ts'
+import type { Presence } from '../tasks/presence.ts'
 import type { SeenOutcome } from '../tasks/produceImage.ts'
 import { createProduceImage } from '../tasks/produceImage.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -18,6 +21,7 @@ import { createUpstreamAgent } from '../upstream/exchange.ts'
 export type Execution = {
   readonly attempts: AttemptStore
   readonly produceImage: ReturnType<typeof createProduceImage>
+  readonly presence: Presence
   readonly close: () => Promise<void>
 }
 
@@ -31,10 +35,12 @@ export function createExecution(
     readonly tracer: TaskTracer | undefined
   },
 ): Execution {
-  const { pool, blobs, operation, tempDir, announceEnd } = parts.installation
+  const { databaseUrl, pool, blobs, operation, tempDir, announceEnd } = parts.installation
+  const processId = newProcessId(randomBytes)
   const agent = createUpstreamAgent()
   const attempts = createAttemptStore({
     pool,
+    processId,
     announceEnd,
     randomBytes,
     random: Math.random,
@@ -51,10 +57,19 @@ export function createExecution(
     dispatcher: agent,
   })
   const callUpstream = parts.tracer?.upstream(caller) ?? caller
+  const presence = createWorkerPresence({
+    processId,
+    databaseUrl,
+    pool,
+    attempts,
+    blobs,
+    log: parts.log,
+  })
   const onOutcome = (seen: SeenOutcome) => reportOutcome(seen, parts.log, parts.metrics)
   return {
     attempts,
-    produceImage: createProduceImage({ attempts, blobs, callUpstream, onOutcome }),
+    produceImage: createProduceImage({ attempts, blobs, presence, callUpstream, onOutcome }),
+    presence,
     close: () => agent.close(),
   }
 }

@@ -17,6 +17,7 @@ import { createPool, openConnections } from '../store/connection/pool.ts'
 import { requireSchema } from '../store/schema/migrate.ts'
 import type { AnnounceEnd } from '../store/tasks/endTask.ts'
 import { taskEndChannel } from '../store/tasks/taskEnds.ts'
+import { webhookDueChannel } from '../store/webhooks/tries.ts'
 import type { Logger } from '../telemetry/logger.ts'
 
 /**
@@ -29,8 +30,10 @@ export type Installation = {
   readonly databaseUrl: string
   readonly pool: Pool
   readonly blobs: OpenBlobStore['store']
-  /** Reports an ended task to the processes that wait for it. */
+  /** Reports an ended task to the processes that wait for it, and its webhooks to the workers. */
   readonly announceEnd: AnnounceEnd
+  /** Reports to the workers that a webhook has a due delivery. */
+  readonly announceDue: (webhookId: string) => void
   /**
    * Folder for uploads and answers before they are in the blob store. Only this process uses it. `close`
    * deletes it.
@@ -95,12 +98,17 @@ export async function openInstallation(
     await close()
     throw error
   }
+  const announceDue = (webhookId: string) => notifier.send(webhookDueChannel, webhookId)
   return {
     operation,
     databaseUrl,
     pool,
     blobs: opened.store,
-    announceEnd: (taskId) => notifier.send(taskEndChannel, taskId),
+    announceEnd: (taskId, due) => {
+      notifier.send(taskEndChannel, taskId)
+      for (const { webhookId } of due) announceDue(webhookId)
+    },
+    announceDue,
     tempDir: temp.path,
     close,
   }

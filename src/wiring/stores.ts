@@ -1,16 +1,23 @@
 import type { Pool } from 'pg'
+import type { AccountReads } from '../domain/ports/accountReads.ts'
 import type { AccountStore } from '../domain/ports/accountStore.ts'
 import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import type { ChannelAdmin } from '../domain/ports/channelAdmin.ts'
 import type { ReconcileStore } from '../domain/ports/reconcileStore.ts'
 import type { TaskAdmin } from '../domain/ports/taskAdmin.ts'
 import type { TaskStore } from '../domain/ports/taskStore.ts'
-import { createAccount, findAccount, listAccounts, topUp } from '../store/accounts/accounts.ts'
+import type { DeliveryStore, WebhookStore } from '../domain/ports/webhookStore.ts'
+import {
+  createAccount,
+  findAccount,
+  listAccounts,
+  readAccount,
+  topUp,
+} from '../store/accounts/accounts.ts'
 import { createKey, findCaller, listKeys, revokeKey } from '../store/accounts/apiKeys.ts'
 import type { BeginAttemptDeps } from '../store/attempts/beginAttempt.ts'
 import { beginAttempt } from '../store/attempts/beginAttempt.ts'
 import { abandonAttempt, closeAttempt } from '../store/attempts/closeAttempt.ts'
-import { touchAttempts } from '../store/attempts/presence.ts'
 import { answerIdsOf, settleTask } from '../store/attempts/settleTask.ts'
 import { listChannels, pauseChannel, resumeChannel } from '../store/channels/channelAdmin.ts'
 import { makeChecksDue, markStarted, postponeChecks } from '../store/reconcile/checkSchedule.ts'
@@ -31,6 +38,28 @@ import { listTasks } from '../store/tasks/listTasks.ts'
 import { readNativeRejection, readTask, readTaskOfImage } from '../store/tasks/readTask.ts'
 import { readTaskDetail } from '../store/tasks/readTaskDetail.ts'
 import { retryTask } from '../store/tasks/retryTask.ts'
+import {
+  insertTestDelivery,
+  listDeliveries,
+  readDelivery,
+  redeliver,
+} from '../store/webhooks/deliveries.ts'
+import {
+  claimDelivery,
+  dueWebhooks,
+  promiseLook,
+  recordAttempt,
+  webhooksWithoutRun,
+} from '../store/webhooks/tries.ts'
+import {
+  enableWebhook,
+  endWebhook,
+  forgetWebhooks,
+  insertWebhook,
+  listWebhooks,
+  readWebhook,
+  rotateSecret,
+} from '../store/webhooks/webhooks.ts'
 
 // The functions of `src/store/` take the pool, or other dependencies, as their first argument. The ports of
 // `src/domain/ports/` do not have this argument. Each function below binds it.
@@ -63,7 +92,7 @@ export function createAttemptStore(
       failTask,
       cancelTask,
     }),
-    ...bindFirst(deps.pool, { touchAttempts, answerIdsOf }),
+    ...bindFirst(deps.pool, { answerIdsOf }),
   }
 }
 
@@ -93,6 +122,39 @@ export function createAccountStore(pool: Pool): AccountStore {
     createKey,
     listKeys,
     revokeKey,
+  })
+}
+
+/** Creates what clients read about their own account. */
+export function createAccountReads(pool: Pool): AccountReads {
+  return bindFirst(pool, { readAccount })
+}
+
+/** Creates the store for what accounts do with their webhooks. */
+export function createWebhookStore(pool: Pool): WebhookStore {
+  return bindFirst(pool, {
+    insertWebhook,
+    listWebhooks,
+    readWebhook,
+    endWebhook,
+    enableWebhook,
+    rotateSecret,
+    insertTestDelivery,
+    listDeliveries,
+    readDelivery,
+    redeliver,
+  })
+}
+
+/** Creates the store for what workers do with deliveries. */
+export function createDeliveryStore(pool: Pool): DeliveryStore {
+  return bindFirst(pool, {
+    dueWebhooks,
+    claimDelivery,
+    recordAttempt,
+    promiseLook,
+    webhooksWithoutRun,
+    forgetWebhooks,
   })
 }
 

@@ -79,6 +79,8 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   const internal = await createInternalServer({ host, port, metrics, readiness }).catch(
     explaining(`INTERNAL_HOST ${host}, WORKER_INTERNAL_PORT ${port}`),
   )
+  // The row of this process must exist before its first call.
+  await execution.presence.start()
   // Start the reconciler before the worker, because the worker waits for Temporal. The reconciler ends tasks
   // and releases their holds even without Temporal.
   reconciler.start()
@@ -91,7 +93,9 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     ended: running.done,
     stop: async () => {
       stopping.abort()
+      await execution.presence.stopAccepting()
       await Promise.all([running.stop(), reconciler.stop()])
+      await execution.presence.stop()
       await internal.close()
       await temporal.close()
       await execution.close()

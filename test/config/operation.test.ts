@@ -33,6 +33,28 @@ describe("a channel's credential", () => {
   })
 })
 
+describe("a channel's credential in a file", () => {
+  const inFile = (content: string | undefined) => {
+    const apiKeyFile = join(tempFolder(), 'token')
+    if (content !== undefined) writeFileSync(apiKeyFile, content)
+    const { apiKeyEnv: _env, ...others } = channel
+    return () => withFile({ channels: [{ ...others, apiKeyFile }] }).channels[0]
+  }
+
+  it('is not kept, because it is read for each call', () => {
+    expect(inFile('secret-b\n')()).toMatchObject({ apiKey: '', apiKeyFile: expect.any(String) })
+  })
+
+  it.each([
+    ['missing', undefined],
+    ['empty', '\n'],
+    ['two lines long', 'secret\nb'],
+  ])('is refused with its place in the file when it is %s', (_what, content) => {
+    expect(inFile(content)).toThrow(/operator\.json: channels\[0\]\.apiKeyFile/)
+    expect(inFile(content)).not.toThrow(/secret/)
+  })
+})
+
 describe('an error of the file as a whole', () => {
   it('is reported without a path', () => {
     expect(() => withFile({ chanels: [] })).toThrow(/operator\.json: Unrecognized key: "chanels"/)

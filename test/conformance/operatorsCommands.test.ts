@@ -113,6 +113,7 @@ describe('every command', () => {
       ['channel', 'list'],
       ['channel', 'pause', 'a-main'],
       ['channel', 'resume', 'a-main'],
+      ['channel', 'check', 'a-main'],
     ]
   }
 

@@ -174,7 +174,7 @@ describe('a run that is over', () => {
 })
 
 describe('a run that is terminated after its worker was killed during a call', () => {
-  it('costs nothing once the lease of the call has ended', async () => {
+  it('costs nothing once the killed worker counts as lost', async () => {
     const prompt = 'Killed, then terminated'
     const taskId = await runs.submit(`${prompt} [sim:hold]`)
     await service.simulator.waitForCalls(1, { prompt })
@@ -184,9 +184,12 @@ describe('a run that is terminated after its worker was killed during a call', (
     await operatorActions.terminate(service.temporal, taskId)
     await service.startWorker()
     expect(await (await client.lookup(taskId)).json()).toMatchObject({ status: 'processing' })
-    // End the lease now instead of waiting for the time limit of the call.
-    await service.pool.query('update attempt set lease_until = now() where task_id = $1', [taskId])
-    await service.pool.query('update task set next_check_at = now() where task_id = $1', [taskId])
+    // As if the killed worker had been silent for a minute. Half of the test's time is the doubt.
+    await service.pool.query(
+      `update worker_process set seen_at = now() - interval '1 minute' where process_id =
+         (select process_id from attempt where task_id = $1)`,
+      [taskId],
+    )
     const end = await runs.endOf(taskId, prompt)
     expect(end).toMatchObject({ end: 'upstream_error', ...released, run: 'TERMINATED' })
     expect(end.outcomes).toEqual(['unknown worker_lost'])

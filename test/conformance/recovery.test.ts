@@ -12,6 +12,7 @@ import type { DarkroomProcess } from '../support/service/darkroomProcess.ts'
 import type { TestAccount, TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import { openTestWorld } from '../support/temporal/temporalWorld.ts'
 import { until } from '../support/timing.ts'
 
 let service: TestService
@@ -110,6 +111,38 @@ describe('kill -9 of the only worker', () => {
     expect(service.simulator.calls({ prompt: 'Stored' })).toHaveLength(1)
     expect(await moneyOf(service.pool, stored)).toEqual(['hold', 'settle'])
   })
+})
+
+describe("kill -9 of the only worker while all of Temporal's data is lost", () => {
+  it('has its calls taken up by the next worker within 20 s', async () => {
+    const taskId = await submit('Forgotten [sim:delay ms=60000 times=1]')
+    await service.simulator.waitForCalls(1, { prompt: 'Forgotten' })
+    const empty = await openTestWorld()
+    const { namespace } = empty.settings
+    const [worker] = service.workers
+    if (worker === undefined) throw new Error('no worker')
+    await stopped(worker, 'SIGKILL')
+    const killedAtMs = performance.now()
+    const next = await service.startWorker({ TEMPORAL_NAMESPACE: namespace })
+    await until(
+      'the second call',
+      () => (service.simulator.calls({ prompt: 'Forgotten' }).length > 1 ? true : undefined),
+      30_000,
+    )
+    expect(performance.now() - killedAtMs).toBeLessThan(22_000)
+    expect((await client.ended(taskId)).status).toBe('succeeded')
+    expect(await outcomesOf(service.pool, taskId)).toEqual([
+      'unknown worker_lost',
+      'succeeded image',
+    ])
+    expect(await stopped(next, 'SIGTERM')).toBe(0)
+    await empty.close()
+    const { rowCount } = await service.pool.query(
+      'select from worker_process where lost_at is null',
+    )
+    expect(rowCount).toBe(0)
+    await service.startWorker()
+  }, 60_000)
 })
 
 describe('kill -9 of an API', () => {

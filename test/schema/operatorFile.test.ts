@@ -49,3 +49,32 @@ describe('a size or aspect ratio that the model does not support', () => {
     expect(operatorFile.safeParse({ channels, prices, capabilities }).success).toBe(true)
   })
 })
+
+describe('a wrong field of a channel', () => {
+  const given = { name: 'one', family: 'B', baseUrl: 'http://127.0.0.1:8090/v1' }
+  const both = { apiKeyEnv: 'KEY', apiKeyFile: '/run/key' }
+  const familyA = { family: 'A', apiKeyEnv: 'KEY' }
+
+  it.each([
+    ['apiKeyEnv', {}],
+    ['apiKeyEnv', both],
+    ['apiKeyFile', { apiKeyFile: 'run/key' }],
+    ['apiKeyHeader', { apiKeyEnv: 'KEY', apiKeyHeader: 'api key' }],
+    ['apiKeyHeader', { apiKeyEnv: 'KEY', apiKeyHeader: 'Content-Type' }],
+    ['apiKeyHeader', { apiKeyEnv: 'KEY', apiKeyHeader: 'host' }],
+    ['apiKeyPrefix', { apiKeyEnv: 'KEY', apiKeyPrefix: 'Bearer\r\nX: ' }],
+    ['query.a b', { apiKeyEnv: 'KEY', query: { 'a b': '1' } }],
+    ['query.version', { apiKeyEnv: 'KEY', query: { version: '' } }],
+    ['paths', { apiKeyEnv: 'KEY', paths: { edits: '/edits' } }],
+    ['paths.generate', { apiKeyEnv: 'KEY', paths: { generate: 'generate' } }],
+    ['paths.generate', { apiKeyEnv: 'KEY', paths: { generate: '/a?b=1' } }],
+    ['paths.generate', { apiKeyEnv: 'KEY', paths: { generate: '/a/../b' } }],
+    ['paths.generate', { apiKeyEnv: 'KEY', paths: { generate: '/{deployment}/images' } }],
+    ['paths.generate', { ...familyA, paths: { generate: '/models:generateContent' } }],
+    ['paths.edit', { ...familyA, paths: { edit: '/models/{model}:edit' } }],
+  ])('is refused at %s: %j', (place, fields) => {
+    const parsed = operatorFile.safeParse({ channels: [{ ...given, ...fields }] })
+    const issues = parsed.error?.issues ?? []
+    expect(issues.map(({ path }) => path.slice(2).join('.'))).toEqual([place])
+  })
+})

@@ -119,47 +119,6 @@ describe('beginAttempt', () => {
     await open(attempts, taskId)
     const wait = { kind: 'wait', reason: 'call_under_way', channel: 'b-main', delayMs: 2_500 }
     expect(await attempts.beginAttempt({ taskId, checked: 1 })).toEqual(wait)
-    await loseWorker(database.pool, taskId)
-    await attempts.touchAttempts([{ taskId, n: 1 }])
-    expect(await attempts.beginAttempt({ taskId, checked: 1 })).toEqual(wait)
-  })
-
-  it('doubts a silent worker before its call counts as lost, and trusts the worker again after a sign of presence', async () => {
-    const { taskId } = await insertTask(database.pool)
-    await open(attempts, taskId)
-    const silent = `update attempt set seen_at = now() - interval '11 seconds' where task_id = $1`
-    await database.pool.query(silent, [taskId])
-    const look = () => attempts.beginAttempt({ taskId, checked: 1 })
-    expect(await look()).toMatchObject({ reason: 'call_under_way', delayMs: 6_000 })
-    const again = await look()
-    expect(again.kind === 'wait' && again.delayMs > 5_000 && again.delayMs < 6_000).toBe(true)
-    await attempts.touchAttempts([{ taskId, n: 1 }])
-    expect(await look()).toMatchObject({ reason: 'call_under_way', delayMs: 2_500 })
-    await database.pool.query(silent, [taskId])
-    await database.pool.query(`update attempt set doubted_at = now() - interval '12 seconds'`)
-    expect(await look()).toMatchObject({ reason: 'call_under_way', delayMs: 6_000 })
-    await database.pool.query(`update attempt set doubted_at = now() - interval '6 seconds'`)
-    expect(await look()).toMatchObject({ kind: 'wait', reason: 'backoff' })
-  })
-
-  it('records the presence of every call except one whose row is locked', async () => {
-    const tasks = [await insertTask(database.pool), await insertTask(database.pool)]
-    for (const { taskId } of tasks) {
-      await open(attempts, taskId)
-      await loseWorker(database.pool, taskId)
-    }
-    const [locked, free] = tasks.map(({ taskId }) => taskId)
-    const holder = await database.pool.connect()
-    onTestFinished(() => holder.release(true))
-    await holder.query('begin')
-    await holder.query('select from attempt where task_id = $1 for update', [locked])
-    await attempts.touchAttempts(tasks.map(({ taskId }) => ({ taskId, n: 1 })))
-    const { rows } = await database.pool.query(
-      `select task_id from attempt
-       where task_id = any($1) and seen_at > now() - interval '5 seconds'`,
-      [[locked, free]],
-    )
-    expect(rows).toEqual([{ task_id: free }])
   })
 
   it('keeps the upstream key through unknown outcomes, and takes a new key after a refusal', async () => {

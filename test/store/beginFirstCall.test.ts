@@ -25,7 +25,10 @@ beforeEach(async () => {
 })
 
 const begin = () =>
-  beginFirstCall({ pool: database.pool, randomBytes, channelsOf: () => [channel] }, taskId)
+  beginFirstCall(
+    { pool: database.pool, processId: 'test', randomBytes, channelsOf: () => [channel] },
+    taskId,
+  )
 
 async function taskRow(): Promise<unknown> {
   const { rows } = await database.pool.query(
@@ -61,7 +64,12 @@ describe('beginFirstCall', () => {
 
   it('opens one call when many tasks begin at once and the channel has one place', async () => {
     const others = await Promise.all(Array.from({ length: 7 }, () => insertTask(database.pool)))
-    const deps = { pool: database.pool, randomBytes, channelsOf: () => [channel] }
+    const deps = {
+      pool: database.pool,
+      processId: 'test',
+      randomBytes,
+      channelsOf: () => [channel],
+    }
     const ids = [taskId, ...others.map((task) => task.taskId)]
     const begun = await Promise.all(ids.map((id) => beginFirstCall(deps, id)))
     expect(begun.filter((call) => call !== undefined)).toHaveLength(1)

@@ -6,7 +6,7 @@ import { cancelTask } from '../../src/store/tasks/endTask.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
 import { endLease, openAttempt, setTask } from '../support/database/reconcileWorld.ts'
-import { createTestAttempts, loseWorker } from '../support/database/testAttempts.ts'
+import { createTestAttempts, loseWorker, outcomesOf } from '../support/database/testAttempts.ts'
 import type { TestDatabase } from '../support/database/testDatabase.ts'
 import { createTestDatabase } from '../support/database/testDatabase.ts'
 
@@ -100,12 +100,6 @@ describe('settleTask, failTask and cancelTask', () => {
     const { taskId, accountId } = await insertTask(database.pool)
     const answerId = await opened(taskId)
     expect(await attempts.failTask(taskId, failure)).toBe('call_under_way')
-    // A silent worker is doubted first.
-    await database.pool.query(
-      `update attempt set seen_at = now() - interval '11 seconds' where task_id = $1`,
-      [taskId],
-    )
-    expect(await attempts.failTask(taskId, failure)).toBe('call_under_way')
     expect(await creditsOf(accountId)).toMatchObject({ held: 10 })
     expect(await attempts.settleTask({ meta: metaOf(taskId), answerId })).toBe(true)
     expect(await attempts.failTask(taskId, failure)).toBe('succeeded')
@@ -131,7 +125,7 @@ describe('settleTask, failTask and cancelTask', () => {
   it('closes the attempt of a worker that finishes after the task has ended', async () => {
     const failed = await insertTask(database.pool)
     const failedAnswer = await opened(failed.taskId)
-    await loseWorker(database.pool, failed.taskId)
+    await setTask(database.pool, failed.taskId, { hard_end_at: 'now()' })
     await attempts.failTask(failed.taskId, failure)
     expect(await openAttempts(failed.taskId)).toBe(1)
     await attempts.settleTask({ meta: metaOf(failed.taskId), answerId: failedAnswer })
@@ -149,11 +143,19 @@ describe('settleTask, failTask and cancelTask', () => {
     expect(await openAttempts(settled.taskId)).toBe(0)
   })
 
+  it('closes the open attempt of a lost worker when it ends the task', async () => {
+    const { taskId } = await insertTask(database.pool)
+    await opened(taskId)
+    await loseWorker(database.pool, taskId)
+    expect(await attempts.failTask(taskId, failure)).toBe('failed')
+    expect(await outcomesOf(database.pool, taskId)).toEqual(['unknown worker_lost'])
+  })
+
   it('closes attempts as lost when their lease has run out', async () => {
     const failed = await insertTask(database.pool)
     await opened(failed.taskId)
     await endLease(database.pool, failed.taskId)
-    await loseWorker(database.pool, failed.taskId)
+    await setTask(database.pool, failed.taskId, { hard_end_at: 'now()' })
     await attempts.failTask(failed.taskId, failure)
     expect(await openAttempts(failed.taskId)).toBe(0)
 

@@ -85,9 +85,9 @@ async function writeState(given: State) {
     const other = await insertTask(pool)
     await pool.query(
       `insert into attempt (task_id, n, channel, model, answer_id, upstream_key, opened_at, lease_until,
-         seen_at)
+         process_id)
        values ($1, 1, $2, $3, $1 || '-answer', $1, now() - interval '10 seconds',
-         now() + $4 * interval '1 second', now())`,
+         now() + $4 * interval '1 second', 'other')`,
       [other.taskId, channel.name, ofModel ? model : otherModel, leaseSeconds],
     )
   }
@@ -113,7 +113,14 @@ async function writeState(given: State) {
   if (given.ownPlaceSeconds !== undefined) {
     await standInQueue(channel, taskId, given.ownPlaceSeconds, given.sync)
   }
-  const deps = { pool, randomBytes, random: () => 0, channelsOf: () => [channel], callsMax: 3 }
+  const deps = {
+    pool,
+    processId: 'test',
+    randomBytes,
+    random: () => 0,
+    channelsOf: () => [channel],
+    callsMax: 3,
+  }
   return { taskId, channel, deps }
 }
 
@@ -132,7 +139,7 @@ async function written(taskId: string) {
     `select status, checks, processing_at is not null as processing,
        round(extract(epoch from next_check_at - now()) / 10)::int as next_check,
        (select json_agg(json_build_object('n', n, 'model', model, 'key', upstream_key = $1 || '-1',
-          'lease', round(extract(epoch from lease_until - now()) / 10), 'seen', seen_at is not null,
+          'lease', round(extract(epoch from lease_until - now()) / 10), 'process', process_id,
           'closed', closed_at)) from attempt where task_id = $1) as attempts,
        (select json_agg(json_build_object('kind', kind, 'sweep', sweep_after = 'infinity'))
         from upload where task_id = $1) as uploads,

@@ -1,65 +1,154 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, it } from 'vitest'
-import type { AttemptName } from '../../src/domain/ports/attemptStore.ts'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import type { Beat, BeatResult, PresenceStore } from '../../src/domain/ports/presenceStore.ts'
+import type { PresenceEvent } from '../../src/tasks/presence.ts'
 import { createPresence } from '../../src/tasks/presence.ts'
+import { until } from '../support/timing.ts'
 
-const everyMs = 20
+const everyMs = 10
+const nothing: BeatResult = { silent: [], orphans: [] }
 
-function recorder(fails = false) {
-  const reported: (readonly AttemptName[])[] = []
-  const presence = createPresence(
-    {
-      touchAttempts: (attempts) => {
-        reported.push(attempts)
-        return fails ? Promise.reject(new Error('the database is away')) : Promise.resolve()
-      },
+/** A presence on a store that answers each beat with `answer`. */
+function world(answer: (beat: Beat) => BeatResult = () => nothing) {
+  const beats: Beat[] = []
+  const lost: string[] = []
+  const left: string[] = []
+  const closed: { taskId: string; called: boolean }[] = []
+  const events: PresenceEvent[] = []
+  const store: PresenceStore = {
+    beat: async (beat) => {
+      beats.push(beat)
+      return answer(beat)
     },
+    markLost: async ({ processId }) => {
+      lost.push(processId)
+      return true
+    },
+    leave: async (processId) => void left.push(processId),
+  }
+  const presence = createPresence({
+    store,
+    processId: 'own',
+    closeOrphan: async ({ taskId, called }) => void closed.push({ taskId, called }),
+    onEvent: (event) => void events.push(event),
     everyMs,
-  )
-  return { reported, presence }
+  })
+  running.push(presence)
+  return { presence, beats, lost, left, closed, events }
 }
 
-const first = { taskId: 'first', n: 1 }
-const second = { taskId: 'second', n: 2 }
+const running: { stop: () => Promise<void> }[] = []
+afterEach(async () => {
+  vi.restoreAllMocks()
+  for (const presence of running.splice(0)) await presence.stop()
+})
 
-describe('the presence of calls', () => {
-  it('reports all calls under way, and none that has ended', async () => {
-    const { reported, presence } = recorder()
-    const short = presence.during(second, () => sleep(3 * everyMs, 'second done'))
-    const long = presence.during(first, async () => {
-      await short
-      return sleep(3 * everyMs, 'first done')
+const moreBeats = (beats: readonly Beat[], count: number) => {
+  const enough = beats.length + count
+  return until('beats', () => (beats.length >= enough ? true : undefined))
+}
+
+describe('the beats of a process', () => {
+  it('name the attempts that it works on, and go on until it stops', async () => {
+    const { presence, beats, left } = world()
+    await presence.start()
+    await presence.during('an1', async () => {
+      await moreBeats(beats, 2)
+      expect(beats.at(-1)).toEqual({ processId: 'own', accepting: true, heldAnswerIds: ['an1'] })
     })
-    expect(await Promise.all([long, short])).toEqual(['first done', 'second done'])
-    expect(reported.at(0)).toEqual([second, first])
-    expect(reported.at(-1)).toEqual([first])
-    const reports = reported.length
-    await sleep(3 * everyMs)
-    expect(reported).toHaveLength(reports)
+    await presence.stopAccepting()
+    expect(beats.at(-1)).toEqual({ processId: 'own', accepting: false, heldAnswerIds: [] })
+    await moreBeats(beats, 2)
+    await presence.stop()
+    const sent = beats.length
+    await sleep(5 * everyMs)
+    expect(beats).toHaveLength(sent)
+    expect(left).toEqual(['own'])
   })
 
-  it('starts again with the next call, also after a call that threw', async () => {
-    const { reported, presence } = recorder()
-    const broken = presence.during(first, () => Promise.reject(new Error('broken')))
-    await expect(broken).rejects.toThrow('broken')
-    await presence.during(second, () => sleep(2 * everyMs + 10))
-    expect(reported.at(0)).toEqual([second])
+  it('continue after a beat that failed, and the process is not present after eight seconds without one', async () => {
+    let fails = false
+    const { presence, beats, events } = world(() => {
+      if (fails) throw new Error('PostgreSQL is away')
+      return nothing
+    })
+    await presence.start()
+    expect(presence.isPresent()).toBe(true)
+    fails = true
+    await moreBeats(beats, 2)
+    expect(events.at(-1)).toMatchObject({ kind: 'beat_failed' })
+    expect(presence.isPresent()).toBe(true)
+    // The monotonic clock stands still while the machine is suspended. The wall clock does not.
+    const wallMs = Date.now() + 9_000
+    vi.spyOn(Date, 'now').mockImplementation(() => wallMs)
+    expect(presence.isPresent()).toBe(false)
+  })
+})
+
+describe('the doubt of a silent process', () => {
+  const silent = [{ processId: 'other', seenAt: '2026-01-01' }]
+
+  /** Lets the monotonic clock of the process run faster, so that a doubt of seconds passes in a moment. */
+  function fasterClock(times: number) {
+    const startMs = performance.now()
+    const real = performance.now.bind(performance)
+    vi.spyOn(performance, 'now').mockImplementation(() => startMs + (real() - startMs) * times)
+  }
+
+  it('ends with its loss after six seconds of own beats', async () => {
+    fasterClock(50)
+    const { presence, lost } = world(() => ({ silent, orphans: [] }))
+    const startedAtMs = performance.now()
+    await presence.start()
+    await until('the loss', () => (lost.length > 0 ? true : undefined))
+    expect(performance.now() - startedAtMs).toBeGreaterThan(6_000)
+    expect(lost[0]).toBe('other')
   })
 
-  it('continues when a report fails', async () => {
-    const { reported, presence } = recorder(true)
-    expect(await presence.during(first, () => sleep(4 * everyMs, 'done'))).toBe('done')
-    expect(reported.length).toBeGreaterThan(1)
+  it('begins again after a gap between the own beats, and with each beat of the other process', async () => {
+    // Each beat comes more than three seconds after the one before.
+    fasterClock(1_000)
+    const gaps = world(() => ({ silent, orphans: [] }))
+    await gaps.presence.start()
+    let count = 0
+    const living = world(() => {
+      count += 1
+      return { silent: [{ processId: 'other', seenAt: String(count) }], orphans: [] }
+    })
+    await living.presence.start()
+    await sleep(15 * everyMs)
+    expect(Math.min(gaps.beats.length, living.beats.length)).toBeGreaterThan(5)
+    expect(gaps.lost).toEqual([])
+    expect(living.lost).toEqual([])
   })
+})
 
-  it('reports again although a report hangs on a dead connection', async () => {
-    let reports = 0
-    const touchAttempts = () => {
-      reports += 1
-      return new Promise<void>(() => {})
-    }
-    const presence = createPresence({ touchAttempts }, everyMs)
-    await presence.during(first, () => sleep(10 * everyMs))
-    expect(reports).toBeGreaterThan(2)
+describe('an open attempt of the process that no work holds', () => {
+  it('is closed, as not called only when no byte of its call can have left', async () => {
+    const orphan = (answerId: string) => ({ taskId: `task of ${answerId}`, n: 1, answerId })
+    let orphans: readonly string[] = []
+    const { presence, beats, closed } = world(() => ({
+      silent: [],
+      orphans: orphans.map(orphan),
+    }))
+    await presence.start()
+    const lostAnswer = presence.during('an1', () => Promise.reject(new Error('no answer')))
+    await expect(lostAnswer).rejects.toThrow('no answer')
+    const brokenCall = presence.during('an2', async (calling) => {
+      calling()
+      throw new Error('not settled')
+    })
+    await expect(brokenCall).rejects.toThrow('not settled')
+    await presence.during('an3', async () => {
+      orphans = ['an1', 'an2', 'an3']
+      await moreBeats(beats, 2)
+      orphans = []
+    })
+    await moreBeats(beats, 2)
+    expect(closed.slice(0, 2)).toEqual([
+      { taskId: 'task of an1', called: false },
+      { taskId: 'task of an2', called: true },
+    ])
+    expect(closed.map(({ taskId }) => taskId)).not.toContain('task of an3')
   })
 })

@@ -11,7 +11,12 @@ import { createProduceImage } from '../../src/tasks/produceImage.ts'
 import { createMemoryBlobs } from '../support/blobs/memoryBlobs.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
-import { createTestAttempts, loseWorker, outcomesOf } from '../support/database/testAttempts.ts'
+import {
+  alwaysPresent,
+  createTestAttempts,
+  loseWorker,
+  outcomesOf,
+} from '../support/database/testAttempts.ts'
 import type { TestDatabase } from '../support/database/testDatabase.ts'
 import { createTestDatabase } from '../support/database/testDatabase.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
@@ -78,7 +83,12 @@ describe('produceImage', () => {
   it('calls once, stores, settles and charges', async () => {
     const { taskId, accountId } = await insertTask(database.pool)
     const { call, calls } = upstream()
-    const produce = createProduceImage({ attempts, blobs: createMemoryBlobs(), callUpstream: call })
+    const produce = createProduceImage({
+      presence: alwaysPresent,
+      attempts,
+      blobs: createMemoryBlobs(),
+      callUpstream: call,
+    })
     expect(await produce({ taskId })).toEqual({ kind: 'succeeded' })
     expect(await produce({ taskId })).toEqual({ kind: 'over' })
     expect(calls()).toBe(1)
@@ -90,9 +100,19 @@ describe('produceImage', () => {
     const blobs = createMemoryBlobs()
     const { call, calls } = upstream()
     const crashing = { ...attempts, settleTask: () => Promise.reject(new Error('killed')) }
-    const first = createProduceImage({ attempts: crashing, blobs, callUpstream: call })
+    const first = createProduceImage({
+      presence: alwaysPresent,
+      attempts: crashing,
+      blobs,
+      callUpstream: call,
+    })
     await expect(first({ taskId })).rejects.toThrow('killed')
-    const second = createProduceImage({ attempts, blobs, callUpstream: call })
+    const second = createProduceImage({
+      presence: alwaysPresent,
+      attempts,
+      blobs,
+      callUpstream: call,
+    })
     expect(await second({ taskId })).toEqual({ kind: 'succeeded' })
     expect(calls()).toBe(1)
   })
@@ -101,7 +121,12 @@ describe('produceImage', () => {
     const { taskId } = await insertTask(database.pool)
     const { call, calls } = upstream()
     const blobs = failing(createMemoryBlobs(), 3)
-    const produce = createProduceImage({ attempts, blobs, callUpstream: call })
+    const produce = createProduceImage({
+      presence: alwaysPresent,
+      attempts,
+      blobs,
+      callUpstream: call,
+    })
     expect(await produce({ taskId })).toEqual({ kind: 'succeeded' })
     expect(calls()).toBe(1)
   })
@@ -111,6 +136,7 @@ describe('produceImage', () => {
     const { call, calls } = upstream()
     let nowMs = 0
     const produce = createProduceImage({
+      presence: alwaysPresent,
       attempts: {
         ...attempts,
         beginAttempt: async (input) => {
@@ -121,7 +147,7 @@ describe('produceImage', () => {
       },
       blobs: createMemoryBlobs(),
       callUpstream: call,
-      monotonicMs: () => nowMs,
+      clocks: () => ({ monotonicMs: nowMs, wallMs: 0 }),
     })
     await expect(produce({ taskId })).rejects.toThrow('too old')
     expect(calls()).toBe(0)
@@ -147,14 +173,20 @@ describe('produceImage', () => {
     }
     const blobs = createMemoryBlobs()
     const produce = createProduceImage({
+      presence: alwaysPresent,
       attempts: slow,
       blobs,
       callUpstream: call,
-      monotonicMs: () => nowMs,
+      clocks: () => ({ monotonicMs: nowMs, wallMs: 0 }),
     })
     await expect(produce({ taskId })).rejects.toThrow('too old')
     expect(await outcomesOf(database.pool, taskId)).toEqual(['refused not_called'])
-    const again = createProduceImage({ attempts, blobs, callUpstream: call })
+    const again = createProduceImage({
+      presence: alwaysPresent,
+      attempts,
+      blobs,
+      callUpstream: call,
+    })
     expect(await again({ taskId })).toMatchObject({ kind: 'wait', reason: 'backoff' })
     await letBackoffPass(taskId)
     expect(await again({ taskId })).toEqual({ kind: 'succeeded' })
@@ -174,7 +206,12 @@ describe('produceImage', () => {
       },
     }
     const blobs = createMemoryBlobs()
-    const produce = createProduceImage({ attempts: losing, blobs, callUpstream: call })
+    const produce = createProduceImage({
+      presence: alwaysPresent,
+      attempts: losing,
+      blobs,
+      callUpstream: call,
+    })
     await expect(produce({ taskId })).rejects.toThrow('is lost')
     expect(await outcomesOf(database.pool, taskId)).toEqual(['refused not_called'])
     expect(calls()).toBe(0)
@@ -197,7 +234,12 @@ describe('produceImage', () => {
       },
     }
     const blobs = createMemoryBlobs()
-    const produce = createProduceImage({ attempts: away, blobs, callUpstream: call })
+    const produce = createProduceImage({
+      presence: alwaysPresent,
+      attempts: away,
+      blobs,
+      callUpstream: call,
+    })
     expect(await produce({ taskId })).toMatchObject({ kind: 'wait', reason: 'cooldown' })
     expect(await outcomesOf(database.pool, taskId)).toEqual(['refused rate_limited'])
     await database.pool.query('delete from cooldown')
@@ -206,7 +248,12 @@ describe('produceImage', () => {
   it('starts no call after the signal aborted', async () => {
     const { taskId } = await insertTask(database.pool)
     const { call, calls } = upstream()
-    const produce = createProduceImage({ attempts, blobs: createMemoryBlobs(), callUpstream: call })
+    const produce = createProduceImage({
+      presence: alwaysPresent,
+      attempts,
+      blobs: createMemoryBlobs(),
+      callUpstream: call,
+    })
     expect(await produce({ taskId, signal: AbortSignal.abort() })).toMatchObject({ kind: 'wait' })
     expect(calls()).toBe(0)
   })
@@ -215,7 +262,12 @@ describe('produceImage', () => {
     const { taskId } = await insertTask(database.pool)
     const evidence = { reason: 'content_policy', httpStatus: 400 } as const
     const { call } = upstream({ class: 'rejected', evidence })
-    const produce = createProduceImage({ attempts, blobs: createMemoryBlobs(), callUpstream: call })
+    const produce = createProduceImage({
+      presence: alwaysPresent,
+      attempts,
+      blobs: createMemoryBlobs(),
+      callUpstream: call,
+    })
     expect(await produce({ taskId })).toMatchObject({
       kind: 'end',
       failure: { code: 'content_policy_violation' },

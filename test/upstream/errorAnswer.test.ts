@@ -37,6 +37,15 @@ describe('error bodies of the vendors', () => {
     })
   })
 
+  it('are read in the shape of Azure OpenAI, which has no type', () => {
+    const error = { code: 'contentFilter', message: 'Your prompt was filtered.' }
+    expect(parse({ error })).toEqual({
+      codes: ['contentfilter'],
+      quotaIds: [],
+      message: 'Your prompt was filtered.',
+    })
+  })
+
   it.each([
     [{}],
     [[]],

@@ -28,6 +28,7 @@ import {
   startTestWorker,
   testStart,
 } from '../support/temporal/temporalWorld.ts'
+import { alwaysPresent } from '../support/database/testAttempts.ts'
 import { until } from '../support/timing.ts'
 
 /** Every cell of docs/money.md that involves Temporal. Only the upstream's answer is simulated. */
@@ -43,7 +44,7 @@ beforeAll(async () => {
   const worker = await startTestWorker(
     temporal.settings,
     createActivities({
-      produceImage: createProduceImage({ attempts, blobs, callUpstream }),
+      produceImage: createProduceImage({ presence: alwaysPresent, attempts, blobs, callUpstream }),
       settleOrFail: createSettleOrFail({ attempts, blobs }),
       cancelTask: attempts.cancelTask,
       isCancelled: (taskId) => isCancelled(pool, taskId),

@@ -6,22 +6,15 @@ import type { Delivery } from './deliver.ts'
 import { deliverConnectionFault, deliverTransferFault, deliverWhole } from './deliver.ts'
 import type { EncodedImage, ImageMode } from './drawImage.ts'
 import { makeImages } from './drawImage.ts'
+import type { Operation } from './endpoints.ts'
+import { badKeyReply, keyOf } from './endpoints.ts'
 import type { FaultPlan } from './faultPlan.ts'
 import type { Fault } from './faults.ts'
 import { isAnswerFault, isConnectionFault, isErrorFault, isTransferFault } from './faults.ts'
 import type { ImageOrder } from './imageOrder.ts'
 import type { CallLatency } from './latency.ts'
 import type { RateLimiter } from './rateLimiter.ts'
-import type { Operation } from './vendor.ts'
-import {
-  answerReply,
-  badKeyReply,
-  errorReply,
-  imageCount,
-  keyOf,
-  problemReply,
-  readOrder,
-} from './vendor.ts'
+import { answerReply, errorReply, imageCount, problemReply, readOrder } from './vendor.ts'
 
 export type ServeDependencies = {
   readonly log: CallLog
@@ -57,7 +50,7 @@ export async function serveCall(
   response: ServerResponse,
   deps: ServeDependencies,
 ): Promise<void> {
-  const entry = deps.log.open(request, operation.family, keyOf(operation.family, request))
+  const entry = deps.log.open(request, operation.family, keyOf(operation.vendor, request))
   const connection = new AbortController()
   const gone = connection.signal
   let brokenBySimulator = false
@@ -101,7 +94,7 @@ async function answer(exchange: Exchange, deps: ServeDependencies): Promise<void
   const read = await readOrder(operation, request, entry)
   if (!entry.current().apiKeyPresent) {
     entry.note({ fault: 'bad-key' })
-    return deliverWhole(exchange, badKeyReply(family))
+    return deliverWhole(exchange, badKeyReply(operation.vendor))
   }
   if (!read.ok) {
     entry.note({ fault: 'invalid' })

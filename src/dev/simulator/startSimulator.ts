@@ -6,6 +6,7 @@ import { listen } from '../../http/connection/createServer.ts'
 import { foreignRequest } from '../../http/connection/foreignRequest.ts'
 import type { CallLog, SimulatorCall } from './callLog.ts'
 import { callsReply, createCallLog } from './callLog.ts'
+import { freeReply, operationOf } from './endpoints.ts'
 import type { ImageMode } from './drawImage.ts'
 import type { FaultPlan } from './faultPlan.ts'
 import { createFaultPlan } from './faultPlan.ts'
@@ -16,7 +17,6 @@ import { createRateLimiter } from './rateLimiter.ts'
 import { jsonReply } from './reply.ts'
 import type { ServeDependencies } from './serveCall.ts'
 import { serveCall, strayPath } from './serveCall.ts'
-import { operationOf } from './vendor.ts'
 
 export type SimulatorOptions = {
   /** The listen address. Default: 127.0.0.1. */
@@ -139,11 +139,14 @@ async function route(
   deps: ServeDependencies,
 ): Promise<void> {
   const { method = '' } = request
-  const operation = operationOf(method, url.pathname)
+  const operation = operationOf(method, url)
   if (operation !== undefined) return serveCall(operation, request, response, deps)
   const { status, headers, body } =
     method === 'GET' && url.pathname === '/__simulator/calls'
       ? callsReply(deps.log, url.searchParams)
-      : jsonReply(404, { error: { message: `Invalid URL (${method} ${url.pathname})` } })
+      : (freeReply(request, url) ??
+        jsonReply(404, {
+          error: { message: `Invalid URL (${method} ${url.pathname})` },
+        }))
   response.writeHead(status, headers).end(body)
 }

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { assertNever } from '../../domain/assertNever.ts'
 import type { Family } from '../../domain/models/models.ts'
 import type { CallEntry } from './callLog.ts'
 import { digestOf, withoutLongTexts } from './callLog.ts'
+import type { Operation } from './endpoints.ts'
 import type { EncodedImage } from './drawImage.ts'
 import { answerA } from './familyA/answer.ts'
-import { badKeyReplyA, errorReplyA, problemReplyA } from './familyA/errors.ts'
+import { errorReplyA, problemReplyA } from './familyA/errors.ts'
 import { readOrderA } from './familyA/read.ts'
 import { answerB } from './familyB/answer.ts'
-import { badKeyReplyB, errorReplyB, moderationReply, problemReplyB } from './familyB/errors.ts'
+import { errorReplyB, moderationReply, problemReplyB } from './familyB/errors.ts'
 import { readForm } from './familyB/form.ts'
 import { readEdit, readGeneration } from './familyB/read.ts'
 import type { AnswerFault, ErrorFault, Fault } from './faults.ts'
@@ -18,40 +18,6 @@ import type { ImageOrder, OrderRead, Problem } from './imageOrder.ts'
 import { refuse } from './imageOrder.ts'
 import type { Reply } from './reply.ts'
 import { jsonReply } from './reply.ts'
-
-/** The operation of a vendor's API, as the path of a request names it. */
-export type Operation =
-  | { readonly family: 'A'; readonly model: string }
-  | { readonly family: 'B'; readonly action: 'generate' | 'edit' }
-
-/** Returns the operation of a path, or `undefined` when neither vendor has such an operation. */
-export function operationOf(method: string, path: string): Operation | undefined {
-  if (method !== 'POST') return undefined
-  if (path === '/v1/images/generations') return { family: 'B', action: 'generate' }
-  if (path === '/v1/images/edits') return { family: 'B', action: 'edit' }
-  const model = /^\/v1beta\/models\/([^/:]+):generateContent$/.exec(path)?.[1]
-  return model === undefined ? undefined : { family: 'A', model: decoded(model) }
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
-}
-
-/** Returns the API key from the header that the family uses, or `undefined` when it is absent or empty. */
-export function keyOf(family: Family, request: IncomingMessage): string | undefined {
-  switch (family) {
-    case 'A':
-      return request.headers['x-goog-api-key']?.toString() || undefined
-    case 'B':
-      return /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
-    default:
-      return assertNever(family)
-  }
-}
 
 /** Reads the whole body, writes what it contains into the log entry, and checks it as the vendor does. */
 export async function readOrder(
@@ -151,11 +117,6 @@ function noteOrder(entry: CallEntry, { action, model, prompt, sources }: ImageOr
     bytes: sizeBytes,
   }))
   entry.note({ action, model, prompt, promptSha256: digestOf(prompt), images })
-}
-
-/** Returns the answer to a call without a key. */
-export function badKeyReply(family: Family): Reply {
-  return family === 'A' ? badKeyReplyA() : badKeyReplyB()
 }
 
 /** Returns the error answer to a request that breaks a rule of the vendor. */

@@ -75,7 +75,6 @@ export type SettleInput = {
 }
 
 /**
-/**
  * What `failTask` did or found. Only `failed` changed the task.
  * - `call_under_way`: its worker is present, or has been silent for too short a time. Ask again later.
  * - `succeeded`: the task has ended with an image.
@@ -91,10 +90,6 @@ export type FailResult = 'failed' | 'call_under_way' | 'succeeded' | 'over'
 export type AttemptStore = {
   /** The gate. Decides whether the task may call upstream now, and opens the attempt if so. */
   readonly beginAttempt: (input: BeginInput) => Promise<BeginResult>
-  /**
-   * Records that the worker is present for these attempts. Ignores attempts that are closed or do not exist.
-   */
-  readonly touchAttempts: (attempts: readonly AttemptName[]) => Promise<void>
   /**
    * Closes an attempt and updates its channel. Does nothing when the outcome is already known. An attempt
    * that counted as lost gets the outcome that its worker saw.

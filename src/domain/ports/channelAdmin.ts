@@ -29,3 +29,26 @@ export type ChannelAdmin = {
    */
   readonly resumeChannel: (name: string) => Promise<ChannelStatus | undefined>
 }
+
+/**
+ * What a call that costs nothing showed about a channel. `accepted`: the vendor took the credential. `refused`:
+ * it did not. `not_checked`: the vendor was reached and has no such call. `unclear`: any other answer.
+ * `unreachable`: there was no answer. `no_credential`: nothing was sent, because there is no credential here.
+ */
+export type ChannelCheck = {
+  readonly result:
+    | 'accepted'
+    | 'refused'
+    | 'not_checked'
+    | 'unclear'
+    | 'unreachable'
+    | 'no_credential'
+  readonly url: string
+  /** The name of the header that carries the credential. */
+  readonly header: string
+  readonly httpStatus?: number
+  /** The time until the headers of the answer. */
+  readonly latencyMs?: number
+  /** The system's code for a failed connection. Absent when there was no answer in time. */
+  readonly reason?: string
+}

@@ -3,11 +3,8 @@ import type { TaskStart } from './taskRuns.ts'
 /** A live task that no worker has updated for too long. */
 export type OverdueTask = {
   readonly start: TaskStart
-  /**
-   * Time until the lease of the open attempt ends. Until then a worker may still bring an answer. 0 without
-   * an open attempt.
-   */
-  readonly leaseLeftMs: number
+  /** Whether a present process makes an upstream call for the task. The call may still bring an answer. */
+  readonly callUnderWay: boolean
 }
 
 /** A live task for which no worker may make a call any more. */
@@ -45,7 +42,7 @@ export type ReconcileStore = {
   readonly pastEndTasks: (limit: number, graceMs: number) => Promise<readonly PastEndTask[]>
   /** Schedules the next check of live tasks after a check that did not end them. */
   readonly postponeChecks: (taskIds: readonly string[], backoff: Backoff) => Promise<void>
-  /** Makes live, started tasks due for a check now, because their run has changed in Temporal. */
+  /** Makes live tasks due for a check now. */
   readonly makeChecksDue: (taskIds: readonly string[]) => Promise<void>
   /**
    * Takes uploads that are due for deletion and returns their ids. From then on no task can take them over.

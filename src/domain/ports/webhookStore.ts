@@ -89,6 +89,8 @@ export type DeliveryStore = {
   readonly promiseLook: (webhookId: string, workMs?: number) => Promise<number | undefined>
   /** Lists webhooks with pending later tries whose run has not looked for them when it had to. */
   readonly webhooksWithoutRun: (limit: number) => Promise<readonly WebhookRun[]>
+  /** Deletes deleted webhooks that have no delivery left. Returns how many. */
+  readonly forgetWebhooks: () => Promise<number>
 }
 
 /** What came of a try. `durationMs` is how long it took. */
@@ -104,14 +106,15 @@ export type DueWebhook = {
 
 export type WebhookRun = { readonly webhookId: string; readonly accountId: string }
 
-/** Starts the run of a webhook, or wakes it. Never throws; the reconciler repeats what failed. */
+/** Starts the run of a webhook, or wakes it. Returns whether Temporal answered; the reconciler repeats the rest. */
 export type WakeRun = (run: WebhookRun) => Promise<boolean>
 
-/** A signed event on its way to a receiver. */
+/** An event on its way to a receiver. It is signed once with each secret. */
 export type Post = {
   readonly url: string
-  readonly headers: Readonly<Record<string, string>>
+  readonly deliveryId: string
   readonly body: string
+  readonly secrets: readonly string[]
 }
 
 /** What is kept of an answer, or why there was none. */
@@ -121,5 +124,5 @@ export type PostOutcome = {
   readonly error?: DeliveryError
 }
 
-/** Posts an event to a receiver. Never throws. */
+/** Signs an event and posts it to its receiver. Never throws when the receiver fails. */
 export type PostDelivery = (post: Post) => Promise<PostOutcome>

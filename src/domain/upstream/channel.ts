@@ -1,4 +1,4 @@
-import type { Family, ModelId } from '../models/models.ts'
+import type { Action, Family, ModelId } from '../models/models.ts'
 
 /** One upstream account, from the operator's file. */
 export type Channel = {
@@ -6,8 +6,17 @@ export type Channel = {
   readonly family: Family
   /** The URL of the upstream's API, without a trailing slash. */
   readonly baseUrl: string
-  /** The credential itself, not the name of the environment variable that contains it. */
+  /** The credential itself. Empty with `apiKeyFile`, and in a process that does not call upstream. */
   readonly apiKey: string
+  /** The file that contains the credential. It is read again for each call. */
+  readonly apiKeyFile?: string
+  /** The header that carries the credential. Default: that of the family. */
+  readonly apiKeyHeader?: string
+  /** The text before the credential. Default: `Bearer ` in the header Authorization, else empty. */
+  readonly apiKeyPrefix?: string
+  /** Parameters for the query of each call. */
+  readonly query?: Readonly<Record<string, string>>
+  readonly paths?: ChannelPaths
   /** The names of models at this upstream. A model without an entry keeps its public name. */
   readonly models: Readonly<Partial<Record<ModelId, string>>>
   /** Limit for one call, from opening the connection to the last byte. */
@@ -19,4 +28,23 @@ export type Channel = {
 /** Returns the name that this channel's upstream uses for the model. */
 export function upstreamModelName(channel: Channel, model: ModelId): string {
   return channel.models[model] ?? model
+}
+
+/**
+ * The paths after the base URL of a channel, each with a default for its family. The name of the model
+ * replaces `{model}`. `check` is a call with GET that costs nothing, for `darkroom channel check`.
+ */
+export type ChannelPaths = Readonly<Partial<Record<Action | 'check', string>>>
+
+/** A credential may contain only characters that an HTTP header can carry. */
+const headerText = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
+
+/**
+ * Returns the credential that a text contains, without the white space around it. Returns `undefined` when the
+ * text is empty or an HTTP header cannot carry it. With such a credential every call would fail before it is
+ * sent, and it would look as if the upstream were unreachable.
+ */
+export function credentialIn(text: string): string | undefined {
+  const credential = text.trim()
+  return headerText.test(credential) ? credential : undefined
 }

@@ -62,6 +62,7 @@ const moderationCodes: readonly string[] = [
   'moderation_blocked',
   'content_policy_violation',
   'content_filter',
+  'contentfilter',
   'prompt_blocked',
 ]
 const credentialCodes: readonly string[] = [
@@ -153,7 +154,7 @@ const regionCodes: readonly string[] = ['unsupported_country_region_territory']
 const credentialText =
   /\b(?:api[ _-]?keys?|credentials?|access tokens?|service accounts?|projects?|organi[sz]ations?|consumer|unregistered callers?|billing)\b/i
 const credentialCodePart =
-  /(?:^|_)(?:api_key|access_token|project|consumer|billing|service_disabled)/
+  /(?:^|_)(?:api_key|access_token|iam_permission|project|consumer|billing|service_disabled)/
 
 /** An apostrophe inside or at the end of a word does not open a quotation. */
 const openingMark = /(?<!\w)['"`‘“«]/

@@ -23,7 +23,8 @@ export type OutcomeClass = (typeof outcomeClasses)[number]
 /**
  * Why an outcome has its class. Logs, metrics and `task show` contain these reasons instead of an upstream's
  * text. `not_sent` means that there was no connection to the upstream. `not_called` means that the worker
- * opened the attempt and did not call.
+ * opened the attempt and did not call. `credential_unreadable` means that the file of the credential could not
+ * be read.
  */
 export const outcomeReasons = [
   'image',
@@ -32,6 +33,7 @@ export const outcomeReasons = [
   'not_sent',
   'not_called',
   'inputs_unreadable',
+  'credential_unreadable',
   'invalid_request',
   'content_policy',
   'no_image',

@@ -64,6 +64,14 @@ export type Verdict =
 /** Limit for one try, from the look-up of the name to the headers of the answer. */
 export const tryTimeoutMs = 15_000
 
+/**
+ * Limit for starting tries in one look of a webhook's run. Then the other webhooks that wait for a slot of the
+ * worker have their turn.
+ */
+export const lookMsMax = 20_000
+/** By this time the look is over, or its worker is lost. */
+export const lookTimeoutMs: number = lookMsMax + 2 * tryTimeoutMs
+
 /** Limit for the tries of one webhook that are under way at the same time, in all processes together. */
 export const inFlightMax = 4
 

@@ -23,7 +23,8 @@ export function keepOpenForRest(): Middleware<ApiState> {
   }
 }
 
-function hasBody({ headers }: IncomingMessage): boolean {
+/** Returns whether a request has a body, according to its headers. */
+export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 }
 

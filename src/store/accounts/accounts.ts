@@ -40,6 +40,17 @@ export async function findAccount(
   return rows[0] && accountOf(rows[0])
 }
 
+/** Returns an account with its balances. Throws when there is no such account. */
+export async function readAccount(pool: Pool, accountId: string): Promise<Account> {
+  const { rows } = await pool.query<AccountRow>({
+    name: 'read-account',
+    text: `${accountSql} where a.account_id = $1`,
+    values: [accountId],
+  })
+  if (rows[0] === undefined) throw new Error(`Bug: there is no account ${accountId}`)
+  return accountOf(rows[0])
+}
+
 /** Returns every account with its balances, sorted by name. */
 export async function listAccounts(pool: Pool): Promise<readonly Account[]> {
   const { rows } = await pool.query<AccountRow>(`${accountSql} order by a.name`)

@@ -6,6 +6,7 @@ import type { NextStep } from '../../domain/gate/taskFacts.ts'
 import { lastUnknown } from '../../domain/gate/taskFacts.ts'
 import type { RandomBytes } from '../../domain/ids.ts'
 import { newUploadId } from '../../domain/ids.ts'
+import { callCheckMs } from '../../domain/limits.ts'
 import type { Family } from '../../domain/models/models.ts'
 import type { BeginInput, BeginResult, OpenedAttempt } from '../../domain/ports/attemptStore.ts'
 import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
@@ -18,12 +19,13 @@ import { lockChannelStates, saveCooldown } from '../channels/channelStates.ts'
 import { joinPlaceQueue } from '../channels/placeQueue.ts'
 import { closeAttemptRow } from './closeAttempt.ts'
 import { withTransaction } from '../connection/transaction.ts'
-import { checkPresence } from './presence.ts'
 import type { LockedAttempt, TaskWithAttempts } from '../tasks/lockTask.ts'
-import { lockTaskWithAttempts } from '../tasks/lockTask.ts'
+import { isUnderWay, lockTaskWithAttempts } from '../tasks/lockTask.ts'
 
 export type BeginAttemptDeps = {
   readonly pool: Pool
+  /** The process that makes the calls. */
+  readonly processId: string
   readonly randomBytes: RandomBytes
   /** Returns a random number in [0, 1). */
   readonly random: () => number
@@ -62,9 +64,9 @@ export async function askGate(deps: BeginAttemptDeps, input: BeginInput): Promis
     if (open.n !== input.checked) {
       return { kind: 'unchecked', n: open.n, answerId: open.answerId }
     }
-    const delayMs = await checkPresence(client, task, open)
-    if (delayMs > 0) {
-      return { kind: 'wait', delayMs, reason: 'call_under_way', channel: open.channel }
+    if (isUnderWay(task, open)) {
+      const { channel } = open
+      return { kind: 'wait', delayMs: callCheckMs, reason: 'call_under_way', channel }
     }
     return decide(deps, client, await closeAsLost(client, task, open), answerId)
   })
@@ -118,7 +120,7 @@ async function decide(
     case 'wait':
       return postpone(client, task, step)
     case 'call':
-      return { kind: 'opened', attempt: await openAttempt(client, task, step, answerId) }
+      return { kind: 'opened', attempt: await openAttempt(deps, client, task, step, answerId) }
     default:
       return assertNever(step)
   }
@@ -161,6 +163,7 @@ async function postpone(
 }
 
 async function openAttempt(
+  { processId }: BeginAttemptDeps,
   client: PoolClient,
   task: TaskWithAttempts,
   step: Extract<NextStep, { kind: 'call' }>,
@@ -178,7 +181,7 @@ async function openAttempt(
   const { rows } = await client.query<{ request: string | null }>({
     name: 'open-attempt',
     text: openSql,
-    values: [task.taskId, n, channel.name, task.model, answerId, upstreamKey, leaseMs],
+    values: [task.taskId, n, channel.name, task.model, answerId, upstreamKey, leaseMs, processId],
   })
   const text = rows[0]?.request ?? undefined
   if (text === undefined) throw new Error(`Bug: ${task.taskId} is live without its request`)
@@ -189,9 +192,9 @@ async function openAttempt(
 /** The text of a request may have megabytes, so no other statement of a task's execution reads it. */
 const openSql = `
   with opened as (
-    insert into attempt (task_id, n, channel, model, answer_id, upstream_key, lease_until, seen_at)
-    values ($1, $2, $3, $4, $5, $6, clock_timestamp() + $7 * interval '1 millisecond',
-      clock_timestamp())
+    insert into attempt (task_id, n, channel, model, answer_id, upstream_key, lease_until,
+      process_id)
+    values ($1, $2, $3, $4, $5, $6, clock_timestamp() + $7 * interval '1 millisecond', $8)
   ), answer as (
     insert into upload (upload_id, kind, task_id, sweep_after) values ($5, 'answer', $1, 'infinity')
   ), queue as (

@@ -8,6 +8,7 @@ import type { Channel } from '../../domain/upstream/channel.ts'
 
 type BeginFirstCallDeps = {
   readonly pool: Pool
+  readonly processId: string
   readonly randomBytes: RandomBytes
   readonly channelsOf: (family: Family) => readonly Channel[]
 }
@@ -27,7 +28,7 @@ export const overdueAfterMs = 30_000
  * Returns `undefined` when a condition fails. Then nothing was written, and the gate itself must decide.
  */
 export async function beginFirstCall(
-  { pool, randomBytes, channelsOf }: BeginFirstCallDeps,
+  { pool, processId, randomBytes, channelsOf }: BeginFirstCallDeps,
   taskId: string,
   answerId: string = newUploadId(randomBytes, 'answer'),
 ): Promise<OpenedAttempt | undefined> {
@@ -39,7 +40,7 @@ export async function beginFirstCall(
   const { rows } = await pool.query<{ hardEndMs: number | null; request: string | null }>({
     name: 'begin-first-call',
     text: `select hard_end_ms as "hardEndMs", request
-      from begin_first_call($1, $2, $3, $4, $5, $6, $7)`,
+      from begin_first_call($1, $2, $3, $4, $5, $6, $7, $8)`,
     values: [
       taskId,
       name,
@@ -48,6 +49,7 @@ export async function beginFirstCall(
       upstreamKey,
       channel.timeoutMs,
       overdueAfterMs,
+      processId,
     ],
   })
   const { hardEndMs, request: text } = rows[0] ?? {}

@@ -8,7 +8,7 @@ import type { ClosedAttempt } from '../channels/updateChannelAfterCall.ts'
 import { updateChannelAfterCall } from '../channels/updateChannelAfterCall.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import type { LockedTask } from '../tasks/lockTask.ts'
-import { lockTask } from '../tasks/lockTask.ts'
+import { lockTask, processPresentSql } from '../tasks/lockTask.ts'
 
 type ChannelsOf = (family: Family) => readonly Channel[]
 
@@ -158,9 +158,10 @@ const closeSql = `
     exists (select from channel c where c.name = attempt.channel and c.faults > 0) as "hasFaults"`
 
 /**
- * Part of every statement that ends a task ($1). Closes those attempts of the task whose lease has ended.
- * Their workers are lost, and nobody else closes the attempts of an ended task.
+ * Part of every statement that ends a task ($1). Closes those open attempts of the task whose process is lost
+ * or whose lease has ended. Nobody else closes the attempts of an ended task.
  */
-export const closeExpiredLeasesSql = `
+export const closeLostAttemptsSql = `
   update attempt set closed_at = statement_timestamp(), class = 'unknown', reason = 'worker_lost'
-  where task_id = $1 and closed_at is null and lease_until <= statement_timestamp()`
+  where task_id = $1 and closed_at is null
+    and (lease_until <= statement_timestamp() or not ${processPresentSql})`

@@ -1,55 +1,94 @@
-import type { Pool, PoolClient } from 'pg'
-import { doubtMs, presenceEveryMs, presentMs } from '../../domain/limits.ts'
-import type { AttemptName } from '../../domain/ports/attemptStore.ts'
-import type { LockedAttempt, LockedTask } from '../tasks/lockTask.ts'
+import type { ClientBase, Pool } from 'pg'
+import { silentMs } from '../../domain/limits.ts'
+import type { Beat, BeatResult, SilentProcess } from '../../domain/ports/presenceStore.ts'
+import { withTransaction } from '../connection/transaction.ts'
 
 /**
- * Records that the calls of these attempts are under way. Ignores attempts that are closed or do not exist.
- * Skips an attempt whose row is locked, so that the other attempts do not wait for the lock.
+ * Records that a process is present. `client` is the connection on which the process also listens for offers,
+ * so a process that cannot hear offers does not count as present.
  */
-export async function touchAttempts(pool: Pool, attempts: readonly AttemptName[]): Promise<void> {
-  await pool.query({
-    name: 'touch-attempts',
-    text: touchSql,
-    values: [attempts.map(({ taskId }) => taskId), attempts.map(({ n }) => n)],
+export async function beat(client: ClientBase, sent: Beat): Promise<BeatResult> {
+  const { rows } = await client.query<BeatResult>({
+    name: 'beat',
+    text: beatSql,
+    values: [sent.processId, sent.accepting, sent.heldAnswerIds, silentMs],
+  })
+  return rows[0] ?? { silent: [], orphans: [] }
+}
+
+/**
+ * A process whose last beat lies in the future is silent too: PostgreSQL's clock was set back, and the process
+ * has not sent a beat since.
+ */
+const beatSql = `
+  with seen as (
+    insert into worker_process (process_id, accepting) values ($1, $2)
+    on conflict (process_id) do update
+      set seen_at = clock_timestamp(), accepting = excluded.accepting, lost_at = null
+  )
+  select
+    coalesce((
+      select json_agg(json_build_object('processId', process_id, 'seenAt', seen_at::text))
+      from worker_process
+      where process_id <> $1 and lost_at is null
+        and abs(extract(epoch from clock_timestamp() - seen_at)) * 1000 > $4
+    ), '[]') as silent,
+    coalesce((
+      select json_agg(json_build_object('taskId', task_id, 'n', n, 'answerId', answer_id))
+      from attempt
+      where process_id = $1 and closed_at is null and answer_id <> all($3::text[])
+        and opened_at < clock_timestamp() - interval '10 seconds'
+    ), '[]') as orphans`
+
+/**
+ * Marks a silent process as lost and makes its calls visible to the reconciler, in one transaction. An attempt
+ * of an ended task is closed here, because no other worker asks the gate for that task again.
+ */
+export async function markLost(pool: Pool, { processId, seenAt }: SilentProcess): Promise<boolean> {
+  return withTransaction(pool, async (client) => {
+    const { rowCount } = await client.query(
+      `update worker_process set lost_at = clock_timestamp()
+       where process_id = $1 and seen_at = $2::timestamptz and lost_at is null`,
+      [processId, seenAt],
+    )
+    if (rowCount !== 1) return false
+    await client.query(makeDueSql, [processId])
+    await client.query(closeOfEndedSql, [processId])
+    await client.query(forgetSql)
+    return true
   })
 }
 
-const touchSql = `
-  with present as materialized (
-    select attempt.task_id, attempt.n
-    from attempt join unnest($1::text[], $2::integer[]) as named (task_id, n) using (task_id, n)
-    where closed_at is null
-    for update of attempt skip locked
+const makeDueSql = `
+  with due as (
+    select task_id from task
+    where status in ('queued', 'processing') and task_id in (
+      select task_id from attempt where process_id = $1 and closed_at is null)
+    order by task_id for update
   )
-  update attempt set seen_at = clock_timestamp()
-  from present where attempt.task_id = present.task_id and attempt.n = present.n`
+  update task set next_check_at = least(next_check_at, now()), checks = 0
+  from due where task.task_id = due.task_id`
+
+const closeOfEndedSql = `
+  update attempt set closed_at = clock_timestamp(), class = 'unknown', reason = 'worker_lost'
+  from task
+  where attempt.process_id = $1 and attempt.closed_at is null
+    and task.task_id = attempt.task_id and task.completed_at is not null`
+
+/** Deletes the rows of processes that were lost an hour ago and have no open call. */
+const forgetSql = `
+  delete from worker_process where lost_at < now() - interval '1 hour'
+    and not exists (
+      select from attempt where attempt.process_id = worker_process.process_id and closed_at is null)`
 
 /**
- * Whether the worker of an open attempt still gives signs of its presence. Asked by another worker that
- * took the task over, because Temporal may have lost sight of a live worker or an operator has reset the
- * run, and before a task is failed.
- * Returns how long to wait before the next check, in milliseconds, or 0 when the call counts as lost.
- *
- * When a worker is silent, it is only doubted at first. If it is still silent `doubtMs` later, its call
- * counts as lost. The doubt is needed because no worker could record its presence while PostgreSQL was
- * unreachable. Past the task's hard end, no call is waited for.
+ * Deletes the row of a process. A row with an open attempt stays: it becomes silent, and the attempt is found
+ * by it.
  */
-export async function checkPresence(
-  client: PoolClient,
-  { taskId, nowMs, hardEndAtMs }: LockedTask,
-  { n, seenAtMs, doubtedAtMs }: LockedAttempt,
-): Promise<number> {
-  if (nowMs >= hardEndAtMs) return 0
-  if (nowMs - seenAtMs < presentMs) return presenceEveryMs
-  // If the worker has recorded its presence after the doubt, the doubt no longer counts.
-  if (doubtedAtMs !== null && doubtedAtMs > seenAtMs) {
-    return Math.max(0, doubtedAtMs + doubtMs - nowMs)
-  }
-  await client.query({
-    name: 'doubt-attempt',
-    text: 'update attempt set doubted_at = clock_timestamp() where task_id = $1 and n = $2',
-    values: [taskId, n],
-  })
-  return doubtMs
+export async function leave(pool: Pool, processId: string): Promise<void> {
+  await pool.query(
+    `delete from worker_process where process_id = $1
+       and not exists (select from attempt where process_id = $1 and closed_at is null)`,
+    [processId],
+  )
 }

@@ -4,7 +4,7 @@ import type { SettleInput } from '../../domain/ports/attemptStore.ts'
 import type { DueWebhook } from '../../domain/ports/webhookStore.ts'
 import { isEnded } from '../../domain/tasks/task.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
-import { closeExpiredLeasesSql, recordOutcome } from './closeAttempt.ts'
+import { closeLostAttemptsSql, recordOutcome } from './closeAttempt.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import type { AnnounceEnd, Lifetimes } from '../tasks/endTask.ts'
 import { endHoldSql } from '../tasks/endTask.ts'
@@ -93,7 +93,7 @@ async function publish(
  * deletes the others an hour after the hard end, when no call can still write to them.
  *
  * Another attempt of the task may still be open: the answer may belong to an earlier attempt that counted as
- * lost. The worker of the open attempt closes it. This statement closes it only if its lease has ended.
+ * lost. The worker of the open attempt closes it. This statement closes it only if that worker is lost.
  *
  * The bytes of the published answer are deleted a quarter of an hour after the record reads `expired`, so
  * that a download that began earlier is not cut off.
@@ -117,7 +117,7 @@ const publishSql = `
         when kind = 'input' then now()
         else done.hard_end_at + interval '1 hour' end
     from done where upload.task_id = $1
-  ), lost as (${closeExpiredLeasesSql}),
+  ), lost as (${closeLostAttemptsSql}),
   ${deliveriesSql('task.succeeded', { task: '$1', account: '$8' })},
   ${endHoldSql('settle', { task: '$1', account: '$8', credits: '$9' })}
   ${dueAfterEndSql}`

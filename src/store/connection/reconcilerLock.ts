@@ -1,4 +1,5 @@
-import { Client } from 'pg'
+import type { Client } from 'pg'
+import { createSession } from './session.ts'
 
 type ReconcilerLock = {
   /**
@@ -11,7 +12,6 @@ type ReconcilerLock = {
 
 /** Number of the advisory lock. Any fixed number will do, except the number that migrations use. */
 const advisoryLock = 4_711_002
-const timeoutMs = 5_000
 /**
  * Limit for the silence of the lock's session. A process can be stopped (SIGSTOP, a sleeping machine), and
  * would then keep the lock and do nothing. PostgreSQL ends a session that is silent for this long, which
@@ -27,53 +27,29 @@ export function createReconcilerLock(options: {
   readonly databaseUrl: string
   readonly applicationName: string
 }): ReconcilerLock {
-  let session: Client | undefined
   let held = false
-
-  async function drop(): Promise<void> {
-    const gone = session
-    session = undefined
-    held = false
-    await gone?.end().catch(() => {})
-  }
-
-  async function takeOrCheck(): Promise<boolean> {
-    session ??= await connect(options)
-    if (held) await session.query('select 1')
-    else held = await tryLock(session)
-    return held
-  }
+  const session = createSession({
+    ...options,
+    prepare: async (client) => {
+      held = false
+      await client.query(`set idle_session_timeout = ${silenceMsMax}`)
+    },
+  })
 
   return {
     hold: async () => {
       try {
-        return await takeOrCheck()
+        return await session.run(async (client) => {
+          if (held) await client.query('select 1')
+          else held = await tryLock(client)
+          return held
+        })
       } catch {
-        await drop()
         return false
       }
     },
-    release: drop,
+    release: session.close,
   }
-}
-
-async function connect(options: {
-  readonly databaseUrl: string
-  readonly applicationName: string
-}): Promise<Client> {
-  const client = new Client({
-    connectionString: options.databaseUrl,
-    application_name: options.applicationName,
-    connectionTimeoutMillis: timeoutMs,
-    query_timeout: timeoutMs,
-    statement_timeout: timeoutMs,
-    keepAlive: true,
-  })
-  // Without this listener, a lost connection would end the process. The next query reports the loss.
-  client.on('error', () => {})
-  await client.connect()
-  await client.query(`set idle_session_timeout = ${silenceMsMax}`)
-  return client
 }
 
 async function tryLock(client: Client): Promise<boolean> {

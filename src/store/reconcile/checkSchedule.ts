@@ -62,16 +62,12 @@ const postponeSql = `
       else later end
   from overdue where task.task_id = overdue.task_id`
 
-/**
- * Makes live, started tasks due for a check now. Skips a task that is not started, because it is due within
- * seconds anyway.
- */
+/** Makes live tasks due for a check now. */
 export async function makeChecksDue(pool: Pool, taskIds: readonly string[]): Promise<void> {
   await pool.query({
     name: 'hasten-checks',
     text: `update task set next_check_at = now()
-      where task_id = any($1) and status in ('queued', 'processing')
-        and started_at is not null and next_check_at > now()`,
+      where task_id = any($1) and status in ('queued', 'processing') and next_check_at > now()`,
     values: [taskIds],
   })
 }

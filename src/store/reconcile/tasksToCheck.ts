@@ -5,6 +5,7 @@ import type { OverdueTask, PastEndTask } from '../../domain/ports/reconcileStore
 import type { TaskStart } from '../../domain/ports/taskRuns.ts'
 import type { Route } from '../../domain/tasks/imageRequest.ts'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
+import { processPresentSql } from '../tasks/lockTask.ts'
 
 /**
  * Returns due live tasks before their deadline whose workflow is not known to exist, longest overdue first.
@@ -23,12 +24,12 @@ export async function unstartedTasks(pool: Pool, limit: number): Promise<readonl
  * `pastEndTasks`.
  */
 export async function overdueTasks(pool: Pool, limit: number): Promise<readonly OverdueTask[]> {
-  const { rows } = await pool.query<TaskStartRow & { leaseLeftMs: number }>({
+  const { rows } = await pool.query<TaskStartRow & { callUnderWay: boolean }>({
     name: 'overdue-tasks',
     text: overdueSql,
     values: [limit],
   })
-  return rows.map((row) => ({ start: taskStartOf(row), leaseLeftMs: row.leaseLeftMs }))
+  return rows.map((row) => ({ start: taskStartOf(row), callUnderWay: row.callUnderWay }))
 }
 
 /**
@@ -63,17 +64,15 @@ const unstartedSql = `
   order by next_check_at limit $1`
 
 const overdueSql = `
-  select ${taskStartColumns},
-    greatest(0, coalesce((extract(epoch from open.lease_until - now()) * 1000)::float8, 0))
-      as "leaseLeftMs"
+  select ${taskStartColumns}, coalesce(open.present and hard_end_at > now(), false) as "callUnderWay"
   from task
   left join lateral (
-    select max(lease_until) as lease_until from attempt
+    select bool_or(${processPresentSql}) as present from attempt
     where attempt.task_id = task.task_id and closed_at is null
   ) open on true
   where status in ('queued', 'processing') and next_check_at <= now()
     and started_at is not null
-    and (deadline_at > now() or open.lease_until is not null and hard_end_at > now())
+    and (deadline_at > now() or open.present is not null and hard_end_at > now())
   order by next_check_at limit $1`
 
 const pastEndSql = `

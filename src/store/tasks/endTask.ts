@@ -5,11 +5,10 @@ import type { FailResult } from '../../domain/ports/attemptStore.ts'
 import type { DueWebhook } from '../../domain/ports/webhookStore.ts'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 import { isEnded } from '../../domain/tasks/task.ts'
-import { closeExpiredLeasesSql } from '../attempts/closeAttempt.ts'
-import { checkPresence } from '../attempts/presence.ts'
+import { closeLostAttemptsSql } from '../attempts/closeAttempt.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import type { LockedTask } from './lockTask.ts'
-import { lockTaskWithAttempts } from './lockTask.ts'
+import { isUnderWay, lockTaskWithAttempts } from './lockTask.ts'
 import { deliveriesSql, dueAfterEndSql } from '../webhooks/deliveriesOfEnd.ts'
 
 /**
@@ -50,7 +49,7 @@ export async function failTask(
     if (task === undefined) return 'over'
     if (isEnded(task.status)) return task.status === 'succeeded' ? 'succeeded' : 'over'
     const open = task.attempts.find((attempt) => attempt.closedAtMs === null)
-    if (open !== undefined && (await checkPresence(client, task, open)) > 0) return 'call_under_way'
+    if (open !== undefined && isUnderWay(task, open)) return 'call_under_way'
     const workPossible = failure.workPossible || mayHaveWorked(task.attempts)
     due = await endAsFailed(client, deps, task, { ...failure, workPossible })
     return 'failed'
@@ -143,7 +142,7 @@ const endSql = `
     from done where upload.task_id = $1
   ), freed as (
     delete from idempotency_key where task_id = $1 and $7
-  ), lost as (${closeExpiredLeasesSql}),
+  ), lost as (${closeLostAttemptsSql}),
   ${deliveriesSql('task.failed', { task: '$1', account: '$8' })},
   ${endHoldSql('release', { task: '$1', account: '$8', credits: '$9' })}
   ${dueAfterEndSql}`

@@ -29,10 +29,8 @@ export type LockedAttempt = {
   readonly channel: string
   readonly answerId: string
   readonly upstreamKey: string
-  /** When the attempt's worker last recorded its presence. */
-  readonly seenAtMs: number
-  /** When another worker first found the attempt's worker silent. */
-  readonly doubtedAtMs: number | null
+  /** Whether the process that makes the call is present: it has a row that is not marked as lost. */
+  readonly present: boolean
   readonly closedAtMs: number | null
   readonly class: string | null
   readonly reason: string | null
@@ -87,10 +85,21 @@ export async function lockTaskWithAttempts(
   return { ...task, attempts: attempts.rows }
 }
 
+/**
+ * Whether the open call of an attempt counts as under way, so that nobody makes it again and nobody fails its
+ * task. Past the task's hard end, no call is waited for.
+ */
+export function isUnderWay(task: LockedTask, { present }: LockedAttempt): boolean {
+  return present && task.nowMs < task.hardEndAtMs
+}
+
+/** A condition on a row of `attempt`: the process that makes its call is present. */
+export const processPresentSql = `exists (
+    select from worker_process p where p.process_id = attempt.process_id and p.lost_at is null)`
+
 const attemptsSql = `
   select n, channel, answer_id as "answerId", upstream_key as "upstreamKey",
-    (extract(epoch from seen_at) * 1000)::float8 as "seenAtMs",
-    (extract(epoch from doubted_at) * 1000)::float8 as "doubtedAtMs",
+    ${processPresentSql} as present,
     (extract(epoch from closed_at) * 1000)::float8 as "closedAtMs",
     class, reason, retry_after_ms::float8 as "retryAfterMs"
   from attempt where task_id = $1

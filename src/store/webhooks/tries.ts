@@ -10,6 +10,9 @@ import type { TaskViewRow } from '../tasks/readTask.ts'
 import { taskViewColumns, taskViewOf } from '../tasks/readTask.ts'
 import { endLockedWebhook } from './webhooks.ts'
 
+/** The channel on which a process that delivers nothing itself reports webhooks with due deliveries. */
+export const webhookDueChannel = 'webhook_due'
+
 /** Time to record the outcome of a try after the try itself is over. */
 const recordGraceMs = 5_000
 

@@ -24,11 +24,8 @@ const parallel = 8
  */
 const runningBackoff: Backoff = { firstMs: 15_000, mostMs: 600_000 }
 const unreachableBackoff: Backoff = { firstMs: 5_000, mostMs: 30_000 }
-/**
- * Pause before the next check of a task that has a call under way but no run. Short, because the call may end
- * long before its lease does.
- */
-const leaseBackoff: Backoff = { firstMs: 5_000, mostMs: 10_000 }
+/** Pause before the next check of a task that has a call under way but no run. The call may end at any time. */
+const callBackoff: Backoff = { firstMs: 5_000, mostMs: 10_000 }
 
 /**
  * The failure of a task whose run ended without recording an end. `failTask` sets `workPossible` to true if a
@@ -85,7 +82,7 @@ async function startAgain(
   report: ReportFinding,
 ): Promise<void> {
   const { taskId } = task.start
-  if (task.leaseLeftMs > 0) return waitForLease(deps, task)
+  if (task.callUnderWay) return deps.store.postponeChecks([taskId], callBackoff)
   const result = await deps.startTask(task.start)
   if (result.kind === 'failed') return deps.store.postponeChecks([taskId], unreachableBackoff)
   report({ found: 'restarted', count: 1, taskId })
@@ -96,8 +93,8 @@ async function startAgain(
  * Ends a live task whose run has ended. Either an operator stopped the run, or the run could not record the
  * task's end.
  *
- * If an answer is stored, it is settled. If a call is under way, the reconciler waits until the lease ends,
- * because the call is paid for, and longer if the worker is still present. Otherwise the task ends without an
+ * If an answer is stored, it is settled. If a call is under way, the reconciler waits for it, because the
+ * call is paid for. Otherwise the task ends without an
  * image: as cancelled when an operator stopped the run and no call may have done work, and as failed in every
  * other case.
  */
@@ -109,27 +106,19 @@ async function endWithoutRun(
 ): Promise<void> {
   const { taskId } = task.start
   if (await deps.settleStored(taskId)) return report({ found: 'settled', count: 1, taskId })
-  if (task.leaseLeftMs > 0) return waitForLease(deps, task)
+  if (task.callUnderWay) return deps.store.postponeChecks([taskId], callBackoff)
   if (run.stopped && (await deps.cancelTask(taskId))) {
     return report({ found: 'cancelled', count: 1, taskId })
   }
   const result = await deps.failTask(taskId, lostRun)
   if (result === 'failed') report({ found: 'failed', count: 1, taskId })
   // The call may have begun after this task was listed as overdue.
-  if (result === 'call_under_way') await deps.store.postponeChecks([taskId], leaseBackoff)
-}
-
-async function waitForLease(deps: CheckDeps, task: OverdueTask): Promise<void> {
-  const { start, leaseLeftMs } = task
-  await deps.store.postponeChecks([start.taskId], {
-    firstMs: Math.min(leaseBackoff.firstMs, leaseLeftMs),
-    mostMs: Math.min(leaseBackoff.mostMs, leaseLeftMs),
-  })
+  if (result === 'call_under_way') await deps.store.postponeChecks([taskId], callBackoff)
 }
 
 /**
  * Limit for the number of remembered runs. A run is reported once only: if it were reported again, a task
- * that waits for its lease would be checked every few seconds.
+ * with a call under way would be checked every few seconds.
  */
 const reportedRunsMax = 5_000
 

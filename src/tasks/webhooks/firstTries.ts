@@ -11,7 +11,6 @@ type FirstTriesDeps = {
   readonly wakeRun: WakeRun
   /** Called when PostgreSQL cannot be used. The delivery stays due, and a worker tries it again. */
   readonly onError: (error: unknown) => void
-  readonly pollMs?: number
 }
 
 /** Makes the first try of every delivery. */
@@ -19,12 +18,16 @@ export type FirstTries = {
   readonly start: () => void
   /** Tries what has just become due. Returns at once and never throws. */
   readonly look: (due: readonly DueWebhook[]) => void
+  /** Looks for everything that is due, soon. Returns at once and never throws. */
+  readonly lookForAll: () => void
   /** Starts no further try, and resolves when those under way are over. */
   readonly stop: () => Promise<void>
 }
 
 /** How often a worker looks for deliveries that no process has told it about. */
 const pollMs = 500
+/** The shortest time between two looks. */
+const lookPauseMs = 20
 const webhooksMax = 5_000
 /**
  * Tries under way in this process. Failing webhooks have places of their own, because a receiver that does not
@@ -53,6 +56,7 @@ export function createFirstTries(deps: FirstTriesDeps): FirstTries {
   const underWay = new Set<Promise<void>>()
   const stopping = new AbortController()
   let polling = Promise.resolve()
+  let hurry = new AbortController()
 
   function open({ webhookId, accountId, failing, due }: DueWebhook): void {
     const missing = Math.min(due, inFlightMax) - (lanes.get(webhookId) ?? 0)
@@ -105,12 +109,14 @@ export function createFirstTries(deps: FirstTriesDeps): FirstTries {
 
   async function poll(): Promise<void> {
     while (!stopping.signal.aborted) {
+      hurry = new AbortController()
       try {
         for (const webhook of await deps.store.dueWebhooks(webhooksMax)) open(webhook)
       } catch (error) {
         deps.onError(error)
       }
-      await sleep(deps.pollMs ?? pollMs, undefined, { signal: stopping.signal }).catch(() => {})
+      await pause(lookPauseMs, stopping.signal)
+      await pause(pollMs, AbortSignal.any([stopping.signal, hurry.signal]))
     }
   }
 
@@ -122,12 +128,17 @@ export function createFirstTries(deps: FirstTriesDeps): FirstTries {
       if (stopping.signal.aborted) return
       for (const webhook of due) open(oneMore(webhook, lanes))
     },
+    lookForAll: () => hurry.abort(),
     stop: async () => {
       stopping.abort()
       await polling
       await Promise.all(underWay)
     },
   }
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => {})
 }
 
 /** A webhook with one delivery more than its lanes know about. */

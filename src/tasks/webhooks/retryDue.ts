@@ -1,6 +1,6 @@
 import type { TryDelivery } from './tryDelivery.ts'
 import type { DeliveryStore } from '../../domain/ports/webhookStore.ts'
-import { inFlightMax, tryTimeoutMs } from '../../domain/webhooks/delivery.ts'
+import { inFlightMax, lookMsMax, lookTimeoutMs } from '../../domain/webhooks/delivery.ts'
 
 type RetryDueDeps = {
   readonly store: Pick<DeliveryStore, 'claimDelivery' | 'promiseLook'>
@@ -8,14 +8,6 @@ type RetryDueDeps = {
   /** Returns milliseconds of a clock that never goes back. */
   readonly nowMs: () => number
 }
-
-/**
- * Limit for starting tries in one look. Then the other webhooks that wait for a slot of the worker have their
- * turn.
- */
-const lookMsMax = 20_000
-/** By this time the look is over, or its worker is lost. */
-export const lookTimeoutMs = lookMsMax + 2 * tryTimeoutMs
 
 /**
  * Creates the function that tries what is due of one webhook, as its run asks for it. Returns the milliseconds

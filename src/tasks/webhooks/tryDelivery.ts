@@ -1,5 +1,5 @@
-import type { WebhookKey } from './signEvent.ts'
-import { secretOf, signedHeaders } from './signEvent.ts'
+import type { WebhookKey } from './webhookSecret.ts'
+import { webhookSecret } from './webhookSecret.ts'
 import type { DeliveryStore, PostDelivery } from '../../domain/ports/webhookStore.ts'
 import type { TaskView } from '../../domain/tasks/task.ts'
 import { taskRecord } from '../../domain/tasks/taskRecord.ts'
@@ -12,6 +12,7 @@ export type TryDeliveryDeps = {
   readonly keys: readonly WebhookKey[]
   /** Returns the signed URL of a task's image. */
   readonly assetUrl: (task: TaskView) => string | undefined
+  /** Returns milliseconds of a clock that never goes back. */
   readonly nowMs: () => number
   /** Returns a number from 0 to 1. */
   readonly random: () => number
@@ -38,12 +39,11 @@ export type TryDelivery = (
 export function createTryDelivery(deps: TryDeliveryDeps): TryDelivery {
   return async (claimed) => {
     const { deliveryId, webhookId, tries, url } = claimed
-    const secrets = claimed.secrets.map((secret) => secretOf(deps.keys, webhookId, secret))
+    const secrets = claimed.secrets.map((secret) => webhookSecret(deps.keys, webhookId, secret))
     const body = JSON.stringify(eventOf(claimed, deps.assetUrl))
     const startedAtMs = deps.nowMs()
-    const headers = signedHeaders({ id: deliveryId, body, nowMs: startedAtMs }, secrets)
-    const outcome = await deps.post({ url, headers, body })
-    const durationMs = Math.max(0, deps.nowMs() - startedAtMs)
+    const outcome = await deps.post({ url, deliveryId, body, secrets })
+    const durationMs = Math.round(deps.nowMs() - startedAtMs)
     const verdict = verdictOf(outcome, tries, deps.random())
     const { retryAfterMs: _unrecorded, ...kept } = outcome
     const { needsRun } = await deps.store.recordAttempt(claimed, { ...kept, durationMs }, verdict)

@@ -25,6 +25,15 @@ const rows: readonly (readonly [title: string, ErrorAnswer, string])[] = [
     answer(403, { codes: ['content_policy_violation'] }),
     'rejected content_policy',
   ],
+  ['400 of Azure’s filter', answer(400, { codes: ['contentfilter'] }), 'rejected content_policy'],
+  [
+    '403 of Vertex AI for a missing role',
+    answer(403, {
+      codes: ['permission_denied', 'iam_permission_denied'],
+      message: "Permission 'aiplatform.endpoints.predict' denied on resource '//x/projects/y'.",
+    }),
+    'operator_fault forbidden',
+  ],
   [
     '403 naming the key',
     answer(403, { message: 'Your API key was reported as leaked.' }),

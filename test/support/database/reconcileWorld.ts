@@ -13,7 +13,7 @@ import { createProduceImage } from '../../../src/tasks/produceImage.ts'
 import type { Finding, ReconcileStep } from '../../../src/tasks/reconcile/reconciler.ts'
 import { createReconcileStore } from '../../../src/wiring/stores.ts'
 import { streamOf } from '../byteStreams.ts'
-import { createTestAttempts } from './testAttempts.ts'
+import { alwaysPresent, createTestAttempts } from './testAttempts.ts'
 import { createTestDatabase } from './testDatabase.ts'
 
 /** The parts of a reconciler on a real database and a file blob store. An upstream call throws. */
@@ -34,6 +34,7 @@ export async function openReconcileWorld(): Promise<ReconcileWorld> {
   const attempts = await createTestAttempts(pool)
   const blobs = await createFileBlobStore({ directory, randomBytes, nowMs: Date.now })
   const produceImage = createProduceImage({
+    presence: alwaysPresent,
     attempts,
     blobs,
     callUpstream: async () => {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import type { AttemptStore } from '../../../src/domain/ports/attemptStore.ts'
 import type { Channel } from '../../../src/domain/upstream/channel.ts'
+import type { Presence } from '../../../src/tasks/presence.ts'
 import type { AnnounceEnd } from '../../../src/store/tasks/endTask.ts'
 import { createAttemptStore } from '../../../src/wiring/stores.ts'
 
@@ -19,15 +20,19 @@ export function testChannel(given: Partial<Channel> = {}): Channel {
   }
 }
 
-/** Makes the presence of a task's calls look as if their worker had died: silent for a minute, doubted for 30 s. */
+/** Makes the calls of a task belong to a process that is lost. */
 export async function loseWorker(pool: Pool, taskId: string): Promise<void> {
-  await pool.query(
-    `update attempt set seen_at = seen_at - interval '1 minute',
-       doubted_at = now() - interval '30 seconds'
-     where task_id = $1`,
-    [taskId],
-  )
+  await pool.query(`update attempt set process_id = 'lost' where task_id = $1`, [taskId])
 }
+
+/** The presence of a process whose beats always succeed. */
+export const alwaysPresent: Pick<Presence, 'isPresent' | 'during'> = {
+  isPresent: () => true,
+  during: (_answerId, work) => work(() => {}),
+}
+
+/** The process of the attempt store that `createTestAttempts` returns. */
+export const testProcessId = 'this-process'
 
 /** Creates the attempt store of a worker, without jitter, and inserts the given channels. */
 export async function createTestAttempts(
@@ -38,8 +43,13 @@ export async function createTestAttempts(
   for (const { name } of channels) {
     await pool.query('insert into channel (name) values ($1) on conflict do nothing', [name])
   }
+  await pool.query(
+    'insert into worker_process (process_id, accepting) values ($1, true) on conflict do nothing',
+    [testProcessId],
+  )
   return createAttemptStore({
     pool,
+    processId: testProcessId,
     announceEnd,
     randomBytes,
     random: () => 0,

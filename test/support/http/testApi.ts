@@ -5,6 +5,7 @@ import { connect } from 'node:net'
 import { builtInCapabilities } from '../../../src/domain/models/capabilities.ts'
 import { createApp } from '../../../src/http/app.ts'
 import { createServer } from '../../../src/http/connection/createServer.ts'
+import type { AccountReads } from '../../../src/domain/ports/accountReads.ts'
 import type { ApiConfig, ApiDeps, Observation } from '../../../src/http/context.ts'
 import type { MemoryBlobs } from '../blobs/memoryBlobs.ts'
 import { createMemoryBlobs } from '../blobs/memoryBlobs.ts'
@@ -52,6 +53,7 @@ export async function startTestApi(
   const app = createApp({
     tasks: tasks.service,
     findTask: tasks.findTask,
+    reads: fakeReads,
     blobs,
     config,
     signingKeys: [{ id: 'k1', secret: 'one' }],
@@ -93,6 +95,18 @@ export async function startTestApi(
       await once(server, 'close')
     },
   }
+}
+
+/** Every account has the name `test` and no credits. */
+const fakeReads: AccountReads = {
+  readAccount: async (accountId) => ({
+    accountId,
+    name: 'test',
+    createdAtMs: 0,
+    available: 0,
+    held: 0,
+    spent: 0,
+  }),
 }
 
 async function exchange(port: number, bytes: string | Uint8Array, half: boolean): Promise<string> {

@@ -53,7 +53,8 @@ export type TestService = {
   readonly environment: Readonly<Record<string, string>>
   /** Creates an account with an API key. */
   readonly account: (credits?: number) => Promise<TestAccount>
-  readonly startWorker: () => Promise<DarkroomProcess>
+  /** Starts one more worker with the given variables changed. */
+  readonly startWorker: (changed?: Readonly<Record<string, string>>) => Promise<DarkroomProcess>
   /** Starts one more API with the given variables changed. */
   readonly startApi: (changed?: Readonly<Record<string, string>>) => Promise<DarkroomProcess>
   readonly stop: () => Promise<void>
@@ -88,8 +89,8 @@ export async function startTestService(options: ServiceOptions = {}): Promise<Te
     ...options.environment,
   }
   const workers: DarkroomProcess[] = []
-  const startWorker = async () => {
-    const worker = await startWorkerProcess(environment)
+  const startWorker = async (changed: Readonly<Record<string, string>> = {}) => {
+    const worker = await startWorkerProcess({ ...environment, ...changed })
     workers.push(worker)
     return worker
   }

@@ -21,6 +21,7 @@ export type CallOptions = {
   readonly request?: Partial<ImageRequest>
   readonly prompt?: string
   readonly models?: Channel['models']
+  readonly channel?: Partial<Channel>
   readonly call?: Partial<Omit<UpstreamCall, 'request' | 'channel'>>
 }
 
@@ -53,6 +54,7 @@ export async function openUpstreamWorld(wrapBlobs = (blobs: BlobStore): BlobStor
         models: options.models ?? {},
         timeoutMs,
         concurrencyMax: 10,
+        ...options.channel,
       },
       request: {
         route: 'images.tasks',

@@ -13,6 +13,7 @@ import {
   storeTestAnswer,
   taskRow,
 } from '../../support/database/reconcileWorld.ts'
+import { alwaysPresent } from '../../support/database/testAttempts.ts'
 import { stackStartMsMax } from '../../support/stack/embeddedStack.ts'
 
 let world: ReconcileWorld
@@ -123,7 +124,12 @@ describe('the end of a task past its deadline', () => {
       const callUpstream = async () => {
         throw new Error('the reconciler called an upstream')
       }
-      const produceImage = createProduceImage({ attempts: world.attempts, blobs, callUpstream })
+      const produceImage = createProduceImage({
+        presence: alwaysPresent,
+        attempts: world.attempts,
+        blobs,
+        callUpstream,
+      })
       return { ...endStep(produceImage), blobs }
     }
 

@@ -57,6 +57,16 @@ export function badKeyReplyA(): Reply {
   return write(badKey)
 }
 
+/** Returns the answer of Vertex AI to a call without an access token. */
+export function badTokenReply(): Reply {
+  return write({
+    status: 401,
+    message:
+      'Request is missing required authentication credential. Expected OAuth 2 access token, login cookie or other valid authentication credential.',
+    details: [errorInfo('CREDENTIALS_MISSING')],
+  })
+}
+
 /** Returns the error answer to a request that breaks a rule of the vendor. */
 export function problemReplyA({ status, message }: Problem): Reply {
   return write({ status, message })

@@ -29,6 +29,13 @@ export function badKeyReplyB(): Reply {
   return write(badKey)
 }
 
+/** Returns the answer of Azure OpenAI to a call without a key. Its errors have only a code and a message. */
+export function badSubscriptionReply(): Reply {
+  const message =
+    'Access denied due to invalid subscription key or wrong API endpoint. Make sure to provide a valid key for an active subscription and use a correct regional API endpoint for your resource.'
+  return jsonReply(401, { error: { code: '401', message } })
+}
+
 /** Returns the error answer to a request that breaks a rule of the vendor. */
 export function problemReplyB(problem: Problem): Reply {
   const { status, message, param = null, code = 'invalid_value' } = problem

@@ -186,6 +186,20 @@ create index upload_task on upload (task_id);
 create index upload_input on upload (task_id) include (bytes, sweep_after) where kind = 'input';
 create index upload_due on upload (coalesce(next_try_at, sweep_after));
 
+-- Presence: one row for each process that makes upstream calls. The process deletes its row when it stops.
+create table worker_process (
+  -- A random id for each start of a process.
+  process_id text primary key,
+  started_at timestamptz not null default clock_timestamp(),
+  -- The last beat. The process beats every second while it runs.
+  seen_at timestamptz not null default clock_timestamp(),
+  -- Whether the process takes offers of synchronous tasks. A stopping process takes none.
+  accepting boolean not null,
+  -- When another process found this one silent for too long (src/tasks/presence.ts). Its open calls count as
+  -- lost. The next beat of the process sets this column to null again.
+  lost_at timestamptz
+) with (fillfactor = 50);
+
 -- One upstream call of a task. The row of an attempt is written before its call is sent.
 create table attempt (
   task_id text not null references task on delete cascade,
@@ -200,13 +214,9 @@ create table attempt (
   opened_at timestamptz not null default clock_timestamp(),
   -- The lease. Until this time an open attempt takes a place on its channel.
   lease_until timestamptz not null,
-  -- Presence. The worker updates this time every few seconds while the call is under way. If Temporal loses
-  -- sight of this worker, other workers see the presence and do not repeat the call.
-  seen_at timestamptz not null default clock_timestamp(),
-  -- When another worker first found this worker silent. The call counts as lost only if its worker stays
-  -- silent for some more seconds. Otherwise calls would count as lost after an outage of PostgreSQL, because
-  -- during the outage no worker could record its presence.
-  doubted_at timestamptz,
+  -- The process that makes the call. Without a row in `worker_process`, or with one that is lost, the call is
+  -- lost too.
+  process_id text not null,
 
   closed_at timestamptz,
   class text check (class in ('succeeded', 'refused', 'rejected', 'exhausted', 'operator_fault', 'unknown')),
@@ -219,6 +229,7 @@ create table attempt (
   check ((closed_at is null) = (class is null))
 );
 create index attempt_open on attempt (channel, model) where closed_at is null;
+create index attempt_of_process on attempt (process_id) where closed_at is null;
 
 -- CHANNELS
 
@@ -358,6 +369,7 @@ create function begin_first_call(
   -- milliseconds.
   timeout_ms float8,
   lease_grace_ms float8,
+  the_process text,
   out hard_end_ms float8,
   out request text
 )
@@ -385,9 +397,9 @@ begin
   lease_until := clock_timestamp()
     + (least(timeout_ms, hard_end_ms) + lease_grace_ms) * interval '1 millisecond';
   insert into attempt
-    (task_id, n, channel, model, answer_id, upstream_key, lease_until, seen_at)
+    (task_id, n, channel, model, answer_id, upstream_key, lease_until, process_id)
     values (the_task, 1, the_channel, queued.model, the_answer, the_upstream_key, lease_until,
-      clock_timestamp());
+      the_process);
   insert into upload (upload_id, kind, task_id, sweep_after)
     values (the_answer, 'answer', the_task, 'infinity');
   delete from place_queue where task_id = the_task;

@@ -1,0 +1,118 @@
+import { runTasks, submitted } from './tasks.ts'
+import type { BenchCase } from '../support/benchCase.ts'
+import type { BenchWorld } from '../support/benchWorld.ts'
+import { loadFor, loadOf, shoot } from '../support/load.ts'
+import { runParallel, timed } from '../../test/support/timing.ts'
+
+/** Tasks from submit to succeeded, against bare workflows with one empty activity on the same server. */
+export const fiftyInFlight: BenchCase = {
+  name: 'async-50',
+  title: 'asynchronous, 50 in flight, submit to succeeded',
+  figures: {
+    tasks: { unit: 'per s' },
+    'bare workflows': { unit: 'per s' },
+    'of bare workflows': { unit: 'x', goal: { atLeast: 0.85 } },
+  },
+  round: async (world) => {
+    const count = world.quick ? 300 : 1_000
+    const bareMs = await timed(() => runParallel(count, 50, world.bare.execute))
+    const ownMs = await timed(() => runTasks(world, count, 50))
+    return {
+      tasks: (count / ownMs) * 1000,
+      'bare workflows': (count / bareMs) * 1000,
+      'of bare workflows': bareMs / ownMs,
+    }
+  },
+}
+
+/** The 202 of a submit, with Temporal running and stopped. */
+export const submits: BenchCase = {
+  name: 'submit',
+  title: 'submit',
+  figures: {
+    'one at a time p50': { unit: 'ms', goal: { atMost: 4 } },
+    '20 connections': { unit: 'per s', goal: { atLeast: 450 } },
+    'bare workflow.start': { unit: 'per s' },
+    'with Temporal stopped': { unit: 'x', goal: { atLeast: 1 } },
+  },
+  round: async (world) => {
+    const seconds = world.quick ? 3 : 6
+    const one = await loadOf(world.quick ? 100 : 300, 1, submitted(world.service))
+    const many = await loadFor(seconds, 20, submitted(world.service))
+    const floor = await loadFor(seconds, 20, async (agent) => {
+      await shoot(agent, `${world.floorUrl}/start`, { method: 'POST' })
+    })
+    const stopped = await withTemporalStopped(world, () =>
+      loadFor(seconds, 20, submitted(world.service)),
+    )
+    await settled(world)
+    return {
+      'one at a time p50': one.p50Ms,
+      '20 connections': many.perSecond,
+      'bare workflow.start': floor.perSecond,
+      'with Temporal stopped': stopped.perSecond / many.perSecond,
+    }
+  },
+}
+
+/** Submits of one account, against submits of 1,000 accounts. */
+export const hotAccount: BenchCase = {
+  name: 'hot-account',
+  title: 'submits of one account, 20 connections',
+  figures: {
+    'one account': { unit: 'per s' },
+    '1,000 accounts': { unit: 'per s' },
+    'of 1,000 accounts': { unit: 'x', goal: { atLeast: 0.7 } },
+  },
+  round: async (world) => {
+    const seconds = world.quick ? 3 : 6
+    const accounts = await Promise.all(
+      Array.from({ length: world.quick ? 100 : 1_000 }, () => world.service.account()),
+    )
+    const many = await loadFor(seconds, 20, async (agent, n) => {
+      const { secret = '' } = accounts[n % accounts.length] ?? {}
+      await submitted(world.service, secret)(agent, n)
+    })
+    const one = await loadFor(seconds, 20, submitted(world.service))
+    await settled(world)
+    return {
+      'one account': one.perSecond,
+      '1,000 accounts': many.perSecond,
+      'of 1,000 accounts': one.perSecond / many.perSecond,
+    }
+  },
+}
+
+async function withTemporalStopped<Value>(
+  { stack }: BenchWorld,
+  work: () => Promise<Value>,
+): Promise<Value> {
+  const [, temporal = 0] = stack.pids()
+  process.kill(temporal, 'SIGSTOP')
+  try {
+    return await work()
+  } finally {
+    process.kill(temporal, 'SIGCONT')
+  }
+}
+
+const backlogMsMax = 600_000
+
+/** Waits until no task is live, so that the backlog of one measurement does not slow the next. */
+async function settled({ service, say }: BenchWorld): Promise<void> {
+  const endsAtMs = performance.now() + backlogMsMax
+  let said = Number.POSITIVE_INFINITY
+  for (;;) {
+    const { rows } = await service.pool.query<{ live: string }>(
+      `select count(*) as live from task where status in ('queued', 'processing')`,
+    )
+    const live = Number(rows[0]?.live)
+    if (live === 0) return
+    if (performance.now() > endsAtMs) throw new Error(`${live} tasks do not end`)
+    if (live < said - 1_000) {
+      say(`waiting for ${live} tasks`)
+      said = live
+    }
+    await new Promise((resolve) => setTimeout(resolve, 500))
+  }
+}

@@ -1,0 +1,42 @@
+import type { BenchService, BenchWorld } from '../support/benchWorld.ts'
+import { generationBody } from '../support/benchWorld.ts'
+import type { Shot } from '../support/load.ts'
+import { shoot } from '../support/load.ts'
+import { createClient } from '../../test/support/clients/client.ts'
+import { runParallel } from '../../test/support/timing.ts'
+
+/** The body of an asynchronous generation. */
+export function asyncBody(latencyMs = 0): string {
+  return JSON.stringify({ ...JSON.parse(generationBody('small', latencyMs)), action: 'generate' })
+}
+
+/** Submits one task with an idempotency key of its own. */
+export function submitted(service: BenchService, secret: string = service.owner.secret): Shot {
+  const body = asyncBody()
+  return async (agent) => {
+    await shoot(agent, `${service.url}/v1/images/tasks`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${secret}`,
+        'content-type': 'application/json',
+        'idempotency-key': crypto.randomUUID(),
+      },
+      body,
+      status: 202,
+    })
+  }
+}
+
+/** Runs tasks from submit to succeeded, at most `parallel` at once. */
+export async function runTasks(
+  { service }: BenchWorld,
+  count: number,
+  parallel: number,
+): Promise<void> {
+  const client = createClient(service.url, service.owner.secret)
+  await runParallel(count, parallel, async () => {
+    const { task_id } = await client.accepted(asyncBody())
+    const record = await client.ended(task_id, { everyMs: 100 })
+    if (record.status !== 'succeeded') throw new Error(`${task_id} ${record.status}`)
+  })
+}

@@ -1,0 +1,63 @@
+import { silentMs } from '../domain/limits.ts'
+import type {
+  AbandonedAttempt,
+  AttemptStore,
+  BeginInput,
+  BeginResult,
+} from '../domain/ports/attemptStore.ts'
+import type { Instant } from './timeLimits.ts'
+import { elapsedMs, readClocks, retryFor } from './timeLimits.ts'
+
+export type AskGateDeps = {
+  readonly attempts: Pick<AttemptStore, 'beginAttempt' | 'abandonAttempt'>
+  /** Default: the clocks of this process. */
+  readonly clocks?: () => Instant
+}
+
+/**
+ * Limit for the age of the gate's answer when the call starts. A process can be stopped (SIGSTOP, a suspended
+ * machine) between the gate and the call, or PostgreSQL can be slow, and the task may end meanwhile. The
+ * limit is shorter than the silence after which other workers doubt this one. So a call within the limit
+ * starts before another worker may act.
+ */
+const answerMsMax = silentMs - 2_000
+
+/**
+ * Asks the gate whether the task may call upstream now. Throws when the gate does not answer, or answers too
+ * late for a call. An error does not say whether the gate opened an attempt, because the connection can be
+ * lost after the commit. So before it throws, it looks for the attempt and closes it.
+ */
+export async function askGate(
+  deps: AskGateDeps,
+  input: AbandonedAttempt & BeginInput,
+  signal: AbortSignal | undefined,
+): Promise<BeginResult> {
+  const clocks = deps.clocks ?? readClocks
+  const askedAt = clocks()
+  try {
+    const begun = await deps.attempts.beginAttempt(input)
+    if (begun.kind === 'opened' && elapsedMs(askedAt, clocks()) > answerMsMax) {
+      throw new Error('the answer of the gate is too old for a call')
+    }
+    return begun
+  } catch (error) {
+    const { taskId, answerId } = input
+    await abandon(deps, { taskId, answerId }, signal)
+    throw error
+  }
+}
+
+/** How long the worker tries to close an attempt whose call was not made. */
+const abandonMsMax = 5_000
+
+/**
+ * Closes an attempt whose call was not made. When that fails, the next beats of this process close the attempt
+ * (`presence.ts`): it is open, and no work holds it.
+ */
+async function abandon(
+  { attempts }: AskGateDeps,
+  attempt: AbandonedAttempt,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  await retryFor(abandonMsMax, () => attempts.abandonAttempt(attempt), signal).catch(() => {})
+}

@@ -1,0 +1,71 @@
+import { performance } from 'node:perf_hooks'
+import { callUrl, credentialHeader, readCredential } from './channelRequest.ts'
+import { defined } from '../domain/defined.ts'
+import { familyOf, modelIds } from '../domain/models/models.ts'
+import type { ChannelCheck } from '../domain/ports/channelAdmin.ts'
+import type { Channel } from '../domain/upstream/channel.ts'
+import { readErrorAnswer } from './errorAnswer.ts'
+import type { Answer } from './exchange.ts'
+import { createUpstreamAgent, exchange } from './exchange.ts'
+
+const checkMsMax = 5_000
+
+/**
+ * Makes one call that costs nothing on a channel: GET on its path `check`, over the same connection settings and
+ * with the same header and query as a paid call. Takes at most five seconds. Follows no redirect.
+ */
+export async function checkChannel(channel: Channel): Promise<ChannelCheck> {
+  const named = modelIds.find((model) => channel.models[model] !== undefined)
+  const model = named ?? modelIds.find((id) => familyOf(id) === channel.family)
+  if (model === undefined) throw new Error('Bug: a family without models')
+  const url = callUrl(channel, 'check', model)
+  const credential = await readCredential(channel)
+  const asked = { url, header: Object.keys(credentialHeader(channel, ''))[0] ?? '' }
+  if (credential === undefined || credential === '') return { ...asked, result: 'no_credential' }
+  return { ...asked, ...(await ask(url, credentialHeader(channel, credential))) }
+}
+
+async function ask(
+  url: string,
+  credential: Readonly<Record<string, string>>,
+): Promise<Omit<ChannelCheck, 'url' | 'header'>> {
+  const agent = createUpstreamAgent()
+  const startedAtMs = performance.now()
+  const elapsedMs = () => performance.now() - startedAtMs
+  const { origin, pathname, search } = new URL(url)
+  const headers = { ...credential, accept: 'application/json', 'user-agent': 'darkroom' }
+  const options = { origin, path: pathname + search, method: 'GET', headers } as const
+  try {
+    const answer = await exchange(agent, options, AbortSignal.timeout(checkMsMax), elapsedMs)
+    const result = await resultOf(answer).finally(() => answer.body.destroy())
+    const { status, elapsedMs: latencyMs } = answer
+    return { result, httpStatus: status, latencyMs: Math.round(latencyMs) }
+  } catch (error) {
+    return { result: 'unreachable', ...defined({ reason: reasonOf(error) }) }
+  } finally {
+    await agent.destroy()
+  }
+}
+
+/** The statuses of a server that has no such call. They say nothing about the credential. */
+const noSuchCall: readonly number[] = [404, 405, 501]
+
+async function resultOf(answer: Answer): Promise<ChannelCheck['result']> {
+  const { status } = answer
+  if (status >= 200 && status <= 299) return 'accepted'
+  if (noSuchCall.includes(status)) return 'not_checked'
+  if (status === 401 || status === 403) return 'refused'
+  // Family A answers 400 to a wrong key. Only the body names the reason.
+  const { reason } = await readErrorAnswer(answer, Date.now())
+  return reason === 'credential' ? 'refused' : 'unclear'
+}
+
+/**
+ * Returns the system's code for a failed connection, such as ENOTFOUND, ECONNREFUSED or CERT_HAS_EXPIRED.
+ * Returns `undefined` when there is none, which is so when the time was over.
+ */
+function reasonOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string'
+    ? error.code
+    : undefined
+}

@@ -1,0 +1,86 @@
+import type { Pool } from 'pg'
+import { assertNever } from '../domain/assertNever.ts'
+import type { AttemptStore } from '../domain/ports/attemptStore.ts'
+import type { BlobStore } from '../domain/ports/blobStore.ts'
+import type { OrphanedAttempt } from '../domain/ports/presenceStore.ts'
+import { beat, leave, markLost } from '../store/attempts/presence.ts'
+import { createSession } from '../store/connection/session.ts'
+import { makeChecksDue } from '../store/reconcile/checkSchedule.ts'
+import type { Presence, PresenceEvent } from '../tasks/presence.ts'
+import { createPresence } from '../tasks/presence.ts'
+import { settleAnswer } from '../tasks/settleOrFail.ts'
+import type { Logger } from '../telemetry/logger.ts'
+
+type PresenceParts = {
+  readonly processId: string
+  readonly databaseUrl: string
+  readonly pool: Pool
+  readonly attempts: AttemptStore
+  readonly blobs: BlobStore
+  readonly log: Logger
+}
+
+/** Creates the presence of a worker process, on a database connection of its own. */
+export function createWorkerPresence(parts: PresenceParts): Presence {
+  const { processId, databaseUrl, pool, log } = parts
+  const session = createSession({
+    databaseUrl,
+    applicationName: 'darkroom-presence',
+    prepare: async (client) => {
+      // A lost beat does no harm, so a beat does not wait for the disk.
+      await client.query('set synchronous_commit = off')
+    },
+  })
+  const presence = createPresence({
+    processId,
+    store: {
+      beat: (sent) => session.run((client) => beat(client, sent)),
+      markLost: (silent) => markLost(pool, silent),
+      leave: (id) => leave(pool, id),
+    },
+    closeOrphan: (orphan) => closeOrphan(parts, orphan),
+    onEvent: (event) => logEvent(log, event),
+  })
+  return {
+    ...presence,
+    stop: async () => {
+      await presence.stop()
+      await session.close()
+    },
+  }
+}
+
+/** Closes an open attempt that this process no longer works on, and has its task taken up again at once. */
+async function closeOrphan(
+  { pool, attempts, blobs }: PresenceParts,
+  { taskId, n, answerId, called }: OrphanedAttempt & { readonly called: boolean },
+): Promise<void> {
+  if (!called) {
+    await attempts.abandonAttempt({ taskId, answerId })
+  } else if (!(await settleAnswer({ attempts, blobs }, answerId))) {
+    const evidence = { reason: 'worker_lost' } as const
+    await attempts.closeAttempt({ taskId, n, class: 'unknown', evidence })
+  }
+  await makeChecksDue(pool, [taskId])
+}
+
+function logEvent(log: Logger, event: PresenceEvent): void {
+  switch (event.kind) {
+    case 'beat_failed':
+      return log.warn('presence not recorded', { error: event.error })
+    case 'process_lost':
+      return log.warn('a worker process is lost', { workerId: event.processId })
+    case 'orphan_closed':
+      return log.warn('an abandoned attempt is closed', {
+        taskId: event.taskId,
+        attempt: event.attempt,
+      })
+    case 'orphan_kept':
+      return log.warn('an abandoned attempt is not closed yet', {
+        taskId: event.taskId,
+        error: event.error,
+      })
+    default:
+      return assertNever(event)
+  }
+}

@@ -1,0 +1,119 @@
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
+import { beat, leave, markLost } from '../../src/store/attempts/presence.ts'
+import { insertTask } from '../support/database/insertTask.ts'
+import { openAttempt, setTask, taskRow } from '../support/database/reconcileWorld.ts'
+import { createTestAttempts, outcomesOf, testProcessId } from '../support/database/testAttempts.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
+
+let database: TestDatabase
+let attempts: AttemptStore
+beforeAll(async () => {
+  database = await createTestDatabase()
+  attempts = await createTestAttempts(database.pool)
+  return () => database.drop()
+})
+beforeEach(() => database.pool.query('delete from attempt; delete from worker_process'))
+
+async function sendBeat(processId: string, heldAnswerIds: readonly string[] = []) {
+  const client = await database.pool.connect()
+  try {
+    return await beat(client, { processId, accepting: true, heldAnswerIds })
+  } finally {
+    client.release()
+  }
+}
+
+async function silence(processId: string, seconds: number): Promise<void> {
+  await database.pool.query(
+    `update worker_process set seen_at = now() - $2 * interval '1 second' where process_id = $1`,
+    [processId, seconds],
+  )
+}
+
+/** A task whose call is under way in the process of the test. */
+async function calledTask() {
+  const { taskId } = await insertTask(database.pool)
+  return { taskId, ...(await openAttempt(attempts, taskId)) }
+}
+
+describe('a beat', () => {
+  it('returns the other processes that are silent for ten seconds, also after the clock was set back', async () => {
+    for (const name of ['fresh', 'silent', 'future']) await sendBeat(name)
+    await silence('silent', 11)
+    await silence('future', -60)
+    const { silent } = await sendBeat('own')
+    expect(silent.map(({ processId }) => processId).toSorted()).toEqual(['future', 'silent'])
+    await silence('own', 60)
+    expect((await sendBeat('own')).silent).toHaveLength(2)
+  })
+
+  it('returns own attempts that are open for ten seconds and that the process does not hold', async () => {
+    await sendBeat(testProcessId)
+    const [held, left, young] = [await calledTask(), await calledTask(), await calledTask()]
+    await database.pool.query(
+      `update attempt set opened_at = now() - interval '11 seconds' where task_id <> $1`,
+      [young.taskId],
+    )
+    const { orphans } = await sendBeat(testProcessId, [held.answerId])
+    expect(orphans).toEqual([{ taskId: left.taskId, n: 1, answerId: left.answerId }])
+    expect((await sendBeat('another')).orphans).toEqual([])
+  })
+})
+
+describe('a process that is marked as lost', () => {
+  it('loses its calls at once: their tasks are due, and the next worker may call', async () => {
+    await sendBeat(testProcessId)
+    const { taskId } = await calledTask()
+    expect(await attempts.beginAttempt({ taskId, checked: 1 })).toMatchObject({ kind: 'wait' })
+    await silence(testProcessId, 20)
+    const [silent] = (await sendBeat('another')).silent
+    if (silent === undefined) throw new Error('not silent')
+    expect(await markLost(database.pool, silent)).toBe(true)
+    expect((await taskRow(database.pool, taskId))?.nextCheck).toBeLessThanOrEqual(0)
+    await attempts.beginAttempt({ taskId, checked: 1 })
+    expect(await outcomesOf(database.pool, taskId)).toEqual(['unknown worker_lost'])
+    expect((await sendBeat('another')).silent).toEqual([])
+  })
+
+  it('has its attempts of ended tasks closed, so that they take no place on a channel', async () => {
+    await sendBeat(testProcessId)
+    const { taskId } = await calledTask()
+    await setTask(database.pool, taskId, { hard_end_at: 'now()' })
+    await attempts.failTask(taskId, {
+      code: 'upstream_error',
+      cause: 'unknown',
+      workPossible: true,
+    })
+    expect(await outcomesOf(database.pool, taskId)).toEqual(['open '])
+    await silence(testProcessId, 20)
+    for (const each of (await sendBeat('another')).silent) await markLost(database.pool, each)
+    expect(await outcomesOf(database.pool, taskId)).toEqual(['unknown worker_lost'])
+  })
+
+  it('is not marked when it has sent a beat since, and is present again with its next beat', async () => {
+    await sendBeat(testProcessId)
+    const { taskId } = await calledTask()
+    await silence(testProcessId, 20)
+    const [silent] = (await sendBeat('another')).silent
+    if (silent === undefined) throw new Error('not silent')
+    await sendBeat(testProcessId)
+    expect(await markLost(database.pool, silent)).toBe(false)
+    await silence(testProcessId, 20)
+    for (const each of (await sendBeat('another')).silent) await markLost(database.pool, each)
+    await sendBeat(testProcessId)
+    expect(await attempts.beginAttempt({ taskId, checked: 1 })).toMatchObject({ kind: 'wait' })
+  })
+})
+
+it('deletes the row of a process that leaves, but not while one of its attempts is open', async () => {
+  await sendBeat(testProcessId)
+  const { taskId } = await calledTask()
+  await leave(database.pool, testProcessId)
+  expect(await attempts.beginAttempt({ taskId, checked: 1 })).toMatchObject({ kind: 'wait' })
+  await attempts.closeAttempt({ taskId, n: 1, class: 'rejected', evidence: { reason: 'no_image' } })
+  await leave(database.pool, testProcessId)
+  const { rowCount } = await database.pool.query('select from worker_process')
+  expect(rowCount).toBe(0)
+})

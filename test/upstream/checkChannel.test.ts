@@ -1,0 +1,91 @@
+import { once } from 'node:events'
+import { describe, expect, it } from 'vitest'
+import type { Channel } from '../../src/domain/upstream/channel.ts'
+import { badKeyReplyA } from '../../src/dev/simulator/familyA/errors.ts'
+import { checkChannel } from '../../src/upstream/checkChannel.ts'
+import { testChannel } from '../support/database/testAttempts.ts'
+import { listen, listenAnswering, listenRaw } from '../support/upstream/testServers.ts'
+
+const secret = 'upstream-credential'
+
+/** Checks a channel whose upstream answers with this status, and returns the result with the requests. */
+async function checkAnswered(status: number, body = '', given: Partial<Channel> = {}) {
+  const requests: string[] = []
+  const url = await listen((request, response) => {
+    requests.push(`${request.method} ${request.url} ${request.headers['content-length'] ?? ''}`)
+    response.writeHead(status, { location: '/elsewhere' }).end(body)
+  })
+  const checked = await checkChannel(testChannel({ baseUrl: url, ...given }))
+  expect(requests).toHaveLength(1)
+  return { ...checked, request: requests[0]?.trim() }
+}
+
+describe('a check of a channel', () => {
+  it('is one GET with the credential, and without a body', async () => {
+    const checked = await checkAnswered(200, '{}', { query: { 'api-version': '1' } })
+    expect(checked).toMatchObject({
+      result: 'accepted',
+      request: 'GET /models?api-version=1',
+      header: 'authorization',
+      httpStatus: 200,
+    })
+    expect(JSON.stringify(checked)).not.toContain(secret)
+  })
+
+  it.each([
+    [204, '', 'accepted'],
+    [401, '', 'refused'],
+    [403, '{"error":{"message":"no","code":"forbidden"}}', 'refused'],
+    [400, badKeyReplyA().body, 'refused'],
+    [400, '', 'unclear'],
+    [404, '', 'not_checked'],
+    [405, '', 'not_checked'],
+    [302, '', 'unclear'],
+    [429, '', 'unclear'],
+    [503, '<html>', 'unclear'],
+  ])('takes %i %s as %s', async (status, body, result) => {
+    expect(await checkAnswered(status, body)).toMatchObject({ result, httpStatus: status })
+  })
+
+  it('reports a closed port', async () => {
+    const server = await listenRaw(() => {})
+    const baseUrl = `http://${server.replace(/\d+$/, '1')}`
+    const checked = await checkChannel(testChannel({ baseUrl }))
+    expect(checked).toMatchObject({ result: 'unreachable', reason: 'ECONNREFUSED' })
+  })
+
+  it('reports a server without TLS', async () => {
+    const server = await listenRaw(
+      (socket) =>
+        void once(socket, 'data').then(() => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')),
+    )
+    const checked = await checkChannel(testChannel({ baseUrl: `https://${server}` }))
+    expect(checked).toMatchObject({
+      result: 'unreachable',
+      reason: expect.stringMatching(/SSL|TLS|EPROTO/),
+    })
+  })
+
+  it.each([
+    ['answers nothing', () => {}],
+    ['sends an error that does not end', undefined],
+  ])('ends after five seconds when the upstream %s', async (_what, serve) => {
+    const server = await listenRaw(
+      serve ?? ((socket) => void socket.write('HTTP/1.1 500 No\r\ncontent-length: 9\r\n\r\n{')),
+    )
+    const startedAtMs = performance.now()
+    const { result } = await checkChannel(testChannel({ baseUrl: `http://${server}` }))
+    expect(result).toBe(serve === undefined ? 'unclear' : 'unreachable')
+    expect(performance.now() - startedAtMs).toBeLessThan(6_000)
+  })
+
+  it('sends nothing without a credential', async () => {
+    const { url, count } = await listenAnswering((response) => response.end())
+    const channel = testChannel({ baseUrl: url, apiKey: '' })
+    expect((await checkChannel(channel)).result).toBe('no_credential')
+    expect((await checkChannel({ ...channel, apiKeyFile: '/nowhere' })).result).toBe(
+      'no_credential',
+    )
+    expect(count()).toBe(0)
+  })
+})

@@ -1,0 +1,126 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { readOperation } from '../../src/config/operation.ts'
+import { startSimulator } from '../../src/dev/simulator/startSimulator.ts'
+import { modelIds } from '../../src/domain/models/models.ts'
+import type { Channel } from '../../src/domain/upstream/channel.ts'
+import { checkChannel } from '../../src/upstream/checkChannel.ts'
+import { redPixelPng } from '../support/images.ts'
+import { tempFolder } from '../support/tempFolder.ts'
+import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
+
+// The files are those of docs/upstreams.md. Only the host of each address is that of the simulator.
+
+const page = readFileSync(new URL('../../docs/upstreams.md', import.meta.url), 'utf8')
+const files = [...page.matchAll(/^```json\n(.+?)^```$/gms)].map(([, text = '']) => text)
+const names = files.flatMap((text) =>
+  [...text.matchAll(/"name": "(.+?)"/g)].map(([, name]) => name),
+)
+
+/** Starts a simulator, and returns the named channel of the page, leading to it. */
+async function openChannel(name: string) {
+  const simulator = await startSimulator({ port: 0, latency: 0, image: 'tiny' })
+  onTestFinished(() => simulator.close())
+  const world = await openUpstreamWorld()
+  const folder = tempFolder()
+  const tokenFile = join(folder, 'token')
+  writeFileSync(tokenFile, 'first-token\n')
+  const text = files.find((file) => file.includes(`"name": "${name}"`)) ?? ''
+  const path = join(folder, 'operator.json')
+  const local = text
+    .replaceAll(/https:\/\/[^/"]+/g, simulator.url)
+    .replace('/run/darkroom/vertex-token', tokenFile)
+  writeFileSync(path, local)
+  const [, variable = ''] = /"apiKeyEnv": "(.+?)"/.exec(text) ?? []
+  const { channels } = readOperation(path, { withKeys: true }, { [variable]: 'vendor-key' })
+  const [channel] = channels
+  if (channel === undefined) throw new Error(`No channel ${name} in docs/upstreams.md`)
+  const model = modelIds.find((id) => channel.models[id] !== undefined)
+  if (model === undefined) throw new Error(`The channel ${name} names no model`)
+
+  const call = async (given: Partial<Channel> = {}, action: 'generate' | 'edit' = 'generate') => {
+    const inputs = action === 'edit' ? [await world.storeInput(redPixelPng, 'image/png')] : []
+    return world.call(channel.baseUrl, channel.family, {
+      request: { model, action, inputs },
+      channel: { ...channel, ...given },
+    })
+  }
+  return { simulator, call, channel, model, tokenFile }
+}
+
+describe('docs/upstreams.md', () => {
+  it('has a file for each vendor', () => {
+    expect(names).toEqual(['openai', 'azure', 'azure-dated', 'gemini', 'vertex', 'relay'])
+  })
+
+  it.each(names.map(String))('names a channel that generates and edits: %s', async (name) => {
+    const { simulator, call, channel, model } = await openChannel(name)
+    expect((await call()).class).toBe('succeeded')
+    expect((await call({}, 'edit')).class).toBe('succeeded')
+    const calls = simulator.calls()
+    expect(calls.map(({ model: upstream }) => upstream)).toEqual([
+      channel.models[model],
+      channel.models[model],
+    ])
+  })
+})
+
+describe('the free call of each vendor', () => {
+  it.each(names.map(String))('accepts the credential of %s, and costs nothing', async (name) => {
+    const { simulator, channel } = await openChannel(name)
+    expect(await checkChannel(channel)).toMatchObject({ result: 'accepted', httpStatus: 200 })
+    const other = await checkChannel({ ...channel, apiKeyHeader: 'x-other' })
+    expect(other.result).toBe('refused')
+    expect(simulator.calls()).toEqual([])
+  })
+})
+
+describe('the simulated vendor', () => {
+  const credential = 'operator_fault credential'
+  const path = 'operator_fault model_not_found'
+
+  it.each<readonly [string, Partial<Channel>, string]>([
+    ['openai', { apiKeyHeader: 'api-key' }, credential],
+    ['openai', { apiKeyPrefix: 'Token ' }, credential],
+    ['openai', { paths: { generate: '/image/generations' } }, path],
+    ['azure', { apiKeyHeader: 'x-api-key' }, credential],
+    ['azure', { paths: { generate: '/generations' } }, path],
+    ['azure-dated', { query: {} }, path],
+    ['azure-dated', { query: { 'api-version': 'latest' } }, path],
+    ['azure-dated', { apiKeyHeader: 'x-goog-api-key' }, credential],
+    ['gemini', { apiKeyHeader: 'Authorization' }, credential],
+    ['gemini', { paths: { generate: '/v1/models/{model}:generateContent' } }, path],
+    ['vertex', { apiKeyHeader: 'x-goog-api-key' }, credential],
+    ['vertex', { paths: { generate: '/publishers/google/models/{model}:generateContent' } }, path],
+    ['relay', { apiKeyHeader: 'x-api-key' }, credential],
+  ])('refuses a wrong call of %s: %j', async (name, given, expected) => {
+    const { call } = await openChannel(name)
+    const { class: outcome, evidence } = await call(given)
+    expect(`${outcome} ${evidence.reason}`).toBe(expected)
+  })
+})
+
+describe('a credential in a file', () => {
+  it('is read again for each call', async () => {
+    const { call, simulator, tokenFile } = await openChannel('vertex')
+    await call()
+    writeFileSync(tokenFile, 'second-token')
+    await call()
+    const [first, second] = simulator.calls()
+    expect(first?.apiKeyDigest).not.toBe(second?.apiKeyDigest)
+  })
+
+  it.each([
+    ['the file is missing', { apiKeyFile: '/nowhere/token' }],
+    ['the file is empty', undefined],
+  ])('is a refusal without a call when %s', async (_what, given) => {
+    const { call, simulator, tokenFile } = await openChannel('vertex')
+    writeFileSync(tokenFile, '\n')
+    expect(await call(given)).toEqual({
+      class: 'refused',
+      evidence: { reason: 'credential_unreadable' },
+    })
+    expect(simulator.calls()).toEqual([])
+  })
+})

@@ -39,6 +39,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/store': ['src/domain', 'pg', 'node'],
   'src/blobs': ['src/domain', '@aws-sdk/client-s3', 'node'],
+  'src/webhooks': ['src/domain', 'standardwebhooks', 'undici', 'node'],
   'src/upstream': ['src/domain', 'src/streams', 'sharp', 'undici', 'node'],
   'src/temporal': [
     'src/domain',
@@ -70,6 +71,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'src/telemetry',
     'src/temporal',
     'src/upstream',
+    'src/webhooks',
     'types:pg',
     'node',
   ],

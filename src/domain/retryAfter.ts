@@ -17,10 +17,7 @@ export type RetryAfterSources = {
  *    wrote both.
  * 4. `RetryInfo` in the error body (google.rpc).
  */
-export function retryAfterMs(
-  sources: RetryAfterSources,
-  waitMsMax: number,
-): number | undefined {
+export function retryAfterMs(sources: RetryAfterSources, waitMsMax: number): number | undefined {
   const { headers, retryDelay, nowMs } = sources
   const header = single(headers['retry-after'])
   const waitMs =

@@ -74,7 +74,7 @@ const clientClosedRequest = 499
 export function allowAnyOrigin(): Middleware<ApiState> {
   return cors({
     origin: '*',
-    allowMethods: 'GET, HEAD, POST, OPTIONS',
+    allowMethods: 'GET, HEAD, POST, DELETE, OPTIONS',
     exposeHeaders: exposedHeaders,
     maxAge: preflightMaxAgeSeconds,
   })

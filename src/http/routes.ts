@@ -19,6 +19,15 @@ import { getTask } from './routes/getTask.ts'
 import { getTaskResult } from './routes/getTaskResult.ts'
 import { getHealth, getReadiness } from './routes/health.ts'
 import { submitTask } from './routes/submitTask.ts'
+import { listDeliveries, redeliver, testWebhook } from './routes/webhookDeliveries.ts'
+import {
+  deleteWebhook,
+  enableWebhook,
+  getWebhook,
+  listWebhooks,
+  registerWebhook,
+  rotateWebhookSecret,
+} from './routes/webhooks.ts'
 
 /** Adds every route to the application, and then the answers to requests that match no route. */
 export function installRoutes(app: Koa<ApiState>, parts: ApiParts): void {
@@ -49,6 +58,15 @@ function routes(parts: ApiParts): readonly Route[] {
     lookup('/v1/tasks/:taskId/result', getTaskResult(parts)),
     lookup('/v1/task/:taskId/result', getTaskResult(parts)),
     get('/v1/account', getAccount(parts)),
+    post('/v1/webhooks', registerWebhook(parts)),
+    get('/v1/webhooks', listWebhooks(parts)),
+    get('/v1/webhooks/:webhookId', getWebhook(parts)),
+    remove('/v1/webhooks/:webhookId', deleteWebhook(parts)),
+    post('/v1/webhooks/:webhookId/rotate', rotateWebhookSecret(parts)),
+    post('/v1/webhooks/:webhookId/test', testWebhook(parts)),
+    post('/v1/webhooks/:webhookId/enable', enableWebhook(parts)),
+    get('/v1/webhooks/:webhookId/deliveries', listDeliveries(parts)),
+    post('/v1/webhooks/:webhookId/deliveries/:deliveryId/redeliver', redeliver(parts)),
     open('/v1/assets/:taskId/:name', getAsset(parts)),
     open('/healthz', getHealth()),
     open('/readyz', getReadiness(parts)),
@@ -64,6 +82,10 @@ function get(path: string, handle: AccountHandler): Route {
   return { method: 'GET', path, envelope: 'full', access: 'account', handle }
 }
 
+function remove(path: string, handle: AccountHandler): Route {
+  return { method: 'DELETE', path, envelope: 'full', access: 'account', handle }
+}
+
 function lookup(path: string, handle: AccountHandler): Route {
   return { method: 'GET', path, envelope: 'short', access: 'account', handle }
 }
@@ -74,7 +96,7 @@ function open(path: string, handle: Handler): Route {
 
 /** One route. A GET route also answers HEAD. A route with `open` access needs no API key. */
 type Route = {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'DELETE'
   /** The path in the notation of path-to-regexp. Logs and metrics name the route by this path. */
   readonly path: string
   readonly envelope: ApiState['envelope']

@@ -13,6 +13,9 @@ export type FieldsSchema<Fields> = z.ZodType<Fields> & Pick<z.ZodObject, 'shape'
 /** The query of a route that has no parameters. */
 export const noQuery = z.strictObject({})
 
+/** The body of a route that has no fields. It may also be absent. */
+export const noFields = z.strictObject({})
+
 /**
  * Validates the query of an extension route. A parameter that the route does not have is an error: a client
  * that misspells a filter must not get every row. A parameter that is given twice is an error too, because

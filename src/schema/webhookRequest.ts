@@ -12,7 +12,10 @@ export function newWebhookSchema(whyNotAddress: WhyNotAddress) {
       if (message !== undefined) context.addIssue({ code: 'custom', message })
     }),
     events: z
-      .array(z.enum(webhookEvents, `must contain only ${webhookEvents.join(', ')}`), 'must be an array')
+      .array(
+        z.enum(webhookEvents, `must contain only ${webhookEvents.join(', ')}`),
+        'must be an array',
+      )
       .min(1, 'must not be empty')
       .transform((events) => [...new Set(events)])
       .default([...webhookEvents]),

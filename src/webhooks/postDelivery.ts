@@ -110,7 +110,8 @@ function connectorTo(allowed: readonly string[], timeoutMs: number): buildConnec
 }
 
 function isConnectedTo({ remoteAddress = '' }: Socket, allowed: readonly string[]): boolean {
-  const same = (address: string) => new URL(`http://${isIP(address) === 6 ? `[${address}]` : address}`).host
+  const same = (address: string) =>
+    new URL(`http://${isIP(address) === 6 ? `[${address}]` : address}`).host
   return isIP(remoteAddress) !== 0 && allowed.some((each) => same(each) === same(remoteAddress))
 }
 

@@ -25,9 +25,11 @@ export function hostOf(url: URL): string {
  * a name resolves to is checked at every try.
  */
 export function whyNotAddress(text: string, webhookPrivate: WebhookPrivate): string | undefined {
-  if (text.length > webhookUrlLengthMax) return `it is longer than ${webhookUrlLengthMax} characters`
+  if (text.length > webhookUrlLengthMax)
+    return `it is longer than ${webhookUrlLengthMax} characters`
   // The URL parser would skip some of these characters.
-  if (/[\s\p{Cc}\\]/u.test(text)) return 'it must not contain spaces, backslashes or control characters'
+  if (/[\s\p{Cc}\\]/u.test(text))
+    return 'it must not contain spaces, backslashes or control characters'
   const url = URL.parse(text)
   if (url === null) return 'it is not a URL'
   if (url.protocol === 'http:' && webhookPrivate === 'refuse') return 'it must begin with https://'

@@ -20,6 +20,7 @@ import { createAccountReads, createTaskStore } from './stores.ts'
 import { createLeftTasks } from '../tasks/cancelLeft.ts'
 import type { TaskService } from '../tasks/taskService.ts'
 import { createTaskService } from '../tasks/taskService.ts'
+import type { WebhookService } from '../tasks/webhooks/webhookService.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Temporal } from '../temporal/connect.ts'
@@ -28,6 +29,7 @@ import { createDescribeTask } from '../temporal/describeTask.ts'
 import type { StartQueue } from '../temporal/startQueue.ts'
 import { createStartQueue } from '../temporal/startQueue.ts'
 import { createStartTask } from '../temporal/startTask.ts'
+import { createApiWebhooks } from './webhooks.ts'
 
 const connectionsMax = 24
 /**
@@ -63,6 +65,7 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
   const tracing = await openTracing(config, 'api')
   const starts = startQueueOf(config, { installation, temporal, log, metrics })
   const service = taskServiceOf(config, { installation, temporal, starts, log })
+  const webhooks = await createApiWebhooks(config, installation)
   let draining = false
   const look = createReadiness({ pool, blobs: installation.blobs, temporal })
   const readiness = async () => withPart(await look(), 'process', draining ? 'stopping' : 'ok')
@@ -71,6 +74,7 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
     apiDepsOf(config, {
       installation,
       tasks: service.tasks,
+      webhooks,
       signingKeys,
       ready: async () => (await readiness()).ready,
       log,
@@ -215,15 +219,17 @@ function apiDepsOf(
   parts: {
     readonly installation: Installation
     readonly tasks: TaskService
+    readonly webhooks: WebhookService
     readonly signingKeys: SigningKeys
     readonly ready: () => Promise<boolean>
     readonly log: Logger
     readonly observe: ReturnType<typeof observeRequests>
   },
 ): ApiDeps {
-  const { installation, tasks, signingKeys, ready, log, observe } = parts
+  const { installation, tasks, webhooks, signingKeys, ready, log, observe } = parts
   return {
     tasks,
+    webhooks,
     reads: createAccountReads(installation.pool),
     findTask: createTaskStore(installation.pool).readTaskOfImage,
     blobs: installation.blobs,

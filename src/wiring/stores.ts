@@ -44,13 +44,8 @@ import {
   readDelivery,
   redeliver,
 } from '../store/webhooks/deliveries.ts'
-import {
-  claimDelivery,
-  dueWebhooks,
-  promiseLook,
-  recordAttempt,
-  webhooksWithoutRun,
-} from '../store/webhooks/tries.ts'
+import { promiseLook, webhooksWithoutRun } from '../store/webhooks/runs.ts'
+import { claimDelivery, dueWebhooks, recordAttempt } from '../store/webhooks/tries.ts'
 import {
   enableWebhook,
   endWebhook,

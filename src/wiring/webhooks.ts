@@ -23,6 +23,7 @@ import { createWebhookService } from '../tasks/webhooks/webhookService.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { createPostDelivery } from '../webhooks/postDelivery.ts'
+import { whyNotAddress } from '../webhooks/webhookAddress.ts'
 
 /**
  * Returns WEBHOOK_KEYS. Throws `ConfigError` when it is not set, and when a webhook has a secret of a key that is not
@@ -35,7 +36,9 @@ export async function webhookKeys(
   const keys = requiredSecrets(config.webhookKeys, 'WEBHOOK_KEYS')
   const unknown = (await neededKeyIds(pool)).filter((id) => keys.every((key) => key.id !== id))
   if (unknown.length === 0) return keys
-  throw new ConfigError(`WEBHOOK_KEYS: webhooks need the key ${unknown.join(', ')}, which is missing`)
+  throw new ConfigError(
+    `WEBHOOK_KEYS: webhooks need the key ${unknown.join(', ')}, which is missing`,
+  )
 }
 
 /** Creates what the webhook routes of an API process do. */
@@ -45,6 +48,7 @@ export async function createApiWebhooks(
 ): Promise<WebhookService> {
   return createWebhookService({
     store: createWebhookStore(pool),
+    whyNotAddress: (text) => whyNotAddress(text, config.webhookPrivate),
     keys: await webhookKeys(config, pool),
     randomBytes,
     announceDue: ({ webhookId }) => announceDue(webhookId),

@@ -64,7 +64,8 @@ describe('the wait that an upstream asks for', () => {
     const value = oneof(constant(undefined), string(), number, when)
     const headers = record({ 'retry-after': value, 'retry-after-ms': value, date: value })
     const bounded = property(headers, oneof(string(), number), (headers, retryDelay) => {
-      const waitMs = retryAfterMs({ headers, nowMs, retryDelay: `${retryDelay}s` }, cooldownMsMax) ?? 0
+      const waitMs =
+        retryAfterMs({ headers, nowMs, retryDelay: `${retryDelay}s` }, cooldownMsMax) ?? 0
       return Number.isInteger(waitMs) && waitMs >= 0 && waitMs <= cooldownMsMax
     })
     expect(check(bounded, { numRuns: 500 }).failed).toBe(false)

@@ -33,13 +33,8 @@ export type WebhookStore = {
    * Inserts a delivery of `webhook.test`. Returns `undefined` when the webhook is not active, and `too_many`
    * when `testDeliveriesMax` of them are pending.
    */
-  readonly insertTestDelivery: (
-    webhookId: string,
-  ) => Promise<Delivery | 'too_many' | undefined>
-  readonly listDeliveries: (
-    webhookId: string,
-    page: DeliveryPage,
-  ) => Promise<readonly Delivery[]>
+  readonly insertTestDelivery: (webhookId: string) => Promise<Delivery | 'too_many' | undefined>
+  readonly listDeliveries: (webhookId: string, page: DeliveryPage) => Promise<readonly Delivery[]>
   readonly readDelivery: (webhookId: string, deliveryId: string) => Promise<Delivery | undefined>
   /**
    * Makes a delivery due now and begins a new round of tries. Returns `undefined` when the webhook is not

@@ -1,3 +1,4 @@
+import { defined } from '../../domain/defined.ts'
 import type { Delivery } from '../../domain/webhooks/delivery.ts'
 import { deliveryRecord } from '../../domain/webhooks/delivery.ts'
 import { deliveryIdPattern } from '../../domain/webhooks/webhook.ts'
@@ -11,7 +12,7 @@ import { answer, webhookIdOf, withoutFields } from './webhooks.ts'
 /** `GET /v1/webhooks/{id}/deliveries`: lists the deliveries of a webhook, newest first. */
 export function listDeliveries(parts: ApiParts): AccountHandler {
   return withQuery(deliveriesQuery, async (context, caller, query) => {
-    const page = { ...query, limit: query.limit + 1 }
+    const page = { limit: query.limit + 1, ...defined({ after: query.after }) }
     const listed = await parts.webhooks.deliveries(caller, webhookIdOf(context), page)
     if (!listed.ok) {
       if (listed.failure.tag !== 'unknown_after') return listed.failure

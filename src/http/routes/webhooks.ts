@@ -11,7 +11,7 @@ import { receiveFields, withQuery } from '../extensionRoute.ts'
 
 /** `POST /v1/webhooks`: registers a webhook. This answer alone contains its secret, until a rotation. */
 export function registerWebhook(parts: ApiParts): AccountHandler {
-  const schema = newWebhookSchema(parts.whyNotAddress)
+  const schema = newWebhookSchema(parts.webhooks.whyNotAddress)
   return withQuery(noQuery, async (context, caller) => {
     const fields = await receiveFields(parts, context, caller, schema)
     if (!fields.ok) return fields.failure
@@ -59,11 +59,10 @@ export function deleteWebhook(parts: ApiParts): AccountHandler {
 /** `POST /v1/webhooks/{id}/rotate`: answers with a new secret. The one before signs too for 24 hours. */
 export function rotateWebhookSecret(parts: ApiParts): AccountHandler {
   return withoutFields(parts, (context, caller) =>
-    answer(
-      context,
-      parts.webhooks.rotate(caller, webhookIdOf(context)),
-      ({ webhook, secret }) => [200, { ...webhookRecord(webhook), secret }],
-    ),
+    answer(context, parts.webhooks.rotate(caller, webhookIdOf(context)), ({ webhook, secret }) => [
+      200,
+      { ...webhookRecord(webhook), secret },
+    ]),
   )
 }
 

@@ -29,4 +29,3 @@ export const dueAfterEndSql: string = `
   select webhook_id as "webhookId", account_id as "accountId",
     failing_since is not null as failing, 1 as due
   from delivery join webhook using (webhook_id) join webhook_health using (webhook_id)`
-

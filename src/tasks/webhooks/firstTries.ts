@@ -147,6 +147,10 @@ function oneMore(webhook: DueWebhook, lanes: ReadonlyMap<string, number>): DueWe
 }
 
 /** Places for tries, and the lanes that wait for one. Accounts take turns. */
-function createPlaces(max: number): { used: number; readonly max: number; readonly queue: FairQueue<Lane> } {
+function createPlaces(max: number): {
+  used: number
+  readonly max: number
+  readonly queue: FairQueue<Lane>
+} {
   return { used: 0, max, queue: createFairQueue<Lane>(waitingMax) }
 }

@@ -12,6 +12,8 @@ import { newWebhookId } from '../../domain/webhooks/webhook.ts'
 
 /** What accounts do with their webhooks. A webhook of another account is not found, as if it did not exist. */
 export type WebhookService = {
+  /** Returns why a text cannot be the address of a webhook, or `undefined`. */
+  readonly whyNotAddress: (text: string) => string | undefined
   readonly register: (
     caller: Caller,
     given: { readonly url: string; readonly events: readonly WebhookEvent[] },
@@ -43,6 +45,7 @@ type WithSecret = { readonly webhook: Webhook; readonly secret: string }
 
 type WebhookServiceDeps = {
   readonly store: WebhookStore
+  readonly whyNotAddress: WebhookService['whyNotAddress']
   /** The first one makes new secrets. */
   readonly keys: readonly [WebhookKey, ...WebhookKey[]]
   readonly randomBytes: RandomBytes
@@ -64,6 +67,7 @@ export function createWebhookService(deps: WebhookServiceDeps): WebhookService {
   }
 
   return {
+    whyNotAddress: deps.whyNotAddress,
     register: async ({ accountId }, { url, events }) => {
       const webhook = await store.insertWebhook({
         webhookId: newWebhookId(deps.randomBytes),
@@ -72,7 +76,9 @@ export function createWebhookService(deps: WebhookServiceDeps): WebhookService {
         events,
         secret: { keyId: key.id, version: 1 },
       })
-      return webhook === undefined ? fail({ tag: 'too_many_webhooks' }) : succeed(withSecret(webhook))
+      return webhook === undefined
+        ? fail({ tag: 'too_many_webhooks' })
+        : succeed(withSecret(webhook))
     },
     list: ({ accountId }) => store.listWebhooks(accountId),
     read,

@@ -11,6 +11,7 @@ import type { MemoryBlobs } from '../blobs/memoryBlobs.ts'
 import { createMemoryBlobs } from '../blobs/memoryBlobs.ts'
 import type { FakeTasks } from './fakeTasks.ts'
 import { createFakeTasks } from './fakeTasks.ts'
+import { createFakeWebhooks } from './fakeWebhooks.ts'
 import { portOf } from '../upstream/testServers.ts'
 
 /** The HTTP server on a free port, with tasks and blobs in memory. */
@@ -52,6 +53,7 @@ export async function startTestApi(
   }
   const app = createApp({
     tasks: tasks.service,
+    webhooks: createFakeWebhooks(),
     findTask: tasks.findTask,
     reads: fakeReads,
     blobs,

@@ -44,6 +44,8 @@ export type Config = {
   readonly taskDeadlineSeconds: number
   readonly syncDeadlineSeconds: number
   readonly upstreamCallsMax: number
+  /** Whether anybody may read the pages that describe the API. */
+  readonly publicPages: boolean
   readonly logLevel: LogLevel
   readonly otlpEndpoint: string | undefined
 }
@@ -108,6 +110,7 @@ const variables = z.object({
   TASK_DEADLINE_SECONDS: wholeNumber(1_800, 1, 86_400),
   SYNC_DEADLINE_SECONDS: wholeNumber(280, 1, 3_600),
   UPSTREAM_CALLS_MAX: wholeNumber(3, 1, 100),
+  PUBLIC_PAGES: z.enum(['on', 'off']).default('on'),
   LOG_LEVEL: z.enum(logLevels).default('info'),
   OTEL_EXPORTER_OTLP_ENDPOINT: z.url().optional(),
 })
@@ -165,6 +168,7 @@ export function readConfig(environment: Environment = process.env): Config {
     taskDeadlineSeconds: given.TASK_DEADLINE_SECONDS,
     syncDeadlineSeconds: given.SYNC_DEADLINE_SECONDS,
     upstreamCallsMax: given.UPSTREAM_CALLS_MAX,
+    publicPages: given.PUBLIC_PAGES === 'on',
     logLevel: given.LOG_LEVEL,
     otlpEndpoint: given.OTEL_EXPORTER_OTLP_ENDPOINT,
   }

@@ -10,6 +10,7 @@ const stopGraceMs = 15_000
 
 const steps = [
   { name: 'types', command: [bin('tsc'), '-p', '.'] },
+  { name: 'page', command: [bin('tsc'), '-p', 'src/web'] },
   { name: 'lint', command: [bin('oxlint'), '--type-aware', '--deny-warnings'] },
   { name: 'format', command: [bin('oxfmt'), '--check', '.'] },
   { name: 'tests', command: [bin('vitest'), 'run', ...process.argv.slice(2)] },

@@ -34,13 +34,13 @@ export function readOperation(
   const file = parseOperatorFile(path)
   const channels = file.channels.map((given, index): Channel => {
     const { name, family, baseUrl, models, concurrencyMax, apiKeyFile } = given
-    const { apiKeyHeader, apiKeyPrefix, query, paths } = given
+    const { apiKeyHeader, apiKeyPrefix, query, paths, weight } = given
     return {
       name,
       family,
       baseUrl,
       apiKey: apiKeyOf(given, `${path}: channels[${index}]`, options, environment),
-      ...defined({ apiKeyFile, apiKeyHeader, apiKeyPrefix, query }),
+      ...defined({ apiKeyFile, apiKeyHeader, apiKeyPrefix, query, weight }),
       ...(paths === undefined ? {} : { paths: defined(paths) }),
       models,
       // Rounded, because multiplying decimals is not exact: 16.1 × 1000 is slightly more than 16100.

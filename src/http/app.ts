@@ -1,7 +1,7 @@
 import Koa from 'koa'
 import { createSyncWaits } from './answers/syncWaits.ts'
 import { keepOpenForRest } from './connection/unreadBody.ts'
-import type { ApiDeps, ApiState } from './context.ts'
+import type { ApiDeps, ApiParts, ApiState } from './context.ts'
 import { createByteBudget } from './intake/byteBudget.ts'
 import { createLoopTurns } from './intake/loopTurns.ts'
 import {
@@ -34,15 +34,6 @@ const assetStreamsMax = 256
  * code.
  */
 export function createApp(deps: ApiDeps): Koa<ApiState> {
-  const parts = {
-    ...deps,
-    largeBodies: createByteBudget(deps.config.largeBodiesBytesMax ?? largeBodiesBytesMax),
-    assetStreams: createByteBudget(
-      (deps.config.assetStreamsMax ?? assetStreamsMax) * assetStreamBytes,
-    ),
-    loopTurns: createLoopTurns(),
-    syncWaits: createSyncWaits(deps.tasks),
-  }
   const app = new Koa<ApiState>()
   // `catchErrors` has already reported every error. Without `silent`, Koa would also print it to the console.
   app.silent = true
@@ -52,6 +43,19 @@ export function createApp(deps: ApiDeps): Koa<ApiState> {
   app.use(allowAnyOrigin())
   app.use(catchErrors(deps))
   app.use(requireHost())
-  installRoutes(app, parts)
+  installRoutes(app, createParts(deps))
   return app
+}
+
+/** Adds to the dependencies what one API process keeps across requests. */
+export function createParts(deps: ApiDeps): ApiParts {
+  return {
+    ...deps,
+    largeBodies: createByteBudget(deps.config.largeBodiesBytesMax ?? largeBodiesBytesMax),
+    assetStreams: createByteBudget(
+      (deps.config.assetStreamsMax ?? assetStreamsMax) * assetStreamBytes,
+    ),
+    loopTurns: createLoopTurns(),
+    syncWaits: createSyncWaits(deps.tasks),
+  }
 }

@@ -95,6 +95,8 @@ export type ApiConfig = {
   /** How long a synchronous call may wait for its image, counted from the moment its request is accepted. */
   readonly syncDeadlineMs: number
   readonly capabilities: CapabilityTable
+  /** Whether anybody may read the pages that describe the API. */
+  readonly publicPages: boolean
   /**
    * Limit for the bytes of all large bodies that arrive at the same time. Default 1 GiB. See `byteBudget.ts`.
    */

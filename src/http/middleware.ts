@@ -90,10 +90,13 @@ const exposedHeaders = [
   'ETag',
   'Idempotent-Replayed',
   'Location',
+  'Preference-Applied',
   'Retry-After',
   'WWW-Authenticate',
   'x-request-id',
   'x-should-retry',
+  'X-Credits-Charged',
+  'X-Credits-Held',
   'X-Task-Id',
 ]
 

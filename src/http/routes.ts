@@ -10,9 +10,11 @@ import type {
   HttpFailure,
 } from './context.ts'
 import { writeFailure } from './errors.ts'
+import { createPlayground } from './pages/playground.ts'
 import { editImage } from './routes/editImage.ts'
 import { asyncGenerateContent, generateContent } from './routes/generateContent.ts'
 import { generateImage } from './routes/generateImage.ts'
+import { getApiDocument } from './routes/getApiDocument.ts'
 import { getAccount } from './routes/getAccount.ts'
 import { getAsset } from './routes/getAsset.ts'
 import { getTask } from './routes/getTask.ts'
@@ -32,7 +34,7 @@ import {
 /** Adds every route to the application, and then the answers to requests that match no route. */
 export function installRoutes(app: Koa<ApiState>, parts: ApiParts): void {
   const router = new Router<ApiState>({ sensitive: true, strict: true })
-  for (const route of routes(parts)) {
+  for (const route of [...routes(parts), ...pages(parts)]) {
     router.register(route.path, [route.method], async (context) => {
       context.state.route = route.path.replaceAll('\\', '')
       context.state.envelope = route.envelope
@@ -45,8 +47,8 @@ export function installRoutes(app: Koa<ApiState>, parts: ApiParts): void {
   app.use(answerUnmatched(router))
 }
 
-/** Returns every route of the service. */
-function routes(parts: ApiParts): readonly Route[] {
+/** Returns every route of the API. `src/openapi/operations.ts` describes each of them for clients. */
+export function routes(parts: ApiParts): readonly Route[] {
   return [
     post('/v1/images/tasks', submitTask(parts)),
     post('/v1/images/generations', generateImage(parts)),
@@ -70,7 +72,14 @@ function routes(parts: ApiParts): readonly Route[] {
     open('/v1/assets/:taskId/:name', getAsset(parts)),
     open('/healthz', getHealth()),
     open('/readyz', getReadiness(parts)),
+    open('/openapi.json', getApiDocument(parts)),
   ]
+}
+
+/** Returns the routes of the pages that people open in a browser. They are not part of the API. */
+function pages(parts: ApiParts): readonly Route[] {
+  const playground = createPlayground(parts)
+  return [open('/', playground.page), open('/playground/*path', playground.file)]
 }
 
 function post(path: string, handle: AccountHandler): Route {
@@ -138,7 +147,7 @@ function answerUnmatched(router: Router<ApiState>): Koa.Middleware<ApiState> {
     if (route) return next()
     const allow = [...new Set(path.flatMap(({ methods }) => methods)), 'OPTIONS']
     if (context.method === 'OPTIONS') {
-      context.set('Allow', path.length > 0 ? allow.join(', ') : 'GET, HEAD, POST, OPTIONS')
+      context.set('Allow', path.length > 0 ? allow.join(', ') : 'GET, HEAD, POST, DELETE, OPTIONS')
       context.status = 204
       return undefined
     }

@@ -6,12 +6,12 @@ import { aspectRatios, inputMimeTypes, tierSizes } from '../domain/models/models
  * strict: the error names a field that is not supported, so that no field is silently ignored.
  */
 
+const base64 = z.string().meta({ contentEncoding: 'base64' })
+
 const part = z
   .strictObject({
     text: z.string().exactOptional(),
-    inlineData: z
-      .strictObject({ mimeType: z.enum(inputMimeTypes), data: z.string() })
-      .exactOptional(),
+    inlineData: z.strictObject({ mimeType: z.enum(inputMimeTypes), data: base64 }).exactOptional(),
     thought: z.boolean().exactOptional(),
     thoughtSignature: z.string().min(1).exactOptional(),
   })
@@ -78,18 +78,24 @@ const generationConfig = z.strictObject({
 })
 
 /** The body of `POST /v1beta/models/{model}:generateContent` and `:asyncGenerateContent`. */
-export const contentRequest = z.strictObject({
-  contents: z
-    .array(turn)
-    .min(1)
-    .refine(
-      (turns) => turns.some((turn) => turn.parts.some((part) => (part.text ?? '') !== '')),
-      'at least one part must contain text that is not empty',
-    ),
-  systemInstruction: systemInstruction.exactOptional(),
-  safetySettings: z.array(safetySetting).max(50).exactOptional(),
-  generationConfig: generationConfig.exactOptional(),
-})
+export const contentRequest = z
+  .strictObject({
+    contents: z
+      .array(turn)
+      .min(1)
+      .refine(
+        (turns) => turns.some((turn) => turn.parts.some((part) => (part.text ?? '') !== '')),
+        'at least one part must contain text that is not empty',
+      ),
+    systemInstruction: systemInstruction.exactOptional(),
+    safetySettings: z.array(safetySetting).max(50).exactOptional(),
+    generationConfig: generationConfig.exactOptional(),
+  })
+  .meta({
+    id: 'ContentRequest',
+    description:
+      'The supported part of a `generateContent` request. Every key may also be in snake_case. A document with images is an edit.',
+  })
 
 export type ContentRequest = z.infer<typeof contentRequest>
 
@@ -99,6 +105,7 @@ export type ContentRequest = z.infer<typeof contentRequest>
 function upperCased<const Values extends readonly [string, ...string[]]>(values: Values) {
   return z
     .string()
+    .meta({ enum: values, description: 'In any letter case.' })
     .transform((text) => text.toUpperCase())
     .pipe(z.enum(values))
 }

@@ -59,7 +59,10 @@ const shared = {
   quality: z.enum(qualities).optional(),
 }
 
-const generationsRequest = z.strictObject({ ...shared, n: z.literal(1).optional() })
+/** The body of `POST /v1/images/generations`. */
+export const generationsRequest = z
+  .strictObject({ ...shared, n: z.literal(1).optional() })
+  .meta({ id: 'GenerationsRequest' })
 
 /** The text fields of the form. `n` is a text, because every value of a form is text. */
 export const editsFields = z.strictObject({ ...shared, n: z.literal('1').optional() })

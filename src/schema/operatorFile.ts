@@ -82,6 +82,8 @@ const channelFields = z.strictObject({
   models: z.partialRecord(z.enum(modelIds), z.string().min(1).max(200)).default({}),
   timeoutSeconds: z.number().min(1).max(3600).default(300),
   concurrencyMax: z.int().min(1).max(10_000).default(50),
+  /** The share of the calls, in proportion to the other channels of the family. */
+  weight: z.int().min(1).max(1_000).optional(),
 })
 
 const credits = z.int().min(0).max(1_000_000_000)
@@ -122,6 +124,7 @@ function* faultsAcross(file: z.infer<typeof fields>): Generator<Fault> {
     seen.add(channel.name)
     yield* channelFaults(index, channel)
   }
+  yield* missingWeights(file.channels)
   for (const [index, { model, size }] of file.prices.entries()) {
     if (size !== undefined) yield* foreignSizes(['prices', index, 'size'], model, [size])
   }
@@ -145,6 +148,19 @@ function* channelFaults(index: number, channel: z.infer<typeof channelFields>): 
   }
   if (paths.generate?.includes('{model}') === false) {
     yield [['channels', index, 'paths', 'generate'], 'must contain {model}']
+  }
+}
+
+/** Yields the channels without a weight in a family that has weights: their share would be a guess. */
+function* missingWeights(channels: readonly z.infer<typeof channelFields>[]): Generator<Fault> {
+  for (const [index, { family, weight }] of channels.entries()) {
+    const others = channels.filter((other) => other.family === family)
+    if (weight === undefined && others.some((other) => other.weight !== undefined)) {
+      yield [
+        ['channels', index, 'weight'],
+        `is missing: another channel of family ${family} has a weight`,
+      ]
+    }
   }
 }
 

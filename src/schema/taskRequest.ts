@@ -54,31 +54,53 @@ export function isTaskImagePath(path: readonly (string | number)[]): boolean {
   return path.length === 3 && path[0] === 'input_images' && path[2] === 'data'
 }
 
-const inputImage = z.strictObject({
-  mime_type: z.enum(inputMimeTypes),
-  /**
-   * In the request this is the image in Base64. Here it is empty, because the data was stored while the body
-   * was read.
-   */
-  data: z.string(),
-})
+const inputImage = z
+  .strictObject({
+    mime_type: z.enum(inputMimeTypes).meta({ description: 'The type of the decoded bytes.' }),
+    /**
+     * In the request this is the image in Base64. Here it is empty, because the data was stored while the body
+     * was read.
+     */
+    data: z.string().meta({
+      contentEncoding: 'base64',
+      description: 'Base64 without a data-URL prefix. At most 20 MiB decoded, 64 MiB together.',
+    }),
+  })
+  .meta({ id: 'InputImage' })
 
 const fields = z.strictObject({
   model: z.enum(modelIds),
   action: z.enum(actions),
   prompt: z.string().min(1),
-  input_images: z.array(inputImage).min(inputImagesMin).max(inputImagesMax).optional(),
-  size: z.enum(imageSizes).optional(),
-  aspect_ratio: z.enum(aspectRatios).optional(),
-  quality: z.enum(qualities).optional(),
-  n: z.literal(1).optional(),
+  input_images: z
+    .array(inputImage)
+    .min(inputImagesMin)
+    .max(inputImagesMax)
+    .optional()
+    .meta({ description: 'Required when `action` is `edit`, and absent otherwise.' }),
+  size: z.enum(imageSizes).optional().meta({
+    description:
+      'Family A: `1K`, `2K`, `4K`, as far as the model supports it. Family B: a size in pixels.',
+  }),
+  aspect_ratio: z
+    .enum(aspectRatios)
+    .optional()
+    .meta({ description: 'Family A only, as far as the model supports it.' }),
+  quality: z
+    .enum(qualities)
+    .optional()
+    .meta({ description: 'Sent to the upstream for family B. No effect for family A.' }),
+  n: z.literal(1).optional().meta({ description: 'One request makes one image.' }),
 })
 
-const taskRequest = fields.superRefine((request, context) => {
-  for (const [path, message] of crossRules(request)) {
-    context.addIssue({ code: 'custom', path: [path], message })
-  }
-})
+/** The body of `POST /v1/images/tasks`. */
+export const taskRequest = fields
+  .superRefine((request, context) => {
+    for (const [path, message] of crossRules(request)) {
+      context.addIssue({ code: 'custom', path: [path], message })
+    }
+  })
+  .meta({ id: 'TaskRequest' })
 
 /**
  * Yields the violations of rules that involve several fields. What a model supports is checked later, when

@@ -238,6 +238,7 @@ function apiDepsOf(
       ingressLimitBytes: config.ingressLimitBytes,
       syncDeadlineMs: config.syncDeadlineSeconds * 1000,
       capabilities: installation.operation.capabilities,
+      publicPages: config.publicPages,
     },
     signingKeys,
     randomBytes,

@@ -22,8 +22,8 @@ import type { WebhookService } from '../tasks/webhooks/webhookService.ts'
 import { createWebhookService } from '../tasks/webhooks/webhookService.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { createPostDelivery } from '../webhooks/postDelivery.ts'
-import { whyNotAddress } from '../webhooks/webhookAddress.ts'
+import { createPostDelivery } from '../http/webhooks/postDelivery.ts'
+import { whyNotAddress } from '../http/webhooks/webhookAddress.ts'
 
 /**
  * Returns WEBHOOK_KEYS. Throws `ConfigError` when it is not set, and when a webhook has a secret of a key that is not

@@ -12,7 +12,7 @@ import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 import { until } from '../support/timing.ts'
 
-const script = fileURLToPath(new URL('../../src/dev.ts', import.meta.url))
+const script = fileURLToPath(new URL('../../src/dev/main.ts', import.meta.url))
 
 const portNames = [
   'PORT',

@@ -64,7 +64,7 @@ describe('a preflight request', () => {
     expect(response.status).toBe(204)
     expect(Object.fromEntries(response.headers)).toMatchObject({
       'access-control-allow-origin': '*',
-      'access-control-allow-methods': 'GET, HEAD, POST, OPTIONS',
+      'access-control-allow-methods': 'GET, HEAD, POST, DELETE, OPTIONS',
       'access-control-allow-headers': 'authorization,content-type,x-stainless-os',
       'access-control-max-age': '7200',
     })

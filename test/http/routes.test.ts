@@ -28,7 +28,6 @@ describe('a wrong method', () => {
 
 describe('an unknown path', () => {
   it.each([
-    '/',
     '/v1/images/tasks/',
     '/V1/images/tasks',
     '/v1/tasks',

@@ -4,7 +4,7 @@ import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
 import type { AnswerMeta } from '../../src/domain/upstream/storedAnswer.ts'
 import { cancelTask } from '../../src/store/tasks/endTask.ts'
 import { insertTask } from '../support/database/insertTask.ts'
-import { balanceOf } from '../support/database/money.ts'
+import { balanceOf, entriesOf } from '../support/database/money.ts'
 import { endLease, openAttempt, setTask } from '../support/database/reconcileWorld.ts'
 import { createTestAttempts, loseWorker, outcomesOf } from '../support/database/testAttempts.ts'
 import type { TestDatabase } from '../support/database/testDatabase.ts'
@@ -284,11 +284,16 @@ describe('settleTask, failTask and cancelTask', () => {
   )
 
   it('moves no credits for a free task', async () => {
-    const { taskId } = await insertTask(database.pool, { credits: 1 })
-    await database.pool.query('update task set credits = 0 where task_id = $1', [taskId])
+    const { pool } = database
+    const { taskId, accountId } = await insertTask(pool, { credits: 0 })
+    const before = await balanceOf(pool, accountId)
     const answerId = await opened(taskId)
     expect(await attempts.settleTask({ meta: metaOf(taskId), answerId })).toBe(true)
-    expect(await ends(taskId)).toEqual([])
+    expect(await entriesOf(pool, taskId)).toEqual([
+      { kind: 'hold', credits: 0 },
+      { kind: 'settle', credits: 0 },
+    ])
+    expect(await balanceOf(pool, accountId)).toEqual(before)
   })
 
   it('announces each end once, and only after it is committed', async () => {

@@ -13,6 +13,8 @@ import {
 } from 'fast-check'
 import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { defined } from '../../src/domain/defined.ts'
+import { orderChannels } from '../../src/domain/gate/orderChannels.ts'
 import type { BeginResult } from '../../src/domain/ports/attemptStore.ts'
 import type { Channel } from '../../src/domain/upstream/channel.ts'
 import { askGate } from '../../src/store/attempts/beginAttempt.ts'
@@ -54,6 +56,20 @@ const state = record({
   ),
   queue: array(record({ presentSeconds: moment, sync: boolean() }), { maxLength: 1 }),
   ownPlaceSeconds: option(moment, { nil: undefined, freq: 2 }),
+  /** A second channel of the family. The rest of the state is that of the channel that the task tries first. */
+  second: option(
+    record({
+      paused: boolean(),
+      weights: option(
+        record({ one: integer({ min: 1, max: 9 }), two: integer({ min: 1, max: 9 }) }),
+        {
+          nil: undefined,
+          freq: 4,
+        },
+      ),
+    }),
+    { nil: undefined, freq: 2 },
+  ),
 })
 type State = typeof state extends Arbitrary<infer Value> ? Value : never
 
@@ -67,20 +83,34 @@ beforeAll(async () => {
 /** Writes one copy of the state and returns its task and channel. */
 async function writeState(given: State) {
   const { pool } = database
-  const channel = testChannel({
-    name: `gate-${randomBytes(8).toString('hex')}`,
-    timeoutMs: given.timeoutMs,
-    concurrencyMax: given.concurrencyMax,
-  })
-  await pool.query(
-    `insert into channel (name, paused_at) values ($1, case when $2 then now() end)`,
-    [channel.name, given.paused],
-  )
   const { taskId } = await insertTask(pool, {
     route: given.sync ? 'images.generations' : 'images.tasks',
     deadlineSeconds: given.deadlineSeconds,
     hardEndSeconds: given.hardEndSeconds,
   })
+  const { weights } = given.second ?? {}
+  const channels = (['one', 'two'] as const)
+    .slice(0, given.second === undefined ? 1 : 2)
+    .map((at) =>
+      testChannel({
+        name: `gate-${at}-${randomBytes(8).toString('hex')}`,
+        timeoutMs: given.timeoutMs,
+        concurrencyMax: given.concurrencyMax,
+        ...defined({ weight: weights?.[at] }),
+      }),
+    )
+  const [channel, second] = orderChannels(channels, taskId)
+  if (channel === undefined) throw new Error('No channel')
+  const pauses = [
+    { name: channel.name, paused: given.paused },
+    ...(second === undefined ? [] : [{ name: second.name, paused: given.second?.paused ?? false }]),
+  ]
+  for (const { name, paused } of pauses) {
+    await pool.query(
+      `insert into channel (name, paused_at) values ($1, case when $2 then now() end)`,
+      [name, paused],
+    )
+  }
   for (const { leaseSeconds, ofModel } of given.openCalls) {
     const other = await insertTask(pool)
     await pool.query(
@@ -118,7 +148,7 @@ async function writeState(given: State) {
     processId: 'test',
     randomBytes,
     random: () => 0,
-    channelsOf: () => [channel],
+    channelsOf: () => channels,
     callsMax: 3,
   }
   return { taskId, channel, deps }
@@ -165,6 +195,7 @@ describe('the fast path of the gate', () => {
   it('opens exactly the first calls that the gate opens on a channel without cooldown and queue', async () => {
     let opened = 0
     let refused = 0
+    let onSecond = 0
     await assert(
       asyncProperty(state, async (given) => {
         const [fast, full] = await Promise.all([writeState(given), writeState(given)])
@@ -175,7 +206,12 @@ describe('the fast path of the gate', () => {
           given.cooldown?.ofModel !== true &&
           given.queue.every(({ presentSeconds }) => presentSeconds < 0) &&
           (given.ownPlaceSeconds ?? -1) < 0
-        expect(attempt !== undefined).toBe(decided.kind === 'opened' && simple)
+        // The fast path knows the first channel alone.
+        const onFirst =
+          decided.kind === 'opened' && decided.attempt.channel.name === full.channel.name
+        expect(attempt !== undefined).toBe(onFirst && simple)
+        expect(attempt?.channel.name).toBe(attempt && fast.channel.name)
+        if (decided.kind === 'opened' && !onFirst) onSecond += 1
         if (attempt === undefined) refused += 1
         else opened += 1
         const asked = attempt === undefined ? undefined : facts({ kind: 'opened', attempt })
@@ -188,5 +224,6 @@ describe('the fast path of the gate', () => {
     // States of both kinds must have come up, or the comparison says nothing.
     expect(opened).toBeGreaterThan(10)
     expect(refused).toBeGreaterThan(40)
+    expect(onSecond).toBeGreaterThan(5)
   }, 120_000)
 })

@@ -125,17 +125,49 @@ describe('ledger verify', () => {
     {
       fault: 'a second hold',
       end: 'live',
-      sql: `insert into ledger (account_id, task_id, kind, debit, credit, credits)
-        select account_id, task_id, kind, debit, credit, credits from ledger where task_id = :task`,
+      sql: `insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id)
+        select account_id, task_id, kind, debit, credit, credits, key_id from ledger
+        where task_id = :task`,
       finds: ['available_differs', 'held_differs', 'hold_twice'],
     },
     {
-      fault: 'a hold of a free task',
+      fault: 'a hold with credits of a free task',
       end: 'live',
       credits: 0,
-      sql: `insert into ledger (account_id, task_id, kind, debit, credit, credits)
-        values (:account, :task, 'hold', 'available', 'held', 1)`,
-      finds: ['available_differs', 'held_differs', 'hold_of_free_task'],
+      sql: 'update ledger set credits = 1 where task_id = :task',
+      finds: ['available_differs', 'credits_differ', 'held_differs'],
+    },
+    {
+      fault: 'a free task that ended without an entry',
+      end: 'succeeded',
+      credits: 0,
+      sql: `delete from ledger where task_id = :task and kind = 'settle'`,
+      finds: ['succeeded_not_settled'],
+    },
+    {
+      fault: 'an end that names another key',
+      end: 'failed',
+      sql: `update ledger set key_id = 'key_other' where task_id = :task and kind = 'release'`,
+      finds: ['key_differs'],
+    },
+    {
+      fault: 'a hold that counts against no key',
+      end: 'succeeded',
+      sql: `update ledger set key_id = null where task_id = :task and kind = 'hold'`,
+      finds: ['key_differs'],
+    },
+    {
+      fault: 'an end that names another model',
+      end: 'succeeded',
+      sql: `update ledger set model = 'familya-3-pro-image' where task_id = :task and kind = 'settle'`,
+      finds: ['model_differs'],
+    },
+    {
+      fault: 'an end that was entered at another time',
+      end: 'failed',
+      sql: `update ledger set created_at = created_at - interval '1 microsecond'
+        where task_id = :task and kind = 'release'`,
+      finds: ['end_time_differs'],
     },
     {
       fault: 'a hold of other credits than the task',
@@ -158,8 +190,10 @@ describe('ledger verify', () => {
     {
       fault: 'a task both settled and released',
       end: 'succeeded',
-      sql: `insert into ledger (account_id, task_id, kind, debit, credit, credits)
-        values (:account, :task, 'release', 'held', 'available', 10)`,
+      sql: `insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id, model,
+          created_at)
+        select account_id, task_id, 'release', 'held', 'available', credits, key_id, model, created_at
+        from ledger where task_id = :task and kind = 'settle'`,
       finds: ['available_differs', 'end_twice', 'held_differs'],
     },
     {

@@ -7,11 +7,11 @@ export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..')
 
 /** Installed, generated or recorded files, and hidden folders such as `.data`. */
 const notOurs = /^(\.|node_modules$|histories$|package-lock\.json$|go\.sum$)/
-const isText = /(\.(ts|mts|mjs|md|yml|yaml|json|sql|py|mod)|\/?Dockerfile)$/
+const isText = /(\.(ts|mts|mjs|js|css|html|md|yml|yaml|json|sql|py|mod)|\/?Dockerfile)$/
 
-/** TypeScript files of the service itself, as paths from the root. */
+/** The code of the service itself, as paths from the root: TypeScript, and JavaScript for the browser. */
 export const sourceFiles: readonly string[] = ['src', 'workflows', 'activities'].flatMap((folder) =>
-  filesIn(folder).filter((file) => file.endsWith('.ts')),
+  filesIn(folder).filter((file) => /\.(ts|js)$/.test(file)),
 )
 
 /** All files that people write, as paths from the root: code, tests, tools, configuration, documentation. */

@@ -7,7 +7,7 @@ import type { ImageRequest } from '../../src/domain/tasks/imageRequest.ts'
 import { discardUpload, openUpload } from '../../src/store/reconcile/uploads.ts'
 import type { Accepted } from '../../src/tasks/acceptTask.ts'
 import { createTaskStore } from '../../src/wiring/stores.ts'
-import { balanceOf } from '../support/database/money.ts'
+import { balanceOf, entriesOf } from '../support/database/money.ts'
 import {
   createTestAccept,
   createTestCaller,
@@ -185,13 +185,12 @@ describe('acceptTask and the balance', () => {
     })
   })
 
-  it('accepts a free request with an empty balance, without a ledger row', async () => {
+  it('accepts a free request with an empty balance, with a hold of no credits', async () => {
     const caller = await createTestCaller(database.pool, 0)
     const free = { model: 'familyb-image-2-vip', credits: 0, creditsPerInputImage: 0 } as const
     const { accept } = createTestAccept(database.pool, { prices: [free] })
-    accepted(await accept({ caller, request: generateRequest() }))
-    expect(await countOf('ledger', caller.accountId)).toBe(0)
-    expect(await countOf('task', caller.accountId)).toBe(1)
+    const taskId = accepted(await accept({ caller, request: generateRequest() })).taskId
+    expect(await entriesOf(database.pool, taskId)).toEqual([{ kind: 'hold', credits: 0 }])
   })
 })
 

@@ -46,7 +46,7 @@ it('needs no file of src/dev, which the Docker image does not contain', () => {
   expect(files.size).toBeGreaterThan(100)
   expect([...files].filter((file) => /^(src\/dev|test|bench)\b/.test(file))).toEqual([])
   const ignored = readFileSync(resolve(root, '.dockerignore'), 'utf8').split('\n')
-  expect(ignored).toEqual(expect.arrayContaining(['src/dev', 'src/dev.ts']))
+  expect(ignored).toContain('src/dev')
 })
 
 it('needs no development dependency, which the Docker image does not install', () => {

@@ -11,9 +11,11 @@ const accountViolations = [
 const taskViolations = [
   'hold_missing',
   'hold_twice',
-  'hold_of_free_task',
   'credits_differ',
   'account_differs',
+  'key_differs',
+  'model_differs',
+  'end_time_differs',
   'end_twice',
   'end_without_hold',
   'live_task_ended',

@@ -6,7 +6,7 @@ import { noChannelFailure, waitTooLongFailure } from './taskFailures.ts'
 type Wait = Extract<NextStep, { kind: 'wait' }>
 
 /**
- * Returns a call on the first channel, in the operator's order, that is not paused, not full and not cooling
+ * Returns a call on the first channel, in the task's order, that is not paused, not full and not cooling
  * down. If every channel is, returns the shortest wait. If even this wait is too long for the task, returns
  * the end of the task.
  */

@@ -18,7 +18,7 @@ export type TaskFacts = {
   readonly sync: boolean
   /** The earlier attempts, oldest first. All of them are closed. */
   readonly past: readonly PastAttempt[]
-  /** The channels of the task's family, in the operator's order. */
+  /** The channels of the task's family, in the order in which the task tries them (`orderChannels`). */
   readonly channels: readonly ChannelState[]
   /** The limit `UPSTREAM_CALLS_MAX`: the task ends after this many calls with an unknown outcome. */
   readonly callsMax: number

@@ -23,6 +23,8 @@ export type Channel = {
   readonly timeoutMs: number
   /** The number of places: how many calls all workers together may have under way on this channel. */
   readonly concurrencyMax: number
+  /** The share of the calls among the free channels of the family. Present on all of its channels or on none. */
+  readonly weight?: number
 }
 
 /** Returns the name that this channel's upstream uses for the model. */

@@ -62,8 +62,8 @@ const verifyBalancesSql = `
 
 /**
  * Returns one row for each violation of a task. A task must have one hold, at most one end, and the end that
- * its status requires. A task with a price of zero has no ledger rows. A purged task must have been settled
- * or released.
+ * its status requires. The row of the end must have the key and the model of the task, and the time of its end.
+ * The hold of a retry has no key. A purged task must have been settled or released.
  */
 const verifyTasksSql = `
   with entries as (
@@ -72,28 +72,36 @@ const verifyTasksSql = `
       count(*) filter (where kind = 'settle') as settles,
       count(*) filter (where kind = 'release') as releases,
       min(credits) as least_credits, max(credits) as most_credits,
-      min(account_id) <> max(account_id) as accounts_mixed
+      min(account_id) <> max(account_id) as accounts_mixed,
+      max(key_id) filter (where kind = 'hold') as hold_key,
+      max(key_id) filter (where kind <> 'hold') as end_key,
+      max(model) as end_model, max(created_at) filter (where kind <> 'hold') as end_at
     from ledger where task_id is not null group by task_id
   ), books as (
     select task_id, coalesce(t.account_id, e.account_id) as account_id, t.status, t.credits,
       coalesce(e.holds, 0) as holds, coalesce(e.settles, 0) as settles,
       coalesce(e.releases, 0) as releases,
-      least_credits <> most_credits or t.credits not in (least_credits, 0) as credits_differ,
-      accounts_mixed or t.account_id <> e.account_id as account_differs
+      least_credits <> most_credits or t.credits <> least_credits as credits_differ,
+      accounts_mixed or t.account_id <> e.account_id as account_differs,
+      (e.holds = 1 and hold_key is distinct from case when t.retry_of is null then t.key_id end)
+        or end_key <> t.key_id as key_differs,
+      end_model <> t.model as model_differs, end_at <> t.completed_at as end_time_differs
     from task t full join entries e using (task_id)
   )
   select task_id as "taskId", account_id as "accountId", kind
   from books, unnest(array[
-    case when credits > 0 and holds = 0 then 'hold_missing' end,
+    case when status is not null and holds = 0 then 'hold_missing' end,
     case when holds > 1 then 'hold_twice' end,
-    case when credits = 0 and holds + settles + releases > 0 then 'hold_of_free_task' end,
     case when credits_differ then 'credits_differ' end,
     case when account_differs then 'account_differs' end,
+    case when status is not null and key_differs then 'key_differs' end,
+    case when model_differs then 'model_differs' end,
+    case when end_time_differs then 'end_time_differs' end,
     case when settles + releases > 1 then 'end_twice' end,
     case when settles + releases > 0 and holds = 0 then 'end_without_hold' end,
     case when status in ('queued', 'processing') and settles + releases > 0 then 'live_task_ended' end,
-    case when status = 'succeeded' and credits > 0 and settles <> 1 then 'succeeded_not_settled' end,
-    case when status = 'failed' and credits > 0 and releases <> 1 then 'failed_not_released' end,
+    case when status = 'succeeded' and settles <> 1 then 'succeeded_not_settled' end,
+    case when status = 'failed' and releases <> 1 then 'failed_not_released' end,
     case when status is null and settles + releases = 0 then 'held_without_task' end
   ]) as kind
   where kind is not null

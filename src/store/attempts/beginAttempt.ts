@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { assertNever } from '../../domain/assertNever.ts'
 import { defined } from '../../domain/defined.ts'
+import { orderChannels } from '../../domain/gate/orderChannels.ts'
 import { nextStep } from '../../domain/gate/nextStep.ts'
 import type { NextStep } from '../../domain/gate/taskFacts.ts'
 import { lastUnknown } from '../../domain/gate/taskFacts.ts'
@@ -94,7 +95,7 @@ async function decide(
 ): Promise<BeginResult> {
   const { taskId, accountId, family, model } = locked
   const sync = isSyncRoute(locked.route)
-  const channelsOfFamily = deps.channelsOf(family)
+  const channelsOfFamily = orderChannels(deps.channelsOf(family), taskId)
   const askedAtMs = performance.now()
   const channels = await lockChannelStates(client, channelsOfFamily, model, {
     taskId,

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { orderChannels } from '../../domain/gate/orderChannels.ts'
 import type { RandomBytes } from '../../domain/ids.ts'
 import { newUploadId } from '../../domain/ids.ts'
 import type { Family } from '../../domain/models/models.ts'
@@ -20,7 +21,7 @@ type BeginFirstCallDeps = {
 export const overdueAfterMs = 30_000
 
 /**
- * Opens the first attempt of a queued task, if the first channel in the operator's order is free. This is the
+ * Opens the first attempt of a queued task, if the first channel in the task's order is free. This is the
  * gate's fast path for the most frequent case. The SQL function `begin_first_call` checks every condition
  * under the gate's locks, and writes, in one statement. The channel's row is locked without a round trip to
  * this process, so many tasks can begin at once on one channel.
@@ -32,8 +33,9 @@ export async function beginFirstCall(
   taskId: string,
   answerId: string = newUploadId(randomBytes, 'answer'),
 ): Promise<OpenedAttempt | undefined> {
-  const task = await readQueuedTask(pool, taskId, channelsOf)
-  const [channel] = task === undefined ? [] : channelsOf(task.family)
+  const firstOf = (family: Family) => orderChannels(channelsOf(family), taskId)[0]
+  const task = await readQueuedTask(pool, taskId, firstOf)
+  const channel = task === undefined ? undefined : firstOf(task.family)
   if (task === undefined || channel === undefined) return undefined
   const upstreamKey = `${taskId}-1`
   const { name, concurrencyMax } = channel
@@ -63,12 +65,12 @@ export async function beginFirstCall(
 async function readQueuedTask(
   pool: Pool,
   taskId: string,
-  channelsOf: BeginFirstCallDeps['channelsOf'],
+  firstOf: (family: Family) => Channel | undefined,
 ): Promise<{ readonly family: Family } | undefined> {
   const { rows } = await pool.query<{ family: Family }>({
     name: 'read-queued',
     text: readSql,
-    values: [taskId, channelsOf('A')[0]?.name, channelsOf('B')[0]?.name],
+    values: [taskId, firstOf('A')?.name, firstOf('B')?.name],
   })
   return rows[0]
 }

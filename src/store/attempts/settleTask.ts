@@ -7,7 +7,7 @@ import type { Channel } from '../../domain/upstream/channel.ts'
 import { closeLostAttemptsSql, recordOutcome } from './closeAttempt.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import type { AnnounceEnd, Lifetimes } from '../tasks/endTask.ts'
-import { endHoldSql } from '../tasks/endTask.ts'
+import { endedColumns, endHoldSql } from '../tasks/endTask.ts'
 import type { LockedTask } from '../tasks/lockTask.ts'
 import { lockTask } from '../tasks/lockTask.ts'
 import { deliveriesSql, dueAfterEndSql } from '../webhooks/deliveriesOfEnd.ts'
@@ -79,8 +79,6 @@ async function publish(
       meta.image.sha256,
       retentionSeconds,
       retentionSeconds + tombstoneSeconds,
-      task.accountId,
-      task.credits,
       JSON.stringify(meta.native),
     ],
   })
@@ -104,13 +102,13 @@ async function publish(
 const publishSql = `
   with done as (
     update task set status = 'succeeded', answer_id = $2, asset_mime_type = $3, asset_bytes = $4,
-      asset_sha256 = $5, native_response = $10, request = null, native_rejection = null,
+      asset_sha256 = $5, native_response = $8, request = null, native_rejection = null,
       processing_at = coalesce(processing_at, statement_timestamp()),
       completed_at = statement_timestamp(),
       expires_at = statement_timestamp() + $6 * interval '1 second',
       purge_at = statement_timestamp() + $7 * interval '1 second'
     where task_id = $1
-    returning expires_at, hard_end_at
+    returning expires_at, hard_end_at, ${endedColumns}
   ), uploads as (
     update upload set sweep_after = case
         when upload_id = $2 then done.expires_at + interval '15 minutes'
@@ -118,8 +116,8 @@ const publishSql = `
         else done.hard_end_at + interval '1 hour' end
     from done where upload.task_id = $1
   ), lost as (${closeLostAttemptsSql}),
-  ${deliveriesSql('task.succeeded', { task: '$1', account: '$8' })},
-  ${endHoldSql('settle', { task: '$1', account: '$8', credits: '$9' })}
+  ${deliveriesSql('task.succeeded')},
+  ${endHoldSql('settle')}
   ${dueAfterEndSql}`
 
 /**

@@ -110,8 +110,6 @@ async function endAsFailed(
       failure.retryAfterMs === undefined ? null : Math.round(failure.retryAfterMs),
       retentionSeconds + tombstoneSeconds,
       isSyncRoute(task.route) && nextTryIsNewTask(failure),
-      task.accountId,
-      task.credits,
       inputRetentionSeconds,
     ],
   })
@@ -126,15 +124,19 @@ function nextTryIsNewTask({ code, workPossible }: TaskFailure): boolean {
   return !workPossible || code === 'rate_limit_exceeded'
 }
 
+/** The columns that `done` must return for `endHoldSql`. */
+export const endedColumns = `task_id, account_id, key_id, model, credits, completed_at`
+
 const endSql = `
   with done as (
     update task set status = 'failed', failure_code = $2, failure_cause = $3,
       failure_work_possible = $4, failure_retry_after_ms = $5,
       completed_at = statement_timestamp(),
       purge_at = statement_timestamp() + $6 * interval '1 second',
-      request = case when $10::integer > 0 then request end
+      request = case when $8::integer > 0 then request end
     where task_id = $1
-    returning least(purge_at, completed_at + $10 * interval '1 second') as input_end, hard_end_at
+    returning least(purge_at, completed_at + $8 * interval '1 second') as input_end, hard_end_at,
+      ${endedColumns}
   ), uploads as (
     update upload set sweep_after = case
         when kind = 'input' then done.input_end
@@ -143,29 +145,27 @@ const endSql = `
   ), freed as (
     delete from idempotency_key where task_id = $1 and $7
   ), lost as (${closeLostAttemptsSql}),
-  ${deliveriesSql('task.failed', { task: '$1', account: '$8' })},
-  ${endHoldSql('release', { task: '$1', account: '$8', credits: '$9' })}
+  ${deliveriesSql('task.failed')},
+  ${endHoldSql('release')}
   ${dueAfterEndSql}`
 
-/** Placeholders such as `$1`: where the statement has the task id, the account id and the credits. */
-type HoldParams = { readonly task: string; readonly account: string; readonly credits: string }
-
 /**
- * Returns the parts of a `with` clause that settle or release the hold of a locked task. They insert the
- * ledger row, then update the balance. They are part of the statement that ends the task, so that the balance
- * of a busy account stays locked only for this statement and its commit. The unique index `ledger_one_end`
- * prevents a second end. A task with a price of zero has no hold, and nothing is written for it.
+ * Returns the parts of a `with` clause that settle or release the hold of a locked task. The part `done` of
+ * the same clause has ended the task, and returns `endedColumns`. The parts insert the ledger row, then update
+ * the balance. They are part of the statement that ends the task, so that the balance of a busy account stays
+ * locked only for this statement and its commit. The unique index `ledger_one_end` prevents a second end.
+ *
+ * The ledger row has the time of the end. PostgreSQL ends the statement and then an idle transaction after 10
+ * seconds each, so a minute after the end of a period all its rows are visible.
  */
-export function endHoldSql(kind: 'settle' | 'release', params: HoldParams): string {
-  const { task, account, credits } = params
+export function endHoldSql(kind: 'settle' | 'release'): string {
   const to = kind === 'settle' ? 'spent' : 'available'
   return `entry as (
-    insert into ledger (account_id, task_id, kind, debit, credit, credits)
-    select ${account}, ${task}, '${kind}', 'held', '${to}', ${credits}::bigint
-    where ${credits}::bigint > 0
+    insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id, model, created_at)
+    select account_id, task_id, '${kind}', 'held', '${to}', credits, key_id, model, completed_at from done
     returning account_id, credits
   ), balanced as (
     update balance set held = held - entry.credits, ${to} = ${to} + entry.credits
-    from entry where balance.account_id = entry.account_id
+    from entry where balance.account_id = entry.account_id and entry.credits > 0
   )`
 }

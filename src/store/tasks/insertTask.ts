@@ -85,8 +85,8 @@ const insertSql = `
     where upload_id = $16 and task_id is null and sweep_after > now()
     returning 1
   ), hold as (
-    insert into ledger (account_id, task_id, kind, debit, credit, credits)
-    select account_id, $1, 'hold', 'available', 'held', $13 from accepted where $13::bigint > 0
+    insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id)
+    select account_id, $1, 'hold', 'available', 'held', $13, $3 from accepted
   ), paid as (
     update balance set available = available - $13, held = held + $13 from accepted
     where balance.account_id = accepted.account_id and available >= $13::bigint

@@ -98,14 +98,14 @@ const takeOverSql = `
   where task_id = $1 and kind = 'input' and sweep_after > now()`
 
 /**
- * Holds the price, in the same order as for every new task. Inserts the ledger row first, if the price is not
- * zero. Then updates the balance, if it covers the price.
+ * Holds the price, in the same order as for every new task. Inserts the ledger row first. Then updates the
+ * balance, if it covers the price.
  */
 const holdSql = `
   with entry as (
     insert into ledger (account_id, task_id, kind, debit, credit, credits)
     select account_id, task_id, 'hold', 'available', 'held', credits
-    from task where task_id = $1 and credits > 0
+    from task where task_id = $1
   )
   update balance set available = available - $2, held = held + $2
   where account_id = (select account_id from task where task_id = $1)

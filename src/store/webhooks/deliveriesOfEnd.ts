@@ -4,21 +4,18 @@ import type { WebhookEvent } from '../../domain/webhooks/webhook.ts'
 export const newDeliveryIdSql = `'whd_' || replace(gen_random_uuid()::text, '-', '')`
 
 /**
- * Returns the part of a `with` clause that writes one delivery for each webhook of the account that receives the
- * event. It is part of the statement that ends the task, so that no end is without its deliveries. The lock makes
- * a statement that disables or deletes the webhook wait, so that it sees this delivery.
+ * Returns the part of a `with` clause that writes one delivery for each webhook that receives the event. The part
+ * `done` of the same clause has ended the task, so no end is without its deliveries. The lock makes a statement
+ * that disables or deletes the webhook wait, so that it sees this delivery.
  */
-export function deliveriesSql(
-  event: WebhookEvent,
-  params: { readonly task: string; readonly account: string },
-): string {
+export function deliveriesSql(event: WebhookEvent): string {
   return `delivery as (
     insert into webhook_delivery (delivery_id, webhook_id, task_id, event)
-    select ${newDeliveryIdSql}, webhook_id, ${params.task}, '${event}'
+    select ${newDeliveryIdSql}, webhook_id, task_id, '${event}'
     from (
-      select webhook_id from webhook
-      where account_id = ${params.account} and status = 'active' and '${event}' = any(events)
-      for share
+      select webhook.webhook_id, done.task_id from done join webhook using (account_id)
+      where webhook.status = 'active' and '${event}' = any(webhook.events)
+      for share of webhook
     ) as receiving
     returning webhook_id
   )`

@@ -55,8 +55,8 @@ export async function insertTask(
     ],
   )
   await pool.query(
-    `insert into ledger (account_id, task_id, kind, debit, credit, credits)
-     values ($1, $2, 'hold', 'available', 'held', $3)`,
+    `insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id)
+     values ($1, $2, 'hold', 'available', 'held', $3, 'key_x')`,
     [accountId, taskId, credits],
   )
   await pool.query(

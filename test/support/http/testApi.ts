@@ -40,31 +40,8 @@ export async function startTestApi(
   changed: Partial<ApiConfig> = {},
   deps: Partial<ApiDeps> = {},
 ): Promise<TestApi> {
-  const blobs = createMemoryBlobs()
-  const tasks = createFakeTasks(blobs)
-  const observed: Observation[] = []
-  const reported: unknown[] = []
-  const config: ApiConfig = {
-    publicUrl: 'https://images.example.test',
-    ingressLimitBytes: 4 * 1024 * 1024,
-    syncDeadlineMs: 5_000,
-    capabilities: builtInCapabilities,
-    ...changed,
-  }
-  const app = createApp({
-    tasks: tasks.service,
-    webhooks: createFakeWebhooks(),
-    findTask: tasks.findTask,
-    reads: fakeReads,
-    blobs,
-    config,
-    signingKeys: [{ id: 'k1', secret: 'one' }],
-    randomBytes,
-    ready: async () => true,
-    observe: (seen) => observed.push(seen),
-    reportError: (error) => reported.push(error),
-    ...deps,
-  })
+  const { blobs, tasks, observed, reported, apiDeps } = createTestDeps(changed, deps)
+  const app = createApp(apiDeps)
   const server = createServer(app, { randomBytes })
   const port = await portOf(server)
   const url = `http://127.0.0.1:${port}`
@@ -97,6 +74,37 @@ export async function startTestApi(
       await once(server, 'close')
     },
   }
+}
+
+/** Dependencies of the API in memory, with the given ones replaced. */
+export function createTestDeps(changed: Partial<ApiConfig> = {}, deps: Partial<ApiDeps> = {}) {
+  const blobs = createMemoryBlobs()
+  const tasks = createFakeTasks(blobs)
+  const observed: Observation[] = []
+  const reported: unknown[] = []
+  const config: ApiConfig = {
+    publicUrl: 'https://images.example.test',
+    ingressLimitBytes: 4 * 1024 * 1024,
+    syncDeadlineMs: 5_000,
+    capabilities: builtInCapabilities,
+    publicPages: true,
+    ...changed,
+  }
+  const apiDeps: ApiDeps = {
+    tasks: tasks.service,
+    webhooks: createFakeWebhooks(),
+    findTask: tasks.findTask,
+    reads: fakeReads,
+    blobs,
+    config,
+    signingKeys: [{ id: 'k1', secret: 'one' }],
+    randomBytes,
+    ready: async () => true,
+    observe: (seen) => observed.push(seen),
+    reportError: (error) => reported.push(error),
+    ...deps,
+  }
+  return { blobs, tasks, observed, reported, apiDeps }
 }
 
 /** Every account has the name `test` and no credits. */

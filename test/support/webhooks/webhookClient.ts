@@ -1,3 +1,4 @@
+import { defined } from '../../../src/domain/defined.ts'
 import type { DarkroomProcess } from '../service/darkroomProcess.ts'
 import type { TestAccount } from '../service/testService.ts'
 import type { Client } from '../clients/client.ts'
@@ -52,9 +53,9 @@ export function createWebhookClient(
       method,
       headers: {
         authorization: client.authorization,
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...defined({ 'content-type': body === undefined ? undefined : 'application/json' }),
       },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...defined({ body: body === undefined ? undefined : JSON.stringify(body) }),
     })
     const parsed: Body = JSON.parse(await answer.text())
     return { status: answer.status, body: parsed }
@@ -69,7 +70,7 @@ export function createWebhookClient(
     ...client,
     call,
     register: async (url, events) => {
-      const given = { url, ...(events === undefined ? {} : { events }) }
+      const given = { url, ...defined({ events }) }
       const answer = await call<Required<WebhookJson>>('POST', '/v1/webhooks', given)
       if (answer.status !== 201) throw new Error(JSON.stringify(answer))
       return answer.body

@@ -49,7 +49,14 @@ create table ledger (
   kind text not null check (kind in ('deposit', 'hold', 'settle', 'release')),
   debit text not null,
   credit text not null,
-  credits bigint not null check (credits > 0),
+  -- 0 for a task with a price of zero.
+  credits bigint not null check (credits >= 0),
+  -- The API key and the model of the task, in the row of its end. Usage is counted from these rows, because
+  -- rows of `task` are purged. In the row of a hold, `key_id` is the key whose budget the hold counts against.
+  -- It is null for the retry of a task, which counts against no budget.
+  key_id text,
+  model text,
+  -- The row of an end has the task's `completed_at`.
   created_at timestamptz not null default now(),
   check ((kind, debit, credit) in (
     ('deposit', 'funding', 'available'),
@@ -57,9 +64,15 @@ create table ledger (
     ('settle', 'held', 'spent'),
     ('release', 'held', 'available')
   )),
-  check ((kind = 'deposit') = (task_id is null))
+  check ((kind = 'deposit') = (task_id is null)),
+  check (kind <> 'deposit' or (credits > 0 and key_id is null)),
+  check ((kind in ('settle', 'release')) = (model is not null)),
+  check (kind not in ('settle', 'release') or key_id is not null)
 );
-create index ledger_account on ledger (account_id, entry_id);
+-- The ends of an account's tasks by time, with all that usage needs, so that usage reads this index alone
+-- (src/store/accounts/readUsage.ts).
+create index ledger_end on ledger (account_id, created_at) include (kind, model, key_id, credits)
+  where kind in ('settle', 'release');
 -- A task has at most one hold, and at most one settle or release.
 create unique index ledger_one_hold on ledger (task_id) where kind = 'hold';
 create unique index ledger_one_end on ledger (task_id) where kind in ('settle', 'release');
@@ -98,7 +111,7 @@ create table task (
   -- The SHA-256 of the Idempotency-Key, so that an operator can find a task by its key. The key itself is not
   -- stored.
   key_digest bytea,
-  -- The price, which is held at submit. A task with a price of zero has no ledger rows.
+  -- The price, which is held at submit.
   credits bigint not null check (credits >= 0),
 
   -- The status, and when it changed.

@@ -1,5 +1,5 @@
 import { Webhook } from 'standardwebhooks'
-import type { Post } from '../domain/ports/webhookStore.ts'
+import type { Post } from '../../domain/ports/webhookStore.ts'
 
 /**
  * Returns the headers of one try: the id of the delivery, the time of the try in Unix seconds, and one signature

@@ -6,11 +6,11 @@ import { createResolveHost } from './resolveHost.ts'
 import { signedHeaders } from './signedHeaders.ts'
 import type { WebhookPrivate } from './webhookAddress.ts'
 import { hostOf, isAllowed } from './webhookAddress.ts'
-import { defined } from '../domain/defined.ts'
-import type { Post, PostDelivery, PostOutcome } from '../domain/ports/webhookStore.ts'
-import { retryAfterMs } from '../domain/retryAfter.ts'
-import type { DeliveryError } from '../domain/webhooks/delivery.ts'
-import { tryTimeoutMs, waitMsMax } from '../domain/webhooks/delivery.ts'
+import { defined } from '../../domain/defined.ts'
+import type { Post, PostDelivery, PostOutcome } from '../../domain/ports/webhookStore.ts'
+import { retryAfterMs } from '../../domain/retryAfter.ts'
+import type { DeliveryError } from '../../domain/webhooks/delivery.ts'
+import { tryTimeoutMs, waitMsMax } from '../../domain/webhooks/delivery.ts'
 
 const headerBytesMax = 16 * 1024
 /** Of the answer's body this much is read, for this long, so that the receiver can finish its answer. */

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import type { AddressClass } from './addressClass.ts'
 import { addressClass } from './addressClass.ts'
-import { webhookUrlLengthMax } from '../domain/webhooks/webhook.ts'
+import { webhookUrlLengthMax } from '../../domain/webhooks/webhook.ts'
 
 /** Whether webhooks may reach private and loopback addresses, and use `http`. */
 export type WebhookPrivate = 'allow' | 'refuse'

@@ -1,9 +1,9 @@
 // `npm start`: the whole service on one machine, until Ctrl-C or SIGTERM. A second signal stops at once.
-import { ConfigError } from './config/configError.ts'
-import { announcement } from './dev/announcement.ts'
-import { StartError } from './dev/stack/startError.ts'
-import type { Service } from './dev/start.ts'
-import { startService } from './dev/start.ts'
+import { ConfigError } from '../config/configError.ts'
+import { announcement } from './announcement.ts'
+import { StartError } from './stack/startError.ts'
+import type { Service } from './start.ts'
+import { startService } from './start.ts'
 
 // Inherited by every process: what they write into DATA_DIR is for this user only, from its first byte.
 process.umask(0o077)

@@ -1,0 +1,59 @@
+import { z } from 'zod'
+import { familyAModels } from '../../domain/models/models.ts'
+import { acceptErrors, endErrors, jsonBodyErrors } from '../errorAnswers.ts'
+import { examples } from '../examples.ts'
+import type { Operation } from '../operation.ts'
+import { json } from '../operation.ts'
+import { idempotencyKey } from '../parameters.ts'
+import { submitTask } from './tasks.ts'
+import { contentResponse } from '../../schema/answers/contentResponse.ts'
+import { contentRequest } from '../../schema/contentFields.ts'
+
+const shared = {
+  method: 'post',
+  tag: 'Content generation',
+  access: 'account',
+  envelope: 'full',
+  request: {
+    path: z.object({ model: z.enum(familyAModels) }),
+    headers: idempotencyKey,
+    body: json(contentRequest, { Generate: examples.content, Edit: examples.contentEdit }),
+  },
+} as const satisfies Partial<Operation>
+
+/** `POST /v1beta/models/{model}:generateContent`. */
+export const generateContent: Operation = {
+  ...shared,
+  path: '/v1beta/models/{model}:generateContent',
+  id: 'generateContent',
+  summary: 'Generate or edit an image and wait for it',
+  description:
+    'Keeps the connection open until the image is finished. A refusal of the model is a 200 without an image, as the model gives it.',
+  answers: {
+    200: {
+      description: 'The native response of the model: the image, or why there is none.',
+      headers: { Location: 'always', 'X-Task-Id': 'always', 'Idempotent-Replayed': 'sometimes' },
+      content: json(contentResponse, {
+        image: examples.contentResponse,
+        refusal: examples.contentRefusal,
+      }),
+    },
+  },
+  errors: [...jsonBodyErrors, ...acceptErrors, ...endErrors, 'content_policy_violation'],
+  errorHeaders: {
+    Location: 'sometimes',
+    'X-Task-Id': 'sometimes',
+    'Idempotent-Replayed': 'sometimes',
+  },
+}
+
+/** `POST /v1beta/models/{model}:asyncGenerateContent`. */
+export const asyncGenerateContent: Operation = {
+  ...shared,
+  path: '/v1beta/models/{model}:asyncGenerateContent',
+  id: 'asyncGenerateContent',
+  summary: 'Submit a task in the form of generateContent',
+  description: 'Answers at once, as `POST /v1/images/tasks` does. Read the task with its lookup.',
+  answers: submitTask.answers,
+  errors: submitTask.errors,
+}

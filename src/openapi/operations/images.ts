@@ -1,0 +1,67 @@
+import { z } from 'zod'
+import { acceptErrors, endErrors, jsonBodyErrors } from '../errorAnswers.ts'
+import { examples } from '../examples.ts'
+import type { Answer, Operation } from '../operation.ts'
+import { json } from '../operation.ts'
+import { idempotencyKey } from '../parameters.ts'
+import { imagesResponse } from '../../schema/answers/imagesResponse.ts'
+import { editsFields, generationsRequest } from '../../schema/imagesRequest.ts'
+
+const finished: Answer = {
+  description: 'The finished image.',
+  headers: { Location: 'always', 'X-Task-Id': 'always', 'Idempotent-Replayed': 'sometimes' },
+  content: json(imagesResponse, { image: examples.imagesResponse }),
+}
+
+const shared = {
+  method: 'post',
+  tag: 'Synchronous images',
+  access: 'account',
+  envelope: 'full',
+  answers: { 200: finished },
+  errors: [...jsonBodyErrors, ...acceptErrors, ...endErrors, 'moderation_blocked'],
+  errorHeaders: {
+    Location: 'sometimes',
+    'X-Task-Id': 'sometimes',
+    'Idempotent-Replayed': 'sometimes',
+  },
+} as const satisfies Partial<Operation>
+
+/** `POST /v1/images/generations`. */
+export const generateImage: Operation = {
+  ...shared,
+  path: '/v1/images/generations',
+  id: 'generateImage',
+  summary: 'Generate an image and wait for it',
+  description:
+    'Keeps the connection open until the image is finished. When the call ends before, the task continues: its id is in `X-Task-Id`.',
+  request: {
+    headers: idempotencyKey,
+    body: json(generationsRequest, { generation: examples.generation }),
+  },
+}
+
+/** `POST /v1/images/edits`. */
+export const editImage: Operation = {
+  ...shared,
+  path: '/v1/images/edits',
+  id: 'editImage',
+  summary: 'Edit one image and wait for the result',
+  description:
+    'Takes one source image of at most 20 MiB. For 1 to 16 images, submit a task with `action` `edit`.',
+  request: {
+    headers: idempotencyKey,
+    body: {
+      'multipart/form-data': {
+        schema: editsFields
+          .extend({
+            image: z.string().meta({
+              description: 'A PNG, JPEG or WebP file. Its type is read from its bytes.',
+              format: 'binary',
+            }),
+          })
+          .meta({ id: 'EditsForm' }),
+      },
+    },
+  },
+}

@@ -1,0 +1,50 @@
+import { z } from 'zod'
+import { inputMimeTypes } from '../../domain/models/models.ts'
+
+const mimeType = z.enum(inputMimeTypes)
+
+/** Returns the response of family A with the given part for the image. Other fields come from the upstream as they are. */
+function response(imagePart: Readonly<Record<string, z.ZodType>>) {
+  const part = z.looseObject({
+    text: z.string().optional(),
+    thoughtSignature: z.string().optional(),
+    ...imagePart,
+  })
+  return z.looseObject({
+    candidates: z
+      .array(
+        z.looseObject({
+          content: z.looseObject({ parts: z.array(part).optional() }).optional(),
+          finishReason: z.string().optional(),
+        }),
+      )
+      .max(1)
+      .optional()
+      .meta({ description: 'The first candidate of the model.' }),
+    promptFeedback: z
+      .looseObject({})
+      .optional()
+      .meta({ description: 'Why the model refused the prompt.' }),
+    usageMetadata: z.looseObject({}).optional(),
+    modelVersion: z.string(),
+    responseId: z.string(),
+  })
+}
+
+/**
+ * The native response of family A. A refusal has status 200 too: it has no image, and says why in
+ * `promptFeedback` or `finishReason`.
+ */
+export const contentResponse = response({
+  inlineData: z
+    .object({ mimeType, data: z.string().meta({ contentEncoding: 'base64' }) })
+    .optional(),
+}).meta({ id: 'ContentResponse', description: 'The native response of family A.' })
+
+/** The same response in a task record, with the image by its address. */
+export const contentByUrl = response({
+  fileData: z.object({ mimeType, fileUri: z.url() }).optional(),
+}).meta({
+  id: 'ContentResult',
+  description: 'The response of family A, with the image by address.',
+})

@@ -1,0 +1,71 @@
+import { z } from 'zod'
+import { taskFailureCodes } from '../../domain/failure.ts'
+import { taskIdPattern } from '../../domain/ids.ts'
+import { inputMimeTypes, modelIds } from '../../domain/models/models.ts'
+import { taskStatuses } from '../../domain/tasks/task.ts'
+import { contentByUrl } from './contentResponse.ts'
+import { imagesByUrl } from './imagesResponse.ts'
+
+export const taskId = z.string().regex(taskIdPattern).meta({
+  description: 'The public identifier of a task.',
+  example: 'task_0123456789ABCDEFGHIJKLMNOPQRSTUV',
+})
+
+/** An instant in answers: RFC 3339 in UTC, in whole seconds. */
+export const instant = z.iso.datetime()
+
+/** The body of a 202. */
+export const taskAccepted = z
+  .object({
+    task_id: taskId,
+    status: z.literal('queued'),
+    created_at: z.int().meta({ description: 'Unix time in seconds.', format: 'int64' }),
+  })
+  .meta({ id: 'TaskAccepted', description: 'An accepted task.' })
+
+const asset = z.object({
+  type: z.literal('image'),
+  url: z.url().meta({ description: 'A download address. It works without a header.' }),
+  mime_type: z.enum(inputMimeTypes),
+})
+
+const fields = z.object({
+  task_id: taskId,
+  model: z.enum(modelIds),
+  status: z.enum([...taskStatuses, 'expired']).meta({
+    description:
+      '`succeeded`, `failed` and `expired` are ends. A succeeded task becomes `expired` when its image is deleted, after 24 hours by default.',
+  }),
+  created_at: instant,
+  progress: z.int().min(0).max(100).meta({
+    description: 'Percent. It never falls, and is 100 only after success.',
+  }),
+  completed_at: instant.optional().meta({ description: 'Present when the task has ended.' }),
+  output: z
+    .object({ assets: z.array(asset).length(1) })
+    .optional()
+    .meta({ description: 'Present while `status` is `succeeded`.' }),
+  error: z
+    .object({ code: z.enum(taskFailureCodes), message: z.string() })
+    .optional()
+    .meta({ description: 'Present when `status` is `failed`.' }),
+})
+
+/** The record of a task in lists and notifications, which do not contain the native response. */
+export const listedTask = fields.meta({
+  id: 'ListedTask',
+  description: 'The record of a task, without `result`.',
+})
+
+/** The record of a task. Fields that do not apply are absent, never null. */
+export const taskRecord = fields
+  .extend({
+    result: z.union([imagesByUrl, contentByUrl]).optional().meta({
+      description:
+        'The native response of the model family, with the address of the image in the place of its bytes. Present while `status` is `succeeded`.',
+    }),
+  })
+  .meta({
+    id: 'Task',
+    description: 'The record of a task. Fields that do not apply are absent, never null.',
+  })

@@ -1,0 +1,157 @@
+/** @import { TaskRecord } from '../../../domain/tasks/taskRecord.ts' */
+/** @import { Model } from '../form/models.js' */
+
+/**
+ * Why the API did not do what it was asked. `status` 0: there was no answer.
+ * @typedef {{
+ *   readonly status: number,
+ *   readonly message: string,
+ *   readonly code?: string | undefined,
+ *   readonly param?: string | undefined,
+ *   readonly retryAfterSeconds?: number | undefined,
+ *   readonly mayRepeat: boolean,
+ * }} Failure
+ *
+ * @typedef {{
+ *   readonly account_id: string,
+ *   readonly name: string,
+ *   readonly credits: { readonly available: number, readonly held: number, readonly spent: number },
+ * }} Account
+ *
+ * @typedef {{ readonly data: readonly TaskRecord[], readonly has_more: boolean }} TaskPage
+ */
+
+/**
+ * @template T
+ * @typedef {{ readonly ok: true, readonly value: T, readonly header: (name: string) => string | null }
+ *   | { readonly ok: false, readonly failure: Failure }} Answer
+ */
+
+const timeoutMs = 30_000
+
+/**
+ * Returns the address of a path of the API. It is relative to the page, so that the page also works where a
+ * proxy serves the API under a prefix.
+ * @param {string} path without a leading slash
+ */
+export function apiAddress(path) {
+  return new URL(path, document.baseURI).href
+}
+
+/**
+ * Returns the address of a task's image on the page's own origin. The API writes its configured public
+ * address, which may name another host than the one the page was loaded from.
+ * @param {TaskRecord | undefined} record
+ */
+export function imageAddress(record) {
+  const url = record?.output?.assets[0]?.url
+  const path = url?.slice(url.indexOf('/v1/assets/') + 1)
+  return path === undefined ? undefined : apiAddress(path)
+}
+
+/** @param {string} key @returns {Promise<Answer<Account>>} */
+export function readAccount(key) {
+  return callApi(key, 'v1/account')
+}
+
+/** @param {string} key @returns {Promise<Answer<{ readonly data: readonly Model[] }>>} */
+export function readModels(key) {
+  return callApi(key, 'v1/models')
+}
+
+/**
+ * @param {string} key
+ * @param {{ readonly limit: number, readonly after?: string | undefined }} page
+ * @returns {Promise<Answer<TaskPage>>}
+ */
+export function listTasks(key, { limit, after }) {
+  const query = new URLSearchParams({ limit: String(limit), ...(after && { after }) })
+  return callApi(key, `v1/tasks?${query}`)
+}
+
+/**
+ * @param {string} key
+ * @param {string} taskId
+ * @returns {Promise<Answer<TaskRecord>>}
+ */
+export function readTask(key, taskId) {
+  return callApi(key, `v1/tasks/${taskId}`)
+}
+
+/**
+ * @param {string} key
+ * @param {string} taskId
+ * @returns {Promise<Answer<TaskRecord>>}
+ */
+export function cancelTask(key, taskId) {
+  return callApi(key, `v1/tasks/${taskId}/cancel`, 'POST')
+}
+
+/**
+ * @template T
+ * @param {string} key
+ * @param {string} path
+ * @param {'GET' | 'POST'} method
+ * @returns {Promise<Answer<T>>}
+ */
+async function callApi(key, path, method = 'GET') {
+  try {
+    const response = await fetch(apiAddress(path), {
+      method,
+      headers: { Authorization: `Bearer ${key}` },
+      signal: AbortSignal.timeout(timeoutMs),
+    })
+    const text = await response.text()
+    const header = (/** @type {string} */ name) => response.headers.get(name)
+    return answerOf(response.status, text, header)
+  } catch {
+    return { ok: false, failure: noAnswer }
+  }
+}
+
+/** @type {Failure} */
+export const noAnswer = { status: 0, message: 'The API did not answer.', mayRepeat: true }
+
+/**
+ * Returns the value or the failure that an answer of the API contains. A proxy may answer instead of the API,
+ * with any text.
+ * @template T
+ * @param {number} status
+ * @param {string} text
+ * @param {(name: string) => string | null} header
+ * @returns {Answer<T>}
+ */
+export function answerOf(status, text, header) {
+  const document = parsed(text)
+  if (status >= 200 && status < 300 && document !== undefined) {
+    return { ok: true, value: document, header }
+  }
+  /** @type {{ readonly error?: { message?: unknown, code?: unknown, param?: unknown } } | undefined} */
+  const envelope = document
+  const { message, code, param } = envelope?.error ?? {}
+  const seconds = header('Retry-After')
+  return {
+    ok: false,
+    failure: {
+      status,
+      message: typeof message === 'string' ? message : `The answer was HTTP ${status}.`,
+      code: typeof code === 'string' ? code : undefined,
+      param: typeof param === 'string' && param !== '' ? param : undefined,
+      retryAfterSeconds:
+        seconds !== null && /^\d{1,9}$/.test(seconds) ? Number(seconds) : undefined,
+      mayRepeat: header('x-should-retry') !== 'false',
+    },
+  }
+}
+
+/**
+ * Returns a JSON document, or `undefined` for any other text.
+ * @param {string} text
+ */
+function parsed(text) {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,139 @@
+import { html } from 'htm/preact'
+import { useRef, useState } from 'preact/hooks'
+import { Choices, RatioLabel } from './choices.js'
+import { CurlLine } from './curlLine.js'
+import { ModelChoice } from './modelChoice.js'
+import { creditsOf, creditsText, optionsOf, requestOf, sizeText } from './models.js'
+import { SourceField } from './sourceField.js'
+
+/** @import { Ref } from 'preact' */
+/** @import { Draft, ImageRequest, Model } from './models.js' */
+/** @import { SourceImage } from './sourceImages.js' */
+/** @import { useSources } from './useSources.js' */
+
+const actionNames = { generate: 'Generate', edit: 'Edit' }
+
+/**
+ * The form: what to make, with which model, and what it costs.
+ * @param {{
+ *   readonly draft: Draft,
+ *   readonly models: readonly Model[],
+ *   readonly model: Model,
+ *   readonly sources: ReturnType<typeof useSources>,
+ *   readonly busy: boolean,
+ *   readonly promptRef: Ref<HTMLTextAreaElement>,
+ *   readonly onChange: (changed: Partial<Draft>) => void,
+ *   readonly onSubmit: (request: ImageRequest, sources: readonly SourceImage[]) => void,
+ * }} props
+ */
+export function Composer({ draft, models, model, sources, busy, promptRef, onChange, onSubmit }) {
+  const [missing, setMissing] = useState('')
+  const form = useRef(/** @type {HTMLFormElement | null} */ (null))
+  const options = optionsOf(draft, model)
+  const request = requestOf(draft, model)
+  const editing = request.action === 'edit'
+  const credits = creditsOf(model, request, sources.sources.length)
+
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault()
+    if (busy) return
+    const problem = problemOf(request, sources.sources)
+    setMissing(problem?.text ?? '')
+    if (problem) {
+      const field = form.current?.querySelector(problem.field)
+      if (field instanceof HTMLElement) field.focus()
+      return
+    }
+    onSubmit(request, sources.sources)
+  }
+  const submitByKey = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) submit(event)
+  }
+  return html`
+    <form class="composer" ref=${form} onSubmit=${submit} aria-label="Request">
+      <fieldset class="plain" disabled=${busy}>
+        <legend class="visually-hidden">Request</legend>
+        <${Choices}
+          legend="Action"
+          name="action"
+          kind="segments"
+          values=${options.actions}
+          value=${options.action}
+          label=${(/** @type {'generate' | 'edit'} */ action) => actionNames[action]}
+          onChoose=${(/** @type {'generate' | 'edit'} */ action) => onChange({ action })}
+        />
+        <div class="field">
+          <label class="label" for="prompt">${editing ? 'What to change' : 'Prompt'}</label>
+          <textarea
+            id="prompt"
+            ref=${promptRef}
+            rows="4"
+            value=${draft.prompt}
+            placeholder=${editing ? 'Make it night, with the lamp lit' : 'A lighthouse at dusk'}
+            aria-keyshortcuts="Control+Enter Meta+Enter"
+            onInput=${(/** @type {{ currentTarget: HTMLTextAreaElement }} */ { currentTarget }) =>
+              onChange({ prompt: currentTarget.value })}
+            onKeyDown=${submitByKey}
+          ></textarea>
+        </div>
+        <${SourceField}
+          sources=${sources.sources}
+          refusals=${sources.refusals}
+          hidden=${!editing}
+          onFiles=${sources.add}
+          onRemove=${sources.remove}
+        />
+        <${ModelChoice}
+          models=${models}
+          chosen=${model}
+          onChoose=${(/** @type {string} */ id) => onChange({ model: id })}
+        />
+        <${Choices}
+          legend="Size"
+          name="size"
+          values=${options.sizes}
+          value=${options.size}
+          label=${sizeText}
+          onChoose=${(/** @type {string} */ size) => onChange({ size })}
+        />
+        <${Choices}
+          legend="Ratio"
+          name="ratio"
+          values=${options.ratios}
+          value=${options.ratio}
+          label=${(/** @type {string} */ ratio) => html`<${RatioLabel} ratio=${ratio} />`}
+          onChoose=${(/** @type {string} */ ratio) => onChange({ ratio })}
+        />
+        <${Choices}
+          legend="Quality"
+          name="quality"
+          values=${options.qualities}
+          value=${options.quality}
+          label=${(/** @type {string} */ quality) => quality}
+          onChoose=${(/** @type {string} */ quality) => onChange({ quality })}
+        />
+      </fieldset>
+      <${CurlLine} request=${request} sources=${sources.sources} />
+      <div class="submitbar">
+        <p class="refusal" role="alert">${missing}</p>
+        <button class="primary wide" type="submit" aria-disabled=${busy}>
+          <span>${editing ? 'Edit the image' : 'Make the image'}</span>
+          <span class="cost">${credits === undefined ? '' : creditsText(credits)}</span>
+        </button>
+      </div>
+    </form>
+  `
+}
+
+/**
+ * Returns what a request lacks, so that the user learns of it before anything is sent.
+ * @param {ImageRequest} request
+ * @param {readonly SourceImage[]} sources
+ */
+function problemOf({ prompt, action }, sources) {
+  if (prompt.trim() === '') return { text: 'Describe the image first.', field: '#prompt' }
+  if (action === 'edit' && sources.length === 0) {
+    return { text: 'An edit needs a source image.', field: '.drop input' }
+  }
+  return undefined
+}

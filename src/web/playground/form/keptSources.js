@@ -1,0 +1,82 @@
+import { keep, randomName, recall } from '../session.js'
+
+/** @import { SourceImage } from './sourceImages.js' */
+
+/**
+ * Keeps the source images of the draft over a reload. They are too large for session storage, so they are in
+ * IndexedDB, under a random name that only this tab knows. Images of tabs that were closed go after a day.
+ */
+const databaseName = 'darkroom'
+const storeName = 'sources'
+const keptMs = 24 * 60 * 60 * 1000
+
+/** @typedef {{ readonly savedAtMs: number, readonly images: readonly Omit<SourceImage, 'url'>[] }} KeptSet */
+
+/**
+ * Stores the source images of this tab. Where the browser forbids it, they are lost by a reload.
+ * @param {readonly SourceImage[]} sources
+ */
+export async function keepSources(sources) {
+  const images = sources.map(({ url: _url, ...image }) => image)
+  const put = async (/** @type {IDBObjectStore} */ store) => {
+    if (images.length === 0) await done(store.delete(tabName()))
+    else await done(store.put({ savedAtMs: Date.now(), images }, tabName()))
+  }
+  await withStore(put).catch(() => undefined)
+}
+
+/**
+ * Returns the source images that this tab stored, and removes those of tabs that are gone.
+ * @returns {Promise<readonly SourceImage[]>}
+ */
+export async function keptSources() {
+  /** @param {IDBObjectStore} store @returns {Promise<readonly SourceImage[]>} */
+  const read = async (store) => {
+    for (const name of await done(store.getAllKeys())) {
+      /** @type {KeptSet | undefined} */
+      const set = await done(store.get(name))
+      if (set !== undefined && set.savedAtMs < Date.now() - keptMs) await done(store.delete(name))
+    }
+    /** @type {KeptSet | undefined} */
+    const mine = await done(store.get(tabName()))
+    return (mine?.images ?? []).map((image) => ({
+      ...image,
+      url: URL.createObjectURL(image.blob),
+    }))
+  }
+  return withStore(read).catch(() => [])
+}
+
+/** @returns {string} */
+function tabName() {
+  const name = recall('tab', randomName())
+  keep('tab', name)
+  return name
+}
+
+/**
+ * @template T
+ * @param {(store: IDBObjectStore) => Promise<T>} work
+ */
+async function withStore(work) {
+  const opening = indexedDB.open(databaseName, 1)
+  opening.addEventListener('upgradeneeded', () => opening.result.createObjectStore(storeName))
+  const database = await done(opening)
+  try {
+    return await work(database.transaction(storeName, 'readwrite').objectStore(storeName))
+  } finally {
+    database.close()
+  }
+}
+
+/**
+ * @template T
+ * @param {IDBRequest<T>} request
+ * @returns {Promise<T>}
+ */
+function done(request) {
+  return new Promise((resolve, reject) => {
+    request.addEventListener('success', () => resolve(request.result))
+    request.addEventListener('error', () => reject(request.error))
+  })
+}

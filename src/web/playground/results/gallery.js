@@ -1,0 +1,110 @@
+import { html } from 'htm/preact'
+import { imageAddress } from '../calls/api.js'
+import { Notice } from '../notice.js'
+
+/** @import { TaskRecord } from '../../../domain/tasks/taskRecord.ts' */
+/** @import { Note, Tasks } from './useTasks.js' */
+
+/**
+ * The tasks of the account, newest first.
+ * @param {{
+ *   readonly tasks: Tasks,
+ *   readonly shownId: string | undefined,
+ *   readonly onShow: (taskId: string) => void,
+ *   readonly onMore: () => void,
+ * }} props
+ */
+export function Gallery({ tasks, shownId, onShow, onMore }) {
+  const { records, notes, order, hasMore, loading, failure } = tasks
+  const found = order.flatMap((taskId) => records[taskId] ?? [])
+  return html`
+    <section class="gallery" aria-labelledby="gallery-title" aria-busy=${loading}>
+      <h2 id="gallery-title">Your images</h2>
+      ${found.length === 0 && !loading && !failure && html`<p class="hint">None yet.</p>`}
+      <ul class="tiles">
+        ${found.map(
+          (record) => html`
+            <li key=${record.task_id}>
+              <${Tile}
+                record=${record}
+                note=${notes[record.task_id]}
+                shown=${record.task_id === shownId}
+                onShow=${onShow}
+              />
+            </li>
+          `,
+        )}
+      </ul>
+      ${failure && html`<${Notice} title="The gallery could not be read" failure=${failure} />`}
+      ${
+        (hasMore || failure) &&
+        html`<p class="actions">
+          <button type="button" onClick=${onMore} aria-disabled=${loading}>
+            ${failure ? 'Try again' : 'Show older ones'}
+          </button>
+        </p>`
+      }
+    </section>
+  `
+}
+
+/**
+ * @param {{
+ *   readonly record: TaskRecord,
+ *   readonly note: Note | undefined,
+ *   readonly shown: boolean,
+ *   readonly onShow: (taskId: string) => void,
+ * }} props
+ */
+function Tile({ record, note, shown, onShow }) {
+  const image = imageAddress(record)
+  const name = note?.request.prompt ?? record.model
+  return html`
+    <button
+      type="button"
+      class="tile ${record.status}"
+      aria-current=${shown}
+      aria-label="${name}, ${statusText(record)}, ${timeText(record.created_at)}"
+      onClick=${() => onShow(record.task_id)}
+    >
+      ${
+        image
+          ? html`<img src=${image} alt="" loading="lazy" decoding="async" />`
+          : html`<span class="tile-text">
+              <b>${statusText(record)}</b>
+              <span>${timeText(record.created_at)}</span>
+            </span>`
+      }
+    </button>
+  `
+}
+
+const time = new Intl.DateTimeFormat(undefined, {
+  month: 'short',
+  day: 'numeric',
+  hour: 'numeric',
+  minute: '2-digit',
+})
+
+/** @param {string} text ISO 8601 */
+function timeText(text) {
+  return time.format(new Date(text))
+}
+
+/** @param {TaskRecord} record */
+function statusText({ status, progress, error }) {
+  switch (status) {
+    case 'queued':
+      return 'Queued'
+    case 'processing':
+      return `${progress} %`
+    case 'succeeded':
+      return 'Finished'
+    case 'failed':
+      return error?.code === 'cancelled' ? 'Cancelled' : 'Failed'
+    case 'expired':
+      return 'Expired'
+    default:
+      return status
+  }
+}

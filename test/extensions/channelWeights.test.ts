@@ -1,0 +1,109 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { orderChannels } from '../../src/domain/gate/orderChannels.ts'
+import type { Client } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
+import { generate } from '../support/clients/syncCalls.ts'
+import { testChannel } from '../support/database/testAttempts.ts'
+import type { TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+
+// Family B has two channels that work. Family A has one that works and one whose server is gone.
+const weightOf = { 'b-heavy': 3, 'b-light': 1 }
+
+let service: TestService
+let client: Client
+beforeAll(async () => {
+  const gone = `http://127.0.0.1:${await closedPort()}`
+  service = await startTestService({
+    operatorFile: (url) => ({
+      channels: [
+        ...Object.entries(weightOf).map(([name, weight]) => ({
+          name,
+          family: 'B',
+          baseUrl: `${url}/v1`,
+          apiKeyEnv: 'FAMILYB_API_KEY',
+          weight,
+        })),
+        { name: 'a-works', family: 'A', baseUrl: url, apiKeyEnv: 'FAMILYA_API_KEY', weight: 1 },
+        { name: 'a-gone', family: 'A', baseUrl: gone, apiKeyEnv: 'FAMILYA_API_KEY', weight: 1 },
+      ],
+    }),
+    simulator: { latency: 0 },
+  })
+  client = createClient(service.url, (await service.account()).secret)
+}, stackStartMsMax)
+afterAll(() => service.stop())
+
+async function closedPort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  if (address === null || typeof address === 'string') throw new Error('No port')
+  return address.port
+}
+
+async function attempts(channels: string) {
+  const { rows } = await service.pool.query<{
+    taskId: string
+    channel: string
+    class: string
+    openedAtMs: number
+    closedAtMs: number
+  }>(
+    `select task_id as "taskId", channel, class,
+       (extract(epoch from opened_at) * 1000)::float8 as "openedAtMs",
+       (extract(epoch from closed_at) * 1000)::float8 as "closedAtMs"
+     from attempt where channel like $1 order by opened_at`,
+    [channels],
+  )
+  return rows
+}
+
+describe('channels with weights', () => {
+  it('get the tasks that the draw of each task says, whichever path of the gate decides', async () => {
+    const model = 'familyb-image-2-vip'
+    const accepted = await Promise.all(
+      Array.from({ length: 20 }, (_none, at) =>
+        client.accepted(generateBody({ model, prompt: `Shared ${at}` })),
+      ),
+    )
+    await Promise.all(accepted.map(({ task_id }) => client.ended(task_id, { everyMs: 50 })))
+    for (let count = 0; count < 20; count += 1) {
+      expect((await generate(client, { prompt: `Shared too ${count}` })).status).toBe(200)
+    }
+    const calls = await attempts('b-%')
+    expect(calls).toHaveLength(40)
+    const channels = Object.entries(weightOf).map(([name, weight]) => testChannel({ name, weight }))
+    for (const { taskId, channel } of calls) {
+      expect(channel).toBe(orderChannels(channels, taskId)[0]?.name)
+    }
+    expect(new Set(calls.map(({ channel }) => channel))).toEqual(new Set(Object.keys(weightOf)))
+  })
+
+  it('cost at most one call per cooldown when one is dead, and no call is paid for to probe it', async () => {
+    const model = 'familya-3-pro-image'
+    const startedAtMs = Date.now()
+    let tasks = 0
+    while (Date.now() - startedAtMs < 4_000) {
+      const prompt = `Past a dead channel ${tasks}`
+      const { task_id } = await client.accepted(generateBody({ model, prompt }))
+      expect(await client.ended(task_id, { everyMs: 20 })).toMatchObject({ status: 'succeeded' })
+      tasks += 1
+    }
+    const dead = await attempts('a-gone')
+    expect(dead.map((attempt) => attempt.class)).toEqual(dead.map(() => 'refused'))
+    // The cooldown is a second, and doubles with each refusal in a row.
+    expect(dead.length).toBeGreaterThan(1)
+    for (const [at, { openedAtMs }] of dead.slice(1).entries()) {
+      const earlier = dead[at]?.closedAtMs ?? 0
+      expect(openedAtMs - earlier).toBeGreaterThanOrEqual(1_000 * 2 ** at - 50)
+    }
+    const billed = service.simulator.calls({ family: 'A' }).filter((call) => call.billed)
+    expect(billed).toHaveLength(tasks)
+  })
+})

@@ -4,6 +4,7 @@ import { getAsset } from './operations/assets.ts'
 import { asyncGenerateContent, generateContent } from './operations/content.ts'
 import { editImage, generateImage } from './operations/images.ts'
 import { getApiDocument, getHealth, getReadiness } from './operations/service.ts'
+import { webhookOperations } from './operations/webhooks.ts'
 import { submitTask, taskLookups, taskResults } from './operations/tasks.ts'
 
 /** Every operation of the API, in the order in which readers see them within their group. */
@@ -17,6 +18,7 @@ export const operations: readonly Operation[] = [
   generateContent,
   asyncGenerateContent,
   getAccount,
+  ...webhookOperations,
   getHealth,
   getReadiness,
   getApiDocument,

@@ -120,6 +120,8 @@ function causeOf(wait: Wait): string {
       return wait.channel === undefined
         ? 'a call is under way'
         : `an earlier call on ${channel} is under way`
+    case 'worker_full':
+      return 'no memory for a large request on this worker'
     case 'backoff':
       // Without a channel, `produceImage` stopped before the next call.
       return wait.channel === undefined

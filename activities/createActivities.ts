@@ -4,7 +4,7 @@ import type { ProduceImageDeps } from './produceImage.ts'
 import { createProduceImageActivity } from './produceImage.ts'
 import type { TaskFailure } from '../src/domain/failure.ts'
 import { callCheckMs } from '../src/domain/limits.ts'
-import type { FailResult } from '../src/domain/ports/attemptStore.ts'
+import type { AttemptStore, FailResult } from '../src/domain/ports/attemptStore.ts'
 
 type ActivityDeps = ProduceImageDeps & RecordFailureDeps & CancelTaskDeps
 
@@ -57,13 +57,7 @@ export function createRecordFailureActivity({ settleOrFail, onUnexpected }: Reco
 }
 
 type CancelTaskDeps = {
-  /**
-   * Cancels a task. Returns false when a call is under way or may have done work, and when the task has
-   * ended.
-   */
-  readonly cancelTask: (taskId: string) => Promise<boolean>
-  /** Returns whether the task has ended as `cancelled`, no matter who cancelled it. */
-  readonly isCancelled: (taskId: string) => Promise<boolean>
+  readonly cancelTask: AttemptStore['cancelTask']
   readonly onUnexpected: ReportUnexpected
 }
 
@@ -74,6 +68,6 @@ type CancelTaskDeps = {
 export function createCancelTaskActivity(deps: CancelTaskDeps) {
   return ({ taskId }: { readonly taskId: string }): Promise<boolean> =>
     reportingUnexpected(deps.onUnexpected, { activity: 'cancelTask', taskId }, async () => {
-      return (await deps.cancelTask(taskId)) || (await deps.isCancelled(taskId))
+      return (await deps.cancelTask(taskId, 'asked')) === 'cancelled'
     })
 }

@@ -25,5 +25,6 @@ const { operate } = await import('./wiring/cli.ts')
 const exitCode = await operate(process.argv.slice(2), {
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),
+  isTerminal: process.stderr.isTTY,
 })
 process.exitCode = outputLost && exitCode === 0 ? 1 : exitCode

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { loadavg, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
+import { withProgress } from '../../src/cli/progress.ts'
 import type { Stack } from '../../src/dev/stack/stack.ts'
 import { startStack } from '../../src/dev/stack/stack.ts'
 import { useStack } from '../../test/support/stack/embeddedStack.ts'
@@ -41,10 +42,18 @@ export async function runBench(
 export async function checkPromises(work: (check: Check) => Promise<void>): Promise<void> {
   let broken = 0
   process.stdout.write(`load average at the start: ${(loadavg()[0] ?? 0).toFixed(2)}\n`)
-  await work((promise, kept) => {
+  // Plain lines, also on a terminal, because the command prints its figures there meanwhile.
+  const stream = { write: (text: string) => void process.stderr.write(text), isTerminal: false }
+  const name = basename(process.argv[1] ?? 'bench')
+  const check: Check = (promise, kept) => {
     if (!kept) broken += 1
     process.stdout.write(`${kept ? 'kept  ' : 'BROKEN'}  ${promise}\n`)
-  })
+  }
+  await withProgress(
+    stream,
+    (seconds) => `[${name}] still running, ${seconds} s`,
+    () => work(check),
+  )
   process.exitCode = broken === 0 ? 0 : 1
 }
 

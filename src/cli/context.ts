@@ -2,6 +2,7 @@ import type { Answer } from './answer.ts'
 import type { Violation } from '../domain/accounts/violation.ts'
 import type { CapabilityTable } from '../domain/models/capabilities.ts'
 import type { AccountStore } from '../domain/ports/accountStore.ts'
+import type { CancelResult } from '../domain/ports/attemptStore.ts'
 import type { ChannelAdmin, ChannelCheck } from '../domain/ports/channelAdmin.ts'
 import type { RetryResult, TaskAdmin } from '../domain/ports/taskAdmin.ts'
 import type { HistoryEvents, Replayed } from '../domain/ports/taskRuns.ts'
@@ -13,6 +14,11 @@ export type CliContext = {
   readonly parts: Parts
   /** Prints the answer, as JSON or as text. */
   readonly show: (answer: Answer) => void
+  /** Runs work that may take long, and shows `text(seconds)` on stderr meanwhile. With --json it only runs. */
+  readonly withProgress: <Value>(
+    text: (seconds: number) => string,
+    work: () => Promise<Value>,
+  ) => Promise<Value>
 }
 
 /**
@@ -62,10 +68,10 @@ export type MigrateReport = {
 }
 
 /**
- * Cancels the task in PostgreSQL, and then asks its workflow to end. Returns false when the task has already
+ * Cancels the task in PostgreSQL, and then asks its workflow to end. Changes nothing when the task has already
  * ended, and when an upstream call for the task is running or may have done work.
  */
-export type CancelTask = (taskId: string) => Promise<boolean>
+export type CancelTask = (taskId: string) => Promise<CancelResult>
 
 /**
  * Returns the history of a task's newest run in Temporal's JSON, or `undefined` when Temporal has no run of

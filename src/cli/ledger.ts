@@ -16,7 +16,10 @@ function verify(context: CliContext): Command {
     description: 'check that deposits, ledger, balances and tasks agree (exit code 1 if not)',
     examples: ['ledger verify', 'ledger verify --json'],
   }).action(async () => {
-    const violations = await context.parts.verifyLedger()
+    const violations = await context.withProgress(
+      (seconds) => `Reading the ledger, ${seconds} s`,
+      () => context.parts.verifyLedger(),
+    )
     const ok = violations.length === 0
     context.show({
       json: { ok, violations: violations.map(violationJson) },

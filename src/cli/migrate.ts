@@ -10,7 +10,10 @@ export function migrateCommand(context: CliContext): Command {
     description: "update the database schema, and Temporal's namespace and search attributes",
     examples: ['migrate', 'migrate --json'],
   }).action(async () => {
-    const { applied, temporal } = await context.parts.migrate()
+    const { applied, temporal } = await context.withProgress(
+      (seconds) => `Migrating, or waiting for a lock on a table, ${seconds} s`,
+      () => context.parts.migrate(),
+    )
     context.show({
       json: { applied, temporal: temporal === undefined ? null : temporalJson(temporal) },
       text: fields({

@@ -3,10 +3,13 @@ import { CommanderError } from 'commander'
 import type { Answer } from './answer.ts'
 import type { Parts } from './context.ts'
 import { createProgram } from './program.ts'
+import { withProgress } from './progress.ts'
 
 export type CliStreams = {
   readonly out: (text: string) => void
   readonly err: (text: string) => void
+  /** Whether `err` writes to a terminal, so that progress can change its line. */
+  readonly isTerminal: boolean
 }
 
 /**
@@ -25,7 +28,12 @@ export async function runCli(
     streams.out(`${json ? JSON.stringify(answer.json, undefined, 2) : answer.text}\n`)
     exitCode = answer.exitCode ?? 0
   }
-  const program = createProgram({ parts, show })
+  const stream = { write: streams.err, isTerminal: streams.isTerminal }
+  const program = createProgram({
+    parts,
+    show,
+    withProgress: (text, work) => (json ? work() : withProgress(stream, text, work)),
+  })
   // Commander does not pass these settings on to subcommands that were added with `addCommand`.
   forEachCommand(program, (command) =>
     command

@@ -11,8 +11,10 @@ import {
 } from './answer.ts'
 import { createCommand, createCommandGroup } from './command.ts'
 import type { CliContext } from './context.ts'
+import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
 import { modelIds } from '../domain/models/models.ts'
+import type { CancelResult } from '../domain/ports/attemptStore.ts'
 import type { ListedTask, TaskDetail, TaskFilter } from '../domain/ports/taskAdmin.ts'
 import { taskStatuses } from '../domain/tasks/task.ts'
 import type { TaskRecord } from '../domain/tasks/taskRecord.ts'
@@ -174,17 +176,26 @@ function cancel(context: CliContext): Command {
   })
     .argument('<id>', 'task id', parseTaskId)
     .action(async (taskId: string) => {
-      const detail = await (await context.parts.tasks()).readTaskDetail(taskId)
-      if (detail === undefined) throw noSuchTask(taskId)
-      const cancelled = await (await context.parts.cancelTask())(taskId)
-      const hasEnded = detail.task.completedAtMs !== undefined
-      const refused = hasEnded
-        ? `Not cancelled: the task is ${detail.task.status}.`
-        : 'Not cancelled: an upstream call is under way or may have done work. The task continues and is charged if it produces an image.'
-      context.show({
-        json: { cancelled },
-        text: cancelled ? 'Cancelled. The credits of the task are released.' : refused,
-        exitCode: cancelled ? 0 : 1,
-      })
+      const result = await (await context.parts.cancelTask())(taskId)
+      if (result === 'missing') throw noSuchTask(taskId)
+      const cancelled = result === 'cancelled'
+      context.show({ json: { cancelled }, text: cancelText(result), exitCode: cancelled ? 0 : 1 })
     })
+}
+
+function cancelText(result: Exclude<CancelResult, 'missing'>): string {
+  const continues = 'The task continues and is charged if it produces an image.'
+  switch (result) {
+    case 'cancelled':
+      return 'Cancelled. The credits of the task are released.'
+    case 'call_under_way':
+      return `Not cancelled: an upstream call is under way. ${continues}`
+    case 'work_possible':
+      return `Not cancelled: an earlier upstream call may have done work. ${continues}`
+    case 'succeeded':
+    case 'failed':
+      return `Not cancelled: the task is ${result}.`
+    default:
+      return assertNever(result)
+  }
 }

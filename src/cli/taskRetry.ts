@@ -82,15 +82,19 @@ async function retryMany(context: CliContext, options: RetryOptions): Promise<vo
   const refused: { readonly task_id: string; readonly reason: string; readonly message: string }[] =
     []
   const retryTask = await context.parts.retryTask()
-  for (const taskId of taskIds) {
-    const result = await retryTask(taskId)
-    if (result.kind === 'retried') {
-      retried.push({ task_id: result.taskId, retry_of: taskId })
-    } else {
-      const message = failureText(taskId, result)
-      refused.push({ task_id: taskId, reason: result.kind, message })
+  const soFar = () =>
+    `${retried.length} of ${taskIds.length} tasks retried, ${refused.length} refused`
+  await context.withProgress(soFar, async () => {
+    for (const taskId of taskIds) {
+      const result = await retryTask(taskId)
+      if (result.kind === 'retried') {
+        retried.push({ task_id: result.taskId, retry_of: taskId })
+      } else {
+        const message = failureText(taskId, result)
+        refused.push({ task_id: taskId, reason: result.kind, message })
+      }
     }
-  }
+  })
   context.show({
     json: { retried, refused },
     text: [
@@ -118,7 +122,7 @@ function failureText(
     case 'already_retried':
       return `${taskId} was already retried as ${result.taskId}.`
     case 'inputs_gone':
-      return `${taskId} cannot be retried: its source images are no longer stored.`
+      return `${taskId} cannot be retried: its prompt or its source images are no longer stored.`
     case 'insufficient':
       return `${taskId} cannot be retried: it costs ${result.credits} credits, more than the account has available.`
     default:

@@ -25,6 +25,14 @@ export type RequestFailure =
   | { readonly tag: 'webhook_disabled' }
   | { readonly tag: 'too_many_webhooks' }
   | { readonly tag: 'too_many_tests' }
+  /**
+   * `call_under_way` and `work_possible`: the task continues, because an upstream call may be paid for.
+   * `succeeded` and `failed`: the task has ended.
+   */
+  | {
+      readonly tag: 'task_not_cancellable'
+      readonly reason: 'call_under_way' | 'work_possible' | 'succeeded' | 'failed'
+    }
   | { readonly tag: 'not_found' }
   | { readonly tag: 'method_not_allowed'; readonly allow: readonly string[] }
 
@@ -63,7 +71,8 @@ export type TaskFailureCode = (typeof taskFailureCodes)[number]
 
 /**
  * What caused the failure, more exactly than the code says. It decides the HTTP status for a synchronous
- * client.
+ * client. A task with the code `cancelled` has the cause `cancelled` when somebody asked for it, and
+ * `client_left` when its last client disconnected.
  */
 export const failureCauses = [
   'rejected',
@@ -73,6 +82,7 @@ export const failureCauses = [
   'unknown',
   'deadline',
   'cancelled',
+  'client_left',
 ] as const
 export type FailureCause = (typeof failureCauses)[number]
 

@@ -2,7 +2,7 @@ import Koa from 'koa'
 import { createSyncWaits } from './answers/syncWaits.ts'
 import { keepOpenForRest } from './connection/unreadBody.ts'
 import type { ApiDeps, ApiParts, ApiState } from './context.ts'
-import { createByteBudget } from './intake/byteBudget.ts'
+import { createByteBudget } from '../tasks/byteBudget.ts'
 import { createLoopTurns } from './intake/loopTurns.ts'
 import {
   allowAnyOrigin,

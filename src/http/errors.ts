@@ -73,6 +73,11 @@ function errorReply(failure: HttpFailure, request: string): ErrorReply {
       return invalid(404, 'delivery_not_found', 'The webhook has no such delivery.')
     case 'asset_not_found':
       return invalid(404, 'not_found', 'The asset does not exist or has expired.')
+    case 'unknown_model':
+      return {
+        ...invalid(404, 'model_not_found', 'There is no such model.'),
+        param: 'model',
+      }
     case 'result_expired':
       return invalid(
         404,
@@ -88,6 +93,8 @@ function errorReply(failure: HttpFailure, request: string): ErrorReply {
       return conflict('task_not_finished', 'The task is not finished yet.')
     case 'task_failed':
       return conflict('task_failed', 'The task failed and has no result.')
+    case 'task_not_cancellable':
+      return conflict('task_not_cancellable', notCancellableMessages[failure.reason])
     case 'idempotency_key_reused':
       return conflict(
         'idempotency_key_reused',
@@ -140,11 +147,22 @@ function errorReply(failure: HttpFailure, request: string): ErrorReply {
   }
 }
 
+const notCancellableMessages: Readonly<
+  Record<Extract<HttpFailure, { tag: 'task_not_cancellable' }>['reason'], string>
+> = {
+  call_under_way:
+    'A call of the upstream model is under way. The task continues, and is charged if it gets an image.',
+  work_possible:
+    'An earlier call of the upstream model may have done work. The task continues, and is charged if it gets an image.',
+  succeeded: 'The task has already succeeded.',
+  failed: 'The task has already failed.',
+}
+
 type TaskEnded = Extract<HttpFailure, { tag: 'task_ended' }>
 
 /**
  * The answer to a synchronous call whose task failed. A failure without possible work leaves out
- * `x-should-retry`: a retry costs nothing and may succeed. Clients of the Images API know a refusal by
+ * `x-should-retry`: a retry costs nothing and may succeed. A cancel that somebody asked for is final. Clients of the Images API know a refusal by
  * moderation as `moderation_blocked`; records of tasks have the same code for both families.
  */
 function taskFailureAnswer({ failure, family }: TaskEnded): ErrorReply {
@@ -159,7 +177,8 @@ function taskFailureAnswer({ failure, family }: TaskEnded): ErrorReply {
     return invalid(400, isModeration ? 'moderation_blocked' : code, message)
   }
   const publicCode = code === 'upstream_error' ? 'do_request_failed' : code
-  return newApi(500, publicCode, message, workPossible ? noRetry : undefined)
+  const isFinal = workPossible || cause === 'cancelled'
+  return newApi(500, publicCode, message, isFinal ? noRetry : undefined)
 }
 
 function invalid(status: number, code: string, message: string, headers?: Headers): ErrorReply {

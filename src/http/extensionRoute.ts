@@ -4,7 +4,7 @@ import type { FieldsSchema } from '../schema/extensionRequest.ts'
 import { parseFields, parseQuery } from '../schema/extensionRequest.ts'
 import { hasBody } from './connection/unreadBody.ts'
 import type { AccountHandler, ApiParts, HttpFailure, RouteContext } from './context.ts'
-import { roomFor } from './intake/byteBudget.ts'
+import { roomFor } from '../tasks/byteBudget.ts'
 import { receiveJson } from './intake/receiveJson.ts'
 import { createStaging } from './intake/staging.ts'
 

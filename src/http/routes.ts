@@ -10,6 +10,7 @@ import type {
   HttpFailure,
 } from './context.ts'
 import { writeFailure } from './errors.ts'
+import { cancelTask } from './routes/cancelTask.ts'
 import { createPlayground } from './pages/playground.ts'
 import { editImage } from './routes/editImage.ts'
 import { asyncGenerateContent, generateContent } from './routes/generateContent.ts'
@@ -17,9 +18,11 @@ import { generateImage } from './routes/generateImage.ts'
 import { getApiDocument } from './routes/getApiDocument.ts'
 import { getAccount } from './routes/getAccount.ts'
 import { getAsset } from './routes/getAsset.ts'
+import { getModel, listModels } from './routes/getModels.ts'
 import { getTask } from './routes/getTask.ts'
 import { getTaskResult } from './routes/getTaskResult.ts'
 import { getHealth, getReadiness } from './routes/health.ts'
+import { listTasks } from './routes/listTasks.ts'
 import { submitTask } from './routes/submitTask.ts'
 import { listDeliveries, redeliver, testWebhook } from './routes/webhookDeliveries.ts'
 import {
@@ -59,7 +62,11 @@ export function routes(parts: ApiParts): readonly Route[] {
     lookup('/v1/task/:taskId', getTask(parts)),
     lookup('/v1/tasks/:taskId/result', getTaskResult(parts)),
     lookup('/v1/task/:taskId/result', getTaskResult(parts)),
+    post('/v1/tasks/:taskId/cancel', cancelTask(parts)),
     get('/v1/account', getAccount(parts)),
+    get('/v1/models', listModels(parts)),
+    get('/v1/models/:model', getModel(parts)),
+    get('/v1/tasks', listTasks(parts)),
     post('/v1/webhooks', registerWebhook(parts)),
     get('/v1/webhooks', listWebhooks(parts)),
     get('/v1/webhooks/:webhookId', getWebhook(parts)),

@@ -70,6 +70,7 @@ const errorAnswers = {
     ...invalid(404, null, 'The asset does not exist or has expired.'),
     code: 'not_found',
   },
+  unknown_model: { ...invalid(404, 'model', 'There is no such model.'), code: 'model_not_found' },
   result_expired: invalid(
     404,
     null,
@@ -84,6 +85,11 @@ const errorAnswers = {
   webhook_disabled: invalid(409, null, 'The webhook is disabled. Enable it first.'),
   too_many_webhooks: invalid(409, null, 'An account can have 5 webhooks. Delete one first.'),
   task_not_finished: invalid(409, null, 'The task is not finished yet.'),
+  task_not_cancellable: invalid(
+    409,
+    null,
+    'A call of the upstream model is under way. The task continues, and is charged if it gets an image.',
+  ),
   task_failed: invalid(409, null, 'The task failed and has no result.'),
   idempotency_key_reused: invalid(
     409,

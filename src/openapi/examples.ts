@@ -106,6 +106,13 @@ export const examples = {
       ...native,
     },
   },
+  cancelled: {
+    ...familyB,
+    status: 'failed',
+    progress: 0,
+    completed_at: completedAt,
+    error: { code: 'cancelled', message: 'The task was cancelled before it did any work.' },
+  },
   failed: failedTask,
   expired: { ...familyB, status: 'expired', progress: 100, completed_at: completedAt },
   imagesResponse: {

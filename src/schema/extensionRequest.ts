@@ -10,10 +10,7 @@ import { firstFailure, invalidValue, paramPath, unknownParameter } from './reque
  */
 export type FieldsSchema<Fields> = z.ZodType<Fields> & Pick<z.ZodObject, 'shape'>
 
-/** The query of a route that has no parameters. */
-export const noQuery = z.strictObject({})
-
-/** The body of a route that has no fields. It may also be absent. */
+/** The query or the body of a route that takes none. */
 export const noFields = z.strictObject({})
 
 /**

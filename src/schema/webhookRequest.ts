@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { webhookEvents } from '../domain/webhooks/webhook.ts'
+import { deliveryIdPattern, webhookEvents } from '../domain/webhooks/webhook.ts'
+import { limitParameter } from './listQuery.ts'
 
 /** Returns why a text cannot be the address of a webhook, or `undefined`. */
 type WhyNotAddress = (text: string) => string | undefined
@@ -24,10 +25,10 @@ export function newWebhookSchema(whyNotAddress: WhyNotAddress) {
 
 /** The query of `GET /v1/webhooks/{id}/deliveries`. */
 export const deliveriesQuery = z.strictObject({
-  limit: z
+  limit: limitParameter,
+  after: z
     .string()
-    .regex(/^(?:[1-9]\d?|100)$/, 'must be a whole number from 1 to 100')
-    .transform(Number)
-    .default(20),
-  after: z.string().optional(),
+    .regex(deliveryIdPattern, { error: 'the id of a delivery from the previous page' })
+    .optional()
+    .meta({ description: 'The last id of the previous page. The list continues after it.' }),
 })

@@ -26,7 +26,7 @@ export function createLeftTasks(deps: {
 
   async function cancel(taskId: string, isAwaited: () => boolean): Promise<void> {
     await retryFor(deps.taskDeadlineMs, async () => {
-      if (!isAwaited()) await deps.cancelTask(taskId)
+      if (!isAwaited()) await deps.cancelTask(taskId, 'client_left')
     }).catch(() => {})
   }
 

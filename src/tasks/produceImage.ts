@@ -12,6 +12,8 @@ import type { UpstreamCaller, UpstreamOutcome } from '../domain/upstream/upstrea
 import type { AskGateDeps } from './askGate.ts'
 import { askGate } from './askGate.ts'
 import type { Presence } from './presence.ts'
+import type { RequestRoom, RequestRooms } from './requestRoom.ts'
+import { createRequestRooms } from './requestRoom.ts'
 import { createSettleStored, settleAnswer } from './settleOrFail.ts'
 import { storeAnswer } from './storedAnswer.ts'
 import { retryFor } from './timeLimits.ts'
@@ -22,6 +24,8 @@ export type ProduceImageDeps = AskGateDeps & {
   readonly callUpstream: UpstreamCaller
   /** Called after each upstream call, for metrics and the log. Never throws. */
   readonly onOutcome?: (seen: SeenOutcome) => void
+  /** The memory for large requests. Default: `createRequestRooms()`. */
+  readonly rooms?: RequestRooms
   readonly presence: Pick<Presence, 'isPresent' | 'during'>
   readonly randomBytes?: RandomBytes
 }
@@ -86,7 +90,9 @@ type RefusedBy = { readonly channel: string; readonly httpStatus?: number }
  */
 export function createProduceImage(deps: ProduceImageDeps) {
   const settleStored = createSettleStored(deps)
-  return async (input: ProduceInput): Promise<ProduceResult> => {
+  const rooms = deps.rooms ?? createRequestRooms()
+
+  async function produce(input: ProduceInput, room: RequestRoom): Promise<ProduceResult> {
     const { taskId } = input
     let checked: number | undefined
     let refusedBy: RefusedBy | undefined
@@ -96,11 +102,16 @@ export function createProduceImage(deps: ProduceImageDeps) {
       if (!deps.presence.isPresent()) {
         return { kind: 'wait', delayMs: callCheckMs, reason: 'backoff' }
       }
-      const step = await askAndCall(deps, input, checked)
+      const step = await askAndCall(deps, input, room, checked)
       switch (step.kind) {
         case 'ran':
           if (step.result.kind !== 'closed') return step.result
           refusedBy = step.result.refusedBy
+          break
+        case 'needs_room':
+          if (!(await room.cover(step))) {
+            return { kind: 'wait', delayMs: rooms.retryDelayMs(step), reason: 'worker_full' }
+          }
           break
         case 'unchecked':
           if (await settleAnswer(deps, step.answerId)) return { kind: 'succeeded' }
@@ -121,6 +132,9 @@ export function createProduceImage(deps: ProduceImageDeps) {
       }
     }
   }
+
+  return (input: ProduceInput): Promise<ProduceResult> =>
+    rooms.during((room) => produce(input, room))
 }
 
 type Step =
@@ -131,15 +145,19 @@ type Step =
 function askAndCall(
   deps: ProduceImageDeps,
   input: ProduceInput,
+  room: RequestRoom,
   checked: number | undefined,
 ): Promise<Step> {
   const { taskId, signal } = input
   const answerId = newUploadId(deps.randomBytes ?? cryptoRandomBytes, 'answer')
   return deps.presence.during(answerId, async (calling) => {
-    const begun = await askGate(deps, { taskId, answerId, ...defined({ checked }) }, signal)
+    const question = { taskId, answerId, requestBytesMax: room.bytesMax(), ...defined({ checked }) }
+    const begun = await askGate(deps, question, signal)
     if (begun.kind !== 'opened') return begun
     calling()
-    return { kind: 'ran', result: await runAttempt(deps, input, begun.attempt) }
+    const result = await runAttempt(deps, input, begun.attempt, room.end)
+    room.end()
+    return { kind: 'ran', result }
   })
 }
 
@@ -150,13 +168,16 @@ async function runAttempt(
   deps: ProduceImageDeps,
   { taskId, onStage }: ProduceInput,
   attempt: OpenedAttempt,
+  onSent: () => void,
 ): Promise<ProduceResult | Closed> {
-  const { n, channel, request, upstreamKey, timeoutMs, answerId, hardEndMs } = attempt
+  const { n, channel, model, takeRequest, upstreamKey, timeoutMs, answerId, hardEndMs } = attempt
   onStage?.({ stage: 'calling', attempt: n, channel: channel.name })
   const outcome = await deps.callUpstream({
     origin: { taskId, attempt: n },
     channel,
-    request,
+    model,
+    takeRequest,
+    onSent,
     upstreamKey,
     timeoutMs,
   })

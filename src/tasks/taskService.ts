@@ -4,6 +4,8 @@ import type { Pepper } from './apiKeys.ts'
 import { createAuthenticate } from './apiKeys.ts'
 import { createAwaitEnd } from './awaitEnd.ts'
 import type { LeftTasks } from './cancelLeft.ts'
+import type { CancelTaskDeps } from './cancelTask.ts'
+import { createCancelTask } from './cancelTask.ts'
 import type { Caller } from '../domain/accounts/account.ts'
 import type { RequestFailure } from '../domain/failure.ts'
 import { newUploadId } from '../domain/ids.ts'
@@ -32,6 +34,8 @@ export type TaskService = {
    * 250 ms.
    */
   readonly live: (taskId: string) => Promise<LiveStatus | undefined>
+  /** Cancels a task of this caller and returns it. See `cancelTask.ts`. */
+  readonly cancel: (caller: Caller, taskId: string) => Promise<Result<TaskView, RequestFailure>>
   /** Waits until the task has ended or the signal aborts, and returns the task as it is then. */
   readonly awaitEnd: (taskId: string, signal: AbortSignal) => Promise<TaskView>
   /** Cancels a task whose last client has left. The request does not wait for it. See `cancelLeft.ts`. */
@@ -43,13 +47,14 @@ export type TaskService = {
   readonly nativeRejection: (taskId: string) => Promise<JsonObject | undefined>
 }
 
-type TaskServiceDeps = Omit<AcceptTaskDeps, 'store'> & {
-  readonly store: TaskStore
-  readonly cancelLeft: LeftTasks['cancelLeft']
-  readonly ends: TaskEnds
-  readonly peppers: readonly Pepper[]
-  readonly live: TaskService['live']
-}
+type TaskServiceDeps = Omit<AcceptTaskDeps, 'store'> &
+  CancelTaskDeps & {
+    readonly store: TaskStore
+    readonly cancelLeft: LeftTasks['cancelLeft']
+    readonly ends: TaskEnds
+    readonly peppers: readonly Pepper[]
+    readonly live: TaskService['live']
+  }
 
 export function createTaskService(deps: TaskServiceDeps): TaskService {
   const { store } = deps
@@ -67,6 +72,7 @@ export function createTaskService(deps: TaskServiceDeps): TaskService {
       return view === undefined ? fail({ tag: 'task_not_found' }) : succeed(view)
     },
     live: deps.live,
+    cancel: createCancelTask(deps),
     awaitEnd: createAwaitEnd(deps),
     cancelLeft: deps.cancelLeft,
     nativeRejection: store.readNativeRejection,

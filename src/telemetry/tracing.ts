@@ -128,12 +128,12 @@ function traceUpstream(
   }
 }
 
-function callAttributes({ origin, channel, request }: UpstreamCall) {
+function callAttributes({ origin, channel, model }: UpstreamCall) {
   return {
     'darkroom.task_id': origin.taskId,
     'darkroom.attempt': origin.attempt,
     'darkroom.channel': channel.name,
-    'darkroom.model': request.model,
+    'darkroom.model': model,
   }
 }
 

@@ -11,6 +11,7 @@ import type { CapabilityTable } from '../domain/models/capabilities.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { Result } from '../domain/result.ts'
 import { fail } from '../domain/result.ts'
+import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
 import type { UpstreamCall, UpstreamCaller } from '../domain/upstream/upstreamCall.ts'
 import { readErrorAnswer } from './errorAnswer.ts'
 import type { Answer } from './exchange.ts'
@@ -21,6 +22,7 @@ import { familyBCall } from './familyB.ts'
 import type { FamilyCall, AnswerVerdict, ModelAnswer } from './familyCall.ts'
 import { readModelAnswer } from './modelAnswer.ts'
 import { requestBody } from './requestBody.ts'
+import type { SendRequest } from './send.ts'
 import { send } from './send.ts'
 type UpstreamCallerDeps = {
   readonly blobs: BlobStore
@@ -62,40 +64,55 @@ export function createUpstreamCaller(deps: UpstreamCallerDeps): UpstreamCaller {
     if (credential === undefined) {
       return { class: 'refused', evidence: { reason: 'credential_unreadable' } }
     }
-    const family = familyCallOf(call, deps.capabilities, holdDeps)
+    const { request, isImage, judge } = preparedCall(call, credential, deps, holdDeps)
     const read = async (answer: Answer): Promise<Result<ModelAnswer, AnswerVerdict>> => {
       // All of 2xx, because a proxy may answer 201 or 203 where the vendor answers 200.
       const mayContainImage = answer.status >= 200 && answer.status <= 299
       if (!mayContainImage) return fail(await readErrorAnswer(answer, nowMs()))
       const body = readAnswerBody(answer, upstreamAnswerBytesMax)
-      return await readModelAnswer(body, family.isImage, holdDeps)
-    }
-    const request = {
-      url: callUrl(call.channel, call.request.action, call.request.model),
-      headers: {
-        ...credentialHeader(call.channel, credential),
-        'idempotency-key': call.upstreamKey,
-        accept: 'application/json',
-        'user-agent': 'darkroom',
-      },
-      body: requestBody(family.contentType, family.pieces, deps.blobs),
-      timeoutMs: call.timeoutMs,
+      return await readModelAnswer(body, isImage, holdDeps)
     }
     const sent = await send({ dispatcher, monotonicMs }, request, read)
-    return await callOutcome(sent, family.judge)
+    return await callOutcome(sent, judge)
   }
+}
+
+/**
+ * Returns what a call needs while its answer is awaited. A function of its own, so that only the body holds
+ * the text of the request, and drops it while it is sent.
+ */
+function preparedCall(
+  call: UpstreamCall,
+  credential: string,
+  { blobs, capabilities }: Pick<UpstreamCallerDeps, 'blobs' | 'capabilities'>,
+  holdDeps: FamilyBDeps,
+): { readonly request: SendRequest } & Pick<FamilyCall, 'isImage' | 'judge'> {
+  const { channel, model, upstreamKey, timeoutMs, onSent } = call
+  const asked = call.takeRequest()
+  const family = familyCallOf(call, asked, capabilities, holdDeps)
+  const { contentType, pieces, isImage, judge } = family
+  const headers = {
+    ...credentialHeader(channel, credential),
+    'idempotency-key': upstreamKey,
+    accept: 'application/json',
+    'user-agent': 'darkroom',
+  }
+  const body = requestBody(contentType, pieces, blobs, onSent)
+  const url = callUrl(channel, asked.action, model)
+  return { request: { url, headers, body, timeoutMs }, isImage, judge }
 }
 
 function familyCallOf(
   call: UpstreamCall,
+  request: ImageRequest,
   capabilities: CapabilityTable,
   holdDeps: FamilyBDeps,
 ): FamilyCall {
   switch (call.channel.family) {
     case 'A':
-      return familyACall(call, capabilities)
+      return familyACall(call, request, capabilities)
     case 'B':
-      return familyBCall(call, holdDeps)
+      return familyBCall(call, request, holdDeps)
     default:
       return assertNever(call.channel.family)
   }

@@ -2,19 +2,25 @@ import { createHash } from 'node:crypto'
 import type { Json, JsonObject } from '../domain/json.ts'
 import { camelCaseKey, isArray, itemsOf, objectOf, textOf } from '../domain/json.ts'
 import type { CapabilityTable } from '../domain/models/capabilities.ts'
+import type { ModelId } from '../domain/models/models.ts'
+import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
 import type { UpstreamCall } from '../domain/upstream/upstreamCall.ts'
 import { familyARequest } from './familyARequest.ts'
 import type { AnswerVerdict, FamilyCall, ModelAnswer } from './familyCall.ts'
 import type { JsonPath } from '../streams/intakeFailure.ts'
 
 /** Prepares one call of family A: `generateContent` of the Gemini API. */
-export function familyACall(call: UpstreamCall, capabilities: CapabilityTable): FamilyCall {
-  const { request } = call
+export function familyACall(
+  { upstreamKey }: UpstreamCall,
+  request: ImageRequest,
+  capabilities: CapabilityTable,
+): FamilyCall {
+  const names = publicNames(request.model, upstreamKey)
   return {
     contentType: 'application/json',
     pieces: familyARequest(request, capabilities[request.model]),
     isImage: isFamilyAImage,
-    judge: (answer) => Promise.resolve(judgeFamilyA(answer, publicNames(call))),
+    judge: (answer) => Promise.resolve(judgeFamilyA(answer, names)),
   }
 }
 
@@ -25,9 +31,9 @@ type PublicNames = { readonly modelVersion: string; readonly responseId: string 
  * Returns the names for the client. The response id is a digest of the idempotency key. So the id is the same
  * every time, and the client does not see the key itself.
  */
-function publicNames({ request, upstreamKey }: UpstreamCall): PublicNames {
+function publicNames(model: ModelId, upstreamKey: string): PublicNames {
   const digest = createHash('sha256').update(`response ${upstreamKey}`).digest('base64url')
-  return { modelVersion: request.model, responseId: digest.slice(0, 22) }
+  return { modelVersion: model, responseId: digest.slice(0, 22) }
 }
 
 /**

@@ -19,8 +19,11 @@ export type FamilyBDeps = KeepDeps & {
 }
 
 /** Prepares one call of family B: generations or edits of the OpenAI Images API. */
-export function familyBCall(call: UpstreamCall, deps: FamilyBDeps): FamilyCall {
-  const { channel, request } = call
+export function familyBCall(
+  { channel }: UpstreamCall,
+  request: ImageRequest,
+  deps: FamilyBDeps,
+): FamilyCall {
   const boundary = `darkroom-${randomText(deps.randomBytes, 40)}`
   const model = upstreamModelName(channel, request.model)
   return {

@@ -1,3 +1,4 @@
+import { assertNever } from '../domain/assertNever.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { InputImage } from '../domain/tasks/imageRequest.ts'
 import { base64Length, encodeBase64 } from '../streams/base64.ts'
@@ -12,35 +13,69 @@ export type RequestBody = {
   readonly contentType: string
   /** The length of the body, for the Content-Length header. */
   readonly bytes: number
-  /** Yields the bytes of the body. Throws when an input image cannot be read completely. */
+  /**
+   * Yields the bytes of the body. Call it once, because each piece is dropped when it has been read. Throws
+   * when an input image cannot be read completely.
+   */
   readonly open: () => AsyncGenerator<Uint8Array>
 }
 
 /**
  * Makes the body of a request from its pieces. The length of the body is known before any image is read.
- * While the body is sent, only one chunk of one image is in memory at a time.
+ * While the body is sent, one chunk of one image is in memory at a time, and the texts that are not sent yet:
+ * the answer may take minutes, and a text may have megabytes. `onSent` is called when no more will be sent.
  */
 export function requestBody(
   contentType: string,
   pieces: readonly BodyPiece[],
   blobs: BlobStore,
+  onSent: () => void = () => {},
 ): RequestBody {
-  const parts = pieces.map((piece) =>
-    piece.kind === 'text' ? { kind: piece.kind, bytes: Buffer.from(piece.text) } : piece,
-  )
-  let bytes = 0
-  for (const part of parts) {
-    if (part.kind === 'text') bytes += part.bytes.length
-    else bytes += part.kind === 'raw' ? part.input.bytes : base64Length(part.input.bytes)
-  }
+  const unsent = [...pieces]
+  const bytes = pieces.reduce((sum, piece) => sum + pieceBytes(piece), 0)
   const open = async function* (): AsyncGenerator<Uint8Array> {
-    for (const part of parts) {
-      if (part.kind === 'text') yield part.bytes
-      else if (part.kind === 'raw') yield* inputBytes(part.input, blobs)
-      else yield* encodeBase64(inputBytes(part.input, blobs))
+    try {
+      for (let piece = unsent.shift(); piece !== undefined; piece = unsent.shift()) {
+        if (piece.kind === 'text') yield* textBytes(piece.text)
+        else if (piece.kind === 'raw') yield* inputBytes(piece.input, blobs)
+        else yield* encodeBase64(inputBytes(piece.input, blobs))
+      }
+    } finally {
+      unsent.length = 0
+      onSent()
     }
   }
   return { contentType, bytes, open }
+}
+
+function pieceBytes(piece: BodyPiece): number {
+  switch (piece.kind) {
+    case 'text':
+      return Buffer.byteLength(piece.text)
+    case 'raw':
+      return piece.input.bytes
+    case 'base64':
+      return base64Length(piece.input.bytes)
+    default:
+      return assertNever(piece)
+  }
+}
+
+const chunkLength = 64 * 1024
+
+/** Yields the text in UTF-8, in chunks, so that its bytes are not in memory as a whole. */
+function* textBytes(text: string): Generator<Uint8Array> {
+  for (let at = 0; at < text.length;) {
+    let end = Math.min(at + chunkLength, text.length)
+    // A chunk must not end between the two halves of one character.
+    if (end < text.length && isHighSurrogate(text.charCodeAt(end - 1))) end -= 1
+    yield Buffer.from(text.slice(at, end))
+    at = end
+  }
+}
+
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff
 }
 
 async function* inputBytes(input: InputImage, blobs: BlobStore): AsyncGenerator<Uint8Array> {

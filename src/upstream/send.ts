@@ -14,7 +14,7 @@ type SendDeps = {
   readonly monotonicMs: () => number
 }
 
-type SendRequest = {
+export type SendRequest = {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: RequestBody

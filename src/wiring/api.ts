@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { required, requiredSecrets } from '../config.ts'
+import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import { channelsOf, longestTimeoutMs, produceTimeoutMs } from '../domain/tasks/deadlines.ts'
 import { createApp } from '../http/app.ts'
 import { createServer, listen } from '../http/connection/createServer.ts'
@@ -28,14 +29,12 @@ import { connectTemporal, temporalSettings } from '../temporal/connect.ts'
 import { createDescribeTask } from '../temporal/describeTask.ts'
 import type { StartQueue } from '../temporal/startQueue.ts'
 import { createStartQueue } from '../temporal/startQueue.ts'
+import { createCancelWorkflows } from '../temporal/runs.ts'
 import { createStartTask } from '../temporal/startTask.ts'
 import { createApiWebhooks } from './webhooks.ts'
 
 const connectionsMax = 24
-/**
- * PostgreSQL connections that stay open. Enough for a burst of requests, so that no request waits for a new
- * connection.
- */
+/** PostgreSQL connections that stay open. So a burst of requests waits for no new connection. */
 const connectionsMin = 8
 /**
  * Limit for the start of one workflow after a submit. If the start takes longer, the reconciler starts the
@@ -173,29 +172,22 @@ function taskServiceOf(
 ): { readonly tasks: TaskService; readonly close: () => Promise<void> } {
   const { installation, temporal, starts, log } = parts
   const { pool, operation, databaseUrl, announceEnd } = installation
-  const { retentionSeconds, tombstoneSeconds } = config
-  // The API cancels a task only when its client has left: nobody needs the inputs any more.
-  const cancelDeps = {
-    pool,
-    announceEnd,
-    retentionSeconds,
-    tombstoneSeconds,
-    inputRetentionSeconds: 0,
-  }
+  const { retentionSeconds, tombstoneSeconds, inputRetentionSeconds } = config
+  const ends = { pool, announceEnd, retentionSeconds, tombstoneSeconds, inputRetentionSeconds }
+  const cancel: AttemptStore['cancelTask'] = (taskId, reason) => cancelTask(ends, taskId, reason)
   const taskDeadlineMs = config.taskDeadlineSeconds * 1000
-  const left = createLeftTasks({
-    cancelTask: (taskId) => cancelTask(cancelDeps, taskId),
-    taskDeadlineMs,
-  })
-  const ends = createTaskEnds({
+  const left = createLeftTasks({ cancelTask: cancel, taskDeadlineMs })
+  const taskEnds = createTaskEnds({
     databaseUrl,
     pool,
     onConnectionError: (error) => log.warn('listening connection lost', { error }),
   })
   const tasks = createTaskService({
     store: createTaskStore(pool),
+    cancelTask: cancel,
+    endRun: createCancelWorkflows(temporal),
     cancelLeft: left.cancelLeft,
-    ends,
+    ends: taskEnds,
     peppers: required(config.keyPeppers, 'KEY_PEPPER'),
     live: createDescribeTask({ temporal, nowMs: () => performance.now() }),
     capabilities: operation.capabilities,
@@ -209,7 +201,7 @@ function taskServiceOf(
     tasks,
     close: async () => {
       await left.answered(cancelAtStopMs)
-      await ends.close()
+      await taskEnds.close()
     },
   }
 }
@@ -238,6 +230,7 @@ function apiDepsOf(
       ingressLimitBytes: config.ingressLimitBytes,
       syncDeadlineMs: config.syncDeadlineSeconds * 1000,
       capabilities: installation.operation.capabilities,
+      prices: installation.operation.priceList,
       publicPages: config.publicPages,
     },
     signingKeys,

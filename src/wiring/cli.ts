@@ -128,9 +128,9 @@ async function cancelTaskBy(
   const { retentionSeconds, tombstoneSeconds, inputRetentionSeconds } = config
   const lifetimes = { retentionSeconds, tombstoneSeconds, inputRetentionSeconds }
   return async (taskId) => {
-    const cancelled = await cancelTask({ ...ends, ...lifetimes }, taskId)
-    if (cancelled) await cancelWorkflowOf(config, taskId)
-    return cancelled
+    const result = await cancelTask({ ...ends, ...lifetimes }, taskId, 'asked')
+    if (result === 'cancelled') await cancelWorkflowOf(config, taskId)
+    return result
   }
 }
 

@@ -20,7 +20,6 @@ import { createWorkerReconciler } from './reconciler.ts'
 import type { RunningProcess } from './runProcess.ts'
 import { ensureChannels } from '../store/channels/channelAdmin.ts'
 import type { AnnounceEnd } from '../store/tasks/endTask.ts'
-import { isCancelled } from '../store/tasks/endTask.ts'
 import { createSettleOrFail } from '../tasks/settleOrFail.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { TemporalSettings } from '../temporal/connect.ts'
@@ -152,7 +151,7 @@ async function startTemporalWorker(
 ): Promise<RunningWorker> {
   const { settings, installation, execution, webhooks, log, tracer, stopping } = parts
   const { attempts, produceImage } = execution
-  const { pool, blobs, operation } = installation
+  const { blobs, operation } = installation
   const { channels } = operation
   const onUnexpected: ReportUnexpected = ({ activity, error, ...about }) =>
     log.error('activity failed unexpectedly', { step: activity, ...about, error })
@@ -160,7 +159,6 @@ async function startTemporalWorker(
     produceImage,
     settleOrFail: createSettleOrFail({ attempts, blobs }),
     cancelTask: attempts.cancelTask,
-    isCancelled: (taskId) => isCancelled(pool, taskId),
     onUnexpected,
     stopping,
   })

@@ -11,22 +11,28 @@ const away = async () => {
 
 describe('the activity cancelTask', () => {
   it.each([
-    [true, false, true],
-    [false, true, true],
-    [false, false, false],
-  ])('with cancelled now %s and cancelled before %s returns %s', async (now, before, answer) => {
+    ['cancelled', true],
+    ['call_under_way', false],
+    ['work_possible', false],
+    ['succeeded', false],
+    ['failed', false],
+    ['missing', false],
+  ] as const)('asks for a cancel, and with the result %s returns %s', async (result, answer) => {
+    const asked: unknown[] = []
     const cancelTask = createCancelTaskActivity({
-      cancelTask: async () => now,
-      isCancelled: async () => before,
+      cancelTask: async (...given) => {
+        asked.push(given)
+        return result
+      },
       onUnexpected: () => {},
     })
     expect(await cancelTask({ taskId })).toBe(answer)
+    expect(asked).toEqual([[taskId, 'asked']])
   })
 
   it('throws the kind of an outage without its text', async () => {
     const cancelTask = createCancelTaskActivity({
       cancelTask: away,
-      isCancelled: async () => false,
       onUnexpected: () => {},
     })
     await expect(cancelTask({ taskId })).rejects.toMatchObject({

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import type { CliContext } from '../../src/cli/context.ts'
 import { createProgram } from '../../src/cli/program.ts'
 import { runCli } from '../../src/cli/runCli.ts'
 import { closedParts } from '../support/service/darkroomCli.ts'
@@ -14,6 +15,7 @@ async function run(...args: string[]) {
   const exitCode = await runCli(args, closedParts, {
     out: (text) => void (out += text),
     err: (text) => void (err += text),
+    isTerminal: false,
   })
   return { exitCode, out, err }
 }
@@ -113,7 +115,11 @@ it('shows the version of this checkout without opening a part', async () => {
 })
 
 describe('the help of the CLI', () => {
-  const context = { parts: closedParts, show: () => {} }
+  const context: CliContext = {
+    parts: closedParts,
+    show: () => {},
+    withProgress: (_text, work) => work(),
+  }
 
   function leavesOf(command: Command): readonly Command[] {
     return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf)

@@ -124,7 +124,11 @@ describe('every command', () => {
 
   it('prints only JSON with `--json`', async () => {
     const all = await commands()
-    const program = createProgram({ parts: closedParts, show: () => {} })
+    const program = createProgram({
+      parts: closedParts,
+      show: () => {},
+      withProgress: (_text, work) => work(),
+    })
     const named = all.map((args) => args.slice(0, args[0] === 'migrate' ? 1 : 2).join(' '))
     expect(named.toSorted()).toEqual(leavesOf(program).toSorted())
     for (const args of all) {

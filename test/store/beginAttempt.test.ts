@@ -54,6 +54,29 @@ async function countedPool(): Promise<{ pool: Pool; bytesRead: () => number }> {
 const unknown = { class: 'unknown', evidence: { reason: 'server_error', httpStatus: 500 } } as const
 
 describe('beginAttempt', () => {
+  it('opens nothing for a request that the caller has no memory for, and says how much it needs', async () => {
+    const { taskId, accountId } = await insertTask(database.pool, { prompt: 'p'.repeat(500_000) })
+    const begun = await attempts.beginAttempt({ taskId, requestBytesMax: 400_000 })
+    if (begun.kind !== 'needs_room') throw new Error(`not without room: ${begun.kind}`)
+    expect(begun.accountId).toBe(accountId)
+    expect(begun.bytes).toBeGreaterThan(500_000)
+    const { rowCount } = await database.pool.query('select from attempt where task_id = $1', [
+      taskId,
+    ])
+    expect(rowCount).toBe(0)
+    const again = await attempts.beginAttempt({ taskId, requestBytesMax: begun.bytes })
+    expect(again).toMatchObject({ kind: 'opened', attempt: { n: 1 } })
+  })
+
+  it('asks for no memory for a large request that may not call now', async () => {
+    const { taskId } = await insertTask(database.pool, {
+      prompt: 'p'.repeat(500_000),
+      deadlineSeconds: -1,
+    })
+    const begun = await attempts.beginAttempt({ taskId, requestBytesMax: 1 })
+    expect(begun.kind).toBe('end')
+  })
+
   it('reads the text of a request only when it opens an attempt', async () => {
     const { pool, bytesRead } = await countedPool()
     const store = await createTestAttempts(pool)
@@ -141,7 +164,7 @@ describe('beginAttempt', () => {
 
   it('opens nothing for a task that has ended or is unknown', async () => {
     const { taskId } = await insertTask(database.pool)
-    expect(await attempts.cancelTask(taskId)).toBe(true)
+    expect(await attempts.cancelTask(taskId, 'asked')).toBe('cancelled')
     expect(await attempts.beginAttempt({ taskId })).toEqual({ kind: 'over' })
     const absent = 'task_00000000000000000000000000000000'
     expect(await attempts.beginAttempt({ taskId: absent })).toEqual({ kind: 'over' })

@@ -27,7 +27,7 @@ beforeEach(async () => {
 const begin = () =>
   beginFirstCall(
     { pool: database.pool, processId: 'test', randomBytes, channelsOf: () => [channel] },
-    taskId,
+    { taskId },
   )
 
 async function taskRow(): Promise<unknown> {
@@ -71,7 +71,7 @@ describe('beginFirstCall', () => {
       channelsOf: () => [channel],
     }
     const ids = [taskId, ...others.map((task) => task.taskId)]
-    const begun = await Promise.all(ids.map((id) => beginFirstCall(deps, id)))
+    const begun = await Promise.all(ids.map((id) => beginFirstCall(deps, { taskId: id })))
     expect(begun.filter((call) => call !== undefined)).toHaveLength(1)
   })
 

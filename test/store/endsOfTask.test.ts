@@ -209,41 +209,85 @@ describe('settleTask, failTask and cancelTask', () => {
   })
 
   it.each([
-    ['for their retention', 3_600, 3_600, true],
-    ['not at all when its client has left', 0, 0, false],
-    ['no longer than its record', 9_000_000, 691_200, true],
+    ['for their retention', 'asked', 3_600, 3_600, true],
+    ['not at all when its client has left', 'client_left', 3_600, 0, false],
+    ['no longer than its record', 'asked', 9_000_000, 691_200, true],
   ] as const)('keeps prompt and inputs of a failed task %s', async (...row) => {
-    const [, inputRetentionSeconds, keptSeconds, hasRequest] = row
+    const [, reason, inputRetentionSeconds, keptSeconds, hasRequest] = row
     const { pool } = database
     const { taskId } = await insertTask(pool)
     await pool.query(
-      `insert into upload (upload_id, kind, task_id, sweep_after) values ($1, 'input', $2, 'infinity')`,
+      `insert into upload (upload_id, kind, task_id, bytes, sweep_after)
+       values ($1, 'input', $2, 7, 'infinity')`,
       [`in-${taskId}`, taskId],
     )
     const lifetimes = { retentionSeconds: 86_400, tombstoneSeconds: 604_800, inputRetentionSeconds }
-    expect(await cancelTask({ pool, announceEnd: () => {}, ...lifetimes }, taskId)).toBe(true)
+    const deps = { pool, announceEnd: () => {}, ...lifetimes }
+    expect(await cancelTask(deps, taskId, reason)).toBe('cancelled')
     const { rows } = await pool.query(
       `select extract(epoch from u.sweep_after - t.completed_at)::int as "keptSeconds",
-         t.request is not null as "hasRequest"
+         t.request is not null as "hasRequest",
+         t.retry_until = u.sweep_after as "retryable", t.retry_bytes - octet_length(request) as "inputBytes"
        from upload u join task t using (task_id) where task_id = $1`,
       [taskId],
     )
-    expect(rows).toEqual([{ keptSeconds, hasRequest }])
+    const kept = hasRequest
+      ? { retryable: true, inputBytes: 7 }
+      : { retryable: null, inputBytes: null }
+    expect(rows).toEqual([{ keptSeconds, hasRequest, ...kept }])
   })
 
-  it('cancels a task while no call is under way', async () => {
+  it('cancels a task while no call is under way, once', async () => {
     const { taskId, accountId } = await insertTask(database.pool)
-    expect(await attempts.cancelTask(taskId)).toBe(true)
-    expect(await attempts.cancelTask(taskId)).toBe(false)
+    expect(await attempts.cancelTask(taskId, 'asked')).toBe('cancelled')
+    expect(await attempts.cancelTask(taskId, 'asked')).toBe('cancelled')
+    expect(await attempts.cancelTask(taskId, 'client_left')).toBe('cancelled')
+    expect(await ends(taskId)).toEqual(['release'])
     expect(await creditsOf(accountId)).toEqual({ available: 1000, held: 0, spent: 0 })
   })
 
-  it.each(['open', 'unknown'])('is no cancellation when an attempt is %s', async (stage) => {
+  it.each([
+    ['open', 'call_under_way'],
+    ['unknown', 'work_possible'],
+  ] as const)('is no cancellation when an attempt is %s', async (stage, result) => {
     const { taskId, accountId } = await insertTask(database.pool)
-    await opened(taskId)
-    if (stage === 'unknown') await attempts.beginAttempt({ taskId, checked: 1 })
-    expect(await attempts.cancelTask(taskId)).toBe(false)
+    const { n } = await openAttempt(attempts, taskId)
+    if (stage === 'unknown') {
+      await attempts.closeAttempt({ taskId, n, class: 'unknown', evidence: { reason: 'timeout' } })
+    }
+    for (const reason of ['asked', 'client_left'] as const) {
+      expect(await attempts.cancelTask(taskId, reason)).toBe(result)
+    }
     expect(await creditsOf(accountId)).toMatchObject({ held: 10 })
+  })
+
+  it('is no cancellation when the task has ended otherwise, or does not exist', async () => {
+    const [image, none] = [await insertTask(database.pool), await insertTask(database.pool)]
+    const answerId = await opened(image.taskId)
+    await attempts.settleTask({ meta: metaOf(image.taskId), answerId })
+    await attempts.failTask(none.taskId, failure)
+    expect(await attempts.cancelTask(image.taskId, 'asked')).toBe('succeeded')
+    expect(await attempts.cancelTask(none.taskId, 'asked')).toBe('failed')
+    const absent = `task_${'0'.repeat(32)}`
+    expect(await attempts.cancelTask(absent, 'asked')).toBe('missing')
+  })
+
+  it.each([
+    ['asked', 'cancelled', 1],
+    ['client_left', 'client_left', 0],
+  ] as const)('with the reason %s records the cause %s and leaves %i keys', async (...row) => {
+    const [reason, cause, keys] = row
+    const { pool } = database
+    const { taskId, accountId } = await insertTask(pool, { route: 'images.generations' })
+    await pool.query(`insert into idempotency_key values ($1, '\\x01', $2)`, [accountId, taskId])
+    await attempts.cancelTask(taskId, reason)
+    const { rows } = await pool.query(
+      `select failure_code as code, failure_cause as cause,
+         (select count(*)::int from idempotency_key where task_id = $1) as keys
+       from task where task_id = $1`,
+      [taskId],
+    )
+    expect(rows).toEqual([{ code: 'cancelled', cause, keys }])
   })
 
   it('records that work is possible when an attempt is open', async () => {
@@ -312,7 +356,7 @@ describe('settleTask, failTask and cancelTask', () => {
     for (let time = 0; time < 2; time += 1) {
       await announcing.settleTask({ meta: metaOf(one.taskId), answerId })
       await announcing.failTask(two.taskId, failure)
-      await announcing.cancelTask(three.taskId)
+      await announcing.cancelTask(three.taskId, 'asked')
     }
     expect(announced.map(({ taskId }) => taskId)).toEqual([one.taskId, two.taskId, three.taskId])
     const statuses = await Promise.all(announced.map((each) => each.statuses))
@@ -336,7 +380,7 @@ describe('settleTask, failTask and cancelTask', () => {
     ]
     await attempts.settleTask({ meta: metaOf(one.taskId), answerId: await opened(one.taskId) })
     await attempts.failTask(two.taskId, failure)
-    await attempts.cancelTask(three.taskId)
+    await attempts.cancelTask(three.taskId, 'asked')
     await pool.query(`select pg_notify('task_end', 'last')`)
     await expect.poll(() => heard).toEqual(['last'])
     client.release(true)

@@ -182,12 +182,12 @@ async function written(taskId: string) {
 
 function facts(result: BeginResult) {
   if (result.kind !== 'opened') return result
-  const { n, timeoutMs, hardEndMs, request } = result.attempt
+  const { n, timeoutMs, hardEndMs, takeRequest } = result.attempt
   return {
     n,
     timeoutMs: Math.round(timeoutMs / 1e4),
     hardEndMs: Math.round(hardEndMs / 1e4),
-    request,
+    request: takeRequest(),
   }
 }
 
@@ -200,7 +200,7 @@ describe('the fast path of the gate', () => {
       asyncProperty(state, async (given) => {
         const [fast, full] = await Promise.all([writeState(given), writeState(given)])
         const untouched = await written(fast.taskId)
-        const attempt = await beginFirstCall(fast.deps, fast.taskId)
+        const attempt = await beginFirstCall(fast.deps, { taskId: fast.taskId })
         const decided = await askGate(full.deps, { taskId: full.taskId })
         const simple =
           given.cooldown?.ofModel !== true &&

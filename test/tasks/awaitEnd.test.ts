@@ -90,7 +90,7 @@ describe('awaitEnd', () => {
     const attempts = await announcingAttempts()
     const { ends, awaitEnd } = createWaiting(600_000)
     const { taskId } = await insertTask(database.pool)
-    await attempts.cancelTask(taskId)
+    await attempts.cancelTask(taskId, 'asked')
     const view = await awaitEnd(taskId, AbortSignal.timeout(20_000))
     expect(view.failure).toEqual({ code: 'cancelled', cause: 'cancelled', workPossible: false })
     await ends.close()

@@ -4,10 +4,11 @@ import { createLeftTasks } from '../../src/tasks/cancelLeft.ts'
 function leftTasks(failures: number) {
   const asked: string[] = []
   const left = createLeftTasks({
-    cancelTask: async (taskId) => {
+    cancelTask: async (taskId, reason) => {
       asked.push(taskId)
+      expect(reason).toBe('client_left')
       if (asked.length <= failures) throw new Error('PostgreSQL restarts')
-      return true
+      return 'cancelled'
     },
     taskDeadlineMs: 60_000,
   })

@@ -8,6 +8,7 @@ import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
 import type { UpstreamCaller, UpstreamOutcome } from '../../src/domain/upstream/upstreamCall.ts'
 import type { ProduceImageDeps } from '../../src/tasks/produceImage.ts'
 import { createProduceImage } from '../../src/tasks/produceImage.ts'
+import { createRequestRooms } from '../../src/tasks/requestRoom.ts'
 import { createMemoryBlobs } from '../support/blobs/memoryBlobs.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
@@ -243,6 +244,48 @@ describe('produceImage', () => {
     expect(await produce({ taskId })).toMatchObject({ kind: 'wait', reason: 'cooldown' })
     expect(await outcomesOf(database.pool, taskId)).toEqual(['refused rate_limited'])
     await database.pool.query('delete from cooldown')
+  })
+
+  it('makes no call with a large request while the worker has no memory for it', async () => {
+    const prompt = 'p'.repeat(1024 * 1024)
+    const first = await insertTask(database.pool, { prompt })
+    const { accountId } = first
+    const second = await insertTask(database.pool, { accountId, prompt })
+    const small = await insertTask(database.pool, { accountId })
+    const called: string[] = []
+    const answering = Promise.withResolvers<void>()
+    const sending = Promise.withResolvers<() => void>()
+    const callUpstream: UpstreamCaller = async ({ origin, takeRequest, onSent = () => {} }) => {
+      called.push(origin.taskId)
+      const { body } = takeRequest()
+      if (called.length === 1) {
+        sending.resolve(onSent)
+        await answering.promise
+      }
+      if (body.kind !== 'prompt') throw new Error('a request without its prompt')
+      return succeeded()
+    }
+    const rooms = createRequestRooms({ bytesMax: 2 * 1024 * 1024 })
+    const blobs = createMemoryBlobs()
+    const produce = createProduceImage({
+      attempts,
+      blobs,
+      callUpstream,
+      presence: alwaysPresent,
+      rooms,
+    })
+    const calling = produce({ taskId: first.taskId })
+    const sent = await sending.promise
+    expect(await produce({ taskId: second.taskId })).toMatchObject({
+      kind: 'wait',
+      reason: 'worker_full',
+    })
+    expect(await produce({ taskId: small.taskId })).toEqual({ kind: 'succeeded' })
+    sent()
+    expect(await produce({ taskId: second.taskId })).toEqual({ kind: 'succeeded' })
+    answering.resolve()
+    expect(await calling).toEqual({ kind: 'succeeded' })
+    expect(called).toEqual([first.taskId, small.taskId, second.taskId])
   })
 
   it('starts no call after the signal aborted', async () => {

@@ -27,10 +27,14 @@ function metaOf(taskId: string): AnswerMeta {
   return { version: 1, taskId, attempt: 1, image, native }
 }
 
+const endedRuns: string[] = []
+
 async function createService() {
   const { pool, databaseUrl } = database
   return createTaskService({
     store: createTaskStore(pool),
+    cancelTask: (await createTestAttempts(pool)).cancelTask,
+    endRun: (taskId) => endedRuns.push(taskId),
     cancelLeft: () => {},
     ends: createTaskEnds({ databaseUrl, pool, onConnectionError: () => {} }),
     peppers: [],

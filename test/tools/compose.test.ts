@@ -86,8 +86,16 @@ describe('the containers', () => {
 
   it('run images of an exact version', () => {
     const images = [...compose.matchAll(/^ +image: (.*)$/gm)].map((match) => match[1])
-    expect(images.filter((image) => !/:\d+\.\d+(\.\d+)?$/.test(image ?? ''))).toEqual([])
+    expect(images.filter((image) => !/:v?\d+\.\d+(\.\d+)?$/.test(image ?? ''))).toEqual([])
     expect(dockerfile).toMatch(/^FROM node:\d+\.\d+\.\d+-[\w-]+$/m)
+  })
+
+  it('run the S3 server that the tests of the blob store run, and only with its profile', () => {
+    const module = readFileSync(new URL('../../tools/versitygw/go.mod', import.meta.url), 'utf8')
+    const [, version] = /github\.com\/versity\/versitygw (v\S+)/.exec(module) ?? []
+    expect(blockOf('s3')).toContain(`image: versity/versitygw:${version}\n`)
+    expect(blockOf('s3')).toContain('profiles: [s3]')
+    expect(blockOf('x-darkroom')).toContain('s3: { condition: service_healthy, required: false }')
   })
 
   it('get the credentials of the upstreams in the worker alone', () => {

@@ -5,7 +5,6 @@ import { createActivities } from '../../activities/createActivities.ts'
 import { workflowIdOf } from '../../src/domain/ids.ts'
 import type { TaskStart } from '../../src/domain/ports/taskRuns.ts'
 import type { UpstreamCall, UpstreamOutcome } from '../../src/domain/upstream/upstreamCall.ts'
-import { isCancelled } from '../../src/store/tasks/endTask.ts'
 import { createProduceImage } from '../../src/tasks/produceImage.ts'
 import { createCheckStep } from '../../src/tasks/reconcile/checkStep.ts'
 import { createSettleOrFail, createSettleStored } from '../../src/tasks/settleOrFail.ts'
@@ -40,14 +39,13 @@ const calls = new Map<string, PromiseWithResolvers<UpstreamOutcome>>()
 beforeAll(async () => {
   world = await openReconcileWorld()
   temporal = await openTestWorld()
-  const { attempts, blobs, pool } = world
+  const { attempts, blobs } = world
   const worker = await startTestWorker(
     temporal.settings,
     createActivities({
       produceImage: createProduceImage({ presence: alwaysPresent, attempts, blobs, callUpstream }),
       settleOrFail: createSettleOrFail({ attempts, blobs }),
       cancelTask: attempts.cancelTask,
-      isCancelled: (taskId) => isCancelled(pool, taskId),
       onUnexpected: () => {},
     }),
   )
@@ -162,7 +160,7 @@ describe('a cancelled workflow', () => {
 
   it('ends as Cancelled when the task was cancelled before', async () => {
     const task = await waitingTask()
-    expect(await world.attempts.cancelTask(task.taskId)).toBe(true)
+    expect(await world.attempts.cancelTask(task.taskId, 'asked')).toBe('cancelled')
     await cancelWorkflow(temporal.temporal, task.taskId)
     await end(task)
     expect((await task.handle.describe()).status.name).toBe('CANCELLED')

@@ -73,6 +73,8 @@ export type WaitReason =
   | 'channel_paused'
   | 'backoff'
   | 'call_under_way'
+  /** The request is large, and the worker has no memory for it now. */
+  | 'worker_full'
 
 /** Returns whether the upstream refused the call. */
 export function isUpstreamRefusal(attempt: Pick<PastAttempt, 'class' | 'reason'>): boolean {

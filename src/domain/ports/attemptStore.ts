@@ -1,6 +1,7 @@
 import type { TaskFailure } from '../failure.ts'
 import type { WaitReason } from '../gate/taskFacts.ts'
 import type { JsonObject } from '../json.ts'
+import type { ModelId } from '../models/models.ts'
 import type { ImageRequest } from '../tasks/imageRequest.ts'
 import type { Channel } from '../upstream/channel.ts'
 import type { AnswerMeta } from '../upstream/storedAnswer.ts'
@@ -18,6 +19,11 @@ export type BeginInput = {
    * question gets no answer, `abandonAttempt` finds the attempt by it. Default: a random id.
    */
   readonly answerId?: string
+  /**
+   * The largest request that the caller has memory for, in bytes of its stored text. A larger one is not
+   * read. Default: any request.
+   */
+  readonly requestBytesMax?: number
 }
 
 /** An attempt by the answer id that its worker chose before it asked the gate. */
@@ -35,7 +41,9 @@ export type OpenedAttempt = {
   readonly timeoutMs: number
   /** Time until the task's hard end. During this time a failed write to the blob store is tried again. */
   readonly hardEndMs: number
-  readonly request: ImageRequest
+  readonly model: ModelId
+  /** Returns the request once. It may have many megabytes, so nothing but the call should hold it. */
+  readonly takeRequest: () => ImageRequest
 }
 
 export type BeginResult =
@@ -45,6 +53,11 @@ export type BeginResult =
    * `checked: n`.
    */
   | { readonly kind: 'unchecked'; readonly n: number; readonly answerId: string }
+  /**
+   * The task may call, but its request is larger than `requestBytesMax`. Nothing was opened. Get memory for
+   * `bytes` and begin again.
+   */
+  | { readonly kind: 'needs_room'; readonly accountId: string; readonly bytes: number }
   /** No call may be made now. Begin again after `delayMs`. */
   | {
       readonly kind: 'wait'
@@ -83,6 +96,31 @@ export type SettleInput = {
 export type FailResult = 'failed' | 'call_under_way' | 'succeeded' | 'over'
 
 /**
+ * Why a task is cancelled.
+ * - `asked`: a client, an operator or Temporal asked for it. This is final: the idempotency key stays with the
+ *   cancelled task.
+ * - `client_left`: the last client of a synchronous call has disconnected. The call may be sent again, so its
+ *   idempotency key is freed, and nobody needs the inputs of the task any more.
+ */
+export type CancelReason = 'asked' | 'client_left'
+
+/**
+ * What `cancelTask` did or found.
+ * - `cancelled`: the task is cancelled, by this call or before.
+ * - `call_under_way`: an upstream call is under way. The task continues.
+ * - `work_possible`: an earlier call may have done work. The task continues.
+ * - `succeeded`, `failed`: the task had already ended, not as cancelled.
+ * - `missing`: there is no such task, or it is purged.
+ */
+export type CancelResult =
+  | 'cancelled'
+  | 'call_under_way'
+  | 'work_possible'
+  | 'succeeded'
+  | 'failed'
+  | 'missing'
+
+/**
  * The transactions of a task's execution. Each is atomic and safe to repeat. A transaction that ends a task
  * first locks it, and ends it only if it is still live. So when several ends are tried at once, the first one
  * wins. Implemented in `src/store/attempts/` and `src/store/tasks/`.
@@ -113,8 +151,8 @@ export type AttemptStore = {
   /** Ends a task as failed and releases its hold, unless a call of a present worker is under way. */
   readonly failTask: (taskId: string, failure: TaskFailure) => Promise<FailResult>
   /**
-   * Ends a task as `cancelled` and releases its hold. Returns false and changes nothing when the task had
-   * already ended, and when one of its attempts is open or may have done work.
+   * Ends a task as `cancelled` and releases its hold. Changes nothing when the task had already ended, and when
+   * one of its attempts is open or may have done work.
    */
-  readonly cancelTask: (taskId: string) => Promise<boolean>
+  readonly cancelTask: (taskId: string, reason: CancelReason) => Promise<CancelResult>
 }

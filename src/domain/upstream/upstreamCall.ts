@@ -1,6 +1,6 @@
 import type { Channel } from './channel.ts'
 import type { JsonObject } from '../json.ts'
-import type { ImageMimeType } from '../models/models.ts'
+import type { ImageMimeType, ModelId } from '../models/models.ts'
 import type { NativeResponse } from './nativeResponse.ts'
 import type { ImageRequest } from '../tasks/imageRequest.ts'
 
@@ -109,7 +109,11 @@ export type UpstreamCall = {
   /** Names the attempt in traces. It is not sent to the upstream. */
   readonly origin: { readonly taskId: string; readonly attempt: number }
   readonly channel: Channel
-  readonly request: ImageRequest
+  readonly model: ModelId
+  /** Returns the request once. Its text is dropped while it is sent. */
+  readonly takeRequest: () => ImageRequest
+  /** Called when the whole request is sent, or no more of it will be. Not called when nothing was sent. */
+  readonly onSent?: () => void
   readonly upstreamKey: string
   /**
    * Limit for the call, from opening the connection to the last byte. A call that takes longer has the

@@ -1,6 +1,7 @@
 import { assertNever } from '../../domain/assertNever.ts'
 import { familyOf } from '../../domain/models/models.ts'
 import type { TaskView } from '../../domain/tasks/task.ts'
+import { chargedCredits } from '../../domain/tasks/task.ts'
 import { publicStatus } from '../../domain/tasks/taskRecord.ts'
 import { taskUrl } from './answerAsync.ts'
 import type { ApiContext, ApiParts, HttpFailure } from '../context.ts'
@@ -10,16 +11,16 @@ import { sendNative } from './sendNative.ts'
 
 /**
  * Limit for the tasks that one call waits for, one after the other. When a call has joined the task of an
- * earlier call with its key, and that task is cancelled before any work, the call is accepted again as a new
- * task. Without a limit, this could repeat for ever.
+ * earlier call with its key, and that task is cancelled because its client left, the call is accepted again
+ * as a new task. Without a limit, this could repeat for ever.
  */
 const tasksWaitedForMax = 3
 
 /**
  * Keeps the call open until its task ends, or until the synchronous deadline. The call may have joined the
- * task of an earlier call, by the same idempotency key. That task may be cancelled, because the earlier
- * client left or an operator cancelled the task. If the cancelled task did no work, its key is free again,
- * and this call is accepted once more as a new task.
+ * task of an earlier call, by the same idempotency key. That task may be cancelled because the earlier client
+ * left. Then its key is free again, and this call is accepted once more as a new task. A cancel that somebody
+ * asked for is final, and every call that waits for the task gets it as the answer.
  */
 export function answerSync(context: ApiContext, parts: ApiParts): AnswerAccepted {
   return async (first, acceptAgain) => {
@@ -32,7 +33,7 @@ export function answerSync(context: ApiContext, parts: ApiParts): AnswerAccepted
       const waitMs = Math.max(0, endsAtMs - performance.now())
       const task = await parts.syncWaits.wait(accepted.taskId, context.res, waitMs)
       const mayAcceptAgain = accepted.replayed && waitedFor < tasksWaitedForMax
-      if (!mayAcceptAgain || acceptAgain === undefined || !wasCancelledBeforeWork(task)) {
+      if (!mayAcceptAgain || acceptAgain === undefined || !wasLeft(task)) {
         return answerTask(context, parts, task)
       }
       removeJoinedTask(context)
@@ -43,8 +44,9 @@ export function answerSync(context: ApiContext, parts: ApiParts): AnswerAccepted
   }
 }
 
-function wasCancelledBeforeWork(task: TaskView | undefined): boolean {
-  return task?.failure?.cause === 'cancelled' && !task.failure.workPossible
+/** Returns whether the task was cancelled because the client that made it has left. */
+function wasLeft(task: TaskView | undefined): boolean {
+  return task?.failure?.cause === 'client_left'
 }
 
 /**
@@ -77,11 +79,18 @@ async function answerTask(
     case 'expired':
       return { tag: 'result_expired' }
     case 'succeeded':
+      setCharged(context, task)
       await sendNative(context, parts, task)
       return undefined
     default:
       return assertNever(status)
   }
+}
+
+/** Sets the header that says what an ended task has cost. Sets nothing for a live task. */
+export function setCharged(context: ApiContext, task: TaskView): void {
+  const charged = chargedCredits(task)
+  if (charged !== undefined) context.set('X-Credits-Charged', String(charged))
 }
 
 /**
@@ -99,6 +108,7 @@ async function answerFailed(
   if (route === 'v1beta.generateContent' && failure.cause === 'rejected') {
     const refusal = await parts.tasks.nativeRejection(taskId)
     if (refusal !== undefined) {
+      setCharged(context, task)
       sendJson(context, 200, refusal)
       return undefined
     }

@@ -8,7 +8,7 @@ import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
 import type { Accepted, ParamNames } from '../../tasks/acceptTask.ts'
-import { roomFor } from './byteBudget.ts'
+import { roomFor } from '../../tasks/byteBudget.ts'
 import type { ApiContext, ApiParts, HttpFailure } from '../context.ts'
 import type { OpenBodyOptions } from './openBody.ts'
 import type { Staging } from './staging.ts'
@@ -52,7 +52,7 @@ type Received = { readonly request: ImageRequest; readonly paramNames?: ParamNam
 
 /**
  * Answers an accepted request. `acceptAgain` accepts the same request once more. A call needs it if it joined
- * the task of an earlier call, and that task was cancelled before any work. `acceptAgain` is `undefined` if
+ * the task of an earlier call, and that task was cancelled because its client left. `acceptAgain` is `undefined` if
  * the request made a new task, and if its text is too large to keep in memory.
  */
 export type AnswerAccepted = (

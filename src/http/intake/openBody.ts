@@ -4,7 +4,7 @@ import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import { coalesceChunks, decodeContent, parseContentEncoding } from '../../streams/decodeContent.ts'
 import { BodyError } from '../../streams/intakeFailure.ts'
-import type { BodyRoom } from './byteBudget.ts'
+import type { ByteRoom } from '../../tasks/byteBudget.ts'
 import type { LoopTurns } from './loopTurns.ts'
 import type { ApiContext, HttpFailure } from '../context.ts'
 
@@ -71,7 +71,7 @@ export type OpenBody = {
 
 export type OpenBodyOptions = {
   readonly ingressLimitBytes: number
-  readonly room: BodyRoom
+  readonly room: ByteRoom
   readonly turns: LoopTurns
 }
 
@@ -101,7 +101,7 @@ async function exceedsLimit(content: AsyncIterable<Uint8Array>): Promise<boolean
  * declare the largest body, send nothing, and so keep out the bodies of others.
  */
 async function* coveredBy(
-  room: BodyRoom,
+  room: ByteRoom,
   source: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
   let bytes = 0

@@ -6,9 +6,10 @@ import type { Result } from '../../domain/result.ts'
 import { fail } from '../../domain/result.ts'
 import type { TaskView } from '../../domain/tasks/task.ts'
 import { pollAfterSeconds } from '../../domain/tasks/task.ts'
-import type { PublishedResult } from '../../domain/tasks/taskRecord.ts'
+import type { PublishedResult, TaskRecord } from '../../domain/tasks/taskRecord.ts'
 import { publicStatus, taskRecord } from '../../domain/tasks/taskRecord.ts'
 import { nativeByUrl } from '../../domain/upstream/nativeResponse.ts'
+import { setCharged } from '../answers/answerSync.ts'
 import { sendJson } from '../answers/sendBody.ts'
 import { assetUrl } from '../assetUrl.ts'
 import type { AccountHandler, ApiParts, RouteContext } from '../context.ts'
@@ -23,13 +24,21 @@ export function getTask(parts: ApiParts): AccountHandler {
       const live = await parts.tasks.live(task.taskId)
       context.set('Retry-After', String(pollAfterSeconds(live, task.nowMs)))
     }
-    const { usualDurationMs } = parts.config.capabilities[task.model]
-    sendJson(context, 200, taskRecord(task, usualDurationMs, publishedResult(parts, task)))
+    setCharged(context, task)
+    sendJson(context, 200, recordOf(parts, task))
     return undefined
   }
 }
 
-function publishedResult(parts: ApiParts, task: TaskView): PublishedResult | undefined {
+/** Returns the record of a task as clients see it, with its result if it has one. */
+export function recordOf(parts: RecordParts, task: TaskView): TaskRecord {
+  const { usualDurationMs } = parts.config.capabilities[task.model]
+  return taskRecord(task, usualDurationMs, publishedResult(parts, task))
+}
+
+type RecordParts = Pick<ApiParts, 'config' | 'signingKeys'>
+
+function publishedResult(parts: RecordParts, task: TaskView): PublishedResult | undefined {
   const { asset, native } = task
   if (publicStatus(task) !== 'succeeded' || asset === undefined) return undefined
   const url = assetUrl(task, parts.config.publicUrl, parts.signingKeys)
@@ -55,4 +64,8 @@ export async function requestedTask(
   return read
 }
 
-const malformedTaskId = invalidRequest('invalid_request', 'task_id', 'The task id is malformed.')
+export const malformedTaskId = invalidRequest(
+  'invalid_request',
+  'task_id',
+  'The task id is malformed.',
+)

@@ -3,7 +3,7 @@ import type { RequestFailure } from '../../domain/failure.ts'
 import type { Result } from '../../domain/result.ts'
 import type { Webhook } from '../../domain/webhooks/webhook.ts'
 import { webhookIdPattern } from '../../domain/webhooks/webhook.ts'
-import { noFields, noQuery } from '../../schema/extensionRequest.ts'
+import { noFields } from '../../schema/extensionRequest.ts'
 import { newWebhookSchema } from '../../schema/webhookRequest.ts'
 import { sendJson } from '../answers/sendBody.ts'
 import type { AccountHandler, ApiParts, HttpFailure, RouteContext } from '../context.ts'
@@ -12,7 +12,7 @@ import { receiveFields, withQuery } from '../extensionRoute.ts'
 /** `POST /v1/webhooks`: registers a webhook. This answer alone contains its secret, until a rotation. */
 export function registerWebhook(parts: ApiParts): AccountHandler {
   const schema = newWebhookSchema(parts.webhooks.whyNotAddress)
-  return withQuery(noQuery, async (context, caller) => {
+  return withQuery(noFields, async (context, caller) => {
     const fields = await receiveFields(parts, context, caller, schema)
     if (!fields.ok) return fields.failure
     const registered = await parts.webhooks.register(caller, fields.value)
@@ -25,7 +25,7 @@ export function registerWebhook(parts: ApiParts): AccountHandler {
 
 /** `GET /v1/webhooks`: lists the caller's webhooks, newest first. There are at most five. */
 export function listWebhooks(parts: ApiParts): AccountHandler {
-  return withQuery(noQuery, async (context, caller) => {
+  return withQuery(noFields, async (context, caller) => {
     const webhooks = await parts.webhooks.list(caller)
     sendJson(context, 200, { object: 'list', data: webhooks.map(webhookRecord), has_more: false })
     return undefined
@@ -34,7 +34,7 @@ export function listWebhooks(parts: ApiParts): AccountHandler {
 
 /** `GET /v1/webhooks/{id}`. */
 export function getWebhook(parts: ApiParts): AccountHandler {
-  return withQuery(noQuery, (context, caller) =>
+  return withQuery(noFields, (context, caller) =>
     answer(context, parts.webhooks.read(caller, webhookIdOf(context)), (webhook) => [
       200,
       webhookRecord(webhook),
@@ -89,7 +89,7 @@ export function webhookIdOf({ params }: RouteContext): string {
 
 /** Makes the handler of an extension route that has no parameters and no body fields. */
 export function withoutFields(parts: ApiParts, handle: AccountHandler): AccountHandler {
-  return withQuery(noQuery, async (context, caller: Caller) => {
+  return withQuery(noFields, async (context, caller: Caller) => {
     const fields = await receiveFields(parts, context, caller, noFields)
     return fields.ok ? handle(context, caller) : fields.failure
   })

@@ -13,7 +13,7 @@ import {
   webhookList,
   webhookWithSecret,
 } from '../../schema/answers/webhook.ts'
-import { newWebhookSchema } from '../../schema/webhookRequest.ts'
+import { deliveriesQuery, newWebhookSchema } from '../../schema/webhookRequest.ts'
 
 const shared = {
   tag: 'Webhooks',
@@ -141,10 +141,7 @@ export const webhookOperations: readonly Operation[] = [
     description: 'Newest first. A delivery is kept as long as the record of its task.',
     request: {
       path: webhookPath,
-      query: z.object({
-        limit: z.int().min(1).max(100).default(20),
-        after: deliveryId.optional().meta({ description: 'The last id of the page before.' }),
-      }),
+      query: deliveriesQuery,
     },
     answers: {
       200: {

@@ -5,6 +5,7 @@ import { orderChannels } from '../../domain/gate/orderChannels.ts'
 import { nextStep } from '../../domain/gate/nextStep.ts'
 import type { NextStep } from '../../domain/gate/taskFacts.ts'
 import { lastUnknown } from '../../domain/gate/taskFacts.ts'
+import { handOver } from '../../domain/handOver.ts'
 import type { RandomBytes } from '../../domain/ids.ts'
 import { newUploadId } from '../../domain/ids.ts'
 import { callCheckMs } from '../../domain/limits.ts'
@@ -49,19 +50,45 @@ export async function beginAttempt(
   input: BeginInput,
 ): Promise<BeginResult> {
   const answerId = input.answerId ?? newUploadId(deps.randomBytes, 'answer')
-  const attempt = await beginFirstCall(deps, input.taskId, answerId)
+  const attempt = await beginFirstCall(deps, { ...input, answerId })
   if (attempt !== undefined) return { kind: 'opened', attempt }
   return askGate(deps, { ...input, answerId })
 }
 
 /** Asks the gate without its fast path. */
 export async function askGate(deps: BeginAttemptDeps, input: BeginInput): Promise<BeginResult> {
-  return withTransaction(deps.pool, async (client) => {
+  const decided = await lockAndDecide(deps, input)
+  if (decided.kind !== 'opened') return decided
+  const takeRequest = handOver(await readRequest(deps.pool, input.taskId))
+  return { kind: 'opened', attempt: { ...decided.attempt, takeRequest } }
+}
+
+/** Reads the request of a live task. Outside of the gate's locks, because it may have many megabytes. */
+async function readRequest(pool: Pool, taskId: string): Promise<ImageRequest> {
+  const { rows } = await pool.query<{ request: string | null }>({
+    name: 'read-request',
+    text: 'select request from task where task_id = $1',
+    values: [taskId],
+  })
+  const text = rows[0]?.request ?? undefined
+  if (text === undefined) throw new Error(`Bug: ${taskId} is live without its request`)
+  const request: ImageRequest = JSON.parse(text)
+  return request
+}
+
+type Unread = Omit<OpenedAttempt, 'takeRequest'>
+type Decided =
+  | Exclude<BeginResult, { readonly kind: 'opened' }>
+  | { readonly kind: 'opened'; readonly attempt: Unread }
+
+async function lockAndDecide(deps: BeginAttemptDeps, input: BeginInput): Promise<Decided> {
+  return withTransaction<Decided>(deps.pool, async (client) => {
     const task = await lockTaskWithAttempts(client, input.taskId)
     if (task === undefined || isEnded(task.status)) return { kind: 'over' }
     const open = task.attempts.find((each) => each.closedAtMs === null)
     const answerId = input.answerId ?? newUploadId(deps.randomBytes, 'answer')
-    if (open === undefined) return decide(deps, client, task, answerId)
+    const next = { answerId, ...defined({ requestBytesMax: input.requestBytesMax }) }
+    if (open === undefined) return decide(deps, client, task, next)
     if (open.n !== input.checked) {
       return { kind: 'unchecked', n: open.n, answerId: open.answerId }
     }
@@ -69,7 +96,7 @@ export async function askGate(deps: BeginAttemptDeps, input: BeginInput): Promis
       const { channel } = open
       return { kind: 'wait', delayMs: callCheckMs, reason: 'call_under_way', channel }
     }
-    return decide(deps, client, await closeAsLost(client, task, open), answerId)
+    return decide(deps, client, await closeAsLost(client, task, open), next)
   })
 }
 
@@ -86,13 +113,15 @@ async function closeAsLost(
   return { ...task, attempts }
 }
 
+type NextCall = { readonly answerId: string; readonly requestBytesMax?: number }
+
 /** Decides the next step of a task that has no open attempt. Writes what this step needs. */
 async function decide(
   deps: BeginAttemptDeps,
   client: PoolClient,
   locked: TaskWithAttempts,
-  answerId: string,
-): Promise<BeginResult> {
+  { answerId, requestBytesMax = Infinity }: NextCall,
+): Promise<Decided> {
   const { taskId, accountId, family, model } = locked
   const sync = isSyncRoute(locked.route)
   const channelsOfFamily = orderChannels(deps.channelsOf(family), taskId)
@@ -121,6 +150,9 @@ async function decide(
     case 'wait':
       return postpone(client, task, step)
     case 'call':
+      if (task.requestBytes > requestBytesMax) {
+        return { kind: 'needs_room', accountId, bytes: task.requestBytes }
+      }
       return { kind: 'opened', attempt: await openAttempt(deps, client, task, step, answerId) }
     default:
       return assertNever(step)
@@ -169,7 +201,7 @@ async function openAttempt(
   task: TaskWithAttempts,
   step: Extract<NextStep, { kind: 'call' }>,
   answerId: string,
-): Promise<OpenedAttempt> {
+): Promise<Unread> {
   const { channel, cooldown } = step
   const n = (task.attempts.at(-1)?.n ?? 0) + 1
   const upstreamKey = lastUnknown(task.attempts)?.upstreamKey ?? `${task.taskId}-${n}`
@@ -179,18 +211,15 @@ async function openAttempt(
   if (cooldown !== undefined) {
     await saveCooldown(client, { channel: channel.name, model: task.model }, cooldown)
   }
-  const { rows } = await client.query<{ request: string | null }>({
+  await client.query({
     name: 'open-attempt',
     text: openSql,
     values: [task.taskId, n, channel.name, task.model, answerId, upstreamKey, leaseMs, processId],
   })
-  const text = rows[0]?.request ?? undefined
-  if (text === undefined) throw new Error(`Bug: ${task.taskId} is live without its request`)
-  const request: ImageRequest = JSON.parse(text)
-  return { n, channel, answerId, upstreamKey, timeoutMs, hardEndMs, request }
+  const { model } = task
+  return { n, channel, answerId, upstreamKey, timeoutMs, hardEndMs, model }
 }
 
-/** The text of a request may have megabytes, so no other statement of a task's execution reads it. */
 const openSql = `
   with opened as (
     insert into attempt (task_id, n, channel, model, answer_id, upstream_key, lease_until,
@@ -204,5 +233,4 @@ const openSql = `
   update task set status = 'processing', processing_at = coalesce(processing_at, clock_timestamp()),
     checks = 0,
     next_check_at = least(hard_end_at, clock_timestamp() + $7 * interval '1 millisecond')
-  where task_id = $1
-  returning request`
+  where task_id = $1`

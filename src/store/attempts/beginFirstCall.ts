@@ -1,9 +1,10 @@
 import type { Pool } from 'pg'
 import { orderChannels } from '../../domain/gate/orderChannels.ts'
+import { handOver } from '../../domain/handOver.ts'
 import type { RandomBytes } from '../../domain/ids.ts'
 import { newUploadId } from '../../domain/ids.ts'
-import type { Family } from '../../domain/models/models.ts'
-import type { OpenedAttempt } from '../../domain/ports/attemptStore.ts'
+import type { Family, ModelId } from '../../domain/models/models.ts'
+import type { BeginInput, OpenedAttempt } from '../../domain/ports/attemptStore.ts'
 import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
 
@@ -30,11 +31,11 @@ export const overdueAfterMs = 30_000
  */
 export async function beginFirstCall(
   { pool, processId, randomBytes, channelsOf }: BeginFirstCallDeps,
-  taskId: string,
-  answerId: string = newUploadId(randomBytes, 'answer'),
+  input: BeginInput,
 ): Promise<OpenedAttempt | undefined> {
+  const { taskId, answerId = newUploadId(randomBytes, 'answer') } = input
   const firstOf = (family: Family) => orderChannels(channelsOf(family), taskId)[0]
-  const task = await readQueuedTask(pool, taskId, firstOf)
+  const task = await readQueuedTask(pool, input, firstOf)
   const channel = task === undefined ? undefined : firstOf(task.family)
   if (task === undefined || channel === undefined) return undefined
   const upstreamKey = `${taskId}-1`
@@ -58,27 +59,39 @@ export async function beginFirstCall(
   if (typeof hardEndMs !== 'number' || typeof text !== 'string') return undefined
   const timeoutMs = Math.min(channel.timeoutMs, hardEndMs)
   const request: ImageRequest = JSON.parse(text)
-  return { n: 1, channel, answerId, upstreamKey, timeoutMs, hardEndMs, request }
+  const takeRequest = handOver(request)
+  const { model } = task
+  return { n: 1, channel, answerId, upstreamKey, timeoutMs, hardEndMs, model, takeRequest }
 }
 
 /** Reads a queued task without locks. Returns `undefined` when the fast path cannot succeed. */
 async function readQueuedTask(
   pool: Pool,
-  taskId: string,
+  { taskId, requestBytesMax = Infinity }: BeginInput,
   firstOf: (family: Family) => Channel | undefined,
-): Promise<{ readonly family: Family } | undefined> {
-  const { rows } = await pool.query<{ family: Family }>({
+): Promise<QueuedTask | undefined> {
+  const readBytesMax = Math.min(requestBytesMax, requestBytesUnderLocksMax)
+  const { rows } = await pool.query<QueuedTask>({
     name: 'read-queued',
     text: readSql,
-    values: [taskId, firstOf('A')?.name, firstOf('B')?.name],
+    values: [taskId, firstOf('A')?.name, firstOf('B')?.name, readBytesMax],
   })
   return rows[0]
 }
 
+/**
+ * Limit for a request that is read under the gate's locks. The locks last until the last byte of it is sent
+ * to this process.
+ */
+const requestBytesUnderLocksMax = 256 * 1024
+
+type QueuedTask = { readonly family: Family; readonly model: ModelId }
+
 const readSql = `
-  select family
+  select family, model
   from task, lateral (select case family when 'A' then $2::text else $3::text end as name) first
   where task_id = $1 and status = 'queued' and request is not null
+    and octet_length(request) <= $4
     and not exists (
       select from cooldown where channel = first.name and cooldown.model = task.model
     )

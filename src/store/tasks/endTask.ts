@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import type { TaskFailure } from '../../domain/failure.ts'
 import { mayHaveWorked } from '../../domain/gate/taskFacts.ts'
-import type { FailResult } from '../../domain/ports/attemptStore.ts'
+import type { CancelReason, CancelResult, FailResult } from '../../domain/ports/attemptStore.ts'
 import type { DueWebhook } from '../../domain/ports/webhookStore.ts'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 import { isEnded } from '../../domain/tasks/task.ts'
@@ -59,33 +59,49 @@ export async function failTask(
 }
 
 /**
- * Cancels a live task and releases its hold. Returns false when the task had already ended, and when a call
- * is under way or may have done work. In the second case the task continues, and it is charged only if it
- * gets an image. The API process calls this when a client has disconnected. The CLI, cancelled workflows and
- * the reconciler call it too.
+ * Cancels a live task and releases its hold, unless a call is under way or may have done work. In that case the
+ * task continues, and it is charged only if it gets an image. Returns `cancelled` again for a task that was
+ * cancelled before.
  */
-export async function cancelTask(deps: EndTaskDeps, taskId: string): Promise<boolean> {
+export async function cancelTask(
+  deps: EndTaskDeps,
+  taskId: string,
+  reason: CancelReason,
+): Promise<CancelResult> {
   let due: readonly DueWebhook[] = []
-  const cancelled = await withTransaction(deps.pool, async (client) => {
-    const task = await lockTaskWithAttempts(client, taskId)
-    if (task === undefined || isEnded(task.status)) return false
-    if (mayHaveWorked(task.attempts)) return false
-    const failure = { code: 'cancelled', cause: 'cancelled', workPossible: false } as const
-    due = await endAsFailed(client, deps, task, failure)
-    return true
-  })
-  if (cancelled) deps.announceEnd(taskId, due)
-  return cancelled
+  const result = await withTransaction<CancelResult | 'now_cancelled'>(
+    deps.pool,
+    async (client) => {
+      const task = await lockTaskWithAttempts(client, taskId)
+      if (task === undefined) return 'missing'
+      if (isEnded(task.status)) return endedResult(client, taskId)
+      const open = task.attempts.find((attempt) => attempt.closedAtMs === null)
+      if (open !== undefined && isUnderWay(task, open)) return 'call_under_way'
+      if (mayHaveWorked(task.attempts)) return 'work_possible'
+      const clientLeft = reason === 'client_left'
+      const lifetimes = clientLeft ? { ...deps, inputRetentionSeconds: 0 } : deps
+      const cause = clientLeft ? 'client_left' : 'cancelled'
+      due = await endAsFailed(client, lifetimes, task, {
+        code: 'cancelled',
+        cause,
+        workPossible: false,
+      })
+      return 'now_cancelled'
+    },
+  )
+  if (result !== 'now_cancelled') return result
+  deps.announceEnd(taskId, due)
+  return 'cancelled'
 }
 
-/** Returns whether a task has ended as `cancelled`. Returns false when the task is purged. */
-export async function isCancelled(pool: Pool, taskId: string): Promise<boolean> {
-  const { rowCount } = await pool.query({
-    name: 'is-cancelled',
-    text: `select from task where task_id = $1 and failure_code = 'cancelled'`,
+async function endedResult(client: PoolClient, taskId: string): Promise<CancelResult> {
+  const { rows } = await client.query<{ result: 'cancelled' | 'succeeded' | 'failed' }>({
+    name: 'ended-result',
+    text: `select case when failure_code = 'cancelled' then 'cancelled' else status end as result
+      from task where task_id = $1`,
     values: [taskId],
   })
-  return rowCount === 1
+  return rows[0]?.result ?? 'missing'
 }
 
 /**
@@ -118,9 +134,11 @@ async function endAsFailed(
 
 /**
  * Returns whether the client's next request with the same key starts a new task. It does when no work was
- * done, or when the answer told the client to try again later.
+ * done, or when the answer told the client to try again later. A cancel that somebody asked for is final: the
+ * next request gets the cancelled task.
  */
-function nextTryIsNewTask({ code, workPossible }: TaskFailure): boolean {
+function nextTryIsNewTask({ code, cause, workPossible }: TaskFailure): boolean {
+  if (cause === 'cancelled') return false
   return !workPossible || code === 'rate_limit_exceeded'
 }
 
@@ -133,10 +151,13 @@ const endSql = `
       failure_work_possible = $4, failure_retry_after_ms = $5,
       completed_at = statement_timestamp(),
       purge_at = statement_timestamp() + $6 * interval '1 second',
-      request = case when $8::integer > 0 then request end
+      request = case when $8::integer > 0 then request end,
+      retry_until = case when $8::integer > 0
+        then statement_timestamp() + least($6, $8) * interval '1 second' end,
+      retry_bytes = case when $8::integer > 0 then octet_length(request) + (
+        select coalesce(sum(bytes), 0) from upload where upload.task_id = $1 and kind = 'input') end
     where task_id = $1
-    returning least(purge_at, completed_at + $8 * interval '1 second') as input_end, hard_end_at,
-      ${endedColumns}
+    returning coalesce(retry_until, completed_at) as input_end, hard_end_at, ${endedColumns}
   ), uploads as (
     update upload set sweep_after = case
         when kind = 'input' then done.input_end

@@ -15,6 +15,8 @@ export type LockedTask = {
   readonly model: ModelId
   readonly status: TaskStatus
   readonly credits: number
+  /** The bytes of the stored request, which is not read here. */
+  readonly requestBytes: number
   readonly nowMs: number
   readonly createdAtMs: number
   readonly deadlineAtMs: number
@@ -57,7 +59,7 @@ export async function lockTask(
 const lockSql = `
   with locked as materialized (
     select task_id as "taskId", account_id as "accountId", route, family, model, status,
-      credits::float8 as credits,
+      credits::float8 as credits, coalesce(octet_length(request), 0) as "requestBytes",
       (extract(epoch from created_at) * 1000)::float8 as "createdAtMs",
       (extract(epoch from deadline_at) * 1000)::float8 as "deadlineAtMs",
       (extract(epoch from hard_end_at) * 1000)::float8 as "hardEndAtMs"

@@ -107,7 +107,7 @@ async function endWithoutRun(
   const { taskId } = task.start
   if (await deps.settleStored(taskId)) return report({ found: 'settled', count: 1, taskId })
   if (task.callUnderWay) return deps.store.postponeChecks([taskId], callBackoff)
-  if (run.stopped && (await deps.cancelTask(taskId))) {
+  if (run.stopped && (await deps.cancelTask(taskId, 'asked')) === 'cancelled') {
     return report({ found: 'cancelled', count: 1, taskId })
   }
   const result = await deps.failTask(taskId, lostRun)

@@ -139,6 +139,7 @@ export type Finding = {
     | 'hastened'
     | 'excess'
     | 'swept'
+    | 'forgotten'
     | 'purged'
     | 'webhook_run_started'
   readonly count: number

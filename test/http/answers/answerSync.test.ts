@@ -86,8 +86,13 @@ describe('a synchronous call', () => {
       [500, 'new_api_error', 'do_request_failed', null, 'false'],
     ],
     [
-      'cancelled, where a new try is welcome',
+      'cancelled because somebody asked for it',
       { code: 'cancelled', cause: 'cancelled', workPossible: false },
+      [500, 'new_api_error', 'cancelled', null, 'false'],
+    ],
+    [
+      'cancelled because a client left, where a new try is welcome',
+      { code: 'cancelled', cause: 'client_left', workPossible: false },
       [500, 'new_api_error', 'cancelled', null, null],
     ],
     [
@@ -154,7 +159,7 @@ describe('a synchronous call', () => {
 })
 
 describe('a call that joined a task which is then cancelled', () => {
-  const cancelled = { code: 'cancelled', cause: 'cancelled', workPossible: false } as const
+  const left = { code: 'cancelled', cause: 'client_left', workPossible: false } as const
 
   async function joined(key: string) {
     const headers = { 'Idempotency-Key': key }
@@ -165,11 +170,11 @@ describe('a call that joined a task which is then cancelled', () => {
     return { first, second, taskId }
   }
 
-  it('becomes a new task when the cancelled one did no work', async () => {
+  it('becomes a new task when the client of the cancelled one has left', async () => {
     const { first, second, taskId } = await joined('cancelled under it')
     api.tasks.freeKeys()
     const renewed = nextTask()
-    await api.tasks.fail(taskId, cancelled)
+    await api.tasks.fail(taskId, left)
     expect((await first).status).toBe(500)
     const next = await renewed
     await api.tasks.succeed(next)
@@ -180,18 +185,24 @@ describe('a call that joined a task which is then cancelled', () => {
     expect(headers.get('location')).toMatch(new RegExp(`/v1/tasks/${next}$`))
   })
 
-  it('gets the failure when work may have been done', async () => {
-    const { second, taskId } = await joined('cancelled late')
-    await api.tasks.fail(taskId, { ...cancelled, workPossible: true })
-    expect((await second).status).toBe(500)
-    expect((await second).headers.get('x-task-id')).toBe(taskId)
-    expect((await second).headers.get('x-should-retry')).toBe('false')
+  it('gets the failure for good when somebody asked for the cancel, even if the key is free', async () => {
+    const { first, second, taskId } = await joined('cancelled for good')
+    const count = api.tasks.accepted.length
+    api.tasks.freeKeys()
+    await api.tasks.fail(taskId, { ...left, cause: 'cancelled' })
+    for (const response of [await first, await second]) {
+      expect(response.status).toBe(500)
+      expect(response.headers.get('x-task-id')).toBe(taskId)
+      expect(response.headers.get('x-should-retry')).toBe('false')
+      expect(errorResponse.parse(await response.json()).error.code).toBe('cancelled')
+    }
+    expect(api.tasks.accepted).toHaveLength(count)
   })
 
   it('gets the failure when its key still names the cancelled task', async () => {
     const { second, taskId } = await joined('cancelled each time')
     // The key is never freed.
-    await api.tasks.fail(taskId, cancelled)
+    await api.tasks.fail(taskId, left)
     expect((await second).status).toBe(500)
     expect((await second).headers.get('x-task-id')).toBe(taskId)
   })

@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { createByteBudget } from '../../../src/http/intake/byteBudget.ts'
+import { createByteBudget } from '../../../src/tasks/byteBudget.ts'
 import { errorResponse } from '../../support/clients/responses.ts'
 import { startTestApi } from '../../support/http/testApi.ts'
 

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buildGoTools } from '../../../src/dev/stack/goTools.ts'
@@ -20,22 +20,31 @@ export const s3ServerStartMsMax = 10 * 60_000
 const readyMsMax = 10_000
 const bucket = 'darkroom'
 
+/** The command of the service `s3` in docker-compose.yml. The tests run what production runs. */
+function composeCommand(): string {
+  const compose = readFileSync(new URL('../../../docker-compose.yml', import.meta.url), 'utf8')
+  const [, service = ''] = compose.split(/^  s3:\n/m)
+  const [, command] = /^    command:\n      - \|\n((?: {8}.*\n)+)/m.exec(service) ?? []
+  if (command === undefined) throw new Error('docker-compose.yml has no command for s3')
+  return command
+}
+
 /** Starts a real S3 server on its own folder. Throws when the server cannot be built, so that no test is skipped. */
 export async function startS3Server(): Promise<S3Server> {
   const say = (line: string): boolean => process.stderr.write(`${line}\n`)
   const built = await buildGoTools(versitygwTool, { env: process.env, say })
   if (built.kind === 'failed') throw new Error(`No S3 server to test against: ${built.why}`)
   const folder = mkdtempSync(join(tmpdir(), 'darkroom-s3-'))
-  mkdirSync(join(folder, 'data', bucket), { recursive: true })
-  mkdirSync(join(folder, 'meta'))
   const address = `127.0.0.1:${await freePort()}`
-  // Attributes go into files: not every temporary folder supports extended attributes.
-  const args = ['--quiet', '--keep-alive', '--port', address, 'posix']
-  const child = spawn(
-    join(built.binDir, 'versitygw'),
-    [...args, '--sidecar', join(folder, 'meta'), join(folder, 'data')],
-    { env: { ROOT_ACCESS_KEY: 'access', ROOT_SECRET_KEY: 'secret' }, stdio: 'ignore', cwd: folder },
-  )
+  const script = composeCommand()
+    .replaceAll('/data/', `${folder}/`)
+    .replace(' :7070 ', ` ${address} `)
+  const env = {
+    PATH: `${built.binDir}:${process.env['PATH']}`,
+    ROOT_ACCESS_KEY: 'access',
+    ROOT_SECRET_KEY: 'secret',
+  }
+  const child = spawn('sh', ['-ec', script], { env, stdio: 'ignore', cwd: folder })
   const exited = once(child, 'exit')
   const stop = async (): Promise<void> => {
     child.kill('SIGKILL')
@@ -43,8 +52,8 @@ export async function startS3Server(): Promise<S3Server> {
     rmSync(folder, { recursive: true, force: true })
   }
   const isUp = () =>
-    fetch(`http://${address}/`).then(
-      () => true,
+    fetch(`http://${address}/healthz`).then(
+      ({ ok }) => (ok ? true : undefined),
       () => undefined,
     )
   await until('an answer of the S3 server', isUp, readyMsMax).catch(async (error: unknown) => {

@@ -20,10 +20,11 @@ export function edit(
   client: Client,
   fields: Readonly<Record<string, string>>,
   image: Buffer = redPixelPng,
+  headers: Headers = {},
 ): Promise<Response> {
   return fetch(`${client.url}/v1/images/edits`, {
     method: 'POST',
-    headers: { authorization: client.authorization, 'content-type': formType },
+    headers: { authorization: client.authorization, 'content-type': formType, ...headers },
     body: new Uint8Array(formBody(editParts({ model: vip, ...fields }, image))),
   })
 }
@@ -43,8 +44,9 @@ export function content(
   method: 'generateContent' | 'asyncGenerateContent',
   body: unknown,
   model = 'familya-3-pro-image',
+  headers: Headers = {},
 ): Promise<Response> {
-  return postJson(client, `/v1beta/models/${model}:${method}`, body)
+  return postJson(client, `/v1beta/models/${model}:${method}`, body, headers)
 }
 
 function postJson(

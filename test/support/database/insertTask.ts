@@ -15,6 +15,7 @@ export async function insertTask(
     readonly accountId?: string
     readonly credits?: number
     readonly route?: Route
+    readonly prompt?: string
     readonly deadlineSeconds?: number
     readonly hardEndSeconds?: number
   } = {},
@@ -28,7 +29,7 @@ export async function insertTask(
     family: 'B',
     model: 'familyb-image-2-vip',
     action: 'generate',
-    body: { kind: 'prompt', prompt: 'a lighthouse' },
+    body: { kind: 'prompt', prompt: given.prompt ?? 'a lighthouse' },
     inputs: [],
   }
   await pool.query(

@@ -47,6 +47,8 @@ export const familyBNative: NativeResponse = {
 export const familyANative: NativeResponse = {
   response: {
     candidates: [{ content: { parts: [{ inlineData: { mimeType: 'image/png', data: '' } }] } }],
+    modelVersion: 'familya-3-pro-image',
+    responseId: 'r1',
   },
   imagePath: ['candidates', 0, 'content', 'parts', 0, 'inlineData', 'data'],
 }
@@ -86,13 +88,28 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
         if (key !== '') keys.set(key, { taskId, request })
         if (input.uploadId !== undefined) fake.openUploads.delete(input.uploadId)
       }
-      return succeed({ taskId, createdAtMs: 1_700_000_000_999, replayed: known !== undefined })
+      return succeed({
+        taskId,
+        createdAtMs: 1_700_000_000_999,
+        credits: 7,
+        replayed: known !== undefined,
+      })
     },
     read: async (caller, taskId) => {
       const task = tasks.get(taskId)
       return task?.accountId === caller.accountId
         ? succeed(task)
         : fail({ tag: 'task_not_found' as const })
+    },
+    cancel: async (caller, taskId) => {
+      const task = tasks.get(taskId)
+      if (task?.accountId !== caller.accountId) return fail({ tag: 'task_not_found' })
+      const isCancelled = task.failure?.code === 'cancelled'
+      if (task.completedAtMs !== undefined && !isCancelled) {
+        return fail({ tag: 'task_not_cancellable', reason: 'succeeded' })
+      }
+      await fake.fail(taskId, { code: 'cancelled', cause: 'cancelled', workPossible: false })
+      return succeed(taskOf(taskId))
     },
     live: async () => fake.live,
     awaitEnd: async (taskId, signal) => {
@@ -170,6 +187,7 @@ function queued(taskId: string, { caller, request }: AcceptInput): TaskView {
     route: request.route,
     model: request.model,
     status: 'queued',
+    credits: 7,
     createdAtMs: 1_700_000_000_999,
     nowMs: 1_700_000_001_500,
   }

@@ -12,8 +12,7 @@ await startTestWorker(
       return new Promise(() => {})
     },
     settleOrFail: async () => 'failed',
-    cancelTask: async () => false,
-    isCancelled: async () => false,
+    cancelTask: async () => 'call_under_way',
     onUnexpected: () => {},
   }),
 )

@@ -128,8 +128,8 @@ export function createScripts() {
       seenOf(taskId).failures.push(failure)
       return scripts.get(taskId)?.recorded ?? 'failed'
     },
-    cancelTask: async (taskId) => scripts.get(taskId)?.cancelled ?? true,
-    isCancelled: async () => false,
+    cancelTask: async (taskId) =>
+      (scripts.get(taskId)?.cancelled ?? true) ? 'cancelled' : 'call_under_way',
     onUnexpected: () => {},
   })
   return {

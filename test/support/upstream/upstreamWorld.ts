@@ -22,7 +22,7 @@ export type CallOptions = {
   readonly prompt?: string
   readonly models?: Channel['models']
   readonly channel?: Partial<Channel>
-  readonly call?: Partial<Omit<UpstreamCall, 'request' | 'channel'>>
+  readonly call?: Partial<Omit<UpstreamCall, 'takeRequest' | 'channel'>>
 }
 
 /** Calls upstreams over real HTTP, with blobs in a temporary folder. */
@@ -45,6 +45,16 @@ export async function openUpstreamWorld(wrapBlobs = (blobs: BlobStore): BlobStor
     options: CallOptions = {},
   ): Promise<UpstreamOutcome> {
     const prompt = options.prompt ?? 'A lighthouse at dusk'
+    const model = family === 'A' ? 'familya-3-pro-image' : 'familyb-image-2-vip'
+    const request = {
+      route: 'images.tasks',
+      family,
+      model,
+      action: 'generate',
+      body: { kind: 'prompt', prompt },
+      inputs: [],
+      ...options.request,
+    } as const
     const outcome = await caller({
       channel: {
         name: 'main',
@@ -56,15 +66,8 @@ export async function openUpstreamWorld(wrapBlobs = (blobs: BlobStore): BlobStor
         concurrencyMax: 10,
         ...options.channel,
       },
-      request: {
-        route: 'images.tasks',
-        family,
-        model: family === 'A' ? 'familya-3-pro-image' : 'familyb-image-2-vip',
-        action: 'generate',
-        body: { kind: 'prompt', prompt },
-        inputs: [],
-        ...options.request,
-      },
+      model: request.model,
+      takeRequest: () => request,
       origin: { taskId: 'task_test', attempt: 1 },
       upstreamKey: 'attempt-1',
       timeoutMs,

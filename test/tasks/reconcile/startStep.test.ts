@@ -68,7 +68,7 @@ describe('the start step', () => {
     await dueTask({ started_at: 'now()' })
     await dueTask({ deadline_at: 'now()' })
     const { taskId } = await insertTask(world.pool)
-    await world.attempts.cancelTask(taskId)
+    await world.attempts.cancelTask(taskId, 'asked')
     await setTask(world.pool, taskId, due)
     const asked: TaskStart[] = []
     const startTask = async (start: TaskStart): Promise<StartResult> => {

@@ -1,12 +1,13 @@
 /**
- * Limits the bytes of the large bodies that are received, or of the assets that are sent, at the same time,
- * for all accounts together. One account (the holder) gets at most three quarters of the budget. Otherwise a
- * single account with many slow bodies or downloads could block all other accounts.
+ * Limits the bytes of what a process does at the same time, for all accounts together: large bodies that are
+ * received, assets that are sent, or requests that are sent upstream. One account (the holder) gets at most
+ * three quarters of the budget, unless `holderShareMax` says otherwise. Otherwise a single account with many slow
+ * bodies could block all others.
  */
 export type ByteBudget = {
   /**
    * Resolves to false when there is no room within `waitMs`. More than the budget counts as the budget.
-   * `alreadyBytes`: what the same body has taken before, default 0.
+   * `alreadyBytes`: what the same work has taken before, default 0.
    */
   readonly take: (
     holder: string,
@@ -25,10 +26,8 @@ type Waiter = {
   readonly admit: () => void
 }
 
-const holderShareMax = 0.75
-
 /** Creates a budget of `bytesMax` bytes. All of them are free at the start. */
-export function createByteBudget(bytesMax: number): ByteBudget {
+export function createByteBudget(bytesMax: number, holderShareMax = 0.75): ByteBudget {
   let left = bytesMax
   const held = new Map<string, number>()
   const waiters = new Set<Waiter>()
@@ -40,7 +39,7 @@ export function createByteBudget(bytesMax: number): ByteBudget {
     else held.set(holder, now)
   }
 
-  /** The only body of a holder is admitted however large it is. */
+  /** The only work of a holder is admitted however large it is. */
   function exceedsShare({ holder, bytes, alreadyBytes }: Waiter): boolean {
     const has = held.get(holder) ?? 0
     return has > alreadyBytes && has + bytes > bytesMax * holderShareMax
@@ -63,8 +62,8 @@ export function createByteBudget(bytesMax: number): ByteBudget {
   }
 
   /**
-   * Admits waiting bodies in the order of their arrival, so that small bodies cannot make a large one wait
-   * forever. A body beyond the share of its holder is skipped; the bodies behind it may go first.
+   * Admits waiters in the order of their arrival, so that small ones cannot make a large one wait forever. A
+   * waiter beyond the share of its holder is skipped; those behind it may go first.
    */
   function admitWaiters(): void {
     for (const waiter of waiters) {
@@ -84,33 +83,36 @@ export function createByteBudget(bytesMax: number): ByteBudget {
 }
 
 /**
- * A body up to this size takes no room in the budget. Enough for a request with only a prompt, so that large
- * uploads never delay such a request.
+ * Work up to this size takes no room in the budget. Enough for a request with only a prompt, so that large
+ * requests never delay such a request.
  */
-const freeBytes = 256 * 1024
+export const freeBytes = 256 * 1024
 
-/** A body takes room in steps of this size while it arrives, so it holds little more than has arrived. */
+/** Room is taken in steps of this size, so a body that arrives holds little more than has arrived. */
 const stepBytes = 1024 * 1024
 
-/**
- * How long a body may wait for room. Long enough for a short burst of large bodies. After this wait, the
- * client gets a 429 with a Retry-After.
- */
-const waitMs = 3_000
-
-/** The room that one body has taken in the byte budget. */
-export type BodyRoom = {
+/** The room that one body or request has taken in a byte budget. */
+export type ByteRoom = {
   /**
-   * Takes room for the first `bytes` of the body, as sent or decoded. Resolves to false when there is none
-   * within three seconds. A body that has the whole budget needs no more.
+   * Takes room until `bytes` in all are covered. Resolves to false when there is none in time. What has the
+   * whole budget needs no more.
    */
   readonly cover: (bytes: number) => Promise<boolean>
-  /** Gives all room of the body back. A second call does nothing. */
+  /** Gives all room back. A second call does nothing. */
   readonly end: () => void
 }
 
-/** Creates the room of one body of `holder`. No bytes are taken yet. */
-export function roomFor(budget: ByteBudget, holder: string): BodyRoom {
+/**
+ * How long a body waits for room. Long enough for a short burst of large bodies. After this wait, the client
+ * gets a 429 with a Retry-After.
+ */
+const bodyWaitMs = 3_000
+
+/**
+ * Creates the room of one body or request of `holder`, which waits at most `waitMs` whenever it needs more.
+ * No bytes are taken yet.
+ */
+export function roomFor(budget: ByteBudget, holder: string, waitMs = bodyWaitMs): ByteRoom {
   let takenBytes = 0
   let ended = false
 

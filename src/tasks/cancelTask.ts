@@ -1,0 +1,49 @@
+import type { Caller } from '../domain/accounts/account.ts'
+import { assertNever } from '../domain/assertNever.ts'
+import type { RequestFailure } from '../domain/failure.ts'
+import type { AttemptStore } from '../domain/ports/attemptStore.ts'
+import type { TaskStore } from '../domain/ports/taskStore.ts'
+import type { Result } from '../domain/result.ts'
+import { fail, succeed } from '../domain/result.ts'
+import type { TaskView } from '../domain/tasks/task.ts'
+
+export type CancelTaskDeps = {
+  readonly store: Pick<TaskStore, 'readTask'>
+  readonly cancelTask: AttemptStore['cancelTask']
+  /**
+   * Asks the workflow of a cancelled task to end now. Never throws and never waits. Without this request the
+   * workflow would end when it continues the next time.
+   */
+  readonly endRun: (taskId: string) => void
+}
+
+/**
+ * Creates the function that cancels a task because its owner asks for it, and returns the cancelled task. A
+ * task that was cancelled before is returned again. A task of another account is `task_not_found`, as if it
+ * did not exist.
+ */
+export function createCancelTask({ store, cancelTask, endRun }: CancelTaskDeps) {
+  return async (caller: Caller, taskId: string): Promise<Result<TaskView, RequestFailure>> => {
+    const task = await store.readTask(taskId, caller.accountId)
+    if (task === undefined) return notFound
+    const result = await cancelTask(taskId, 'asked')
+    switch (result) {
+      case 'cancelled': {
+        endRun(taskId)
+        const cancelled = await store.readTask(taskId, caller.accountId)
+        return cancelled === undefined ? notFound : succeed(cancelled)
+      }
+      case 'call_under_way':
+      case 'work_possible':
+      case 'succeeded':
+      case 'failed':
+        return fail({ tag: 'task_not_cancellable', reason: result })
+      case 'missing':
+        return notFound
+      default:
+        return assertNever(result)
+    }
+  }
+}
+
+const notFound = fail({ tag: 'task_not_found' } as const)

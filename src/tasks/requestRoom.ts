@@ -1,0 +1,89 @@
+import type { BeginResult } from '../domain/ports/attemptStore.ts'
+import type { ByteBudget, ByteRoom } from './byteBudget.ts'
+import { createByteBudget, freeBytes, roomFor } from './byteBudget.ts'
+
+/**
+ * Limit for the texts of all large requests that one worker reads and sends at the same time, in bytes of
+ * their stored text. While a request is read and sent, it takes up to twelve times its bytes; once it is sent,
+ * none. One account gets half, so the largest request of another account always fits.
+ */
+const requestBytesUnderWayMax = 32 * 1024 * 1024
+const accountShareMax = 0.5
+
+/** The pace at which requests of one account that found no room are tried again. */
+const retriedBytesPerMs = (16 * 1024 * 1024) / 1_000
+
+type NeedsRoom = Extract<BeginResult, { kind: 'needs_room' }>
+
+/** The room that one task takes in the memory of its worker before its request is read. */
+export type RequestRoom = {
+  /** The largest request that may be read now. Small requests need no room. */
+  readonly bytesMax: () => number
+  /** Takes room for one request, in place of what was taken before. Resolves to false when there is none. */
+  readonly cover: (needed: NeedsRoom) => Promise<boolean>
+  /** Gives the room back. Room can be taken again afterwards. */
+  readonly end: () => void
+}
+
+export type RequestRooms = {
+  /** Runs the work of one task. Gives its room back at the end. */
+  readonly during: <Value>(work: (room: RequestRoom) => Promise<Value>) => Promise<Value>
+  /** Returns how long a task that found no room waits before it tries again, in milliseconds. */
+  readonly retryDelayMs: (needed: NeedsRoom) => number
+}
+
+/**
+ * Creates the rooms of one worker. A task that finds no room does not wait in its slot, because the tasks of
+ * one account would then keep those of others out. It gets a later turn instead: the turns of one account
+ * follow each other at a fixed pace, so that its tasks come back in their order and not all at once.
+ */
+export function createRequestRooms(
+  options: { readonly bytesMax?: number; readonly monotonicMs?: () => number } = {},
+): RequestRooms {
+  const { bytesMax = requestBytesUnderWayMax, monotonicMs = () => performance.now() } = options
+  const budget = createByteBudget(bytesMax, accountShareMax)
+  const lastTurnAtMs = new Map<string, number>()
+
+  function retryDelayMs({ accountId, bytes }: NeedsRoom): number {
+    const nowMs = monotonicMs()
+    for (const [each, atMs] of lastTurnAtMs) if (atMs < nowMs) lastTurnAtMs.delete(each)
+    const turnAtMs = (lastTurnAtMs.get(accountId) ?? nowMs) + bytes / retriedBytesPerMs
+    lastTurnAtMs.set(accountId, turnAtMs)
+    return turnAtMs - nowMs
+  }
+
+  return {
+    during: async (work) => {
+      const room = createRequestRoom(budget)
+      try {
+        return await work(room)
+      } finally {
+        room.end()
+      }
+    },
+    retryDelayMs,
+  }
+}
+
+function createRequestRoom(budget: ByteBudget): RequestRoom {
+  let room: ByteRoom | undefined
+  let bytesMax = freeBytes
+
+  function end(): void {
+    room?.end()
+    room = undefined
+    bytesMax = freeBytes
+  }
+
+  return {
+    bytesMax: () => bytesMax,
+    cover: async ({ accountId, bytes }) => {
+      end()
+      room = roomFor(budget, accountId, 0)
+      const covered = await room.cover(bytes)
+      if (covered) bytesMax = bytes
+      return covered
+    },
+    end,
+  }
+}

@@ -1,0 +1,192 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { runCancels } from '../support/chaos/runCancels.ts'
+import type { Client } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
+import { errorResponse } from '../support/clients/responses.ts'
+import { generate, taskIdOf } from '../support/clients/syncCalls.ts'
+import { assertLedgerVerifies, balanceOf, moneyOf } from '../support/database/money.ts'
+import { runDarkroom } from '../support/service/darkroomCli.ts'
+import { runStatus } from '../support/service/operatorRuns.ts'
+import type { TestAccount, TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import { until } from '../support/timing.ts'
+import { cancelWorkflow } from '../../src/temporal/runs.ts'
+
+const credits = 100_000
+let service: TestService
+let account: TestAccount
+let client: Client
+beforeAll(async () => {
+  service = await startTestService({
+    apis: 2,
+    channel: { concurrencyMax: 6 },
+    simulator: { latency: { minMs: 20, maxMs: 300 } },
+  })
+  account = await service.account(credits)
+  client = createClient(service.url, account.secret)
+}, stackStartMsMax)
+afterAll(() => service.stop())
+afterEach(() => assertLedgerVerifies(service.pool))
+
+const cancel = (taskId: string, { url, authorization }: Client = client) =>
+  fetch(`${url}/v1/tasks/${taskId}/cancel`, { method: 'POST', headers: { authorization } })
+
+async function submit(prompt: string): Promise<string> {
+  return (await client.accepted(generateBody({ prompt }))).task_id
+}
+
+const errorOf = async (response: Response) => errorResponse.parse(await response.json()).error
+
+/** A task that waits for 10 minutes after a refusal. Its own model keeps the cooldown from other tests. */
+async function waitingTask(): Promise<string> {
+  const prompt = `wait ${crypto.randomUUID()} [sim:429 retry-after=600 times=1]`
+  const { task_id } = await client.accepted(
+    generateBody({ model: 'familya-2.5-flash-image', prompt }),
+  )
+  await until('the refusal', async () => {
+    const { rowCount } = await service.pool.query(
+      `select from attempt where task_id = $1 and class = 'refused'`,
+      [task_id],
+    )
+    return rowCount === 1 ? true : undefined
+  })
+  await service.pool.query('delete from cooldown')
+  return task_id
+}
+
+/** The key of a synchronous task that waits for a call that is held, and the calls that wait for it. */
+async function waitingCalls(key: string): Promise<{
+  readonly taskId: string
+  readonly answers: readonly Promise<Response>[]
+  readonly send: () => Promise<Response>
+}> {
+  const other = createClient(service.url, (await service.account()).secret)
+  for (let n = 0; n < 6; n += 1) await other.accepted(generateBody({ prompt: `${key} [sim:hold]` }))
+  await service.simulator.waitForCalls(6, { prompt: key })
+  const clients = service.apis.map(({ url }) => createClient(url, account.secret))
+  const send = (to: Client = client) =>
+    generate(to, { prompt: `sync ${key}` }, { 'idempotency-key': key })
+  const answers = clients.map((each) => send(each))
+  const taskId = await until('the task', async () => {
+    const { rows } = await service.pool.query<{ id: string }>(
+      `select task_id as id from task where account_id = $1 and route = 'images.generations'
+         and completed_at is null`,
+      [account.accountId],
+    )
+    return rows[0]?.id
+  })
+  return { taskId, answers, send }
+}
+
+describe('POST /v1/tasks/{task_id}/cancel', () => {
+  it('ends a waiting task without a charge, again the same, and ends its run', async () => {
+    const taskId = await waitingTask()
+    const before = await balanceOf(service.pool, account.accountId)
+    const response = await cancel(taskId)
+    expect(response.status).toBe(200)
+    expect(response.headers.get('x-credits-charged')).toBe('0')
+    const record = await response.json()
+    expect(record).toMatchObject({ status: 'failed', error: { code: 'cancelled' } })
+    expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'release'])
+    expect(before?.held).toBeGreaterThan(0)
+    expect(await balanceOf(service.pool, account.accountId)).toMatchObject({ held: 0 })
+    const again = await cancel(taskId, createClient(service.apis[1]?.url ?? '', account.secret))
+    expect([again.status, await again.json()]).toEqual([200, record])
+    expect(again.headers.get('x-credits-charged')).toBe('0')
+    expect(await (await client.lookup(taskId)).json()).toEqual(record)
+    await until('a Cancelled run', async () =>
+      (await runStatus(service.temporal, taskId)) === 'CANCELLED' ? true : undefined,
+    )
+  })
+
+  it('is refused while a call is under way, and after the end, and says which', async () => {
+    const taskId = await submit('called [sim:hold]')
+    await service.simulator.waitForCalls(1, { prompt: 'called' })
+    const refused = await cancel(taskId)
+    expect(refused.status).toBe(409)
+    expect(await errorOf(refused)).toMatchObject({
+      code: 'task_not_cancellable',
+      message: expect.stringContaining('is under way'),
+    })
+    service.simulator.release()
+    expect(await client.ended(taskId)).toMatchObject({ status: 'succeeded' })
+    expect((await errorOf(await cancel(taskId))).message).toBe('The task has already succeeded.')
+    expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
+    const failed = await submit('blocked [sim:moderation]')
+    await client.ended(failed)
+    const over = await cancel(failed)
+    expect(over.status).toBe(409)
+    expect((await errorOf(over)).message).toBe('The task has already failed.')
+  })
+
+  it('is refused after a call with an unknown outcome, which may be charged', async () => {
+    const taskId = await submit('unknown [sim:500 times=1][sim:hold]')
+    await until('the unknown outcome', async () => {
+      const { rowCount } = await service.pool.query(
+        `select from attempt where task_id = $1 and class = 'unknown'`,
+        [taskId],
+      )
+      return rowCount === 1 ? true : undefined
+    })
+    const refused = await cancel(taskId)
+    expect(refused.status).toBe(409)
+    expect((await errorOf(refused)).message).toMatch(/may have done work|is under way/)
+    await service.simulator.waitForCalls(2, { prompt: 'unknown' })
+    service.simulator.release()
+    expect(await client.ended(taskId)).toMatchObject({ status: 'succeeded' })
+    expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
+  })
+
+  it('answers the same 404 for a task of another account and an unknown task', async () => {
+    const taskId = await waitingTask()
+    const stranger = createClient(service.url, (await service.account()).secret)
+    const answers = [await cancel(taskId, stranger), await cancel(`task_${'0'.repeat(32)}`)]
+    for (const answer of answers) {
+      expect([answer.status, (await errorOf(answer)).code]).toEqual([404, 'task_not_found'])
+    }
+    expect(await (await client.lookup(taskId)).json()).not.toHaveProperty('error')
+    await cancel(taskId)
+  })
+})
+
+describe('a cancel that was asked for', () => {
+  it.each([
+    ['over HTTP', (taskId: string) => cancel(taskId)],
+    [
+      'by the CLI',
+      (taskId: string) => runDarkroom(['task', 'cancel', taskId], service.environment),
+    ],
+    ['in Temporal', (taskId: string) => cancelWorkflow(service.temporal.temporal, taskId)],
+  ])('is final for every waiter, and the key stays with the task: %s', async (how, ask) => {
+    const { taskId, answers, send } = await waitingCalls(`final ${how}`)
+    await ask(taskId)
+    for (const answer of [...(await Promise.all(answers)), await send()]) {
+      expect(answer.status).toBe(500)
+      expect(answer.headers.get('x-should-retry')).toBe('false')
+      expect(taskIdOf(answer)).toBe(taskId)
+      expect((await errorOf(answer)).code).toBe('cancelled')
+    }
+    expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'release'])
+    service.simulator.release()
+    await until('free places', async () => {
+      const { rowCount } = await service.pool.query('select from attempt where closed_at is null')
+      return rowCount === 0 ? true : undefined
+    })
+  })
+})
+
+describe('cancels at random moments', () => {
+  it('get answers that equal the ledger, for tasks of every kind with waiters among them', async () => {
+    const { broken, figures } = await runCancels({
+      service,
+      seed: 20_261_122,
+      tasks: 80,
+      parallel: 12,
+      cancelMsMax: 1_500,
+    })
+    console.log(figures)
+    expect(broken).toEqual([])
+  }, 120_000)
+})

@@ -22,6 +22,7 @@ import { getModel, listModels } from './routes/getModels.ts'
 import { getTask } from './routes/getTask.ts'
 import { getTaskResult } from './routes/getTaskResult.ts'
 import { getHealth, getReadiness } from './routes/health.ts'
+import { getUsage } from './routes/getUsage.ts'
 import { listTasks } from './routes/listTasks.ts'
 import { submitTask } from './routes/submitTask.ts'
 import { listDeliveries, redeliver, testWebhook } from './routes/webhookDeliveries.ts'
@@ -67,6 +68,7 @@ export function routes(parts: ApiParts): readonly Route[] {
     get('/v1/models', listModels(parts)),
     get('/v1/models/:model', getModel(parts)),
     get('/v1/tasks', listTasks(parts)),
+    get('/v1/usage', getUsage(parts)),
     post('/v1/webhooks', registerWebhook(parts)),
     get('/v1/webhooks', listWebhooks(parts)),
     get('/v1/webhooks/:webhookId', getWebhook(parts)),

@@ -1,5 +1,7 @@
 import type { Registry } from 'prom-client'
 import { Counter, Histogram } from 'prom-client'
+import type { OfferResult } from '../domain/ports/offers.ts'
+import { offerResults } from '../domain/ports/offers.ts'
 import type { Verdict } from '../domain/webhooks/delivery.ts'
 import type { OutcomeClass, OutcomeReason } from '../domain/upstream/upstreamCall.ts'
 
@@ -19,6 +21,7 @@ export type Recorders = {
   }) => void
   readonly finding: (kind: string, count: number) => void
   readonly startLeft: (reason: string) => void
+  readonly offer: (result: OfferResult) => void
   readonly webhookTry: (seen: {
     readonly outcome: Verdict['kind']
     readonly durationMs: number
@@ -121,7 +124,7 @@ function callRecorder(
   }
 }
 
-function taskRecorders(registry: Registry): Pick<Recorders, 'finding' | 'startLeft'> {
+function taskRecorders(registry: Registry): Pick<Recorders, 'finding' | 'startLeft' | 'offer'> {
   const registers = [registry]
   const findings = new Counter({
     name: 'darkroom_reconciler_findings_total',
@@ -135,7 +138,15 @@ function taskRecorders(registry: Registry): Pick<Recorders, 'finding' | 'startLe
     labelNames: ['reason'],
     registers,
   })
+  const offers = new Counter({
+    name: 'darkroom_offers_total',
+    help: 'Synchronous tasks offered to workers, by what became of the offer.',
+    labelNames: ['result'],
+    registers,
+  })
+  for (const result of offerResults) offers.inc({ result }, 0)
   return {
+    offer: (result) => offers.inc({ result }),
     finding: (finding, count) => findings.inc({ finding }, count),
     startLeft: (reason) => left.inc({ reason }),
   }

@@ -12,6 +12,7 @@ import type { Price } from '../domain/models/prices.ts'
 import { priceList, unpricedCombinations } from '../domain/models/prices.ts'
 import { makeProcessTempFolder } from './processTempFolder.ts'
 import { claimStoreId } from '../store/blobStoreId.ts'
+import type { Notifier } from '../store/connection/notifier.ts'
 import { createNotifier } from '../store/connection/notifier.ts'
 import { createPool, openConnections } from '../store/connection/pool.ts'
 import { requireSchema } from '../store/schema/migrate.ts'
@@ -30,10 +31,10 @@ export type Installation = {
   readonly databaseUrl: string
   readonly pool: Pool
   readonly blobs: OpenBlobStore['store']
+  /** Sends a message to the processes that listen on a channel. It may be lost. */
+  readonly notify: Notifier['send']
   /** Reports an ended task to the processes that wait for it, and its webhooks to the workers. */
   readonly announceEnd: AnnounceEnd
-  /** Reports to the workers that a webhook has a due delivery. */
-  readonly announceDue: (webhookId: string) => void
   /**
    * Folder for uploads and answers before they are in the blob store. Only this process uses it. `close`
    * deletes it.
@@ -98,17 +99,16 @@ export async function openInstallation(
     await close()
     throw error
   }
-  const announceDue = (webhookId: string) => notifier.send(webhookDueChannel, webhookId)
   return {
     operation,
     databaseUrl,
     pool,
     blobs: opened.store,
+    notify: notifier.send,
     announceEnd: (taskId, due) => {
       notifier.send(taskEndChannel, taskId)
-      for (const { webhookId } of due) announceDue(webhookId)
+      for (const { webhookId } of due) notifier.send(webhookDueChannel, webhookId)
     },
-    announceDue,
     tempDir: temp.path,
     close,
   }

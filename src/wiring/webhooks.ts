@@ -44,14 +44,14 @@ export async function webhookKeys(
 /** Creates what the webhook routes of an API process do. */
 export async function createApiWebhooks(
   config: Config,
-  { pool, announceDue }: Installation,
+  { pool, notify }: Installation,
 ): Promise<WebhookService> {
   return createWebhookService({
     store: createWebhookStore(pool),
     whyNotAddress: (text) => whyNotAddress(text, config.webhookPrivate),
     keys: await webhookKeys(config, pool),
     randomBytes,
-    announceDue: ({ webhookId }) => announceDue(webhookId),
+    announceDue: ({ webhookId }) => notify(webhookDueChannel, webhookId),
   })
 }
 

@@ -23,7 +23,6 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'workflows/contract.ts',
     '@temporalio/activity',
     '@temporalio/common',
-    'node',
   ],
 
   // Adapters: each connects the domain to one outside system.
@@ -37,6 +36,8 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     '@koa/cors',
     '@koa/router',
     'koa',
+    'standardwebhooks',
+    'undici',
     'node',
   ],
   // The playground. A browser runs it as it is, so it imports nothing but its libraries.

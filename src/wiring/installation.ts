@@ -12,11 +12,13 @@ import type { Price } from '../domain/models/prices.ts'
 import { priceList, unpricedCombinations } from '../domain/models/prices.ts'
 import { makeProcessTempFolder } from './processTempFolder.ts'
 import { claimStoreId } from '../store/blobStoreId.ts'
+import type { Notifier } from '../store/connection/notifier.ts'
 import { createNotifier } from '../store/connection/notifier.ts'
 import { createPool, openConnections } from '../store/connection/pool.ts'
 import { requireSchema } from '../store/schema/migrate.ts'
 import type { AnnounceEnd } from '../store/tasks/endTask.ts'
 import { taskEndChannel } from '../store/tasks/taskEnds.ts'
+import { webhookDueChannel } from '../store/webhooks/tries.ts'
 import type { Logger } from '../telemetry/logger.ts'
 
 /**
@@ -29,7 +31,9 @@ export type Installation = {
   readonly databaseUrl: string
   readonly pool: Pool
   readonly blobs: OpenBlobStore['store']
-  /** Reports an ended task to the processes that wait for it. */
+  /** Sends a message to the processes that listen on a channel. It may be lost. */
+  readonly notify: Notifier['send']
+  /** Reports an ended task to the processes that wait for it, and its webhooks to the workers. */
   readonly announceEnd: AnnounceEnd
   /**
    * Folder for uploads and answers before they are in the blob store. Only this process uses it. `close`
@@ -100,7 +104,11 @@ export async function openInstallation(
     databaseUrl,
     pool,
     blobs: opened.store,
-    announceEnd: (taskId) => notifier.send(taskEndChannel, taskId),
+    notify: notifier.send,
+    announceEnd: (taskId, due) => {
+      notifier.send(taskEndChannel, taskId)
+      for (const { webhookId } of due) notifier.send(webhookDueChannel, webhookId)
+    },
     tempDir: temp.path,
     close,
   }

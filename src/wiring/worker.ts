@@ -1,12 +1,14 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import type { ReportUnexpected } from '../../activities/applicationFailure.ts'
 import { createActivities } from '../../activities/createActivities.ts'
+import { createWebhookActivities } from '../../activities/webhookActivities.ts'
 import type { Config } from '../config.ts'
 import { required } from '../config.ts'
 import { defined } from '../domain/defined.ts'
 import type { TaskTracer } from '../domain/ports/taskTracer.ts'
-import { channelsOf, longestTimeoutMs, produceTimeoutMs } from '../domain/tasks/deadlines.ts'
-import type { Channel } from '../domain/upstream/channel.ts'
+import { longestTimeoutMs, produceTimeoutMs } from '../domain/tasks/deadlines.ts'
+import { slotsOf } from '../domain/upstream/channel.ts'
 import type { Execution } from './execution.ts'
 import { createExecution } from './execution.ts'
 import { createInternalServer } from '../http/internalServer.ts'
@@ -16,7 +18,9 @@ import { createProcessMetrics, openTracing } from './observability.ts'
 import { createReadiness, withPart } from './readiness.ts'
 import { createWorkerReconciler } from './reconciler.ts'
 import type { RunningProcess } from './runProcess.ts'
+import { startQueueOf } from './startQueue.ts'
 import { ensureChannels } from '../store/channels/channelAdmin.ts'
+import type { AnnounceEnd } from '../store/tasks/endTask.ts'
 import { createSettleOrFail } from '../tasks/settleOrFail.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { TemporalSettings } from '../temporal/connect.ts'
@@ -27,6 +31,9 @@ import { createRetryingWorker } from '../temporal/worker/retryingWorker.ts'
 import type { WorkerLog } from '../temporal/worker/runtime.ts'
 import { installMeasuredRuntime, loggerOf } from '../temporal/worker/runtime.ts'
 import { workflowBundle } from '../temporal/worker/workflowBundle.ts'
+import { createWakeRun } from '../temporal/webhookRuns.ts'
+import type { WorkerWebhooks } from './webhooks.ts'
+import { createWorkerWebhooks } from './webhooks.ts'
 
 const connectionsMax = 24
 /**
@@ -52,11 +59,31 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   const names = channels.map(({ name }) => name)
   await ensureChannels(pool, names)
   const sdkMetrics = await installMeasuredRuntime(sdkLog(log))
-  const metrics = createProcessMetrics(pool, { foreign: sdkMetrics, channels: names })
+  const metrics = createProcessMetrics(pool, {
+    foreign: sdkMetrics,
+    channels: names,
+    startQueueDepth: () => starts.depth(),
+  })
   const tracer = await openTracing(config, 'worker')
-  const execution = createExecution(config, { installation, log, metrics, tracer })
   const settings = temporalSettings({ address, namespace: config.temporalNamespace })
   const temporal = connectTemporal(settings)
+  const wakeRun = createWakeRun({ temporal, nowMs: () => performance.now() })
+  const webhooks = await createWorkerWebhooks(config, { installation, wakeRun, log, metrics })
+  // This process makes the first tries of the ends that it records. It need not tell the other workers.
+  const announceEnd: AnnounceEnd = (taskId, due) => {
+    installation.announceEnd(taskId, [])
+    webhooks.look(due)
+  }
+  const starts = startQueueOf(config, { installation, temporal, log, metrics })
+  const stopping = new AbortController()
+  const execution = createExecution(config, {
+    installation: { ...installation, announceEnd },
+    log,
+    metrics,
+    tracer,
+    startRun: starts.enqueue,
+    stopping: stopping.signal,
+  })
   const reconciler = createWorkerReconciler({
     databaseUrl,
     pool,
@@ -64,6 +91,7 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     attempts: execution.attempts,
     produceImage: execution.produceImage,
     temporal,
+    wakeRun,
     produceTimeoutMs: produceTimeoutMs(config.taskDeadlineSeconds * 1000, channels),
     log,
     onFinding: metrics.finding,
@@ -78,13 +106,21 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   const internal = await createInternalServer({ host, port, metrics, readiness }).catch(
     explaining(`INTERNAL_HOST ${host}, WORKER_INTERNAL_PORT ${port}`),
   )
-  // The row of this process must exist before its first call.
+  // The row of this process must exist before its first call. From then on the process also gets offers.
   await execution.presence.start()
   // Start the reconciler before the worker, because the worker waits for Temporal. The reconciler ends tasks
   // and releases their holds even without Temporal.
   reconciler.start()
-  const stopping = new AbortController()
-  const parts = { settings, installation, execution, log, tracer, stopping: stopping.signal }
+  webhooks.start()
+  const parts = {
+    settings,
+    installation,
+    execution,
+    webhooks,
+    log,
+    tracer,
+    stopping: stopping.signal,
+  }
   const running = await startTemporalWorker(config, parts)
   worker = running
   log.info('worker ready', { port: internal.port })
@@ -93,8 +129,10 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     stop: async () => {
       stopping.abort()
       await execution.presence.stopAccepting()
-      await Promise.all([running.stop(), reconciler.stop()])
+      await Promise.all([running.stop(), reconciler.stop(), execution.offers.idle()])
+      await starts.stop()
       await execution.presence.stop()
+      await webhooks.stop()
       await internal.close()
       await temporal.close()
       await execution.close()
@@ -114,21 +152,28 @@ async function startTemporalWorker(
     readonly settings: TemporalSettings
     readonly installation: Installation
     readonly execution: Execution
+    readonly webhooks: WorkerWebhooks
     readonly log: Logger
     readonly tracer: TaskTracer | undefined
     readonly stopping: AbortSignal
   },
 ): Promise<RunningWorker> {
-  const { settings, installation, execution, log, tracer, stopping } = parts
+  const { settings, installation, execution, webhooks, log, tracer, stopping } = parts
   const { attempts, produceImage } = execution
   const { blobs, operation } = installation
   const { channels } = operation
+  const onUnexpected: ReportUnexpected = ({ activity, error, ...about }) =>
+    log.error('activity failed unexpectedly', { step: activity, ...about, error })
   const activities = createActivities({
     produceImage,
     settleOrFail: createSettleOrFail({ attempts, blobs }),
     cancelTask: attempts.cancelTask,
-    onUnexpected: ({ activity, taskId, error }) =>
-      log.error('activity failed unexpectedly', { step: activity, taskId, error }),
+    onUnexpected,
+    stopping,
+  })
+  const webhookActivities = createWebhookActivities({
+    retryDue: webhooks.retryDue,
+    onUnexpected,
     stopping,
   })
   const bundle = await workflowBundle({
@@ -136,16 +181,14 @@ async function startTemporalWorker(
     logger: loggerOf(sdkLog(log)),
     traced: tracer !== undefined,
   })
-  const slots = {
-    A: slotsOf(channelsOf(channels, 'A')),
-    B: slotsOf(channelsOf(channels, 'B')),
-  }
+  const slots = slotsOf(channels)
   const shutdownGraceMs = longestTimeoutMs(channels) + settleGraceMs
   return createRetryingWorker(
     () =>
       createWorker({
         settings,
         activities,
+        webhookActivities,
         bundle,
         slots,
         shutdownGraceMs,
@@ -163,10 +206,6 @@ function sdkLog(log: Logger) {
   const write: WorkerLog = (level, event, run) =>
     log[level === 'info' ? 'debug' : level](`temporal: ${event}`, run)
   return write
-}
-
-function slotsOf(channels: readonly Channel[]): number {
-  return channels.reduce((sum, { concurrencyMax }) => sum + concurrencyMax, 0)
 }
 
 function bundleCache(config: Config): { readonly cacheDir?: string } {

@@ -1,13 +1,13 @@
 // Takes the pictures of the playground in docs/img from a running `npm start`, with images made for them:
-//   npx node tools/screenshot.mjs [--url http://127.0.0.1:8080] [--key .data/demo-key] [--out docs/img]
+//   npx node test/support/web/takePictures.ts [--url http://127.0.0.1:8080] [--key .data/demo-key] [--out docs/img]
 //     [--width 1360] [--height 1000]
 // It writes playground.png and playground-dark.png. Each run makes five small images for the account of the key.
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import sharp from 'sharp'
-import { launchChromium, visit } from '../test/support/web/browser.ts'
-import { openStudio } from '../test/support/web/studio.ts'
+import { launchChromium, visit } from './browser.ts'
+import { openStudio } from './studio.ts'
 
 const { values } = parseArgs({
   options: {
@@ -25,7 +25,7 @@ const prompts = [
   ['A desk by the window, first snow outside', '3:2'],
   ['Harbour in the fog', '1:1'],
   ['A lighthouse at dusk', '16:9'],
-]
+] as const
 const edit = 'Make it night, with the lamp lit'
 
 const secret = (await readFile(values.key, 'utf8')).trim()
@@ -55,7 +55,7 @@ try {
   for (const [name, colorScheme] of [
     ['playground', 'light'],
     ['playground-dark', 'dark'],
-  ]) {
+  ] as const) {
     await page.emulateMedia({ colorScheme })
     await page.mouse.move(0, 0)
     await page.evaluate('scrollTo(0, 0); document.querySelector(".composer").scrollTop = 0')
@@ -67,7 +67,7 @@ try {
 }
 
 /** Writes a picture with 256 colours, which halves its size twice and is hardly visible. */
-async function save(name, bytes) {
+async function save(name: string, bytes: Buffer): Promise<void> {
   await mkdir(values.out, { recursive: true })
   const small = await sharp(bytes).png({ palette: true, quality: 90, effort: 10 }).toBuffer()
   const path = join(values.out, `${name}.png`)

@@ -12,7 +12,9 @@ import type { OnAccepted, TaskStore } from '../domain/ports/taskStore.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
+import { jsonPieces } from '../domain/jsonPieces.ts'
 import { canonicalRequest, isSyncRoute } from '../domain/tasks/imageRequest.ts'
+import { inTurns } from './inTurns.ts'
 import type { TaskTermsDeps } from './taskTerms.ts'
 import { taskTerms } from './taskTerms.ts'
 
@@ -77,7 +79,7 @@ export function createAcceptTask(deps: AcceptTaskDeps) {
   return async (input: AcceptInput): Promise<Answer> => {
     const submission = {
       ...input,
-      fingerprint: sha256(canonicalRequest(input.request)),
+      fingerprint: await fingerprintOf(input.request),
       keyDigest: input.idempotencyKey === undefined ? undefined : sha256(input.idempotencyKey),
     }
     for (let tries = 0; tries < triesMax; tries += 1) {
@@ -119,6 +121,7 @@ async function acceptNew(
     taskId,
     caller,
     request,
+    requestText: await requestTextOf(request),
     fingerprint,
     ...terms,
     ...defined({ keyDigest, uploadId }),
@@ -185,6 +188,19 @@ function startOf(taskId: string, { caller, request, keyDigest }: Submission): Ta
   }
 }
 
-function sha256(content: string | Uint8Array): Uint8Array {
+function sha256(content: Uint8Array): Uint8Array {
   return createHash('sha256').update(content).digest()
+}
+
+async function fingerprintOf(request: ImageRequest): Promise<Uint8Array> {
+  const hash = createHash('sha256')
+  await inTurns(canonicalRequest(request), (piece) => hash.update(piece))
+  return hash.digest()
+}
+
+/** Returns the JSON text of a request in UTF-8. */
+async function requestTextOf(request: ImageRequest): Promise<Uint8Array> {
+  const chunks: Buffer[] = []
+  await inTurns(jsonPieces({ ...request }, 'as given'), (piece) => chunks.push(Buffer.from(piece)))
+  return Buffer.concat(chunks)
 }

@@ -18,9 +18,12 @@ import { generateImage } from './routes/generateImage.ts'
 import { getApiDocument } from './routes/getApiDocument.ts'
 import { getAccount } from './routes/getAccount.ts'
 import { getAsset } from './routes/getAsset.ts'
+import { getModel, listModels } from './routes/getModels.ts'
 import { getTask } from './routes/getTask.ts'
 import { getTaskResult } from './routes/getTaskResult.ts'
 import { getHealth, getReadiness } from './routes/health.ts'
+import { getUsage } from './routes/getUsage.ts'
+import { listTasks } from './routes/listTasks.ts'
 import { submitTask } from './routes/submitTask.ts'
 
 /** Adds every route to the application, and then the answers to requests that match no route. */
@@ -53,6 +56,10 @@ export function routes(parts: ApiParts): readonly Route[] {
     lookup('/v1/task/:taskId/result', getTaskResult(parts)),
     post('/v1/tasks/:taskId/cancel', cancelTask(parts)),
     get('/v1/account', getAccount(parts)),
+    get('/v1/models', listModels(parts)),
+    get('/v1/models/:model', getModel(parts)),
+    get('/v1/tasks', listTasks(parts)),
+    get('/v1/usage', getUsage(parts)),
     open('/v1/assets/:taskId/:name', getAsset(parts)),
     open('/healthz', getHealth()),
     open('/readyz', getReadiness(parts)),

@@ -1,16 +1,17 @@
 import type { Operation } from './operation.ts'
-import { getAccount } from './operations/account.ts'
+import { getAccount, getModel, getUsage, listModels } from './operations/account.ts'
 import { getAsset } from './operations/assets.ts'
 import { asyncGenerateContent, generateContent } from './operations/content.ts'
 import { editImage, generateImage } from './operations/images.ts'
 import { getApiDocument, getHealth, getReadiness } from './operations/service.ts'
-import { cancelTask, submitTask, taskLookups, taskResults } from './operations/tasks.ts'
+import { cancelTask, listTasks, submitTask, taskLookups, taskResults } from './operations/tasks.ts'
 
 /** Every operation of the API, in the order in which readers see them within their group. */
 export const operations: readonly Operation[] = [
   submitTask,
   ...taskLookups,
   ...taskResults,
+  listTasks,
   cancelTask,
   getAsset,
   generateImage,
@@ -18,6 +19,9 @@ export const operations: readonly Operation[] = [
   generateContent,
   asyncGenerateContent,
   getAccount,
+  listModels,
+  getModel,
+  getUsage,
   getHealth,
   getReadiness,
   getApiDocument,

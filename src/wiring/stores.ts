@@ -14,6 +14,7 @@ import {
   topUp,
 } from '../store/accounts/accounts.ts'
 import { createKey, findCaller, listKeys, revokeKey } from '../store/accounts/apiKeys.ts'
+import { readUsage } from '../store/accounts/readUsage.ts'
 import type { BeginAttemptDeps } from '../store/attempts/beginAttempt.ts'
 import { beginAttempt } from '../store/attempts/beginAttempt.ts'
 import { abandonAttempt, closeAttempt } from '../store/attempts/closeAttempt.ts'
@@ -34,6 +35,7 @@ import type { AnnounceEnd, Lifetimes } from '../store/tasks/endTask.ts'
 import { cancelTask, failTask } from '../store/tasks/endTask.ts'
 import { findKeyedTask, freeKey } from '../store/tasks/idempotencyKey.ts'
 import { insertTask } from '../store/tasks/insertTask.ts'
+import { listOwnTasks } from '../store/tasks/listOwnTasks.ts'
 import { listTasks } from '../store/tasks/listTasks.ts'
 import { readNativeRejection, readTask, readTaskOfImage } from '../store/tasks/readTask.ts'
 import { readTaskDetail } from '../store/tasks/readTaskDetail.ts'
@@ -106,7 +108,7 @@ export function createAccountStore(pool: Pool): AccountStore {
 
 /** Creates what clients read about their own account. */
 export function createAccountReads(pool: Pool): AccountReads {
-  return bindFirst(pool, { readAccount })
+  return bindFirst(pool, { readAccount, listOwnTasks, readUsage })
 }
 
 /** Creates the operator's view of tasks. */

@@ -9,6 +9,7 @@ import { pollAfterSeconds } from '../../domain/tasks/task.ts'
 import type { PublishedResult, TaskRecord } from '../../domain/tasks/taskRecord.ts'
 import { publicStatus, taskRecord } from '../../domain/tasks/taskRecord.ts'
 import { nativeByUrl } from '../../domain/upstream/nativeResponse.ts'
+import { setCharged } from '../answers/answerSync.ts'
 import { sendJson } from '../answers/sendBody.ts'
 import { assetUrl } from '../assetUrl.ts'
 import type { AccountHandler, ApiParts, RouteContext } from '../context.ts'
@@ -20,9 +21,12 @@ export function getTask(parts: ApiParts): AccountHandler {
     if (!read.ok) return read.failure
     const task = read.value
     if (task.completedAtMs === undefined) {
-      const live = await parts.tasks.live(task.taskId)
+      // Temporal knows nothing about a task without a run.
+      const hasRun = task.startedAtMs !== undefined
+      const live = hasRun ? await parts.tasks.live(task.taskId) : undefined
       context.set('Retry-After', String(pollAfterSeconds(live, task.nowMs)))
     }
+    setCharged(context, task)
     sendJson(context, 200, recordOf(parts, task))
     return undefined
   }

@@ -88,7 +88,12 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
         if (key !== '') keys.set(key, { taskId, request })
         if (input.uploadId !== undefined) fake.openUploads.delete(input.uploadId)
       }
-      return succeed({ taskId, createdAtMs: 1_700_000_000_999, replayed: known !== undefined })
+      return succeed({
+        taskId,
+        createdAtMs: 1_700_000_000_999,
+        credits: 7,
+        replayed: known !== undefined,
+      })
     },
     read: async (caller, taskId) => {
       const task = tasks.get(taskId)
@@ -182,6 +187,7 @@ function queued(taskId: string, { caller, request }: AcceptInput): TaskView {
     route: request.route,
     model: request.model,
     status: 'queued',
+    credits: 7,
     createdAtMs: 1_700_000_000_999,
     nowMs: 1_700_000_001_500,
   }

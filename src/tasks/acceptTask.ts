@@ -14,9 +14,9 @@ import { fail, succeed } from '../domain/result.ts'
 import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
 import { jsonPieces } from '../domain/jsonPieces.ts'
 import { canonicalRequest, isSyncRoute } from '../domain/tasks/imageRequest.ts'
+import type { TaskTermsDeps } from '../domain/tasks/taskTerms.ts'
+import { taskTerms } from '../domain/tasks/taskTerms.ts'
 import { inTurns } from './inTurns.ts'
-import type { TaskTermsDeps } from './taskTerms.ts'
-import { taskTerms } from './taskTerms.ts'
 
 export type AcceptTaskDeps = TaskTermsDeps & {
   readonly store: Pick<TaskStore, 'findKeyedTask' | 'freeKey' | 'insertTask'>

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Caller } from '../domain/accounts/account.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
@@ -16,7 +17,6 @@ import { jsonPieces } from '../domain/jsonPieces.ts'
 import { canonicalRequest, isSyncRoute } from '../domain/tasks/imageRequest.ts'
 import type { TaskTermsDeps } from '../domain/tasks/taskTerms.ts'
 import { taskTerms } from '../domain/tasks/taskTerms.ts'
-import { inTurns } from './inTurns.ts'
 
 export type AcceptTaskDeps = TaskTermsDeps & {
   readonly store: Pick<TaskStore, 'findKeyedTask' | 'freeKey' | 'insertTask'>
@@ -211,4 +211,18 @@ async function requestTextOf(request: ImageRequest): Promise<Uint8Array> {
   const chunks: Buffer[] = []
   await inTurns(jsonPieces({ ...request }, 'as given'), (piece) => chunks.push(Buffer.from(piece)))
   return Buffer.concat(chunks)
+}
+
+/** While a text of megabytes is made, other work of the process waits about this long. */
+const turnMsMax = 5
+
+/** Runs the effect for each item, and gives the event loop to other work every few milliseconds. */
+async function inTurns<Item>(items: Iterable<Item>, effect: (item: Item) => void): Promise<void> {
+  let startedAtMs = performance.now()
+  for (const item of items) {
+    effect(item)
+    if (performance.now() - startedAtMs < turnMsMax) continue
+    await nextTurn()
+    startedAtMs = performance.now()
+  }
 }

@@ -23,9 +23,9 @@ const part = z
     'a part contains text or inlineData',
   )
   .meta({
+    description: 'Contains `text` or `inlineData`, not both.',
     override: {
       anyOf: ['text', 'inlineData', 'thoughtSignature'].map((name) => ({ required: [name] })),
-      not: { required: ['text', 'inlineData'] },
     },
   })
 

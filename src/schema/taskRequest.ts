@@ -5,7 +5,6 @@ import { inputImagesMax, inputImagesMin } from '../domain/limits.ts'
 import {
   actions,
   aspectRatios,
-  familyBModels,
   familyOf,
   imageSizes,
   inputMimeTypes,
@@ -94,23 +93,6 @@ const fields = z.strictObject({
   n: z.literal(1).optional().meta({ description: 'One request makes one image.' }),
 })
 
-/** The rules of `crossRules` as JSON Schema, for the OpenAPI document. */
-const crossRuleSchemas = [
-  {
-    if: { properties: { action: { const: 'edit' } }, required: ['action'] },
-    then: { required: ['input_images'] },
-    else: { not: { required: ['input_images'] } },
-  },
-  {
-    if: { properties: { model: { enum: [...familyBModels] } }, required: ['model'] },
-    then: {
-      properties: { size: { enum: [...sizesOf.B] } },
-      not: { required: ['aspect_ratio'] },
-    },
-    else: { properties: { size: { enum: [...sizesOf.A] } } },
-  },
-]
-
 /** The body of `POST /v1/images/tasks`. */
 export const taskRequest = fields
   .superRefine((request, context) => {
@@ -118,7 +100,7 @@ export const taskRequest = fields
       context.addIssue({ code: 'custom', path: [path], message })
     }
   })
-  .meta({ id: 'TaskRequest', override: { allOf: crossRuleSchemas } })
+  .meta({ id: 'TaskRequest' })
 
 /**
  * Yields the violations of rules that involve several fields. What a model supports is checked later, when

@@ -1,25 +1,28 @@
 // Shows openapi.json with Swagger UI, which is loaded before this script.
 
 const place = document.getElementById('reference')
-const status = place?.querySelector('.loading')
+const notice = document.getElementById('notice')
 
-try {
+/** Fetches the document and shows it in the place of the notice. */
+async function showReference() {
   const answer = await fetch('openapi.json')
-  if (!answer.ok) throw new Error(`openapi.json: ${answer.status}`)
+  if (!answer.ok) throw new Error(`openapi.json answers ${answer.status}`)
   const spec = await answer.json()
+  const base = new URL('.', document.baseURI).href.replace(/\/$/, '')
   Reflect.get(
     globalThis,
     'SwaggerUIBundle',
   )({
     // Requests go to the origin of this page. The policy of the page allows no other.
-    spec: { ...spec, servers: [{ url: new URL('.', document.baseURI).href.replace(/\/$/, '') }] },
+    spec: { ...spec, servers: [{ url: base }] },
     domNode: place,
-    deepLinking: false,
-    defaultModelsExpandDepth: 0,
     docExpansion: 'list',
+    defaultModelsExpandDepth: 0,
     validatorUrl: null,
   })
-} catch (error) {
-  if (status)
-    status.textContent = `The reference cannot be shown (${String(error)}). Reload the page.`
 }
+
+showReference().catch((error) => {
+  if (notice)
+    notice.textContent = `The reference cannot be shown: ${String(error)}. Reload the page.`
+})

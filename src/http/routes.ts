@@ -23,6 +23,7 @@ import { getModel, listModels } from './routes/getModels.ts'
 import { getTask } from './routes/getTask.ts'
 import { getTaskResult } from './routes/getTaskResult.ts'
 import { getHealth, getReadiness } from './routes/health.ts'
+import { getUsage } from './routes/getUsage.ts'
 import { listTasks } from './routes/listTasks.ts'
 import { submitTask } from './routes/submitTask.ts'
 
@@ -59,6 +60,7 @@ export function routes(parts: ApiParts): readonly Route[] {
     get('/v1/models', listModels(parts)),
     get('/v1/models/:model', getModel(parts)),
     get('/v1/tasks', listTasks(parts)),
+    get('/v1/usage', getUsage(parts)),
     open('/v1/assets/:taskId/:name', getAsset(parts)),
     open('/healthz', getHealth()),
     open('/readyz', getReadiness(parts)),

@@ -9,10 +9,9 @@ async function showReference() {
   if (!answer.ok) throw new Error(`openapi.json answers ${answer.status}`)
   const spec = await answer.json()
   const base = new URL('.', document.baseURI).href.replace(/\/$/, '')
-  Reflect.get(
-    globalThis,
-    'SwaggerUIBundle',
-  )({
+  /** @type {(options: object) => unknown} */
+  const showDocument = Reflect.get(globalThis, 'SwaggerUIBundle')
+  showDocument({
     // Requests go to the origin of this page. The policy of the page allows no other.
     spec: { ...spec, servers: [{ url: base }] },
     domNode: place,

@@ -54,10 +54,13 @@ type TaskServiceDeps = Omit<AcceptTaskDeps, 'store'> &
     readonly ends: TaskEnds
     readonly peppers: readonly Pepper[]
     readonly live: TaskService['live']
+    /** Called when a caller no longer waits for the end of a task. */
+    readonly onWaited: (taskId: string) => void
   }
 
 export function createTaskService(deps: TaskServiceDeps): TaskService {
   const { store } = deps
+  const awaitEnd = createAwaitEnd(deps)
   return {
     authenticate: createAuthenticate(deps),
     openUpload: async () => {
@@ -73,7 +76,7 @@ export function createTaskService(deps: TaskServiceDeps): TaskService {
     },
     live: deps.live,
     cancel: createCancelTask(deps),
-    awaitEnd: createAwaitEnd(deps),
+    awaitEnd: (taskId, signal) => awaitEnd(taskId, signal).finally(() => deps.onWaited(taskId)),
     cancelLeft: deps.cancelLeft,
     nativeRejection: store.readNativeRejection,
   }

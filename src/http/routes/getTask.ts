@@ -21,7 +21,9 @@ export function getTask(parts: ApiParts): AccountHandler {
     if (!read.ok) return read.failure
     const task = read.value
     if (task.completedAtMs === undefined) {
-      const live = await parts.tasks.live(task.taskId)
+      // Temporal knows nothing about a task without a run.
+      const hasRun = task.startedAtMs !== undefined
+      const live = hasRun ? await parts.tasks.live(task.taskId) : undefined
       context.set('Retry-After', String(pollAfterSeconds(live, task.nowMs)))
     }
     setCharged(context, task)

@@ -7,7 +7,6 @@ import {
   newKeyId,
   secretPrefix,
 } from '../domain/accounts/apiKey.ts'
-import { defined } from '../domain/defined.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import type { AccountStore, NewApiKey } from '../domain/ports/accountStore.ts'
 import type { TaskStore } from '../domain/ports/taskStore.ts'

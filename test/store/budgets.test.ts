@@ -144,12 +144,12 @@ describe('a budget', () => {
     const failed = (await key.submit()) ?? ''
     await attempts.failTask(failed, failure)
     await key.submit()
-    const newTaskId_ = newTaskId(randomBytes)
+    const retryId = newTaskId(randomBytes)
     const termsOf = () => ({ credits: 10, deadlineMs: 600_000, hardEndMs: 900_000 })
-    const retried = await retryTask(pool, { taskId: failed, newTaskId: newTaskId_, termsOf })
+    const retried = await retryTask(pool, { taskId: failed, newTaskId: retryId, termsOf })
     expect(retried).toMatchObject({ kind: 'retried' })
     expect(await key.used()).toBe(10)
-    await attempts.failTask(newTaskId_, failure)
+    await attempts.failTask(retryId, failure)
     expect(await key.used()).toBe(10)
     await setBudget(pool, key.keyId, { credits: 10, period: 'month' })
     expect(await key.used()).toBe(10)
@@ -204,16 +204,16 @@ describe('a budget that is set later', () => {
     const { pool } = database
     const key = await openKey()
     const live: string[] = []
-    let running = true
+    const set = new AbortController()
     let submits = 0
     const changes = (async () => {
       for (const period of ['month', 'day', 'week', 'month', 'month'] as const) {
         await setBudget(pool, key.keyId, { credits: 50_000, period })
       }
-      running = false
+      set.abort()
     })()
     await runParallel(8, 8, async () => {
-      while (running) {
+      while (!set.signal.aborted) {
         live.push((await key.submit()) ?? '')
         const first = (submits += 1) % 3 === 0 ? live.shift() : undefined
         if (first !== undefined) await attempts.failTask(first, failure)

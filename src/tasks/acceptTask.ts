@@ -145,6 +145,16 @@ async function acceptNew(
         (await replay(deps, submission)) ??
         fail({ tag: 'insufficient_quota', requiredCredits: terms.credits })
       )
+    case 'over_budget':
+      // The same holds for the rest of the key's budget.
+      return (
+        (await replay(deps, submission)) ??
+        fail({
+          tag: 'over_budget',
+          requiredCredits: terms.credits,
+          budget: inserted.budget,
+        })
+      )
     case 'key_taken':
       return 'key_taken'
     default:

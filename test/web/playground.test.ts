@@ -239,6 +239,28 @@ describe('the playground', () => {
     },
   )
 
+  it('shows how far an upload is', async () => {
+    await world.inStudio(async ({ page, choose, image, submit }) => {
+      const network = await page.context().newCDPSession(page)
+      const slow = {
+        offline: false,
+        latency: 0,
+        downloadThroughput: -1,
+        uploadThroughput: 2_000_000,
+      }
+      await network.send('Network.enable')
+      await network.send('Network.emulateNetworkConditions', slow)
+      await choose('Edit')
+      const buffer = paddedPng(3_000_000, 1)
+      await page.locator('.drop input').setInputFiles({ name: 'l.png', mimeType: '', buffer })
+      await page.locator('.thumbs li').waitFor()
+      await submit(web, 'a large source')
+      const part = () => page.getByLabel('Uploading').getAttribute('value')
+      await expect.poll(part, { ...patience, interval: 20 }).toMatch(/^[1-9]\d$/)
+      await image.waitFor()
+    })
+  })
+
   it('shows all tasks of the account page by page, and says which have expired', async () => {
     const account = await world.service.account(10_000)
     const client = createClient(world.service.url, account.secret)

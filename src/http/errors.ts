@@ -110,6 +110,11 @@ function errorReply(failure: HttpFailure, request: string): ErrorReply {
         'Too many images are being downloaded. Try again later.',
         failure.retryAfterSeconds,
       )
+    case 'too_many_waiters':
+      return rateLimited(
+        'Too many requests wait for tasks. Try again later, or read the task without waiting.',
+        failure.retryAfterSeconds,
+      )
     case 'task_ended':
       return taskFailureAnswer(failure)
     case 'sync_deadline':

@@ -19,6 +19,7 @@ import { getApiDocument } from './routes/getApiDocument.ts'
 import { getAccount } from './routes/getAccount.ts'
 import { getAsset } from './routes/getAsset.ts'
 import { getTask } from './routes/getTask.ts'
+import { getTaskEvents } from './routes/getTaskEvents.ts'
 import { getTaskResult } from './routes/getTaskResult.ts'
 import { getHealth, getReadiness } from './routes/health.ts'
 import { submitTask } from './routes/submitTask.ts'
@@ -51,6 +52,7 @@ export function routes(parts: ApiParts): readonly Route[] {
     lookup('/v1/task/:taskId', getTask(parts)),
     lookup('/v1/tasks/:taskId/result', getTaskResult(parts)),
     lookup('/v1/task/:taskId/result', getTaskResult(parts)),
+    get('/v1/tasks/:taskId/events', getTaskEvents(parts)),
     post('/v1/tasks/:taskId/cancel', cancelTask(parts)),
     get('/v1/account', getAccount(parts)),
     open('/v1/assets/:taskId/:name', getAsset(parts)),

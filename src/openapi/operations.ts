@@ -4,13 +4,20 @@ import { getAsset } from './operations/assets.ts'
 import { asyncGenerateContent, generateContent } from './operations/content.ts'
 import { editImage, generateImage } from './operations/images.ts'
 import { getApiDocument, getHealth, getReadiness } from './operations/service.ts'
-import { cancelTask, submitTask, taskLookups, taskResults } from './operations/tasks.ts'
+import {
+  cancelTask,
+  getTaskEvents,
+  submitTask,
+  taskLookups,
+  taskResults,
+} from './operations/tasks.ts'
 
 /** Every operation of the API, in the order in which readers see them within their group. */
 export const operations: readonly Operation[] = [
   submitTask,
   ...taskLookups,
   ...taskResults,
+  getTaskEvents,
   cancelTask,
   getAsset,
   generateImage,

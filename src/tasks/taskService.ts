@@ -6,6 +6,8 @@ import { createAwaitEnd } from './awaitEnd.ts'
 import type { LeftTasks } from './cancelLeft.ts'
 import type { CancelTaskDeps } from './cancelTask.ts'
 import { createCancelTask } from './cancelTask.ts'
+import type { TaskEvent } from './followTask.ts'
+import { createFollowTask } from './followTask.ts'
 import type { Caller } from '../domain/accounts/account.ts'
 import type { RequestFailure } from '../domain/failure.ts'
 import { newUploadId } from '../domain/ids.ts'
@@ -36,8 +38,17 @@ export type TaskService = {
   readonly live: (taskId: string) => Promise<LiveStatus | undefined>
   /** Cancels a task of this caller and returns it. See `cancelTask.ts`. */
   readonly cancel: (caller: Caller, taskId: string) => Promise<Result<TaskView, RequestFailure>>
-  /** Waits until the task has ended or the signal aborts, and returns the task as it is then. */
-  readonly awaitEnd: (taskId: string, signal: AbortSignal) => Promise<TaskView>
+  /**
+   * Waits until the task has ended or the signal aborts, and returns the task as it is then. Returns
+   * `undefined` when the task is purged.
+   */
+  readonly awaitEnd: (taskId: string, signal: AbortSignal) => Promise<TaskView | undefined>
+  /** Yields the task now and at its changes, until it has ended or the signal aborts. See `followTask.ts`. */
+  readonly follow: (
+    taskId: string,
+    signal: AbortSignal,
+    lastId?: number,
+  ) => AsyncGenerator<TaskEvent, void, undefined>
   /** Cancels a task whose last client has left. The request does not wait for it. See `cancelLeft.ts`. */
   readonly cancelLeft: LeftTasks['cancelLeft']
   /**
@@ -74,6 +85,7 @@ export function createTaskService(deps: TaskServiceDeps): TaskService {
     live: deps.live,
     cancel: createCancelTask(deps),
     awaitEnd: createAwaitEnd(deps),
+    follow: createFollowTask(deps),
     cancelLeft: deps.cancelLeft,
     nativeRejection: store.readNativeRejection,
   }

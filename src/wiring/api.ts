@@ -65,9 +65,10 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
   const tracing = await openTracing(config, 'api')
   const starts = startQueueOf(config, { installation, temporal, log, metrics })
   const service = taskServiceOf(config, { installation, temporal, starts, log })
-  let draining = false
+  const stopping = new AbortController()
   const look = createReadiness({ pool, blobs: installation.blobs, temporal })
-  const readiness = async () => withPart(await look(), 'process', draining ? 'stopping' : 'ok')
+  const readiness = async () =>
+    withPart(await look(), 'process', stopping.signal.aborted ? 'stopping' : 'ok')
   const { host, port, internalHost, internalPort } = config
   const server = await startApiServer(
     apiDepsOf(config, {
@@ -75,6 +76,7 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
       tasks: service.tasks,
       signingKeys,
       ready: async () => (await readiness()).ready,
+      stopping: stopping.signal,
       log,
       observe: observeRequests({ log, metrics, tracing }),
     }),
@@ -90,7 +92,7 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
   return {
     ended: new Promise(() => {}),
     stop: async (noticeMs) => {
-      draining = true
+      stopping.abort()
       await sleep(noticeMs)
       await server.close()
       await starts.stop()
@@ -212,11 +214,12 @@ function apiDepsOf(
     readonly tasks: TaskService
     readonly signingKeys: SigningKeys
     readonly ready: () => Promise<boolean>
+    readonly stopping: AbortSignal
     readonly log: Logger
     readonly observe: ReturnType<typeof observeRequests>
   },
 ): ApiDeps {
-  const { installation, tasks, signingKeys, ready, log, observe } = parts
+  const { installation, tasks, signingKeys, ready, stopping, log, observe } = parts
   return {
     tasks,
     reads: createAccountReads(installation.pool),
@@ -232,6 +235,7 @@ function apiDepsOf(
     signingKeys,
     randomBytes,
     ready,
+    stopping,
     observe,
     reportError: (error, { requestId, route }) =>
       log.error('request failed unexpectedly', { requestId, route, error }),

@@ -6,6 +6,7 @@ export default defineConfig({
     // Temporal's native worker does not run in worker threads.
     pool: 'forks',
     globalSetup: ['test/support/stack/globalSetup.ts'],
+    setupFiles: ['test/support/openapi/checkAnswers.ts'],
     // Tests mostly wait for Temporal, for upstreams and for processes to start, so more workers than cores pay.
     maxWorkers: 4,
     // PostgreSQL and Temporal are real and can be slow on a small machine.

@@ -122,7 +122,7 @@ function failureText(
     case 'already_retried':
       return `${taskId} was already retried as ${result.taskId}.`
     case 'inputs_gone':
-      return `${taskId} cannot be retried: its source images are no longer stored.`
+      return `${taskId} cannot be retried: its prompt or its source images are no longer stored.`
     case 'insufficient':
       return `${taskId} cannot be retried: it costs ${result.credits} credits, more than the account has available.`
     default:

@@ -90,8 +90,8 @@ export const callCheckMs = 2_500
 export const uploadGraceMs = 24 * 3_600_000
 
 /**
- * Limit for the inputs of failed tasks that one account may keep for a retry. A failed task costs nothing, so
- * without a limit its inputs would be free storage. Beyond the limit the oldest inputs are deleted. No
+ * Limit for the requests and inputs of failed tasks that one account may keep for a retry. A failed task costs
+ * nothing, so without a limit they would be free storage. Beyond the limit the oldest are deleted. No
  * request is refused for it, because an outage of an upstream can fail many tasks of an honest client.
  */
 export const keptInputBytesMax = 1024 * mebibyte

@@ -6,6 +6,7 @@ import type { RequestFailure, TaskFailure } from '../domain/failure.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import type { Family } from '../domain/models/models.ts'
 import type { CapabilityTable } from '../domain/models/capabilities.ts'
+import type { Price } from '../domain/models/prices.ts'
 import type { AccountReads } from '../domain/ports/accountReads.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
@@ -54,6 +55,8 @@ export type HttpFailure =
   | { readonly tag: 'too_many_downloads'; readonly retryAfterSeconds: number }
   | { readonly tag: 'too_many_waiters'; readonly retryAfterSeconds: number }
   | { readonly tag: 'range_not_satisfiable'; readonly bytes: number }
+  /** `GET /v1/models/{model}` names a model that does not exist, or that the account may not use. */
+  | { readonly tag: 'unknown_model' }
   | { readonly tag: 'not_ready' }
   | { readonly tag: 'internal_error' }
 
@@ -97,6 +100,8 @@ export type ApiConfig = {
   /** How long a synchronous call may wait for its image, counted from the moment its request is accepted. */
   readonly syncDeadlineMs: number
   readonly capabilities: CapabilityTable
+  /** Every price, the operator's first. */
+  readonly prices: readonly Price[]
   /** Whether anybody may read the pages that describe the API. */
   readonly publicPages: boolean
   /**

@@ -68,6 +68,11 @@ function errorReply(failure: HttpFailure, request: string): ErrorReply {
       return invalid(404, 'task_not_found', 'There is no such task.')
     case 'asset_not_found':
       return invalid(404, 'not_found', 'The asset does not exist or has expired.')
+    case 'unknown_model':
+      return {
+        ...invalid(404, 'model_not_found', 'There is no such model.'),
+        param: 'model',
+      }
     case 'result_expired':
       return invalid(
         404,

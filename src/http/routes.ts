@@ -18,10 +18,12 @@ import { generateImage } from './routes/generateImage.ts'
 import { getApiDocument } from './routes/getApiDocument.ts'
 import { getAccount } from './routes/getAccount.ts'
 import { getAsset } from './routes/getAsset.ts'
+import { getModel, listModels } from './routes/getModels.ts'
 import { getTask } from './routes/getTask.ts'
 import { getTaskEvents } from './routes/getTaskEvents.ts'
 import { getTaskResult } from './routes/getTaskResult.ts'
 import { getHealth, getReadiness } from './routes/health.ts'
+import { listTasks } from './routes/listTasks.ts'
 import { submitTask } from './routes/submitTask.ts'
 
 /** Adds every route to the application, and then the answers to requests that match no route. */
@@ -55,6 +57,9 @@ export function routes(parts: ApiParts): readonly Route[] {
     get('/v1/tasks/:taskId/events', getTaskEvents(parts)),
     post('/v1/tasks/:taskId/cancel', cancelTask(parts)),
     get('/v1/account', getAccount(parts)),
+    get('/v1/models', listModels(parts)),
+    get('/v1/models/:model', getModel(parts)),
+    get('/v1/tasks', listTasks(parts)),
     open('/v1/assets/:taskId/:name', getAsset(parts)),
     open('/healthz', getHealth()),
     open('/readyz', getReadiness(parts)),

@@ -70,6 +70,7 @@ const errorAnswers = {
     ...invalid(404, null, 'The asset does not exist or has expired.'),
     code: 'not_found',
   },
+  unknown_model: { ...invalid(404, 'model', 'There is no such model.'), code: 'model_not_found' },
   result_expired: invalid(
     404,
     null,

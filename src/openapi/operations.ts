@@ -1,5 +1,5 @@
 import type { Operation } from './operation.ts'
-import { getAccount } from './operations/account.ts'
+import { getAccount, getModel, listModels } from './operations/account.ts'
 import { getAsset } from './operations/assets.ts'
 import { asyncGenerateContent, generateContent } from './operations/content.ts'
 import { editImage, generateImage } from './operations/images.ts'
@@ -7,6 +7,7 @@ import { getApiDocument, getHealth, getReadiness } from './operations/service.ts
 import {
   cancelTask,
   getTaskEvents,
+  listTasks,
   submitTask,
   taskLookups,
   taskResults,
@@ -17,6 +18,7 @@ export const operations: readonly Operation[] = [
   submitTask,
   ...taskLookups,
   ...taskResults,
+  listTasks,
   getTaskEvents,
   cancelTask,
   getAsset,
@@ -25,6 +27,8 @@ export const operations: readonly Operation[] = [
   generateContent,
   asyncGenerateContent,
   getAccount,
+  listModels,
+  getModel,
   getHealth,
   getReadiness,
   getApiDocument,

@@ -47,6 +47,8 @@ const snakeCaseNames: ParamNames = { size: 'size', aspectRatio: 'aspect_ratio' }
 export type Accepted = {
   readonly taskId: string
   readonly createdAtMs: number
+  /** What the task held when it was accepted. */
+  readonly credits: number
   /** The idempotency key named an existing task with the same request, so no new task was made. */
   readonly replayed: boolean
 }
@@ -103,7 +105,8 @@ async function replay(deps: AcceptTaskDeps, submission: Submission): Promise<Ans
   if (!Buffer.from(named.fingerprint).equals(fingerprint)) {
     return fail({ tag: 'idempotency_key_reused' })
   }
-  return succeed({ taskId: named.taskId, createdAtMs: named.createdAtMs, replayed: true })
+  const { taskId, createdAtMs, credits } = named
+  return succeed({ taskId, createdAtMs, credits, replayed: true })
 }
 
 async function acceptNew(
@@ -126,7 +129,12 @@ async function acceptNew(
   switch (inserted.kind) {
     case 'inserted':
       deps.onAccepted(startOf(taskId, submission))
-      return succeed({ taskId, createdAtMs: inserted.createdAtMs, replayed: false })
+      return succeed({
+        taskId,
+        createdAtMs: inserted.createdAtMs,
+        credits: terms.credits,
+        replayed: false,
+      })
     case 'insufficient':
       // A concurrent request with the same key may have spent the last credits. If so, this request is its
       // replay.

@@ -32,10 +32,7 @@ import { createCancelWorkflows } from '../temporal/runs.ts'
 import { createStartTask } from '../temporal/startTask.ts'
 
 const connectionsMax = 24
-/**
- * PostgreSQL connections that stay open. Enough for a burst of requests, so that no request waits for a new
- * connection.
- */
+/** PostgreSQL connections that stay open. So a burst of requests waits for no new connection. */
 const connectionsMin = 8
 /**
  * Limit for the start of one workflow after a submit. If the start takes longer, the reconciler starts the
@@ -230,6 +227,7 @@ function apiDepsOf(
       ingressLimitBytes: config.ingressLimitBytes,
       syncDeadlineMs: config.syncDeadlineSeconds * 1000,
       capabilities: installation.operation.capabilities,
+      prices: installation.operation.priceList,
       publicPages: config.publicPages,
     },
     signingKeys,

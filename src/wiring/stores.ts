@@ -25,6 +25,7 @@ import { overdueTasks, pastEndTasks, unstartedTasks } from '../store/reconcile/t
 import {
   discardUpload,
   dropExcessInputs,
+  forgetRequests,
   forgetUploads,
   openUpload,
   takeUploads,
@@ -33,6 +34,7 @@ import type { AnnounceEnd, Lifetimes } from '../store/tasks/endTask.ts'
 import { cancelTask, failTask } from '../store/tasks/endTask.ts'
 import { findKeyedTask, freeKey } from '../store/tasks/idempotencyKey.ts'
 import { insertTask } from '../store/tasks/insertTask.ts'
+import { listOwnTasks } from '../store/tasks/listOwnTasks.ts'
 import { listTasks } from '../store/tasks/listTasks.ts'
 import { readNativeRejection, readTask, readTaskOfImage } from '../store/tasks/readTask.ts'
 import { readTaskDetail } from '../store/tasks/readTaskDetail.ts'
@@ -85,6 +87,7 @@ export function createReconcileStore(pool: Pool): ReconcileStore {
     takeUploads,
     forgetUploads,
     dropExcessInputs,
+    forgetRequests,
     purgeTasks,
   })
 }
@@ -104,7 +107,7 @@ export function createAccountStore(pool: Pool): AccountStore {
 
 /** Creates what clients read about their own account. */
 export function createAccountReads(pool: Pool): AccountReads {
-  return bindFirst(pool, { readAccount })
+  return bindFirst(pool, { readAccount, listOwnTasks })
 }
 
 /** Creates the operator's view of tasks. */

@@ -1,4 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { modelIds } from '../../src/domain/models/models.ts'
+import { model as modelResponse, modelList } from '../../src/schema/answers/models.ts'
+import OpenAI from 'openai'
+import { createClient } from '../support/clients/client.ts'
+import { editBody, generateBody, inputImage } from '../support/clients/requestBodies.ts'
 import { darkroomJson } from '../support/service/darkroomCli.ts'
 import type { TestAccount, TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
@@ -44,5 +49,121 @@ describe('GET /v1/account', () => {
     )
     const response = await get('/v1/account', { ...account, secret })
     expect(await response.json()).toMatchObject({ name: 'few-models', models })
+  })
+})
+
+describe('GET /v1/models', () => {
+  it('lists every model in the form of OpenAI, with what it takes', async () => {
+    const response = await get('/v1/models')
+    const { object, data } = modelList.parse(await response.json())
+    expect(object).toBe('list')
+    expect(data.map(({ id }) => id)).toEqual([...modelIds])
+    const [a] = data
+    expect(a).toMatchObject({ family: 'A', sizes: ['1K'], qualities: null, owned_by: 'darkroom' })
+    expect(a?.aspect_ratios).toContain('16:9')
+    expect(data.at(-1)).toMatchObject({
+      family: 'B',
+      actions: ['generate', 'edit'],
+      aspect_ratios: null,
+      qualities: ['low', 'medium', 'high', 'auto'],
+    })
+    const client = new OpenAI({ apiKey: account.secret, baseURL: `${service.url}/v1` })
+    const listed = await client.models.list()
+    expect(listed.data.map(({ id }) => id)).toEqual([...modelIds])
+  })
+
+  it.each([
+    ['familyb-image-2-vip', {}],
+    ['familyb-image-2-vip', { size: '2048x2048', quality: 'medium' }],
+    ['familyb-image-2-web', { size: '3840x2160' }],
+    ['familya-3.1-flash-image', { size: '2K' }],
+    ['familya-3.1-flash-image', {}],
+    ['familya-3-pro-image', { size: '4K', quality: 'high' }],
+  ])('shows the price that a submit holds: %s %j', async (model, fields) => {
+    const shown = modelResponse.parse(await (await get(`/v1/models/${model}`)).json())
+    const price = shown.prices.find((entry) =>
+      (['size', 'quality', 'action'] as const).every(
+        (name) => entry[name] === undefined || entry[name] === Reflect.get(fields, name),
+      ),
+    )
+    const client = createClient(service.url, (await service.account()).secret)
+    const submit = await client.submit(generateBody({ model, ...fields }))
+    expect(submit.headers.get('x-credits-held')).toBe(String(price?.credits))
+    const edit = editBody({ model, ...fields, input_images: [inputImage(), inputImage()] })
+    const held = Number((await client.submit(edit)).headers.get('x-credits-held'))
+    expect(held).toBe((price?.credits ?? 0) + 2 * (price?.credits_per_input_image ?? 0))
+  })
+
+  it('hides models that the account may not use: they are the same 404 as unknown ones', async () => {
+    const models = 'familya-3-pro-image'
+    await darkroomJson(['account', 'create', 'one-model', '--models', models], service.environment)
+    const create = ['key', 'create', 'one-model']
+    const { secret } = await darkroomJson<{ secret: string }>(create, service.environment)
+    const only = { ...account, secret }
+    const { data } = modelList.parse(await (await get('/v1/models', only)).json())
+    expect(data.map(({ id }) => id)).toEqual([models])
+    for (const id of ['familyb-image-2-vip', 'no-such-model', '%00', '%ff', '..%2fmodels']) {
+      const response = await get(`/v1/models/${id}`, only)
+      expect([id, response.status]).toEqual([id, 404])
+      expect(await response.json()).toEqual({
+        error: {
+          message: 'There is no such model.',
+          type: 'invalid_request_error',
+          param: 'model',
+          code: 'model_not_found',
+        },
+      })
+    }
+    expect((await get(`/v1/models/${models}`, only)).status).toBe(200)
+  })
+})
+
+describe('the headers about credits', () => {
+  it('say what a submit holds, also when it is repeated with its key', async () => {
+    const client = createClient(service.url, (await service.account()).secret)
+    const key = { 'Idempotency-Key': 'held' }
+    for (const replayed of ['false', 'true']) {
+      const { headers } = await client.submit(generateBody({ quality: 'low' }), key)
+      expect(headers.get('idempotent-replayed')).toBe(replayed)
+      expect(headers.get('x-credits-held')).toBe('6')
+    }
+  })
+
+  it('say on the lookup of an ended task what it cost: 0 when it failed', async () => {
+    const client = createClient(service.url, (await service.account()).secret)
+    const slow = await client.accepted(generateBody({ prompt: 'slow [sim:delay ms=1500]' }))
+    expect((await client.lookup(slow.task_id)).headers.get('x-credits-charged')).toBeNull()
+    for (const [prompt, charged] of [
+      ['a lighthouse', '211'],
+      ['[sim:moderation]', '0'],
+    ]) {
+      const { task_id } = await client.accepted(generateBody({ prompt }))
+      await client.ended(task_id)
+      expect((await client.lookup(task_id)).headers.get('x-credits-charged')).toBe(charged)
+    }
+  })
+
+  it('say on a synchronous 200 what it cost, also when the model refused', async () => {
+    const { secret } = await service.account()
+    const post = (path: string, body: unknown) =>
+      fetch(`${service.url}${path}`, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${secret}`, 'Content-Type': 'application/json' },
+        body: JSON.stringify(body),
+      })
+    const { action: _action, ...image } = generateBody()
+    const generated = await post('/v1/images/generations', image)
+    expect([generated.status, generated.headers.get('x-credits-charged')]).toEqual([200, '211'])
+    const refused = await post('/v1beta/models/familya-3-pro-image:generateContent', {
+      contents: [{ parts: [{ text: '[sim:block reason=PROHIBITED_CONTENT]' }] }],
+    })
+    expect([refused.status, refused.headers.get('x-credits-charged')]).toEqual([200, '0'])
+  })
+
+  it('may be read by scripts of other origins', async () => {
+    const response = await get('/v1/account', account, { Origin: 'https://example.test' })
+    const exposed = response.headers.get('access-control-expose-headers') ?? ''
+    expect(exposed).toContain('X-Credits-Held')
+    expect(exposed).toContain('X-Credits-Charged')
   })
 })

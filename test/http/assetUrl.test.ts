@@ -13,6 +13,7 @@ describe('the signature of an asset URL', () => {
     route: 'images.tasks',
     model: 'familyb-image-2-vip',
     status: 'succeeded',
+    credits: 7,
     createdAtMs: 0,
     nowMs: 0,
     completedAtMs: 0,

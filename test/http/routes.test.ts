@@ -30,7 +30,8 @@ describe('an unknown path', () => {
   it.each([
     '/v1/images/tasks/',
     '/V1/images/tasks',
-    '/v1/tasks',
+    '/v1/task',
+    '/v1/tasks/',
     '/v1/tasks/%',
     '/v1/tasks/%ff',
     '/%E0%A4%A',

@@ -217,7 +217,8 @@ describe('settleTask, failTask and cancelTask', () => {
     const { pool } = database
     const { taskId } = await insertTask(pool)
     await pool.query(
-      `insert into upload (upload_id, kind, task_id, sweep_after) values ($1, 'input', $2, 'infinity')`,
+      `insert into upload (upload_id, kind, task_id, bytes, sweep_after)
+       values ($1, 'input', $2, 7, 'infinity')`,
       [`in-${taskId}`, taskId],
     )
     const lifetimes = { retentionSeconds: 86_400, tombstoneSeconds: 604_800, inputRetentionSeconds }
@@ -225,11 +226,15 @@ describe('settleTask, failTask and cancelTask', () => {
     expect(await cancelTask(deps, taskId, reason)).toBe('cancelled')
     const { rows } = await pool.query(
       `select extract(epoch from u.sweep_after - t.completed_at)::int as "keptSeconds",
-         t.request is not null as "hasRequest"
+         t.request is not null as "hasRequest",
+         t.retry_until = u.sweep_after as "retryable", t.retry_bytes - octet_length(request) as "inputBytes"
        from upload u join task t using (task_id) where task_id = $1`,
       [taskId],
     )
-    expect(rows).toEqual([{ keptSeconds, hasRequest }])
+    const kept = hasRequest
+      ? { retryable: true, inputBytes: 7 }
+      : { retryable: null, inputBytes: null }
+    expect(rows).toEqual([{ keptSeconds, hasRequest, ...kept }])
   })
 
   it('cancels a task while no call is under way, once', async () => {

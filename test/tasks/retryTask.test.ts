@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { newUploadId } from '../../src/domain/ids.ts'
 import type { ImageRequest } from '../../src/domain/tasks/imageRequest.ts'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
-import { openUpload } from '../../src/store/reconcile/uploads.ts'
+import { forgetRequests, openUpload } from '../../src/store/reconcile/uploads.ts'
 import { createRetryTask } from '../../src/tasks/retryTask.ts'
 import { createTaskAdmin } from '../../src/wiring/stores.ts'
 import { balanceOf } from '../support/database/money.ts'
@@ -113,6 +113,14 @@ describe('task retry', () => {
     expect(rows).toEqual([{ taskId }])
     expect(await balanceOf(database.pool, accountId)).toMatchObject({ available: 20, held: 0 })
     expect((await createRetry(20)(taskId)).kind).toBe('retried')
+  })
+
+  it('refuses a task whose prompt is no longer kept', async () => {
+    const { taskId, accountId } = await acceptedTask({})
+    await database.pool.query('update task set retry_until = now() where task_id = $1', [taskId])
+    expect(await forgetRequests(database.pool, 10)).toBe(1)
+    expect(await createRetry()(taskId)).toEqual({ kind: 'inputs_gone' })
+    expect(await balanceOf(database.pool, accountId)).toMatchObject({ available: 100, held: 0 })
   })
 
   it('refuses a task whose inputs are being swept', async () => {

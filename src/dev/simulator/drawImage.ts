@@ -7,6 +7,7 @@ import { withoutDirectives } from './faultPlan.ts'
 import type { Fault, ImageFault } from './faults.ts'
 import { isImageFault } from './faults.ts'
 import type { ImageFormat, ImageOrder } from './imageOrder.ts'
+import { sceneSvg } from './scene.ts'
 
 /**
  * What the simulator sends as an image. `drawn`: a picture of the readable prompt, in the size that was asked
@@ -85,7 +86,7 @@ function colourOf([r = 0, g = 0, b = 0]: Buffer): Sharp {
 
 const sourcePixelsMax = 200_000_000
 
-/** Draws the prompt on the first source image. When there is no source, draws it on a coloured ground. */
+/** Draws the prompt on the first source image. When there is no source, draws it on a landscape. */
 async function drawPrompt(
   order: ImageOrder,
   seed: Buffer,
@@ -101,18 +102,12 @@ async function drawPrompt(
     .resize({ width, height, fit: 'cover' })
     .flatten({ background: '#ffffff' })
   // Tests send sources of which only the first bytes are an image. The vendor's model would fail for them in
-  // its own way. The simulator accepts them and draws on a coloured ground.
+  // its own way. The simulator accepts them and draws on a landscape.
   return finish(source.composite(overlays)).catch(onGround)
 }
 
-function groundOf({ width, height }: ImageOrder, seed: Buffer): Sharp {
-  const hue = seed.readUInt16BE(0) % 360
-  const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">
-<defs><linearGradient id="ground" x1="0" y1="0" x2="1" y2="1">
-<stop offset="0" stop-color="hsl(${hue}, 60%, 50%)"/>
-<stop offset="1" stop-color="hsl(${(hue + 60) % 360}, 60%, 25%)"/></linearGradient></defs>
-<rect width="100%" height="100%" fill="url(#ground)"/></svg>`
-  return sharp(Buffer.from(svg))
+function groundOf(order: ImageOrder, seed: Buffer): Sharp {
+  return sharp(Buffer.from(sceneSvg(order, seed)))
 }
 
 /**
@@ -122,8 +117,8 @@ function groundOf({ width, height }: ImageOrder, seed: Buffer): Sharp {
 const charactersMax = 600
 
 /**
- * Returns the prompt and a line about the image, in white on a dark ground, as large as possible. An edit
- * writes at the bottom, so that the text in a generated source image stays visible. The font comes from a
+ * Returns the prompt and a line about the image, in white, as large as possible. An edit writes at the
+ * bottom, so that the text in a generated source image stays visible. The font comes from a
  * package, because a machine may have no fonts.
  */
 function lettersOf(order: ImageOrder, seed: Buffer): OverlayOptions {
@@ -131,20 +126,24 @@ function lettersOf(order: ImageOrder, seed: Buffer): OverlayOptions {
   // Sets a configuration file, because fontconfig prints an error to stderr without one.
   process.env['FONTCONFIG_FILE'] ??= fontFile('fontconfig/57-dejavu-sans.conf')
   const prompt = legible(withoutDirectives(order.prompt)) || legible(order.prompt)
+  // A source image may have any colour.
+  const ground = order.action === 'edit' ? ' background="#0a0f1e" bgalpha="70%"' : ''
   const about = `simulated · ${legible(model)} · ${width}x${height} · ${seed.toString('hex', 0, 3)}`
   return {
     input: {
       text: {
-        text: `<span foreground="white" background="#0a0f1e" bgalpha="80%">${prompt}\n<span size="40%">${about}</span></span>`,
+        text: `<span foreground="white"${ground}>${prompt}\n<span size="36%">${about}</span></span>`,
         font: 'DejaVu Sans Bold',
         fontfile: fontFile('ttf/DejaVuSans-Bold.ttf'),
         width: Math.round(width * 0.9),
-        height: Math.round(height * 0.45),
+        height: Math.round(height * 0.2),
         rgba: true,
         wrap: 'word-char',
       },
     },
-    gravity: order.action === 'edit' ? 'south' : 'north',
+    ...(order.action === 'edit'
+      ? { gravity: 'south' }
+      : { top: Math.round(height * 0.04), left: Math.round(width * 0.05) }),
   }
 }
 

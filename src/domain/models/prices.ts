@@ -25,19 +25,29 @@ type PricedRequest = Pick<ImageRequest, 'model' | 'size' | 'quality' | 'action'>
 
 /**
  * Returns the price of a request: the price of the first line that applies. Returns `undefined` when no line
- * applies. This cannot happen in a running process, because `unpricedCombinations` is checked at its start. A
- * family A request without a size costs as much as 1K, because the model then makes 1K.
+ * applies. This cannot happen in a running process, because `unpricedCombinations` is checked at its start.
  */
 export function creditsOf(prices: readonly Price[], request: PricedRequest): number | undefined {
+  const price = lineOf(prices, request)
+  return price && price.credits + price.creditsPerInputImage * request.inputImages
+}
+
+/**
+ * Returns the first line that applies to a request. A family A request without a size costs as much as 1K,
+ * because the model then makes 1K.
+ */
+export function lineOf(
+  prices: readonly Price[],
+  request: Omit<PricedRequest, 'inputImages'>,
+): Price | undefined {
   const size = request.size ?? (familyOf(request.model) === 'A' ? '1K' : undefined)
-  const price = prices.find(
+  return prices.find(
     (line) =>
       line.model === request.model &&
       (line.size === undefined || line.size === size) &&
       (line.quality === undefined || line.quality === request.quality) &&
       (line.action === undefined || line.action === request.action),
   )
-  return price && price.credits + price.creditsPerInputImage * request.inputImages
 }
 
 /** Returns the operator's lines, followed by the built-in lines. */

@@ -55,10 +55,14 @@ export type ReconcileStore = {
    */
   readonly forgetUploads: (uploadIds: readonly string[]) => Promise<void>
   /**
-   * Makes the oldest inputs of ended tasks due for deletion where an account keeps more than `bytesMax`.
-   * Returns how many uploads that were.
+   * Makes the requests and inputs of the oldest failed tasks due for deletion where an account keeps more than
+   * `bytesMax` of them. Returns how many tasks that were.
    */
   readonly dropExcessInputs: (bytesMax: number) => Promise<number>
+  /**
+   * Deletes the requests of failed tasks whose time for a retry is over. Returns how many tasks that were.
+   */
+  readonly forgetRequests: (limit: number) => Promise<number>
   /**
    * Deletes the records of tasks that are due for the purge, and makes their remaining uploads due for
    * deletion, in one statement. Returns how many tasks were purged.

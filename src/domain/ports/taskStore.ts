@@ -32,6 +32,8 @@ export type KeyedTask = {
   readonly taskId: string
   readonly createdAtMs: number
   readonly fingerprint: Uint8Array
+  /** The price of the task. */
+  readonly credits: number
   /** The task is due for the purge but not yet purged. After `freeKey`, the key can name a new task. */
   readonly purgeDue: boolean
 }

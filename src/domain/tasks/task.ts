@@ -15,7 +15,8 @@ export function isEnded(status: TaskStatus): boolean {
 }
 
 /** The statuses that a client sees. */
-export type PublicStatus = TaskStatus | 'expired'
+export const publicStatuses = [...taskStatuses, 'expired'] as const
+export type PublicStatus = (typeof publicStatuses)[number]
 
 /**
  * A task as its row describes it. `nowMs` is PostgreSQL's clock, read by the same statement, because only
@@ -27,6 +28,8 @@ export type TaskView = {
   readonly route: Route
   readonly model: ModelId
   readonly status: TaskStatus
+  /** The price, which was held when the task was accepted. */
+  readonly credits: number
   readonly createdAtMs: number
   readonly nowMs: number
   readonly processingAtMs?: number
@@ -36,6 +39,15 @@ export type TaskView = {
   readonly asset?: TaskAsset
   /** The native response. It is kept until the image expires, and is absent in lists. */
   readonly native?: NativeResponse
+}
+
+/** Returns what an ended task has cost its account, and `undefined` for a live task. */
+export function chargedCredits({
+  status,
+  credits,
+}: Pick<TaskView, 'status' | 'credits'>): number | undefined {
+  if (!isEnded(status)) return undefined
+  return status === 'succeeded' ? credits : 0
 }
 
 /** The finished image of a succeeded task. `answerId` is the prefix of its blob keys. */

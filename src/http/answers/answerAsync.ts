@@ -8,9 +8,10 @@ import { sendJson } from './sendBody.ts'
  * first.
  */
 export function answerAsync(context: ApiContext, parts: ApiParts): AnswerAccepted {
-  return async ({ taskId, createdAtMs }) => {
+  return async ({ taskId, createdAtMs, credits }) => {
     context.set('Location', taskUrl(parts.config.publicUrl, taskId))
     context.set('Retry-After', String(pollIntervalSeconds))
+    context.set('X-Credits-Held', String(credits))
     sendJson(context, 202, {
       task_id: taskId,
       status: 'queued',

@@ -1,6 +1,7 @@
 import { assertNever } from '../../domain/assertNever.ts'
 import { familyOf } from '../../domain/models/models.ts'
 import type { TaskView } from '../../domain/tasks/task.ts'
+import { chargedCredits } from '../../domain/tasks/task.ts'
 import { publicStatus } from '../../domain/tasks/taskRecord.ts'
 import { taskUrl } from './answerAsync.ts'
 import type { ApiContext, ApiParts, HttpFailure } from '../context.ts'
@@ -78,11 +79,18 @@ async function answerTask(
     case 'expired':
       return { tag: 'result_expired' }
     case 'succeeded':
+      setCharged(context, task)
       await sendNative(context, parts, task)
       return undefined
     default:
       return assertNever(status)
   }
+}
+
+/** Sets the header that says what an ended task has cost. Sets nothing for a live task. */
+export function setCharged(context: ApiContext, task: TaskView): void {
+  const charged = chargedCredits(task)
+  if (charged !== undefined) context.set('X-Credits-Charged', String(charged))
 }
 
 /**
@@ -100,6 +108,7 @@ async function answerFailed(
   if (route === 'v1beta.generateContent' && failure.cause === 'rejected') {
     const refusal = await parts.tasks.nativeRejection(taskId)
     if (refusal !== undefined) {
+      setCharged(context, task)
       sendJson(context, 200, refusal)
       return undefined
     }

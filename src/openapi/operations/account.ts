@@ -1,7 +1,10 @@
+import { z } from 'zod'
 import { queryErrors } from '../errorAnswers.ts'
 import type { Operation } from '../operation.ts'
 import { json } from '../operation.ts'
 import { account } from '../../schema/answers/account.ts'
+import { model, modelList } from '../../schema/answers/models.ts'
+import { modelIds } from '../../domain/models/models.ts'
 
 const shared = {
   tag: 'Account',
@@ -32,4 +35,48 @@ export const getAccount: Operation = {
     },
   },
   errors: queryErrors,
+}
+
+const modelExample = {
+  id: 'familyb-image-2-vip',
+  object: 'model',
+  created: 1_767_225_600,
+  owned_by: 'darkroom',
+  family: 'B',
+  actions: ['generate', 'edit'],
+  sizes: ['1024x1024', '2048x2048', '3840x2160'],
+  aspect_ratios: null,
+  qualities: ['low', 'medium', 'high', 'auto'],
+  prices: [
+    { size: '1024x1024', quality: 'low', credits: 6, credits_per_input_image: 8 },
+    { credits: 211, credits_per_input_image: 8 },
+  ],
+}
+
+/** `GET /v1/models`. */
+export const listModels: Operation = {
+  ...shared,
+  method: 'get',
+  path: '/v1/models',
+  id: 'listModels',
+  summary: 'List the models that the account may use, with their prices',
+  answers: {
+    200: {
+      description: 'Every model that the account may use.',
+      content: json(modelList, { models: { object: 'list', data: [modelExample] } }),
+    },
+  },
+  errors: queryErrors,
+}
+
+/** `GET /v1/models/{model}`. */
+export const getModel: Operation = {
+  ...shared,
+  method: 'get',
+  path: '/v1/models/{model}',
+  id: 'getModel',
+  summary: 'Read one model with its prices',
+  request: { path: z.object({ model: z.enum(modelIds) }) },
+  answers: { 200: { description: 'The model.', content: json(model, { model: modelExample }) } },
+  errors: [...queryErrors, 'unknown_model'],
 }

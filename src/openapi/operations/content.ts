@@ -32,7 +32,12 @@ export const generateContent: Operation = {
   answers: {
     200: {
       description: 'The native response of the model: the image, or why there is none.',
-      headers: { Location: 'always', 'X-Task-Id': 'always', 'Idempotent-Replayed': 'sometimes' },
+      headers: {
+        Location: 'always',
+        'X-Task-Id': 'always',
+        'Idempotent-Replayed': 'sometimes',
+        'X-Credits-Charged': 'always',
+      },
       content: json(contentResponse, {
         image: examples.contentResponse,
         refusal: examples.contentRefusal,

@@ -9,7 +9,12 @@ import { editsFields, generationsRequest } from '../../schema/imagesRequest.ts'
 
 const finished: Answer = {
   description: 'The finished image.',
-  headers: { Location: 'always', 'X-Task-Id': 'always', 'Idempotent-Replayed': 'sometimes' },
+  headers: {
+    Location: 'always',
+    'X-Task-Id': 'always',
+    'Idempotent-Replayed': 'sometimes',
+    'X-Credits-Charged': 'always',
+  },
   content: json(imagesResponse, { image: examples.imagesResponse }),
 }
 

@@ -6,7 +6,8 @@ import type { Operation } from '../operation.ts'
 import { json } from '../operation.ts'
 import { contentResponse } from '../../schema/answers/contentResponse.ts'
 import { imagesResponse } from '../../schema/answers/imagesResponse.ts'
-import { taskAccepted, taskId, taskRecord } from '../../schema/answers/taskRecord.ts'
+import { taskAccepted, taskId, taskList, taskRecord } from '../../schema/answers/taskRecord.ts'
+import { taskListQuery } from '../../schema/listQuery.ts'
 import { taskRequest } from '../../schema/taskRequest.ts'
 
 const taskPath = z.object({ task_id: taskId })
@@ -33,7 +34,12 @@ export const submitTask: Operation = {
   answers: {
     202: {
       description: 'The task is accepted, or the Idempotency-Key names this earlier task.',
-      headers: { Location: 'always', 'Retry-After': 'always', 'Idempotent-Replayed': 'sometimes' },
+      headers: {
+        Location: 'always',
+        'Retry-After': 'always',
+        'Idempotent-Replayed': 'sometimes',
+        'X-Credits-Held': 'always',
+      },
       content: json(taskAccepted, { accepted: examples.accepted }),
     },
   },
@@ -129,8 +135,13 @@ function lookup(path: Operation['path'], id: string, summary: string): Operation
     request: { path: taskPath, headers: preferWait },
     answers: {
       200: {
-        description: 'The record. `Retry-After` is present until the task has ended.',
-        headers: { 'Retry-After': 'sometimes', 'Preference-Applied': 'sometimes' },
+        description:
+          'The record. `Retry-After` is present until the task has ended, `X-Credits-Charged` after it.',
+        headers: {
+          'Retry-After': 'sometimes',
+          'X-Credits-Charged': 'sometimes',
+          'Preference-Applied': 'sometimes',
+        },
         content: json(taskRecord, {
           processing: examples.processing,
           'succeeded, family B': examples.succeededB,
@@ -167,4 +178,32 @@ function result(path: Operation['path'], id: string, summary: string): Operation
     },
     errors: ['malformed_task_id', 'task_not_found', 'task_not_finished', 'task_failed'],
   }
+}
+
+/** `GET /v1/tasks`. */
+export const listTasks: Operation = {
+  method: 'get',
+  path: '/v1/tasks',
+  id: 'listTasks',
+  tag: 'Tasks',
+  summary: 'List the tasks of the account',
+  description:
+    'Newest first. To read on, repeat the request with `after` and the last id of the page, until `has_more` is false. Tasks that are created meanwhile do not appear. Records are kept for 8 days by default.',
+  extension: true,
+  access: 'account',
+  envelope: 'full',
+  request: { query: taskListQuery },
+  answers: {
+    200: {
+      description: 'The records, without `result`.',
+      content: json(taskList, {
+        tasks: {
+          object: 'list',
+          data: [examples.processing, examples.failed, examples.expired],
+          has_more: false,
+        },
+      }),
+    },
+  },
+  errors: [...queryErrors, 'model_not_found'],
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { taskFailureCodes } from '../../domain/failure.ts'
 import { taskIdPattern } from '../../domain/ids.ts'
 import { inputMimeTypes, modelIds } from '../../domain/models/models.ts'
-import { taskStatuses } from '../../domain/tasks/task.ts'
+import { publicStatuses } from '../../domain/tasks/task.ts'
 import { contentByUrl } from './contentResponse.ts'
 import { imagesByUrl } from './imagesResponse.ts'
 
@@ -32,7 +32,7 @@ const asset = z.object({
 const fields = z.object({
   task_id: taskId,
   model: z.enum(modelIds),
-  status: z.enum([...taskStatuses, 'expired']).meta({
+  status: z.enum(publicStatuses).meta({
     description:
       '`succeeded`, `failed` and `expired` are ends. A succeeded task becomes `expired` when its image is deleted, after 24 hours by default.',
   }),
@@ -56,6 +56,15 @@ export const listedTask = fields.meta({
   id: 'ListedTask',
   description: 'The record of a task, without `result`.',
 })
+
+/** The answer of `GET /v1/tasks`. */
+export const taskList = z
+  .object({
+    object: z.literal('list'),
+    data: z.array(listedTask),
+    has_more: z.boolean().meta({ description: 'Whether older tasks follow.' }),
+  })
+  .meta({ id: 'TaskList', description: 'One page of tasks, newest first.' })
 
 /** The record of a task. Fields that do not apply are absent, never null. */
 export const taskRecord = fields

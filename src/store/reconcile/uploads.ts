@@ -75,31 +75,51 @@ export async function forgetUploads(pool: Pool, uploadIds: readonly string[]): P
 }
 
 /**
- * Makes the oldest inputs of ended tasks due for the sweep where an account keeps more than `bytesMax`.
- * The inputs of live tasks do not count: their price is held. Returns how many uploads it made due.
+ * Ends the time for a retry of the oldest failed tasks where an account keeps more than `bytesMax` of requests
+ * and inputs. Makes their inputs due for the sweep. Live tasks do not count: their price is held. Returns how
+ * many tasks that were.
  *
- * A row that a retry has locked is skipped, and left alone once the retry has taken it over.
+ * A task that a retry has locked is skipped.
  */
 export async function dropExcessInputs(pool: Pool, bytesMax: number): Promise<number> {
-  const { rowCount } = await pool.query({
+  const { rows } = await pool.query<{ dropped: number }>({
     name: 'drop-excess-inputs',
     text: excessSql,
     values: [bytesMax],
   })
-  return rowCount ?? 0
+  return rows[0]?.dropped ?? 0
 }
 
 const excessSql = `
   with kept as materialized (
-    select upload_id, sum(bytes) over (
-      partition by account_id order by upload.sweep_after desc, upload_id
+    select task_id, sum(retry_bytes) over (
+      partition by account_id order by retry_until desc, task_id
     ) as total
-    from upload join task using (task_id)
-    where kind = 'input' and sweep_after > now() and sweep_after < 'infinity'
+    from task where retry_until > now()
   ), excess as (
-    select upload_id from upload
-    where upload_id in (select upload_id from kept where total > $1)
-      and sweep_after > now() and sweep_after < 'infinity'
+    select task_id from task
+    where task_id in (select task_id from kept where total > $1) and retry_until > now()
     for update skip locked
+  ), dropped as (
+    update task set retry_until = now() from excess where task.task_id = excess.task_id
+  ), inputs as (
+    update upload set sweep_after = now() from excess
+    where upload.task_id = excess.task_id and kind = 'input' and sweep_after > now()
   )
-  update upload set sweep_after = now() from excess where upload.upload_id = excess.upload_id`
+  select count(*)::int as dropped from excess`
+
+/**
+ * Deletes the requests of failed tasks whose time for a retry is over, longest over first. Returns how many
+ * tasks that were.
+ */
+export async function forgetRequests(pool: Pool, limit: number): Promise<number> {
+  const { rowCount } = await pool.query({
+    name: 'forget-requests',
+    text: `update task set request = null, retry_until = null, retry_bytes = null
+      where task_id in (
+        select task_id from task where retry_until <= now()
+        order by retry_until limit $1 for update skip locked)`,
+    values: [limit],
+  })
+  return rowCount ?? 0
+}

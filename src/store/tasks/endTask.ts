@@ -142,10 +142,13 @@ const endSql = `
       failure_work_possible = $4, failure_retry_after_ms = $5,
       completed_at = statement_timestamp(),
       purge_at = statement_timestamp() + $6 * interval '1 second',
-      request = case when $8::integer > 0 then request end
+      request = case when $8::integer > 0 then request end,
+      retry_until = case when $8::integer > 0
+        then statement_timestamp() + least($6, $8) * interval '1 second' end,
+      retry_bytes = case when $8::integer > 0 then octet_length(request) + (
+        select coalesce(sum(bytes), 0) from upload where upload.task_id = $1 and kind = 'input') end
     where task_id = $1
-    returning least(purge_at, completed_at + $8 * interval '1 second') as input_end, hard_end_at,
-      ${endedColumns}
+    returning coalesce(retry_until, completed_at) as input_end, hard_end_at, ${endedColumns}
   ), uploads as (
     update upload set sweep_after = case
         when kind = 'input' then done.input_end

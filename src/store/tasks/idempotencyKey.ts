@@ -17,7 +17,7 @@ export async function findKeyedTask(
 
 /** Returns `created_at` in whole seconds, as clients see it in every answer. */
 const findSql = `
-  select t.task_id as "taskId", t.fingerprint,
+  select t.task_id as "taskId", t.fingerprint, t.credits,
     (floor(extract(epoch from t.created_at)) * 1000)::float8 as "createdAtMs",
     coalesce(t.purge_at <= now(), false) as "purgeDue"
   from idempotency_key k join task t using (task_id)

@@ -72,6 +72,7 @@ export async function readNativeRejection(
  */
 export const taskViewColumns = `
   task.task_id as "taskId", task.account_id as "accountId", route, task.model, status,
+  credits,
   (floor(extract(epoch from task.created_at)) * 1000)::float8 as "createdAtMs",
   (extract(epoch from now()) * 1000)::float8 as "nowMs",
   (extract(epoch from processing_at) * 1000)::float8 as "processingAtMs",
@@ -91,6 +92,7 @@ export type TaskViewRow = {
   readonly route: Route
   readonly model: ModelId
   readonly status: TaskStatus
+  readonly credits: number
   readonly createdAtMs: number
   readonly nowMs: number
   readonly processingAtMs: number | null
@@ -108,13 +110,14 @@ export type TaskViewRow = {
 
 /** Returns the domain's view of a row. Fields that do not apply to the task are absent. */
 export function taskViewOf(row: TaskViewRow): TaskView {
-  const { taskId, accountId, route, model, status, createdAtMs, nowMs } = row
+  const { taskId, accountId, route, model, status, credits, createdAtMs, nowMs } = row
   return {
     taskId,
     accountId,
     route,
     model,
     status,
+    credits,
     createdAtMs,
     nowMs,
     ...defined({

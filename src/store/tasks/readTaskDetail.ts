@@ -7,7 +7,7 @@ import type { TaskViewRow } from './readTask.ts'
 import { taskViewColumns, taskViewOf } from './readTask.ts'
 
 type DetailRow = TaskViewRow &
-  Pick<TaskDetail, 'accountName' | 'action' | 'credits' | 'acceptedAtMs' | 'deadlineAtMs'> & {
+  Pick<TaskDetail, 'accountName' | 'action' | 'acceptedAtMs' | 'deadlineAtMs'> & {
     readonly size: ImageSize | null
     readonly quality: Quality | null
     readonly startedAtMs: number | null
@@ -68,7 +68,7 @@ function detailOf(
 }
 
 const detailSql = `
-  select ${taskViewColumns}, account.name as "accountName", action, size, quality, credits,
+  select ${taskViewColumns}, account.name as "accountName", action, size, quality,
     (extract(epoch from task.created_at) * 1000)::float8 as "acceptedAtMs",
     (extract(epoch from started_at) * 1000)::float8 as "startedAtMs",
     (extract(epoch from deadline_at) * 1000)::float8 as "deadlineAtMs",

@@ -25,6 +25,8 @@ export async function retryTask(pool: Pool, input: RetryInput): Promise<RetryRes
     const { newTaskId } = input
     await insertRetry(client, input.taskId, newTaskId, request, terms)
     const takenOver = await client.query(takeOverSql, [input.taskId, newTaskId])
+    // The new task has its own copy of the request, and a task can be retried once.
+    await client.query(forgetRequestSql, [input.taskId])
     if (request.inputs.length > 0 && takenOver.rowCount === 0) {
       return rollback({ kind: 'inputs_gone' })
     }
@@ -92,6 +94,9 @@ const insertSql = `
     $5, now() + $6::float8 * interval '1 millisecond', now() + $7::float8 * interval '1 millisecond',
     task_id
   from task where task_id = $1`
+
+const forgetRequestSql = `
+  update task set request = null, retry_until = null, retry_bytes = null where task_id = $1`
 
 const takeOverSql = `
   update upload set task_id = $2, sweep_after = 'infinity'

@@ -131,6 +131,7 @@ export type Finding = {
     | 'hastened'
     | 'excess'
     | 'swept'
+    | 'forgotten'
     | 'purged'
   readonly count: number
   readonly taskId?: string

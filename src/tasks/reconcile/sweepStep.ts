@@ -2,7 +2,7 @@ import { keptInputBytesMax } from '../../domain/limits.ts'
 import type { BlobStore } from '../../domain/ports/blobStore.ts'
 import type { ReconcileStore } from '../../domain/ports/reconcileStore.ts'
 import { inParallel } from './inParallel.ts'
-import type { ReconcileStep } from './reconciler.ts'
+import type { ReconcileStep, ReportFinding } from './reconciler.ts'
 
 const batchMax = 100
 const parallel = 8
@@ -15,16 +15,18 @@ const retryMs = 5 * 60_000
 /**
  * Creates the step that deletes the blobs of uploads that are no longer needed: expired answers, inputs of
  * finished tasks, and uploads that no task has taken over. The step reads the table `upload` and never lists
- * the blob store.
+ * the blob store. It also deletes the requests of failed tasks that can no longer be retried.
  */
 export function createSweepStep(deps: {
-  readonly store: Pick<ReconcileStore, 'takeUploads' | 'forgetUploads'>
+  readonly store: Pick<ReconcileStore, 'takeUploads' | 'forgetUploads' | 'forgetRequests'>
   readonly blobs: Pick<BlobStore, 'deletePrefix'>
 }): ReconcileStep {
   return {
     name: 'sweep',
     everyMs: 2_000,
     run: async (signal, report) => {
+      // First, because it works without the blob store.
+      await forgetRequests(deps.store, signal, report)
       let taken = 0
       do {
         const uploadIds = await deps.store.takeUploads(batchMax, retryMs)
@@ -43,9 +45,22 @@ export function createSweepStep(deps: {
   }
 }
 
+/** The prompt of a request may have megabytes, and its record stays for days. */
+async function forgetRequests(
+  store: Pick<ReconcileStore, 'forgetRequests'>,
+  signal: AbortSignal,
+  report: ReportFinding,
+): Promise<void> {
+  let forgotten = 0
+  do {
+    forgotten = await store.forgetRequests(batchMax)
+    if (forgotten > 0) report({ found: 'forgotten', count: forgotten })
+  } while (forgotten === batchMax && !signal.aborted)
+}
+
 /**
- * Limits what one account keeps of the inputs of its failed tasks. What is too much goes with the next
- * sweep; a retry of its task is then refused.
+ * Limits what one account keeps of the requests and inputs of its failed tasks. What is too much goes with the
+ * next sweep; a retry of its task is then refused.
  */
 export function createExcessInputsStep(deps: {
   readonly store: Pick<ReconcileStore, 'dropExcessInputs'>

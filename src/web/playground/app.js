@@ -16,6 +16,16 @@ import { Studio } from './studio.js'
 /** @type {Failure} */
 const noModels = { status: 200, message: 'This account may use no model.', mayRepeat: false }
 
+/**
+ * A header cannot contain such a text, so it is not sent.
+ * @type {Failure}
+ */
+const noKey = {
+  status: 401,
+  message: 'An API key has letters, digits and signs only.',
+  mayRepeat: false,
+}
+
 /** The page: asks for an API key, and then shows the studio. */
 function App() {
   const [access, setAccess] = useState(/** @type {Access | undefined} */ (undefined))
@@ -23,6 +33,7 @@ function App() {
   const [opening, setOpening] = useState(recall('key', '') !== '')
 
   async function open(/** @type {string} */ key) {
+    if (/[^ -~]/.test(key)) return setFailure(noKey)
     setOpening(true)
     setFailure(undefined)
     const [account, models] = await Promise.all([readAccount(key), readModels(key)])

@@ -12,6 +12,7 @@ const queued: TaskView = {
   route: 'images.tasks',
   model: 'familyb-image-2-vip',
   status: 'queued',
+  credits: 7,
   createdAtMs,
   nowMs: createdAtMs + 500,
 }

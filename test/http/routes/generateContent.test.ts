@@ -38,13 +38,19 @@ describe('a generateContent call', () => {
           },
         },
       ],
+      modelVersion: 'familya-3-pro-image',
+      responseId: 'r1',
     })
     expect(api.tasks.accepted.at(-1)?.request.route).toBe('v1beta.generateContent')
   })
 
   it('passes the refusal of the model on as the model wrote it', async () => {
     const rejected = { code: 'no_image_generated', cause: 'rejected', workPossible: false } as const
-    api.tasks.refusal = { candidates: [{ finishReason: 'NO_IMAGE' }] }
+    api.tasks.refusal = {
+      candidates: [{ finishReason: 'NO_IMAGE' }],
+      modelVersion: 'familya-3-pro-image',
+      responseId: 'r1',
+    }
     const [response] = await Promise.all([
       api.postJson(contentPath, content),
       nextTask().then((taskId) => api.tasks.fail(taskId, rejected)),

@@ -48,6 +48,8 @@ export const familyBNative: NativeResponse = {
 export const familyANative: NativeResponse = {
   response: {
     candidates: [{ content: { parts: [{ inlineData: { mimeType: 'image/png', data: '' } }] } }],
+    modelVersion: 'familya-3-pro-image',
+    responseId: 'r1',
   },
   imagePath: ['candidates', 0, 'content', 'parts', 0, 'inlineData', 'data'],
 }
@@ -87,7 +89,12 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
         if (key !== '') keys.set(key, { taskId, request })
         if (input.uploadId !== undefined) fake.openUploads.delete(input.uploadId)
       }
-      return succeed({ taskId, createdAtMs: 1_700_000_000_999, replayed: known !== undefined })
+      return succeed({
+        taskId,
+        createdAtMs: 1_700_000_000_999,
+        credits: 7,
+        replayed: known !== undefined,
+      })
     },
     read: async (caller, taskId) => {
       const task = tasks.get(taskId)
@@ -195,6 +202,7 @@ function queued(taskId: string, { caller, request }: AcceptInput): TaskView {
     route: request.route,
     model: request.model,
     status: 'queued',
+    credits: 7,
     createdAtMs: 1_700_000_000_999,
     nowMs: 1_700_000_001_500,
   }

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { connect } from 'node:net'
 import { builtInCapabilities } from '../../../src/domain/models/capabilities.ts'
+import { builtInPrices } from '../../../src/domain/models/prices.ts'
 import { createApp } from '../../../src/http/app.ts'
 import { createServer } from '../../../src/http/connection/createServer.ts'
 import type { AccountReads } from '../../../src/domain/ports/accountReads.ts'
@@ -86,6 +87,7 @@ export function createTestDeps(changed: Partial<ApiConfig> = {}, deps: Partial<A
     ingressLimitBytes: 4 * 1024 * 1024,
     syncDeadlineMs: 5_000,
     capabilities: builtInCapabilities,
+    prices: builtInPrices,
     publicPages: true,
     ...changed,
   }
@@ -116,6 +118,7 @@ const fakeReads: AccountReads = {
     held: 0,
     spent: 0,
   }),
+  listOwnTasks: async () => ({ rows: [], hasMore: false }),
 }
 
 async function exchange(port: number, bytes: string | Uint8Array, half: boolean): Promise<string> {

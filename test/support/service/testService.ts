@@ -51,8 +51,8 @@ export type TestService = {
   readonly blobDir: string
   /** The variables of the processes, for the CLI and for further processes. */
   readonly environment: Readonly<Record<string, string>>
-  /** Creates an account with an API key. */
-  readonly account: (credits?: number) => Promise<TestAccount>
+  /** Creates an account with an API key. Without a name it gets a random one. */
+  readonly account: (credits?: number, name?: string) => Promise<TestAccount>
   /** Starts one more worker with the given variables changed. */
   readonly startWorker: (changed?: Readonly<Record<string, string>>) => Promise<DarkroomProcess>
   /** Starts one more API with the given variables changed. */
@@ -114,7 +114,8 @@ export async function startTestService(options: ServiceOptions = {}): Promise<Te
     temporal,
     blobDir,
     environment,
-    account: (credits = 1_000_000) => makeAccount(database.pool, credits),
+    account: (credits = 1_000_000, name = `test-${randomBytes(6).toString('hex')}`) =>
+      makeAccount(database.pool, credits, name),
     startWorker,
     startApi,
     stop: async () => {
@@ -153,10 +154,9 @@ async function startWorkerProcess(
   })
 }
 
-async function makeAccount(pool: Pool, credits: number): Promise<TestAccount> {
+async function makeAccount(pool: Pool, credits: number, name: string): Promise<TestAccount> {
   const accounts = createAccountStore(pool)
   const accountId = newAccountId(randomBytes)
-  const name = `test-${randomBytes(6).toString('hex')}`
   await accounts.createAccount({ accountId, name, credits })
   const issued = await createIssueKey({ accounts, pepper, randomBytes })(name)
   if (issued === undefined) throw new Error('no key for an account just made')

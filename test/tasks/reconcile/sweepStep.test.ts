@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { defined } from '../../../src/domain/defined.ts'
 import { newUploadId } from '../../../src/domain/ids.ts'
 import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
 import { answerImageKey } from '../../../src/domain/upstream/storedAnswer.ts'
@@ -164,30 +163,65 @@ describe('the sweep', () => {
   })
 })
 
-describe('the limit of kept inputs', () => {
-  it('drops the oldest inputs of ended tasks beyond a gibibyte per account', async () => {
-    const keep = async (name: string, bytes: number, sweepAfter: string, accountId?: string) => {
-      const { taskId } = await insertTask(world.pool, defined({ accountId }))
-      await world.pool.query(
-        `insert into upload (upload_id, kind, task_id, bytes, sweep_after)
-         values ($1, 'input', $2, $3, ${sweepAfter})`,
-        [name, taskId, bytes],
-      )
-    }
+describe('what is kept of failed tasks for a retry', () => {
+  const failure = { code: 'upstream_error', cause: 'unknown', workPossible: false } as const
+  const step = () => createExcessInputsStep({ store: world.store })
+
+  /** A failed task with an input of so many bytes, which can be retried for so many hours. */
+  async function failed(name: string, bytes: number, hours: number, given = {}): Promise<string> {
+    const { taskId } = await insertTask(world.pool, given)
+    await world.pool.query(
+      `insert into upload (upload_id, kind, task_id, bytes, sweep_after)
+       values ($1, 'input', $2, $3, 'infinity')`,
+      [name, taskId, bytes],
+    )
+    await world.attempts.failTask(taskId, failure)
+    const until = `now() + interval '${hours} hours'`
+    await setTask(world.pool, taskId, { retry_until: until })
+    return taskId
+  }
+
+  async function hasRequest(taskId: string): Promise<unknown> {
+    const { rows } = await world.pool.query(
+      'select request is not null as "hasRequest" from task where task_id = $1',
+      [taskId],
+    )
+    return rows[0]?.hasRequest
+  }
+
+  it('is a gibibyte of prompts and inputs per account, the oldest go first', async () => {
     const half = 512 * 1024 * 1024
-    await keep('in-oldest', 1, `now() + interval '1 hour'`, 'acct_many')
-    await keep('in-older', half, `now() + interval '2 hours'`, 'acct_many')
-    await keep('in-newer', half, `now() + interval '3 hours'`, 'acct_many')
-    await keep('in-live', 3 * half, `'infinity'`, 'acct_many')
-    await keep('in-other', half, `now() + interval '1 hour'`)
-    const step = createExcessInputsStep({ store: world.store })
-    expect(await runStep(step)).toEqual([{ found: 'excess', count: 1 }])
-    expect(await runStep(step)).toEqual([])
+    const many = { accountId: 'acct_many' }
+    const oldest = await failed('inoldest', 5_000, 1, many)
+    const older = await failed('inolder', half - 2_000_000, 2, many)
+    await failed('innewer', half - 2_000_000, 3, { ...many, prompt: 'p'.repeat(3_999_000) })
+    await failed('inother', half, 1)
+    const { taskId: live } = await insertTask(world.pool, many)
+    await world.pool.query(
+      `insert into upload (upload_id, kind, task_id, bytes, sweep_after)
+       values ('inlive', 'input', $1, $2, 'infinity')`,
+      [live, 3 * half],
+    )
+    expect(await runStep(step())).toEqual([{ found: 'excess', count: 1 }])
+    expect(await runStep(step())).toEqual([])
     const { rows } = await world.pool.query<{ uploadId: string }>(
       `select upload_id as "uploadId" from upload where bytes > 0 and sweep_after <= now()`,
     )
-    expect(rows).toEqual([{ uploadId: 'in-oldest' }])
-    await world.pool.query('delete from upload where bytes > 0')
+    expect(rows).toEqual([{ uploadId: 'inoldest' }])
+    expect(await sweep()).toContainEqual({ found: 'forgotten', count: 1 })
+    expect([await hasRequest(oldest), await hasRequest(older)]).toEqual([false, true])
+    await world.pool.query('delete from upload')
+  })
+
+  it('is deleted when its time is over, the prompt too', async () => {
+    const taskId = await failed('indue', 1, 1)
+    expect(await sweep()).toEqual([])
+    expect(await hasRequest(taskId)).toBe(true)
+    await setTask(world.pool, taskId, { retry_until: 'now()' })
+    expect(await sweep()).toEqual([{ found: 'forgotten', count: 1 }])
+    expect(await sweep()).toEqual([])
+    expect(await hasRequest(taskId)).toBe(false)
+    await world.pool.query('delete from upload')
   })
 })
 

@@ -137,6 +137,10 @@ create table task (
   failure_cause text,
   failure_work_possible boolean,
   failure_retry_after_ms bigint,
+  -- How long the request and the inputs of a failed task are kept for a retry, and their bytes together. Null:
+  -- they are not kept.
+  retry_until timestamptz,
+  retry_bytes bigint,
   -- The answer of a family A model that refused to draw, as JSON text, for synchronous callers.
   native_rejection text,
 
@@ -167,6 +171,9 @@ create unique index task_retry_of on task (retry_of) where retry_of is not null;
 -- For metrics. Succeeded tasks with an image and failed tasks are counted in these two indexes alone, because
 -- the table itself keeps every record for days (src/store/sampleState.ts).
 create index task_kept on task (expires_at) include (asset_bytes) where status = 'succeeded';
+-- For the limit of what an account keeps, and for deleting what is no longer kept.
+create index task_retry_until on task (retry_until) include (account_id, retry_bytes)
+  where retry_until is not null;
 create index task_failed on task (purge_at) where status = 'failed';
 
 -- One key of one account names one task. The row is deleted when the task is purged. It is also deleted when
@@ -195,7 +202,7 @@ create table upload (
   next_try_at timestamptz
 );
 create index upload_task on upload (task_id);
--- For metrics and the limit per account: inputs that tasks hold.
+-- For metrics: inputs that tasks hold.
 create index upload_input on upload (task_id) include (bytes, sweep_after) where kind = 'input';
 create index upload_due on upload (coalesce(next_try_at, sweep_after));
 

@@ -64,13 +64,14 @@ function Tile({ record, note, shown, onShow }) {
       type="button"
       class="tile ${record.status}"
       aria-current=${shown}
-      aria-label="${name}, ${statusText(record)}, ${timeText(record.created_at)}"
+      title=${name}
       onClick=${() => onShow(record.task_id)}
     >
       ${
         image
-          ? html`<img src=${image} alt="" loading="lazy" decoding="async" />`
+          ? html`<img src=${image} alt=${name} loading="lazy" decoding="async" />`
           : html`<span class="tile-text">
+              <span class="visually-hidden">${name}</span>
               <b>${statusText(record)}</b>
               <span>${timeText(record.created_at)}</span>
             </span>`

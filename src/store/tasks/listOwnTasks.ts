@@ -1,0 +1,63 @@
+import type { Pool } from 'pg'
+import type { OwnTaskFilter, Page } from '../../domain/ports/accountReads.ts'
+import type { TaskView } from '../../domain/tasks/task.ts'
+import type { TaskViewRow } from './readTask.ts'
+import { taskViewColumns, taskViewOf } from './readTask.ts'
+
+/**
+ * Returns the tasks of one account that match the filter, newest first, beginning after the task `after`. The
+ * instants of PostgreSQL have microseconds and those of JavaScript do not, so instants are passed as texts and
+ * PostgreSQL alone compares them.
+ */
+export async function listOwnTasks(
+  pool: Pool,
+  accountId: string,
+  filter: OwnTaskFilter,
+): Promise<Page<TaskView> | 'unknown_after'> {
+  const { status, model, action, createdAfter, createdBefore, after, limit } = filter
+  const position = after === undefined ? undefined : await positionOf(pool, accountId, after)
+  if (position === undefined && after !== undefined) return 'unknown_after'
+  const values: unknown[] = [accountId, limit + 1]
+  const conditions: string[] = []
+  const add = (condition: (place: string) => string, value: string | undefined) => {
+    if (value === undefined) return
+    values.push(value)
+    conditions.push(`and ${condition(`$${values.length}`)}`)
+  }
+  add((place) => `${statusSql} = ${place}`, status)
+  add((place) => `model = ${place}`, model)
+  add((place) => `action = ${place}`, action)
+  add((place) => `created_at >= ${place}::timestamptz`, createdAfter)
+  add((place) => `created_at < ${place}::timestamptz`, createdBefore)
+  add((place) => `(created_at, task_id) < (${place}::timestamptz, $${values.length + 1})`, position)
+  if (position !== undefined) values.push(after)
+  const { rows } = await pool.query<TaskViewRow>(listSql(conditions), values)
+  return { rows: rows.slice(0, limit).map(taskViewOf), hasMore: rows.length > limit }
+}
+
+/**
+ * Returns the creation time of a task of this account. The hold in the ledger has the same time as its task.
+ * So a client can continue its list when the last task of its page has been purged.
+ */
+async function positionOf(
+  pool: Pool,
+  accountId: string,
+  taskId: string,
+): Promise<string | undefined> {
+  const { rows } = await pool.query<{ createdAt: string }>({
+    name: 'position-of-task',
+    text: `select created_at::text as "createdAt" from ledger
+      where task_id = $2 and kind = 'hold' and account_id = $1`,
+    values: [accountId, taskId],
+  })
+  return rows[0]?.createdAt
+}
+
+/** A succeeded task whose image has expired counts as `expired`, as clients see it. */
+const statusSql = `case when status = 'succeeded' and expires_at <= now() then 'expired' else status end`
+
+const listSql = (conditions: readonly string[]) => `
+  select ${taskViewColumns} from task
+  where account_id = $1 and (purge_at is null or purge_at > now()) ${conditions.join(' ')}
+  order by created_at desc, task_id desc
+  limit $2`

@@ -1,0 +1,201 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import type { TaskRecord } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
+import { errorResponse, taskRecordResponse } from '../support/clients/responses.ts'
+import { insertEndedTasks } from '../support/database/insertEndedTasks.ts'
+import type { TestAccount, TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+
+const taskListResponse = z.strictObject({
+  object: z.literal('list'),
+  data: z.array(taskRecordResponse.omit({ result: true })),
+  has_more: z.boolean(),
+})
+
+let service: TestService
+let account: TestAccount
+beforeAll(async () => {
+  service = await startTestService()
+  account = await service.account(1_000)
+  return () => service.stop()
+})
+
+function get(path: string, { secret } = account): Promise<Response> {
+  return fetch(`${service.url}${path}`, {
+    headers: { Authorization: `Bearer ${secret}` },
+  })
+}
+
+describe('GET /v1/tasks', () => {
+  type Listed = z.infer<typeof taskListResponse>
+
+  async function page(query: string, owner: TestAccount): Promise<Listed> {
+    const response = await get(`/v1/tasks?${query}`, owner)
+    expect([query, response.status]).toEqual([query, 200])
+    return taskListResponse.parse(await response.json())
+  }
+
+  const idsOf = ({ data }: Listed) => data.map(({ task_id }) => task_id)
+
+  it('lists records as the lookup gives them, without `result`', async () => {
+    const owner = await service.account()
+    const client = createClient(service.url, owner.secret)
+    const kept = await client.accepted(generateBody())
+    await client.ended(kept.task_id)
+    const failed = await client.accepted(generateBody({ prompt: '[sim:moderation]' }))
+    await client.ended(failed.task_id)
+    const { data, has_more } = await page('', owner)
+    expect(has_more).toBe(false)
+    const looked = await Promise.all(
+      [failed, kept].map(async ({ task_id }): Promise<TaskRecord> => {
+        const record: TaskRecord = JSON.parse(await (await client.lookup(task_id)).text())
+        return record
+      }),
+    )
+    expect(looked.map(({ result: _result, ...record }) => record)).toEqual(data)
+    const [asset] = data[1]?.output?.assets ?? []
+    expect((await fetch(asset?.url ?? '')).status).toBe(200)
+  })
+
+  it('pages through tasks of the same microsecond, each once, while new tasks arrive', async () => {
+    const { pool } = service
+    const owner = await service.account()
+    const { accountId } = owner
+    const at = '2026-01-01T00:00:00.000001Z'
+    const same = await insertEndedTasks(pool, { accountId, count: 30, at })
+    const every = '1 microsecond'
+    const apart = await insertEndedTasks(pool, { accountId, count: 25, at, every })
+    const expected = new Set([...same, ...apart])
+    const seen: string[] = []
+    for (let after = ''; ;) {
+      const listed = await page(`limit=7${after}`, owner)
+      seen.push(...idsOf(listed))
+      if (!listed.has_more) break
+      after = `&after=${seen.at(-1)}`
+      await insertEndedTasks(pool, { accountId, count: 2, at: '2026-02-01' })
+    }
+    expect(seen).toHaveLength(55)
+    expect(new Set(seen)).toEqual(expected)
+    // Newest first, and among tasks of one microsecond the greatest id first.
+    expect(seen.slice(0, 24)).toEqual(apart.slice(1).toReversed())
+    expect(seen.slice(24)).toEqual([...same, ...apart.slice(0, 1)].toSorted().toReversed())
+  })
+
+  it('takes 20 tasks when no limit is given, and 100 at most', async () => {
+    const owner = await service.account()
+    const { accountId } = owner
+    await insertEndedTasks(service.pool, { accountId, count: 101 })
+    for (const [query, count] of [
+      ['', 20],
+      ['limit=100', 100],
+      ['limit=001', 1],
+    ] as const) {
+      const listed = await page(query, owner)
+      expect([query, listed.data.length, listed.has_more]).toEqual([query, count, true])
+    }
+  })
+
+  it('continues when the last task of a page has been purged', async () => {
+    const owner = await service.account()
+    const { accountId } = owner
+    const every = '1 second'
+    const ids = await insertEndedTasks(service.pool, { accountId, count: 6, every, credits: 0 })
+    const first = await page('limit=2', owner)
+    expect(idsOf(first)).toEqual([ids[5], ids[4]])
+    await service.pool.query('delete from task where task_id = any($1)', [[ids[4], ids[2]]])
+    const second = await page(`limit=2&after=${ids[4]}`, owner)
+    expect(idsOf(second)).toEqual([ids[3], ids[1]])
+    expect(second.has_more).toBe(true)
+    expect(await page(`limit=2&after=${ids[1]}`, owner)).toMatchObject({ has_more: false })
+  })
+
+  it('hides records that are due for the purge', async () => {
+    const owner = await service.account()
+    const { accountId } = owner
+    const [id] = await insertEndedTasks(service.pool, { accountId, count: 1 })
+    await service.pool.query('update task set purge_at = now() where task_id = $1', [id])
+    expect(await page('', owner)).toMatchObject({ data: [], has_more: false })
+  })
+
+  it('filters by status, model, action and time', async () => {
+    const { pool } = service
+    const owner = await service.account()
+    const { accountId } = owner
+    const at = '2026-03-01T00:00:00.5Z'
+    const [old] = await insertEndedTasks(pool, { accountId, count: 1, at })
+    const model = 'familya-3-pro-image'
+    const [failed] = await insertEndedTasks(pool, { accountId, count: 1, model, status: 'failed' })
+    const [edit] = await insertEndedTasks(pool, { accountId, count: 1 })
+    await pool.query(`update task set action = 'edit' where task_id = $1`, [edit])
+    await pool.query(`update task set expires_at = now() where task_id = $1`, [old])
+    const cases: readonly (readonly [string, readonly (string | undefined)[]])[] = [
+      ['status=succeeded', [edit]],
+      ['status=expired', [old]],
+      ['status=failed', [failed]],
+      ['status=queued', []],
+      [`model=${model}`, [failed]],
+      ['action=edit', [edit]],
+      ['action=edit&status=failed', []],
+      ['created_before=2026-03-01T00:00:00.5Z', []],
+      ['created_before=2026-03-01T00:00:00.500001Z', [old]],
+      ['created_after=2026-03-01T00:00:00.5Z&created_before=1772323201', [old]],
+      ['created_after=2026-03-01T00:00:00.500001Z&created_before=2026-03-02', []],
+      ['created_after=2026-03-01T02:00:00%2B02:00&created_before=1772323200.500001', [old]],
+    ]
+    for (const [query, ids] of cases) {
+      expect([query, ...idsOf(await page(query, owner))]).toEqual([query, ...ids])
+    }
+  })
+
+  it('shows no tasks of other accounts, and does not take their ids', async () => {
+    const [owner, other] = [await service.account(), await service.account()]
+    const { accountId } = owner
+    const [own] = await insertEndedTasks(service.pool, { accountId, count: 1 })
+    expect(idsOf(await page('', other))).toEqual([])
+    const unknown = `task_${'0'.repeat(32)}`
+    for (const after of [own, unknown]) {
+      const response = await get(`/v1/tasks?after=${after}`, other)
+      expect(response.status).toBe(400)
+      expect(await response.json()).toEqual({
+        error: {
+          message: `Invalid value for 'after': the account has no task with this id.`,
+          type: 'invalid_request_error',
+          param: 'after',
+          code: 'invalid_value',
+        },
+      })
+    }
+  })
+
+  it.each([
+    ['limit=0', 'limit'],
+    ['limit=101', 'limit'],
+    ['limit=', 'limit'],
+    ['limit=-1', 'limit'],
+    ['limit=1.0', 'limit'],
+    ['limit=1e1', 'limit'],
+    ['limit=%2B5', 'limit'],
+    ['limit=٥', 'limit'],
+    ['limit=99999999999999999999', 'limit'],
+    ['limit=5&limit=5', 'limit'],
+    ['after=', 'after'],
+    ['after=task_1', 'after'],
+    ['after=%00', 'after'],
+    ["after=task_'%20or%20true--", 'after'],
+    ['status=done', 'status'],
+    ['status=SUCCEEDED', 'status'],
+    ['status=failed,expired', 'status'],
+    ['model=gpt', 'model'],
+    ['action=', 'action'],
+    ['created_after=yesterday', 'created_after'],
+    ['created_before=2026-02-30', 'created_before'],
+    ['created_after=infinity', 'created_after'],
+    ['cursor=x', 'cursor'],
+  ])('refuses %s and names the parameter', async (query, param) => {
+    const response = await get(`/v1/tasks?${query}`)
+    expect(response.status).toBe(400)
+    expect(errorResponse.parse(await response.json()).error.param).toBe(param)
+  })
+})

@@ -1,0 +1,82 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { chromium } from 'playwright-core'
+
+const places = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
+
+/** Why browser tests are skipped on this machine, or `undefined` when it has a Chromium. */
+export const noChromium = places.some((place) => existsSync(place))
+  ? undefined
+  : `Skipped: no Chromium at ${places.join(', ')}.`
+
+/** The browser must call nobody but the service. Playwright makes a profile folder for each start. */
+const flags = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+]
+
+export async function launchChromium(): Promise<Browser> {
+  const executablePath = places.find((place) => existsSync(place))
+  if (executablePath === undefined) throw new Error(noChromium)
+  return chromium.launch({ executablePath, args: flags })
+}
+
+/** A tab of its own, with what went wrong in it. */
+export type Visit = {
+  readonly page: Page
+  /** Errors and warnings of the console, and errors that no code caught. */
+  readonly complaints: string[]
+  /** The addresses of all requests. */
+  readonly requests: string[]
+  readonly close: () => Promise<void>
+}
+
+/** Opens a page in a context of its own, which shares no storage with others. */
+export async function visit(
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions = {},
+): Promise<Visit> {
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 900 },
+    reducedMotion: 'reduce',
+    ...options,
+  })
+  const page = await context.newPage()
+  page.setDefaultTimeout(10_000)
+  const complaints: string[] = []
+  const requests: string[] = []
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
+  })
+  page.on('pageerror', (error) => complaints.push(String(error)))
+  page.on('request', (request) => requests.push(request.url()))
+  await page.goto(url)
+  return { page, complaints, requests, close: () => context.close() }
+}
+
+const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
+
+type Violation = {
+  readonly id: string
+  readonly impact: string
+  readonly nodes: readonly { readonly html: string }[]
+}
+
+/** Returns what axe finds serious or critical in the page as it is now, with the elements. */
+export async function seriousProblems(page: Page): Promise<readonly string[]> {
+  await page.evaluate(axe)
+  const { violations } = await page.evaluate<{ readonly violations: readonly Violation[] }>(
+    'axe.run()',
+  )
+  return violations
+    .filter(({ impact }) => ['serious', 'critical'].includes(impact))
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
+}

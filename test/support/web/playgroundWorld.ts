@@ -1,0 +1,58 @@
+import type { Browser } from 'playwright-core'
+import { expect } from 'vitest'
+import type { TestService } from '../service/testService.ts'
+import { startTestService } from '../service/testService.ts'
+import type { Visit } from './browser.ts'
+import { launchChromium, visit } from './browser.ts'
+import type { Studio } from './studio.ts'
+import { openStudio } from './studio.ts'
+
+type Options = Parameters<typeof visit>[2] & {
+  readonly account?: { readonly secret: string }
+}
+
+/** A whole service, and a browser to open its playground with. */
+export type PlaygroundWorld = {
+  readonly service: TestService
+  readonly browser: Browser
+  /** The upstream calls for a prompt. */
+  readonly calls: (prompt: string) => readonly unknown[]
+  /**
+   * Opens the playground for an account, by default a new one with 10,000 credits. At the end the console must
+   * be empty, and every request must have gone to the service. A browser reports each error status of the API
+   * in the console; only this report is allowed.
+   */
+  readonly inStudio: (
+    work: (studio: Studio, opened: Visit, secret: string) => Promise<void>,
+    options?: Options,
+  ) => Promise<void>
+  readonly stop: () => Promise<void>
+}
+
+/** Starts the service and the browser. The caller must call `stop`. */
+export async function openPlaygroundWorld(): Promise<PlaygroundWorld> {
+  const [service, browser] = await Promise.all([startTestService(), launchChromium()])
+  return {
+    service,
+    browser,
+    calls: (prompt) => service.simulator.calls({ prompt }),
+    inStudio: async (work, { account, ...context } = {}) => {
+      const { secret } = account ?? (await service.account(10_000))
+      const opened = await visit(browser, service.url, context)
+      try {
+        await work(await openStudio(opened.page, secret), opened, secret)
+        const { complaints, requests } = opened
+        const ours = complaints.filter((text) => !text.includes('Failed to load resource'))
+        expect(ours).toEqual([])
+        const origins = requests.map((url) => new URL(url.replace(/^blob:/, '')).origin)
+        expect([...new Set(origins)]).toEqual([service.url])
+      } finally {
+        await opened.close()
+      }
+    },
+    stop: async () => {
+      await browser.close()
+      await service.stop()
+    },
+  }
+}

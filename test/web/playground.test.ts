@@ -1,0 +1,301 @@
+import type { Route } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createClient } from '../support/clients/client.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
+import { paddedPng, redPixelPng } from '../support/images.ts'
+import { noChromium, seriousProblems, visit } from '../support/web/browser.ts'
+import type { PlaygroundWorld } from '../support/web/playgroundWorld.ts'
+import { openPlaygroundWorld } from '../support/web/playgroundWorld.ts'
+import { studioOf } from '../support/web/studio.ts'
+
+/** A cooldown belongs to a model, so a test that causes one uses a model that no other test uses. */
+const vip = 'familyb-image-2-vip'
+const web = 'familyb-image-2-web'
+const pro = 'familya-3-pro-image'
+
+/** The default of `expect.poll`, one second, is too short for a task on a busy machine. */
+const patience = { timeout: 10_000 }
+
+let world: PlaygroundWorld
+beforeAll(async () => {
+  if (noChromium === undefined) world = await openPlaygroundWorld()
+})
+afterAll(() => world?.stop())
+beforeEach((context) => {
+  if (noChromium !== undefined) context.skip(noChromium)
+})
+
+describe('the playground', () => {
+  it('says what an image costs, makes it, and charges exactly that', async () => {
+    await world.inStudio(async ({ page, image, tiles, choose, submit, see }) => {
+      await see('10,000 credits')
+      await choose(/familyb-image-2-vip/)
+      await choose('low')
+      await see(/^6 credits$/)
+      await submit(vip, 'a red bicycle')
+      await image.waitFor()
+      await see('6 credits charged')
+      await see('9,994 credits')
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('link', { name: 'Download' }).click(),
+      ])
+      expect(download.suggestedFilename()).toMatch(/^task_\w+\.png$/)
+      expect(await tiles.count()).toBe(1)
+      expect(await seriousProblems(page)).toEqual([])
+    })
+  })
+
+  it('edits an image in a chain, and leads back to each step', async () => {
+    await world.inStudio(async ({ page, image, stage, submit, press }) => {
+      await submit(web, 'a green boat')
+      await image.waitFor()
+      for (const prompt of ['with a sail', 'at night']) {
+        const before = await image.getAttribute('src')
+        await press('Edit this')
+        await page.getByRole('img', { name: 'The image above' }).waitFor()
+        await submit(web, prompt)
+        await expect.poll(() => image.getAttribute('src'), patience).not.toBe(before)
+      }
+      expect(world.calls('at night')).toMatchObject([{ action: 'edit', images: [{}] }])
+      const steps = page.getByRole('navigation', { name: 'Steps of this image' })
+      expect(await steps.getByRole('listitem').count()).toBe(3)
+      await steps.getByRole('button', { name: 'Step 1: a green boat' }).click()
+      await stage.getByText('a green boat').waitFor()
+    })
+  })
+
+  it('shows a failure in the words of the API, charges nothing, and makes the request again', async () => {
+    await world.inStudio(async ({ page, image, submit, press, see }) => {
+      await submit(web, 'a cat [sim:moderation times=1]')
+      await see('content_policy_violation')
+      await see('nothing charged')
+      expect(await seriousProblems(page)).toEqual([])
+      await press('Again')
+      await image.waitFor()
+    })
+  })
+
+  it('counts Retry-After down and repeats the submit under its key', async () => {
+    await world.inStudio(async ({ page, image, submit, see }) => {
+      const body = {
+        error: { message: 'Too many large requests.', type: 'x', param: null, code: 'y' },
+      }
+      const refuse = (route: Route) =>
+        route.fulfill({ status: 429, headers: { 'Retry-After': '2' }, json: body })
+      await page.route('**/v1/images/tasks', refuse, { times: 1 })
+      await submit(web, 'a slow train')
+      await see('Too many large requests.')
+      await see(/Trying again in 2 seconds/)
+      await see(/Trying again in 1 second/)
+      expect(await seriousProblems(page)).toEqual([])
+      await image.waitFor()
+      expect(world.calls('a slow train')).toHaveLength(1)
+    })
+  })
+
+  it('buys once when the answer of a submit is lost and the page reloaded, source images included', async () => {
+    await world.inStudio(async ({ page, choose, submit, see }) => {
+      const keys: (string | undefined)[] = []
+      await page.route('**/v1/images/tasks', async (route) => {
+        keys.push(route.request().headers()['idempotency-key'])
+        if (keys.length > 2) return route.continue()
+        await route.fetch()
+        return route.abort()
+      })
+      await choose('Edit')
+      await page.locator('.drop input').setInputFiles([
+        { name: 'one.png', mimeType: 'image/png', buffer: redPixelPng },
+        { name: 'two.png', mimeType: 'image/png', buffer: paddedPng(9_000, 7) },
+      ])
+      await submit(web, 'two pixels')
+      await see('The API did not answer.')
+      await page.reload()
+      const { image } = await studioOf(page)
+      await image.waitFor()
+      expect(new Set(keys).size).toBe(1)
+      expect(keys.length).toBeGreaterThan(2)
+      expect(world.calls('two pixels')).toMatchObject([{ images: [{}, {}] }])
+    })
+  })
+
+  it('loses nothing by a reload in mid-task', async () => {
+    await world.inStudio(async ({ page, submit }) => {
+      world.service.simulator.script({ prompt: 'a long exposure' }, ['hold'])
+      await submit(web, 'a long exposure')
+      await world.service.simulator.waitForCalls(1, { prompt: 'a long exposure' })
+      await page.reload()
+      const { stage, image, see } = await studioOf(page)
+      await stage.getByText('a long exposure').waitFor()
+      await see('Developing')
+      expect(await seriousProblems(page)).toEqual([])
+      world.service.simulator.release()
+      await image.waitFor()
+    })
+  })
+
+  it('cancels a task that waits, and says why it cannot cancel one whose call is under way', async () => {
+    await world.inStudio(async ({ submit, press, see, image }) => {
+      world.service.simulator.script({ prompt: 'a held frame' }, ['hold'])
+      await submit(web, 'a held frame')
+      await world.service.simulator.waitForCalls(1, { prompt: 'a held frame' })
+      await press('Cancel')
+      await see('task_not_cancellable')
+      world.service.simulator.release()
+      await image.waitFor()
+      await submit(pro, 'a queue [sim:429 retry-after=60]')
+      await world.service.simulator.waitForCalls(1, { prompt: 'a queue' })
+      await expect
+        .poll(async () => {
+          await press('Cancel').catch(() => undefined)
+          return see('Cancelled').then(() => 'cancelled')
+        })
+        .toBe('cancelled')
+      await see('nothing charged')
+    })
+  })
+
+  it('refuses source images that the API would refuse, before any upload', async () => {
+    await world.inStudio(async ({ page, choose, see }) => {
+      const files = (...buffers: readonly (readonly [string, Buffer])[]) =>
+        buffers.map(([name, buffer]) => ({ name, mimeType: 'image/png', buffer }))
+      const add = (list: ReturnType<typeof files>) =>
+        page.locator('.drop input').setInputFiles(list)
+      await choose('Edit')
+      await add(files(['text.png', Buffer.from('no image')]))
+      await see('text.png is not a PNG, JPEG or WebP image.')
+      const many = Array.from({ length: 17 }, (_, i) => [`${i}.png`, redPixelPng] as const)
+      await add(files(...many))
+      await see('16.png is one too many.')
+      expect(await page.locator('.thumbs li').count()).toBe(16)
+    })
+  })
+
+  it('gives the same request as a curl line without the key', async () => {
+    await world.inStudio(async ({ page, prompt }, _opened, secret) => {
+      await prompt.fill("a photographer's lamp")
+      await page.locator('summary').click()
+      const command = (await page.locator('.curl pre').textContent()) ?? ''
+      expect(command).toContain(`curl ${world.service.url}/v1/images/tasks`)
+      expect(command).toContain('Bearer $DARKROOM_API_KEY')
+      expect(command).toContain(`"prompt":"a photographer'\\''s lamp"`)
+      expect(command).not.toContain(secret)
+    })
+  })
+
+  it('shows all tasks of the account page by page, and says which have expired', async () => {
+    const account = await world.service.account(10_000)
+    const client = createClient(world.service.url, account.secret)
+    const { task_id: oldest } = await client.accepted(generateBody({ model: web }))
+    await client.ended(oldest)
+    const expire = `update task set expires_at = now() - interval '1 second' where task_id = $1`
+    await world.service.pool.query(expire, [oldest])
+    await Promise.all(
+      Array.from({ length: 24 }, () => client.accepted(generateBody({ model: web }))),
+    )
+    await world.inStudio(
+      async ({ page, tiles, press, stage }) => {
+        await expect.poll(() => tiles.count(), patience).toBe(24)
+        await press('Show older ones')
+        await expect.poll(() => tiles.count(), patience).toBe(25)
+        await page.getByRole('button', { name: /Expired/ }).click()
+        await stage.getByText('The image is no longer kept.').waitFor()
+        expect(await seriousProblems(page)).toEqual([])
+      },
+      { account },
+    )
+  })
+})
+
+describe('the page', () => {
+  it('paints within a second, weighs less than 150 KiB, and is free of serious problems', async () => {
+    const { page, complaints, close } = await visit(world.browser, 'about:blank')
+    const bytes: Promise<number>[] = []
+    page.on('requestfinished', (request) => {
+      const sizes = request.sizes()
+      bytes.push(sizes.then((size) => size.responseBodySize + size.responseHeadersSize))
+    })
+    await page.goto(world.service.url)
+    await page.getByLabel('API key').waitFor()
+    const painted = `performance.getEntriesByName('first-contentful-paint')[0].startTime`
+    expect(await page.evaluate<number>(painted)).toBeLessThan(1_000)
+    const total = (await Promise.all(bytes)).reduce((sum, each) => sum + each, 0)
+    expect(bytes.length).toBeGreaterThan(20)
+    expect(total).toBeLessThan(150 * 1024)
+    expect(await seriousProblems(page)).toEqual([])
+    await page.getByLabel('API key').fill('sk-wrong')
+    await page.keyboard.press('Enter')
+    await page.getByText('The API key is missing or invalid.').waitFor()
+    expect(complaints).toHaveLength(2)
+    await close()
+  })
+
+  it('can be used with the keyboard alone', async () => {
+    await world.inStudio(async ({ page, image, see }) => {
+      const focused = () => page.evaluate<string>(`document.activeElement.textContent.trim()`)
+      const tabTo = async (text: string) => {
+        for (let presses = 0; presses < 60; presses += 1) {
+          if ((await focused()).startsWith(text)) return
+          await page.keyboard.press('Tab')
+        }
+        throw new Error(`Tab does not reach ${text}`)
+      }
+      await page.keyboard.type('typed by hand')
+      await page.keyboard.press('Tab')
+      await page.keyboard.press('End')
+      for (let presses = 0; presses < 5; presses += 1) await page.keyboard.press('ArrowDown')
+      await see(/^53 credits$/)
+      await tabTo('Make the image')
+      await page.keyboard.press('Enter')
+      await image.waitFor()
+      await tabTo('Edit this')
+      await page.keyboard.press('Enter')
+      await page.locator('#prompt:focus').waitFor()
+      await page.getByRole('img', { name: 'The image above' }).waitFor()
+      await page.keyboard.type('and edited')
+      await page.keyboard.press('Control+Enter')
+      await expect
+        .poll(() => page.getByRole('navigation', { name: 'Steps of this image' }).count())
+        .toBe(1)
+    })
+  })
+
+  it.each([
+    ['a phone', { viewport: { width: 360, height: 740 }, colorScheme: 'light' as const }],
+    ['the dark', { viewport: { width: 1280, height: 900 }, colorScheme: 'dark' as const }],
+  ])('fits %s', async (_where, options) => {
+    await world.inStudio(async ({ page, image, submit }) => {
+      await submit(vip, 'word '.repeat(30) + 'w'.repeat(200))
+      await image.waitFor()
+      expect(
+        await page.evaluate<number>('document.documentElement.scrollWidth'),
+      ).toBeLessThanOrEqual(options.viewport.width)
+      expect(await seriousProblems(page)).toEqual([])
+      const light = `getComputedStyle(document.documentElement).backgroundColor`
+      const isDark = /^rgb\((\d\d?), /.test(await page.evaluate<string>(light))
+      expect(isDark).toBe(options.colorScheme === 'dark')
+    }, options)
+  })
+
+  it('runs nothing of what a prompt, a key or the name of an account contains', async () => {
+    const html = '<img src=x onerror="document.ran = 1"><script>document.ran = 1</script>'
+    const account = await world.service.account(10_000, html)
+    const wrong = await visit(world.browser, world.service.url)
+    await wrong.page.getByLabel('API key').fill(html)
+    await wrong.page.keyboard.press('Enter')
+    await wrong.page.getByRole('alert').or(wrong.page.locator('.notice')).first().waitFor()
+    expect(await wrong.page.evaluate('document.ran')).toBeUndefined()
+    await wrong.close()
+    await world.inStudio(
+      async ({ page, image, submit }) => {
+        await submit(vip, `${html} [sim:ok]`)
+        await image.waitFor()
+        await page.locator('.account-name').getByText('<img src=x').waitFor()
+        await page.locator('.caption').getByText('<img src=x').waitFor()
+        expect(await page.locator('img[src=x], #app script').count()).toBe(0)
+        expect(await page.evaluate('document.ran')).toBeUndefined()
+      },
+      { account },
+    )
+  })
+})

@@ -1,9 +1,9 @@
 import { Context } from '@temporalio/activity'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { ReportUnexpected } from './applicationFailure.ts'
 import { endFailure, reportingUnexpected, waitFailure } from './applicationFailure.ts'
 import { assertNever } from '../src/domain/assertNever.ts'
 import type { ProduceResult, Stage } from '../src/tasks/produceImage.ts'
+import { repeatAfterShortWaits } from '../src/tasks/shortWaits.ts'
 import { heartbeatIntervalMs } from '../workflows/contract.ts'
 
 export type ProduceImageDeps = {
@@ -99,36 +99,4 @@ function stopSignal(
   if (cancellationSignal.aborted) onCancellation()
   else cancellationSignal.addEventListener('abort', onCancellation, { once: true })
   return stop.signal
-}
-
-/**
- * Limits for waits inside the activity: for one wait, and for all waits together. Temporal's timers fire up
- * to a second late and cost a write, so a short wait is better spent inside the activity. The limits are
- * short, because such a wait occupies a slot of the worker.
- *
- * Waits for a place on a full channel count only towards the first limit. A worker has at least as many slots
- * as its channels have places, so these waits keep no call from starting. If the task stopped asking, it
- * would lose its position in the line.
- */
-const shortWaitMsMax = 1_000
-const shortWaitsTotalMsMax = 3_000
-
-/**
- * Runs the work again after each short wait. Returns the result when it is a longer wait or no wait at all,
- * and also when the signal has aborted.
- */
-export async function repeatAfterShortWaits(
-  work: () => Promise<ProduceResult>,
-  signal: AbortSignal,
-): Promise<ProduceResult> {
-  let leftMs = shortWaitsTotalMsMax
-  for (;;) {
-    const result = await work()
-    if (result.kind !== 'wait') return result
-    const inLine = result.reason === 'channel_full'
-    if (result.delayMs > (inLine ? shortWaitMsMax : Math.min(shortWaitMsMax, leftMs))) return result
-    if (!inLine) leftMs -= result.delayMs
-    await sleep(result.delayMs, undefined, { signal }).catch(() => {})
-    if (signal.aborted) return result
-  }
 }

@@ -23,7 +23,6 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'workflows/contract.ts',
     '@temporalio/activity',
     '@temporalio/common',
-    'node',
   ],
 
   // Adapters: each connects the domain to one outside system.

@@ -120,7 +120,10 @@ function show(context: CliContext): Command {
     .action(async (taskId: string) => {
       const detail = await (await context.parts.tasks()).readTaskDetail(taskId)
       if (detail === undefined) throw noSuchTask(taskId)
-      const summary = taskSummary(detail, await context.parts.workflowUrl(taskId))
+      // A task that a worker finished at once has no run.
+      const hasRun = detail.startedAtMs !== undefined
+      const workflowUrl = hasRun ? await context.parts.workflowUrl(taskId) : undefined
+      const summary = taskSummary(detail, workflowUrl)
       const timeline = taskTimeline(detail)
       context.show({
         json: { ...summary, timeline: timeline.map(eventJson) },

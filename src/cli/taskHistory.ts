@@ -63,7 +63,10 @@ export function replayCommand(context: CliContext): Command {
 /** Fetches the history of a task from Temporal. Throws `CommandError` if Temporal has no run of the task. */
 async function requireHistory(context: CliContext, taskId: string): Promise<string> {
   const text = await (await context.parts.fetchHistory())(taskId)
-  if (text === undefined) throw new CommandError(`Temporal has no run of ${taskId}.`)
+  if (text === undefined) {
+    const hint = 'A worker may have finished the task without a run: see task show.'
+    throw new CommandError(`Temporal has no run of ${taskId}. ${hint}`)
+  }
   return text
 }
 

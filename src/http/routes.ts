@@ -23,6 +23,7 @@ import { getTask } from './routes/getTask.ts'
 import { getTaskEvents } from './routes/getTaskEvents.ts'
 import { getTaskResult } from './routes/getTaskResult.ts'
 import { getHealth, getReadiness } from './routes/health.ts'
+import { getUsage } from './routes/getUsage.ts'
 import { listTasks } from './routes/listTasks.ts'
 import { submitTask } from './routes/submitTask.ts'
 
@@ -60,6 +61,7 @@ export function routes(parts: ApiParts): readonly Route[] {
     get('/v1/models', listModels(parts)),
     get('/v1/models/:model', getModel(parts)),
     get('/v1/tasks', listTasks(parts)),
+    get('/v1/usage', getUsage(parts)),
     open('/v1/assets/:taskId/:name', getAsset(parts)),
     open('/healthz', getHealth()),
     open('/readyz', getReadiness(parts)),

@@ -1,5 +1,5 @@
 import type { Operation } from './operation.ts'
-import { getAccount, getModel, listModels } from './operations/account.ts'
+import { getAccount, getModel, getUsage, listModels } from './operations/account.ts'
 import { getAsset } from './operations/assets.ts'
 import { asyncGenerateContent, generateContent } from './operations/content.ts'
 import { editImage, generateImage } from './operations/images.ts'
@@ -29,6 +29,7 @@ export const operations: readonly Operation[] = [
   getAccount,
   listModels,
   getModel,
+  getUsage,
   getHealth,
   getReadiness,
   getApiDocument,

@@ -6,7 +6,7 @@ import type { WaitReason } from '../domain/gate/taskFacts.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import { newUploadId } from '../domain/ids.ts'
 import { callCheckMs } from '../domain/limits.ts'
-import type { AttemptStore, BeginResult, OpenedAttempt } from '../domain/ports/attemptStore.ts'
+import type { AttemptStore, BeginResult, OpenedAttempt, Via } from '../domain/ports/attemptStore.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { UpstreamCaller, UpstreamOutcome } from '../domain/upstream/upstreamCall.ts'
 import type { AskGateDeps } from './askGate.ts'
@@ -42,6 +42,8 @@ type ProduceInput = {
   /** Aborts when no new call should start. A call that is under way finishes, because it is paid for. */
   readonly signal?: AbortSignal
   readonly onStage?: (stage: Stage) => void
+  /** Default: `workflow`. */
+  readonly via?: Via
 }
 
 /**
@@ -148,10 +150,11 @@ function askAndCall(
   room: RequestRoom,
   checked: number | undefined,
 ): Promise<Step> {
-  const { taskId, signal } = input
+  const { taskId, signal, via } = input
   const answerId = newUploadId(deps.randomBytes ?? cryptoRandomBytes, 'answer')
   return deps.presence.during(answerId, async (calling) => {
-    const question = { taskId, answerId, requestBytesMax: room.bytesMax(), ...defined({ checked }) }
+    const requestBytesMax = room.bytesMax()
+    const question = { taskId, answerId, requestBytesMax, ...defined({ checked, via }) }
     const begun = await askGate(deps, question, signal)
     if (begun.kind !== 'opened') return begun
     calling()

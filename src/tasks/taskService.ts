@@ -39,10 +39,12 @@ export type TaskService = {
   /** Cancels a task of this caller and returns it. See `cancelTask.ts`. */
   readonly cancel: (caller: Caller, taskId: string) => Promise<Result<TaskView, RequestFailure>>
   /**
-   * Waits until the task has ended or the signal aborts, and returns the task as it is then. Returns
-   * `undefined` when the task is purged.
+   * Waits for the end of the task of a synchronous call, or until the signal aborts, and returns the task as
+   * it is then. Returns `undefined` when the task is purged.
    */
   readonly awaitEnd: (taskId: string, signal: AbortSignal) => Promise<TaskView | undefined>
+  /** The same for a lookup that waits. Any number of lookups may wait for any task. */
+  readonly awaitEndOfLookup: TaskService['awaitEnd']
   /** Yields the task now and at its changes, until it has ended or the signal aborts. See `followTask.ts`. */
   readonly follow: (
     taskId: string,
@@ -65,10 +67,13 @@ type TaskServiceDeps = Omit<AcceptTaskDeps, 'store'> &
     readonly ends: TaskEnds
     readonly peppers: readonly Pepper[]
     readonly live: TaskService['live']
+    /** Called when a synchronous call no longer waits for the end of its task. */
+    readonly onWaited: (taskId: string) => void
   }
 
 export function createTaskService(deps: TaskServiceDeps): TaskService {
   const { store } = deps
+  const awaitEnd = createAwaitEnd(deps)
   return {
     authenticate: createAuthenticate(deps),
     openUpload: async () => {
@@ -84,7 +89,8 @@ export function createTaskService(deps: TaskServiceDeps): TaskService {
     },
     live: deps.live,
     cancel: createCancelTask(deps),
-    awaitEnd: createAwaitEnd(deps),
+    awaitEnd: (taskId, signal) => awaitEnd(taskId, signal).finally(() => deps.onWaited(taskId)),
+    awaitEndOfLookup: awaitEnd,
     follow: createFollowTask(deps),
     cancelLeft: deps.cancelLeft,
     nativeRejection: store.readNativeRejection,

@@ -1,5 +1,7 @@
 import type { Registry } from 'prom-client'
 import { Counter, Histogram } from 'prom-client'
+import type { OfferResult } from '../domain/ports/offers.ts'
+import { offerResults } from '../domain/ports/offers.ts'
 import type { OutcomeClass, OutcomeReason } from '../domain/upstream/upstreamCall.ts'
 
 /** Functions with which a process records events as metrics. They never throw, and they return at once. */
@@ -18,6 +20,7 @@ export type Recorders = {
   }) => void
   readonly finding: (kind: string, count: number) => void
   readonly startLeft: (reason: string) => void
+  readonly offer: (result: OfferResult) => void
 }
 
 const requestSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
@@ -115,7 +118,7 @@ function callRecorder(
   }
 }
 
-function taskRecorders(registry: Registry): Pick<Recorders, 'finding' | 'startLeft'> {
+function taskRecorders(registry: Registry): Pick<Recorders, 'finding' | 'startLeft' | 'offer'> {
   const registers = [registry]
   const findings = new Counter({
     name: 'darkroom_reconciler_findings_total',
@@ -129,7 +132,15 @@ function taskRecorders(registry: Registry): Pick<Recorders, 'finding' | 'startLe
     labelNames: ['reason'],
     registers,
   })
+  const offers = new Counter({
+    name: 'darkroom_offers_total',
+    help: 'Synchronous tasks offered to workers, by what became of the offer.',
+    labelNames: ['result'],
+    registers,
+  })
+  for (const result of offerResults) offers.inc({ result }, 0)
   return {
+    offer: (result) => offers.inc({ result }),
     finding: (finding, count) => findings.inc({ finding }, count),
     startLeft: (reason) => left.inc({ reason }),
   }

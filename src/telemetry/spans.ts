@@ -32,7 +32,7 @@ type SpanStart = {
   readonly attributes: SpanAttributes
 }
 
-type OpenSpan = {
+export type OpenSpan = {
   readonly spanId: string
   readonly end: (ending: {
     readonly attributes?: Partial<SpanAttributes>

@@ -1,9 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { createHash } from 'node:crypto'
 import { defined } from '../domain/defined.ts'
-import type { TaskTracer, TracedActivity } from '../domain/ports/taskTracer.ts'
+import type { TaskTracer } from '../domain/ports/taskTracer.ts'
 import type { OutcomeClass, UpstreamCall, UpstreamCaller } from '../domain/upstream/upstreamCall.ts'
-import type { Spans } from './spans.ts'
+import type { OpenSpan, Spans } from './spans.ts'
 import { createSpans } from './spans.ts'
 
 export type Tracing = TaskTracer & {
@@ -21,7 +21,32 @@ export function createTracing(process: 'api' | 'worker'): Tracing {
   const activitySpan: ActivitySpan = new AsyncLocalStorage()
   return {
     request: (seen) => traceRequest(spans, seen),
-    activity: (about, work) => traceActivity(spans, activitySpan, about, work),
+    activity: (about, work) => {
+      const { taskId, runId, activity, attempt } = about
+      return traceWork(
+        activitySpan,
+        spans.start({
+          name: `activity ${activity}`,
+          kind: 'internal',
+          traceId: traceIdOf(taskId),
+          parentId: runSpanIdOf(runId),
+          attributes: { 'darkroom.task_id': taskId, 'darkroom.attempt': attempt },
+        }),
+        work,
+      )
+    },
+    offer: (taskId, work) =>
+      traceWork(
+        activitySpan,
+        spans.start({
+          name: 'offer produceImage',
+          kind: 'internal',
+          traceId: traceIdOf(taskId),
+          parentId: requestSpanIdOf(taskId),
+          attributes: { 'darkroom.task_id': taskId },
+        }),
+        work,
+      ),
     runEnded: ({ taskId, runId, startedAtMs, endedAtMs, outcome }) =>
       spans
         .start({
@@ -39,7 +64,7 @@ export function createTracing(process: 'api' | 'worker'): Tracing {
   }
 }
 
-/** Contains the id of the span of the activity in which the current code is running. */
+/** Contains the id of the span of the activity or offer in which the current code is running. */
 type ActivitySpan = AsyncLocalStorage<string>
 
 /** Outcomes of a run that are not a failure. `over` means that the task had already ended in another way. */
@@ -66,20 +91,12 @@ function traceRequest(spans: Spans, seen: Parameters<TaskTracer['request']>[0]):
     .end({ failed: status >= 500 })
 }
 
-async function traceActivity<Value>(
-  spans: Spans,
+/** Runs the work on a task in a span. The spans of upstream calls inside become its children. */
+async function traceWork<Value>(
   activitySpan: ActivitySpan,
-  about: TracedActivity,
+  span: OpenSpan,
   work: () => Promise<Value>,
 ): Promise<Value> {
-  const { taskId, runId, activity, attempt } = about
-  const span = spans.start({
-    name: `activity ${activity}`,
-    kind: 'internal',
-    traceId: traceIdOf(taskId),
-    parentId: runSpanIdOf(runId),
-    attributes: { 'darkroom.task_id': taskId, 'darkroom.attempt': attempt },
-  })
   try {
     const value = await activitySpan.run(span.spanId, work)
     span.end({ attributes: { 'darkroom.class': activityResultName(value) }, failed: false })

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { required } from '../config.ts'
 import type { AttemptStore } from '../domain/ports/attemptStore.ts'
-import { channelsOf, longestTimeoutMs, produceTimeoutMs } from '../domain/tasks/deadlines.ts'
+import { channelsOf, longestTimeoutMs } from '../domain/tasks/deadlines.ts'
 import { createApp } from '../http/app.ts'
 import { createServer, listen } from '../http/connection/createServer.ts'
 import type { ApiDeps, SigningKeys } from '../http/context.ts'
@@ -14,11 +14,13 @@ import { explaining, openInstallation } from './installation.ts'
 import { createProcessMetrics, observeRequests, openTracing } from './observability.ts'
 import { createReadiness, withPart } from './readiness.ts'
 import type { RunningProcess } from './runProcess.ts'
-import { markStarted } from '../store/reconcile/checkSchedule.ts'
+import { startQueueOf } from './startQueue.ts'
 import { cancelTask } from '../store/tasks/endTask.ts'
+import { acceptingProcesses, offerChannel, offerText } from '../store/tasks/offers.ts'
 import { createTaskEnds } from '../store/tasks/taskEnds.ts'
 import { createAccountReads, createTaskStore } from './stores.ts'
 import { createLeftTasks } from '../tasks/cancelLeft.ts'
+import { createOffers } from '../tasks/offerTask.ts'
 import type { TaskService } from '../tasks/taskService.ts'
 import { createTaskService } from '../tasks/taskService.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -27,18 +29,11 @@ import type { Temporal } from '../temporal/connect.ts'
 import { connectTemporal, temporalSettings } from '../temporal/connect.ts'
 import { createDescribeTask } from '../temporal/describeTask.ts'
 import type { StartQueue } from '../temporal/startQueue.ts'
-import { createStartQueue } from '../temporal/startQueue.ts'
 import { createCancelWorkflows } from '../temporal/runs.ts'
-import { createStartTask } from '../temporal/startTask.ts'
 
 const connectionsMax = 24
 /** PostgreSQL connections that stay open. So a burst of requests waits for no new connection. */
 const connectionsMin = 8
-/**
- * Limit for the start of one workflow after a submit. If the start takes longer, the reconciler starts the
- * workflow.
- */
-const startTimeoutMs = 3_000
 /** Extra time when the process stops, after the longest synchronous request, for writing its answer. */
 const drainExtraMs = 5_000
 /** How long a stopping process waits for cancellations that PostgreSQL has not answered. */
@@ -61,7 +56,7 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
   const metrics = createProcessMetrics(pool, { startQueueDepth: () => starts.depth() })
   const tracing = await openTracing(config, 'api')
   const starts = startQueueOf(config, { installation, temporal, log, metrics })
-  const service = taskServiceOf(config, { installation, temporal, starts, log })
+  const service = taskServiceOf(config, { installation, temporal, starts, log, metrics })
   const stopping = new AbortController()
   const look = createReadiness({ pool, blobs: installation.blobs, temporal })
   const readiness = async () =>
@@ -139,37 +134,12 @@ type Shared = {
   readonly log: Logger
 }
 
-function startQueueOf(config: Config, parts: Shared & { readonly metrics: Metrics }): StartQueue {
-  const { installation, temporal, log, metrics } = parts
-  const { channels } = installation.operation
-  return createStartQueue({
-    startTask: createStartTask({
-      temporal,
-      startTimeoutMs,
-      produceTimeoutMs: produceTimeoutMs(config.taskDeadlineSeconds * 1000, channels),
-    }),
-    markStarted: (taskIds) => markStarted(installation.pool, taskIds),
-    nowMs: () => performance.now(),
-    onEvent: (event) => {
-      if (event.kind === 'mark_failed') {
-        const { count, error } = event
-        return log.warn('starts not marked', { count, error })
-      }
-      metrics.startLeft(event.reason)
-      return log.info('start left to the reconciler', {
-        taskId: event.taskId,
-        reason: event.reason,
-      })
-    },
-  })
-}
-
 function taskServiceOf(
   config: Config,
-  parts: Shared & { readonly starts: StartQueue },
+  parts: Shared & { readonly starts: StartQueue; readonly metrics: Metrics },
 ): { readonly tasks: TaskService; readonly close: () => Promise<void> } {
-  const { installation, temporal, starts, log } = parts
-  const { pool, operation, databaseUrl, announceEnd } = installation
+  const { installation, temporal, starts, log, metrics } = parts
+  const { pool, operation, databaseUrl, notify, announceEnd } = installation
   const { retentionSeconds, tombstoneSeconds, inputRetentionSeconds } = config
   const ends = { pool, announceEnd, retentionSeconds, tombstoneSeconds, inputRetentionSeconds }
   const cancel: AttemptStore['cancelTask'] = (taskId, reason) => cancelTask(ends, taskId, reason)
@@ -179,6 +149,16 @@ function taskServiceOf(
     databaseUrl,
     pool,
     onConnectionError: (error) => log.warn('listening connection lost', { error }),
+  })
+  const offers = createOffers({
+    acceptingProcesses: () => acceptingProcesses(pool),
+    send: (processId, start) => notify(offerChannel(processId), offerText(start)),
+    startRun: (start) => {
+      metrics.offer('no_worker')
+      starts.enqueue(start)
+    },
+    random: Math.random,
+    nowMs: () => performance.now(),
   })
   const tasks = createTaskService({
     store: createTaskStore(pool),
@@ -193,7 +173,8 @@ function taskServiceOf(
     taskDeadlineMs,
     longestTimeoutMs: (family) => longestTimeoutMs(channelsOf(operation.channels, family)),
     randomBytes,
-    onAccepted: starts.enqueue,
+    onAccepted: (start) => (start.sync ? offers.offer(start) : starts.enqueue(start)),
+    onWaited: offers.close,
   })
   return {
     tasks,

@@ -5,13 +5,18 @@ import { defined } from '../domain/defined.ts'
 import { newProcessId } from '../domain/ids.ts'
 import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import type { TaskTracer } from '../domain/ports/taskTracer.ts'
+import type { OnAccepted } from '../domain/ports/taskStore.ts'
 import { channelsOf } from '../domain/tasks/deadlines.ts'
+import { slotsOf } from '../domain/upstream/channel.ts'
 import type { Installation } from './installation.ts'
 import { createAttemptStore } from './stores.ts'
 import { createWorkerPresence } from './presence.ts'
+import { continueAsRun } from '../store/tasks/offers.ts'
 import type { Presence } from '../tasks/presence.ts'
 import type { SeenOutcome } from '../tasks/produceImage.ts'
 import { createProduceImage } from '../tasks/produceImage.ts'
+import type { OfferTaker } from '../tasks/takeOffers.ts'
+import { createOfferTaker } from '../tasks/takeOffers.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { createUpstreamCaller } from '../upstream/callUpstream.ts'
@@ -22,6 +27,7 @@ export type Execution = {
   readonly attempts: AttemptStore
   readonly produceImage: ReturnType<typeof createProduceImage>
   readonly presence: Presence
+  readonly offers: OfferTaker
   readonly close: () => Promise<void>
 }
 
@@ -33,6 +39,9 @@ export function createExecution(
     readonly log: Logger
     readonly metrics: Metrics
     readonly tracer: TaskTracer | undefined
+    /** Starts the workflow of a task that was offered to this process. */
+    readonly startRun: OnAccepted
+    readonly stopping: AbortSignal
   },
 ): Execution {
   const { databaseUrl, pool, blobs, operation, tempDir, announceEnd } = parts.installation
@@ -64,12 +73,29 @@ export function createExecution(
     attempts,
     blobs,
     log: parts.log,
+    onOffer: (offer) => offers.take(offer),
   })
   const onOutcome = (seen: SeenOutcome) => reportOutcome(seen, parts.log, parts.metrics)
+  const produceImage = createProduceImage({ attempts, blobs, presence, callUpstream, onOutcome })
+  const offers = createOfferTaker({
+    produceImage,
+    failTask: attempts.failTask,
+    continueAsRun: async (taskId) => {
+      const start = await continueAsRun(pool, taskId)
+      if (start !== undefined) parts.startRun(start)
+    },
+    slots: slotsOf(operation.channels),
+    stopping: parts.stopping,
+    ...defined({ tracer: parts.tracer }),
+    onResult: parts.metrics.offer,
+    onUnexpected: (taskId, error) =>
+      parts.log.error('offer failed unexpectedly', { taskId, error }),
+  })
   return {
     attempts,
-    produceImage: createProduceImage({ attempts, blobs, presence, callUpstream, onOutcome }),
+    produceImage,
     presence,
+    offers,
     close: () => agent.close(),
   }
 }

@@ -12,6 +12,7 @@ import type { Price } from '../domain/models/prices.ts'
 import { priceList, unpricedCombinations } from '../domain/models/prices.ts'
 import { makeProcessTempFolder } from './processTempFolder.ts'
 import { claimStoreId } from '../store/blobStoreId.ts'
+import type { Notifier } from '../store/connection/notifier.ts'
 import { createNotifier } from '../store/connection/notifier.ts'
 import { createPool, openConnections } from '../store/connection/pool.ts'
 import { requireSchema } from '../store/schema/migrate.ts'
@@ -29,6 +30,8 @@ export type Installation = {
   readonly databaseUrl: string
   readonly pool: Pool
   readonly blobs: OpenBlobStore['store']
+  /** Sends a message to the processes that listen on a channel. It may be lost. */
+  readonly notify: Notifier['send']
   /** Reports an ended task to the processes that wait for it. */
   readonly announceEnd: AnnounceEnd
   /**
@@ -100,6 +103,7 @@ export async function openInstallation(
     databaseUrl,
     pool,
     blobs: opened.store,
+    notify: notifier.send,
     announceEnd: (taskId) => notifier.send(taskEndChannel, taskId),
     tempDir: temp.path,
     close,

@@ -2,10 +2,13 @@ import type { Pool } from 'pg'
 import { assertNever } from '../domain/assertNever.ts'
 import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
+import type { Offer } from '../domain/ports/offers.ts'
 import type { OrphanedAttempt } from '../domain/ports/presenceStore.ts'
 import { beat, leave, markLost } from '../store/attempts/presence.ts'
+import { messagesOf } from '../store/connection/notifier.ts'
 import { createSession } from '../store/connection/session.ts'
 import { makeChecksDue } from '../store/reconcile/checkSchedule.ts'
+import { offerChannel, readOffer } from '../store/tasks/offers.ts'
 import type { Presence, PresenceEvent } from '../tasks/presence.ts'
 import { createPresence } from '../tasks/presence.ts'
 import { settleAnswer } from '../tasks/settleOrFail.ts'
@@ -18,17 +21,29 @@ type PresenceParts = {
   readonly attempts: AttemptStore
   readonly blobs: BlobStore
   readonly log: Logger
+  /** Called with each offer to this process. */
+  readonly onOffer: (offer: Offer) => void
 }
 
-/** Creates the presence of a worker process, on a database connection of its own. */
+/**
+ * Creates the presence of a worker process, on a database connection of its own. The process hears its offers
+ * on the same connection. So a process that is deaf to offers sends no beats either, and gets none.
+ */
 export function createWorkerPresence(parts: PresenceParts): Presence {
-  const { processId, databaseUrl, pool, log } = parts
+  const { processId, databaseUrl, pool, log, onOffer } = parts
   const session = createSession({
     databaseUrl,
     applicationName: 'darkroom-presence',
     prepare: async (client) => {
       // A lost beat does no harm, so a beat does not wait for the disk.
       await client.query('set synchronous_commit = off')
+      client.on('notification', ({ payload = '' }) => {
+        for (const text of messagesOf(payload)) {
+          const offer = readOffer(text)
+          if (offer !== undefined) onOffer(offer)
+        }
+      })
+      await client.query(`listen "${offerChannel(processId)}"`)
     },
   })
   const presence = createPresence({

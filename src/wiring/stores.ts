@@ -14,6 +14,7 @@ import {
   topUp,
 } from '../store/accounts/accounts.ts'
 import { createKey, findCaller, listKeys, revokeKey } from '../store/accounts/apiKeys.ts'
+import { readUsage } from '../store/accounts/readUsage.ts'
 import type { BeginAttemptDeps } from '../store/attempts/beginAttempt.ts'
 import { beginAttempt } from '../store/attempts/beginAttempt.ts'
 import { abandonAttempt, closeAttempt } from '../store/attempts/closeAttempt.ts'
@@ -107,7 +108,7 @@ export function createAccountStore(pool: Pool): AccountStore {
 
 /** Creates what clients read about their own account. */
 export function createAccountReads(pool: Pool): AccountReads {
-  return bindFirst(pool, { readAccount, listOwnTasks })
+  return bindFirst(pool, { readAccount, listOwnTasks, readUsage })
 }
 
 /** Creates the operator's view of tasks. */

@@ -5,8 +5,8 @@ import type { Config } from '../config.ts'
 import { required } from '../config.ts'
 import { defined } from '../domain/defined.ts'
 import type { TaskTracer } from '../domain/ports/taskTracer.ts'
-import { channelsOf, longestTimeoutMs, produceTimeoutMs } from '../domain/tasks/deadlines.ts'
-import type { Channel } from '../domain/upstream/channel.ts'
+import { longestTimeoutMs, produceTimeoutMs } from '../domain/tasks/deadlines.ts'
+import { slotsOf } from '../domain/upstream/channel.ts'
 import type { Execution } from './execution.ts'
 import { createExecution } from './execution.ts'
 import { createInternalServer } from '../http/internalServer.ts'
@@ -16,6 +16,7 @@ import { createProcessMetrics, openTracing } from './observability.ts'
 import { createReadiness, withPart } from './readiness.ts'
 import { createWorkerReconciler } from './reconciler.ts'
 import type { RunningProcess } from './runProcess.ts'
+import { startQueueOf } from './startQueue.ts'
 import { ensureChannels } from '../store/channels/channelAdmin.ts'
 import { createSettleOrFail } from '../tasks/settleOrFail.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -52,11 +53,24 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   const names = channels.map(({ name }) => name)
   await ensureChannels(pool, names)
   const sdkMetrics = await installMeasuredRuntime(sdkLog(log))
-  const metrics = createProcessMetrics(pool, { foreign: sdkMetrics, channels: names })
+  const metrics = createProcessMetrics(pool, {
+    foreign: sdkMetrics,
+    channels: names,
+    startQueueDepth: () => starts.depth(),
+  })
   const tracer = await openTracing(config, 'worker')
-  const execution = createExecution(config, { installation, log, metrics, tracer })
   const settings = temporalSettings({ address, namespace: config.temporalNamespace })
   const temporal = connectTemporal(settings)
+  const starts = startQueueOf(config, { installation, temporal, log, metrics })
+  const stopping = new AbortController()
+  const execution = createExecution(config, {
+    installation,
+    log,
+    metrics,
+    tracer,
+    startRun: starts.enqueue,
+    stopping: stopping.signal,
+  })
   const reconciler = createWorkerReconciler({
     databaseUrl,
     pool,
@@ -78,12 +92,11 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   const internal = await createInternalServer({ host, port, metrics, readiness }).catch(
     explaining(`INTERNAL_HOST ${host}, WORKER_INTERNAL_PORT ${port}`),
   )
-  // The row of this process must exist before its first call.
+  // The row of this process must exist before its first call. From then on the process also gets offers.
   await execution.presence.start()
   // Start the reconciler before the worker, because the worker waits for Temporal. The reconciler ends tasks
   // and releases their holds even without Temporal.
   reconciler.start()
-  const stopping = new AbortController()
   const parts = { settings, installation, execution, log, tracer, stopping: stopping.signal }
   const running = await startTemporalWorker(config, parts)
   worker = running
@@ -93,7 +106,8 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     stop: async () => {
       stopping.abort()
       await execution.presence.stopAccepting()
-      await Promise.all([running.stop(), reconciler.stop()])
+      await Promise.all([running.stop(), reconciler.stop(), execution.offers.idle()])
+      await starts.stop()
       await execution.presence.stop()
       await internal.close()
       await temporal.close()
@@ -136,10 +150,7 @@ async function startTemporalWorker(
     logger: loggerOf(sdkLog(log)),
     traced: tracer !== undefined,
   })
-  const slots = {
-    A: slotsOf(channelsOf(channels, 'A')),
-    B: slotsOf(channelsOf(channels, 'B')),
-  }
+  const slots = slotsOf(channels)
   const shutdownGraceMs = longestTimeoutMs(channels) + settleGraceMs
   return createRetryingWorker(
     () =>
@@ -163,10 +174,6 @@ function sdkLog(log: Logger) {
   const write: WorkerLog = (level, event, run) =>
     log[level === 'info' ? 'debug' : level](`temporal: ${event}`, run)
   return write
-}
-
-function slotsOf(channels: readonly Channel[]): number {
-  return channels.reduce((sum, { concurrencyMax }) => sum + concurrencyMax, 0)
 }
 
 function bundleCache(config: Config): { readonly cacheDir?: string } {

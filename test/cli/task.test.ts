@@ -120,6 +120,7 @@ describe('darkroom task show', () => {
     await attempts.closeAttempt({ taskId, n: 1, class: 'unknown', evidence })
     const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
     await attempts.failTask(taskId, failure)
+    await world.pool.query('update task set started_at = now() where task_id = $1', [taskId])
     const shown = await darkroomJson<{ timeline: { event: string }[] }>(
       ['task', 'show', taskId],
       world.environment,
@@ -131,9 +132,15 @@ describe('darkroom task show', () => {
       credits: 10,
       workflow_url: `http://127.0.0.1:8233/namespaces/default/workflows/image%2F${taskId}`,
     })
-    expect(shown.timeline.map(({ event }) => event).toSorted()).toEqual(
-      ['accepted', 'attempt_closed', 'attempt_opened', 'failed', 'held', 'released'].toSorted(),
-    )
+    expect(shown.timeline.map(({ event }) => event).toSorted()).toEqual([
+      'accepted',
+      'attempt_closed',
+      'attempt_opened',
+      'failed',
+      'held',
+      'released',
+      'started',
+    ])
     expect(shown.timeline.find(({ event }) => event === 'attempt_closed')).toMatchObject({
       attempt: 1,
       channel: 'b-main',

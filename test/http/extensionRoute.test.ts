@@ -10,7 +10,13 @@ beforeAll(async () => {
 afterAll(() => api.close())
 
 /** One path of each extension route that answers GET. */
-const reads = ['/v1/account', '/v1/models', '/v1/models/familya-3-pro-image', '/v1/tasks']
+const reads = [
+  '/v1/account',
+  '/v1/models',
+  '/v1/models/familya-3-pro-image',
+  '/v1/tasks',
+  '/v1/usage',
+]
 
 describe.each(reads)('%s', (path) => {
   it('answers JSON that nobody may store', async () => {

@@ -27,12 +27,20 @@ async function nextCheckOf(taskId: string): Promise<number> {
 describe('closeAttempt', () => {
   it('moves the next check from after the lease to within half a minute', async () => {
     const { taskId } = await insertTask(database.pool)
+    await setTask(database.pool, taskId, { started_at: 'now()' })
     const { n } = await openAttempt(attempts, taskId)
     expect(await nextCheckOf(taskId)).toBeGreaterThan(300)
     await attempts.closeAttempt({ taskId, n, ...rejected })
     const nextCheck = await nextCheckOf(taskId)
     expect(nextCheck).toBeGreaterThan(20)
     expect(nextCheck).toBeLessThanOrEqual(30)
+  })
+
+  it('moves the next check of a task without a run to within three seconds', async () => {
+    const { taskId } = await insertTask(database.pool)
+    const { n } = await openAttempt(attempts, taskId)
+    await attempts.closeAttempt({ taskId, n, ...rejected })
+    expect(await nextCheckOf(taskId)).toBeLessThanOrEqual(3)
   })
 
   it('does not postpone a check that was due sooner', async () => {

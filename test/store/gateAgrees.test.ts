@@ -38,6 +38,7 @@ const moment = oneof(past, future)
 
 const state = record({
   sync: boolean(),
+  via: constantFrom('offer' as const, 'workflow' as const),
   deadlineSeconds: oneof({ weight: 4, arbitrary: constant(600) }, moment),
   hardEndSeconds: integer({ min: 700, max: 1_200 }),
   concurrencyMax: integer({ min: 1, max: 3 }),
@@ -115,9 +116,9 @@ async function writeState(given: State) {
     const other = await insertTask(pool)
     await pool.query(
       `insert into attempt (task_id, n, channel, model, answer_id, upstream_key, opened_at, lease_until,
-         process_id)
+         process_id, via)
        values ($1, 1, $2, $3, $1 || '-answer', $1, now() - interval '10 seconds',
-         now() + $4 * interval '1 second', 'other')`,
+         now() + $4 * interval '1 second', 'other', 'workflow')`,
       [other.taskId, channel.name, ofModel ? model : otherModel, leaseSeconds],
     )
   }
@@ -169,7 +170,7 @@ async function written(taskId: string) {
     `select status, checks, processing_at is not null as processing,
        round(extract(epoch from next_check_at - now()) / 10)::int as next_check,
        (select json_agg(json_build_object('n', n, 'model', model, 'key', upstream_key = $1 || '-1',
-          'lease', round(extract(epoch from lease_until - now()) / 10), 'process', process_id,
+          'lease', round(extract(epoch from lease_until - now()) / 10), 'process', process_id, 'via', via,
           'closed', closed_at)) from attempt where task_id = $1) as attempts,
        (select json_agg(json_build_object('kind', kind, 'sweep', sweep_after = 'infinity'))
         from upload where task_id = $1) as uploads,
@@ -198,10 +199,11 @@ describe('the fast path of the gate', () => {
     let onSecond = 0
     await assert(
       asyncProperty(state, async (given) => {
+        const { via } = given
         const [fast, full] = await Promise.all([writeState(given), writeState(given)])
         const untouched = await written(fast.taskId)
-        const attempt = await beginFirstCall(fast.deps, { taskId: fast.taskId })
-        const decided = await askGate(full.deps, { taskId: full.taskId })
+        const attempt = await beginFirstCall(fast.deps, { taskId: fast.taskId, via })
+        const decided = await askGate(full.deps, { taskId: full.taskId, via })
         const simple =
           given.cooldown?.ofModel !== true &&
           given.queue.every(({ presentSeconds }) => presentSeconds < 0) &&

@@ -45,6 +45,7 @@ async function createService() {
     longestTimeoutMs: () => 1_000,
     randomBytes,
     onAccepted: () => {},
+    onWaited: () => {},
   })
 }
 

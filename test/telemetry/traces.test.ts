@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { traceIdOf } from '../../src/telemetry/tracing.ts'
 import { createClient } from '../support/clients/client.ts'
+import { generate, taskIdOf } from '../support/clients/syncCalls.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import type { CollectedSpan } from '../support/telemetry/traceCollector.ts'
@@ -46,6 +47,20 @@ describe('the trace of a task', () => {
         '  darkroom-worker: workflow imageTask [succeeded]',
         '    darkroom-worker: activity produceImage [1 succeeded]',
         `      darkroom-worker: upstream call [1 b-main ${model} succeeded image 200]`,
+        '',
+      ].join('\n'),
+    )
+  })
+
+  it('connects a synchronous request to its upstream call without a run', async () => {
+    const answer = await generate(client, { model, prompt })
+    const taskId = taskIdOf(answer)
+    await answer.arrayBuffer()
+    expect(treeOf(await traceOf(taskId, 3))).toBe(
+      [
+        'darkroom-api: POST /v1/images/generations [200]',
+        '  darkroom-worker: offer produceImage [succeeded]',
+        `    darkroom-worker: upstream call [1 b-main ${model} succeeded image 200]`,
         '',
       ].join('\n'),
     )

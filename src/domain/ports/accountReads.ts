@@ -1,4 +1,5 @@
 import type { Account } from '../accounts/account.ts'
+import type { Usage, UsageQuery } from '../accounts/usage.ts'
 import type { Action, ModelId } from '../models/models.ts'
 import type { PublicStatus, TaskView } from '../tasks/task.ts'
 
@@ -14,6 +15,8 @@ export type AccountReads = {
     accountId: string,
     filter: OwnTaskFilter,
   ) => Promise<Page<TaskView> | 'unknown_after'>
+  /** Counts the ends of the account's tasks. Returns `too_many_rows` when the answer would be too long. */
+  readonly readUsage: (accountId: string, query: UsageQuery) => Promise<Usage | 'too_many_rows'>
 }
 
 /** The rows of one page. `hasMore` means that more rows follow. */

@@ -19,12 +19,17 @@ export type BeginInput = {
    * question gets no answer, `abandonAttempt` finds the attempt by it. Default: a random id.
    */
   readonly answerId?: string
+  /** Default: `workflow`. */
+  readonly via?: Via
   /**
    * The largest request that the caller has memory for, in bytes of its stored text. A larger one is not
    * read. Default: any request.
    */
   readonly requestBytesMax?: number
 }
+
+/** How a task came to the worker: as an offer of an API process, or through the activity of its workflow. */
+export type Via = 'offer' | 'workflow'
 
 /** An attempt by the answer id that its worker chose before it asked the gate. */
 export type AbandonedAttempt = { readonly taskId: string; readonly answerId: string }

@@ -1,3 +1,4 @@
+import type { Via } from './attemptStore.ts'
 import type { TaskFailureCode } from '../failure.ts'
 import type { Action, ImageSize, ModelId, Quality } from '../models/models.ts'
 import type { ImageRequest, Route } from '../tasks/imageRequest.ts'
@@ -46,6 +47,9 @@ export type TaskDetail = ListedTask & {
 export type AttemptDetail = {
   readonly n: number
   readonly channel: string
+  /** The process that made the call, and how the task came to it. */
+  readonly processId: string
+  readonly via: Via
   readonly openedAtMs: number
   readonly closedAtMs?: number
   readonly class?: string

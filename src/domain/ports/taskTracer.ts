@@ -10,6 +10,11 @@ export type TaskTracer = {
   readonly request: (seen: TracedRequest) => void
   /** Runs an activity in its own span. The spans of upstream calls inside become its children. */
   readonly activity: <Value>(about: TracedActivity, work: () => Promise<Value>) => Promise<Value>
+  /** Runs the work on an offer in its own span, under the span of the request. */
+  readonly offer: <Result extends string>(
+    taskId: string,
+    work: () => Promise<Result>,
+  ) => Promise<Result>
   /** Records a run of a task's workflow that has ended. */
   readonly runEnded: (seen: TracedRun) => void
   /** Returns a caller that does the same as the given one and records a span for every call. */
@@ -27,7 +32,7 @@ type TracedRequest = {
   readonly replayed: boolean
 }
 
-export type TracedActivity = {
+type TracedActivity = {
   readonly taskId: string
   /** Temporal's id of the run. */
   readonly runId: string

@@ -32,6 +32,8 @@ export type TaskView = {
   readonly credits: number
   readonly createdAtMs: number
   readonly nowMs: number
+  /** When the task's run was first known to exist. Absent for a task without a run. */
+  readonly startedAtMs?: number
   readonly processingAtMs?: number
   readonly completedAtMs?: number
   readonly expiresAtMs?: number

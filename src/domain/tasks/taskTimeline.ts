@@ -52,11 +52,11 @@ function acceptance(detail: TaskDetail): readonly TimelineEvent[] {
 }
 
 function attemptEvents(attempt: AttemptDetail): readonly TimelineEvent[] {
-  const { n, channel, openedAtMs, closedAtMs } = attempt
+  const { n, channel, processId, via, openedAtMs, closedAtMs } = attempt
   const opened: TimelineEvent = {
     atMs: openedAtMs,
     event: 'attempt_opened',
-    detail: { attempt: n, channel },
+    detail: { attempt: n, channel, worker: processId, via },
   }
   if (closedAtMs === undefined) return [opened]
   // The attempt of a succeeded call closes only after its answer is stored.

@@ -50,3 +50,12 @@ export function credentialIn(text: string): string | undefined {
   const credential = text.trim()
   return headerText.test(credential) ? credential : undefined
 }
+
+/** For each family, how many upstream calls may run at once: the sum of its channels' `concurrencyMax`. */
+export function slotsOf(channels: readonly Channel[]): Readonly<Record<Family, number>> {
+  const sum = (family: Family) =>
+    channels
+      .filter((channel) => channel.family === family)
+      .reduce((places, { concurrencyMax }) => places + concurrencyMax, 0)
+  return { A: sum('A'), B: sum('B') }
+}

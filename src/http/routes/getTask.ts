@@ -30,8 +30,10 @@ export function getTask(parts: ApiParts): AccountHandler {
     const task = waited.value
     if (task === 'client_left') return undefined
     if (task.completedAtMs === undefined) {
-      // Temporal is not asked for a client that has waited, because many clients may wait at the same time.
-      const live = waitSeconds === undefined ? await parts.tasks.live(task.taskId) : undefined
+      // Temporal knows nothing about a task without a run. It is not asked for a client that has waited, because
+      // many clients may wait at the same time.
+      const isAsked = task.startedAtMs !== undefined && waitSeconds === undefined
+      const live = isAsked ? await parts.tasks.live(task.taskId) : undefined
       context.set('Retry-After', String(pollAfterSeconds(live, task.nowMs)))
     }
     setCharged(context, task)
@@ -59,7 +61,7 @@ async function waitForEnd(
   if (place === undefined) return fail(tooManyWaiters)
   const timer = setTimeout(place.leave, waitSeconds * 1000)
   try {
-    const waited = await parts.tasks.awaitEnd(task.taskId, place.signal)
+    const waited = await parts.tasks.awaitEndOfLookup(task.taskId, place.signal)
     if (context.res.closed) {
       context.respond = false
       return succeed('client_left')

@@ -4,6 +4,8 @@ import type { Operation } from '../operation.ts'
 import { json } from '../operation.ts'
 import { account } from '../../schema/answers/account.ts'
 import { model, modelList } from '../../schema/answers/models.ts'
+import { usage } from '../../schema/answers/usage.ts'
+import { usageQuery } from '../../schema/usageQuery.ts'
 import { modelIds } from '../../domain/models/models.ts'
 
 const shared = {
@@ -79,4 +81,47 @@ export const getModel: Operation = {
   request: { path: z.object({ model: z.enum(modelIds) }) },
   answers: { 200: { description: 'The model.', content: json(model, { model: modelExample }) } },
   errors: [...queryErrors, 'unknown_model'],
+}
+
+/** `GET /v1/usage`. */
+export const getUsage: Operation = {
+  ...shared,
+  method: 'get',
+  path: '/v1/usage',
+  id: 'getUsage',
+  summary: 'Count tasks and credits of a period',
+  description:
+    'Tasks count at the moment of their end, in `[start_time, end_time)`; days are in UTC. `credits` is the sum of what was charged, to the credit, and does not change when tasks are deleted. A period is final 60 seconds after its end. `Accept: text/csv` returns the rows as CSV.',
+  request: { query: usageQuery },
+  answers: {
+    200: {
+      description: 'One row for each group, by day, model and key.',
+      content: {
+        ...json(usage, {
+          'by day and model': {
+            object: 'usage',
+            start_time: '2026-01-01T00:00:00Z',
+            end_time: '2026-02-01T00:00:00Z',
+            data: [
+              {
+                start_time: '2026-01-01T00:00:00Z',
+                model: 'familyb-image-2-vip',
+                tasks: { succeeded: 2, failed: 1 },
+                credits: 422,
+              },
+            ],
+            total: { tasks: { succeeded: 2, failed: 1 }, credits: 422 },
+          },
+        }),
+        'text/csv': {
+          schema: { type: 'string' },
+          examples: {
+            'by day and model':
+              'start_time,model,succeeded,failed,credits\r\n2026-01-01T00:00:00Z,familyb-image-2-vip,2,1,422\r\n',
+          },
+        },
+      },
+    },
+  },
+  errors: queryErrors,
 }

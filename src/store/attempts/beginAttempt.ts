@@ -4,22 +4,23 @@ import { defined } from '../../domain/defined.ts'
 import { orderChannels } from '../../domain/gate/orderChannels.ts'
 import { nextStep } from '../../domain/gate/nextStep.ts'
 import type { NextStep } from '../../domain/gate/taskFacts.ts'
-import { lastUnknown } from '../../domain/gate/taskFacts.ts'
 import { handOver } from '../../domain/handOver.ts'
 import type { RandomBytes } from '../../domain/ids.ts'
 import { newUploadId } from '../../domain/ids.ts'
 import { callCheckMs } from '../../domain/limits.ts'
 import type { Family } from '../../domain/models/models.ts'
-import type { BeginInput, BeginResult, OpenedAttempt } from '../../domain/ports/attemptStore.ts'
+import type { BeginInput, BeginResult } from '../../domain/ports/attemptStore.ts'
 import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 import { isEnded } from '../../domain/tasks/task.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
 import { outcomeClasses, outcomeReasons } from '../../domain/upstream/upstreamCall.ts'
-import { beginFirstCall, overdueAfterMs } from './beginFirstCall.ts'
+import { beginFirstCall, offerOverdueAfterMs, overdueAfterMs } from './beginFirstCall.ts'
 import { lockChannelStates, saveCooldown } from '../channels/channelStates.ts'
 import { joinPlaceQueue } from '../channels/placeQueue.ts'
 import { closeAttemptRow } from './closeAttempt.ts'
+import type { NextCall, Unread } from './openAttempt.ts'
+import { openAttempt } from './openAttempt.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import type { LockedAttempt, TaskWithAttempts } from '../tasks/lockTask.ts'
 import { isUnderWay, lockTaskWithAttempts } from '../tasks/lockTask.ts'
@@ -76,7 +77,6 @@ async function readRequest(pool: Pool, taskId: string): Promise<ImageRequest> {
   return request
 }
 
-type Unread = Omit<OpenedAttempt, 'takeRequest'>
 type Decided =
   | Exclude<BeginResult, { readonly kind: 'opened' }>
   | { readonly kind: 'opened'; readonly attempt: Unread }
@@ -87,7 +87,11 @@ async function lockAndDecide(deps: BeginAttemptDeps, input: BeginInput): Promise
     if (task === undefined || isEnded(task.status)) return { kind: 'over' }
     const open = task.attempts.find((each) => each.closedAtMs === null)
     const answerId = input.answerId ?? newUploadId(deps.randomBytes, 'answer')
-    const next = { answerId, ...defined({ requestBytesMax: input.requestBytesMax }) }
+    const next = {
+      answerId,
+      via: input.via ?? 'workflow',
+      ...defined({ requestBytesMax: input.requestBytesMax }),
+    }
     if (open === undefined) return decide(deps, client, task, next)
     if (open.n !== input.checked) {
       return { kind: 'unchecked', n: open.n, answerId: open.answerId }
@@ -113,14 +117,12 @@ async function closeAsLost(
   return { ...task, attempts }
 }
 
-type NextCall = { readonly answerId: string; readonly requestBytesMax?: number }
-
 /** Decides the next step of a task that has no open attempt. Writes what this step needs. */
 async function decide(
   deps: BeginAttemptDeps,
   client: PoolClient,
   locked: TaskWithAttempts,
-  { answerId, requestBytesMax = Infinity }: NextCall,
+  next: NextCall,
 ): Promise<Decided> {
   const { taskId, accountId, family, model } = locked
   const sync = isSyncRoute(locked.route)
@@ -150,10 +152,13 @@ async function decide(
     case 'wait':
       return postpone(client, task, step)
     case 'call':
-      if (task.requestBytes > requestBytesMax) {
+      if (task.requestBytes > (next.requestBytesMax ?? Infinity)) {
         return { kind: 'needs_room', accountId, bytes: task.requestBytes }
       }
-      return { kind: 'opened', attempt: await openAttempt(deps, client, task, step, answerId) }
+      return {
+        kind: 'opened',
+        attempt: await openAttempt(client, task, step, { ...next, processId: deps.processId }),
+      }
     default:
       return assertNever(step)
   }
@@ -187,50 +192,10 @@ async function postpone(
   if (inLine !== undefined) await joinPlaceQueue(client, task, inLine, delayMs)
   await client.query({
     name: 'postpone-task',
-    text: `update task set checks = 0, next_check_at = least(deadline_at,
-        now() + $2 * interval '1 millisecond')
+    text: `update task set checks = 0, next_check_at = least(deadline_at, now() + interval '1 millisecond'
+        * ($2::float8 + case when started_at is null then $3::float8 else $4::float8 end))
       where task_id = $1`,
-    values: [task.taskId, delayMs + overdueAfterMs],
+    values: [task.taskId, delayMs, offerOverdueAfterMs, overdueAfterMs],
   })
   return { kind: 'wait', delayMs, reason, ...defined({ channel }) }
 }
-
-async function openAttempt(
-  { processId }: BeginAttemptDeps,
-  client: PoolClient,
-  task: TaskWithAttempts,
-  step: Extract<NextStep, { kind: 'call' }>,
-  answerId: string,
-): Promise<Unread> {
-  const { channel, cooldown } = step
-  const n = (task.attempts.at(-1)?.n ?? 0) + 1
-  const upstreamKey = lastUnknown(task.attempts)?.upstreamKey ?? `${task.taskId}-${n}`
-  const hardEndMs = task.hardEndAtMs - task.nowMs
-  const timeoutMs = Math.min(channel.timeoutMs, hardEndMs)
-  const leaseMs = timeoutMs + overdueAfterMs
-  if (cooldown !== undefined) {
-    await saveCooldown(client, { channel: channel.name, model: task.model }, cooldown)
-  }
-  await client.query({
-    name: 'open-attempt',
-    text: openSql,
-    values: [task.taskId, n, channel.name, task.model, answerId, upstreamKey, leaseMs, processId],
-  })
-  const { model } = task
-  return { n, channel, answerId, upstreamKey, timeoutMs, hardEndMs, model }
-}
-
-const openSql = `
-  with opened as (
-    insert into attempt (task_id, n, channel, model, answer_id, upstream_key, lease_until,
-      process_id)
-    values ($1, $2, $3, $4, $5, $6, clock_timestamp() + $7 * interval '1 millisecond', $8)
-  ), answer as (
-    insert into upload (upload_id, kind, task_id, sweep_after) values ($5, 'answer', $1, 'infinity')
-  ), queue as (
-    delete from place_queue where task_id = $1
-  )
-  update task set status = 'processing', processing_at = coalesce(processing_at, clock_timestamp()),
-    checks = 0,
-    next_check_at = least(hard_end_at, clock_timestamp() + $7 * interval '1 millisecond')
-  where task_id = $1`

@@ -20,6 +20,8 @@ type BeginFirstCallDeps = {
  * timeout. The reconciler checks a waiting task this long after the end of its wait.
  */
 export const overdueAfterMs = 30_000
+/** The same for a task without a run. Nobody else continues such a task when its worker dies. */
+export const offerOverdueAfterMs = 3_000
 
 /**
  * Opens the first attempt of a queued task, if the first channel in the task's order is free. This is the
@@ -33,7 +35,7 @@ export async function beginFirstCall(
   { pool, processId, randomBytes, channelsOf }: BeginFirstCallDeps,
   input: BeginInput,
 ): Promise<OpenedAttempt | undefined> {
-  const { taskId, answerId = newUploadId(randomBytes, 'answer') } = input
+  const { taskId, answerId = newUploadId(randomBytes, 'answer'), via = 'workflow' } = input
   const firstOf = (family: Family) => orderChannels(channelsOf(family), taskId)[0]
   const task = await readQueuedTask(pool, input, firstOf)
   const channel = task === undefined ? undefined : firstOf(task.family)
@@ -43,7 +45,7 @@ export async function beginFirstCall(
   const { rows } = await pool.query<{ hardEndMs: number | null; request: string | null }>({
     name: 'begin-first-call',
     text: `select hard_end_ms as "hardEndMs", request
-      from begin_first_call($1, $2, $3, $4, $5, $6, $7, $8)`,
+      from begin_first_call($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
     values: [
       taskId,
       name,
@@ -53,6 +55,7 @@ export async function beginFirstCall(
       channel.timeoutMs,
       overdueAfterMs,
       processId,
+      via,
     ],
   })
   const { hardEndMs, request: text } = rows[0] ?? {}

@@ -77,10 +77,12 @@ async function closeLocked(
 /**
  * Moves the task's next check forward, because the call is over and the lease no longer matters. The check
  * finds the task if the worker dies before it records the next step. Half a minute is more than a worker
- * needs, so the reconciler does not end a task whose worker is about to continue.
+ * needs, so the reconciler does not end a task whose worker is about to continue. A task without a run gets its
+ * workflow three seconds later, because nobody else continues it when its worker dies.
  */
 const afterSql = `
-  update task set next_check_at = least(next_check_at, now() + interval '30 seconds'),
+  update task set next_check_at = least(next_check_at,
+      now() + case when started_at is null then interval '3 seconds' else interval '30 seconds' end),
     native_rejection = coalesce($2, native_rejection)
   where task_id = $1`
 

@@ -54,7 +54,8 @@ export async function pastEndTasks(
   return rows
 }
 
-const taskStartColumns = `task_id as "taskId", account_id as "accountId", family, model, action,
+/** The columns of `TaskStartRow`, for statements on `task`. */
+export const taskStartColumns = `task_id as "taskId", account_id as "accountId", family, model, action,
   size, route, encode(key_digest, 'hex') as "keyDigest"`
 
 const unstartedSql = `
@@ -86,7 +87,7 @@ const pastEndSql = `
       select from attempt where attempt.task_id = task.task_id and closed_at is null))
   order by next_check_at limit $1`
 
-type TaskStartRow = {
+export type TaskStartRow = {
   readonly taskId: string
   readonly accountId: string
   readonly family: Family
@@ -97,7 +98,8 @@ type TaskStartRow = {
   readonly keyDigest: string | null
 }
 
-function taskStartOf(row: TaskStartRow): TaskStart {
+/** Returns what the start of a task's workflow needs. */
+export function taskStartOf(row: TaskStartRow): TaskStart {
   const { taskId, accountId, family, model, action, size, route, keyDigest } = row
   return {
     taskId,

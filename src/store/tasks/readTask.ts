@@ -75,6 +75,7 @@ export const taskViewColumns = `
   credits,
   (floor(extract(epoch from task.created_at)) * 1000)::float8 as "createdAtMs",
   (extract(epoch from now()) * 1000)::float8 as "nowMs",
+  (extract(epoch from started_at) * 1000)::float8 as "startedAtMs",
   (extract(epoch from processing_at) * 1000)::float8 as "processingAtMs",
   (extract(epoch from completed_at) * 1000)::float8 as "completedAtMs",
   (extract(epoch from expires_at) * 1000)::float8 as "expiresAtMs",
@@ -95,6 +96,7 @@ export type TaskViewRow = {
   readonly credits: number
   readonly createdAtMs: number
   readonly nowMs: number
+  readonly startedAtMs: number | null
   readonly processingAtMs: number | null
   readonly completedAtMs: number | null
   readonly expiresAtMs: number | null
@@ -121,6 +123,7 @@ export function taskViewOf(row: TaskViewRow): TaskView {
     createdAtMs,
     nowMs,
     ...defined({
+      startedAtMs: row.startedAtMs,
       processingAtMs: row.processingAtMs,
       completedAtMs: row.completedAtMs,
       expiresAtMs: row.expiresAtMs,

@@ -10,7 +10,6 @@ type DetailRow = TaskViewRow &
   Pick<TaskDetail, 'accountName' | 'action' | 'acceptedAtMs' | 'deadlineAtMs'> & {
     readonly size: ImageSize | null
     readonly quality: Quality | null
-    readonly startedAtMs: number | null
     readonly purgeAtMs: number | null
     readonly retryOf: string | null
     readonly retriedAs: string | null
@@ -57,9 +56,11 @@ function detailOf(
     acceptedAtMs: row.acceptedAtMs,
     deadlineAtMs: row.deadlineAtMs,
     ...defined({ size, quality, startedAtMs, purgeAtMs, retryOf, retriedAs }),
-    attempts: attempts.map(({ n, channel, openedAtMs, ...rest }) => ({
+    attempts: attempts.map(({ n, channel, processId, via, openedAtMs, ...rest }) => ({
       n,
       channel,
+      processId,
+      via,
       openedAtMs,
       ...defined(rest),
     })),
@@ -70,7 +71,6 @@ function detailOf(
 const detailSql = `
   select ${taskViewColumns}, account.name as "accountName", action, size, quality,
     (extract(epoch from task.created_at) * 1000)::float8 as "acceptedAtMs",
-    (extract(epoch from started_at) * 1000)::float8 as "startedAtMs",
     (extract(epoch from deadline_at) * 1000)::float8 as "deadlineAtMs",
     (extract(epoch from purge_at) * 1000)::float8 as "purgeAtMs",
     retry_of as "retryOf",
@@ -79,7 +79,7 @@ const detailSql = `
   where task.task_id = $1 and (purge_at is null or purge_at > now())`
 
 const attemptsSql = `
-  select n, channel, class, reason, http_status as "httpStatus",
+  select n, channel, process_id as "processId", via, class, reason, http_status as "httpStatus",
     upstream_request_id as "upstreamRequestId", latency_ms as "latencyMs",
     retry_after_ms as "retryAfterMs",
     (extract(epoch from opened_at) * 1000)::float8 as "openedAtMs",

@@ -26,6 +26,11 @@ const paths = ['/v1/task', '/v1/tasks']
 describe.each(paths)('the lookup at %s', (path) => {
   it('shows a task in progress, and when to ask again', async () => {
     api.tasks.live = { stage: 'waiting', untilMs: 1_700_000_900_000 }
+    // Without a run, Temporal is not asked.
+    const withoutRun = await api.send(`${path}/${taskId}`)
+    expect(withoutRun.headers.get('retry-after')).toBe('3')
+    await withoutRun.body?.cancel()
+    api.tasks.change(taskId, { startedAtMs: 1_700_000_000_000 })
     const response = await api.send(`${path}/${taskId}`)
     api.tasks.live = undefined
     expect(response.status).toBe(200)

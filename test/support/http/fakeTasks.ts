@@ -124,6 +124,7 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
         })
       }
     },
+    awaitEndOfLookup: (taskId, signal) => service.awaitEnd(taskId, signal),
     follow: async function* (taskId, signal, lastId) {
       let seenId = lastId
       for (;;) {

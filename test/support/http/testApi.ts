@@ -119,6 +119,7 @@ const fakeReads: AccountReads = {
     spent: 0,
   }),
   listOwnTasks: async () => ({ rows: [], hasMore: false }),
+  readUsage: async () => ({ startTime: '', endTime: '', rows: [] }),
 }
 
 async function exchange(port: number, bytes: string | Uint8Array, half: boolean): Promise<string> {

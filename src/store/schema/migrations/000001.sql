@@ -237,6 +237,8 @@ create table attempt (
   -- The process that makes the call. Without a row in `worker_process`, or with one that is lost, the call is
   -- lost too.
   process_id text not null,
+  -- How the task came to the process: as an offer, or through the activity of its workflow.
+  via text not null check (via in ('offer', 'workflow')),
 
   closed_at timestamptz,
   class text check (class in ('succeeded', 'refused', 'rejected', 'exhausted', 'operator_fault', 'unknown')),
@@ -329,6 +331,7 @@ create function begin_first_call(
   timeout_ms float8,
   lease_grace_ms float8,
   the_process text,
+  the_via text,
   out hard_end_ms float8,
   out request text
 )
@@ -356,9 +359,9 @@ begin
   lease_until := clock_timestamp()
     + (least(timeout_ms, hard_end_ms) + lease_grace_ms) * interval '1 millisecond';
   insert into attempt
-    (task_id, n, channel, model, answer_id, upstream_key, lease_until, process_id)
+    (task_id, n, channel, model, answer_id, upstream_key, lease_until, process_id, via)
     values (the_task, 1, the_channel, queued.model, the_answer, the_upstream_key, lease_until,
-      the_process);
+      the_process, the_via);
   insert into upload (upload_id, kind, task_id, sweep_after)
     values (the_answer, 'answer', the_task, 'infinity');
   delete from place_queue where task_id = the_task;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { repeatAfterShortWaits } from '../../activities/produceImage.ts'
+import { repeatAfterShortWaits } from '../../src/tasks/shortWaits.ts'
 import type { ProduceResult } from '../../src/tasks/produceImage.ts'
 
 const wait = (delayMs: number): ProduceResult => ({ kind: 'wait', delayMs, reason: 'slow_start' })

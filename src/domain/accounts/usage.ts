@@ -1,0 +1,36 @@
+import type { ModelId } from '../models/models.ts'
+
+/** What the rows of usage are grouped by. Days are in UTC. */
+export const usageGroups = ['day', 'model', 'key'] as const
+export type UsageGroup = (typeof usageGroups)[number]
+
+/**
+ * The ends of an account's tasks from `startTime` until before `endTime`. Both are ISO 8601 in UTC with
+ * microseconds. Default: the 30 days before `endTime`, and now.
+ */
+export type UsageQuery = {
+  readonly startTime?: string
+  readonly endTime?: string
+  readonly groupBy: readonly UsageGroup[]
+}
+
+export type UsageCount = {
+  readonly succeeded: number
+  readonly failed: number
+  /** The sum of the settlements. */
+  readonly credits: number
+}
+
+/** One group. Only the fields by which the rows are grouped are present. */
+export type UsageRow = UsageCount & {
+  /** The start of the day, ISO 8601 in whole seconds. */
+  readonly startTime?: string
+  readonly model?: ModelId
+  readonly keyId?: string
+}
+
+export type Usage = {
+  readonly startTime: string
+  readonly endTime: string
+  readonly rows: readonly UsageRow[]
+}

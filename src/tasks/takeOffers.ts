@@ -1,0 +1,102 @@
+import { assertNever } from '../domain/assertNever.ts'
+import type { Family } from '../domain/models/models.ts'
+import type { AttemptStore } from '../domain/ports/attemptStore.ts'
+import type { Offer, OfferResult } from '../domain/ports/offers.ts'
+import type { TaskTracer } from '../domain/ports/taskTracer.ts'
+import type { createProduceImage } from './produceImage.ts'
+import { repeatAfterShortWaits } from './shortWaits.ts'
+
+export type TakeOffersDeps = {
+  readonly produceImage: ReturnType<typeof createProduceImage>
+  readonly failTask: AttemptStore['failTask']
+  /** Starts the workflow of a live task. Safe to repeat. */
+  readonly continueAsRun: (taskId: string) => Promise<void>
+  /** Limit for the offers of each family that are worked on at once. */
+  readonly slots: Readonly<Record<Family, number>>
+  /** Aborts when the process is asked to stop. Calls that are under way finish. */
+  readonly stopping: AbortSignal
+  readonly tracer?: Pick<TaskTracer, 'offer'>
+  readonly onResult: (result: OfferResult) => void
+  /** Called when the work on an offer throws. The reconciler starts the task's workflow if nobody else does. */
+  readonly onUnexpected: (taskId: string, error: unknown) => void
+}
+
+export type OfferTaker = {
+  /** Works on an offer at once, or hands it over. Returns at once and never throws. */
+  readonly take: (offer: Offer) => void
+  /** Resolves when no offer is worked on. */
+  readonly idle: () => Promise<void>
+}
+
+/**
+ * Creates the part of a worker that makes the first call of a synchronous task without Temporal. It works on
+ * an offer at once, under the same gate as every other call. It keeps no queue: an offer beyond the slots of
+ * its family becomes a workflow, and waits in Temporal's queue, where accounts take turns.
+ *
+ * The end of a task is recorded here. A task that must go on is handed over to a workflow: after a longer
+ * wait, an unknown outcome, an error, or when this worker stops.
+ */
+export function createOfferTaker(deps: TakeOffersDeps): OfferTaker {
+  const open = { A: 0, B: 0 }
+  const running = new Set<Promise<void>>()
+
+  async function work({ taskId, family }: Offer): Promise<void> {
+    if (open[family] >= deps.slots[family]) return passOn(taskId, 'no_slot')
+    open[family] += 1
+    const result = await traced(taskId, () => endOrReason(deps, taskId)).finally(() => {
+      open[family] -= 1
+    })
+    if (isHandedOver(result)) return passOn(taskId, result)
+    deps.onResult(result)
+  }
+
+  function traced(taskId: string, run: () => Promise<OfferResult>): Promise<OfferResult> {
+    return deps.tracer?.offer(taskId, run) ?? run()
+  }
+
+  async function passOn(taskId: string, result: OfferResult): Promise<void> {
+    deps.onResult(result)
+    await deps.continueAsRun(taskId)
+  }
+
+  return {
+    take: (offer) => {
+      const one = work(offer)
+        .catch((error: unknown) => deps.onUnexpected(offer.taskId, error))
+        .finally(() => running.delete(one))
+      running.add(one)
+    },
+    idle: async () => {
+      while (running.size > 0) await Promise.all(running)
+    },
+  }
+}
+
+/** Brings the task as far as possible now, and records its end if it has one. */
+async function endOrReason(deps: TakeOffersDeps, taskId: string): Promise<OfferResult> {
+  const { produceImage, failTask, stopping: signal } = deps
+  try {
+    const result = await repeatAfterShortWaits(
+      () => produceImage({ taskId, signal, via: 'offer' }),
+      signal,
+    )
+    switch (result.kind) {
+      case 'succeeded':
+      case 'over':
+        return result.kind
+      case 'wait':
+        return signal.aborted ? 'stopping' : 'wait'
+      case 'end':
+        return await failTask(taskId, result.failure)
+      default:
+        return assertNever(result)
+    }
+  } catch (error) {
+    deps.onUnexpected(taskId, error)
+    return 'error'
+  }
+}
+
+function isHandedOver(result: OfferResult): boolean {
+  return result !== 'succeeded' && result !== 'failed' && result !== 'over'
+}

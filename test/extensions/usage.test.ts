@@ -1,0 +1,236 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { usage as usageResponse } from '../../src/schema/answers/usage.ts'
+import { createClient } from '../support/clients/client.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
+import { errorResponse } from '../support/clients/responses.ts'
+import { insertEndedTasks } from '../support/database/insertEndedTasks.ts'
+import { assertLedgerVerifies, balanceOf } from '../support/database/money.ts'
+import { createSeeded } from '../support/seeded.ts'
+import { darkroomJson } from '../support/service/darkroomCli.ts'
+import type { TestAccount, TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+
+let service: TestService
+let account: TestAccount
+beforeAll(async () => {
+  service = await startTestService()
+  account = await service.account()
+  return () => service.stop()
+})
+
+const get = (query: string, { secret } = account, headers: Record<string, string> = {}) =>
+  fetch(`${service.url}/v1/usage?${query}`, {
+    headers: { ...headers, Authorization: `Bearer ${secret}` },
+  })
+
+async function usage(query: string, owner: TestAccount) {
+  const response = await get(query, owner)
+  expect([query, response.status]).toEqual([query, 200])
+  return usageResponse.strict().parse(await response.json())
+}
+
+async function csv(query: string, owner: TestAccount, accept = 'text/csv') {
+  const response = await get(query, owner, { Accept: accept })
+  expect(response.headers.get('vary')).toContain('Accept')
+  return { type: response.headers.get('content-type'), text: await response.text() }
+}
+
+const year = 'start_time=2026-01-01&end_time=2027-01-01'
+
+describe('GET /v1/usage', () => {
+  it('counts the ends of real tasks, and their credits are what the balance has spent', async () => {
+    const owner = await service.account()
+    const create = ['key', 'create', owner.name]
+    const second = await darkroomJson<{ key_id: string; secret: string }>(
+      create,
+      service.environment,
+    )
+    const sends = [
+      [owner.secret, generateBody()],
+      [owner.secret, generateBody({ prompt: '[sim:moderation]' })],
+      [second.secret, generateBody({ quality: 'low' })],
+    ] as const
+    for (const [secret, body] of sends) {
+      const client = createClient(service.url, secret)
+      await client.ended((await client.accepted(body)).task_id)
+    }
+    const { data, total } = await usage('group_by=key,model', owner)
+    const model = 'familyb-image-2-vip'
+    const expected = [
+      { model, key_id: owner.keyId, tasks: { succeeded: 1, failed: 1 }, credits: 211 },
+      { model, key_id: second.key_id, tasks: { succeeded: 1, failed: 0 }, credits: 6 },
+    ]
+    expect(data).toEqual(expected.toSorted((a, b) => (a.key_id < b.key_id ? -1 : 1)))
+    expect(total).toEqual({ tasks: { succeeded: 2, failed: 1 }, credits: 217 })
+    expect((await balanceOf(service.pool, owner.accountId))?.spent).toBe(total.credits)
+    await assertLedgerVerifies(service.pool)
+  })
+
+  it('equals the ledger for random periods and groups, also after tasks were purged', async () => {
+    const { pool } = service
+    const owner = await service.account()
+    const { accountId } = owner
+    const random = createSeeded(7)
+    const shared = { accountId, every: '7 hours 11.000001 seconds' }
+    const at = '2026-01-01T00:00:00Z'
+    await insertEndedTasks(pool, { ...shared, count: 90, at, credits: 3, keyId: 'key_a' })
+    await insertEndedTasks(pool, { ...shared, count: 60, at, credits: 5, status: 'failed' })
+    const model = 'familya-3-pro-image'
+    await insertEndedTasks(pool, { ...shared, count: 80, at, credits: 0, model })
+    const instants = await pool.query<{ at: string }>(
+      `select to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at
+       from ledger where account_id = $1`,
+      [accountId],
+    )
+    const pick = () => random.pick(instants.rows).at
+    for (let n = 0; n < 60; n += 1) {
+      if (n === 30) await pool.query('delete from task where account_id = $1', [accountId])
+      const [start = '', end = ''] = [pick(), pick()].toSorted()
+      if (start === end) continue
+      const groups = ['day', 'model', 'key'].filter(() => random.chance(0.5))
+      const by = groups.length === 0 ? '' : `&group_by=${groups.join(',')}`
+      const { data, total } = await usage(`start_time=${start}&end_time=${end}${by}`, owner)
+      const { rows } = await pool.query(
+        `select json_build_object('succeeded', count(*) filter (where kind = 'settle'),
+           'failed', count(*) filter (where kind = 'release')) as tasks,
+           coalesce(sum(credits) filter (where kind = 'settle'), 0)::int as credits
+         from ledger where account_id = $1 and kind in ('settle', 'release')
+           and created_at >= $2 and created_at < $3`,
+        [accountId, start, end],
+      )
+      expect([start, end, total]).toEqual([start, end, rows[0]])
+      const sum = (of: (row: (typeof data)[number]) => number) =>
+        data.reduce((before, row) => before + of(row), 0)
+      expect({
+        tasks: { succeeded: sum((row) => row.tasks.succeeded), failed: sum((r) => r.tasks.failed) },
+        credits: sum((row) => row.credits),
+      }).toEqual(total)
+    }
+  })
+
+  it('adds up: two periods side by side are the whole', async () => {
+    const owner = await service.account()
+    const { accountId } = owner
+    const at = '2026-05-05T12:00:00.000001Z'
+    await insertEndedTasks(service.pool, { accountId, count: 3, at, every: '1 microsecond' })
+    const cut = '2026-05-05T12:00:00.000002Z'
+    const parts = [`start_time=2026-05-01&end_time=${cut}`, `start_time=${cut}&end_time=2026-05-06`]
+    const counts = await Promise.all(parts.map((part) => usage(part, owner)))
+    expect(counts.map(({ total }) => total.tasks.succeeded)).toEqual([1, 2])
+  })
+
+  it('groups by days in UTC, and orders by day, model and key', async () => {
+    const owner = await service.account()
+    const { accountId } = owner
+    const last = '2026-02-28T23:59:59.999999Z'
+    await insertEndedTasks(service.pool, { accountId, count: 2, at: last, every: '1 microsecond' })
+    const model = 'familya-3-pro-image'
+    await insertEndedTasks(service.pool, { accountId, count: 1, at: last, model, credits: 4 })
+    const { data, start_time, end_time } = await usage(`${year}&group_by=model,day`, owner)
+    expect([start_time, end_time]).toEqual(['2026-01-01T00:00:00Z', '2027-01-01T00:00:00Z'])
+    const b = 'familyb-image-2-vip'
+    const tasks = { succeeded: 1, failed: 0 }
+    expect(data).toEqual([
+      { start_time: '2026-02-28T00:00:00Z', model, tasks, credits: 4 },
+      { start_time: '2026-02-28T00:00:00Z', model: b, tasks, credits: 1 },
+      { start_time: '2026-03-01T00:00:00Z', model: b, tasks, credits: 1 },
+    ])
+  })
+
+  it('has one row without groups, and none for groups without ends', async () => {
+    const owner = await service.account()
+    const nothing = { tasks: { succeeded: 0, failed: 0 }, credits: 0 }
+    expect(await usage(year, owner)).toMatchObject({ data: [nothing], total: nothing })
+    expect(await usage(`${year}&group_by=day`, owner)).toMatchObject({ data: [], total: nothing })
+  })
+
+  it('counts the last 30 days when no period is given', async () => {
+    const owner = await service.account()
+    const { accountId } = owner
+    await insertEndedTasks(service.pool, { accountId, count: 1, at: 'now' })
+    await insertEndedTasks(service.pool, { accountId, count: 1, at: '2020-01-01' })
+    const { total, start_time, end_time } = await usage('', owner)
+    expect(total.tasks.succeeded).toBe(1)
+    expect(Date.parse(end_time) - Date.parse(start_time)).toBe(30 * 86_400_000)
+  })
+
+  it('gives the rows as CSV to a client that accepts it', async () => {
+    const owner = await service.account()
+    const { accountId } = owner
+    const at = '2026-06-01T00:00:00Z'
+    await insertEndedTasks(service.pool, { accountId, count: 2, at, credits: 9 })
+    await insertEndedTasks(service.pool, { accountId, count: 1, at, status: 'failed' })
+    expect(await csv(`${year}&group_by=key,day,model`, owner)).toEqual({
+      type: 'text/csv; charset=utf-8',
+      text:
+        'start_time,model,key_id,succeeded,failed,credits\r\n' +
+        '2026-06-01T00:00:00Z,familyb-image-2-vip,key_x,2,1,18\r\n',
+    })
+    expect((await csv(year, owner)).text).toBe('succeeded,failed,credits\r\n2,1,18\r\n')
+    expect((await csv(`start_time=2025-01-01&end_time=2026-01-01&group_by=day`, owner)).text).toBe(
+      'start_time,succeeded,failed,credits\r\n',
+    )
+    for (const accept of [
+      '*/*',
+      'application/json, text/csv;q=0.9',
+      'image/png',
+      '',
+      'text/*;q=0',
+    ]) {
+      expect([accept, (await csv(year, owner, accept)).type]).toEqual([accept, 'application/json'])
+    }
+  })
+
+  it('shows nothing of other accounts', async () => {
+    const [owner, other] = [await service.account(), await service.account()]
+    await insertEndedTasks(service.pool, { accountId: owner.accountId, count: 1 })
+    expect((await usage('', other)).total.tasks.succeeded).toBe(0)
+  })
+
+  it('refuses an answer of more than 10,000 rows', async () => {
+    const owner = await service.account()
+    const { accountId } = owner
+    const at = '1990-01-01'
+    await insertEndedTasks(service.pool, { accountId, count: 10_001, at, every: '1 day' })
+    const all = 'start_time=0&end_time=2100-01-01&group_by=day'
+    const response = await get(all, owner)
+    expect(response.status).toBe(400)
+    expect(errorResponse.parse(await response.json()).error.param).toBe('group_by')
+    const { data } = await usage(all.replace('time=0', 'time=1990-01-02'), owner)
+    expect(data).toHaveLength(10_000)
+  })
+
+  it.each([
+    ['start_time=2026-01-02&end_time=2026-01-01', 'end_time'],
+    ['start_time=2026-01-01&end_time=2026-01-01T00:00:00Z', 'end_time'],
+    ['start_time=', 'start_time'],
+    ['end_time=tomorrow', 'end_time'],
+    ['start_time=2026-01-01T00:00:00', 'start_time'],
+    ['start_time=0&start_time=1', 'start_time'],
+    ['group_by=', 'group_by'],
+    ['group_by=week', 'group_by'],
+    ['group_by=day,day', 'group_by'],
+    ['group_by=day,', 'group_by'],
+    ['group_by=day;drop', 'group_by'],
+    ['group_by=Day', 'group_by'],
+    ['group_by=day&group_by=key', 'group_by'],
+    ['groupby=day', 'groupby'],
+  ])('refuses %s and names the parameter', async (query, param) => {
+    const response = await get(query)
+    expect(response.status).toBe(400)
+    expect(errorResponse.parse(await response.json()).error.param).toBe(param)
+  })
+})
+
+describe('a period of usage', () => {
+  it('is final 60 seconds after its end: no end of a task stays uncommitted for longer', async () => {
+    const { rows } = await service.pool.query<{ name: string; ms: number }>(
+      `select name, setting::int as ms from pg_settings
+       where name in ('statement_timeout', 'idle_in_transaction_session_timeout')`,
+    )
+    // The row of an end has the time when its statement began. The statement is the last one before the commit.
+    expect(rows).toHaveLength(2)
+    for (const { ms } of rows) expect(ms).toBeGreaterThan(0)
+    expect(rows.reduce((sum, { ms }) => sum + ms, 0)).toBeLessThan(60_000)
+  })
+})

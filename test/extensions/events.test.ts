@@ -55,13 +55,14 @@ describe('GET /v1/tasks/{id}/events', () => {
     const last = events.at(-1)
     expect(last).toMatchObject({ id: 1_000, record: { status: 'succeeded', progress: 100 } })
     expect(last?.record).toEqual(await (await client.lookup(taskId)).json())
-    for (const [n, { id, record }] of events.slice(0, -1).entries()) {
+    for (const { id, record } of events.slice(0, -1)) {
       expect(id).toBe(record.status === 'queued' ? 0 : 1 + record.progress)
-      const before = events[n - 1]
-      if (before !== undefined && before.id > 0) expect(id - before.id).toBeGreaterThanOrEqual(5)
       expect(record).toMatchObject({ task_id: taskId, model })
     }
-    expect(events.length).toBeGreaterThan(8)
+    const called = ids(events).filter((id) => id > 0 && id < 1_000)
+    const steps = called.slice(1).map((id, n) => id - (called[n] ?? 0))
+    expect(Math.min(...steps)).toBeGreaterThanOrEqual(5)
+    expect(steps.length).toBeGreaterThan(6)
   })
 
   it('has the same ids on every API, and resumes on another one after `Last-Event-ID`', async () => {

@@ -122,10 +122,8 @@ describe('many waiters', () => {
     await Promise.all(sent.map((one) => once(one, 'finish')))
     await sleep(500)
     for (const one of sent) one.destroy()
-    await until('20 answers without a client', () => {
-      const after = service.apis[0]?.output().split('"status":499').length ?? 0
-      return after - before === 20 ? true : undefined
-    })
+    const gone = () => (service.apis[0]?.output().split('"status":499').length ?? 0) - before
+    await expect.poll(gone, { timeout: 15_000 }).toBe(20)
     service.simulator.release()
     await client.ended(taskId)
   })

@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http'
-import type { HttpFailure } from '../context.ts'
 
 /** The lookups and event streams of this API process that wait for a task. */
 export type WaitPlaces = {
@@ -22,7 +21,7 @@ export type WaitersMax = { readonly account: number; readonly process: number }
  */
 const waitersMaxDefault: WaitersMax = { account: 2_500, process: 5_000 }
 
-export const tooManyWaiters: HttpFailure = { tag: 'too_many_waiters', retryAfterSeconds: 5 }
+export const tooManyWaiters = { tag: 'too_many_waiters', retryAfterSeconds: 5 } as const
 
 /** Creates the places of one API process. All waiters leave when `stopping` aborts. */
 export function createWaitPlaces(

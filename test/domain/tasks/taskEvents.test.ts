@@ -43,17 +43,17 @@ describe('the events of a task', () => {
 
   it('come by time alone exactly when the progress has grown by 5', () => {
     let elapsedMs = 0
-    for (let lastId = idAt(0); ; lastId = idAt(elapsedMs)) {
+    let lastId = idAt(0)
+    for (;;) {
       const waitMs = msUntilNextEvent(processing(elapsedMs), usualDurationMs, lastId)
-      if (waitMs === undefined) {
-        expect(lastId).toBeGreaterThan(91)
-        break
-      }
+      if (waitMs === undefined) break
       expect(waitMs).toBeGreaterThan(0)
       expect(isEventDue(lastId, idAt(elapsedMs + waitMs - 2))).toBe(false)
       expect(isEventDue(lastId, idAt(elapsedMs + waitMs + 1))).toBe(true)
       elapsedMs += waitMs + 1
+      lastId = idAt(elapsedMs)
     }
+    expect(lastId).toBeGreaterThan(91)
     expect(msUntilNextEvent(queued, usualDurationMs, 0)).toBeUndefined()
   })
 

@@ -29,7 +29,8 @@ async function serve(events: () => AsyncGenerator<StreamEvent>) {
       seen.failed = true
     })
   })
-  const server = createServer(app.callback())
+  const handle = app.callback()
+  const server = createServer((request, response) => void handle(request, response))
   onTestFinished(() => {
     server.closeAllConnections()
     server.close()
@@ -85,6 +86,6 @@ it('cuts the stream off when its events fail', async () => {
     throw new Error('PostgreSQL is away')
   })
   const response = await fetch(`http://127.0.0.1:${port}/`)
-  await expect(response.text()).rejects.toThrow()
+  await expect(response.text()).rejects.toThrow('terminated')
   expect(seen.failed).toBe(true)
 })

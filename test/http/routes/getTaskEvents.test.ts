@@ -163,7 +163,7 @@ describe('waiters', () => {
       const answering = lookup(taskId, { Prefer: 'wait=60' }, { signal: leave.signal })
       await new Promise((resolve) => setTimeout(resolve, 30))
       leave.abort()
-      await expect(answering).rejects.toThrow()
+      await expect(answering).rejects.toThrow('aborted')
       await expect.poll(() => api.observed.at(-1)?.status).toBe(499)
       api.observed.splice(0)
     }

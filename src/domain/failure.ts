@@ -1,3 +1,5 @@
+import type { BudgetState } from './accounts/budget.ts'
+
 /**
  * Why a request was not served. Only `src/http/errors.ts` translates it to a status, an error body and
  * headers. Messages are safe to show to clients, because they never quote values of the request.
@@ -13,6 +15,11 @@ export type RequestFailure =
   | { readonly tag: 'unauthenticated'; readonly tokenSent: boolean }
   | { readonly tag: 'access_denied'; readonly message: string }
   | { readonly tag: 'insufficient_quota'; readonly requiredCredits: number }
+  | {
+      readonly tag: 'over_budget'
+      readonly requiredCredits: number
+      readonly budget: BudgetState
+    }
   | { readonly tag: 'idempotency_key_reused' }
   /** `texts` means that the texts in the body are too large. Otherwise the whole body is too large. */
   | { readonly tag: 'body_too_large'; readonly limitBytes: number; readonly texts?: true }
@@ -20,6 +27,11 @@ export type RequestFailure =
   | { readonly tag: 'task_not_found' }
   | { readonly tag: 'task_not_finished' }
   | { readonly tag: 'task_failed' }
+  | { readonly tag: 'webhook_not_found' }
+  | { readonly tag: 'delivery_not_found' }
+  | { readonly tag: 'webhook_disabled' }
+  | { readonly tag: 'too_many_webhooks' }
+  | { readonly tag: 'too_many_tests' }
   /**
    * `call_under_way` and `work_possible`: the task continues, because an upstream call may be paid for.
    * `succeeded` and `failed`: the task has ended.

@@ -3,6 +3,7 @@ import type { ApiContext, ApiState, HttpFailure } from './context.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
 import { taskFailureMessages } from '../domain/failure.ts'
+import { webhooksMax } from '../domain/webhooks/webhook.ts'
 
 /**
  * Answers a request with a failure: sets the status, the headers, and the body in the envelope of the route.
@@ -20,7 +21,7 @@ export type ErrorReply = {
   readonly status: number
   readonly type: 'invalid_request_error' | 'new_api_error' | 'rate_limit_error'
   readonly code: string
-  /** The request field that is wrong. Always the empty text when `type` is `new_api_error`. */
+  /** The request field that is wrong. The empty text when `type` is `new_api_error`, except for budgets of keys. */
   readonly param: string | null
   readonly message: string
   readonly headers?: Headers
@@ -62,10 +63,20 @@ function errorReply(failure: HttpFailure, request: string): ErrorReply {
       const needed = `The balance does not cover this request, which needs ${failure.requiredCredits} credits.`
       return newApi(403, 'insufficient_user_quota', needed)
     }
+    case 'over_budget': {
+      const { credits, period, used, renewsAtMs } = failure.budget
+      const renews = new Date(renewsAtMs).toISOString().replace('.000Z', 'Z')
+      const message = `The budget of this API key is ${credits} credits per ${period}, and ${used} are used. This request needs ${failure.requiredCredits} credits. The budget renews at ${renews}.`
+      return { ...newApi(403, 'insufficient_user_quota', message), param: null }
+    }
     case 'not_found':
       return invalid(404, 'not_found', `Invalid URL (${request})`)
     case 'task_not_found':
       return invalid(404, 'task_not_found', 'There is no such task.')
+    case 'webhook_not_found':
+      return invalid(404, 'webhook_not_found', 'There is no such webhook.')
+    case 'delivery_not_found':
+      return invalid(404, 'delivery_not_found', 'The webhook has no such delivery.')
     case 'asset_not_found':
       return invalid(404, 'not_found', 'The asset does not exist or has expired.')
     case 'unknown_model':
@@ -95,6 +106,13 @@ function errorReply(failure: HttpFailure, request: string): ErrorReply {
         'idempotency_key_reused',
         'The Idempotency-Key already belongs to a different request.',
       )
+    case 'webhook_disabled':
+      return conflict('webhook_disabled', 'The webhook is disabled. Enable it first.')
+    case 'too_many_webhooks':
+      return conflict(
+        'too_many_webhooks',
+        `An account can have ${webhooksMax} webhooks. Delete one first.`,
+      )
     case 'body_too_large': {
       const what =
         failure.texts === true ? 'texts of the request body exceed' : 'request body exceeds'
@@ -120,6 +138,8 @@ function errorReply(failure: HttpFailure, request: string): ErrorReply {
         'Too many requests wait for tasks. Try again later, or read the task without waiting.',
         failure.retryAfterSeconds,
       )
+    case 'too_many_tests':
+      return rateLimited('Too many test events of this webhook are pending. Try again later.')
     case 'task_ended':
       return taskFailureAnswer(failure)
     case 'sync_deadline':

@@ -12,6 +12,7 @@ import {
   taskLookups,
   taskResults,
 } from './operations/tasks.ts'
+import { webhookOperations } from './operations/webhooks.ts'
 
 /** Every operation of the API, in the order in which readers see them within their group. */
 export const operations: readonly Operation[] = [
@@ -30,6 +31,7 @@ export const operations: readonly Operation[] = [
   listModels,
   getModel,
   getUsage,
+  ...webhookOperations,
   getHealth,
   getReadiness,
   getApiDocument,

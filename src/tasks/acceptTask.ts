@@ -13,8 +13,8 @@ import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
 import { canonicalRequest, isSyncRoute } from '../domain/tasks/imageRequest.ts'
-import type { TaskTermsDeps } from './taskTerms.ts'
-import { taskTerms } from './taskTerms.ts'
+import type { TaskTermsDeps } from '../domain/tasks/taskTerms.ts'
+import { taskTerms } from '../domain/tasks/taskTerms.ts'
 
 export type AcceptTaskDeps = TaskTermsDeps & {
   readonly store: Pick<TaskStore, 'findKeyedTask' | 'freeKey' | 'insertTask'>
@@ -141,6 +141,16 @@ async function acceptNew(
       return (
         (await replay(deps, submission)) ??
         fail({ tag: 'insufficient_quota', requiredCredits: terms.credits })
+      )
+    case 'over_budget':
+      // The same holds for the rest of the key's budget.
+      return (
+        (await replay(deps, submission)) ??
+        fail({
+          tag: 'over_budget',
+          requiredCredits: terms.credits,
+          budget: inserted.budget,
+        })
       )
     case 'key_taken':
       return 'key_taken'

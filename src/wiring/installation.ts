@@ -18,6 +18,7 @@ import { createPool, openConnections } from '../store/connection/pool.ts'
 import { requireSchema } from '../store/schema/migrate.ts'
 import type { AnnounceEnd } from '../store/tasks/endTask.ts'
 import { taskEndChannel } from '../store/tasks/taskEnds.ts'
+import { webhookDueChannel } from '../store/webhooks/tries.ts'
 import type { Logger } from '../telemetry/logger.ts'
 
 /**
@@ -32,7 +33,7 @@ export type Installation = {
   readonly blobs: OpenBlobStore['store']
   /** Sends a message to the processes that listen on a channel. It may be lost. */
   readonly notify: Notifier['send']
-  /** Reports an ended task to the processes that wait for it. */
+  /** Reports an ended task to the processes that wait for it, and its webhooks to the workers. */
   readonly announceEnd: AnnounceEnd
   /**
    * Folder for uploads and answers before they are in the blob store. Only this process uses it. `close`
@@ -104,7 +105,10 @@ export async function openInstallation(
     pool,
     blobs: opened.store,
     notify: notifier.send,
-    announceEnd: (taskId) => notifier.send(taskEndChannel, taskId),
+    announceEnd: (taskId, due) => {
+      notifier.send(taskEndChannel, taskId)
+      for (const { webhookId } of due) notifier.send(webhookDueChannel, webhookId)
+    },
     tempDir: temp.path,
     close,
   }

@@ -42,13 +42,12 @@ export function endFailure(failure: TaskFailure, channel: string | undefined): A
   })
 }
 
-type ActivityOfTask = {
-  readonly activity: 'produceImage' | 'recordFailure' | 'cancelTask'
-  readonly taskId: string
-}
+type ActivityRun =
+  | { readonly activity: 'produceImage' | 'recordFailure' | 'cancelTask'; readonly taskId: string }
+  | { readonly activity: 'retryDue'; readonly webhookId: string }
 
 /** Logs an unexpected error. The cause is a bug, or PostgreSQL or the blob store is unreachable. */
-export type ReportUnexpected = (seen: ActivityOfTask & { readonly error: unknown }) => void
+export type ReportUnexpected = (seen: ActivityRun & { readonly error: unknown }) => void
 
 /**
  * Runs the work of one activity. If the work throws an error, the log gets the whole error, and Temporal's
@@ -56,7 +55,7 @@ export type ReportUnexpected = (seen: ActivityOfTask & { readonly error: unknown
  */
 export async function reportingUnexpected<Value>(
   report: ReportUnexpected,
-  about: ActivityOfTask,
+  about: ActivityRun,
   work: () => Promise<Value>,
 ): Promise<Value> {
   try {

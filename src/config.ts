@@ -36,6 +36,8 @@ export type Config = {
    */
   readonly signingKeys: readonly Secret[] | undefined
   readonly keyPeppers: readonly Secret[] | undefined
+  readonly webhookKeys: readonly Secret[] | undefined
+  readonly webhookPrivate: 'allow' | 'refuse'
   readonly operatorFilePath: string | undefined
   readonly ingressLimitBytes: number
   readonly retentionSeconds: number
@@ -101,6 +103,8 @@ const variables = z.object({
   BLOB_STORE: z.url({ protocol: /^(file|s3)$/ }).optional(),
   SIGNING_KEYS: text.optional(),
   KEY_PEPPER: text.optional(),
+  WEBHOOK_KEYS: text.optional(),
+  WEBHOOK_PRIVATE: z.enum(['allow', 'refuse']).default('refuse'),
   DARKROOM_CONFIG: text.optional(),
   INGRESS_LIMIT_BYTES: wholeNumber(134_217_728, 1_024, 1_073_741_824),
   RETENTION_SECONDS: wholeNumber(86_400, 1, 31_536_000),
@@ -158,6 +162,8 @@ export function readConfig(environment: Environment = process.env): Config {
     blobStoreUrl: given.BLOB_STORE ?? pathToFileURL(join(dataDir, 'blobs')).href,
     signingKeys: readSecrets('SIGNING_KEYS', given.SIGNING_KEYS),
     keyPeppers: readSecrets('KEY_PEPPER', given.KEY_PEPPER),
+    webhookKeys: readSecrets('WEBHOOK_KEYS', given.WEBHOOK_KEYS),
+    webhookPrivate: given.WEBHOOK_PRIVATE,
     operatorFilePath: given.DARKROOM_CONFIG,
     ingressLimitBytes: given.INGRESS_LIMIT_BYTES,
     retentionSeconds: given.RETENTION_SECONDS,
@@ -181,6 +187,16 @@ export function required<Value>(value: Value | undefined, variable: string): Val
     throw new ConfigError(`${variable} is not set. \`npm start\` sets it for its own processes.`)
   }
   return value
+}
+
+/** Returns the secrets of a variable that the process needs. Throws `ConfigError` if it is not set. */
+export function requiredSecrets(
+  secrets: readonly Secret[] | undefined,
+  variable: string,
+): readonly [Secret, ...Secret[]] {
+  const [first, ...others] = required(secrets, variable)
+  if (first === undefined) throw new Error(`Bug: ${variable} was read as an empty list`)
+  return [first, ...others]
 }
 
 const secretCharsMin = 16

@@ -36,6 +36,8 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     '@koa/cors',
     '@koa/router',
     'koa',
+    'standardwebhooks',
+    'undici',
     'node',
   ],
   // The playground. A browser runs it as it is, so it imports nothing but its libraries.

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 /**
  * Reads a secret of the embedded installation from DATA_DIR. Generates it when there is none. The text is
- * `id:secret`, the form that SIGNING_KEYS and KEY_PEPPER need.
+ * `id:secret`, the form that SIGNING_KEYS, KEY_PEPPER and WEBHOOK_KEYS need.
  */
 export async function embeddedSecret(dataDir: string, name: string): Promise<string> {
   const path = join(dataDir, name)

@@ -4,6 +4,7 @@ import type { Config } from '../config.ts'
 import { httpUrl, inheritedEnvironment, required } from '../config.ts'
 import { credentialVariables } from '../config/operation.ts'
 import { defined } from '../domain/defined.ts'
+import { isLoopback } from '../http/connection/foreignRequest.ts'
 import { embeddedSecret } from './secretFile.ts'
 import type { ServicePorts } from './servicePorts.ts'
 import type { Stack } from './stack/stack.ts'
@@ -53,6 +54,9 @@ export async function serviceEnvironment(
     BLOB_STORE: config.blobStoreUrl,
     SIGNING_KEYS: given['SIGNING_KEYS'] ?? (await embeddedSecret(dataDir, 'signing-keys')),
     KEY_PEPPER: given['KEY_PEPPER'] ?? (await embeddedSecret(dataDir, 'key-pepper')),
+    WEBHOOK_KEYS: given['WEBHOOK_KEYS'] ?? (await embeddedSecret(dataDir, 'webhook-keys')),
+    // On a loopback address only this machine's user calls the API, and receivers run here too.
+    WEBHOOK_PRIVATE: given['WEBHOOK_PRIVATE'] ?? (isLoopback(config.host) ? 'allow' : 'refuse'),
   }
 }
 

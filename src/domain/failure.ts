@@ -20,6 +20,11 @@ export type RequestFailure =
   | { readonly tag: 'task_not_found' }
   | { readonly tag: 'task_not_finished' }
   | { readonly tag: 'task_failed' }
+  | { readonly tag: 'webhook_not_found' }
+  | { readonly tag: 'delivery_not_found' }
+  | { readonly tag: 'webhook_disabled' }
+  | { readonly tag: 'too_many_webhooks' }
+  | { readonly tag: 'too_many_tests' }
   /**
    * `call_under_way` and `work_possible`: the task continues, because an upstream call may be paid for.
    * `succeeded` and `failed`: the task has ended.

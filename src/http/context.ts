@@ -12,6 +12,7 @@ import type { TaskView } from '../domain/tasks/task.ts'
 import type { ByteBudget } from '../tasks/byteBudget.ts'
 import type { LoopTurns } from './intake/loopTurns.ts'
 import type { TaskService } from '../tasks/taskService.ts'
+import type { WebhookService } from '../tasks/webhooks/webhookService.ts'
 
 /** What the middleware and the route of one request share. */
 export type ApiState = {
@@ -68,6 +69,7 @@ export type AccountHandler = (
 /** Everything that the HTTP API needs. `src/wiring/api.ts` provides it. */
 export type ApiDeps = {
   readonly tasks: TaskService
+  readonly webhooks: WebhookService
   readonly reads: AccountReads
   /** Reads a task of any account, for a request with a signed asset URL. */
   readonly findTask: (taskId: string) => Promise<TaskView | undefined>

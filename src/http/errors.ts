@@ -3,6 +3,7 @@ import type { ApiContext, ApiState, HttpFailure } from './context.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
 import { taskFailureMessages } from '../domain/failure.ts'
+import { webhooksMax } from '../domain/webhooks/webhook.ts'
 
 /**
  * Answers a request with a failure: sets the status, the headers, and the body in the envelope of the route.
@@ -66,6 +67,10 @@ function errorReply(failure: HttpFailure, request: string): ErrorReply {
       return invalid(404, 'not_found', `Invalid URL (${request})`)
     case 'task_not_found':
       return invalid(404, 'task_not_found', 'There is no such task.')
+    case 'webhook_not_found':
+      return invalid(404, 'webhook_not_found', 'There is no such webhook.')
+    case 'delivery_not_found':
+      return invalid(404, 'delivery_not_found', 'The webhook has no such delivery.')
     case 'asset_not_found':
       return invalid(404, 'not_found', 'The asset does not exist or has expired.')
     case 'unknown_model':
@@ -95,6 +100,13 @@ function errorReply(failure: HttpFailure, request: string): ErrorReply {
         'idempotency_key_reused',
         'The Idempotency-Key already belongs to a different request.',
       )
+    case 'webhook_disabled':
+      return conflict('webhook_disabled', 'The webhook is disabled. Enable it first.')
+    case 'too_many_webhooks':
+      return conflict(
+        'too_many_webhooks',
+        `An account can have ${webhooksMax} webhooks. Delete one first.`,
+      )
     case 'body_too_large': {
       const what =
         failure.texts === true ? 'texts of the request body exceed' : 'request body exceeds'
@@ -115,6 +127,8 @@ function errorReply(failure: HttpFailure, request: string): ErrorReply {
         'Too many images are being downloaded. Try again later.',
         failure.retryAfterSeconds,
       )
+    case 'too_many_tests':
+      return rateLimited('Too many test events of this webhook are pending. Try again later.')
     case 'task_ended':
       return taskFailureAnswer(failure)
     case 'sync_deadline':

@@ -25,6 +25,15 @@ import { getHealth, getReadiness } from './routes/health.ts'
 import { getUsage } from './routes/getUsage.ts'
 import { listTasks } from './routes/listTasks.ts'
 import { submitTask } from './routes/submitTask.ts'
+import { listDeliveries, redeliver, testWebhook } from './routes/webhookDeliveries.ts'
+import {
+  deleteWebhook,
+  enableWebhook,
+  getWebhook,
+  listWebhooks,
+  registerWebhook,
+  rotateWebhookSecret,
+} from './routes/webhooks.ts'
 
 /** Adds every route to the application, and then the answers to requests that match no route. */
 export function installRoutes(app: Koa<ApiState>, parts: ApiParts): void {
@@ -60,6 +69,15 @@ export function routes(parts: ApiParts): readonly Route[] {
     get('/v1/models/:model', getModel(parts)),
     get('/v1/tasks', listTasks(parts)),
     get('/v1/usage', getUsage(parts)),
+    post('/v1/webhooks', registerWebhook(parts)),
+    get('/v1/webhooks', listWebhooks(parts)),
+    get('/v1/webhooks/:webhookId', getWebhook(parts)),
+    remove('/v1/webhooks/:webhookId', deleteWebhook(parts)),
+    post('/v1/webhooks/:webhookId/rotate', rotateWebhookSecret(parts)),
+    post('/v1/webhooks/:webhookId/test', testWebhook(parts)),
+    post('/v1/webhooks/:webhookId/enable', enableWebhook(parts)),
+    get('/v1/webhooks/:webhookId/deliveries', listDeliveries(parts)),
+    post('/v1/webhooks/:webhookId/deliveries/:deliveryId/redeliver', redeliver(parts)),
     open('/v1/assets/:taskId/:name', getAsset(parts)),
     open('/healthz', getHealth()),
     open('/readyz', getReadiness(parts)),
@@ -80,6 +98,10 @@ function post(path: string, handle: AccountHandler): Route {
 /** A GET route of the extensions. */
 function get(path: string, handle: AccountHandler): Route {
   return { method: 'GET', path, envelope: 'full', access: 'account', handle }
+}
+
+function remove(path: string, handle: AccountHandler): Route {
+  return { method: 'DELETE', path, envelope: 'full', access: 'account', handle }
 }
 
 function lookup(path: string, handle: AccountHandler): Route {

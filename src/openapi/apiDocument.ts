@@ -10,6 +10,7 @@ import { errorResponseComponents, errorResponses } from './errorResponses.ts'
 import type { Answer, Content, Operation } from './operation.ts'
 import { tags } from './operation.ts'
 import { operations } from './operations.ts'
+import { webhookEventsObject } from './webhookEvents.ts'
 import { errorEnvelope, shortErrorEnvelope } from '../schema/answers/errorEnvelope.ts'
 
 /** The version of the API contract. */
@@ -39,6 +40,7 @@ export function createApiDocument({ publicUrl }: { readonly publicUrl: string })
       tags: Object.entries(tags).map(([name, about]) => ({ name, description: about })),
       security: [{ apiKey: [] }],
       paths: pathsOf(operations),
+      webhooks: webhookEventsObject(),
       components: {
         securitySchemes: {
           apiKey: { type: 'http', scheme: 'bearer', description: 'An API key, `sk-…`.' },

@@ -80,6 +80,10 @@ const errorAnswers = {
     ...invalid(408, null, 'The request did not arrive in time.'),
     code: 'invalid_request',
   },
+  webhook_not_found: invalid(404, null, 'There is no such webhook.'),
+  delivery_not_found: invalid(404, null, 'The webhook has no such delivery.'),
+  webhook_disabled: invalid(409, null, 'The webhook is disabled. Enable it first.'),
+  too_many_webhooks: invalid(409, null, 'An account can have 5 webhooks. Delete one first.'),
   task_not_finished: invalid(409, null, 'The task is not finished yet.'),
   task_not_cancellable: invalid(
     409,

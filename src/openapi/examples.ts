@@ -22,6 +22,32 @@ function candidate(part: object): object {
   return { content: { role: 'model', parts: [part] }, finishReason: 'STOP', index: 0 }
 }
 
+const webhook = {
+  webhook_id: 'wh_0123456789ABCDEFGHIJKLMN',
+  url: 'https://example.com/hooks/darkroom',
+  events: ['task.succeeded', 'task.failed'],
+  status: 'active',
+  created_at: '2026-01-01T00:00:00.000Z',
+}
+const endedAt = '2026-01-01T00:00:41.372Z'
+const succeededTask = {
+  ...familyB,
+  status: 'succeeded',
+  progress: 100,
+  completed_at: completedAt,
+  output: { assets },
+}
+const failedTask = {
+  ...familyB,
+  status: 'failed',
+  progress: 95,
+  completed_at: completedAt,
+  error: {
+    code: 'content_policy_violation',
+    message: 'The upstream model refused this request under its content policy.',
+  },
+}
+
 /** The bodies that the operations show as examples. */
 export const examples = {
   generateB: {
@@ -87,16 +113,7 @@ export const examples = {
     completed_at: completedAt,
     error: { code: 'cancelled', message: 'The task was cancelled before it did any work.' },
   },
-  failed: {
-    ...familyB,
-    status: 'failed',
-    progress: 95,
-    completed_at: completedAt,
-    error: {
-      code: 'content_policy_violation',
-      message: 'The upstream model refused this request under its content policy.',
-    },
-  },
+  failed: failedTask,
   expired: { ...familyB, status: 'expired', progress: 100, completed_at: completedAt },
   imagesResponse: {
     created,
@@ -108,6 +125,29 @@ export const examples = {
   contentResponse: {
     candidates: [candidate({ inlineData: { mimeType: 'image/png', data: pixel } })],
     ...native,
+  },
+  newWebhook: { url: webhook.url },
+  webhook,
+  webhookWithSecret: {
+    ...webhook,
+    secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=',
+  },
+  delivery: {
+    delivery_id: 'whd_0123456789abcdef0123456789abcdef',
+    webhook_id: webhook.webhook_id,
+    event: 'task.succeeded',
+    task_id: taskId,
+    status: 'pending',
+    created_at: endedAt,
+    attempts: [{ at: '2026-01-01T00:00:41.380Z', http_status: 503 }],
+    next_attempt_at: '2026-01-01T00:00:46.702Z',
+  },
+  taskSucceededEvent: { type: 'task.succeeded', timestamp: endedAt, data: succeededTask },
+  taskFailedEvent: { type: 'task.failed', timestamp: endedAt, data: failedTask },
+  webhookTestEvent: {
+    type: 'webhook.test',
+    timestamp: endedAt,
+    data: { webhook_id: webhook.webhook_id },
   },
   contentRefusal: { promptFeedback: { blockReason: 'SAFETY' }, ...native },
 } as const

@@ -5,6 +5,7 @@ import { asyncGenerateContent, generateContent } from './operations/content.ts'
 import { editImage, generateImage } from './operations/images.ts'
 import { getApiDocument, getHealth, getReadiness } from './operations/service.ts'
 import { cancelTask, listTasks, submitTask, taskLookups, taskResults } from './operations/tasks.ts'
+import { webhookOperations } from './operations/webhooks.ts'
 
 /** Every operation of the API, in the order in which readers see them within their group. */
 export const operations: readonly Operation[] = [
@@ -22,6 +23,7 @@ export const operations: readonly Operation[] = [
   listModels,
   getModel,
   getUsage,
+  ...webhookOperations,
   getHealth,
   getReadiness,
   getApiDocument,

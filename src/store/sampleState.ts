@@ -7,6 +7,12 @@ type Sample = {
   readonly blobBytes: number
   readonly channels: readonly { channel: string; paused: boolean; open: number }[]
   readonly cooldowns: readonly { channel: string; model: string; seconds: number }[]
+  readonly webhooks: {
+    readonly failing: number
+    readonly pending: number
+    readonly firstLateSeconds: number
+    readonly oldestSeconds: number
+  }
 }
 
 /** Returns the values of the metrics' gauges, read by one statement. */
@@ -47,5 +53,16 @@ export const sampleSql = `
       from channel) c),
     'cooldowns', (select coalesce(json_agg(d), '[]') from (
       select channel, model, extract(epoch from until_at - now()) as seconds
-      from cooldown where until_at > now()) d)
+      from cooldown where until_at > now()) d),
+    'webhooks', json_build_object(
+      'failing', (select count(*) from webhook_health join webhook using (webhook_id)
+        where failing_since is not null and status = 'active'),
+      'pending', (select count(*) from webhook_delivery where status = 'pending'),
+      'oldestSeconds', (select coalesce(extract(epoch from now() - min(created_at)), 0)
+        from webhook_delivery where status = 'pending'),
+      'firstLateSeconds', (select coalesce(greatest(0, extract(epoch from now() - min(first_due))), 0)
+        from webhook_health h cross join lateral (
+          select min(next_attempt_at) as first_due from webhook_delivery d
+          where d.webhook_id = h.webhook_id and status = 'pending' and tries = 0) each
+        where failing_since is null))
   ) as sample`

@@ -13,8 +13,8 @@ import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
 import { canonicalRequest, isSyncRoute } from '../domain/tasks/imageRequest.ts'
-import type { TaskTermsDeps } from './taskTerms.ts'
-import { taskTerms } from './taskTerms.ts'
+import type { TaskTermsDeps } from '../domain/tasks/taskTerms.ts'
+import { taskTerms } from '../domain/tasks/taskTerms.ts'
 
 export type AcceptTaskDeps = TaskTermsDeps & {
   readonly store: Pick<TaskStore, 'findKeyedTask' | 'freeKey' | 'insertTask'>

@@ -1,8 +1,8 @@
 import type { RandomBytes } from '../domain/ids.ts'
 import { newTaskId } from '../domain/ids.ts'
 import type { RetryResult, TaskAdmin } from '../domain/ports/taskAdmin.ts'
-import type { TaskTermsDeps } from './taskTerms.ts'
-import { taskTerms } from './taskTerms.ts'
+import type { TaskTermsDeps } from '../domain/tasks/taskTerms.ts'
+import { taskTerms } from '../domain/tasks/taskTerms.ts'
 
 type RetryTaskDeps = TaskTermsDeps & {
   readonly admin: Pick<TaskAdmin, 'retryTask'>

@@ -11,6 +11,7 @@ const fieldTypes = {
   accountId: 'string',
   keyId: 'string',
   workflowId: 'string',
+  webhookId: 'string',
   runId: 'string',
   workerId: 'string',
   route: 'string',

@@ -109,6 +109,12 @@ type StateSample = {
     readonly model: string
     readonly seconds: number
   }[]
+  readonly webhooks: {
+    readonly failing: number
+    readonly pending: number
+    readonly firstLateSeconds: number
+    readonly oldestSeconds: number
+  }
 }
 
 /**
@@ -164,9 +170,20 @@ function gaugesIn(registry: Registry): (sample: StateSample | undefined) => void
     'Time left until a refused model is asked again.',
     ['channel', 'model'],
   )
+  const failing = gauge('darkroom_webhooks_failing', 'Webhooks whose last try failed.')
+  const pending = gauge('darkroom_webhook_deliveries_pending', 'Deliveries that are not over.')
+  const oldestPending = gauge(
+    'darkroom_webhook_oldest_pending_seconds',
+    'Age of the oldest delivery that is not over; 0 without one.',
+  )
+  const firstLate = gauge(
+    'darkroom_webhook_first_try_late_seconds',
+    'How long the oldest first try of a webhook that does not fail is overdue; 0 without one.',
+  )
   const up = gauge('darkroom_state_sample_up', '1 when PostgreSQL answered for this scrape.')
   return (sample) => {
     for (const each of [tasks, oldest, held, holds, bytes, paused, open, cooldown]) each.reset()
+    for (const each of [failing, pending, oldestPending, firstLate]) each.reset()
     up.set(sample === undefined ? 0 : 1)
     if (sample === undefined) return
     held.set(sample.creditsHeld)
@@ -180,6 +197,11 @@ function gaugesIn(registry: Registry): (sample: StateSample | undefined) => void
       tasks.set({ status }, count)
       if (oldestSeconds > 0) oldest.set({ status }, oldestSeconds)
     }
+    const { webhooks } = sample
+    failing.set(webhooks.failing)
+    pending.set(webhooks.pending)
+    oldestPending.set(webhooks.oldestSeconds)
+    firstLate.set(webhooks.firstLateSeconds)
     for (const row of sample.channels) {
       paused.set({ channel: row.channel }, row.paused ? 1 : 0)
       open.set({ channel: row.channel }, row.open)

@@ -2,6 +2,7 @@ import type { Registry } from 'prom-client'
 import { Counter, Histogram } from 'prom-client'
 import type { OfferResult } from '../domain/ports/offers.ts'
 import { offerResults } from '../domain/ports/offers.ts'
+import type { Verdict } from '../domain/webhooks/delivery.ts'
 import type { OutcomeClass, OutcomeReason } from '../domain/upstream/upstreamCall.ts'
 
 /** Functions with which a process records events as metrics. They never throw, and they return at once. */
@@ -21,6 +22,10 @@ export type Recorders = {
   readonly finding: (kind: string, count: number) => void
   readonly startLeft: (reason: string) => void
   readonly offer: (result: OfferResult) => void
+  readonly webhookTry: (seen: {
+    readonly outcome: Verdict['kind']
+    readonly durationMs: number
+  }) => void
 }
 
 const requestSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
@@ -60,6 +65,7 @@ export function createRecorders(registry: Registry, channels: readonly string[])
     ...requestRecorder(registry),
     ...callRecorder(registry, channels),
     ...taskRecorders(registry),
+    ...webhookRecorder(registry),
   }
 }
 
@@ -143,5 +149,31 @@ function taskRecorders(registry: Registry): Pick<Recorders, 'finding' | 'startLe
     offer: (result) => offers.inc({ result }),
     finding: (finding, count) => findings.inc({ finding }, count),
     startLeft: (reason) => left.inc({ reason }),
+  }
+}
+
+const tryOutcomes: readonly Verdict['kind'][] = ['delivered', 'retry', 'given_up', 'gone']
+const trySeconds = [0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 15]
+
+function webhookRecorder(registry: Registry): Pick<Recorders, 'webhookTry'> {
+  const registers = [registry]
+  const tries = new Counter({
+    name: 'darkroom_webhook_tries_total',
+    help: 'Tries of webhook deliveries by outcome: delivered, retry (one more follows), given_up, gone (410).',
+    labelNames: ['outcome'],
+    registers,
+  })
+  const durations = new Histogram({
+    name: 'darkroom_webhook_try_duration_seconds',
+    help: 'Tries of webhook deliveries, from the look-up of the name to the answer.',
+    buckets: trySeconds,
+    registers,
+  })
+  for (const outcome of tryOutcomes) tries.inc({ outcome }, 0)
+  return {
+    webhookTry: ({ outcome, durationMs }) => {
+      tries.inc({ outcome })
+      durations.observe(durationMs / 1000)
+    },
   }
 }

@@ -1,5 +1,5 @@
 import type { StartTask, TaskStart } from '../domain/ports/taskRuns.ts'
-import { createFairQueue } from './fairQueue.ts'
+import { createFairQueue } from '../domain/fairQueue.ts'
 
 export type StartQueue = {
   /**

@@ -2,11 +2,12 @@ import { AnswerLostError, firstDocument, readAnswerBody } from './answerBody.ts'
 import { defined } from '../domain/defined.ts'
 import type { Json, JsonObject } from '../domain/json.ts'
 import { itemsOf, objectOf, objectsOf, textOf } from '../domain/json.ts'
+import { cooldownMsMax } from '../domain/limits.ts'
+import { retryAfterMs } from '../domain/retryAfter.ts'
 import type { VendorError } from '../domain/upstream/classifyErrorAnswer.ts'
 import { classifyErrorAnswer } from '../domain/upstream/classifyErrorAnswer.ts'
 import type { Answer } from './exchange.ts'
 import type { AnswerVerdict } from './familyCall.ts'
-import { retryAfterMs } from './retryAfter.ts'
 
 /**
  * Returns what an answer with a status other than 2xx means, and the wait that it asks for. Reads the body
@@ -17,7 +18,8 @@ export async function readErrorAnswer(answer: Answer, nowMs: number): Promise<An
   const { status, headers, elapsedMs } = answer
   const error = await readVendorError(answer)
   const verdict = classifyErrorAnswer({ status, elapsedMs, ...defined({ error }) })
-  const waitMs = retryAfterMs({ headers, nowMs, ...defined({ retryDelay: error?.retryDelay }) })
+  const sources = { headers, nowMs, ...defined({ retryDelay: error?.retryDelay }) }
+  const waitMs = retryAfterMs(sources, cooldownMsMax)
   return { ...verdict, ...defined({ retryAfterMs: waitMs }) }
 }
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
-import { required } from '../config.ts'
+import { required, requiredSecrets } from '../config.ts'
 import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import { channelsOf, longestTimeoutMs } from '../domain/tasks/deadlines.ts'
 import { createApp } from '../http/app.ts'
@@ -23,6 +23,7 @@ import { createLeftTasks } from '../tasks/cancelLeft.ts'
 import { createOffers } from '../tasks/offerTask.ts'
 import type { TaskService } from '../tasks/taskService.ts'
 import { createTaskService } from '../tasks/taskService.ts'
+import type { WebhookService } from '../tasks/webhooks/webhookService.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Temporal } from '../temporal/connect.ts'
@@ -30,6 +31,7 @@ import { connectTemporal, temporalSettings } from '../temporal/connect.ts'
 import { createDescribeTask } from '../temporal/describeTask.ts'
 import type { StartQueue } from '../temporal/startQueue.ts'
 import { createCancelWorkflows } from '../temporal/runs.ts'
+import { createApiWebhooks } from './webhooks.ts'
 
 const connectionsMax = 24
 /** PostgreSQL connections that stay open. So a burst of requests waits for no new connection. */
@@ -41,7 +43,7 @@ const cancelAtStopMs = 5_000
 
 /** Starts one API process. It serves HTTP and starts the workflows of accepted tasks. */
 export async function startApi(config: Config, log: Logger): Promise<RunningProcess> {
-  const signingKeys = signingKeysOf(config)
+  const signingKeys = requiredSecrets(config.signingKeys, 'SIGNING_KEYS')
   const address = required(config.temporalAddress, 'TEMPORAL_ADDRESS')
   required(config.keyPeppers, 'KEY_PEPPER')
   const installation = await openInstallation(config, log, {
@@ -57,6 +59,7 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
   const tracing = await openTracing(config, 'api')
   const starts = startQueueOf(config, { installation, temporal, log, metrics })
   const service = taskServiceOf(config, { installation, temporal, starts, log, metrics })
+  const webhooks = await createApiWebhooks(config, installation)
   let draining = false
   const look = createReadiness({ pool, blobs: installation.blobs, temporal })
   const readiness = async () => withPart(await look(), 'process', draining ? 'stopping' : 'ok')
@@ -65,6 +68,7 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
     apiDepsOf(config, {
       installation,
       tasks: service.tasks,
+      webhooks,
       signingKeys,
       ready: async () => (await readiness()).ready,
       log,
@@ -188,15 +192,17 @@ function apiDepsOf(
   parts: {
     readonly installation: Installation
     readonly tasks: TaskService
+    readonly webhooks: WebhookService
     readonly signingKeys: SigningKeys
     readonly ready: () => Promise<boolean>
     readonly log: Logger
     readonly observe: ReturnType<typeof observeRequests>
   },
 ): ApiDeps {
-  const { installation, tasks, signingKeys, ready, log, observe } = parts
+  const { installation, tasks, webhooks, signingKeys, ready, log, observe } = parts
   return {
     tasks,
+    webhooks,
     reads: createAccountReads(installation.pool),
     findTask: createTaskStore(installation.pool).readTaskOfImage,
     blobs: installation.blobs,
@@ -215,10 +221,4 @@ function apiDepsOf(
     reportError: (error, { requestId, route }) =>
       log.error('request failed unexpectedly', { requestId, route, error }),
   }
-}
-
-function signingKeysOf(config: Config): SigningKeys {
-  const [first, ...others] = required(config.signingKeys, 'SIGNING_KEYS')
-  if (first === undefined) throw new Error('Bug: SIGNING_KEYS was read as an empty list')
-  return [first, ...others]
 }

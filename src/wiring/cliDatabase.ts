@@ -50,9 +50,13 @@ export function createCliDatabase(config: () => Promise<Config>) {
     announceEnd: async (): Promise<AnnounceEnd> => {
       const { createNotifier } = await import('../store/connection/notifier.ts')
       const { taskEndChannel } = await import('../store/tasks/taskEnds.ts')
+      const { webhookDueChannel } = await import('../store/webhooks/tries.ts')
       const notifier = createNotifier({ databaseUrl: await urlOf(config), onError: () => {} })
       notifiers.push(notifier)
-      return (taskId) => notifier.send(taskEndChannel, taskId)
+      return (taskId, due) => {
+        notifier.send(taskEndChannel, taskId)
+        for (const { webhookId } of due) notifier.send(webhookDueChannel, webhookId)
+      }
     },
     migrate: async () => {
       const { migrate } = await import('../store/schema/migrate.ts')

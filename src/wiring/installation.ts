@@ -19,6 +19,7 @@ import { keepsSession } from '../store/connection/pooler.ts'
 import { requireSchema } from '../store/schema/migrate.ts'
 import type { AnnounceEnd } from '../store/tasks/endTask.ts'
 import { taskEndChannel } from '../store/tasks/taskEnds.ts'
+import { webhookDueChannel } from '../store/webhooks/tries.ts'
 import type { Logger } from '../telemetry/logger.ts'
 
 /**
@@ -34,7 +35,7 @@ export type Installation = {
   readonly blobs: OpenBlobStore['store']
   /** Sends a message to the processes that listen on a channel. It may be lost. */
   readonly notify: Notifier['send']
-  /** Reports an ended task to the processes that wait for it. */
+  /** Reports an ended task to the processes that wait for it, and its webhooks to the workers. */
   readonly announceEnd: AnnounceEnd
   /**
    * Folder for uploads and answers before they are in the blob store. Only this process uses it. `close`
@@ -109,7 +110,10 @@ export async function openInstallation(
     pool,
     blobs: opened.store,
     notify: notifier.send,
-    announceEnd: (taskId) => notifier.send(taskEndChannel, taskId),
+    announceEnd: (taskId, due) => {
+      notifier.send(taskEndChannel, taskId)
+      for (const { webhookId } of due) notifier.send(webhookDueChannel, webhookId)
+    },
     tempDir: temp.path,
     close,
   }

@@ -2,8 +2,9 @@ import type { Pool } from 'pg'
 import { defined } from '../domain/defined.ts'
 import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
+import type { WakeRun } from '../domain/ports/webhookStore.ts'
 import { createReconcilerLock } from '../store/connection/reconcilerLock.ts'
-import { createReconcileStore } from './stores.ts'
+import { createDeliveryStore, createReconcileStore } from './stores.ts'
 import type { ProduceResult } from '../tasks/produceImage.ts'
 import { createCheckStep, createTerminatedRunsStep } from '../tasks/reconcile/checkStep.ts'
 import { createEndStep } from '../tasks/reconcile/endStep.ts'
@@ -15,6 +16,7 @@ import {
   createPurgeStep,
   createSweepStep,
 } from '../tasks/reconcile/sweepStep.ts'
+import { createWebhookStep } from '../tasks/reconcile/webhookStep.ts'
 import { createSettleStored } from '../tasks/settleOrFail.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Temporal } from '../temporal/connect.ts'
@@ -34,6 +36,7 @@ export function createWorkerReconciler(deps: {
   readonly attempts: AttemptStore
   readonly produceImage: (input: { readonly taskId: string }) => Promise<ProduceResult>
   readonly temporal: Temporal
+  readonly wakeRun: WakeRun
   readonly produceTimeoutMs: number
   readonly log: Logger
   readonly onFinding: (found: string, count: number) => void
@@ -70,6 +73,7 @@ export function createWorkerReconciler(deps: {
       createExcessInputsStep({ store }),
       createSweepStep({ store, blobs }),
       createPurgeStep({ store }),
+      createWebhookStep({ store: createDeliveryStore(pool), wakeRun: deps.wakeRun }),
     ],
     onFinding: ({ step, found, count, taskId }) => {
       deps.onFinding(found, count)

@@ -6,6 +6,7 @@ import type { ChannelAdmin } from '../domain/ports/channelAdmin.ts'
 import type { ReconcileStore } from '../domain/ports/reconcileStore.ts'
 import type { TaskAdmin } from '../domain/ports/taskAdmin.ts'
 import type { TaskStore } from '../domain/ports/taskStore.ts'
+import type { DeliveryStore, WebhookStore } from '../domain/ports/webhookStore.ts'
 import {
   createAccount,
   findAccount,
@@ -40,6 +41,23 @@ import { listTasks } from '../store/tasks/listTasks.ts'
 import { readNativeRejection, readTask, readTaskOfImage } from '../store/tasks/readTask.ts'
 import { readTaskDetail } from '../store/tasks/readTaskDetail.ts'
 import { retryTask } from '../store/tasks/retryTask.ts'
+import {
+  insertTestDelivery,
+  listDeliveries,
+  readDelivery,
+  redeliver,
+} from '../store/webhooks/deliveries.ts'
+import { promiseLook, webhooksWithoutRun } from '../store/webhooks/runs.ts'
+import { claimDelivery, dueWebhooks, recordAttempt } from '../store/webhooks/tries.ts'
+import {
+  enableWebhook,
+  endWebhook,
+  forgetWebhooks,
+  insertWebhook,
+  listWebhooks,
+  readWebhook,
+  rotateSecret,
+} from '../store/webhooks/webhooks.ts'
 
 // The functions of `src/store/` take the pool, or other dependencies, as their first argument. The ports of
 // `src/domain/ports/` do not have this argument. Each function below binds it.
@@ -109,6 +127,34 @@ export function createAccountStore(pool: Pool): AccountStore {
 /** Creates what clients read about their own account. */
 export function createAccountReads(pool: Pool): AccountReads {
   return bindFirst(pool, { readAccount, listOwnTasks, readUsage })
+}
+
+/** Creates the store for what accounts do with their webhooks. */
+export function createWebhookStore(pool: Pool): WebhookStore {
+  return bindFirst(pool, {
+    insertWebhook,
+    listWebhooks,
+    readWebhook,
+    endWebhook,
+    enableWebhook,
+    rotateSecret,
+    insertTestDelivery,
+    listDeliveries,
+    readDelivery,
+    redeliver,
+  })
+}
+
+/** Creates the store for what workers do with deliveries. */
+export function createDeliveryStore(pool: Pool): DeliveryStore {
+  return bindFirst(pool, {
+    dueWebhooks,
+    claimDelivery,
+    recordAttempt,
+    promiseLook,
+    webhooksWithoutRun,
+    forgetWebhooks,
+  })
 }
 
 /** Creates the operator's view of tasks. */

@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import type { ReportUnexpected } from '../../activities/applicationFailure.ts'
 import { createActivities } from '../../activities/createActivities.ts'
+import { createWebhookActivities } from '../../activities/webhookActivities.ts'
 import type { Config } from '../config.ts'
 import { required } from '../config.ts'
 import { defined } from '../domain/defined.ts'
@@ -18,6 +20,7 @@ import { createWorkerReconciler } from './reconciler.ts'
 import type { RunningProcess } from './runProcess.ts'
 import { startQueueOf } from './startQueue.ts'
 import { ensureChannels } from '../store/channels/channelAdmin.ts'
+import type { AnnounceEnd } from '../store/tasks/endTask.ts'
 import { createSettleOrFail } from '../tasks/settleOrFail.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { TemporalSettings } from '../temporal/connect.ts'
@@ -28,6 +31,9 @@ import { createRetryingWorker } from '../temporal/worker/retryingWorker.ts'
 import type { WorkerLog } from '../temporal/worker/runtime.ts'
 import { installMeasuredRuntime, loggerOf } from '../temporal/worker/runtime.ts'
 import { workflowBundle } from '../temporal/worker/workflowBundle.ts'
+import { createWakeRun } from '../temporal/webhookRuns.ts'
+import type { WorkerWebhooks } from './webhooks.ts'
+import { createWorkerWebhooks } from './webhooks.ts'
 
 const connectionsMax = 24
 /**
@@ -61,10 +67,17 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   const tracer = await openTracing(config, 'worker')
   const settings = temporalSettings({ address, namespace: config.temporalNamespace })
   const temporal = connectTemporal(settings)
+  const wakeRun = createWakeRun({ temporal, nowMs: () => performance.now() })
+  const webhooks = await createWorkerWebhooks(config, { installation, wakeRun, log, metrics })
+  // This process makes the first tries of the ends that it records. It need not tell the other workers.
+  const announceEnd: AnnounceEnd = (taskId, due) => {
+    installation.announceEnd(taskId, [])
+    webhooks.look(due)
+  }
   const starts = startQueueOf(config, { installation, temporal, log, metrics })
   const stopping = new AbortController()
   const execution = createExecution(config, {
-    installation,
+    installation: { ...installation, announceEnd },
     log,
     metrics,
     tracer,
@@ -78,6 +91,7 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     attempts: execution.attempts,
     produceImage: execution.produceImage,
     temporal,
+    wakeRun,
     produceTimeoutMs: produceTimeoutMs(config.taskDeadlineSeconds * 1000, channels),
     log,
     onFinding: metrics.finding,
@@ -97,7 +111,16 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   // Start the reconciler before the worker, because the worker waits for Temporal. The reconciler ends tasks
   // and releases their holds even without Temporal.
   reconciler.start()
-  const parts = { settings, installation, execution, log, tracer, stopping: stopping.signal }
+  webhooks.start()
+  const parts = {
+    settings,
+    installation,
+    execution,
+    webhooks,
+    log,
+    tracer,
+    stopping: stopping.signal,
+  }
   const running = await startTemporalWorker(config, parts)
   worker = running
   log.info('worker ready', { port: internal.port })
@@ -109,6 +132,7 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
       await Promise.all([running.stop(), reconciler.stop(), execution.offers.idle()])
       await starts.stop()
       await execution.presence.stop()
+      await webhooks.stop()
       await internal.close()
       await temporal.close()
       await execution.close()
@@ -128,21 +152,28 @@ async function startTemporalWorker(
     readonly settings: TemporalSettings
     readonly installation: Installation
     readonly execution: Execution
+    readonly webhooks: WorkerWebhooks
     readonly log: Logger
     readonly tracer: TaskTracer | undefined
     readonly stopping: AbortSignal
   },
 ): Promise<RunningWorker> {
-  const { settings, installation, execution, log, tracer, stopping } = parts
+  const { settings, installation, execution, webhooks, log, tracer, stopping } = parts
   const { attempts, produceImage } = execution
   const { blobs, operation } = installation
   const { channels } = operation
+  const onUnexpected: ReportUnexpected = ({ activity, error, ...about }) =>
+    log.error('activity failed unexpectedly', { step: activity, ...about, error })
   const activities = createActivities({
     produceImage,
     settleOrFail: createSettleOrFail({ attempts, blobs }),
     cancelTask: attempts.cancelTask,
-    onUnexpected: ({ activity, taskId, error }) =>
-      log.error('activity failed unexpectedly', { step: activity, taskId, error }),
+    onUnexpected,
+    stopping,
+  })
+  const webhookActivities = createWebhookActivities({
+    retryDue: webhooks.retryDue,
+    onUnexpected,
     stopping,
   })
   const bundle = await workflowBundle({
@@ -157,6 +188,7 @@ async function startTemporalWorker(
       createWorker({
         settings,
         activities,
+        webhookActivities,
         bundle,
         slots,
         shutdownGraceMs,

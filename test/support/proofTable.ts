@@ -4,7 +4,8 @@ type Proof = { readonly file: string; readonly title: string; readonly cases: re
 
 /** Parses the last cell of a row: one or several `[name](file) › title — case; case`. */
 function proofsOf(row: string): readonly Proof[] {
-  const [statement = '', proofs = ''] = row.split('|').slice(1, -1)
+  const cells = row.split('|').slice(1, -1)
+  const [statement = '', proofs = ''] = [cells[0], cells.at(-1)]
   return proofs
     .trim()
     .split('<br>')
@@ -42,24 +43,31 @@ function isThere(folder: URL, { file, title, cases }: Proof): boolean {
   )
 }
 
-const isHead = (cells: string) => /^\| (?:statement |-)/.test(cells)
+const isHead = (cells: string) => /^\| (?:statement |threat |-)/.test(cells)
 
 /**
- * Reads the tables in the README of a folder of tests. Each row names a statement and the tests that prove it.
- * `unproven` are the references to a test that does not exist, `unnamed` the test files of the folder that no
- * row names.
+ * Reads the tables of a page. Each row names a statement first, and last the tests that prove it. `unproven` are
+ * the references to a test that does not exist.
  */
-export function readProofTables(folder: URL): {
+export function readProofPage(page: URL): {
+  readonly text: string
   readonly rows: readonly string[]
   readonly unproven: readonly Proof[]
+} {
+  const text = readFileSync(page, 'utf8')
+  const rows = text.split('\n').filter((line) => line.startsWith('|') && !isHead(line))
+  const folder = new URL('./', page)
+  return { text, rows, unproven: rows.flatMap(proofsOf).filter((proof) => !isThere(folder, proof)) }
+}
+
+/**
+ * Reads the README in a folder of tests in the same way. `unnamed` are the test files of the folder that no row
+ * names.
+ */
+export function readProofTables(folder: URL): ReturnType<typeof readProofPage> & {
   readonly unnamed: readonly string[]
 } {
-  const readme = readFileSync(new URL('README.md', folder), 'utf8')
-  const rows = readme.split('\n').filter((line) => line.startsWith('|') && !isHead(line))
+  const page = readProofPage(new URL('README.md', folder))
   const files = readdirSync(fileURLToPath(folder)).filter((name) => name.endsWith('.test.ts'))
-  return {
-    rows,
-    unproven: rows.flatMap(proofsOf).filter((proof) => !isThere(folder, proof)),
-    unnamed: files.filter((name) => !readme.includes(`](${name})`)),
-  }
+  return { ...page, unnamed: files.filter((name) => !page.text.includes(`](${name})`)) }
 }

@@ -8,6 +8,7 @@ import {
   createScripts,
   handleOf,
   startTestWorker,
+  idleWebhooks,
   testBundle,
 } from '../support/temporal/temporalWorld.ts'
 import { until } from '../support/timing.ts'
@@ -89,6 +90,7 @@ describe('a worker', () => {
     const worker = await createWorker({
       settings: world.settings,
       activities: scripts.activities,
+      webhookActivities: idleWebhooks,
       bundle: await testBundle(),
       slots: { A: 1, B: 1 },
       shutdownGraceMs: 5_000,

@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import type { Family } from '../../domain/models/models.ts'
 import type { SettleInput } from '../../domain/ports/attemptStore.ts'
+import type { DueWebhook } from '../../domain/ports/webhookStore.ts'
 import { isEnded } from '../../domain/tasks/task.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
 import { closeLostAttemptsSql, recordOutcome } from './closeAttempt.ts'
@@ -9,6 +10,7 @@ import type { AnnounceEnd, Lifetimes } from '../tasks/endTask.ts'
 import { endedColumns, endHoldSql } from '../tasks/endTask.ts'
 import type { LockedTask } from '../tasks/lockTask.ts'
 import { lockTask } from '../tasks/lockTask.ts'
+import { deliveriesSql, dueAfterEndSql } from '../webhooks/deliveriesOfEnd.ts'
 
 type SettleTaskDeps = Lifetimes & {
   readonly pool: Pool
@@ -23,6 +25,7 @@ type SettleTaskDeps = Lifetimes & {
  */
 export async function settleTask(deps: SettleTaskDeps, input: SettleInput): Promise<boolean> {
   const { taskId, attempt } = input.meta
+  let due: readonly DueWebhook[] = []
   const settled = await withTransaction(deps.pool, async (client) => {
     const task = await lockTask(client, taskId)
     if (task === undefined) {
@@ -36,10 +39,10 @@ export async function settleTask(deps: SettleTaskDeps, input: SettleInput): Prom
       await sweepLateAnswer(client, input)
       return false
     }
-    await publish(client, deps, task, input)
+    due = await publish(client, deps, task, input)
     return true
   })
-  if (settled) deps.announceEnd(taskId)
+  if (settled) deps.announceEnd(taskId, due)
   return settled
 }
 
@@ -64,8 +67,8 @@ async function publish(
   { retentionSeconds, tombstoneSeconds }: Lifetimes,
   task: LockedTask,
   { meta, answerId }: SettleInput,
-): Promise<void> {
-  await client.query({
+): Promise<readonly DueWebhook[]> {
+  const { rows } = await client.query<DueWebhook>({
     name: 'publish-answer',
     text: publishSql,
     values: [
@@ -79,6 +82,7 @@ async function publish(
       JSON.stringify(meta.native),
     ],
   })
+  return rows
 }
 
 /**
@@ -112,8 +116,9 @@ const publishSql = `
         else done.hard_end_at + interval '1 hour' end
     from done where upload.task_id = $1
   ), lost as (${closeLostAttemptsSql}),
+  ${deliveriesSql('task.succeeded')},
   ${endHoldSql('settle')}
-  select`
+  ${dueAfterEndSql}`
 
 /**
  * Returns the answer ids of those attempts of a live task that may have a stored answer, newest attempt

@@ -9,7 +9,7 @@ type ListenerOptions = {
   /**
    * The channel to listen on. It becomes part of the SQL text, so it must never come from outside this code.
    */
-  readonly channel: 'task_end'
+  readonly channel: 'task_end' | 'webhook_due'
   /** Called with each message of a `Notifier`. */
   readonly onMessage: (text: string) => void
   /** Called when the connection starts to listen. Earlier notifications may have been missed. */

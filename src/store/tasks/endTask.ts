@@ -2,12 +2,14 @@ import type { Pool, PoolClient } from 'pg'
 import type { TaskFailure } from '../../domain/failure.ts'
 import { mayHaveWorked } from '../../domain/gate/taskFacts.ts'
 import type { CancelReason, CancelResult, FailResult } from '../../domain/ports/attemptStore.ts'
+import type { DueWebhook } from '../../domain/ports/webhookStore.ts'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 import { isEnded } from '../../domain/tasks/task.ts'
 import { closeLostAttemptsSql } from '../attempts/closeAttempt.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import type { LockedTask } from './lockTask.ts'
 import { isUnderWay, lockTaskWithAttempts } from './lockTask.ts'
+import { deliveriesSql, dueAfterEndSql } from '../webhooks/deliveriesOfEnd.ts'
 
 /**
  * How long an image is kept (`retentionSeconds`), and how much longer its task's record is kept
@@ -27,9 +29,9 @@ type EndTaskDeps = Lifetimes & {
 
 /**
  * Called with every task that was just ended, after the commit, so that waiting processes notice it at once.
- * Never throws and never waits.
+ * `due` are the webhooks that receive the end. Never throws and never waits.
  */
-export type AnnounceEnd = (taskId: string) => void
+export type AnnounceEnd = (taskId: string, due: readonly DueWebhook[]) => void
 
 /**
  * Ends a live task as failed and releases its hold. Before the hard end, refuses to do so while the worker of
@@ -41,6 +43,7 @@ export async function failTask(
   taskId: string,
   failure: TaskFailure,
 ): Promise<FailResult> {
+  let due: readonly DueWebhook[] = []
   const result = await withTransaction<FailResult>(deps.pool, async (client) => {
     const task = await lockTaskWithAttempts(client, taskId)
     if (task === undefined) return 'over'
@@ -48,10 +51,10 @@ export async function failTask(
     const open = task.attempts.find((attempt) => attempt.closedAtMs === null)
     if (open !== undefined && isUnderWay(task, open)) return 'call_under_way'
     const workPossible = failure.workPossible || mayHaveWorked(task.attempts)
-    await endAsFailed(client, deps, task, { ...failure, workPossible })
+    due = await endAsFailed(client, deps, task, { ...failure, workPossible })
     return 'failed'
   })
-  if (result === 'failed') deps.announceEnd(taskId)
+  if (result === 'failed') deps.announceEnd(taskId, due)
   return result
 }
 
@@ -65,6 +68,7 @@ export async function cancelTask(
   taskId: string,
   reason: CancelReason,
 ): Promise<CancelResult> {
+  let due: readonly DueWebhook[] = []
   const result = await withTransaction<CancelResult | 'now_cancelled'>(
     deps.pool,
     async (client) => {
@@ -77,12 +81,16 @@ export async function cancelTask(
       const clientLeft = reason === 'client_left'
       const lifetimes = clientLeft ? { ...deps, inputRetentionSeconds: 0 } : deps
       const cause = clientLeft ? 'client_left' : 'cancelled'
-      await endAsFailed(client, lifetimes, task, { code: 'cancelled', cause, workPossible: false })
+      due = await endAsFailed(client, lifetimes, task, {
+        code: 'cancelled',
+        cause,
+        workPossible: false,
+      })
       return 'now_cancelled'
     },
   )
   if (result !== 'now_cancelled') return result
-  deps.announceEnd(taskId)
+  deps.announceEnd(taskId, due)
   return 'cancelled'
 }
 
@@ -99,15 +107,15 @@ async function endedResult(client: PoolClient, taskId: string): Promise<CancelRe
 /**
  * Ends a locked live task as failed and releases its hold. The task's input images are kept for a time,
  * because an operator may retry the task. The idempotency key of a synchronous task is freed if the client's
- * next request with the same key must start a new task.
+ * next request with the same key must start a new task. Returns the webhooks that receive the end.
  */
 async function endAsFailed(
   client: PoolClient,
   { retentionSeconds, tombstoneSeconds, inputRetentionSeconds }: Lifetimes,
   task: LockedTask,
   failure: TaskFailure,
-): Promise<void> {
-  await client.query({
+): Promise<readonly DueWebhook[]> {
+  const { rows } = await client.query<DueWebhook>({
     name: 'end-task',
     text: endSql,
     values: [
@@ -121,6 +129,7 @@ async function endAsFailed(
       inputRetentionSeconds,
     ],
   })
+  return rows
 }
 
 /**
@@ -157,8 +166,9 @@ const endSql = `
   ), freed as (
     delete from idempotency_key where task_id = $1 and $7
   ), lost as (${closeLostAttemptsSql}),
+  ${deliveriesSql('task.failed')},
   ${endHoldSql('release')}
-  select`
+  ${dueAfterEndSql}`
 
 /**
  * Returns the parts of a `with` clause that settle or release the hold of a locked task. The part `done` of

@@ -103,7 +103,15 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => {})
 }
 
-type ReconcileStepName = 'start' | 'check' | 'killed' | 'end' | 'excess' | 'sweep' | 'purge'
+type ReconcileStepName =
+  | 'start'
+  | 'check'
+  | 'killed'
+  | 'end'
+  | 'excess'
+  | 'sweep'
+  | 'purge'
+  | 'webhook'
 
 /** One kind of repair. */
 export type ReconcileStep = {
@@ -133,6 +141,7 @@ export type Finding = {
     | 'swept'
     | 'forgotten'
     | 'purged'
+    | 'webhook_run_started'
   readonly count: number
   readonly taskId?: string
 }

@@ -1,7 +1,12 @@
 import type { ActivityInterceptorsFactory, InjectedSinks } from '@temporalio/worker'
 import { NativeConnection, Worker } from '@temporalio/worker'
 import type { RunSinks } from '../../../workflows/contract.ts'
-import { produceTaskQueue, workflowTaskQueue } from '../../../workflows/contract.ts'
+import {
+  imageTaskWorkflow,
+  produceTaskQueue,
+  webhookTaskQueue,
+  workflowTaskQueue,
+} from '../../../workflows/contract.ts'
 import { taskIdOf } from '../../domain/ids.ts'
 import type { Family } from '../../domain/models/models.ts'
 import { families } from '../../domain/models/models.ts'
@@ -16,6 +21,8 @@ type WorkerOptions = {
   readonly settings: TemporalSettings
   /** The activities, as `createActivities(deps)` returns them. */
   readonly activities: Readonly<Record<ActivityName, (input: never) => Promise<unknown>>>
+  /** The activities of the runs of webhooks. */
+  readonly webhookActivities: Readonly<Record<'retryDue', (input: never) => Promise<unknown>>>
   readonly bundle: WorkflowBundle
   /**
    * For each family, how many upstream calls may run at the same time: the sum of `concurrencyMax` of the
@@ -48,6 +55,8 @@ export type RunningWorker = {
 const cachedWorkflowsMax = 1_000
 const workflowSlots = 40
 const recordSlots = 20
+/** Webhooks whose deliveries are repeated at the same time. Each has a few tries under way. */
+const webhookSlots = 16
 /**
  * How many requests for work wait at the Temporal server at the same time, per queue. When a request is
  * waiting, the server hands over new work at once. Otherwise the server first stores the work and reads it
@@ -77,6 +86,7 @@ export async function createWorker(options: WorkerOptions): Promise<RunningWorke
     const workers = await Promise.all([
       createWorkflowWorker(connection, options),
       ...families.map((family) => createProduceWorker(connection, options, family)),
+      createWebhookWorker(connection, options),
     ])
     return runAll(connection, workers)
   } catch (error) {
@@ -118,6 +128,22 @@ async function createProduceWorker(
     activities: { produceImage },
     maxConcurrentActivityTaskExecutions: slots,
     activityTaskPollerBehavior: { type: 'simple-maximum', maximum: Math.min(pollers, slots) },
+  })
+}
+
+/**
+ * Creates the worker of repeated deliveries. It reports nothing to the tracer, which shows the ways of tasks.
+ */
+async function createWebhookWorker(
+  connection: NativeConnection,
+  { tracer: _unused, ...options }: WorkerOptions,
+): Promise<Worker> {
+  return Worker.create({
+    ...sharedOptions(connection, options),
+    taskQueue: webhookTaskQueue,
+    activities: options.webhookActivities,
+    maxConcurrentActivityTaskExecutions: webhookSlots,
+    activityTaskPollerBehavior: { type: 'simple-maximum', maximum: 4 },
   })
 }
 
@@ -185,14 +211,16 @@ function runSinks(tracer: Pick<TaskTracer, 'runEnded'>): InjectedSinks<RunSinks>
   return {
     run: {
       ended: {
-        fn: ({ workflowId, runId, runStartTime }, outcome, endedAtMs) =>
+        fn: ({ workflowType, workflowId, runId, runStartTime }, outcome, endedAtMs) => {
+          if (workflowType !== imageTaskWorkflow) return
           tracer.runEnded({
             taskId: taskIdOf(workflowId),
             runId,
             startedAtMs: runStartTime.getTime(),
             endedAtMs,
             outcome,
-          }),
+          })
+        },
       },
     },
   }

@@ -16,7 +16,7 @@ type BundleOptions = {
   readonly traced?: boolean
 }
 
-const workflowsPath = fileURLToPath(new URL('../../../workflows/imageTask.ts', import.meta.url))
+const workflowsPath = fileURLToPath(new URL('../../../workflows/allWorkflows.ts', import.meta.url))
 const tracerPath = fileURLToPath(new URL('../../../workflows/traceRun.ts', import.meta.url))
 
 /** All folders from which a workflow may import. A change in any file of these folders needs a new bundle. */

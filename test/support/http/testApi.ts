@@ -12,6 +12,7 @@ import type { MemoryBlobs } from '../blobs/memoryBlobs.ts'
 import { createMemoryBlobs } from '../blobs/memoryBlobs.ts'
 import type { FakeTasks } from './fakeTasks.ts'
 import { createFakeTasks } from './fakeTasks.ts'
+import { createFakeWebhooks } from './fakeWebhooks.ts'
 import { portOf } from '../upstream/testServers.ts'
 
 /** The HTTP server on a free port, with tasks and blobs in memory. */
@@ -93,6 +94,7 @@ export function createTestDeps(changed: Partial<ApiConfig> = {}, deps: Partial<A
   }
   const apiDeps: ApiDeps = {
     tasks: tasks.service,
+    webhooks: createFakeWebhooks(),
     findTask: tasks.findTask,
     reads: fakeReads,
     blobs,

@@ -86,6 +86,8 @@ export async function startTestService(options: ServiceOptions = {}): Promise<Te
     BLOB_STORE: pathToFileURL(blobDir).href,
     SIGNING_KEYS: 'test:signing-key-of-the-tests-0123',
     KEY_PEPPER: `${pepper.id}:${pepper.secret}`,
+    WEBHOOK_KEYS: 'w1:webhook-key-of-the-tests-0123456',
+    WEBHOOK_PRIVATE: 'allow',
     DARKROOM_CONFIG: operatorFile,
     FAMILYA_API_KEY: 'upstream-credential-a',
     FAMILYB_API_KEY: 'upstream-credential-b',

@@ -303,6 +303,69 @@ create unlogged table place_queue (
   primary key (channel, task_id)
 ) with (fillfactor = 50);
 
+-- WEBHOOKS
+
+-- An address of an account that receives the ends of its tasks. The statement that ends a task reads this
+-- table, so what changes with every delivery is in `webhook_health`.
+create table webhook (
+  webhook_id text primary key check (webhook_id ~ '^wh_[0-9A-Za-z]{24}$'),
+  account_id text not null references account,
+  -- Empty after deletion.
+  url text not null,
+  events text[] not null,
+  -- `deleted`: invisible to its account. The row is deleted with its last delivery.
+  status text not null default 'active' check (status in ('active', 'disabled', 'deleted')),
+  -- The secret is computed from the webhook's id, this version, and the key of WEBHOOK_KEYS with this id. It is
+  -- not stored.
+  key_id text not null,
+  version integer not null default 1,
+  -- The key of the secret before the last rotation, and until when that secret signs too.
+  previous_key_id text,
+  previous_until timestamptz,
+  created_at timestamptz not null default clock_timestamp()
+);
+create index webhook_account on webhook (account_id, created_at);
+
+-- How the receiver of a webhook does.
+create table webhook_health (
+  webhook_id text primary key references webhook on delete cascade,
+  -- Since when the tries of the webhook fail. Null: the last try was delivered.
+  failing_since timestamptz,
+  -- The time at which the run of the webhook looks for due deliveries again. Null: there is no run.
+  run_looks_at timestamptz
+) with (fillfactor = 50);
+
+-- One event for one webhook. The row is written by the statement that ends the task, and deleted with the task.
+create table webhook_delivery (
+  delivery_id text primary key,
+  webhook_id text not null references webhook,
+  -- Null for `webhook.test`.
+  task_id text references task on delete cascade,
+  event text not null check (event in ('task.succeeded', 'task.failed', 'webhook.test')),
+  status text not null default 'pending' check (status in ('pending', 'delivered', 'failed')),
+  created_at timestamptz not null default clock_timestamp(),
+  -- The tries of the current round. A redelivery begins a new round.
+  tries integer not null default 0,
+  -- The last tries of all rounds, oldest first: `[{"at", "http_status", "error"}]`.
+  attempts jsonb not null default '[]',
+  -- Null: no try follows.
+  next_attempt_at timestamptz default clock_timestamp(),
+  -- A worker has claimed the delivery for a try. If the worker is lost, another one may claim it after this
+  -- time. Each claim has the next number.
+  claimed_until timestamptz,
+  claim integer not null default 0,
+  check ((status = 'pending') = (next_attempt_at is not null))
+) with (fillfactor = 70);
+create index webhook_delivery_list on webhook_delivery (webhook_id, created_at, delivery_id);
+create index webhook_delivery_task on webhook_delivery (task_id) where task_id is not null;
+create index webhook_delivery_first on webhook_delivery (webhook_id, next_attempt_at)
+  where status = 'pending' and tries = 0;
+create index webhook_delivery_again on webhook_delivery (webhook_id, next_attempt_at)
+  where status = 'pending' and tries > 0;
+-- For metrics.
+create index webhook_delivery_pending on webhook_delivery (created_at) where status = 'pending';
+create index webhook_delivery_claimed on webhook_delivery (webhook_id) where claimed_until is not null;
+
 -- THE INSTALLATION
 
 -- The row `store_id` contains the id of the blob store that belongs to this database.
@@ -375,4 +438,45 @@ begin
     next_check_at = least(hard_end_at, lease_until)
   where task_id = the_task;
   request := queued.request;
+end $$;
+
+-- Claims the oldest due delivery of an active webhook for one try (src/store/webhooks/claimDelivery.ts), unless
+-- `in_flight_max` tries of the webhook are under way. `first` chooses between first tries and later ones. The
+-- lock makes two claims of one webhook take turns, so that the second one counts the first.
+create function claim_delivery(
+  the_webhook text,
+  first boolean,
+  in_flight_max integer,
+  lease_ms float8,
+  out claimed_id text,
+  out claim_number integer
+)
+language plpgsql as $$
+begin
+  perform from webhook_health where webhook_id = the_webhook for update;
+  if not found
+    or not exists (select from webhook where webhook_id = the_webhook and status = 'active')
+    or in_flight_max <= (
+      select count(*) from webhook_delivery
+      where webhook_id = the_webhook and claimed_until > clock_timestamp()
+    )
+  then return; end if;
+  if first then
+    select delivery_id into claimed_id from webhook_delivery
+    where webhook_id = the_webhook and status = 'pending' and tries = 0
+      and next_attempt_at <= clock_timestamp()
+      and (claimed_until is null or claimed_until <= clock_timestamp())
+    order by next_attempt_at limit 1 for update skip locked;
+  else
+    select delivery_id into claimed_id from webhook_delivery
+    where webhook_id = the_webhook and status = 'pending' and tries > 0
+      and next_attempt_at <= clock_timestamp()
+      and (claimed_until is null or claimed_until <= clock_timestamp())
+    order by next_attempt_at limit 1 for update skip locked;
+  end if;
+  if claimed_id is null then return; end if;
+  update webhook_delivery
+  set claim = claim + 1, claimed_until = clock_timestamp() + lease_ms * interval '1 millisecond'
+  where delivery_id = claimed_id
+  returning claim into claim_number;
 end $$;

@@ -1,5 +1,3 @@
-import { cooldownMsMax } from '../domain/limits.ts'
-
 export type RetryAfterSources = {
   /** The headers as received. A header that was sent twice is an array. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
@@ -10,8 +8,8 @@ export type RetryAfterSources = {
 }
 
 /**
- * Returns how long the upstream asks us to wait, in whole milliseconds and at most `cooldownMsMax`. Returns
- * `undefined` when the upstream asks for no wait, or we cannot read it. The first of these that can be read
+ * Returns how long a server asks us to wait, in whole milliseconds and at most `waitMsMax`. Returns `undefined`
+ * when the server asks for no wait, or we cannot read it. The first of these that can be read
  * counts:
  * 1. `retry-after-ms`, a header of some vendors.
  * 2. `Retry-After` in seconds (RFC 9110 section 10.2.3). Fractions are accepted too.
@@ -19,7 +17,7 @@ export type RetryAfterSources = {
  *    wrote both.
  * 4. `RetryInfo` in the error body (google.rpc).
  */
-export function retryAfterMs(sources: RetryAfterSources): number | undefined {
+export function retryAfterMs(sources: RetryAfterSources, waitMsMax: number): number | undefined {
   const { headers, retryDelay, nowMs } = sources
   const header = single(headers['retry-after'])
   const waitMs =
@@ -27,7 +25,7 @@ export function retryAfterMs(sources: RetryAfterSources): number | undefined {
     scaled(header, 1000) ??
     untilDate(header, single(headers['date']), nowMs) ??
     scaled(retryDelay?.match(/^(.+)s$/)?.[1], 1000)
-  return waitMs === undefined ? undefined : Math.min(waitMs, cooldownMsMax)
+  return waitMs === undefined ? undefined : Math.min(waitMs, waitMsMax)
 }
 
 function single(value: string | string[] | undefined): string | undefined {

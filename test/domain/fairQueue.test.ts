@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createFairQueue } from '../../src/temporal/fairQueue.ts'
+import { createFairQueue } from '../../src/domain/fairQueue.ts'
 
 type Item = { readonly accountId: string; readonly sync: boolean; readonly n: number }
 

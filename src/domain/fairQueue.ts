@@ -4,7 +4,7 @@ type Queued = {
   readonly sync: boolean
 }
 
-type FairQueue<Item extends Queued> = {
+export type FairQueue<Item extends Queued> = {
   readonly size: () => number
   /**
    * Adds an item. When the queue then has more than `sizeMax` items, removes one and returns it. Removes an

@@ -1,8 +1,8 @@
-import type { Family } from '../domain/models/models.ts'
-import type { Price } from '../domain/models/prices.ts'
-import { creditsOf } from '../domain/models/prices.ts'
-import { hardEndMs } from '../domain/tasks/deadlines.ts'
-import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
+import type { Family } from '../models/models.ts'
+import type { Price } from '../models/prices.ts'
+import { creditsOf } from '../models/prices.ts'
+import { hardEndMs } from './deadlines.ts'
+import type { ImageRequest } from './imageRequest.ts'
 
 export type TaskTermsDeps = {
   /**

@@ -1,8 +1,8 @@
 import { check, constant, date, double, oneof, property, record, string } from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { cooldownMsMax } from '../../src/domain/limits.ts'
-import type { RetryAfterSources } from '../../src/upstream/retryAfter.ts'
-import { httpDateMs, retryAfterMs } from '../../src/upstream/retryAfter.ts'
+import type { RetryAfterSources } from '../../src/domain/retryAfter.ts'
+import { httpDateMs, retryAfterMs } from '../../src/domain/retryAfter.ts'
 
 const now = 'Sun, 22 Nov 2026 08:00:00 GMT'
 const nowMs = Date.parse(now)
@@ -55,7 +55,7 @@ const rows: readonly Row[] = [
 
 describe('the wait that an upstream asks for', () => {
   it.each(rows)('is read from %j and RetryInfo %j as %j', (headers, retryDelay, expected) => {
-    expect(retryAfterMs({ headers, nowMs, retryDelay })).toBe(expected)
+    expect(retryAfterMs({ headers, nowMs, retryDelay }, cooldownMsMax)).toBe(expected)
   })
 
   it('is a limited whole number of milliseconds or nothing, whatever the upstream sends', () => {
@@ -64,7 +64,8 @@ describe('the wait that an upstream asks for', () => {
     const value = oneof(constant(undefined), string(), number, when)
     const headers = record({ 'retry-after': value, 'retry-after-ms': value, date: value })
     const bounded = property(headers, oneof(string(), number), (headers, retryDelay) => {
-      const waitMs = retryAfterMs({ headers, nowMs, retryDelay: `${retryDelay}s` }) ?? 0
+      const waitMs =
+        retryAfterMs({ headers, nowMs, retryDelay: `${retryDelay}s` }, cooldownMsMax) ?? 0
       return Number.isInteger(waitMs) && waitMs >= 0 && waitMs <= cooldownMsMax
     })
     expect(check(bounded, { numRuns: 500 }).failed).toBe(false)

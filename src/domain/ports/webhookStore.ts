@@ -1,0 +1,123 @@
+import type {
+  ClaimedDelivery,
+  Delivery,
+  DeliveryAttempt,
+  DeliveryError,
+  Verdict,
+} from '../webhooks/delivery.ts'
+import type { SecretVersion, Webhook, WebhookEvent } from '../webhooks/webhook.ts'
+
+/** What accounts do with their webhooks. Every function sees the webhooks of one account only. */
+export type WebhookStore = {
+  /** Returns `undefined` when the account has `webhooksMax` webhooks. */
+  readonly insertWebhook: (webhook: NewWebhook) => Promise<Webhook | undefined>
+  readonly listWebhooks: (accountId: string) => Promise<readonly Webhook[]>
+  readonly readWebhook: (accountId: string, webhookId: string) => Promise<Webhook | undefined>
+  /**
+   * Disables or deletes a webhook. Its pending deliveries fail in the same transaction. Returns false when the
+   * account has no such webhook.
+   */
+  readonly endWebhook: (
+    accountId: string,
+    webhookId: string,
+    status: 'disabled' | 'deleted',
+  ) => Promise<boolean>
+  readonly enableWebhook: (accountId: string, webhookId: string) => Promise<Webhook | undefined>
+  /** Gives a webhook its next secret. The current one signs too for `rotationMs`. */
+  readonly rotateSecret: (
+    accountId: string,
+    webhookId: string,
+    keyId: string,
+  ) => Promise<Webhook | undefined>
+  /**
+   * Inserts a delivery of `webhook.test`. Returns `undefined` when the webhook is not active, and `too_many`
+   * when `testDeliveriesMax` of them are pending.
+   */
+  readonly insertTestDelivery: (webhookId: string) => Promise<Delivery | 'too_many' | undefined>
+  readonly listDeliveries: (webhookId: string, page: DeliveryPage) => Promise<readonly Delivery[]>
+  readonly readDelivery: (webhookId: string, deliveryId: string) => Promise<Delivery | undefined>
+  /**
+   * Makes a delivery due now and begins a new round of tries. Returns `undefined` when the webhook is not
+   * active or has no such delivery.
+   */
+  readonly redeliver: (webhookId: string, deliveryId: string) => Promise<Delivery | undefined>
+}
+
+export type NewWebhook = {
+  readonly webhookId: string
+  readonly accountId: string
+  readonly url: string
+  readonly events: readonly WebhookEvent[]
+  readonly secret: SecretVersion
+}
+
+/** Newest first. `after` is the id of the last delivery of the page before. */
+export type DeliveryPage = {
+  readonly limit: number
+  readonly after?: string
+  readonly status?: Delivery['status']
+}
+
+/** What workers do with deliveries. */
+export type DeliveryStore = {
+  /** Lists webhooks that have due first tries, and how many, up to `inFlightMax`. */
+  readonly dueWebhooks: (limit: number) => Promise<readonly DueWebhook[]>
+  /**
+   * Claims the oldest due delivery of an active webhook for one try, and reads what the try needs. Returns
+   * `undefined` when there is none, and when `inFlightMax` tries of the webhook are under way.
+   */
+  readonly claimDelivery: (
+    webhookId: string,
+    which: 'first' | 'again',
+  ) => Promise<ClaimedDelivery | undefined>
+  /** Records the outcome of a try. Returns whether the webhook needs a run that nobody has promised yet. */
+  readonly recordAttempt: (
+    claimed: ClaimedDelivery,
+    outcome: TryOutcome,
+    verdict: Verdict,
+  ) => Promise<{ readonly needsRun: boolean }>
+  /**
+   * Promises that the run of a webhook looks for due deliveries again after `workMs`, or without `workMs` when
+   * the next later try is due. Returns the milliseconds until then, or `undefined` when no later try is pending
+   * and the run can end.
+   */
+  readonly promiseLook: (webhookId: string, workMs?: number) => Promise<number | undefined>
+  /** Lists webhooks with pending later tries whose run has not looked for them when it had to. */
+  readonly webhooksWithoutRun: (limit: number) => Promise<readonly WebhookRun[]>
+  /** Deletes deleted webhooks that have no delivery left. Returns how many. */
+  readonly forgetWebhooks: () => Promise<number>
+}
+
+/** What came of a try. `durationMs` is how long it took. */
+export type TryOutcome = Omit<DeliveryAttempt, 'atMs'> & { readonly durationMs: number }
+
+export type DueWebhook = {
+  readonly webhookId: string
+  readonly accountId: string
+  /** Whether its last try failed. */
+  readonly failing: boolean
+  readonly due: number
+}
+
+export type WebhookRun = { readonly webhookId: string; readonly accountId: string }
+
+/** Starts the run of a webhook, or wakes it. Returns whether Temporal answered; the reconciler repeats the rest. */
+export type WakeRun = (run: WebhookRun) => Promise<boolean>
+
+/** An event on its way to a receiver. It is signed once with each secret. */
+export type Post = {
+  readonly url: string
+  readonly deliveryId: string
+  readonly body: string
+  readonly secrets: readonly string[]
+}
+
+/** What is kept of an answer, or why there was none. */
+export type PostOutcome = {
+  readonly httpStatus?: number
+  readonly retryAfterMs?: number
+  readonly error?: DeliveryError
+}
+
+/** Signs an event and posts it to its receiver. Never throws when the receiver fails. */
+export type PostDelivery = (post: Post) => Promise<PostOutcome>

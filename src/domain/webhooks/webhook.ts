@@ -1,0 +1,44 @@
+import type { RandomBytes } from '../ids.ts'
+import { randomText } from '../ids.ts'
+
+/** The events that a webhook can receive. */
+export const webhookEvents = ['task.succeeded', 'task.failed'] as const
+export type WebhookEvent = (typeof webhookEvents)[number]
+
+/** A webhook as its account sees it. Instants are epoch milliseconds. */
+export type Webhook = {
+  readonly webhookId: string
+  readonly accountId: string
+  readonly url: string
+  readonly events: readonly WebhookEvent[]
+  readonly status: 'active' | 'disabled'
+  readonly createdAtMs: number
+  readonly secret: SecretVersion
+}
+
+/**
+ * Names a secret of a webhook. The secret itself is computed from the webhook's id, the version and the key of
+ * WEBHOOK_KEYS with this id.
+ */
+export type SecretVersion = { readonly keyId: string; readonly version: number }
+
+/** Number of webhooks of one account. */
+export const webhooksMax = 5
+
+/** Length of the address of a webhook, in characters. */
+export const webhookUrlLengthMax = 2_048
+
+/** How long the secret before the last rotation signs too. */
+export const rotationMs = 24 * 3_600_000
+
+/** Test deliveries of one webhook. Beyond this number the oldest ended ones are deleted. */
+export const testDeliveriesMax = 20
+
+export const webhookIdPattern = /^wh_[0-9A-Za-z]{24}$/
+/** PostgreSQL makes delivery ids, in the statement that ends the task. */
+export const deliveryIdPattern = /^whd_[0-9a-f]{32}$/
+
+/** Returns a random webhook id. */
+export function newWebhookId(randomBytes: RandomBytes): string {
+  return `wh_${randomText(randomBytes, 24)}`
+}

@@ -1,0 +1,34 @@
+import { z } from 'zod'
+import { deliveryIdPattern, webhookEvents } from '../domain/webhooks/webhook.ts'
+import { limitParameter } from './listQuery.ts'
+
+/** Returns why a text cannot be the address of a webhook, or `undefined`. */
+type WhyNotAddress = (text: string) => string | undefined
+
+/** Returns the schema of the body of `POST /v1/webhooks`. */
+export function newWebhookSchema(whyNotAddress: WhyNotAddress) {
+  return z.strictObject({
+    url: z.string('must be a string').superRefine((text, context) => {
+      const message = whyNotAddress(text)
+      if (message !== undefined) context.addIssue({ code: 'custom', message })
+    }),
+    events: z
+      .array(
+        z.enum(webhookEvents, `must contain only ${webhookEvents.join(', ')}`),
+        'must be an array',
+      )
+      .min(1, 'must not be empty')
+      .transform((events) => [...new Set(events)])
+      .default([...webhookEvents]),
+  })
+}
+
+/** The query of `GET /v1/webhooks/{id}/deliveries`. */
+export const deliveriesQuery = z.strictObject({
+  limit: limitParameter,
+  after: z
+    .string()
+    .regex(deliveryIdPattern, { error: 'the id of a delivery from the previous page' })
+    .optional()
+    .meta({ description: 'The last id of the previous page. The list continues after it.' }),
+})

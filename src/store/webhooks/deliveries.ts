@@ -1,0 +1,113 @@
+import type { Pool, PoolClient } from 'pg'
+import { defined } from '../../domain/defined.ts'
+import type { DeliveryPage } from '../../domain/ports/webhookStore.ts'
+import type { Delivery, DeliveryAttempt } from '../../domain/webhooks/delivery.ts'
+import { testDeliveriesMax } from '../../domain/webhooks/webhook.ts'
+import { rollback, withTransaction } from '../connection/transaction.ts'
+import { newDeliveryIdSql } from './deliveriesOfEnd.ts'
+
+/** Returns the deliveries of a webhook, newest first. */
+export async function listDeliveries(
+  pool: Pool,
+  webhookId: string,
+  { limit, after, status }: DeliveryPage,
+): Promise<readonly Delivery[]> {
+  const { rows } = await pool.query<DeliveryRow>({
+    name: 'list-deliveries',
+    text: `select ${deliveryColumns} from webhook_delivery
+      where webhook_id = $1 and ($3::text is null or status = $3)
+        and ($4::text is null or (created_at, delivery_id) < (
+          select created_at, delivery_id from webhook_delivery where delivery_id = $4))
+      order by created_at desc, delivery_id desc limit $2`,
+    values: [webhookId, limit, status ?? null, after ?? null],
+  })
+  return rows.map(deliveryOf)
+}
+
+/** Returns a delivery of the webhook, or `undefined`. */
+export async function readDelivery(
+  pool: Pool,
+  webhookId: string,
+  deliveryId: string,
+): Promise<Delivery | undefined> {
+  const { rows } = await pool.query<DeliveryRow>(
+    `select ${deliveryColumns} from webhook_delivery where webhook_id = $1 and delivery_id = $2`,
+    [webhookId, deliveryId],
+  )
+  return rows[0] && deliveryOf(rows[0])
+}
+
+/**
+ * Makes a delivery of an active webhook due now and begins a new round of tries. Its id and its earlier tries
+ * stay. Returns `undefined` when the webhook is not active or has no such delivery.
+ */
+export async function redeliver(
+  pool: Pool,
+  webhookId: string,
+  deliveryId: string,
+): Promise<Delivery | undefined> {
+  return withTransaction<Delivery | undefined>(pool, async (client) => {
+    if (!(await lockActive(client, webhookId))) return undefined
+    const { rows } = await client.query<DeliveryRow>(
+      `update webhook_delivery set status = 'pending', tries = 0, next_attempt_at = clock_timestamp()
+       where webhook_id = $1 and delivery_id = $2 returning ${deliveryColumns}`,
+      [webhookId, deliveryId],
+    )
+    return rows[0] && deliveryOf(rows[0])
+  })
+}
+
+/**
+ * Inserts a delivery of `webhook.test`. Test deliveries belong to no task, so no purge deletes them: the oldest
+ * ended ones beyond `testDeliveriesMax` are deleted here. Returns `undefined` when the webhook is not active, and
+ * `too_many` when that many tests are pending.
+ */
+export async function insertTestDelivery(
+  pool: Pool,
+  webhookId: string,
+): Promise<Delivery | 'too_many' | undefined> {
+  return withTransaction<Delivery | 'too_many' | undefined>(pool, async (client) => {
+    if (!(await lockActive(client, webhookId))) return undefined
+    const { rows } = await client.query<DeliveryRow>(
+      `insert into webhook_delivery (delivery_id, webhook_id, event)
+       values (${newDeliveryIdSql}, $1, 'webhook.test') returning ${deliveryColumns}`,
+      [webhookId],
+    )
+    await client.query(
+      `delete from webhook_delivery where status <> 'pending' and delivery_id in (
+         select delivery_id from webhook_delivery where webhook_id = $1 and task_id is null
+         order by created_at desc offset $2)`,
+      [webhookId, testDeliveriesMax],
+    )
+    const left = await client.query<{ count: number }>(
+      `select count(*)::int as count from webhook_delivery
+       where webhook_id = $1 and task_id is null`,
+      [webhookId],
+    )
+    if ((left.rows[0]?.count ?? 0) > testDeliveriesMax) return rollback('too_many')
+    return rows[0] && deliveryOf(rows[0])
+  })
+}
+
+/** Locks a webhook, and returns whether it is active. Callers of one webhook take turns. */
+async function lockActive(client: PoolClient, webhookId: string): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `select from webhook where webhook_id = $1 and status = 'active' for no key update`,
+    [webhookId],
+  )
+  return rowCount === 1
+}
+
+const deliveryColumns = `delivery_id as "deliveryId", webhook_id as "webhookId", event,
+  task_id as "taskId", status, (extract(epoch from created_at) * 1000)::float8 as "createdAtMs",
+  attempts, (extract(epoch from next_attempt_at) * 1000)::float8 as "nextAttemptAtMs"`
+
+type DeliveryRow = Omit<Delivery, 'taskId' | 'nextAttemptAtMs'> & {
+  readonly taskId: string | null
+  readonly nextAttemptAtMs: number | null
+  readonly attempts: DeliveryAttempt[]
+}
+
+function deliveryOf({ taskId, nextAttemptAtMs, ...row }: DeliveryRow): Delivery {
+  return { ...row, ...defined({ taskId, nextAttemptAtMs }) }
+}

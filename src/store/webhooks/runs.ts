@@ -1,0 +1,51 @@
+import type { Pool } from 'pg'
+import type { WebhookRun } from '../../domain/ports/webhookStore.ts'
+import { withTransaction } from '../connection/transaction.ts'
+import { latePromise } from './tries.ts'
+
+/**
+ * Records when the run of a webhook looks for due deliveries again: after `workMs`, or without `workMs` when the
+ * next later try is due. Returns the milliseconds until then. Returns `undefined` when no later try is pending;
+ * then the run can end, and the next try that fails starts another one.
+ */
+export async function promiseLook(
+  pool: Pool,
+  webhookId: string,
+  workMs?: number,
+): Promise<number | undefined> {
+  return withTransaction(pool, async (client) => {
+    await client.query('select from webhook_health where webhook_id = $1 for update', [webhookId])
+    const { rows } = await client.query<{ waitMs: number | null }>(
+      `update webhook_health set run_looks_at = case
+         when $2::float8 is not null then clock_timestamp() + $2 * interval '1 millisecond'
+         else (
+           select min(greatest(next_attempt_at, claimed_until)) from webhook_delivery
+           where webhook_id = $1 and status = 'pending' and tries > 0) end
+       where webhook_id = $1
+       returning (extract(epoch from run_looks_at - clock_timestamp()) * 1000)::float8 as "waitMs"`,
+      [webhookId, workMs ?? null],
+    )
+    const waitMs = rows[0]?.waitMs ?? undefined
+    return waitMs === undefined ? undefined : Math.max(0, waitMs)
+  })
+}
+
+/** Lists active webhooks with pending later tries whose run has not looked for them when it had to. */
+export async function webhooksWithoutRun(
+  pool: Pool,
+  limit: number,
+): Promise<readonly WebhookRun[]> {
+  const { rows } = await pool.query<WebhookRun>({
+    name: 'webhooks-without-run',
+    text: `select w.webhook_id as "webhookId", w.account_id as "accountId"
+      from webhook w join webhook_health h using (webhook_id)
+      where w.status = 'active'
+        and (run_looks_at is null or run_looks_at < clock_timestamp() - ${latePromise})
+        and exists (
+          select from webhook_delivery d
+          where d.webhook_id = w.webhook_id and d.status = 'pending' and d.tries > 0)
+      limit $1`,
+    values: [limit],
+  })
+  return rows
+}

@@ -1,0 +1,205 @@
+import type { Pool } from 'pg'
+import { assertNever } from '../../domain/assertNever.ts'
+import { defined } from '../../domain/defined.ts'
+import type { DueWebhook, TryOutcome } from '../../domain/ports/webhookStore.ts'
+import type { ClaimedDelivery, Verdict } from '../../domain/webhooks/delivery.ts'
+import { inFlightMax, tryTimeoutMs } from '../../domain/webhooks/delivery.ts'
+import type { SecretVersion } from '../../domain/webhooks/webhook.ts'
+import { runStatement, withTransaction } from '../connection/transaction.ts'
+import type { TaskViewRow } from '../tasks/readTask.ts'
+import { taskViewColumns, taskViewOf } from '../tasks/readTask.ts'
+import { endLockedWebhook } from './webhooks.ts'
+
+/** The channel on which a process that delivers nothing itself reports webhooks with due deliveries. */
+export const webhookDueChannel = 'webhook_due'
+
+/** Time to record the outcome of a try after the try itself is over. */
+const recordGraceMs = 5_000
+
+/** Tries of one delivery that are kept. Three rounds have fewer. */
+const attemptsMax = 30
+
+/**
+ * Claims the oldest due delivery of an active webhook for one try, and reads what the try needs. `first` chooses
+ * first tries, `again` later ones. Returns `undefined` when nothing is due, and when `inFlightMax` tries of the
+ * webhook are under way in all processes together.
+ */
+export async function claimDelivery(
+  pool: Pool,
+  webhookId: string,
+  which: 'first' | 'again',
+): Promise<ClaimedDelivery | undefined> {
+  const leaseMs = tryTimeoutMs + recordGraceMs
+  const claims = await runStatement<{ id: string | null; claim: number }>(pool, {
+    name: 'claim-delivery',
+    text: `select claimed_id as id, claim_number as claim from claim_delivery($1, $2, $3, $4)`,
+    values: [webhookId, which === 'first', inFlightMax, leaseMs],
+  })
+  const [claim] = claims
+  if (claim === undefined || claim.id === null) return undefined
+  const { rows } = await pool.query<ClaimedRow & TaskViewRow>({
+    name: 'read-claimed',
+    text: readClaimedSql,
+    values: [claim.id],
+  })
+  return rows[0] && claimedOf(rows[0], claim.claim)
+}
+
+type ClaimedRow = Pick<ClaimedDelivery, 'deliveryId' | 'event' | 'url' | 'tries'> & {
+  readonly ofWebhook: string
+  readonly deliveryCreatedAtMs: number
+  readonly secrets: SecretVersion[]
+}
+
+/** Reads the clock for the previous secret here, so that each try has the signatures of its own moment. */
+const readClaimedSql = `
+  select d.delivery_id as "deliveryId", d.webhook_id as "ofWebhook", d.event, d.tries, w.url,
+    (extract(epoch from d.created_at) * 1000)::float8 as "deliveryCreatedAtMs",
+    jsonb_build_array(jsonb_build_object('keyId', w.key_id, 'version', w.version))
+      || case when w.previous_until > clock_timestamp() then jsonb_build_array(
+        jsonb_build_object('keyId', w.previous_key_id, 'version', w.version - 1))
+      else '[]' end as secrets,
+    t.*
+  from webhook_delivery d join webhook w using (webhook_id)
+  left join lateral (select ${taskViewColumns} from task where task.task_id = d.task_id) t on true
+  where d.delivery_id = $1 and w.status = 'active'`
+
+function claimedOf(row: ClaimedRow & TaskViewRow, claim: number): ClaimedDelivery {
+  const { deliveryId, ofWebhook, event, url, secrets, tries, deliveryCreatedAtMs } = row
+  const task = event === 'webhook.test' ? undefined : taskViewOf(row)
+  return {
+    deliveryId,
+    webhookId: ofWebhook,
+    event,
+    url,
+    secrets,
+    createdAtMs: deliveryCreatedAtMs,
+    tries,
+    claim,
+    ...defined({ task }),
+  }
+}
+
+/**
+ * Records the outcome of a try, and what follows from it. A worker that was stopped may come late, when another
+ * one has claimed the delivery again: then only a success counts. Returns whether the webhook's run must be woken
+ * for the next try.
+ */
+export async function recordAttempt(
+  pool: Pool,
+  claimed: ClaimedDelivery,
+  outcome: TryOutcome,
+  verdict: Verdict,
+): Promise<{ readonly needsRun: boolean }> {
+  const { httpStatus = null, error = null, durationMs } = outcome
+  const rows = await runStatement<{ needsRun: boolean }>(pool, {
+    name: 'record-attempt',
+    text: recordSql,
+    values: [
+      claimed.deliveryId,
+      claimed.claim,
+      claimed.webhookId,
+      statusAfter(verdict),
+      verdict.kind === 'retry' ? verdict.waitMs : null,
+      JSON.stringify(defined({ httpStatus, error })),
+      durationMs,
+      attemptsMax,
+    ],
+  })
+  if (verdict.kind === 'gone') await disableWebhook(pool, claimed.webhookId)
+  return { needsRun: rows[0]?.needsRun ?? false }
+}
+
+function statusAfter(verdict: Verdict): 'pending' | 'delivered' | 'failed' {
+  switch (verdict.kind) {
+    case 'delivered':
+      return 'delivered'
+    case 'retry':
+      return 'pending'
+    case 'gone':
+    case 'given_up':
+      return 'failed'
+    default:
+      return assertNever(verdict)
+  }
+}
+
+/** A promise of a run that is this late is not kept. */
+export const latePromise = `interval '30 seconds'`
+
+/**
+ * Locks the webhook's health, so that either this statement sees that the run has ended, or the run sees the
+ * delivery (`promiseLook`).
+ */
+const recordSql = `
+  with health as materialized (
+    select run_looks_at, failing_since from webhook_health where webhook_id = $3 for update
+  ), recorded as (
+    update webhook_delivery set status = $4, tries = tries + 1, claimed_until = null,
+      next_attempt_at = clock_timestamp() + $5::float8 * interval '1 millisecond',
+      attempts = case when jsonb_array_length(attempts) >= $8 then attempts - 0 else attempts end
+        || jsonb_build_array($6::jsonb || jsonb_build_object('atMs',
+          floor(extract(epoch from clock_timestamp()) * 1000 - $7::float8)))
+    from health
+    where delivery_id = $1 and status = 'pending' and (claim = $2 or $4 = 'delivered')
+    returning next_attempt_at
+  ), changed as (
+    update webhook_health
+    set failing_since = case when $4 = 'delivered' then null else clock_timestamp() end
+    from health
+    where webhook_id = $3 and (health.failing_since is null) = ($4 <> 'delivered')
+  )
+  select next_attempt_at is not null and (run_looks_at is null
+    or run_looks_at > next_attempt_at
+    or run_looks_at < clock_timestamp() - ${latePromise}) as "needsRun"
+  from recorded, health`
+
+/** Disables a webhook whose receiver answered 410. */
+async function disableWebhook(pool: Pool, webhookId: string): Promise<void> {
+  await withTransaction(pool, async (client) => {
+    const { rowCount } = await client.query(
+      `select from webhook where webhook_id = $1 and status = 'active' for update`,
+      [webhookId],
+    )
+    if (rowCount === 1) await endLockedWebhook(client, webhookId, 'disabled')
+  })
+}
+
+/**
+ * Lists active webhooks that have due first tries, and how many, up to `inFlightMax`. Reads one index entry per
+ * webhook, so that a long backlog of one webhook costs nothing.
+ */
+export async function dueWebhooks(pool: Pool, limit: number): Promise<readonly DueWebhook[]> {
+  const { rows } = await pool.query<DueWebhook>({
+    name: 'due-webhooks',
+    text: dueSql,
+    values: [limit, inFlightMax],
+  })
+  return rows
+}
+
+const firstTrySql = `status = 'pending' and tries = 0`
+
+const dueSql = `
+  with recursive pending as (
+    (select webhook_id from webhook_delivery where ${firstTrySql} order by webhook_id limit 1)
+    union all
+    select (
+      select d.webhook_id from webhook_delivery d
+      where ${firstTrySql} and d.webhook_id > pending.webhook_id order by d.webhook_id limit 1)
+    from pending where pending.webhook_id is not null
+  )
+  select w.webhook_id as "webhookId", w.account_id as "accountId",
+    h.failing_since is not null as failing, counted.due
+  from pending
+  join webhook w using (webhook_id)
+  join webhook_health h using (webhook_id)
+  cross join lateral (
+    select count(*)::int as due from (
+      select from webhook_delivery d
+      where d.webhook_id = pending.webhook_id and ${firstTrySql}
+        and next_attempt_at <= clock_timestamp()
+        and (claimed_until is null or claimed_until <= clock_timestamp())
+      limit $2) each) counted
+  where w.status = 'active' and counted.due > 0
+  limit $1`

@@ -1,0 +1,161 @@
+import type { Pool, PoolClient } from 'pg'
+import type { NewWebhook } from '../../domain/ports/webhookStore.ts'
+import type { Webhook, WebhookEvent } from '../../domain/webhooks/webhook.ts'
+import { rotationMs, webhooksMax } from '../../domain/webhooks/webhook.ts'
+import { rollback, withTransaction } from '../connection/transaction.ts'
+
+/** Inserts a webhook. Returns `undefined` when the account has `webhooksMax` webhooks already. */
+export async function insertWebhook(pool: Pool, webhook: NewWebhook): Promise<Webhook | undefined> {
+  const { webhookId, accountId, url, events, secret } = webhook
+  return withTransaction<Webhook | undefined>(pool, async (client) => {
+    // Two inserts of one account take turns, so that the second one counts the first.
+    await client.query('select from account where account_id = $1 for no key update', [accountId])
+    const { rows } = await client.query<WebhookRow>(
+      `insert into webhook (webhook_id, account_id, url, events, key_id, version)
+       values ($1, $2, $3, $4, $5, $6) returning ${webhookColumns}`,
+      [webhookId, accountId, url, events, secret.keyId, secret.version],
+    )
+    await client.query('insert into webhook_health (webhook_id) values ($1)', [webhookId])
+    const counted = await client.query<{ count: number }>(
+      `select count(*)::int as count from webhook where account_id = $1 and status <> 'deleted'`,
+      [accountId],
+    )
+    if ((counted.rows[0]?.count ?? 0) > webhooksMax) return rollback<Webhook | undefined>(undefined)
+    return rows[0] && webhookOf(rows[0])
+  })
+}
+
+/** Returns the webhooks of an account, newest first. There are at most `webhooksMax`. */
+export async function listWebhooks(pool: Pool, accountId: string): Promise<readonly Webhook[]> {
+  const { rows } = await pool.query<WebhookRow>(
+    `select ${webhookColumns} from webhook where account_id = $1 and status <> 'deleted'
+     order by created_at desc, webhook_id desc`,
+    [accountId],
+  )
+  return rows.map(webhookOf)
+}
+
+/** Returns a webhook of the account, or `undefined`. */
+export async function readWebhook(
+  pool: Pool,
+  accountId: string,
+  webhookId: string,
+): Promise<Webhook | undefined> {
+  const { rows } = await pool.query<WebhookRow>(
+    `select ${webhookColumns} from webhook where ${ownSql}`,
+    [accountId, webhookId],
+  )
+  return rows[0] && webhookOf(rows[0])
+}
+
+/**
+ * Enables a webhook. Deliveries that failed when it was disabled stay failed. Returns `undefined` when the
+ * account has no such webhook.
+ */
+export async function enableWebhook(
+  pool: Pool,
+  accountId: string,
+  webhookId: string,
+): Promise<Webhook | undefined> {
+  const { rows } = await pool.query<WebhookRow>(
+    `update webhook set status = 'active' where ${ownSql} returning ${webhookColumns}`,
+    [accountId, webhookId],
+  )
+  return rows[0] && webhookOf(rows[0])
+}
+
+/**
+ * Gives a webhook its next secret, computed from the given key. The current secret signs too for `rotationMs`.
+ * Returns `undefined` when the account has no such webhook.
+ */
+export async function rotateSecret(
+  pool: Pool,
+  accountId: string,
+  webhookId: string,
+  keyId: string,
+): Promise<Webhook | undefined> {
+  const { rows } = await pool.query<WebhookRow>(
+    `update webhook set previous_key_id = key_id, key_id = $3, version = version + 1,
+       previous_until = clock_timestamp() + $4 * interval '1 millisecond'
+     where ${ownSql} returning ${webhookColumns}`,
+    [accountId, webhookId, keyId, rotationMs],
+  )
+  return rows[0] && webhookOf(rows[0])
+}
+
+/**
+ * Disables or deletes a webhook of the account. Its pending deliveries fail in the same transaction. Returns false
+ * when the account has no such webhook.
+ */
+export async function endWebhook(
+  pool: Pool,
+  accountId: string,
+  webhookId: string,
+  status: 'disabled' | 'deleted',
+): Promise<boolean> {
+  return withTransaction(pool, async (client) => {
+    const own = await client.query(`select from webhook where ${ownSql} for update`, [
+      accountId,
+      webhookId,
+    ])
+    if (own.rowCount !== 1) return false
+    await endLockedWebhook(client, webhookId, status)
+    return true
+  })
+}
+
+/**
+ * Disables or deletes a locked webhook, and ends its pending deliveries as failed. The second statement sees the
+ * deliveries of all ends that had the webhook's lock before. The address of a deleted webhook is not kept.
+ */
+export async function endLockedWebhook(
+  client: PoolClient,
+  webhookId: string,
+  status: 'disabled' | 'deleted',
+): Promise<void> {
+  await client.query(
+    `update webhook set status = $2, url = case when $2 = 'deleted' then '' else url end
+     where webhook_id = $1`,
+    [webhookId, status],
+  )
+  await client.query(
+    `update webhook_delivery set status = 'failed', next_attempt_at = null, claimed_until = null
+     where webhook_id = $1 and status = 'pending'`,
+    [webhookId],
+  )
+}
+
+/** Deletes deleted webhooks that have no delivery left. Returns how many. */
+export async function forgetWebhooks(pool: Pool): Promise<number> {
+  const { rowCount } = await pool.query(
+    `delete from webhook where status = 'deleted'
+       and not exists (select from webhook_delivery d where d.webhook_id = webhook.webhook_id)`,
+  )
+  return rowCount ?? 0
+}
+
+/** Returns the ids of the keys of WEBHOOK_KEYS that webhooks need. */
+export async function neededKeyIds(pool: Pool): Promise<readonly string[]> {
+  const { rows } = await pool.query<{ keyId: string }>(
+    `select key_id as "keyId" from webhook where status <> 'deleted'
+     union
+     select previous_key_id from webhook
+     where status <> 'deleted' and previous_until > clock_timestamp()`,
+  )
+  return rows.map(({ keyId }) => keyId)
+}
+
+const ownSql = `account_id = $1 and webhook_id = $2 and status <> 'deleted'`
+
+const webhookColumns = `webhook_id as "webhookId", account_id as "accountId", url, events, status,
+  (extract(epoch from created_at) * 1000)::float8 as "createdAtMs", key_id as "keyId", version`
+
+type WebhookRow = Omit<Webhook, 'secret' | 'events'> & {
+  readonly events: WebhookEvent[]
+  readonly keyId: string
+  readonly version: number
+}
+
+function webhookOf({ keyId, version, ...row }: WebhookRow): Webhook {
+  return { ...row, secret: { keyId, version } }
+}

@@ -1,0 +1,74 @@
+import type { WebhookKey } from './webhookSecret.ts'
+import { webhookSecret } from './webhookSecret.ts'
+import type { DeliveryStore, PostDelivery } from '../../domain/ports/webhookStore.ts'
+import type { TaskView } from '../../domain/tasks/task.ts'
+import { taskRecord } from '../../domain/tasks/taskRecord.ts'
+import type { ClaimedDelivery, DeliveryError, Verdict } from '../../domain/webhooks/delivery.ts'
+import { verdictOf } from '../../domain/webhooks/delivery.ts'
+
+export type TryDeliveryDeps = {
+  readonly store: Pick<DeliveryStore, 'recordAttempt'>
+  readonly post: PostDelivery
+  readonly keys: readonly WebhookKey[]
+  /** Returns the signed URL of a task's image. */
+  readonly assetUrl: (task: TaskView) => string | undefined
+  /** Returns milliseconds of a clock that never goes back. */
+  readonly nowMs: () => number
+  /** Returns a number from 0 to 1. */
+  readonly random: () => number
+  /** Called with every try that is over. Must not throw. */
+  readonly onTry: (seen: SeenTry) => void
+}
+
+/** A try that is over, for the log and the metrics. It contains no text of the account or the receiver. */
+export type SeenTry = {
+  readonly webhookId: string
+  readonly taskId: string | undefined
+  readonly verdict: Verdict['kind']
+  readonly httpStatus?: number
+  readonly error?: DeliveryError
+  readonly durationMs: number
+}
+
+/** Makes one try. Returns whether it failed, and whether the webhook's run must be woken. */
+export type TryDelivery = (
+  claimed: ClaimedDelivery,
+) => Promise<{ readonly failed: boolean; readonly needsRun: boolean }>
+
+/** Creates the function that makes one try of a claimed delivery and records what came of it. */
+export function createTryDelivery(deps: TryDeliveryDeps): TryDelivery {
+  return async (claimed) => {
+    const { deliveryId, webhookId, tries, url } = claimed
+    const secrets = claimed.secrets.map((secret) => webhookSecret(deps.keys, webhookId, secret))
+    const body = JSON.stringify(eventOf(claimed, deps.assetUrl))
+    const startedAtMs = deps.nowMs()
+    const outcome = await deps.post({ url, deliveryId, body, secrets })
+    const durationMs = Math.round(deps.nowMs() - startedAtMs)
+    const verdict = verdictOf(outcome, tries, deps.random())
+    const { retryAfterMs: _unrecorded, ...kept } = outcome
+    const { needsRun } = await deps.store.recordAttempt(claimed, { ...kept, durationMs }, verdict)
+    const taskId = claimed.task?.taskId
+    deps.onTry({ webhookId, taskId, verdict: verdict.kind, ...kept, durationMs })
+    return { failed: verdict.kind !== 'delivered', needsRun }
+  }
+}
+
+/**
+ * Returns the event that the receiver gets. The task's record is as the task ended: without the native response,
+ * and `succeeded` also after the image has expired.
+ */
+function eventOf(
+  { event, webhookId, createdAtMs, task }: ClaimedDelivery,
+  assetUrl: TryDeliveryDeps['assetUrl'],
+): object {
+  if (task === undefined) {
+    const timestamp = new Date(createdAtMs).toISOString()
+    return { type: event, timestamp, data: { webhook_id: webhookId } }
+  }
+  const endedAtMs = task.completedAtMs ?? createdAtMs
+  const asEnded = { ...task, nowMs: endedAtMs }
+  const url = assetUrl(task)
+  // The usual duration decides the progress of live tasks only.
+  const data = taskRecord(asEnded, 1, url === undefined ? undefined : { url })
+  return { type: event, timestamp: new Date(endedAtMs).toISOString(), data }
+}

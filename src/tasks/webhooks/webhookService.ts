@@ -1,0 +1,129 @@
+import type { WebhookKey } from './webhookSecret.ts'
+import { webhookSecret } from './webhookSecret.ts'
+import type { Caller } from '../../domain/accounts/account.ts'
+import type { RequestFailure } from '../../domain/failure.ts'
+import type { RandomBytes } from '../../domain/ids.ts'
+import type { DeliveryPage, WebhookStore } from '../../domain/ports/webhookStore.ts'
+import type { Result } from '../../domain/result.ts'
+import { fail, succeed } from '../../domain/result.ts'
+import type { Delivery } from '../../domain/webhooks/delivery.ts'
+import type { Webhook, WebhookEvent } from '../../domain/webhooks/webhook.ts'
+import { newWebhookId } from '../../domain/webhooks/webhook.ts'
+
+/** What accounts do with their webhooks. A webhook of another account is not found, as if it did not exist. */
+export type WebhookService = {
+  /** Returns why a text cannot be the address of a webhook, or `undefined`. */
+  readonly whyNotAddress: (text: string) => string | undefined
+  readonly register: (
+    caller: Caller,
+    given: { readonly url: string; readonly events: readonly WebhookEvent[] },
+  ) => Promise<Result<WithSecret, RequestFailure>>
+  readonly list: (caller: Caller) => Promise<readonly Webhook[]>
+  readonly read: (caller: Caller, webhookId: string) => Promise<Result<Webhook, RequestFailure>>
+  readonly remove: (caller: Caller, webhookId: string) => Promise<Result<null, RequestFailure>>
+  /** Returns the new secret. The one before signs too for 24 hours. */
+  readonly rotate: (
+    caller: Caller,
+    webhookId: string,
+  ) => Promise<Result<WithSecret, RequestFailure>>
+  readonly enable: (caller: Caller, webhookId: string) => Promise<Result<Webhook, RequestFailure>>
+  readonly test: (caller: Caller, webhookId: string) => Promise<Result<Delivery, RequestFailure>>
+  /** Fails with `unknown_after` when the webhook has no delivery `page.after`. */
+  readonly deliveries: (
+    caller: Caller,
+    webhookId: string,
+    page: DeliveryPage,
+  ) => Promise<Result<readonly Delivery[], RequestFailure | { readonly tag: 'unknown_after' }>>
+  readonly redeliver: (
+    caller: Caller,
+    webhookId: string,
+    deliveryId: string,
+  ) => Promise<Result<Delivery, RequestFailure>>
+}
+
+type WithSecret = { readonly webhook: Webhook; readonly secret: string }
+
+type WebhookServiceDeps = {
+  readonly store: WebhookStore
+  readonly whyNotAddress: WebhookService['whyNotAddress']
+  /** The first one makes new secrets. */
+  readonly keys: readonly [WebhookKey, ...WebhookKey[]]
+  readonly randomBytes: RandomBytes
+  /** Called when a delivery is due that no end of a task has announced. */
+  readonly announceDue: (webhook: Webhook) => void
+}
+
+/** Creates the functions that the webhook routes share. */
+export function createWebhookService(deps: WebhookServiceDeps): WebhookService {
+  const { store, keys } = deps
+  const [key] = keys
+  const withSecret = (webhook: Webhook): WithSecret => ({
+    webhook,
+    secret: webhookSecret(keys, webhook.webhookId, webhook.secret),
+  })
+
+  async function read(caller: Caller, webhookId: string): Promise<Result<Webhook, RequestFailure>> {
+    return found(await store.readWebhook(caller.accountId, webhookId))
+  }
+
+  return {
+    whyNotAddress: deps.whyNotAddress,
+    register: async ({ accountId }, { url, events }) => {
+      const webhook = await store.insertWebhook({
+        webhookId: newWebhookId(deps.randomBytes),
+        accountId,
+        url,
+        events,
+        secret: { keyId: key.id, version: 1 },
+      })
+      return webhook === undefined
+        ? fail({ tag: 'too_many_webhooks' })
+        : succeed(withSecret(webhook))
+    },
+    list: ({ accountId }) => store.listWebhooks(accountId),
+    read,
+    remove: async ({ accountId }, webhookId) => {
+      const removed = await store.endWebhook(accountId, webhookId, 'deleted')
+      return removed ? succeed(null) : fail({ tag: 'webhook_not_found' })
+    },
+    rotate: async ({ accountId }, webhookId) => {
+      const rotated = found(await store.rotateSecret(accountId, webhookId, key.id))
+      return rotated.ok ? succeed(withSecret(rotated.value)) : rotated
+    },
+    enable: async ({ accountId }, webhookId) =>
+      found(await store.enableWebhook(accountId, webhookId)),
+    test: async (caller, webhookId) => {
+      const webhook = await read(caller, webhookId)
+      if (!webhook.ok) return webhook
+      const delivery = await store.insertTestDelivery(webhookId)
+      if (delivery === undefined) return fail({ tag: 'webhook_disabled' })
+      if (delivery === 'too_many') return fail({ tag: 'too_many_tests' })
+      deps.announceDue(webhook.value)
+      return succeed(delivery)
+    },
+    deliveries: async (caller, webhookId, page) => {
+      const webhook = await read(caller, webhookId)
+      if (!webhook.ok) return webhook
+      const { after } = page
+      if (after !== undefined && (await store.readDelivery(webhookId, after)) === undefined) {
+        return fail({ tag: 'unknown_after' })
+      }
+      return succeed(await store.listDeliveries(webhookId, page))
+    },
+    redeliver: async (caller, webhookId, deliveryId) => {
+      const webhook = await read(caller, webhookId)
+      if (!webhook.ok) return webhook
+      const delivery = await store.redeliver(webhookId, deliveryId)
+      if (delivery !== undefined) {
+        deps.announceDue(webhook.value)
+        return succeed(delivery)
+      }
+      const exists = (await store.readDelivery(webhookId, deliveryId)) !== undefined
+      return fail({ tag: exists ? 'webhook_disabled' : 'delivery_not_found' })
+    },
+  }
+}
+
+function found(webhook: Webhook | undefined): Result<Webhook, RequestFailure> {
+  return webhook === undefined ? fail({ tag: 'webhook_not_found' }) : succeed(webhook)
+}

@@ -1,0 +1,126 @@
+import { randomBytes } from 'node:crypto'
+import type { Pool } from 'pg'
+import type { Config } from '../config.ts'
+import { requiredSecrets } from '../config.ts'
+import { ConfigError } from '../config/configError.ts'
+import { defined } from '../domain/defined.ts'
+import type { WakeRun } from '../domain/ports/webhookStore.ts'
+import { assetUrl } from '../http/assetUrl.ts'
+import type { Installation } from './installation.ts'
+import { createListener } from '../store/connection/listener.ts'
+import { webhookDueChannel } from '../store/webhooks/tries.ts'
+import { neededKeyIds } from '../store/webhooks/webhooks.ts'
+import { createDeliveryStore, createWebhookStore } from './stores.ts'
+import type { FirstTries } from '../tasks/webhooks/firstTries.ts'
+import { createFirstTries } from '../tasks/webhooks/firstTries.ts'
+import type { RetryDue } from '../tasks/webhooks/retryDue.ts'
+import { createRetryDue } from '../tasks/webhooks/retryDue.ts'
+import type { SeenTry } from '../tasks/webhooks/tryDelivery.ts'
+import { createTryDelivery } from '../tasks/webhooks/tryDelivery.ts'
+import type { WebhookKey } from '../tasks/webhooks/webhookSecret.ts'
+import type { WebhookService } from '../tasks/webhooks/webhookService.ts'
+import { createWebhookService } from '../tasks/webhooks/webhookService.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { createPostDelivery } from '../http/webhooks/postDelivery.ts'
+import { whyNotAddress } from '../http/webhooks/webhookAddress.ts'
+
+/**
+ * Returns WEBHOOK_KEYS. Throws `ConfigError` when it is not set, and when a webhook has a secret of a key that is not
+ * in it: its deliveries could not be signed.
+ */
+export async function webhookKeys(
+  config: Config,
+  pool: Pool,
+): Promise<readonly [WebhookKey, ...WebhookKey[]]> {
+  const keys = requiredSecrets(config.webhookKeys, 'WEBHOOK_KEYS')
+  const unknown = (await neededKeyIds(pool)).filter((id) => keys.every((key) => key.id !== id))
+  if (unknown.length === 0) return keys
+  throw new ConfigError(
+    `WEBHOOK_KEYS: webhooks need the key ${unknown.join(', ')}, which is missing`,
+  )
+}
+
+/** Creates what the webhook routes of an API process do. */
+export async function createApiWebhooks(
+  config: Config,
+  { pool, notify }: Installation,
+): Promise<WebhookService> {
+  return createWebhookService({
+    store: createWebhookStore(pool),
+    whyNotAddress: (text) => whyNotAddress(text, config.webhookPrivate),
+    keys: await webhookKeys(config, pool),
+    randomBytes,
+    announceDue: ({ webhookId }) => notify(webhookDueChannel, webhookId),
+  })
+}
+
+/** The parts of a worker that deliver events. */
+export type WorkerWebhooks = Pick<FirstTries, 'look'> & {
+  readonly retryDue: RetryDue
+  readonly start: () => void
+  /** Starts no further try, and resolves when those under way are over. */
+  readonly stop: () => Promise<void>
+}
+
+/** Creates the parts of a worker that deliver events. They need SIGNING_KEYS for the image URLs in them. */
+export async function createWorkerWebhooks(
+  config: Config,
+  parts: {
+    readonly installation: Installation
+    readonly wakeRun: WakeRun
+    readonly log: Logger
+    readonly metrics: Pick<Metrics, 'webhookTry'>
+  },
+): Promise<WorkerWebhooks> {
+  const { installation, wakeRun, log, metrics } = parts
+  const { pool, sessionUrl } = installation
+  const signingKeys = requiredSecrets(config.signingKeys, 'SIGNING_KEYS')
+  const store = createDeliveryStore(pool)
+  const nowMs = () => performance.now()
+  const tryDelivery = createTryDelivery({
+    store,
+    post: createPostDelivery({ webhookPrivate: config.webhookPrivate }),
+    keys: await webhookKeys(config, pool),
+    assetUrl: (task) => assetUrl(task, config.publicUrl, signingKeys),
+    nowMs,
+    random: Math.random,
+    onTry: (seen) => reportTry(seen, log, metrics),
+  })
+  const firstTries = createFirstTries({
+    store,
+    tryDelivery,
+    wakeRun,
+    onError: (error) => log.warn('webhook not tried', { error }),
+  })
+  let stopListening = async () => {}
+  return {
+    look: firstTries.look,
+    retryDue: createRetryDue({ store, tryDelivery, nowMs }),
+    start: () => {
+      firstTries.start()
+      stopListening = createListener({
+        databaseUrl: sessionUrl,
+        channel: webhookDueChannel,
+        onMessage: firstTries.lookForAll,
+        onConnected: firstTries.lookForAll,
+        onError: (error) => log.warn('listening connection lost', { error }),
+      }).close
+    },
+    stop: async () => {
+      await stopListening()
+      await firstTries.stop()
+    },
+  }
+}
+
+function reportTry(seen: SeenTry, log: Logger, metrics: Pick<Metrics, 'webhookTry'>): void {
+  const { webhookId, taskId, verdict, httpStatus, error, durationMs } = seen
+  metrics.webhookTry({ outcome: verdict, durationMs })
+  log.info('webhook try', {
+    webhookId,
+    class: verdict,
+    durationMs,
+    ...defined({ taskId, httpStatus, reason: error }),
+  })
+}

@@ -1,0 +1,167 @@
+import { describe, expect, it } from 'vitest'
+import { addressClass } from '../../../src/http/webhooks/addressClass.ts'
+import { whyNotAddress } from '../../../src/http/webhooks/webhookAddress.ts'
+
+/** Addresses in every notation, by where they lead. */
+const table: Readonly<Record<'public' | 'private' | 'never', readonly string[]>> = {
+  public: [
+    '93.184.215.14',
+    '8.8.8.8',
+    '2606:4700::1111',
+    '::ffff:8.8.8.8',
+    '64:ff9b::8.8.8.8',
+    '100.63.255.255',
+    '100.128.0.0',
+    '172.15.255.255',
+    '172.32.0.0',
+    '192.167.255.255',
+    '168.63.129.15',
+  ],
+  private: [
+    '127.0.0.1',
+    '127.255.255.254',
+    '0.0.0.0',
+    '0.1.2.3',
+    '10.0.0.1',
+    '100.64.0.1',
+    '172.16.0.1',
+    '172.31.255.255',
+    '192.168.1.1',
+    '192.0.0.8',
+    '192.0.2.1',
+    '198.18.0.1',
+    '198.51.100.1',
+    '203.0.113.1',
+    '::1',
+    '::',
+    'fc00::1',
+    'fd12:3456::1',
+    'fec0::1',
+    '::ffff:127.0.0.1',
+    '::ffff:7f00:1',
+    '::127.0.0.1',
+    '::ffff:0:10.0.0.1',
+    '0:0:0:0:0:ffff:10.1.2.3',
+    '64:ff9b::192.168.0.1',
+    '64:ff9b:1::8.8.8.8',
+    '2002:7f00:1::',
+    '2002:808:808::1',
+    '2001:0:808:808::f7f7:f7f7',
+    '2001:db8::1',
+    '3fff::1',
+    '2607:f8b0::5efe:10.0.0.1',
+    '100::1',
+    '4000::1',
+  ],
+  never: [
+    '169.254.169.254',
+    '169.254.170.2',
+    '169.254.0.1',
+    '168.63.129.16',
+    '100.100.100.200',
+    '192.0.0.192',
+    '224.0.0.1',
+    '240.0.0.1',
+    '255.255.255.255',
+    'fe80::1',
+    'fe80::1%eth0',
+    'febf::1',
+    'ff02::1',
+    'fd00:ec2::254',
+    'fd20:ce::254',
+    '::ffff:169.254.169.254',
+    '::ffff:a9fe:a9fe',
+    '::169.254.169.254',
+    '::ffff:0:169.254.169.254',
+    '64:ff9b::169.254.169.254',
+    '64:ff9b:1::169.254.169.254',
+    '2002:a9fe:a9fe::',
+    '2001:0:a9fe:a9fe::1',
+    '2001:0:808:808::5601:5601',
+    '2607:f8b0::5efe:169.254.169.254',
+    '2607:f8b0::200:5efe:169.254.169.254',
+    'localhost',
+    '',
+    '1.2.3',
+  ],
+}
+
+describe.each(Object.entries(table))('addresses that are %s', (expected, addresses) => {
+  it.each(addresses)('contain %j', (address) => {
+    expect(addressClass(address)).toBe(expected)
+  })
+})
+
+describe('the address of a webhook', () => {
+  it.each([
+    'https://example.com/hooks?a=b',
+    'https://example.com:8443/',
+    'https://[2606:4700::1111]/',
+    'https://8.8.8.8/',
+    'https://xn--bcher-kva.example/',
+  ])('can be %s', (url) => {
+    expect(whyNotAddress(url, 'refuse')).toBeUndefined()
+    expect(whyNotAddress(url, 'allow')).toBeUndefined()
+  })
+
+  it.each([
+    'http://example.com/',
+    'http://127.0.0.1:4000/',
+    'http://localhost:4000/',
+    'https://127.0.0.1/',
+    'https://127.1/',
+    'https://2130706433/',
+    'https://0177.0.0.1/',
+    'https://0x7f.0.0.1/',
+    'https://0x7f000001/',
+    'https://①②⑦.0.0.1/',
+    'https://127.0.0.1./',
+    'https://[::1]/',
+    'https://[::ffff:127.0.0.1]/',
+    'https://[0:0:0:0:0:0:0:1]/',
+    'https://10.0.0.1/',
+    'https://localhost/',
+    'https://api.LOCALHOST./',
+  ])('can be %s only where private addresses are allowed', (url) => {
+    expect(whyNotAddress(url, 'refuse')).toBeDefined()
+    expect(whyNotAddress(url, 'allow')).toBeUndefined()
+  })
+
+  it.each([
+    'https://169.254.169.254/latest/meta-data/',
+    'http://169.254.169.254/',
+    'https://2852039166/',
+    'https://0xa9.0xfe.0xa9.0xfe/',
+    'https://0251.0376.0251.0376/',
+    'https://[::ffff:169.254.169.254]/',
+    'https://[::ffff:a9fe:a9fe]/',
+    'https://[fe80::1]/',
+    'https://[fd00:ec2::254]/',
+    'https://100.100.100.200/',
+    'https://168.63.129.16/',
+    'https://user@example.com/',
+    'https://user:password@example.com/',
+    'https://:@example.com@127.0.0.1/',
+    'ftp://example.com/',
+    'file:///etc/passwd',
+    'javascript:alert(1)',
+    'example.com',
+    '//example.com/',
+    'https://',
+    'https:///',
+    'https://exa mple.com/',
+    ' https://example.com/',
+    'https://example.com/\n',
+    'ht\ttps://example.com/',
+    'https://example.com\\@127.0.0.1/',
+    'https://[fe80::1%25eth0]/',
+    'https://1.2.3.4.5/',
+    'https://999.1.1.1/',
+    'https://example.com:99999/',
+    `https://example.com/${'x'.repeat(2_048)}`,
+    '',
+  ])('can never be %j', (url) => {
+    expect(whyNotAddress(url, 'allow')).toBeDefined()
+    expect(whyNotAddress(url, 'refuse')).toBeDefined()
+  })
+})

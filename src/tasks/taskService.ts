@@ -3,8 +3,7 @@ import { createAcceptTask } from './acceptTask.ts'
 import type { Pepper } from './apiKeys.ts'
 import { createAuthenticate } from './apiKeys.ts'
 import { createAwaitEnd } from './awaitEnd.ts'
-import type { LeftTasks } from './cancelLeft.ts'
-import type { CancelTaskDeps } from './cancelTask.ts'
+import type { CancelTaskDeps, LeftTasks } from './cancelTask.ts'
 import { createCancelTask } from './cancelTask.ts'
 import type { TaskEvent } from './followTask.ts'
 import { createFollowTask } from './followTask.ts'
@@ -51,7 +50,7 @@ export type TaskService = {
     signal: AbortSignal,
     lastId?: number,
   ) => AsyncGenerator<TaskEvent, void, undefined>
-  /** Cancels a task whose last client has left. The request does not wait for it. See `cancelLeft.ts`. */
+  /** Cancels a task whose last client has left. The request does not wait for it. See `cancelTask.ts`. */
   readonly cancelLeft: LeftTasks['cancelLeft']
   /**
    * Returns the answer of a family A model that refused to draw (a native 200 answer). Used for synchronous

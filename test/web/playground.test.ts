@@ -158,9 +158,10 @@ describe('the playground', () => {
   it('shows progress live, and by polling where the event stream does not pass', async () => {
     await world.inStudio(async ({ page, stage, image, submit }, { complaints, requests }) => {
       const show = async (prompt: string) => {
-        world.service.simulator.script({ prompt }, ['delay ms=1500'])
+        world.service.simulator.script({ prompt }, ['hold'])
         await submit(web, prompt)
         await stage.getByText(/^[1-9]\d? %$/).waitFor()
+        world.service.simulator.release()
         await image.waitFor()
       }
       await show('a live view')

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { readProofPage } from './support/proofTable.ts'
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..')
 
@@ -41,6 +42,9 @@ describe('the documentation', () => {
         'docs/decisions.md',
         'docs/glossary.md',
         'docs/money.md',
+        'docs/operating.md',
+        'docs/security.md',
+        'docs/upstreams.md',
       ]),
     )
   })
@@ -50,5 +54,22 @@ describe('the documentation', () => {
       (path) => !existsSync(join(root, path)),
     )
     expect(missing).toEqual([])
+  })
+
+  it('says what to do at every alert', () => {
+    const rules = readFileSync(join(root, 'tools/observability/alerts.yml'), 'utf8')
+    const alerts = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name = '']) => name)
+    expect(alerts.length).toBeGreaterThan(15)
+    const operating = readFileSync(join(root, 'docs/operating.md'), 'utf8')
+    const sections = operating.split(/^### /m).map((section) => section.split(/\n([^]*)/))
+    const described = sections.filter(([, paragraph = '']) => paragraph.trim().length >= 100)
+    const named = described.map(([title]) => title)
+    expect(alerts.filter((alert) => !named.includes(alert))).toEqual([])
+  })
+
+  it('names an existing test for every threat', () => {
+    const { rows, unproven } = readProofPage(new URL('../docs/security.md', import.meta.url))
+    expect(rows.length).toBeGreaterThan(25)
+    expect(unproven).toEqual([])
   })
 })

@@ -11,30 +11,49 @@ import {
 import { createCommand, createCommandGroup } from './command.ts'
 import type { CliContext } from './context.ts'
 import type { ApiKey } from '../domain/accounts/account.ts'
-import { parseDaysAsMs } from './parse.ts'
+import type { Budget } from '../domain/accounts/budget.ts'
+import { budgetText } from '../domain/accounts/budget.ts'
+import { defined } from '../domain/defined.ts'
+import { parseBudget, parseBudgetOrNone, parseDaysAsMs } from './parse.ts'
 
-/** Makes the commands `key create`, `list` and `revoke`. */
+/** Makes the commands `key create`, `list`, `budget` and `revoke`. */
 export function keyCommands(context: CliContext): Command {
-  return createCommandGroup('key', 'API keys', [create(context), list(context), revoke(context)])
+  return createCommandGroup('key', 'API keys', [
+    create(context),
+    list(context),
+    budget(context),
+    revoke(context),
+  ])
 }
+
+type CreateOptions = { readonly expiresDays?: number; readonly budget?: Budget }
 
 function create(context: CliContext): Command {
   return createCommand({
     usage: 'create <account>',
     description: 'create an API key and show its secret, which cannot be shown again',
-    examples: ['key create acme', 'key create acme --expires-days 0.5 --json'],
+    examples: [
+      'key create acme',
+      'key create acme --expires-days 0.5 --json',
+      'key create acme --budget 5000/day',
+    ],
   })
     .option(
       '--expires-days <n>',
       'days until the key expires, decimals allowed (default: never)',
       parseDaysAsMs,
     )
-    .action(async (account: string, options: { readonly expiresDays?: number }) => {
+    .option(
+      '--budget <credits/period>',
+      'credits that the key may hold per hour, day, week or month (default: no budget)',
+      parseBudget,
+    )
+    .action(async (account: string, options: CreateOptions) => {
       // Commander names this value after the option `--expires-days`, but `parseDaysAsMs` returned
       // milliseconds.
-      const { expiresDays: expiresInMs } = options
+      const { expiresDays: expiresInMs, budget: limit } = options
       const issueKey = await context.parts.issueKey()
-      const issued = await issueKey(account, expiresInMs)
+      const issued = await issueKey(account, defined({ expiresInMs, budget: limit }))
       if (issued === undefined) throw noSuchAccount(account)
       const { key, secret } = issued
       context.show({
@@ -43,6 +62,7 @@ function create(context: CliContext): Command {
           'key id': key.keyId,
           secret: `${secret}  (cannot be shown again: store it now)`,
           expires: shortTime(key.expiresAtMs) ?? 'never',
+          budget: key.budget === undefined ? 'none' : budgetText(key.budget),
         }),
       })
     })
@@ -62,6 +82,22 @@ function list(context: CliContext): Command {
   })
 }
 
+/** `key budget`: sets or removes the budget of a key. What its submits took in this period already counts. */
+function budget(context: CliContext): Command {
+  return createCommand({
+    usage: 'budget',
+    description: 'set or remove the budget of an API key; the present period counts from its start',
+    examples: ['key budget key_8xKQm2vT0aYc4hLd 5000/day', 'key budget key_8xKQm2vT0aYc4hLd none'],
+  })
+    .argument('<key-id>', 'the key')
+    .argument('<budget>', 'credits per hour, day, week or month in UTC, or none', parseBudgetOrNone)
+    .action(async (keyId: string, limit: Budget | undefined) => {
+      const key = await (await context.parts.accounts()).setBudget(keyId, limit)
+      if (key === undefined) throw new CommandError(`There is no API key ${JSON.stringify(keyId)}.`)
+      context.show({ json: keyJson(key), text: keyTable([key]) })
+    })
+}
+
 /**
  * `key revoke`: revokes a key. When the key is already revoked, succeeds and keeps the first `revoked_at`.
  */
@@ -77,25 +113,31 @@ function revoke(context: CliContext): Command {
   })
 }
 
-function keyJson({ keyId, prefix, createdAtMs, expiresAtMs, revokedAtMs }: ApiKey) {
+function keyJson({ keyId, prefix, createdAtMs, expiresAtMs, revokedAtMs, budget: state }: ApiKey) {
   return {
     key_id: keyId,
     prefix,
     created_at: isoTime(createdAtMs),
     expires_at: isoTimeOrNull(expiresAtMs),
     revoked_at: isoTimeOrNull(revokedAtMs),
+    budget: state === undefined ? null : budgetText(state),
+    used: state?.used ?? null,
+    renews_at: isoTimeOrNull(state?.renewsAtMs),
   }
 }
 
 function keyTable(keys: readonly ApiKey[]): string {
   return table(
-    ['KEY ID', 'PREFIX', 'CREATED', 'EXPIRES', 'REVOKED'],
-    keys.map(({ keyId, prefix, createdAtMs, expiresAtMs, revokedAtMs }) => [
+    ['KEY ID', 'PREFIX', 'CREATED', 'EXPIRES', 'REVOKED', 'BUDGET', 'USED', 'RENEWS'],
+    keys.map(({ keyId, prefix, createdAtMs, expiresAtMs, revokedAtMs, budget: state }) => [
       keyId,
       `${prefix}…`,
       shortTime(createdAtMs),
       shortTime(expiresAtMs),
       shortTime(revokedAtMs),
+      state && budgetText(state),
+      state?.used,
+      shortTime(state?.renewsAtMs),
     ]),
     'No API keys yet. Create one: darkroom key create ACCOUNT',
   )

@@ -1,5 +1,7 @@
 import { InvalidArgumentError } from 'commander'
 import { accountNamePattern, depositCreditsMax } from '../domain/accounts/account.ts'
+import type { Budget } from '../domain/accounts/budget.ts'
+import { budgetPeriods } from '../domain/accounts/budget.ts'
 import { taskIdPattern } from '../domain/ids.ts'
 import type { ModelId } from '../domain/models/models.ts'
 import { isModelId, modelIds } from '../domain/models/models.ts'
@@ -59,6 +61,29 @@ export function parseDaysAsMs(text: string): number {
   throw new InvalidArgumentError(
     `Days are a number above 0, at most ${expiresDaysMax}. Decimals are allowed: 0.5 is 12 hours.`,
   )
+}
+
+/** Parses a budget, such as `5000/day`. */
+export function parseBudget(text: string): Budget {
+  const [, credits, name] = /^(\d+)\/([a-z]+)$/.exec(text) ?? []
+  const period = budgetPeriods.find((one) => one === name)
+  if (credits === undefined || period === undefined) {
+    throw new InvalidArgumentError(
+      `A budget is credits per period, such as 5000/day. The periods are ${budgetPeriods.join(', ')}.`,
+    )
+  }
+  return {
+    credits: parseWholeNumber(credits, 'The credits of a budget are', {
+      min: 1,
+      max: depositCreditsMax,
+    }),
+    period,
+  }
+}
+
+/** Parses a budget, or `none`. */
+export function parseBudgetOrNone(text: string): Budget | undefined {
+  return text === 'none' ? undefined : parseBudget(text)
 }
 
 /** Parses a task id. Checks only its form, not whether the task exists. */

@@ -24,7 +24,8 @@ export function announcement(
       ? []
       : [
           `Key of account demo: ${toTerminal ? key : `in ${keyPath}`}`,
-          `\nTry it:\n\ncurl -s ${apiUrl}/v1/images/tasks ${bearer} \\`,
+          `\nOpen ${apiUrl} in a browser and paste the key, or submit a task:\n`,
+          `curl -s ${apiUrl}/v1/images/tasks ${bearer} \\`,
           `  -H 'Content-Type: application/json' -H "Idempotency-Key: $(date +%s)" \\`,
           `  -d '${demoRequest}'`,
           `\nThen, with the task_id of the answer:\n\ncurl -s ${apiUrl}/v1/tasks/TASK_ID ${bearer}\n`,

@@ -1,3 +1,5 @@
+import type { BudgetState } from './accounts/budget.ts'
+
 /**
  * Why a request was not served. Only `src/http/errors.ts` translates it to a status, an error body and
  * headers. Messages are safe to show to clients, because they never quote values of the request.
@@ -13,6 +15,11 @@ export type RequestFailure =
   | { readonly tag: 'unauthenticated'; readonly tokenSent: boolean }
   | { readonly tag: 'access_denied'; readonly message: string }
   | { readonly tag: 'insufficient_quota'; readonly requiredCredits: number }
+  | {
+      readonly tag: 'over_budget'
+      readonly requiredCredits: number
+      readonly budget: BudgetState
+    }
   | { readonly tag: 'idempotency_key_reused' }
   /** `texts` means that the texts in the body are too large. Otherwise the whole body is too large. */
   | { readonly tag: 'body_too_large'; readonly limitBytes: number; readonly texts?: true }

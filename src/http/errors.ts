@@ -21,7 +21,7 @@ export type ErrorReply = {
   readonly status: number
   readonly type: 'invalid_request_error' | 'new_api_error' | 'rate_limit_error'
   readonly code: string
-  /** The request field that is wrong. Always the empty text when `type` is `new_api_error`. */
+  /** The request field that is wrong. The empty text when `type` is `new_api_error`, except for budgets of keys. */
   readonly param: string | null
   readonly message: string
   readonly headers?: Headers
@@ -62,6 +62,12 @@ function errorReply(failure: HttpFailure, request: string): ErrorReply {
     case 'insufficient_quota': {
       const needed = `The balance does not cover this request, which needs ${failure.requiredCredits} credits.`
       return newApi(403, 'insufficient_user_quota', needed)
+    }
+    case 'over_budget': {
+      const { credits, period, used, renewsAtMs } = failure.budget
+      const renews = new Date(renewsAtMs).toISOString().replace('.000Z', 'Z')
+      const message = `The budget of this API key is ${credits} credits per ${period}, and ${used} are used. This request needs ${failure.requiredCredits} credits. The budget renews at ${renews}.`
+      return { ...newApi(403, 'insufficient_user_quota', message), param: null }
     }
     case 'not_found':
       return invalid(404, 'not_found', `Invalid URL (${request})`)

@@ -12,6 +12,7 @@ import type {
 import { writeFailure } from './errors.ts'
 import { cancelTask } from './routes/cancelTask.ts'
 import { createPlayground } from './pages/playground.ts'
+import { createReference } from './pages/reference.ts'
 import { editImage } from './routes/editImage.ts'
 import { asyncGenerateContent, generateContent } from './routes/generateContent.ts'
 import { generateImage } from './routes/generateImage.ts'
@@ -88,7 +89,13 @@ export function routes(parts: ApiParts): readonly Route[] {
 /** Returns the routes of the pages that people open in a browser. They are not part of the API. */
 function pages(parts: ApiParts): readonly Route[] {
   const playground = createPlayground(parts)
-  return [open('/', playground.page), open('/playground/*path', playground.file)]
+  const reference = createReference(parts)
+  return [
+    open('/', playground.page),
+    open('/playground/*path', playground.file),
+    open('/docs', reference.page),
+    open('/docs/*path', reference.file),
+  ]
 }
 
 function post(path: string, handle: AccountHandler): Route {

@@ -102,12 +102,25 @@ function responseObject({
   description: about,
   headers,
   content,
+  links,
 }: Answer): ZodOpenApiResponseObject {
   return {
     description: about,
     headers: headerReferences({ ...commonHeaders, ...headers }),
     ...(content === undefined ? {} : { content: contentObject(content) }),
+    ...(links === undefined ? {} : { links: linksObject(links) }),
   }
+}
+
+function linksObject(
+  links: NonNullable<Answer['links']>,
+): NonNullable<ZodOpenApiResponseObject['links']> {
+  return Object.fromEntries(
+    Object.entries(links).map(([operationId, { parameters }]) => [
+      operationId,
+      { operationId, parameters },
+    ]),
+  )
 }
 
 function contentObject(content: Content): NonNullable<ZodOpenApiResponseObject['content']> {

@@ -63,6 +63,14 @@ const errorAnswers = {
     403,
     'The balance does not cover this request, which needs 211 credits.',
   ),
+  over_budget: {
+    ...newApi(
+      403,
+      'The budget of this API key is 5000 credits per day, and 4900 are used. This request needs 211 credits. The budget renews at 2026-01-02T00:00:00Z.',
+    ),
+    code: 'insufficient_user_quota',
+    param: null,
+  },
   access_denied: newApi(403, 'The account may not use this model.'),
   not_found: invalid(404, null, 'Invalid URL (GET /docs)'),
   task_not_found: invalid(404, null, 'There is no such task.'),
@@ -154,6 +162,7 @@ export const acceptErrors = [
   'model_not_found',
   'invalid_image',
   'insufficient_user_quota',
+  'over_budget',
   'access_denied',
   'idempotency_key_reused',
 ] as const satisfies readonly ErrorName[]

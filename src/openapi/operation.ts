@@ -48,7 +48,12 @@ export type Answer = {
   readonly headers?: Headers
   /** Absent for an answer without a body. */
   readonly content?: Content
+  /** Operations that take a value of this answer, by their id. */
+  readonly links?: Readonly<Record<string, Link>>
 }
+
+/** The parameters of another operation, as runtime expressions such as `$response.body#/task_id`. */
+type Link = { readonly parameters: Readonly<Record<string, string>> }
 
 /** Bodies by media type. Each has examples, by a name that readers see. */
 export type Content = Readonly<Record<string, MediaType>>

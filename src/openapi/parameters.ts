@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { idempotencyKeyBytesMax } from '../domain/limits.ts'
+import type { Answer } from './operation.ts'
 
 /** The request header of every route that makes a task. */
 export const idempotencyKey = z.object({
@@ -9,3 +10,15 @@ export const idempotencyKey = z.object({
     example: 'order-1842-image-1',
   }),
 })
+
+/** The operations that take a task id. `taskId` is the expression that finds it in an answer. */
+export function linksToTask(taskId: string): NonNullable<Answer['links']> {
+  const parameters = { task_id: taskId }
+  return {
+    getTask: { parameters },
+    getTaskByOtherPath: { parameters },
+    getTaskResult: { parameters },
+    getTaskResultByOtherPath: { parameters },
+    cancelTask: { parameters },
+  }
+}

@@ -22,6 +22,12 @@ const part = z
     (part) => (part.text ?? part.inlineData ?? part.thoughtSignature) !== undefined,
     'a part contains text or inlineData',
   )
+  .meta({
+    description: 'Contains `text` or `inlineData`, not both.',
+    override: {
+      anyOf: ['text', 'inlineData', 'thoughtSignature'].map((name) => ({ required: [name] })),
+    },
+  })
 
 const turn = z.strictObject({
   role: z.enum(['user', 'model']).default('user'),
@@ -61,6 +67,7 @@ const generationConfig = z.strictObject({
   responseModalities: z
     .array(upperCased(['TEXT', 'IMAGE']))
     .refine((modalities) => modalities.includes('IMAGE'), 'must include IMAGE')
+    .meta({ override: { contains: { const: 'IMAGE' } } })
     .exactOptional(),
   imageConfig: z
     .strictObject({
@@ -77,6 +84,9 @@ const generationConfig = z.strictObject({
   thinkingConfig: thinkingConfig.exactOptional(),
 })
 
+/** A part with text that is not empty, as JSON Schema. */
+const textPart = { properties: { text: { minLength: 1 } }, required: ['text'] }
+
 /** The body of `POST /v1beta/models/{model}:generateContent` and `:asyncGenerateContent`. */
 export const contentRequest = z
   .strictObject({
@@ -86,7 +96,8 @@ export const contentRequest = z
       .refine(
         (turns) => turns.some((turn) => turn.parts.some((part) => (part.text ?? '') !== '')),
         'at least one part must contain text that is not empty',
-      ),
+      )
+      .meta({ override: { contains: { properties: { parts: { contains: textPart } } } } }),
     systemInstruction: systemInstruction.exactOptional(),
     safetySettings: z.array(safetySetting).max(50).exactOptional(),
     generationConfig: generationConfig.exactOptional(),

@@ -7,9 +7,8 @@ import {
   newKeyId,
   secretPrefix,
 } from '../domain/accounts/apiKey.ts'
-import { defined } from '../domain/defined.ts'
 import type { RandomBytes } from '../domain/ids.ts'
-import type { AccountStore } from '../domain/ports/accountStore.ts'
+import type { AccountStore, NewApiKey } from '../domain/ports/accountStore.ts'
 import type { TaskStore } from '../domain/ports/taskStore.ts'
 
 /**
@@ -49,12 +48,12 @@ type IssueKeyDeps = {
  */
 export type IssueKey = (
   accountName: string,
-  expiresInMs?: number,
+  terms?: Pick<NewApiKey, 'expiresInMs' | 'budget'>,
 ) => Promise<{ readonly key: ApiKey; readonly secret: string } | undefined>
 
 /** Creates the function that makes new API keys. */
 export function createIssueKey(deps: IssueKeyDeps): IssueKey {
-  return async (accountName, expiresInMs) => {
+  return async (accountName, terms) => {
     const account = await deps.accounts.findAccount(accountName)
     if (account === undefined) return undefined
     const secret = newApiKeySecret(deps.randomBytes, digestWith(deps.pepper))
@@ -64,7 +63,7 @@ export function createIssueKey(deps: IssueKeyDeps): IssueKey {
       prefix: secretPrefix(secret),
       pepperId: deps.pepper.id,
       secretHash: digestWith(deps.pepper)(secret),
-      ...defined({ expiresInMs }),
+      ...terms,
     })
     return { key, secret }
   }

@@ -15,6 +15,7 @@ import {
   topUp,
 } from '../store/accounts/accounts.ts'
 import { createKey, findCaller, listKeys, revokeKey } from '../store/accounts/apiKeys.ts'
+import { setBudget } from '../store/accounts/budgets.ts'
 import { readUsage } from '../store/accounts/readUsage.ts'
 import type { BeginAttemptDeps } from '../store/attempts/beginAttempt.ts'
 import { beginAttempt } from '../store/attempts/beginAttempt.ts'
@@ -121,6 +122,7 @@ export function createAccountStore(pool: Pool): AccountStore {
     createKey,
     listKeys,
     revokeKey,
+    setBudget,
   })
 }
 

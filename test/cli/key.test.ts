@@ -36,6 +36,9 @@ describe('darkroom key', () => {
       created_at: expect.any(String),
       expires_at: expect.any(String),
       revoked_at: expect.any(String),
+      budget: null,
+      used: null,
+      renews_at: null,
     })
     const validForMs = Date.parse(key?.['expires_at'] ?? '') - Date.parse(key?.['created_at'] ?? '')
     expect(validForMs).toBe(6 * 3_600_000)

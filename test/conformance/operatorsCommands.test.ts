@@ -102,6 +102,7 @@ describe('every command', () => {
       ['account', 'list'],
       ['key', 'create', 'another'],
       ['key', 'list', account],
+      ['key', 'budget', key_id, '5000/day'],
       ['key', 'revoke', key_id],
       ['ledger', 'verify'],
       ['task', 'list', '--account', account, '--status', 'failed', '--since', '1h'],
@@ -192,6 +193,7 @@ describe('a PostgreSQL or Temporal server that cannot be reached', () => {
     const needing = [
       ['account', 'list'],
       ['key', 'list', account],
+      ['key', 'budget', 'key_none', 'none'],
       ['key', 'revoke', 'key_none'],
       ['ledger', 'verify'],
       ['task', 'show', id],

@@ -14,6 +14,9 @@ it('shows how to submit a task and how to poll it', () => {
   expect(lines).toContain(`curl -s http://127.0.0.1:8080/v1/images/tasks ${bearer} \\`)
   expect(lines).toContain(`curl -s http://127.0.0.1:8080/v1/tasks/TASK_ID ${bearer}`)
   expect(lines).toContain('Key of account demo: sk_the_key')
+  expect(lines.some((line) => line.startsWith('Open http://127.0.0.1:8080 in a browser'))).toBe(
+    true,
+  )
 })
 
 it('prints no key when the output is not a terminal', () => {

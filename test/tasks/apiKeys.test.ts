@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { newApiKeySecret } from '../../src/domain/accounts/apiKey.ts'
+import { defined } from '../../src/domain/defined.ts'
 import { base62Digits, randomText } from '../../src/domain/ids.ts'
 import { createAuthenticate, createIssueKey, digestWith } from '../../src/tasks/apiKeys.ts'
 import { createAccountStore, createTaskStore } from '../../src/wiring/stores.ts'
@@ -41,7 +42,7 @@ async function issue(
   const caller = await createTestCaller(database.pool, 0, given.models)
   const issued = await createIssueKey({ accounts, pepper, randomBytes })(
     caller.name,
-    given.expiresInMs,
+    defined({ expiresInMs: given.expiresInMs }),
   )
   if (issued === undefined) throw new Error('no such account')
   return { ...issued, caller, accounts }

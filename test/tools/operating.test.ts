@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { readConfig } from '../../src/config.ts'
-import { readProofPage } from '../support/proofTable.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
 const textOf = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
@@ -11,25 +10,6 @@ const page = textOf('docs/operating.md')
 const compose = textOf('docker-compose.yml')
 
 describe('docs/operating.md', () => {
-  it('has a paragraph for every alert', () => {
-    const rules = textOf('tools/observability/alerts.yml')
-    const alerts = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name = '']) => name)
-    const paragraphs = new Map(
-      page
-        .split(/^### /m)
-        .slice(1)
-        .map((section) => [
-          section.split('\n', 1)[0] ?? '',
-          section.split('\n').slice(1).join('\n'),
-        ]),
-    )
-    const named = [...paragraphs.keys()].filter((title) => title.startsWith('Darkroom'))
-    expect(alerts.length).toBeGreaterThan(15)
-    expect(alerts.filter((alert) => !named.includes(alert))).toEqual([])
-    const short = named.filter((name) => (paragraphs.get(name) ?? '').trim().length < 100)
-    expect(short).toEqual([])
-  })
-
   it('gives every variable that docker-compose.yml requires, with secrets that a process accepts', () => {
     const blocks = [...page.matchAll(/^```sh\n(.+?)^```$/gms)].map(([, text = '']) => text)
     const run = blocks.filter((text) => !text.startsWith('# Not run here'))
@@ -56,13 +36,5 @@ describe('docs/operating.md', () => {
     expect(compose).toContain(
       `mkdir -p /data/buckets/${new URL(env.get('BLOB_STORE') ?? '').host} `,
     )
-  })
-})
-
-describe('docs/security.md', () => {
-  it('names an existing test for every threat', () => {
-    const { rows, unproven } = readProofPage(new URL('../../docs/security.md', import.meta.url))
-    expect(rows.length).toBeGreaterThan(25)
-    expect(unproven).toEqual([])
   })
 })

@@ -1,8 +1,13 @@
+import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import type { Route } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { paddedPng, redPixelPng } from '../support/images.ts'
+import { tempFolder } from '../support/tempFolder.ts'
 import { noChromium, seriousProblems, visit } from '../support/web/browser.ts'
 import type { PlaygroundWorld } from '../support/web/playgroundWorld.ts'
 import { openPlaygroundWorld } from '../support/web/playgroundWorld.ts'
@@ -15,6 +20,8 @@ const pro = 'familya-3-pro-image'
 
 /** The default of `expect.poll`, one second, is too short for a task on a busy machine. */
 const patience = { timeout: 10_000 }
+
+const run = promisify(execFile)
 
 let world: PlaygroundWorld
 beforeAll(async () => {
@@ -171,17 +178,30 @@ describe('the playground', () => {
     })
   })
 
-  it('gives the same request as a curl line without the key', async () => {
-    await world.inStudio(async ({ page, prompt }, _opened, secret) => {
-      await prompt.fill("a photographer's lamp")
-      await page.locator('summary').click()
-      const command = (await page.locator('.curl pre').textContent()) ?? ''
-      expect(command).toContain(`curl ${world.service.url}/v1/images/tasks`)
-      expect(command).toContain('Bearer $DARKROOM_API_KEY')
-      expect(command).toContain(`"prompt":"a photographer'\\''s lamp"`)
-      expect(command).not.toContain(secret)
-    })
-  })
+  it.each(['generate', 'edit'])(
+    'gives a curl line that runs, without the key: %s',
+    async (action) => {
+      await world.inStudio(async ({ page, prompt, choose }, _opened, secret) => {
+        const text = `a photographer's lamp, 100 % red, to ${action}\\n`
+        const folder = tempFolder()
+        await writeFile(join(folder, "it's one.png"), redPixelPng)
+        if (action === 'edit') {
+          await choose('Edit')
+          await page.locator('.drop input').setInputFiles(join(folder, "it's one.png"))
+          await page.locator('.thumbs li').waitFor()
+        }
+        await prompt.fill(text)
+        await page.locator('summary').click()
+        const command = (await page.locator('.curl pre').textContent()) ?? ''
+        expect(command).not.toContain(secret)
+        const env = { ...process.env, DARKROOM_API_KEY: secret }
+        const { stdout } = await run('sh', ['-c', command], { cwd: folder, env })
+        expect(JSON.parse(stdout)).toMatchObject({ status: 'queued' })
+        const [call] = await world.service.simulator.waitForCalls(1, { prompt: text })
+        expect(call?.images).toHaveLength(action === 'edit' ? 1 : 0)
+      })
+    },
+  )
 
   it('shows all tasks of the account page by page, and says which have expired', async () => {
     const account = await world.service.account(10_000)
@@ -208,6 +228,18 @@ describe('the playground', () => {
 })
 
 describe('the page', () => {
+  it('takes a stranger with a key to the first image by three clicks', async () => {
+    const { secret } = await world.service.account()
+    const { page, close } = await visit(world.browser, world.service.url)
+    await page.keyboard.insertText(secret)
+    await page.getByRole('button', { name: 'Open' }).click()
+    await page.getByRole('button', { name: 'A lighthouse at dusk' }).click()
+    await page.getByRole('button', { name: /Make the image/ }).click()
+    await page.getByRole('img', { name: 'A lighthouse at dusk' }).first().waitFor()
+    expect(await page.getByRole('figure').getByRole('img').count()).toBe(1)
+    await close()
+  })
+
   it('paints within a second, weighs less than 150 KiB, and is free of serious problems', async () => {
     const { page, complaints, close } = await visit(world.browser, 'about:blank')
     const bytes: Promise<number>[] = []

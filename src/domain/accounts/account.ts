@@ -1,3 +1,4 @@
+import type { BudgetState } from './budget.ts'
 import type { RandomBytes } from '../ids.ts'
 import { randomText } from '../ids.ts'
 import type { ModelId } from '../models/models.ts'
@@ -21,6 +22,7 @@ export type ApiKey = {
   readonly createdAtMs: number
   readonly expiresAtMs?: number
   readonly revokedAtMs?: number
+  readonly budget?: BudgetState
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Account, ApiKey } from '../accounts/account.ts'
+import type { Budget } from '../accounts/budget.ts'
 import type { ModelId } from '../models/models.ts'
 
 export type NewAccount = {
@@ -21,6 +22,7 @@ export type NewApiKey = {
   readonly secretHash: Uint8Array
   /** Time until the key expires, from PostgreSQL's now. Absent: the key does not expire. */
   readonly expiresInMs?: number
+  readonly budget?: Budget
 }
 
 /** Accounts, API keys and deposits, for the operator. Implemented in `src/store/accounts/`. */
@@ -41,6 +43,12 @@ export type AccountStore = {
   readonly createKey: (key: NewApiKey) => Promise<ApiKey>
   /** Returns the keys of an account, oldest first, including revoked and expired keys. */
   readonly listKeys: (accountId: string) => Promise<readonly ApiKey[]>
+  /**
+   * Sets the budget of a key, or removes it when `budget` is `undefined`. The budget is exact from the moment
+   * when the promise resolves: earlier submits of the current period count. Returns `undefined` when there is
+   * no such key.
+   */
+  readonly setBudget: (keyId: string, budget: Budget | undefined) => Promise<ApiKey | undefined>
   /**
    * Revokes a key. The key is refused as soon as the promise resolves. A key that was revoked before keeps
    * its time of revocation. Returns `undefined` when there is no such key.

@@ -1,4 +1,5 @@
 import type { Caller } from '../accounts/account.ts'
+import type { BudgetState } from '../accounts/budget.ts'
 import type { JsonObject } from '../json.ts'
 import type { TaskStart } from './taskRuns.ts'
 import type { ImageRequest } from '../tasks/imageRequest.ts'
@@ -9,6 +10,8 @@ export type NewTask = {
   readonly taskId: string
   readonly caller: Caller
   readonly request: ImageRequest
+  /** The JSON text of the request, in UTF-8. */
+  readonly requestText: Uint8Array
   readonly fingerprint: Uint8Array
   readonly keyDigest?: Uint8Array
   /** The upload that contains the inputs. */
@@ -26,6 +29,8 @@ export type InsertTaskResult =
   | { readonly kind: 'key_taken' }
   /** The account does not have enough credits. Nothing was written. */
   | { readonly kind: 'insufficient' }
+  /** The price is more than what is left of the key's budget. Nothing was written. */
+  | { readonly kind: 'over_budget'; readonly budget: BudgetState }
 
 /** The task that an idempotency key names. */
 export type KeyedTask = {

@@ -1,12 +1,15 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { ApiContext } from '../context.ts'
 
-/** A file of a public page. It stays in memory, in every form in which it can be sent. */
+/** A file of a public page. It stays in memory. */
 export type StaticFile = {
   readonly mimeType: string
-  readonly content: Readonly<Record<ContentCoding, Buffer>>
+  readonly plain: Buffer
+  /** Returns the content in one coding. It is compressed once, when the first client asks for it. */
+  readonly content: (coding: ContentCoding) => Promise<Buffer>
   readonly etag: string
 }
 
@@ -14,20 +17,29 @@ export type StaticFile = {
 const codings = ['br', 'gzip', 'identity'] as const
 type ContentCoding = (typeof codings)[number]
 
-/** Public pages are text. The brotli level compresses them well and takes a few milliseconds per file. */
+/** Public pages are text. The level compresses them well: a library of 1.7 MB takes about a quarter of a second. */
 const brotliLevel = 9
 
-/** Reads a text file and compresses it. Throws the system's error when the file cannot be read. */
+const compress: Readonly<Record<ContentCoding, (plain: Buffer) => Promise<Buffer>>> = {
+  br: (plain) =>
+    promisify(brotliCompress)(plain, { params: { [constants.BROTLI_PARAM_QUALITY]: brotliLevel } }),
+  gzip: (plain) => promisify(gzip)(plain, { level: constants.Z_BEST_COMPRESSION }),
+  identity: (plain) => Promise.resolve(plain),
+}
+
+/** Reads a text file. Throws the system's error when the file cannot be read. */
 export function readStaticFile(location: URL, mimeType: string): StaticFile {
   const plain = readFileSync(location)
+  const made = new Map<ContentCoding, Promise<Buffer>>()
   return {
     mimeType,
-    content: {
-      br: brotliCompressSync(plain, {
-        params: { [constants.BROTLI_PARAM_QUALITY]: brotliLevel },
-      }),
-      gzip: gzipSync(plain, { level: constants.Z_BEST_COMPRESSION }),
-      identity: plain,
+    plain,
+    content: (coding) => {
+      const known = made.get(coding)
+      if (known !== undefined) return known
+      const content = compress[coding](plain)
+      made.set(coding, content)
+      return content
     },
     etag: createHash('sha256').update(plain).digest('base64url').slice(0, 22),
   }
@@ -38,7 +50,7 @@ export function readStaticFile(location: URL, mimeType: string): StaticFile {
  * (`no-cache`) and gets a 304 without a body while the file is the same, so a new version shows at once. Each
  * form has its own ETag, because their bytes differ (RFC 9110 section 8.8.3).
  */
-export function sendStaticFile(context: ApiContext, file: StaticFile): void {
+export async function sendStaticFile(context: ApiContext, file: StaticFile): Promise<void> {
   const coding = codings.find((each) => context.acceptsEncodings(each) !== false) ?? 'identity'
   context.status = 200
   context.set({
@@ -53,5 +65,5 @@ export function sendStaticFile(context: ApiContext, file: StaticFile): void {
     context.status = 304
     return
   }
-  context.body = file.content[coding]
+  context.body = await file.content(coding)
 }

@@ -4,7 +4,7 @@ import { acceptErrors, endErrors, jsonBodyErrors } from '../errorAnswers.ts'
 import { examples } from '../examples.ts'
 import type { Operation } from '../operation.ts'
 import { json } from '../operation.ts'
-import { idempotencyKey } from '../parameters.ts'
+import { idempotencyKey, linksToTask } from '../parameters.ts'
 import { submitTask } from './tasks.ts'
 import { contentResponse } from '../../schema/answers/contentResponse.ts'
 import { contentRequest } from '../../schema/contentFields.ts'
@@ -42,6 +42,7 @@ export const generateContent: Operation = {
         image: examples.contentResponse,
         refusal: examples.contentRefusal,
       }),
+      links: linksToTask('$response.header.X-Task-Id'),
     },
   },
   errors: [...jsonBodyErrors, ...acceptErrors, ...endErrors, 'content_policy_violation'],

@@ -3,7 +3,7 @@ import { acceptErrors, endErrors, jsonBodyErrors } from '../errorAnswers.ts'
 import { examples } from '../examples.ts'
 import type { Answer, Operation } from '../operation.ts'
 import { json } from '../operation.ts'
-import { idempotencyKey } from '../parameters.ts'
+import { idempotencyKey, linksToTask } from '../parameters.ts'
 import { imagesResponse } from '../../schema/answers/imagesResponse.ts'
 import { editsFields, generationsRequest } from '../../schema/imagesRequest.ts'
 
@@ -16,6 +16,7 @@ const finished: Answer = {
     'X-Credits-Charged': 'always',
   },
   content: json(imagesResponse, { image: examples.imagesResponse }),
+  links: linksToTask('$response.header.X-Task-Id'),
 }
 
 const shared = {

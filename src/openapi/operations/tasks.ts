@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { acceptErrors, jsonBodyErrors, queryErrors } from '../errorAnswers.ts'
 import { examples } from '../examples.ts'
-import { idempotencyKey } from '../parameters.ts'
+import { idempotencyKey, linksToTask } from '../parameters.ts'
 import type { Operation } from '../operation.ts'
 import { json } from '../operation.ts'
 import { contentResponse } from '../../schema/answers/contentResponse.ts'
@@ -41,6 +41,7 @@ export const submitTask: Operation = {
         'X-Credits-Held': 'always',
       },
       content: json(taskAccepted, { accepted: examples.accepted }),
+      links: linksToTask('$response.body#/task_id'),
     },
   },
   errors: [...jsonBodyErrors, ...acceptErrors],

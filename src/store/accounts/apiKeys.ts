@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import type { ApiKey, Caller } from '../../domain/accounts/account.ts'
+import type { BudgetState } from '../../domain/accounts/budget.ts'
 import { defined } from '../../domain/defined.ts'
 import type { NewApiKey } from '../../domain/ports/accountStore.ts'
 import { knownModels } from './accounts.ts'
@@ -10,16 +11,27 @@ type KeyRow = {
   readonly createdAtMs: number
   readonly expiresAtMs: number | null
   readonly revokedAtMs: number | null
+  readonly budget: BudgetState | null
 }
 
 /** Inserts an API key. The database contains the hash of the key's secret, never the secret. */
 export async function createKey(pool: Pool, key: NewApiKey): Promise<ApiKey> {
-  const { keyId, accountId, prefix, pepperId, secretHash, expiresInMs } = key
+  const { keyId, accountId, prefix, pepperId, secretHash, expiresInMs, budget } = key
   const { rows } = await pool.query<KeyRow>(
-    `insert into api_key (key_id, account_id, prefix, pepper_id, secret_hash, expires_at)
-     values ($1, $2, $3, $4, $5, now() + $6::float8 * interval '1 millisecond')
+    `insert into api_key (key_id, account_id, prefix, pepper_id, secret_hash, expires_at,
+       budget_credits, budget_period)
+     values ($1, $2, $3, $4, $5, now() + $6::float8 * interval '1 millisecond', $7, $8)
      returning ${keyColumns}`,
-    [keyId, accountId, prefix, pepperId, Buffer.from(secretHash), expiresInMs ?? null],
+    [
+      keyId,
+      accountId,
+      prefix,
+      pepperId,
+      Buffer.from(secretHash),
+      expiresInMs ?? null,
+      budget?.credits ?? null,
+      budget?.period ?? null,
+    ],
   )
   if (rows[0] === undefined) throw new Error('Bug: an insert returned no row')
   return keyOf(rows[0])
@@ -32,6 +44,14 @@ export async function listKeys(pool: Pool, accountId: string): Promise<readonly 
     [accountId],
   )
   return rows.map(keyOf)
+}
+
+/** Returns a key, or `undefined` when there is no such key. */
+export async function readKey(pool: Pool, keyId: string): Promise<ApiKey | undefined> {
+  const { rows } = await pool.query<KeyRow>(`select ${keyColumns} from api_key where key_id = $1`, [
+    keyId,
+  ])
+  return rows[0] && keyOf(rows[0])
 }
 
 /**
@@ -48,14 +68,19 @@ export async function revokeKey(pool: Pool, keyId: string): Promise<ApiKey | und
   return rows[0] && keyOf(rows[0])
 }
 
-function keyOf({ expiresAtMs, revokedAtMs, ...row }: KeyRow): ApiKey {
-  return { ...row, ...defined({ expiresAtMs, revokedAtMs }) }
+function keyOf({ expiresAtMs, revokedAtMs, budget, ...row }: KeyRow): ApiKey {
+  return { ...row, ...defined({ expiresAtMs, revokedAtMs, budget }) }
 }
 
 const keyColumns = `key_id as "keyId", prefix,
   (extract(epoch from created_at) * 1000)::float8 as "createdAtMs",
   (extract(epoch from expires_at) * 1000)::float8 as "expiresAtMs",
-  (extract(epoch from revoked_at) * 1000)::float8 as "revokedAtMs"`
+  (extract(epoch from revoked_at) * 1000)::float8 as "revokedAtMs",
+  (select json_build_object('credits', budget_credits, 'period', budget_period, 'used',
+       coalesce((select used from budget_use u
+         where u.key_id = api_key.key_id and u.starts_at = w.starts_at), 0),
+       'renewsAtMs', extract(epoch from w.ends_at) * 1000)
+     from budget_window(budget_period, now()) w where budget_period is not null) as budget`
 
 type CallerRow = {
   readonly accountId: string

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 
 /**
  * Purges ended tasks whose record has expired, with their attempts and idempotency keys. Makes their
- * remaining uploads due for the sweep. Keeps the ledger rows. Returns how many tasks were purged.
+ * remaining uploads due for the sweep. Keeps the ledger rows. Also deletes the counts of budgets of past periods. Returns how many tasks were purged.
  */
 export async function purgeTasks(pool: Pool, limit: number): Promise<number> {
   const { rows } = await pool.query<{ purged: number }>({
@@ -22,5 +22,7 @@ const purgeSql = `
   ), uploads as (
     update upload set sweep_after = least(sweep_after, now())
     from gone where upload.task_id = gone.task_id
+  ), budgets as (
+    delete from budget_use where ends_at < now() - interval '1 day'
   )
   select count(*)::int as purged from gone`

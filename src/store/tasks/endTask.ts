@@ -143,7 +143,7 @@ function nextTryIsNewTask({ code, cause, workPossible }: TaskFailure): boolean {
 }
 
 /** The columns that `done` must return for `endHoldSql`. */
-export const endedColumns = `task_id, account_id, key_id, model, credits, completed_at`
+export const endedColumns = `task_id, account_id, key_id, model, credits, created_at, completed_at, retry_of`
 
 const endSql = `
   with done as (
@@ -181,12 +181,23 @@ const endSql = `
  */
 export function endHoldSql(kind: 'settle' | 'release'): string {
   const to = kind === 'settle' ? 'spent' : 'available'
-  return `entry as (
+  // A release returns the credits to the period of the submit. A key without a budget has no rows there.
+  const refunded =
+    kind === 'settle'
+      ? ''
+      : `refunded as (
+    update budget_use set used = greatest(0, used - done.credits) from done
+    where budget_use.key_id = done.key_id and done.retry_of is null
+      and done.created_at >= starts_at and done.created_at < ends_at
+    returning 1
+  ), `
+  const after = kind === 'settle' ? '' : ', (select count(*) from refunded) as after_refunded'
+  return `${refunded}entry as (
     insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id, model, created_at)
     select account_id, task_id, '${kind}', 'held', '${to}', credits, key_id, model, completed_at from done
     returning account_id, credits
   ), balanced as (
     update balance set held = held - entry.credits, ${to} = ${to} + entry.credits
-    from entry where balance.account_id = entry.account_id and entry.credits > 0
+    from entry${after} where balance.account_id = entry.account_id and entry.credits > 0
   )`
 }

@@ -1,9 +1,20 @@
 import type { Pool } from 'pg'
 import { DatabaseError } from 'pg'
+import type { BudgetState } from '../../domain/accounts/budget.ts'
 import type { InsertTaskResult, NewTask } from '../../domain/ports/taskStore.ts'
 import { runStatement } from '../connection/transaction.ts'
 
-type InsertedRow = { readonly createdAtMs: number | null; readonly affordable: boolean }
+type InsertedRow = {
+  readonly createdAtMs: number | null
+  readonly affordable: boolean
+  readonly overBudget: BudgetState | null
+}
+
+/**
+ * Limit for the tries of one insert. A try that lost the rest of a budget to another submit is repeated: it then
+ * sees what is left.
+ */
+const triesMax = 20
 
 /** The SQLSTATE of the error that the SQL function `refuse` raises. */
 const refusedState = 'DR001'
@@ -18,15 +29,26 @@ const refusedState = 'DR001'
  * writes nothing. If the account does not have enough credits, no row remains.
  */
 export async function insertTask(pool: Pool, task: NewTask): Promise<InsertTaskResult> {
+  for (let tries = 0; tries < triesMax; tries += 1) {
+    const result = await tryInsert(pool, task)
+    if (result !== 'budget_changed') return result
+  }
+  throw new Error('Bug: the budget of a key changed at every try of a submit')
+}
+
+async function tryInsert(pool: Pool, task: NewTask): Promise<InsertTaskResult | 'budget_changed'> {
   try {
     const query = { name: 'insert-task', text: insertSql, values: valuesOf(task) }
     const [row] = await runStatement<InsertedRow>(pool, query)
     if (row === undefined) throw new Error('Bug: a select without from returned no row')
     if (row.createdAtMs !== null) return { kind: 'inserted', createdAtMs: row.createdAtMs }
-    return { kind: row.affordable ? 'key_taken' : 'insufficient' }
+    if (!row.affordable) return { kind: 'insufficient' }
+    if (row.overBudget !== null) return { kind: 'over_budget', budget: row.overBudget }
+    return { kind: 'key_taken' }
   } catch (error) {
     if (!(error instanceof DatabaseError) || error.code !== refusedState) throw error
     if (error.message === 'insufficient') return { kind: 'insufficient' }
+    if (error.message === 'budget') return 'budget_changed'
     throw new Error('Bug: the upload of a new task is unknown or has been taken', { cause: error })
   }
 }
@@ -43,7 +65,8 @@ function valuesOf(task: NewTask): unknown[] {
     request.action,
     request.size ?? null,
     request.quality ?? null,
-    JSON.stringify(request),
+    // PostgreSQL takes bytes for a text as they are, so a text of megabytes is not encoded at once.
+    Buffer.from(task.requestText.buffer, task.requestText.byteOffset, task.requestText.byteLength),
     Buffer.from(task.fingerprint),
     task.keyDigest === undefined ? null : Buffer.from(task.keyDigest),
     task.credits,
@@ -62,15 +85,26 @@ function valuesOf(task: NewTask): unknown[] {
  * the balance's lock, PostgreSQL evaluates the step's condition again, but it cannot run the insert a second
  * time for this.
  *
- * `affordable` finds an account without enough credits before anything is written. The account can lose its
- * credits to another task during the wait. If so, `refuse` raises an error, which rolls all steps back.
+ * `affordable` finds an account without enough credits before anything is written, and `over` a key without
+ * enough left of its budget. Both can lose credits to another task during the wait. If so, `refuse` raises an
+ * error, which rolls all steps back. The count of the budget is locked before the balance, here and in releases.
  */
 const insertSql = `
   with affordable as (
     select 1 from balance where account_id = $2 and available >= $13::bigint
+  ), budget as (
+    select budget_credits, budget_period, starts_at, ends_at
+    from api_key, budget_window(budget_period, now())
+    where key_id = $3 and budget_credits is not null and $13::bigint > 0
+  ), over as (
+    select coalesce(used, 0) as used
+    from budget left join budget_use on budget_use.key_id = $3 and budget_use.starts_at = budget.starts_at
+    where coalesce(used, 0) + $13 > budget_credits
+  ), allowed as (
+    select 1 from affordable where not exists (select from over)
   ), claim as (
     insert into idempotency_key (account_id, key_digest, task_id)
-    select $2, $12, $1 from affordable where $12::bytea is not null
+    select $2, $12, $1 from allowed where $12::bytea is not null
     on conflict do nothing
     returning 1
   ), accepted as (
@@ -78,7 +112,7 @@ const insertSql = `
       request, fingerprint, key_digest, credits, deadline_at, hard_end_at)
     select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
       now() + $14::float8 * interval '1 millisecond', now() + $15::float8 * interval '1 millisecond'
-    from affordable where $12::bytea is null or exists (select from claim)
+    from allowed where $12::bytea is null or exists (select from claim)
     returning account_id, created_at
   ), placed as (
     update upload set task_id = $1, sweep_after = 'infinity', bytes = $17 from accepted
@@ -87,16 +121,26 @@ const insertSql = `
   ), hold as (
     insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id)
     select account_id, $1, 'hold', 'available', 'held', $13, $3 from accepted
+  ), counted as (
+    insert into budget_use (key_id, starts_at, ends_at, used)
+    select $3, starts_at, ends_at, $13 from budget, accepted
+    on conflict (key_id, starts_at) do update set used = budget_use.used + excluded.used
+      where budget_use.used + excluded.used <= (select budget_credits from budget)
+    returning 1
   ), paid as (
-    update balance set available = available - $13, held = held + $13 from accepted
+    update balance set available = available - $13, held = held + $13
+    from accepted, (select count(*) from counted) as after_counted
     where balance.account_id = accepted.account_id and available >= $13::bigint
     returning 1
   )
   select
     (select (floor(extract(epoch from created_at)) * 1000)::float8 from accepted) as "createdAtMs",
     exists (select from affordable) as affordable,
+    (select json_build_object('credits', budget_credits, 'period', budget_period, 'used', used,
+       'renewsAtMs', extract(epoch from ends_at) * 1000) from budget, over) as "overBudget",
     case
       when not exists (select from accepted) then false
       when $16::text is not null and not exists (select from placed) then refuse('upload')
+      when exists (select from budget) and not exists (select from counted) then refuse('budget')
       when not exists (select from paid) then refuse('insufficient')
     end as refused`

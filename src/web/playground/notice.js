@@ -1,4 +1,5 @@
 import { html } from 'htm/preact'
+import { useMemo } from 'preact/hooks'
 import { useClock } from './clock.js'
 
 /** @import { ComponentChildren } from 'preact' */
@@ -15,19 +16,34 @@ import { useClock } from './clock.js'
  */
 export function Notice({ title, failure, untilMs, children }) {
   const nowMs = useClock(untilMs !== undefined)
-  const seconds = untilMs === undefined ? 0 : Math.max(0, Math.ceil((untilMs - nowMs) / 1000))
+  // A screen reader would read every second aloud. It hears how long the wait is, once.
+  const waitSeconds = useMemo(() => secondsUntil(untilMs, Date.now()), [untilMs])
+  const seconds = secondsUntil(untilMs, nowMs)
   return html`
     <div class="notice">
       <p class="notice-title">${title}</p>
       <p>${failure.message} ${failure.code && html`<code class="code">${failure.code}</code>`}</p>
       ${
-        // A screen reader would read every second aloud. It hears the number once, in the sentence below.
         untilMs !== undefined &&
-        html`<p class="countdown" aria-hidden="true">
-          Trying again in <b>${seconds}</b> ${seconds === 1 ? 'second' : 'seconds'}
-        </p>`
+        html`
+          <p class="countdown" aria-hidden="true">${waitText(seconds)}</p>
+          <p class="visually-hidden">${waitText(waitSeconds)}</p>
+        `
       }
       ${children && html`<div class="actions">${children}</div>`}
     </div>
   `
+}
+
+/**
+ * @param {number | undefined} untilMs
+ * @param {number} nowMs
+ */
+function secondsUntil(untilMs, nowMs) {
+  return untilMs === undefined ? 0 : Math.max(0, Math.ceil((untilMs - nowMs) / 1000))
+}
+
+/** @param {number} seconds */
+function waitText(seconds) {
+  return `Trying again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}`
 }

@@ -2,9 +2,12 @@ import { html } from 'htm/preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { AccountBar, useAccount } from './accountBar.js'
 import { cancelTask, imageAddress } from './calls/api.js'
+import { Announcer } from './results/announcer.js'
 import { Chain } from './results/chain.js'
 import { Composer } from './form/composer.js'
+import { EmptyStage } from './results/emptyStage.js'
 import { Gallery } from './results/gallery.js'
+import { keepSources } from './form/keptSources.js'
 import { draftOf, emptyDraft } from './form/models.js'
 import { keep, recall } from './session.js'
 import { SubmissionNotice } from './results/submissionNotice.js'
@@ -37,7 +40,7 @@ export function Studio({ apiKey, account: opened, models, onSignOut }) {
   const results = useRef(/** @type {HTMLElement | null} */ (null))
   const usedSources = useUsedSources()
 
-  const { tasks, loadMore, accepted, update } = useTasks(apiKey, shownId)
+  const { tasks, loadMore, refresh, accepted, update } = useTasks(apiKey, shownId)
   const account = useAccount(apiKey, opened, tasks.records)
   const submission = useSubmission({
     apiKey,
@@ -48,7 +51,7 @@ export function Studio({ apiKey, account: opened, models, onSignOut }) {
       show(taskId)
     },
   })
-  const sources = useSources(submission.resume)
+  const sources = useSources()
 
   useEffect(() => keep('draft', draft), [draft])
   useEffect(() => keep('shown', shownId), [shownId])
@@ -60,7 +63,6 @@ export function Studio({ apiKey, account: opened, models, onSignOut }) {
   const model = models.find(({ id }) => id === draft.model) ?? models[0]
   const record = shownId === undefined ? undefined : tasks.records[shownId]
   const note = shownId === undefined ? undefined : tasks.notes[shownId]
-  const busy = !['idle', 'refused'].includes(submission.state.phase)
 
   function show(/** @type {string} */ taskId) {
     setCancelFailure(undefined)
@@ -68,10 +70,11 @@ export function Studio({ apiKey, account: opened, models, onSignOut }) {
     bringIntoView(results.current)
   }
 
-  const submit = (
-    /** @type {ImageRequest} */ request,
-    /** @type {readonly SourceImage[]} */ images,
-  ) => submission.submit(request, images)
+  /** The API may have taken what is given up, so the gallery is read again. */
+  function dismiss() {
+    submission.dismiss()
+    void refresh()
+  }
 
   async function cancel() {
     if (record === undefined) return
@@ -98,38 +101,50 @@ export function Studio({ apiKey, account: opened, models, onSignOut }) {
 
   /** Submits the request of the task on display once more. After a reload the source images are gone. */
   function again() {
-    if (record === undefined || note === undefined || busy) return
+    if (record === undefined || note === undefined || submission.busy) return
     const { request } = note
     setDraft(draftOf(draft, request))
     const images = usedSources.of(record.task_id)
-    if (request.action === 'generate') submit(request, [])
-    else if (images === undefined) prompt.current?.focus()
+    if (request.action === 'generate') void submission.submit(request, [])
+    else if (images === undefined) sources.say('Add the source images again: a reload forgot them.')
     else {
       sources.replace(images)
-      submit(request, images)
+      void submission.submit(request, images)
     }
   }
 
+  function beginWith(/** @type {string} */ text) {
+    setDraft((now) => ({ ...now, action: 'generate', prompt: text }))
+    prompt.current?.focus()
+  }
+
+  async function signOut() {
+    submission.dismiss()
+    await keepSources('draft', [])
+    onSignOut()
+  }
+
   return html`
-    <${AccountBar} account=${account} onSignOut=${onSignOut} />
+    <${AccountBar} account=${account} onSignOut=${signOut} />
     <main class="studio">
       <${Composer}
         draft=${draft}
         models=${models}
         model=${model}
         sources=${sources}
-        busy=${busy}
+        busy=${submission.busy}
         promptRef=${prompt}
-        onChange=${(/** @type {Partial<Draft>} */ changed) => setDraft({ ...draft, ...changed })}
-        onSubmit=${submit}
+        onChange=${(/** @type {Partial<Draft>} */ changed) =>
+          setDraft((now) => ({ ...now, ...changed }))}
+        onSubmit=${submission.submit}
       />
       <div class="results" ref=${results}>
         <${SubmissionNotice}
           state=${submission.state}
-          onRepeat=${() => submission.resume(sources.sources)}
-          onDismiss=${submission.dismiss}
+          onRepeat=${submission.repeat}
+          onDismiss=${dismiss}
         />
-        <p class="visually-hidden" role="status">${announcementOf(record)}</p>
+        <${Announcer} record=${record} />
         ${
           record && shownId
             ? html`
@@ -144,7 +159,7 @@ export function Studio({ apiKey, account: opened, models, onSignOut }) {
                 />
                 <${Chain} tasks=${tasks} taskId=${shownId} onShow=${show} />
               `
-            : html`<div class="stage plate blank empty"><p>Your image appears here.</p></div>`
+            : html`<${EmptyStage} onExample=${beginWith} />`
         }
         <${Gallery} tasks=${tasks} shownId=${shownId} onShow=${show} onMore=${loadMore} />
       </div>
@@ -192,28 +207,5 @@ function acceptedRecord(taskId, { model }) {
     status: 'queued',
     created_at: new Date().toISOString(),
     progress: 0,
-  }
-}
-
-/**
- * Returns what a screen reader says about the task on display. Progress is said in quarters.
- * @param {TaskRecord | undefined} record
- */
-function announcementOf(record) {
-  switch (record?.status) {
-    case undefined:
-      return ''
-    case 'queued':
-      return 'Queued.'
-    case 'processing':
-      return `In progress, ${Math.floor(record.progress / 25) * 25} percent.`
-    case 'succeeded':
-      return 'The image is finished.'
-    case 'failed':
-      return `No image. ${record.error?.message ?? ''}`
-    case 'expired':
-      return 'The image has expired.'
-    default:
-      return ''
   }
 }

@@ -24,9 +24,23 @@ create table api_key (
   created_at timestamptz not null default now(),
   -- Null: the key does not expire.
   expires_at timestamptz,
-  revoked_at timestamptz
+  revoked_at timestamptz,
+  -- At most so many credits may be held by the key's submits in each period. Null: no budget.
+  budget_credits bigint check (budget_credits > 0),
+  budget_period text check (budget_period in ('hour', 'day', 'week', 'month')),
+  check ((budget_credits is null) = (budget_period is null))
 );
 create index api_key_account on api_key (account_id);
+
+-- What the submits of one period have taken from the budget of their key: the holds of live tasks, and what
+-- was settled. A release takes its credits out again. Keys without a budget have no rows.
+create table budget_use (
+  key_id text not null,
+  starts_at timestamptz not null,
+  ends_at timestamptz not null,
+  used bigint not null default 0 check (used >= 0),
+  primary key (key_id, starts_at)
+) with (fillfactor = 50);
 
 -- The credits of each account. They are not part of `account`, because every submit updates them. A foreign
 -- key check also locks the row of `account`. If submits updated that row too, one busy account could submit
@@ -376,6 +390,18 @@ create function refuse(reason text) returns boolean language plpgsql as $$
 begin
   raise exception using errcode = 'DR001', message = reason;
 end $$;
+
+-- The period of a budget that contains an instant. Periods are in UTC, and a week begins on Monday.
+create function budget_window(
+  period text,
+  instant timestamptz,
+  out starts_at timestamptz,
+  out ends_at timestamptz
+)
+language sql immutable as $$
+  select date_trunc(period, instant at time zone 'UTC') at time zone 'UTC',
+    (date_trunc(period, instant at time zone 'UTC') + ('1 ' || period)::interval) at time zone 'UTC'
+$$;
 
 -- The gate's fast path (src/store/attempts/beginFirstCall.ts). Opens the first attempt of a queued task on a
 -- free channel. The function locks rows in the gate's order and checks every condition after the locks. This

@@ -1,5 +1,5 @@
 import { html } from 'htm/preact'
-import { useRef, useState } from 'preact/hooks'
+import { useCallback, useRef, useState } from 'preact/hooks'
 import { Choices, RatioLabel } from './choices.js'
 import { CurlLine } from './curlLine.js'
 import { ModelChoice } from './modelChoice.js'
@@ -8,7 +8,7 @@ import { SourceField } from './sourceField.js'
 
 /** @import { Ref } from 'preact' */
 /** @import { Draft, ImageRequest, Model } from './models.js' */
-/** @import { SourceImage } from './sourceImages.js' */
+/** @import { NewImage, SourceImage } from './sourceImages.js' */
 /** @import { useSources } from './useSources.js' */
 
 const actionNames = { generate: 'Generate', edit: 'Edit' }
@@ -46,13 +46,16 @@ export function Composer({ draft, models, model, sources, busy, promptRef, onCha
     }
     onSubmit(request, sources.sources)
   }
+  const addFiles = useCallback((/** @type {readonly NewImage[]} */ files) => {
+    sources.add(files)
+    onChange({ action: 'edit' })
+  }, [])
   const submitByKey = (/** @type {KeyboardEvent} */ event) => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) submit(event)
   }
   return html`
     <form class="composer" ref=${form} onSubmit=${submit} aria-label="Request">
-      <fieldset class="plain" disabled=${busy}>
-        <legend class="visually-hidden">Request</legend>
+      <div class="fields">
         <${Choices}
           legend="Action"
           name="action"
@@ -67,7 +70,7 @@ export function Composer({ draft, models, model, sources, busy, promptRef, onCha
           <textarea
             id="prompt"
             ref=${promptRef}
-            rows="4"
+            rows="3"
             value=${draft.prompt}
             placeholder=${editing ? 'Make it night, with the lamp lit' : 'A lighthouse at dusk'}
             aria-keyshortcuts="Control+Enter Meta+Enter"
@@ -80,7 +83,7 @@ export function Composer({ draft, models, model, sources, busy, promptRef, onCha
           sources=${sources.sources}
           refusals=${sources.refusals}
           hidden=${!editing}
-          onFiles=${sources.add}
+          onFiles=${addFiles}
           onRemove=${sources.remove}
         />
         <${ModelChoice}
@@ -112,7 +115,7 @@ export function Composer({ draft, models, model, sources, busy, promptRef, onCha
           label=${(/** @type {string} */ quality) => quality}
           onChoose=${(/** @type {string} */ quality) => onChange({ quality })}
         />
-      </fieldset>
+      </div>
       <${CurlLine} request=${request} sources=${sources.sources} />
       <div class="submitbar">
         <p class="refusal" role="alert">${missing}</p>

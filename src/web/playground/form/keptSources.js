@@ -3,33 +3,43 @@ import { keep, randomName, recall } from '../session.js'
 /** @import { SourceImage } from './sourceImages.js' */
 
 /**
- * Keeps the source images of the draft over a reload. They are too large for session storage, so they are in
- * IndexedDB, under a random name that only this tab knows. Images of tabs that were closed go after a day.
+ * Keeps source images over a reload. They are too large for session storage, so they are in IndexedDB, under a
+ * random name that only this tab knows. Images of tabs that were closed go after a day.
  */
 const databaseName = 'darkroom'
 const storeName = 'sources'
 const keptMs = 24 * 60 * 60 * 1000
 
-/** @typedef {{ readonly savedAtMs: number, readonly images: readonly Omit<SourceImage, 'url'>[] }} KeptSet */
+/**
+ * `draft`: the images in the form. `pending`: the images of a submit that is not answered yet, which stay the
+ * same while the user changes the form.
+ * @typedef {'draft' | 'pending'} Purpose
+ *
+ * @typedef {{ readonly savedAtMs: number, readonly images: readonly Omit<SourceImage, 'url'>[] }} KeptSet
+ */
 
 /**
- * Stores the source images of this tab. Where the browser forbids it, they are lost by a reload.
+ * Stores source images of this tab, in place of earlier ones for the same purpose. Where the browser forbids
+ * it, they are lost by a reload.
+ * @param {Purpose} purpose
  * @param {readonly SourceImage[]} sources
  */
-export async function keepSources(sources) {
+export async function keepSources(purpose, sources) {
   const images = sources.map(({ url: _url, ...image }) => image)
   const put = async (/** @type {IDBObjectStore} */ store) => {
-    if (images.length === 0) await done(store.delete(tabName()))
-    else await done(store.put({ savedAtMs: Date.now(), images }, tabName()))
+    const name = `${tabName()} ${purpose}`
+    if (images.length === 0) await done(store.delete(name))
+    else await done(store.put({ savedAtMs: Date.now(), images }, name))
   }
   await withStore(put).catch(() => undefined)
 }
 
 /**
  * Returns the source images that this tab stored, and removes those of tabs that are gone.
+ * @param {Purpose} purpose
  * @returns {Promise<readonly SourceImage[]>}
  */
-export async function keptSources() {
+export async function keptSources(purpose) {
   /** @param {IDBObjectStore} store @returns {Promise<readonly SourceImage[]>} */
   const read = async (store) => {
     for (const name of await done(store.getAllKeys())) {
@@ -38,7 +48,7 @@ export async function keptSources() {
       if (set !== undefined && set.savedAtMs < Date.now() - keptMs) await done(store.delete(name))
     }
     /** @type {KeptSet | undefined} */
-    const mine = await done(store.get(tabName()))
+    const mine = await done(store.get(`${tabName()} ${purpose}`))
     return (mine?.images ?? []).map((image) => ({
       ...image,
       url: URL.createObjectURL(image.blob),

@@ -120,17 +120,16 @@ export function draftOf(draft, { model, action, prompt, size, aspect_ratio, qual
 }
 
 /**
- * Returns what a submit of this request holds: the first price line that matches. A family A request without
- * a size costs as much as 1K, as it does in the API.
+ * Returns what a submit of this request holds: the first price line that matches. A line without a field
+ * matches any value of it, and a line with a field does not match a request without it.
  * @param {Model} model
  * @param {ImageRequest} request
  * @param {number} images
  */
 export function creditsOf(model, { action, size, quality }, images) {
-  const asked = size ?? (model.family === 'A' ? '1K' : undefined)
   const line = model.prices.find(
     (price) =>
-      (price.size === undefined || price.size === asked) &&
+      (price.size === undefined || price.size === size) &&
       (price.quality === undefined || price.quality === quality) &&
       (price.action === undefined || price.action === action),
   )

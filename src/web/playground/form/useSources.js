@@ -5,10 +5,9 @@ import { addSourceImages } from './sourceImages.js'
 /** @import { NewImage, SourceImage } from './sourceImages.js' */
 
 /**
- * The source images of the draft. They outlive a reload.
- * @param {(sources: readonly SourceImage[]) => void} onRestored called once, with what an earlier load kept
+ * The source images in the form. They outlive a reload.
  */
-export function useSources(onRestored) {
+export function useSources() {
   const [sources, setSources] = useState(/** @type {readonly SourceImage[]} */ ([]))
   const [refusals, setRefusals] = useState(/** @type {readonly string[]} */ ([]))
   const latest = useRef(sources)
@@ -22,7 +21,7 @@ export function useSources(onRestored) {
     }
     latest.current = images
     setSources(images)
-    await keepSources(images)
+    await keepSources('draft', images)
   }
 
   const change = useCallback((/** @type {() => Promise<void>} */ work) => {
@@ -32,10 +31,8 @@ export function useSources(onRestored) {
 
   useEffect(() => {
     void change(async () => {
-      const kept = await keptSources()
-      latest.current = kept
-      setSources(kept)
-      onRestored(kept)
+      latest.current = await keptSources('draft')
+      setSources(latest.current)
     })
   }, [])
 
@@ -57,6 +54,11 @@ export function useSources(onRestored) {
         await store(added.images)
       })
     },
+    /**
+     * Says something below the images.
+     * @param {string} text
+     */
+    say: (text) => setRefusals([text]),
     /** @param {string} id */
     remove: (id) => {
       setRefusals([])

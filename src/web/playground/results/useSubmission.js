@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { pause } from '../clock.js'
+import { keepSources, keptSources } from '../form/keptSources.js'
 import { keep, randomName, recall } from '../session.js'
 import { afterFailure, submitTask } from '../calls/submitTask.js'
 
@@ -36,7 +37,7 @@ const sourcesLost = {
 }
 
 /**
- * Sends submits, one at a time, and repeats each until it is answered.
+ * Sends submits, one at a time, and repeats each until it is answered, also after a reload.
  * @param {{
  *   readonly apiKey: string,
  *   readonly accountId: string,
@@ -45,85 +46,99 @@ const sourcesLost = {
  */
 export function useSubmission({ apiKey, accountId, onAccepted }) {
   const [state, setState] = useState(/** @type {SubmissionState} */ ({ phase: 'idle' }))
-  const current = useRef(new AbortController())
+  /** Two clicks can come before the page is drawn again, so this is no state of the drawing. */
+  const busy = useRef(false)
+  const enter = (/** @type {SubmissionState} */ next) => {
+    busy.current = next.phase !== 'idle' && next.phase !== 'refused'
+    setState(next)
+  }
+  const current = useRef({ stop: new AbortController(), repeat: () => {} })
 
   /**
    * @param {Pending} pending
    * @param {readonly SourceImage[]} sources
    */
   async function send(pending, sources) {
-    current.current.abort()
-    const { signal } = (current.current = new AbortController())
+    current.current.stop.abort()
+    const stop = new AbortController()
+    current.current = { stop, repeat: () => void send(pending, sources) }
+    const { signal } = stop
     const { request, idempotencyKey } = pending
-    keep('pending', pending)
+    const onProgress = (/** @type {number} */ fraction) => {
+      if (!signal.aborted) enter({ phase: 'sending', fraction })
+    }
     for (let tries = 1; ; tries += 1) {
-      setState({ phase: 'sending', fraction: 0 })
-      const onProgress = (/** @type {number} */ fraction) => {
-        if (!signal.aborted) setState({ phase: 'sending', fraction })
-      }
-      const answer = await submitTask({
-        apiKey,
-        idempotencyKey,
-        request,
-        sources,
-        onProgress,
-        signal,
-      })
+      onProgress(0)
+      const submit = { apiKey, idempotencyKey, request, sources, onProgress, signal }
+      const answer = await submitTask(submit)
       if (signal.aborted) return
       if (answer.ok) {
-        keep('pending', undefined)
-        setState({ phase: 'idle' })
+        forget()
+        enter({ phase: 'idle' })
         onAccepted(answer.value.task_id, pending, sources)
         return
       }
       const { failure } = answer
       const next = afterFailure(failure, tries)
       if (next.kind !== 'repeat') {
-        if (next.kind === 'refused') keep('pending', undefined)
-        setState({ phase: next.kind, failure })
+        if (next.kind === 'refused') forget()
+        enter({ phase: next.kind, failure })
         return
       }
       const waitMs = next.seconds * 1000
-      setState({ phase: 'waiting', failure, untilMs: Date.now() + waitMs })
+      enter({ phase: 'waiting', failure, untilMs: Date.now() + waitMs })
       await pause(waitMs, signal)
       if (signal.aborted) return
     }
   }
 
-  useEffect(() => () => current.current.abort(), [])
+  async function resume() {
+    const pending = recall('pending', /** @type {Pending | undefined} */ (undefined))
+    if (pending === undefined || pending.accountId !== accountId) return
+    const sources = await keptSources('pending')
+    if (pending.sourceCount === sources.length) await send(pending, sources)
+    else {
+      forget()
+      enter({ phase: 'refused', failure: sourcesLost })
+    }
+  }
+
+  useEffect(() => {
+    void resume()
+    return () => current.current.stop.abort()
+  }, [])
 
   return {
     state,
+    busy: busy.current,
     /**
      * @param {ImageRequest} request
      * @param {readonly SourceImage[]} sources
      */
-    submit: (request, sources) => {
+    submit: async (request, sources) => {
+      if (busy.current) return
       const used = request.action === 'edit' ? sources : []
       const editedTaskId = used.find(({ fromTaskId }) => fromTaskId)?.fromTaskId
       const idempotencyKey = randomName()
       const pending = { idempotencyKey, accountId, request, sourceCount: used.length, editedTaskId }
-      void send(pending, used)
+      enter({ phase: 'sending', fraction: 0 })
+      // The images come first, so that a reload never finds the request without them.
+      await keepSources('pending', used)
+      keep('pending', pending)
+      await send(pending, used)
     },
-    /**
-     * Repeats what was not answered: at once after a reload, or when the user asks for it.
-     * @param {readonly SourceImage[]} sources
-     */
-    resume: (sources) => {
-      const pending = recall('pending', /** @type {Pending | undefined} */ (undefined))
-      if (pending === undefined || pending.accountId !== accountId) return
-      if (pending.sourceCount > sources.length) {
-        keep('pending', undefined)
-        setState({ phase: 'refused', failure: sourcesLost })
-        return
-      }
-      void send(pending, sources)
-    },
+    /** Repeats now what was not answered. */
+    repeat: () => current.current.repeat(),
     /** Gives up what was not answered, or hides the failure. */
     dismiss: () => {
-      current.current.abort()
-      keep('pending', undefined)
-      setState({ phase: 'idle' })
+      current.current.stop.abort()
+      forget()
+      enter({ phase: 'idle' })
     },
   }
+}
+
+function forget() {
+  keep('pending', undefined)
+  void keepSources('pending', [])
 }

@@ -24,7 +24,7 @@ import { isLive, watchTask } from '../calls/watchTask.js'
  * }} Tasks
  *
  * @typedef {{ readonly kind: 'loading' }
- *   | { readonly kind: 'page', readonly data: readonly TaskRecord[], readonly hasMore: boolean }
+ *   | { readonly kind: 'page', readonly data: readonly TaskRecord[], readonly hasMore: boolean, readonly first: boolean }
  *   | { readonly kind: 'failure', readonly failure: Failure }
  *   | { readonly kind: 'record', readonly record: TaskRecord }
  *   | { readonly kind: 'gone', readonly taskId: string }
@@ -51,7 +51,8 @@ export function useTasks(key, shownId) {
       change({ kind: 'loading' })
       const answer = await listTasks(key, { limit: pageTasks, after })
       if (answer.ok) {
-        change({ kind: 'page', data: answer.value.data, hasMore: answer.value.has_more })
+        const { data, has_more: hasMore } = answer.value
+        change({ kind: 'page', data, hasMore, first: after === undefined })
       } else change({ kind: 'failure', failure: answer.failure })
     },
     [key],
@@ -69,6 +70,8 @@ export function useTasks(key, shownId) {
   return {
     tasks,
     loadMore: () => load(order.at(-1)),
+    /** Reads the newest tasks again. */
+    refresh: () => load(undefined),
     /** @param {TaskRecord} record @param {Note} note */
     accepted: (record, note) => change({ kind: 'accepted', record, note }),
     /** @param {TaskRecord} record */
@@ -133,12 +136,14 @@ function changed(tasks, change) {
       return { ...tasks, loading: false, failure: change.failure }
     case 'page': {
       const added = Object.fromEntries(change.data.map((record) => [record.task_id, record]))
-      const ids = new Set([...order, ...Object.keys(added)])
+      const ids = Object.keys(added)
+      // The first page has what is newest, also when it is read again.
+      const all = change.first ? [...ids, ...order] : [...order, ...ids]
       return {
         ...tasks,
         records: { ...records, ...added },
-        order: [...ids],
-        hasMore: change.hasMore,
+        order: [...new Set(all)],
+        hasMore: change.first && order.length > 0 ? tasks.hasMore : change.hasMore,
         loading: false,
       }
     }

@@ -1,0 +1,14 @@
+/** The periods of a budget, in UTC. A week begins on Monday. */
+export const budgetPeriods = ['hour', 'day', 'week', 'month'] as const
+export type BudgetPeriod = (typeof budgetPeriods)[number]
+
+/** At most `credits` may be held by the submits of one key in each period. */
+export type Budget = { readonly credits: number; readonly period: BudgetPeriod }
+
+/** A budget and how much of it the submits of the current period hold or have spent. */
+export type BudgetState = Budget & { readonly used: number; readonly renewsAtMs: number }
+
+/** Returns the budget as operators write it, such as `5000/day`. */
+export function budgetText({ credits, period }: Budget): string {
+  return `${credits}/${period}`
+}

@@ -1,0 +1,124 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { Budget } from '../../src/domain/accounts/budget.ts'
+import { createAccountStore } from '../../src/wiring/stores.ts'
+import { createClient } from '../support/clients/client.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
+import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
+import type { TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startTestService()
+  return () => service.stop()
+})
+
+type ListedKey = {
+  readonly key_id: string
+  readonly budget: string | null
+  readonly used: number | null
+  readonly renews_at: string | null
+}
+
+const cli = <Answer>(...args: string[]) => darkroomJson<Answer>(args, service.environment)
+
+/** A key with a budget. A submit of `low` costs 6 credits. */
+async function openKey(budget: Budget) {
+  const { keyId, secret, accountId } = await service.account()
+  const accounts = createAccountStore(service.pool)
+  await accounts.setBudget(keyId, budget)
+  const used = async () => (await accounts.listKeys(accountId))[0]?.budget?.used
+  return { client: createClient(service.url, secret), used }
+}
+
+const low = generateBody({ quality: 'low' })
+
+/** The message without its time of renewal, and that time. */
+async function refusalOf(response: Response) {
+  const { error } = JSON.parse(await response.text())
+  const [, message, renewsAt] = /^(.*) The budget renews at (\S+)\.$/.exec(error.message) ?? []
+  return { status: response.status, ...error, message, renewsAt }
+}
+
+describe('a budget of a key', () => {
+  it('refuses what would hold beyond it with 403, and says what it is and when it renews', async () => {
+    const { client, used } = await openKey({ credits: 10, period: 'day' })
+    await client.accepted(low)
+    const midnight = new Date()
+    midnight.setUTCHours(24, 0, 0, 0)
+    const refusal = {
+      status: 403,
+      type: 'new_api_error',
+      code: 'insufficient_user_quota',
+      param: null,
+      message:
+        'The budget of this API key is 10 credits per day, and 6 are used. This request needs 6 credits.',
+      renewsAt: midnight.toISOString().replace('.000Z', 'Z'),
+    }
+    expect(await refusalOf(await client.submit(low))).toEqual(refusal)
+    const { action: _action, ...image } = low
+    const generated = await fetch(`${service.url}/v1/images/generations`, {
+      method: 'POST',
+      headers: { Authorization: client.authorization, 'Content-Type': 'application/json' },
+      body: JSON.stringify(image),
+    })
+    expect(await refusalOf(generated)).toEqual(refusal)
+    expect(await used()).toBe(6)
+  })
+
+  it('is not exceeded by 64 submits at once', async () => {
+    const { client, used } = await openKey({ credits: 20, period: 'week' })
+    const answers = await Promise.all(Array.from({ length: 64 }, () => client.submit(low)))
+    const statuses = answers.map(({ status }) => status)
+    expect(statuses.filter((status) => status === 202)).toHaveLength(3)
+    expect(statuses.filter((status) => status === 403)).toHaveLength(61)
+    expect(await used()).toBe(18)
+  })
+
+  it('lets the replay of a request pass, also when 64 replays race for the last credit', async () => {
+    const { client, used } = await openKey({ credits: 6, period: 'month' })
+    const key = { 'Idempotency-Key': 'one' }
+    const answers = await Promise.all(Array.from({ length: 64 }, () => client.submit(low, key)))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202]))
+    const ids = await Promise.all(answers.map(async (answer) => JSON.parse(await answer.text())))
+    expect(new Set(ids.map(({ task_id }) => task_id)).size).toBe(1)
+    expect((await client.submit(low)).status).toBe(403)
+    expect((await client.submit(low, key)).status).toBe(202)
+    expect(await used()).toBe(6)
+  })
+
+  it('has room again after a task failed, and lets `task retry` pass', async () => {
+    const { client, used } = await openKey({ credits: 6, period: 'month' })
+    const failing = generateBody({ quality: 'low', prompt: '[sim:moderation times=1]' })
+    const { task_id } = await client.accepted(failing)
+    expect((await client.ended(task_id)).status).toBe('failed')
+    expect(await used()).toBe(0)
+    const settled = await client.accepted(low)
+    expect((await client.ended(settled.task_id)).status).toBe('succeeded')
+    expect((await client.submit(low)).status).toBe(403)
+    const retried = await cli<{ task_id: string }>('task', 'retry', task_id)
+    expect((await client.lookup(retried.task_id)).status).toBe(200)
+    expect(await used()).toBe(6)
+  })
+
+  it('is set and removed by `key budget`, and earlier submits of the period count', async () => {
+    const account = await service.account()
+    const client = createClient(service.url, account.secret)
+    await client.accepted(low)
+    const [key] = await cli<readonly ListedKey[]>('key', 'list', account.name)
+    expect(key).toMatchObject({ budget: null, used: null, renews_at: null })
+    const set = await cli<readonly unknown[]>('key', 'budget', account.keyId, '11/month')
+    expect(set).toMatchObject({ key_id: account.keyId, budget: '11/month', used: 6 })
+    expect((await client.submit(low)).status).toBe(403)
+    const text = await runDarkroom(['key', 'list', account.name], service.environment)
+    expect(text.stdout).toMatch(/BUDGET +USED +RENEWS/)
+    expect(text.stdout).toMatch(/11\/month +6 +\d{4}-\d{2}-01 00:00:00/)
+    await cli('key', 'budget', account.keyId, '12/month')
+    expect((await client.submit(low)).status).toBe(202)
+    await cli('key', 'budget', account.keyId, 'none')
+    expect((await client.submit(low)).status).toBe(202)
+    const create = ['key', 'create', account.name, '--budget', '5/hour']
+    const { secret } = await cli<{ secret: string }>(...create)
+    expect((await createClient(service.url, secret).submit(low)).status).toBe(403)
+  })
+})

@@ -1,0 +1,242 @@
+import { randomBytes } from 'node:crypto'
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { Budget } from '../../src/domain/accounts/budget.ts'
+import type { TaskFailure } from '../../src/domain/failure.ts'
+import { newTaskId } from '../../src/domain/ids.ts'
+import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
+import { setBudget } from '../../src/store/accounts/budgets.ts'
+import { purgeTasks } from '../../src/store/reconcile/purgeTasks.ts'
+import { retryTask } from '../../src/store/tasks/retryTask.ts'
+import { createIssueKey } from '../../src/tasks/apiKeys.ts'
+import { createAccountStore } from '../../src/wiring/stores.ts'
+import { insertEndedTasks } from '../support/database/insertEndedTasks.ts'
+import { assertLedgerVerifies } from '../support/database/money.ts'
+import { setTask } from '../support/database/reconcileWorld.ts'
+import {
+  createTestAccept,
+  createTestCaller,
+  generateRequest,
+} from '../support/database/testAccept.ts'
+import { createTestAttempts } from '../support/database/testAttempts.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { runParallel } from '../support/timing.ts'
+
+let database: TestDatabase
+let attempts: AttemptStore
+beforeAll(async () => {
+  database = await createTestDatabase()
+  attempts = await createTestAttempts(database.pool)
+  return () => database.drop()
+})
+
+const failure: TaskFailure = { code: 'cancelled', cause: 'cancelled', workPossible: false }
+const pepper = { id: 'test', secret: 'pepper-of-the-tests-0123456789' }
+
+/** An account with 100,000 credits and one key. Each submit costs 10. */
+async function openKey(budget?: Budget) {
+  const { pool } = database
+  const caller = await createTestCaller(pool, 100_000)
+  const accounts = createAccountStore(pool)
+  const issued = await createIssueKey({ accounts, pepper, randomBytes })(
+    caller.name,
+    budget && { budget },
+  )
+  const keyId = issued?.key.keyId ?? ''
+  const { accept } = createTestAccept(pool)
+  return {
+    ...caller,
+    keyId,
+    /** Returns the task id, or `undefined` when the budget has no room. Throws for any other refusal. */
+    submit: async () => {
+      const answer = await accept({ caller: { ...caller, keyId }, request: generateRequest() })
+      if (answer.ok) return answer.value.taskId
+      if (answer.failure.tag === 'over_budget') return undefined
+      throw new Error(answer.failure.tag)
+    },
+    used: async () => {
+      const keys = await accounts.listKeys(caller.accountId)
+      return keys.find((key) => key.keyId === keyId)?.budget?.used
+    },
+  }
+}
+
+describe('a budget', () => {
+  it.each([
+    ['hour', '2026-03-29T01:59:59.999999Z', '2026-03-29T01:00:00Z', '2026-03-29T02:00:00Z'],
+    ['day', '2026-03-29T00:00:00Z', '2026-03-29T00:00:00Z', '2026-03-30T00:00:00Z'],
+    ['week', '2026-03-29T23:59:59Z', '2026-03-23T00:00:00Z', '2026-03-30T00:00:00Z'],
+    ['week', '2026-03-30T00:00:00Z', '2026-03-30T00:00:00Z', '2026-04-06T00:00:00Z'],
+    ['month', '2024-02-29T12:00:00Z', '2024-02-01T00:00:00Z', '2024-03-01T00:00:00Z'],
+    ['month', '2026-12-31T23:59:59Z', '2026-12-01T00:00:00Z', '2027-01-01T00:00:00Z'],
+  ])('has periods in UTC, whatever the time zone of the session: %s', async (...row) => {
+    const [period, instant, startsAt, endsAt] = row
+    const client = await database.pool.connect()
+    try {
+      for (const zone of ['UTC', 'Europe/Berlin', 'Pacific/Auckland', 'America/St_Johns']) {
+        await client.query(`set timezone = '${zone}'`)
+        const { rows } = await client.query<{ starts_at: Date; ends_at: Date }>(
+          'select starts_at, ends_at from budget_window($1, $2)',
+          [period, instant],
+        )
+        expect(rows).toEqual([{ starts_at: new Date(startsAt), ends_at: new Date(endsAt) }])
+      }
+    } finally {
+      client.release(true)
+    }
+  })
+
+  it('is never exceeded by 64 submits at once, and its last credit is spent once', async () => {
+    const key = await openKey({ credits: 39, period: 'month' })
+    const answers = await Promise.all(Array.from({ length: 64 }, () => key.submit()))
+    expect(answers.filter((taskId) => taskId !== undefined)).toHaveLength(3)
+    expect(await key.used()).toBe(30)
+    await assertLedgerVerifies(database.pool)
+  })
+
+  it('has room again when a hold is released, and none when it is settled', async () => {
+    const key = await openKey({ credits: 20, period: 'month' })
+    const [first = '', second = ''] = [await key.submit(), await key.submit()]
+    expect(await key.submit()).toBeUndefined()
+    await attempts.failTask(first, failure)
+    expect(await key.used()).toBe(10)
+    const image = { mimeType: 'image/png', bytes: 1, sha256: 'ab', width: 1, height: 1 } as const
+    const meta = {
+      version: 1,
+      taskId: second,
+      attempt: 1,
+      image,
+      native: { response: {}, imagePath: [] },
+    } as const
+    await attempts.settleTask({ meta, answerId: 'an1' })
+    expect(await key.used()).toBe(10)
+    expect(await key.submit()).toBeDefined()
+    expect(await key.submit()).toBeUndefined()
+  })
+
+  it('counts a hold in the period of its submit, wherever it settles or is released', async () => {
+    const { pool } = database
+    const key = await openKey({ credits: 20, period: 'hour' })
+    const [first = '', second = ''] = [await key.submit(), await key.submit()]
+    // An hour passes.
+    const hour = `- interval '1 hour'`
+    await pool.query(
+      `update budget_use set starts_at = starts_at ${hour}, ends_at = ends_at ${hour} where key_id = $1`,
+      [key.keyId],
+    )
+    for (const taskId of [first, second]) {
+      await setTask(pool, taskId, { created_at: `created_at ${hour}` })
+    }
+    expect(await key.used()).toBe(0)
+    await key.submit()
+    await attempts.failTask(first, failure)
+    expect(await key.used()).toBe(10)
+    const { rows } = await pool.query<{ used: number }>(
+      'select used from budget_use where key_id = $1 order by starts_at',
+      [key.keyId],
+    )
+    expect(rows.map(({ used }) => used)).toEqual([10, 10])
+  })
+
+  it('does not count the retry of a task, and does not refuse it', async () => {
+    const { pool } = database
+    const key = await openKey({ credits: 10, period: 'month' })
+    const failed = (await key.submit()) ?? ''
+    await attempts.failTask(failed, failure)
+    await key.submit()
+    const retryId = newTaskId(randomBytes)
+    const termsOf = () => ({ credits: 10, deadlineMs: 600_000, hardEndMs: 900_000 })
+    const retried = await retryTask(pool, { taskId: failed, newTaskId: retryId, termsOf })
+    expect(retried).toMatchObject({ kind: 'retried' })
+    expect(await key.used()).toBe(10)
+    await attempts.failTask(retryId, failure)
+    expect(await key.used()).toBe(10)
+    await setBudget(pool, key.keyId, { credits: 10, period: 'month' })
+    expect(await key.used()).toBe(10)
+    await assertLedgerVerifies(pool)
+  })
+
+  it('accepts a free request when nothing is left', async () => {
+    const key = await openKey({ credits: 10, period: 'month' })
+    await key.submit()
+    const free = { model: 'familyb-image-2-vip', credits: 0, creditsPerInputImage: 0 } as const
+    const { accept } = createTestAccept(database.pool, { prices: [free] })
+    expect(await accept({ caller: key, request: generateRequest() })).toMatchObject({ ok: true })
+  })
+
+  it('leaves keys without a budget alone', async () => {
+    const key = await openKey()
+    const taskId = (await key.submit()) ?? ''
+    await attempts.failTask(taskId, failure)
+    const { rowCount } = await database.pool.query('select from budget_use where key_id = $1', [
+      key.keyId,
+    ])
+    expect(rowCount).toBe(0)
+    expect(await key.used()).toBeUndefined()
+  })
+})
+
+describe('a budget that is set later', () => {
+  it('counts what live and settled tasks of the period took, also purged ones', async () => {
+    const { pool } = database
+    const key = await openKey()
+    const { accountId, keyId } = key
+    const shared = { accountId, keyId, credits: 7 }
+    const [purged] = await insertEndedTasks(pool, { ...shared, count: 3 })
+    await pool.query('delete from task where task_id = $1', [purged])
+    await insertEndedTasks(pool, { ...shared, count: 3, status: 'failed' })
+    await insertEndedTasks(pool, {
+      ...shared,
+      count: 3,
+      at: new Date(Date.now() - 32 * 86_400_000).toISOString(),
+    })
+    await insertEndedTasks(pool, { ...shared, count: 3, keyId: 'key_other' })
+    await key.submit()
+    const set = await setBudget(pool, keyId, { credits: 40, period: 'month' })
+    expect(set?.budget).toMatchObject({ credits: 40, period: 'month', used: 31 })
+    expect(await key.submit()).toBeUndefined()
+    await setBudget(pool, keyId, undefined)
+    expect(await key.used()).toBeUndefined()
+    expect(await key.submit()).toBeDefined()
+  })
+
+  it('is exact while submits and releases are under way', async () => {
+    const { pool } = database
+    const key = await openKey()
+    const live: string[] = []
+    const set = new AbortController()
+    let submits = 0
+    const changes = (async () => {
+      for (const period of ['month', 'day', 'week', 'month', 'month'] as const) {
+        await setBudget(pool, key.keyId, { credits: 50_000, period })
+      }
+      set.abort()
+    })()
+    await runParallel(8, 8, async () => {
+      while (!set.signal.aborted) {
+        live.push((await key.submit()) ?? '')
+        const first = (submits += 1) % 3 === 0 ? live.shift() : undefined
+        if (first !== undefined) await attempts.failTask(first, failure)
+      }
+    })
+    await changes
+    expect(live.length).toBeGreaterThan(20)
+    expect(await key.used()).toBe(live.length * 10)
+    await assertLedgerVerifies(pool)
+  })
+
+  it('forgets its past periods a day later', async () => {
+    const { pool } = database
+    const key = await openKey({ credits: 20, period: 'month' })
+    await key.submit()
+    await pool.query(
+      `insert into budget_use (key_id, starts_at, ends_at)
+       values ($1, now() - interval '26 hours', now() - interval '25 hours')`,
+      [key.keyId],
+    )
+    await purgeTasks(pool, 10)
+    const { rowCount } = await pool.query('select from budget_use where key_id = $1', [key.keyId])
+    expect(rowCount).toBe(1)
+    expect(await key.used()).toBe(10)
+  })
+})

@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest'
+import { builtInCapabilities } from '../../src/domain/models/capabilities.ts'
+import type { ModelId } from '../../src/domain/models/models.ts'
+import { actions, familyOf, modelIds, qualities } from '../../src/domain/models/models.ts'
+import type { Price } from '../../src/domain/models/prices.ts'
+import { builtInPrices, creditsOf, priceList } from '../../src/domain/models/prices.ts'
+import { shownPrices } from '../../src/domain/models/shownPrices.ts'
+import { defined } from '../../src/domain/defined.ts'
+
+type ShownCredits = (model: object, request: object, images: number) => number | undefined
+
+/** The function that the page runs. It is JavaScript, so it is loaded by its path. */
+const pageModels: { readonly creditsOf: ShownCredits } = await import(
+  new URL('../../src/web/playground/form/models.js', import.meta.url).href
+)
+
+const operatorPrices: readonly Price[] = [
+  { model: 'familya-3-pro-image', size: '1K', credits: 7, creditsPerInputImage: 2 },
+  { model: 'familya-3-pro-image', action: 'edit', credits: 9, creditsPerInputImage: 0 },
+  {
+    model: 'familyb-image-2-web',
+    quality: 'low',
+    action: 'edit',
+    credits: 1,
+    creditsPerInputImage: 3,
+  },
+]
+
+function requestsOf(model: ModelId) {
+  const given = familyOf(model) === 'A' ? [] : qualities
+  return [undefined, ...builtInCapabilities[model].sizes].flatMap((size) =>
+    [undefined, ...given].flatMap((quality) =>
+      actions.map((action) => ({ model, action, ...defined({ size, quality }) })),
+    ),
+  )
+}
+
+describe('the price that the playground shows', () => {
+  it.each([
+    ['built-in prices', builtInPrices],
+    ['prices of an operator', priceList(operatorPrices)],
+  ])('is what a submit holds, for every request: %s', (_what, prices) => {
+    for (const model of modelIds) {
+      const shown = shownPrices(prices, model, builtInCapabilities[model]).map(
+        ({ creditsPerInputImage, ...line }) => ({
+          ...line,
+          credits_per_input_image: creditsPerInputImage,
+        }),
+      )
+      for (const request of requestsOf(model)) {
+        const inputImages = request.action === 'edit' ? 3 : 0
+        const held = creditsOf(prices, { ...request, inputImages })
+        expect([request, pageModels.creditsOf({ prices: shown }, request, 3)]).toEqual([
+          request,
+          held,
+        ])
+      }
+    }
+  })
+})

@@ -206,7 +206,8 @@ describe('a receiver that is dead for many ends', () => {
     const query = `WorkflowId = 'webhook/${id}'`
     await until('the run in the list', async () => {
       runs.length = 0
-      for await (const run of service.temporal.temporal.client.workflow.list({ query })) runs.push(run.runId)
+      for await (const run of service.temporal.temporal.client.workflow.list({ query }))
+        runs.push(run.runId)
       return runs.length > 0 ? true : undefined
     })
     expect(runs).toHaveLength(1)

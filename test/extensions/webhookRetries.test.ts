@@ -245,6 +245,7 @@ describe('a run that is lost', () => {
       'update webhook_delivery set next_attempt_at = now() where delivery_id = $1',
       [delivery.delivery_id],
     )
-    await client.seen(id, ({ status }) => status === 'delivered', 30_000)
+    const delivered = await client.seen(id, ({ status }) => status === 'delivered', 30_000)
+    expect(delivered.attempts.map((attempt) => attempt.http_status)).toEqual([500, 200])
   })
 })

@@ -160,9 +160,8 @@ describe('the webhooks of an account', () => {
     const made = await Promise.all(
       Array.from({ length: 8 }, () => client.call<ErrorJson>('POST', '/v1/webhooks', { url })),
     )
-    expect(made.map(({ status }) => status).toSorted()).toEqual([
-      201, 201, 201, 201, 201, 409, 409, 409,
-    ])
+    expect(made.filter(({ status }) => status === 201)).toHaveLength(5)
+    expect(made.filter(({ status }) => status === 409)).toHaveLength(3)
     const refused = made.find(({ status }) => status === 409)
     expect(refused?.body.error.code).toBe('too_many_webhooks')
   })
@@ -325,9 +324,11 @@ describe('deliveries', () => {
     const { task_id: taskId } = await client.accepted(generateBody())
     await client.seen(id, ({ status }) => status === 'delivered')
     await service.pool.query('update task set purge_at = now() where task_id = $1', [taskId])
-    await until('the purge', async () =>
-      (await client.deliveries(id)).length === 0 ? true : undefined,
-    )
+    const left = await until('the purge', async () => {
+      const deliveries = await client.deliveries(id)
+      return deliveries.length === 0 ? deliveries : undefined
+    })
+    expect(left).toEqual([])
   })
 
   it('contain the record as the task ended, also after the image has expired', async () => {

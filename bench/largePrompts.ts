@@ -3,7 +3,6 @@
  * worker grows by at most 400 MiB. A task of another account with a small prompt does not wait for them.
  */
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { brotliCompressSync, constants } from 'node:zlib'
@@ -14,7 +13,7 @@ import type { Client } from '../test/support/clients/client.ts'
 import { createClient } from '../test/support/clients/client.ts'
 import { generateBody } from '../test/support/clients/requestBodies.ts'
 import { redPixelPng } from '../test/support/images.ts'
-import { mebibyte } from '../test/support/service/processUsage.ts'
+import { mebibyte, peakResidentBytes } from '../test/support/service/processUsage.ts'
 import { startTestService } from '../test/support/service/testService.ts'
 import { runParallel, timed } from '../test/support/timing.ts'
 
@@ -116,8 +115,6 @@ async function submitted(client: Client, body: Buffer): Promise<string> {
   }
 }
 
-/** The peak of the resident memory since the process started. */
 function residentMib(pid: number): number {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
-  return Math.round((Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) * 1024) / mebibyte)
+  return Math.round(peakResidentBytes(pid) / mebibyte)
 }

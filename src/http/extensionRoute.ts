@@ -33,8 +33,9 @@ export async function receiveFields<Fields>(
   schema: FieldsSchema<Fields>,
 ): Promise<Result<Fields, HttpFailure>> {
   if (!hasBody(context.req)) return parseFields(schema, {})
-  const room = roomFor(parts.largeBodies, caller.accountId)
-  const options = { ingressLimitBytes: fieldsBytesMax, room, turns: parts.loopTurns }
+  const { accountId } = caller
+  const room = roomFor(parts.largeBodies, accountId)
+  const options = { ingressLimitBytes: fieldsBytesMax, accountId, room, turns: parts.loopTurns }
   const staging = createStaging(parts.tasks, parts.blobs)
   const received = await receiveJson(context, options, () => false, staging)
   return received.ok ? parseFields(schema, received.value.document) : received

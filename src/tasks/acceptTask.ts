@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Caller } from '../domain/accounts/account.ts'
 import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
@@ -12,6 +13,7 @@ import type { OnAccepted, TaskStore } from '../domain/ports/taskStore.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
+import { jsonPieces } from '../domain/jsonPieces.ts'
 import { canonicalRequest, isSyncRoute } from '../domain/tasks/imageRequest.ts'
 import type { TaskTermsDeps } from '../domain/tasks/taskTerms.ts'
 import { taskTerms } from '../domain/tasks/taskTerms.ts'
@@ -79,7 +81,7 @@ export function createAcceptTask(deps: AcceptTaskDeps) {
   return async (input: AcceptInput): Promise<Answer> => {
     const submission = {
       ...input,
-      fingerprint: sha256(canonicalRequest(input.request)),
+      fingerprint: await fingerprintOf(input.request),
       keyDigest: input.idempotencyKey === undefined ? undefined : sha256(input.idempotencyKey),
     }
     for (let tries = 0; tries < triesMax; tries += 1) {
@@ -122,6 +124,7 @@ async function acceptNew(
     taskId,
     caller,
     request,
+    requestText: await requestTextOf(request),
     fingerprint,
     ...terms,
     ...defined({ keyDigest, uploadId }),
@@ -203,6 +206,33 @@ function startOf(taskId: string, { caller, request, keyDigest }: Submission): Ta
   }
 }
 
-function sha256(content: string | Uint8Array): Uint8Array {
+function sha256(content: Uint8Array): Uint8Array {
   return createHash('sha256').update(content).digest()
+}
+
+async function fingerprintOf(request: ImageRequest): Promise<Uint8Array> {
+  const hash = createHash('sha256')
+  await inTurns(canonicalRequest(request), (piece) => hash.update(piece))
+  return hash.digest()
+}
+
+/** Returns the JSON text of a request in UTF-8. */
+async function requestTextOf(request: ImageRequest): Promise<Uint8Array> {
+  const chunks: Buffer[] = []
+  await inTurns(jsonPieces({ ...request }, 'as given'), (piece) => chunks.push(Buffer.from(piece)))
+  return Buffer.concat(chunks)
+}
+
+/** While a text of megabytes is made, other work of the process waits about this long. */
+const turnMsMax = 5
+
+/** Runs the effect for each item, and gives the event loop to other work every few milliseconds. */
+async function inTurns<Item>(items: Iterable<Item>, effect: (item: Item) => void): Promise<void> {
+  let startedAtMs = performance.now()
+  for (const item of items) {
+    effect(item)
+    if (performance.now() - startedAtMs < turnMsMax) continue
+    await nextTurn()
+    startedAtMs = performance.now()
+  }
 }

@@ -16,7 +16,7 @@ import type { RequestRoom, RequestRooms } from './requestRoom.ts'
 import { createRequestRooms } from './requestRoom.ts'
 import { createSettleStored, settleAnswer } from './settleOrFail.ts'
 import { storeAnswer } from './storedAnswer.ts'
-import { retryFor } from './timeLimits.ts'
+import { elapsedMs, readClocks, retryFor } from './timeLimits.ts'
 
 export type ProduceImageDeps = AskGateDeps & {
   readonly attempts: AttemptStore
@@ -173,7 +173,8 @@ async function runAttempt(
   attempt: OpenedAttempt,
   onSent: () => void,
 ): Promise<ProduceResult | Closed> {
-  const { n, channel, model, takeRequest, upstreamKey, timeoutMs, answerId, hardEndMs } = attempt
+  const { n, channel, model, takeRequest, upstreamKey, timeoutMs, answerId } = attempt
+  const openedAt = readClocks()
   onStage?.({ stage: 'calling', attempt: n, channel: channel.name })
   const outcome = await deps.callUpstream({
     origin: { taskId, attempt: n },
@@ -187,7 +188,10 @@ async function runAttempt(
   const { evidence } = outcome
   const seen = { class: outcome.class, evidence }
   deps.onOutcome?.({ taskId, attempt: n, channel: channel.name, outcome: seen })
-  if (outcome.class !== 'succeeded') return close(deps, taskId, attempt, outcome)
+  const hardEndMs = attempt.hardEndMs - elapsedMs(openedAt)
+  if (outcome.class !== 'succeeded') {
+    return close(deps, taskId, { ...attempt, hardEndMs }, outcome)
+  }
   onStage?.({ stage: 'storing', attempt: n, channel: channel.name })
   const meta = await storeAnswer(deps.blobs, { taskId, attempt: n, answerId, hardEndMs, outcome })
   const settled = await deps.attempts.settleTask({ meta, answerId, evidence })

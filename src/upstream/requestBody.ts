@@ -1,4 +1,5 @@
 import { assertNever } from '../domain/assertNever.ts'
+import { isHighSurrogate } from '../domain/jsonPieces.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { InputImage } from '../domain/tasks/imageRequest.ts'
 import { base64Length, encodeBase64 } from '../streams/base64.ts'
@@ -72,10 +73,6 @@ function* textBytes(text: string): Generator<Uint8Array> {
     yield Buffer.from(text.slice(at, end))
     at = end
   }
-}
-
-function isHighSurrogate(unit: number): boolean {
-  return unit >= 0xd800 && unit <= 0xdbff
 }
 
 async function* inputBytes(input: InputImage, blobs: BlobStore): AsyncGenerator<Uint8Array> {

@@ -141,14 +141,14 @@ function taskServiceOf(
   parts: Shared & { readonly starts: StartQueue; readonly metrics: Metrics },
 ): { readonly tasks: TaskService; readonly close: () => Promise<void> } {
   const { installation, temporal, starts, log, metrics } = parts
-  const { pool, operation, databaseUrl, notify, announceEnd } = installation
+  const { pool, operation, sessionUrl, notify, announceEnd } = installation
   const { retentionSeconds, tombstoneSeconds, inputRetentionSeconds } = config
   const ends = { pool, announceEnd, retentionSeconds, tombstoneSeconds, inputRetentionSeconds }
   const cancel: AttemptStore['cancelTask'] = (taskId, reason) => cancelTask(ends, taskId, reason)
   const taskDeadlineMs = config.taskDeadlineSeconds * 1000
   const left = createLeftTasks({ cancelTask: cancel, taskDeadlineMs })
   const taskEnds = createTaskEnds({
-    databaseUrl,
+    databaseUrl: sessionUrl,
     pool,
     onConnectionError: (error) => log.warn('listening connection lost', { error }),
   })

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type {
   AbandonedAttempt,
@@ -286,6 +287,23 @@ describe('produceImage', () => {
     answering.resolve()
     expect(await calling).toEqual({ kind: 'succeeded' })
     expect(called).toEqual([first.taskId, small.taskId, second.taskId])
+  })
+
+  it('tries to store until the hard end, also after a long call', async () => {
+    const { taskId } = await insertTask(database.pool, { deadlineSeconds: 1, hardEndSeconds: 1.5 })
+    const startedAtMs = performance.now()
+    const callUpstream: UpstreamCaller = async () => {
+      await sleep(1_200)
+      return succeeded()
+    }
+    const produce = createProduceImage({
+      presence: alwaysPresent,
+      attempts,
+      blobs: failing(createMemoryBlobs(), 1_000),
+      callUpstream,
+    })
+    await expect(produce({ taskId })).rejects.toThrow('the disk is full')
+    expect(performance.now() - startedAtMs).toBeLessThan(2_300)
   })
 
   it('starts no call after the signal aborted', async () => {

@@ -10,6 +10,8 @@ export type NewTask = {
   readonly taskId: string
   readonly caller: Caller
   readonly request: ImageRequest
+  /** The JSON text of the request, in UTF-8. */
+  readonly requestText: Uint8Array
   readonly fingerprint: Uint8Array
   readonly keyDigest?: Uint8Array
   /** The upload that contains the inputs. */

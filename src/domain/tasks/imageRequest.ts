@@ -1,6 +1,6 @@
 import { defined } from '../defined.ts'
-import type { Json, JsonObject } from '../json.ts'
-import { isArray } from '../json.ts'
+import type { JsonObject } from '../json.ts'
+import { jsonPieces } from '../jsonPieces.ts'
 import type {
   Action,
   AspectRatio,
@@ -92,13 +92,13 @@ export type ReceivedImage = {
 const canonicalVersion = 1
 
 /**
- * Returns the request as a stable text. The text contains the route, the version, and each image as digest
- * and type. Object keys are sorted. For an idempotency key, two requests are the same when their texts are
- * equal. The SHA-256 of the text is the fingerprint.
+ * Yields the request as a stable text, in pieces. The text contains the route, the version, and each image as
+ * digest and type. Object keys are sorted. For an idempotency key, two requests are the same when their texts
+ * are equal. The SHA-256 of the text is the fingerprint.
  */
-export function canonicalRequest(request: ImageRequest): string {
+export function canonicalRequest(request: ImageRequest): Iterable<string> {
   const { route, model, action, size, aspectRatio, quality, body, inputs } = request
-  return stableText({
+  const canonical = {
     version: canonicalVersion,
     route,
     model,
@@ -106,15 +106,6 @@ export function canonicalRequest(request: ImageRequest): string {
     ...defined({ size, aspectRatio, quality }),
     body: body.kind === 'prompt' ? { prompt: body.prompt } : { content: { ...body.content } },
     inputs: inputs.map((input) => ({ mimeType: input.mimeType, sha256: input.sha256 })),
-  })
-}
-
-/** Returns JSON text in which the keys of every object are sorted by code unit. */
-function stableText(value: Json): string {
-  if (value === null || typeof value !== 'object') return JSON.stringify(value)
-  if (isArray(value)) return `[${value.map(stableText).join(',')}]`
-  const members = Object.entries(value)
-    .toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
-    .map(([key, member]) => `${JSON.stringify(key)}:${stableText(member)}`)
-  return `{${members.join(',')}}`
+  }
+  return jsonPieces(canonical, 'sorted')
 }

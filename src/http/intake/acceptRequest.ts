@@ -32,8 +32,9 @@ export async function acceptRequest(
   const entry = { context, caller, parts, staging, key: key.value }
   try {
     const { ingressLimitBytes } = parts.config
-    const room = roomFor(parts.largeBodies, caller.accountId)
-    const options = { ingressLimitBytes, room, turns: parts.loopTurns }
+    const { accountId } = caller
+    const room = roomFor(parts.largeBodies, accountId)
+    const options = { ingressLimitBytes, accountId, room, turns: parts.loopTurns }
     const received = await receiveAndAccept(entry, () => receive(staging, options))
     if (!received.ok) return received.failure
     return await answer(received.value.accepted, received.value.acceptAgain)

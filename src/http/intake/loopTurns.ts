@@ -4,30 +4,53 @@
  * request. All bodies of the process share the turns, so many such bodies at once block no longer than one.
  */
 export type LoopTurns = {
-  /** Resolves at once while the current turn is young, else in the next turn of the event loop. */
-  readonly pause: () => Promise<void>
+  /**
+   * Resolves at once while the current turn is young, else in a later turn of the event loop. Each turn goes to
+   * one body. Accounts take turns, so many bodies of one account do not delay the body of another.
+   */
+  readonly pause: (accountId: string) => Promise<void>
 }
 
-/** A turn that is older than this is over. Other work waits about this long, and one chunk per body. */
-const turnMsMax = 10
+/**
+ * A turn that is older than this is over. Every step of another request, such as an answer of PostgreSQL, may
+ * wait for one turn, so turns are short.
+ */
+const turnMsMax = 2
 
 /** The turns of one process. */
 export function createLoopTurns(): LoopTurns {
   let startedAtMs = performance.now()
-  let next: Promise<void> | undefined
+  let isScheduled = false
+  // The accounts in the order of their turns.
+  const waiting = new Map<string, (() => void)[]>()
 
-  function startNext(): Promise<void> {
-    return new Promise((resolve) => {
-      setImmediate(() => {
-        next = undefined
-        startedAtMs = performance.now()
-        resolve()
-      })
-    })
+  function schedule(): void {
+    if (isScheduled || waiting.size === 0) return
+    isScheduled = true
+    setImmediate(startNext)
   }
 
-  async function pause(): Promise<void> {
-    if (performance.now() - startedAtMs > turnMsMax) await (next ??= startNext())
+  function startNext(): void {
+    isScheduled = false
+    const [first] = waiting
+    if (first === undefined) return
+    const [accountId, bodies] = first
+    waiting.delete(accountId)
+    const resume = bodies.shift()
+    if (bodies.length > 0) waiting.set(accountId, bodies)
+    startedAtMs = performance.now()
+    resume?.()
+    schedule()
+  }
+
+  async function pause(accountId: string): Promise<void> {
+    if (performance.now() - startedAtMs <= turnMsMax) return
+    await new Promise<void>((resolve) => {
+      const bodies = waiting.get(accountId)
+      if (bodies === undefined) waiting.set(accountId, [resolve])
+      else bodies.push(resolve)
+      schedule()
+    })
   }
 
   return { pause }

@@ -23,7 +23,7 @@ const chunkBytesMin = 4096
  */
 export async function openBody(
   context: ApiContext,
-  { ingressLimitBytes, room, turns }: OpenBodyOptions,
+  { ingressLimitBytes, accountId, room, turns }: OpenBodyOptions,
 ): Promise<Result<OpenBody, HttpFailure>> {
   const { req, res } = context
   const codings = parseContentEncoding(req.headers['content-encoding'])
@@ -39,7 +39,7 @@ export async function openBody(
   }
   const sent = coveredBy(room, coalesceChunks(readRequest(req, pace), chunkBytesMin))
   const decoded = coveredBy(room, decodeContent(sent, codings.value, ingressLimitBytes))
-  const chunks = pausingBetween(turns, decoded)
+  const chunks = pausingBetween(turns, accountId, decoded)
   // An iterator without `return`, so that a loop that is left early does not close the body.
   const content = { [Symbol.asyncIterator]: () => ({ next: () => chunks.next() }) }
   const sizeIsKnown = req.headers['content-length'] !== undefined && codings.value.length === 0
@@ -71,6 +71,8 @@ export type OpenBody = {
 
 export type OpenBodyOptions = {
   readonly ingressLimitBytes: number
+  /** Whose body it is. */
+  readonly accountId: string
   readonly room: ByteRoom
   readonly turns: LoopTurns
 }
@@ -114,10 +116,11 @@ async function* coveredBy(
 
 async function* pausingBetween(
   turns: LoopTurns,
+  accountId: string,
   source: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
   for await (const chunk of source) {
-    await turns.pause()
+    await turns.pause(accountId)
     yield chunk
   }
 }

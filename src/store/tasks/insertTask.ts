@@ -65,7 +65,8 @@ function valuesOf(task: NewTask): unknown[] {
     request.action,
     request.size ?? null,
     request.quality ?? null,
-    JSON.stringify(request),
+    // PostgreSQL takes bytes for a text as they are, so a text of megabytes is not encoded at once.
+    Buffer.from(task.requestText.buffer, task.requestText.byteOffset, task.requestText.byteLength),
     Buffer.from(task.fingerprint),
     task.keyDigest === undefined ? null : Buffer.from(task.keyDigest),
     task.credits,

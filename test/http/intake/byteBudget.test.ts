@@ -86,7 +86,8 @@ describe('large bodies beyond the budget', () => {
     })
     const slow = connect(api.port, '127.0.0.1')
     slow.write(slowHead(6 * mebibyte) + ' '.repeat(6 * mebibyte - 1))
-    await sleep(200)
+    // Until the slow body has arrived.
+    await sleep(1_500)
     const large = ' '.repeat(4 * mebibyte)
     const prompt = { model: 'familyb-image-2-vip', action: 'generate', prompt: 'x' }
     const [refused, chunked, small] = await Promise.all([

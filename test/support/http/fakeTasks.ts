@@ -75,7 +75,7 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
     accept: async (input) => {
       if (fake.breakNext) throw new Error('database is gone: secret-of-the-error')
       if (fake.refuseNext !== undefined) return fail(fake.refuseNext)
-      const request = canonicalRequest(input.request)
+      const request = [...canonicalRequest(input.request)].join('')
       const key = Buffer.from(input.idempotencyKey ?? []).toString('latin1')
       const known = key === '' ? undefined : keys.get(key)
       if (known !== undefined && known.request !== request) {

@@ -1,0 +1,158 @@
+/**
+ * One account attacks with everything its API key allows, at once, on S3: the largest prompts, small bodies that
+ * unpack to much work, bodies that are declared and not sent, images that are left, slow readers of images, and
+ * invented keys. Another account submits, looks up and calls synchronously as before.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import type { Check } from './support/runBench.ts'
+import { describeMs, percentile, runBench } from './support/runBench.ts'
+import { verifyLedger } from '../src/store/accounts/verifyLedger.ts'
+import { startS3Server } from '../test/support/blobs/s3Server.ts'
+import type { Client } from '../test/support/clients/client.ts'
+import { createClient } from '../test/support/clients/client.ts'
+import { generateBody } from '../test/support/clients/requestBodies.ts'
+import { generate } from '../test/support/clients/syncCalls.ts'
+import { peakResidentBytes, mebibyte } from '../test/support/service/processUsage.ts'
+import type { TestService } from '../test/support/service/testService.ts'
+import { startTestService } from '../test/support/service/testService.ts'
+import { timed } from '../test/support/timing.ts'
+
+const phaseMs = 40_000
+const upstreamMs = 300
+const factorMax = 2
+const residentMibMax = 700
+const turnMsMax = 50
+
+const here = (name: string) => fileURLToPath(new URL(`./support/${name}`, import.meta.url))
+
+await runBench(async ({ check }) => {
+  const upstream = new Worker(here('plainUpstream.ts'), { workerData: upstreamMs })
+  const [port] = await once(upstream, 'message')
+  const s3 = await startS3Server()
+  const folder = await mkdtemp(join(tmpdir(), 'darkroom-hostile-'))
+  const turnsFile = join(folder, 'turns')
+  const service = await startTestService({
+    operatorFile: () => ({
+      channels: [
+        {
+          name: 'b-main',
+          family: 'B',
+          baseUrl: `http://127.0.0.1:${port}/v1`,
+          apiKeyEnv: 'FAMILYB_API_KEY',
+          concurrencyMax: 50,
+        },
+      ],
+    }),
+    environment: {
+      ...s3.environment,
+      BLOB_STORE: `s3://${s3.bucket}/hostile`,
+      LOG_LEVEL: 'warn',
+      NODE_OPTIONS: `--import ${here('turnProbe.ts')}`,
+      TURNS_FILE: turnsFile,
+    },
+  })
+  try {
+    await attack(service, turnsFile, check)
+  } finally {
+    await service.stop()
+    await s3.stop()
+    await upstream.terminate()
+    await rm(folder, { recursive: true, force: true })
+  }
+})
+
+async function attack(service: TestService, turnsFile: string, check: Check): Promise<void> {
+  const { apis, workers, url } = service
+  const ended: string[] = []
+  for (const { name, ended: end } of [...apis, ...workers]) void end.then(() => ended.push(name))
+  const other = createClient(url, (await service.account()).secret)
+  const attacker = await service.account()
+  await measure(other, 10_000)
+  await writeFile(turnsFile, '')
+  const idle = await measure(other, phaseMs)
+  const idleTurns = await turnsOf(turnsFile, apis[0]?.pid ?? 0)
+  const script = here('hostileAccount.ts')
+  const account = spawn(process.execPath, [script, url, attacker.secret], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  await once(account.stdout, 'data')
+  await sleep(2_000)
+  await writeFile(turnsFile, '')
+  const attacked = await measure(other, phaseMs)
+  const turns = await turnsOf(turnsFile, apis[0]?.pid ?? 0)
+  account.stdout.on('data', (counts: Buffer) =>
+    process.stdout.write(`attack: ${counts.toString()}`),
+  )
+  account.kill('SIGTERM')
+  await once(account, 'exit')
+  for (const [name, sample] of Object.entries(attacked)) {
+    const before = idle[name] ?? []
+    process.stdout.write(`${describeMs(`${name}, idle`, before)}\n`)
+    process.stdout.write(`${describeMs(`${name}, attacked`, sample)}\n`)
+    const factor = percentile(sample, 0.99) / percentile(before, 0.99)
+    check(
+      `${name}: p99 ${factor.toFixed(2)} times its idle p99, at most ${factorMax}`,
+      factor <= factorMax,
+    )
+  }
+  const [longest, longestIdle] = [Math.max(...turns), Math.max(...idleTurns)]
+  const most = Math.max(turnMsMax, longestIdle)
+  check(
+    `longest turn of the API ${longest} ms (idle ${longestIdle} ms), at most ${most} ms`,
+    longest <= most,
+  )
+  for (const { name, pid } of [...apis, ...workers]) {
+    const mib = Math.round(peakResidentBytes(pid) / mebibyte)
+    check(`${name}: at most ${mib} MiB, below ${residentMibMax} MiB`, mib < residentMibMax)
+  }
+  check(`${ended.length} processes ended`, ended.length === 0)
+  const violations = await verifyLedger(service.pool)
+  check(`the ledger has ${violations.length} violations`, violations.length === 0)
+}
+
+type Samples = Readonly<Record<string, readonly number[]>>
+
+/** Submits, looks up and calls for some time, and returns how long each took in milliseconds. */
+async function measure(client: Client, forMs: number): Promise<Samples> {
+  const samples = { submit: [0], lookup: [0], call: [0] }
+  for (const sample of Object.values(samples)) sample.length = 0
+  const endsAtMs = performance.now() + forMs
+  const tasks = async () => {
+    while (performance.now() < endsAtMs) {
+      let taskId = ''
+      const submitMs = await timed(async () => {
+        taskId = (await client.accepted(generateBody({ prompt: 'of the other' }))).task_id
+      })
+      samples.submit.push(submitMs)
+      samples.lookup.push(await timed(async () => (await client.lookup(taskId)).arrayBuffer()))
+      await sleep(100)
+    }
+  }
+  const calls = async () => {
+    while (performance.now() < endsAtMs) {
+      const callMs = await timed(async () => {
+        const answer = await generate(client, { prompt: 'waiting' })
+        await answer.arrayBuffer()
+        if (answer.status !== 200) throw new Error(`a call was answered ${answer.status}`)
+      })
+      samples.call.push(callMs)
+    }
+  }
+  await Promise.all([tasks(), calls()])
+  return samples
+}
+
+async function turnsOf(file: string, pid: number): Promise<readonly number[]> {
+  const lines = (await readFile(file, 'utf8')).trim().split('\n')
+  return lines.flatMap((line) => {
+    const [who, ms] = line.split(' ').map(Number)
+    return who === pid && ms !== undefined ? [ms] : []
+  })
+}

@@ -91,6 +91,7 @@ const exposedHeaders = [
   'Idempotent-Replayed',
   'Location',
   'Preference-Applied',
+  'Preference-Applied',
   'Retry-After',
   'WWW-Authenticate',
   'x-request-id',

@@ -21,6 +21,8 @@ export type Config = {
   readonly workerInternalPort: number
   readonly dataDir: string
   readonly databaseUrl: string | undefined
+  /** Where connections keep their session: for LISTEN, presence and the reconciler's lock. */
+  readonly databaseSessionUrl: string | undefined
   readonly temporalAddress: string | undefined
   readonly temporalNamespace: string
   readonly temporalUiUrl: string | undefined
@@ -90,6 +92,7 @@ const variables = z.object({
   WORKER_INTERNAL_PORT: port(9465),
   DATA_DIR: text.default('.data'),
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  DATABASE_SESSION_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
   TEMPORAL_ADDRESS: text.optional(),
   TEMPORAL_NAMESPACE: text.default('default'),
   TEMPORAL_UI_URL: z.url().optional(),
@@ -148,6 +151,7 @@ export function readConfig(environment: Environment = process.env): Config {
     workerInternalPort: given.WORKER_INTERNAL_PORT,
     dataDir,
     databaseUrl: given.DATABASE_URL,
+    databaseSessionUrl: given.DATABASE_URL && (given.DATABASE_SESSION_URL ?? given.DATABASE_URL),
     temporalAddress: given.TEMPORAL_ADDRESS,
     temporalNamespace: given.TEMPORAL_NAMESPACE,
     temporalUiUrl: given.TEMPORAL_UI_URL,

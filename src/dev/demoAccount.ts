@@ -18,10 +18,10 @@ export async function openDemoAccount(
   keyPath: string,
   environment: Readonly<Record<string, string>>,
 ): Promise<string> {
-  const { databaseUrl, keyPeppers } = readConfig(environment)
+  const { databaseSessionUrl, keyPeppers } = readConfig(environment)
   const [newest, ...older] = required(keyPeppers, 'KEY_PEPPER')
   const pool = createPool({
-    databaseUrl: required(databaseUrl, 'DATABASE_URL'),
+    databaseUrl: required(databaseSessionUrl, 'DATABASE_URL'),
     applicationName: 'darkroom-dev',
     connectionsMax: 1,
     onConnectionError: () => {},

@@ -38,6 +38,7 @@ export async function serviceEnvironment(
     ...(await channelVariables(config, simulatorUrl)),
     DATA_DIR: dataDir,
     DATABASE_URL: stack.databaseUrl,
+    DATABASE_SESSION_URL: config.databaseSessionUrl ?? stack.databaseUrl,
     TEMPORAL_ADDRESS: stack.temporalAddress,
     ...defined({ TEMPORAL_UI_URL: stack.temporalUiUrl }),
     TEMPORAL_NAMESPACE: config.temporalNamespace,

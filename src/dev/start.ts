@@ -123,7 +123,9 @@ function startEmbedded(config: Config, say: Say): Promise<Stack> {
 
 /** Migrates the database, and creates the Temporal namespace and its search attributes. */
 async function prepare(config: Config, stack: Stack, say: Say): Promise<void> {
-  const { applied } = await migrate({ databaseUrl: stack.databaseUrl })
+  const { applied } = await migrate({
+    databaseUrl: config.databaseSessionUrl ?? stack.databaseUrl,
+  })
   if (applied.length > 0) say(`Database migrated: ${applied.join(', ')}.`)
   const { temporalAddress: address } = stack
   const temporal = connectTemporal(

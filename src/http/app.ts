@@ -1,5 +1,6 @@
 import Koa from 'koa'
 import { createSyncWaits } from './answers/syncWaits.ts'
+import { createWaitPlaces } from './answers/waitPlaces.ts'
 import { keepOpenForRest } from './connection/unreadBody.ts'
 import type { ApiDeps, ApiParts, ApiState } from './context.ts'
 import { createByteBudget } from '../tasks/byteBudget.ts'
@@ -57,5 +58,6 @@ export function createParts(deps: ApiDeps): ApiParts {
     ),
     loopTurns: createLoopTurns(),
     syncWaits: createSyncWaits(deps.tasks),
+    waitPlaces: createWaitPlaces(deps.stopping, deps.config.waitersMax),
   }
 }

@@ -70,9 +70,10 @@ export function createCliDatabase(config: () => Promise<Config>) {
   }
 }
 
+/** Commands run long statements and take locks, so they do not go through a pooler. */
 async function urlOf(config: () => Promise<Config>): Promise<string> {
-  const { databaseUrl, dataDir } = await config()
-  if (databaseUrl !== undefined) return databaseUrl
+  const { databaseSessionUrl, dataDir } = await config()
+  if (databaseSessionUrl !== undefined) return databaseSessionUrl
   throw new CommandError(
     `DATABASE_URL is not set, and no \`npm start\` is running on DATA_DIR ${dataDir}.`,
   )

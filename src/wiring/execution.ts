@@ -44,7 +44,7 @@ export function createExecution(
     readonly stopping: AbortSignal
   },
 ): Execution {
-  const { databaseUrl, pool, blobs, operation, tempDir, announceEnd } = parts.installation
+  const { sessionUrl, pool, blobs, operation, tempDir, announceEnd } = parts.installation
   const processId = newProcessId(randomBytes)
   const agent = createUpstreamAgent()
   const attempts = createAttemptStore({
@@ -68,7 +68,7 @@ export function createExecution(
   const callUpstream = parts.tracer?.upstream(caller) ?? caller
   const presence = createWorkerPresence({
     processId,
-    databaseUrl,
+    databaseUrl: sessionUrl,
     pool,
     attempts,
     blobs,

@@ -15,6 +15,7 @@ import { claimStoreId } from '../store/blobStoreId.ts'
 import type { Notifier } from '../store/connection/notifier.ts'
 import { createNotifier } from '../store/connection/notifier.ts'
 import { createPool, openConnections } from '../store/connection/pool.ts'
+import { keepsSession } from '../store/connection/pooler.ts'
 import { requireSchema } from '../store/schema/migrate.ts'
 import type { AnnounceEnd } from '../store/tasks/endTask.ts'
 import { taskEndChannel } from '../store/tasks/taskEnds.ts'
@@ -28,7 +29,8 @@ import type { Logger } from '../telemetry/logger.ts'
  */
 export type Installation = {
   readonly operation: Operation & { readonly priceList: readonly Price[] }
-  readonly databaseUrl: string
+  /** Where connections keep their session. */
+  readonly sessionUrl: string
   readonly pool: Pool
   readonly blobs: OpenBlobStore['store']
   /** Sends a message to the processes that listen on a channel. It may be lost. */
@@ -65,6 +67,7 @@ export async function openInstallation(
 ): Promise<Installation> {
   const operation = pricedOperation(config, options)
   const databaseUrl = required(config.databaseUrl, 'DATABASE_URL')
+  const sessionUrl = config.databaseSessionUrl ?? databaseUrl
   const temp = await makeProcessTempFolder(tmpdir())
   const opened = await openBlobStore(config.blobStoreUrl, {
     randomBytes,
@@ -73,13 +76,14 @@ export async function openInstallation(
   })
   const pool = createPool({
     databaseUrl,
+    pooled: sessionUrl !== databaseUrl,
     applicationName: `darkroom-${options.process}`,
     connectionsMax: options.connectionsMax,
     connectionsMin: options.connectionsMin,
     onConnectionError: (error) => log.warn('database connection lost', { error }),
   })
   const notifier = createNotifier({
-    databaseUrl,
+    databaseUrl: sessionUrl,
     onError: (error) => log.warn('notifications lost', { error }),
   })
   const close = async () => {
@@ -90,7 +94,8 @@ export async function openInstallation(
   }
   try {
     const storeId = await opened.store.storeId().catch(explaining('BLOB_STORE cannot be used'))
-    await reached(databaseUrl, async () => {
+    await reached('DATABASE_SESSION_URL', sessionUrl, () => requireSession(sessionUrl))
+    await reached('DATABASE_URL', databaseUrl, async () => {
       await requireSchema(pool)
       await openConnections(pool, options.connectionsMin)
       await claimStoreId(pool, storeId)
@@ -101,7 +106,7 @@ export async function openInstallation(
   }
   return {
     operation,
-    databaseUrl,
+    sessionUrl,
     pool,
     blobs: opened.store,
     notify: notifier.send,
@@ -114,8 +119,21 @@ export async function openInstallation(
   }
 }
 
-async function reached(databaseUrl: string, ask: () => Promise<void>): Promise<void> {
-  const explain = explaining(`PostgreSQL at ${new URL(databaseUrl).host} (DATABASE_URL)`)
+/** Throws when connections to this URL do not keep their session. */
+async function requireSession(sessionUrl: string): Promise<void> {
+  if (await keepsSession(sessionUrl)) return
+  throw new ConfigError(
+    `PostgreSQL at ${new URL(sessionUrl).host}: connections do not keep their session, as behind a pooler in ` +
+      'transaction mode. Set DATABASE_SESSION_URL to PostgreSQL itself, or to a pooler in session mode.',
+  )
+}
+
+async function reached(
+  variable: 'DATABASE_URL' | 'DATABASE_SESSION_URL',
+  url: string,
+  ask: () => Promise<void>,
+): Promise<void> {
+  const explain = explaining(`PostgreSQL at ${new URL(url).host} (${variable})`)
   await ask().catch((error: unknown) => {
     if (isConnectionError(error)) explain(error)
     throw error

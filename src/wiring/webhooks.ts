@@ -74,7 +74,7 @@ export async function createWorkerWebhooks(
   },
 ): Promise<WorkerWebhooks> {
   const { installation, wakeRun, log, metrics } = parts
-  const { pool, databaseUrl } = installation
+  const { pool, sessionUrl } = installation
   const signingKeys = requiredSecrets(config.signingKeys, 'SIGNING_KEYS')
   const store = createDeliveryStore(pool)
   const nowMs = () => performance.now()
@@ -100,7 +100,7 @@ export async function createWorkerWebhooks(
     start: () => {
       firstTries.start()
       stopListening = createListener({
-        databaseUrl,
+        databaseUrl: sessionUrl,
         channel: webhookDueChannel,
         onMessage: firstTries.lookForAll,
         onConnected: firstTries.lookForAll,

@@ -54,7 +54,7 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     connectionsMin,
     withKeys: true,
   })
-  const { operation, pool, blobs, databaseUrl } = installation
+  const { operation, pool, blobs, sessionUrl } = installation
   const { channels } = operation
   const names = channels.map(({ name }) => name)
   await ensureChannels(pool, names)
@@ -85,7 +85,7 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     stopping: stopping.signal,
   })
   const reconciler = createWorkerReconciler({
-    databaseUrl,
+    databaseUrl: sessionUrl,
     pool,
     blobs,
     attempts: execution.attempts,

@@ -47,6 +47,25 @@ const queued = async () =>
   (await database.pool.query('select task_id as "taskId" from place_queue order by since')).rows
 
 describe('the queue for a place on a full channel', () => {
+  it('ranks an asynchronous task that has waited for 30 s with synchronous tasks', async () => {
+    const [one = '', two = '', patient = ''] = await tasksOf('acct_a', 3)
+    const waiting = await taskOf('acct_a', 'images.generations')
+    expect(await askAll([one, two, patient, waiting])).toEqual([
+      'opened',
+      'opened',
+      'channel_full',
+      'channel_full',
+    ])
+    await endCall(one)
+    expect(await ask(patient)).toBe('channel_full')
+    await database.pool.query(
+      `update place_queue set since = now() - interval '31 seconds' where task_id = $1`,
+      [patient],
+    )
+    expect(await ask(waiting)).toBe('channel_full')
+    expect(await ask(patient)).toBe('opened')
+  })
+
   it('gives a free place to the task that joined first, not to the task that asks first', async () => {
     const [one, two, first = '', second = '', late = ''] = await tasksOf('acct_a', 5)
     expect(await askAll([one ?? '', two ?? ''])).toEqual(['opened', 'opened'])

@@ -80,7 +80,8 @@ function cooldownOf(row: ChannelStateRow): Cooldown | undefined {
 
 /**
  * Reads the state of channels. `ahead` is the number of tasks in the queue for a place whose turn comes
- * before the asking task ($3). Synchronous tasks go first, then tasks of the account with the fewest open
+ * before the asking task ($3). Synchronous tasks go first, and with them asynchronous tasks that have waited for
+ * 30 seconds, so that these do not wait for ever. Then come tasks of the account with the fewest open
  * calls on the channel, then the task that has waited longest.
  *
  * `open` contains the open calls of each account. PostgreSQL computes it only when it compares two tasks, so
@@ -101,12 +102,15 @@ const statesSql = `
     (select count(*) from place_queue w
       where w.channel = c.name and w.task_id <> $3 and w.present_until > clock_timestamp()
         and (
-          not w.sync,
+          not (w.sync or w.since < clock_timestamp() - interval '30 seconds'),
           coalesce((select calls from open
             where open.channel = w.channel and open.account_id = w.account_id), 0),
           w.since
         ) < (
-          not $5::boolean,
+          not ($5::boolean or coalesce((select own.since < clock_timestamp() - interval '30 seconds'
+            from place_queue own
+            where own.channel = c.name and own.task_id = $3
+              and own.present_until > clock_timestamp()), false)),
           coalesce((select calls from open
             where open.channel = c.name and open.account_id = $4), 0),
           coalesce((select own.since from place_queue own

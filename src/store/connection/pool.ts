@@ -1,4 +1,5 @@
 import { Pool, TypeOverrides } from 'pg'
+import { sendUnnamed } from './pooler.ts'
 
 export type PoolOptions = {
   readonly databaseUrl: string
@@ -9,6 +10,11 @@ export type PoolOptions = {
   readonly connectionsMax: number
   /** How many idle connections stay open. Default 0. */
   readonly connectionsMin?: number
+  /**
+   * `databaseUrl` leads to a pooler in transaction mode. Then statements are not prepared, and PostgreSQL's own
+   * timeouts are those of the role, because such a pooler accepts none at the start of a connection.
+   */
+  readonly pooled?: boolean
   /** Called when an idle connection is lost. The pool opens another one when it needs it. */
   readonly onConnectionError: (error: Error) => void
   /** Limit for getting a connection, including the wait until one is free. Default 5 s. */
@@ -42,10 +48,8 @@ export function createPool(options: PoolOptions): Pool {
     max: options.connectionsMax,
     min: options.connectionsMin ?? 0,
     connectionTimeoutMillis: options.connectTimeoutMs ?? 5_000,
-    statement_timeout: statementTimeoutMs,
     query_timeout: statementTimeoutMs + queryTimeoutExtraMs,
-    lock_timeout: lockTimeoutMs,
-    idle_in_transaction_session_timeout: statementTimeoutMs,
+    ...(options.pooled === true ? {} : serverTimeouts(statementTimeoutMs)),
     idleTimeoutMillis: idleTimeoutMs,
     maxLifetimeSeconds: connectionLifetimeSeconds,
     keepAlive: true,
@@ -54,8 +58,19 @@ export function createPool(options: PoolOptions): Pool {
   pool.on('error', options.onConnectionError)
   // A connection that is lost between two statements of a transaction emits its own 'error' event. Without
   // this listener, the event would end the process. The next statement reports the loss.
-  pool.on('connect', (client) => client.on('error', () => {}))
+  pool.on('connect', (client) => {
+    client.on('error', () => {})
+    if (options.pooled === true) sendUnnamed(client)
+  })
   return pool
+}
+
+function serverTimeouts(statementTimeoutMs: number) {
+  return {
+    statement_timeout: statementTimeoutMs,
+    lock_timeout: lockTimeoutMs,
+    idle_in_transaction_session_timeout: statementTimeoutMs,
+  }
 }
 
 /**

@@ -33,7 +33,7 @@ export async function overdueTasks(pool: Pool, limit: number): Promise<readonly 
 }
 
 /**
- * Returns due live tasks for which no worker may make a call any more, longest overdue first. These tasks are
+ * Returns due live tasks for which no worker may make a call any more, earliest deadline first. These tasks are
  * past their deadline and have no open attempt, or are past their hard end.
  *
  * A task is found within a second of this moment, because every statement that sets `next_check_at` sets it
@@ -85,7 +85,7 @@ const pastEndSql = `
     and deadline_at <= now()
     and (hard_end_at <= now() or not exists (
       select from attempt where attempt.task_id = task.task_id and closed_at is null))
-  order by next_check_at limit $1`
+  order by deadline_at limit $1`
 
 export type TaskStartRow = {
   readonly taskId: string

@@ -22,19 +22,24 @@ export function createStartStep(deps: {
     name: 'start',
     everyMs: 1_000,
     run: async (signal, report) => {
-      const started: string[] = []
-      const failed: string[] = []
-      const due = await deps.store.unstartedTasks(batchMax)
-      await inParallel(due, { parallel, signal }, async (start) => {
-        if (failed.length > 0) return
-        const result = await deps.startTask(start)
-        const list = result.kind === 'failed' ? failed : started
-        list.push(start.taskId)
-      })
-      await deps.store.markStarted(started)
-      await deps.store.postponeChecks(failed, backoff)
-      if (started.length > 0) report({ found: 'started', count: started.length })
-      if (failed.length > 0) report({ found: 'start_failed', count: failed.length })
+      let startedAll: boolean
+      do {
+        const started: string[] = []
+        const failed: string[] = []
+        const due = await deps.store.unstartedTasks(batchMax)
+        await inParallel(due, { parallel, signal }, async (start) => {
+          if (failed.length > 0) return
+          const result = await deps.startTask(start)
+          const list = result.kind === 'failed' ? failed : started
+          list.push(start.taskId)
+        })
+        await deps.store.markStarted(started)
+        await deps.store.postponeChecks(failed, backoff)
+        if (started.length > 0) report({ found: 'started', count: started.length })
+        if (failed.length > 0) report({ found: 'start_failed', count: failed.length })
+        startedAll = started.length === batchMax
+        // After an outage of Temporal very many tasks are due, so a full batch is followed by the next at once.
+      } while (startedAll && !signal.aborted)
     },
   }
 }

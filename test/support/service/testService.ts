@@ -23,6 +23,8 @@ export type ServiceOptions = {
   readonly workers?: number
   /** Added to the variables of all processes; replaces variables of the same name. */
   readonly environment?: Readonly<Record<string, string>>
+  /** Turns the address of the database into the address of a pooler in front of it. */
+  readonly pooler?: (databaseUrl: string) => Promise<string>
   /** Fields of both channels: `timeoutSeconds`, `concurrencyMax`. */
   readonly channel?: Readonly<Record<string, unknown>>
   /** The operator file, instead of two channels that lead to the simulator. */
@@ -77,7 +79,8 @@ export async function startTestService(options: ServiceOptions = {}): Promise<Te
   const blobDir = join(folder, 'blobs')
   const environment = {
     DATA_DIR: folder,
-    DATABASE_URL: database.databaseUrl,
+    DATABASE_URL: (await options.pooler?.(database.databaseUrl)) ?? database.databaseUrl,
+    DATABASE_SESSION_URL: database.databaseUrl,
     TEMPORAL_ADDRESS: temporalAddress,
     TEMPORAL_NAMESPACE: temporal.settings.namespace,
     BLOB_STORE: pathToFileURL(blobDir).href,

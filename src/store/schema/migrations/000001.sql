@@ -178,7 +178,13 @@ create table task (
 ) with (fillfactor = 70);
 create index task_account on task (account_id, created_at);
 create index task_created on task (created_at);
-create index task_next_check on task (next_check_at) where status in ('queued', 'processing');
+-- The due tasks of the reconciler's steps (src/store/reconcile/tasksToCheck.ts). Each step has an index of its
+-- own, so that very many due tasks of one step do not slow the others.
+create index task_unstarted on task (next_check_at)
+  where status in ('queued', 'processing') and started_at is null;
+create index task_to_check on task (next_check_at)
+  where status in ('queued', 'processing') and started_at is not null;
+create index task_deadline on task (deadline_at) where status in ('queued', 'processing');
 create index task_purge on task (purge_at) where purge_at is not null;
 -- A failed task can be retried once, even if two retries begin at the same moment.
 create unique index task_retry_of on task (retry_of) where retry_of is not null;

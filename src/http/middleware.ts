@@ -91,7 +91,6 @@ const exposedHeaders = [
   'Idempotent-Replayed',
   'Location',
   'Preference-Applied',
-  'Preference-Applied',
   'Retry-After',
   'WWW-Authenticate',
   'x-request-id',

@@ -35,6 +35,9 @@ await runBench(async ({ check }) => {
     })
     process.stdout.write(`${JSON.stringify(figures, null, 2)}\n`)
     for (const one of broken) process.stdout.write(`${one}\n`)
+    if (broken.length > 0) {
+      for (const api of service.apis) process.stdout.write(`${api.output()}\n`)
+    }
     check(`${broken.length} answers differ from the ledger`, broken.length === 0)
   } finally {
     await service.stop()

@@ -7,11 +7,19 @@ import { readProofPage } from './support/proofTable.ts'
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..')
 
 /** Every page a reader may open: in the root, in docs/, and beside the code. */
-const pages = ['.', 'docs', 'src', 'workflows', 'bench', 'test/conformance', 'tools'].flatMap(
-  (folder) =>
-    readdirSync(join(root, folder), { recursive: folder !== '.', encoding: 'utf8' })
-      .filter((name) => name.endsWith('.md'))
-      .map((name) => join(folder, name)),
+const pages = [
+  '.',
+  'docs',
+  'examples',
+  'src',
+  'workflows',
+  'bench',
+  'test/conformance',
+  'tools',
+].flatMap((folder) =>
+  readdirSync(join(root, folder), { recursive: folder !== '.', encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join(folder, name)),
 )
 
 function linksOf(page: string): readonly string[] {

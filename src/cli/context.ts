@@ -5,6 +5,7 @@ import type { AccountStore } from '../domain/ports/accountStore.ts'
 import type { CancelResult } from '../domain/ports/attemptStore.ts'
 import type { ChannelAdmin, ChannelCheck } from '../domain/ports/channelAdmin.ts'
 import type { RetryResult, TaskAdmin } from '../domain/ports/taskAdmin.ts'
+import type { WebhookAdmin } from '../domain/ports/webhookAdmin.ts'
 import type { HistoryEvents, Replayed } from '../domain/ports/taskRuns.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
 import type { IssueKey } from '../tasks/apiKeys.ts'
@@ -37,6 +38,7 @@ export type Parts = {
   readonly cancelTask: () => Promise<CancelTask>
   readonly capabilities: () => Promise<CapabilityTable>
   readonly channels: () => Promise<ChannelAdmin>
+  readonly webhooks: () => Promise<WebhookAdmin>
   /** Makes a free call on a channel of the operator's file. Returns `undefined` for a name not in the file. */
   readonly checkChannel: (name: string) => Promise<ChannelCheck | undefined>
   /**

@@ -7,6 +7,7 @@ import { keyCommands } from './key.ts'
 import { ledgerCommands } from './ledger.ts'
 import { migrateCommand } from './migrate.ts'
 import { taskCommands } from './task.ts'
+import { webhookCommands } from './webhook.ts'
 
 const about = `
 Settings come from the environment (DATABASE_URL, TEMPORAL_ADDRESS, …) and, where it does not set
@@ -16,7 +17,9 @@ Exit codes: 0 done, 1 refused or a problem found, 2 wrong usage.`
 /** Creates the whole command line. Runs no command. */
 export function createProgram(context: CliContext): Command {
   return new Command('darkroom')
-    .description('Operate a Darkroom: accounts, API keys, the ledger, tasks and channels.')
+    .description(
+      'Operate a Darkroom: accounts, API keys, the ledger, tasks, channels and webhooks.',
+    )
     .version(version(), '--version', 'show the version')
     .addHelpText('after', about)
     .addCommand(migrateCommand(context))
@@ -25,6 +28,7 @@ export function createProgram(context: CliContext): Command {
     .addCommand(ledgerCommands(context))
     .addCommand(taskCommands(context))
     .addCommand(channelCommands(context))
+    .addCommand(webhookCommands(context))
 }
 
 function version(): string {

@@ -1,5 +1,6 @@
 import Koa from 'koa'
 import { createSyncWaits } from './answers/syncWaits.ts'
+import { createWaitPlaces } from './answers/waitPlaces.ts'
 import { keepOpenForRest } from './connection/unreadBody.ts'
 import type { ApiDeps, ApiParts, ApiState } from './context.ts'
 import { requestTextBytesMax } from '../domain/limits.ts'
@@ -66,5 +67,6 @@ export function createParts(deps: ApiDeps): ApiParts {
     ),
     loopTurns: createLoopTurns(),
     syncWaits: createSyncWaits(deps.tasks),
+    waitPlaces: createWaitPlaces(deps.stopping, deps.config.waitersMax),
   }
 }

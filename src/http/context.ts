@@ -1,5 +1,6 @@
 import type { ParameterizedContext } from 'koa'
 import type { SyncWaits } from './answers/syncWaits.ts'
+import type { WaitersMax, WaitPlaces } from './answers/waitPlaces.ts'
 import type { Caller } from '../domain/accounts/account.ts'
 import type { RequestFailure, TaskFailure } from '../domain/failure.ts'
 import type { RandomBytes } from '../domain/ids.ts'
@@ -53,6 +54,7 @@ export type HttpFailure =
    */
   | { readonly tag: 'asset_not_found' }
   | { readonly tag: 'too_many_downloads'; readonly retryAfterSeconds: number }
+  | { readonly tag: 'too_many_waiters'; readonly retryAfterSeconds: number }
   | { readonly tag: 'range_not_satisfiable'; readonly bytes: number }
   /** `GET /v1/models/{model}` names a model that does not exist, or that the account may not use. */
   | { readonly tag: 'unknown_model' }
@@ -81,6 +83,8 @@ export type ApiDeps = {
   readonly randomBytes: RandomBytes
   /** Returns whether `/readyz` answers 200. A rejected promise counts as false. */
   readonly ready: () => Promise<boolean>
+  /** Aborts when the process begins to stop. Waiting lookups are answered then, and event streams end. */
+  readonly stopping: AbortSignal
   /** Called once per request, when its answer has been sent or its client has left. Must not throw. */
   readonly observe?: (seen: Observation) => void
   /** Called with every error that is a bug or an outage. Must not throw. */
@@ -108,6 +112,8 @@ export type ApiConfig = {
   readonly largeBodiesBytesMax?: number
   /** Assets that are streamed at the same time, default 256. */
   readonly assetStreamsMax?: number
+  /** Limits for the waiters of one account and of the process. See `waitPlaces.ts`. */
+  readonly waitersMax?: WaitersMax
 }
 
 /**
@@ -147,4 +153,5 @@ export type ApiParts = ApiDeps & {
   readonly assetStreams: ByteBudget
   readonly loopTurns: LoopTurns
   readonly syncWaits: SyncWaits
+  readonly waitPlaces: WaitPlaces
 }

@@ -133,6 +133,11 @@ function errorReply(failure: HttpFailure, request: string): ErrorReply {
         'Too many images are being downloaded. Try again later.',
         failure.retryAfterSeconds,
       )
+    case 'too_many_waiters':
+      return rateLimited(
+        'Too many requests wait for tasks. Try again later, or read the task without waiting.',
+        failure.retryAfterSeconds,
+      )
     case 'too_many_tests':
       return rateLimited('Too many test events of this webhook are pending. Try again later.')
     case 'task_ended':

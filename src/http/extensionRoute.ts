@@ -17,7 +17,8 @@ export function withQuery<Query>(
   handle: (context: RouteContext, caller: Caller, query: Query) => ReturnType<AccountHandler>,
 ): AccountHandler {
   return async (context, caller) => {
-    const query = parseQuery(schema, new URLSearchParams(context.querystring))
+    // The constructor drops one question mark at the start. With `??limit=1` the name is `?limit`.
+    const query = parseQuery(schema, new URLSearchParams(`?${context.querystring}`))
     return query.ok ? handle(context, caller, query.value) : query.failure
   }
 }

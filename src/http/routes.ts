@@ -21,6 +21,7 @@ import { getAccount } from './routes/getAccount.ts'
 import { getAsset } from './routes/getAsset.ts'
 import { getModel, listModels } from './routes/getModels.ts'
 import { getTask } from './routes/getTask.ts'
+import { getTaskEvents } from './routes/getTaskEvents.ts'
 import { getTaskResult } from './routes/getTaskResult.ts'
 import { getHealth, getReadiness } from './routes/health.ts'
 import { getUsage } from './routes/getUsage.ts'
@@ -64,6 +65,7 @@ export function routes(parts: ApiParts): readonly Route[] {
     lookup('/v1/task/:taskId', getTask(parts)),
     lookup('/v1/tasks/:taskId/result', getTaskResult(parts)),
     lookup('/v1/task/:taskId/result', getTaskResult(parts)),
+    get('/v1/tasks/:taskId/events', getTaskEvents(parts)),
     post('/v1/tasks/:taskId/cancel', cancelTask(parts)),
     get('/v1/account', getAccount(parts)),
     get('/v1/models', listModels(parts)),

@@ -4,7 +4,14 @@ import { getAsset } from './operations/assets.ts'
 import { asyncGenerateContent, generateContent } from './operations/content.ts'
 import { editImage, generateImage } from './operations/images.ts'
 import { getApiDocument, getHealth, getReadiness } from './operations/service.ts'
-import { cancelTask, listTasks, submitTask, taskLookups, taskResults } from './operations/tasks.ts'
+import {
+  cancelTask,
+  getTaskEvents,
+  listTasks,
+  submitTask,
+  taskLookups,
+  taskResults,
+} from './operations/tasks.ts'
 import { webhookOperations } from './operations/webhooks.ts'
 
 /** Every operation of the API, in the order in which readers see them within their group. */
@@ -13,6 +20,7 @@ export const operations: readonly Operation[] = [
   ...taskLookups,
   ...taskResults,
   listTasks,
+  getTaskEvents,
   cancelTask,
   getAsset,
   generateImage,

@@ -11,6 +11,24 @@ export const idempotencyKey = z.object({
   }),
 })
 
+/** The request header with which a lookup waits for the end of its task. */
+export const preferWait = z.object({
+  Prefer: z.string().optional().meta({
+    description:
+      'With `wait=N` (RFC 7240, N from 1 to 60), the answer comes when the task has ended, or after N seconds. Anything else is ignored.',
+    example: 'wait=60',
+  }),
+})
+
+/** The request header with which an event stream goes on after the last event that the client has seen. */
+export const lastEventId = z.object({
+  'Last-Event-ID': z.string().optional().meta({
+    description:
+      'The id of the last event that the client has seen. `EventSource` sends it by itself.',
+    example: '41',
+  }),
+})
+
 /** The operations that take a task id. `taskId` is the expression that finds it in an answer. */
 export function linksToTask(taskId: string): NonNullable<Answer['links']> {
   const parameters = { task_id: taskId }
@@ -19,6 +37,7 @@ export function linksToTask(taskId: string): NonNullable<Answer['links']> {
     getTaskByOtherPath: { parameters },
     getTaskResult: { parameters },
     getTaskResultByOtherPath: { parameters },
+    getTaskEvents: { parameters },
     cancelTask: { parameters },
   }
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { TaskEnds, TaskStore } from '../domain/ports/taskStore.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
 
-type AwaitEndDeps = {
+export type AwaitEndDeps = {
   readonly store: Pick<TaskStore, 'readTask'>
   readonly ends: Pick<TaskEnds, 'watch'>
 }
@@ -11,18 +11,18 @@ const readRetryMs = 500
 
 /**
  * Creates the function that waits until a task has ended or the signal aborts. The function returns the task
- * as it is at that moment. A notification only causes a new read, because only the task's row says whether
- * the task has ended. If PostgreSQL does not answer, the read is tried again. Once the signal has aborted,
- * the error of a failed read is thrown.
+ * as it is at that moment, or `undefined` when it is purged. A notification only causes a new read, because
+ * only the task's row says whether the task has ended. If PostgreSQL does not answer, the read is tried again.
+ * Once the signal has aborted, the error of a failed read is thrown.
  */
 export function createAwaitEnd(deps: AwaitEndDeps) {
-  return async (taskId: string, signal: AbortSignal): Promise<TaskView> => {
-    const watch = deps.ends.watch(taskId)
+  const read = createWatchedRead(deps.store)
+  return async (taskId: string, signal: AbortSignal): Promise<TaskView | undefined> => {
+    const watch = deps.ends.watch(taskId, 'end')
     try {
       for (;;) {
-        const view = await readWithRetries(deps, taskId, signal)
-        if (view === undefined) throw new Error(`Bug: ${taskId} is awaited and does not exist`)
-        if (view.completedAtMs !== undefined || signal.aborted) return view
+        const view = await read(taskId, signal)
+        if (view?.completedAtMs !== undefined || view === undefined || signal.aborted) return view
         await watch.next(signal)
       }
     } finally {
@@ -31,17 +31,32 @@ export function createAwaitEnd(deps: AwaitEndDeps) {
   }
 }
 
-async function readWithRetries(
-  { store }: AwaitEndDeps,
-  taskId: string,
-  signal: AbortSignal,
-): Promise<TaskView | undefined> {
-  for (;;) {
-    try {
-      return await store.readTask(taskId)
-    } catch (error) {
-      if (signal.aborted) throw error
+/**
+ * Creates the function that reads a watched task, again and again while PostgreSQL does not answer. Once the
+ * signal has aborted, it throws the error of the read. Callers that are woken together share one read. It is
+ * shared within one turn of the event loop only: a read that began before a watch may miss what the watch
+ * would have reported.
+ */
+export function createWatchedRead({ readTask }: Pick<TaskStore, 'readTask'>) {
+  const begun = new Map<string, Promise<TaskView | undefined>>()
+
+  function readShared(taskId: string): Promise<TaskView | undefined> {
+    const shared = begun.get(taskId)
+    if (shared !== undefined) return shared
+    const reading = readTask(taskId)
+    begun.set(taskId, reading)
+    process.nextTick(() => begun.delete(taskId))
+    return reading
+  }
+
+  return async (taskId: string, signal: AbortSignal): Promise<TaskView | undefined> => {
+    for (;;) {
+      try {
+        return await readShared(taskId)
+      } catch (error) {
+        if (signal.aborted) throw error
+      }
+      await sleep(readRetryMs, undefined, { signal }).catch(() => {})
     }
-    await sleep(readRetryMs, undefined, { signal }).catch(() => {})
   }
 }

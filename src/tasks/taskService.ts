@@ -3,9 +3,10 @@ import { createAcceptTask } from './acceptTask.ts'
 import type { Pepper } from './apiKeys.ts'
 import { createAuthenticate } from './apiKeys.ts'
 import { createAwaitEnd } from './awaitEnd.ts'
-import type { LeftTasks } from './cancelLeft.ts'
-import type { CancelTaskDeps } from './cancelTask.ts'
+import type { CancelTaskDeps, LeftTasks } from './cancelTask.ts'
 import { createCancelTask } from './cancelTask.ts'
+import type { TaskEvent } from './followTask.ts'
+import { createFollowTask } from './followTask.ts'
 import type { Caller } from '../domain/accounts/account.ts'
 import type { RequestFailure } from '../domain/failure.ts'
 import { newUploadId } from '../domain/ids.ts'
@@ -36,9 +37,20 @@ export type TaskService = {
   readonly live: (taskId: string) => Promise<LiveStatus | undefined>
   /** Cancels a task of this caller and returns it. See `cancelTask.ts`. */
   readonly cancel: (caller: Caller, taskId: string) => Promise<Result<TaskView, RequestFailure>>
-  /** Waits until the task has ended or the signal aborts, and returns the task as it is then. */
-  readonly awaitEnd: (taskId: string, signal: AbortSignal) => Promise<TaskView>
-  /** Cancels a task whose last client has left. The request does not wait for it. See `cancelLeft.ts`. */
+  /**
+   * Waits for the end of the task of a synchronous call, or until the signal aborts, and returns the task as
+   * it is then. Returns `undefined` when the task is purged.
+   */
+  readonly awaitEnd: (taskId: string, signal: AbortSignal) => Promise<TaskView | undefined>
+  /** The same for a lookup that waits. Any number of lookups may wait for any task. */
+  readonly awaitEndOfLookup: TaskService['awaitEnd']
+  /** Yields the task now and at its changes, until it has ended or the signal aborts. See `followTask.ts`. */
+  readonly follow: (
+    taskId: string,
+    signal: AbortSignal,
+    lastId?: number,
+  ) => AsyncGenerator<TaskEvent, void, undefined>
+  /** Cancels a task whose last client has left. The request does not wait for it. See `cancelTask.ts`. */
   readonly cancelLeft: LeftTasks['cancelLeft']
   /**
    * Returns the answer of a family A model that refused to draw (a native 200 answer). Used for synchronous
@@ -54,7 +66,7 @@ type TaskServiceDeps = Omit<AcceptTaskDeps, 'store'> &
     readonly ends: TaskEnds
     readonly peppers: readonly Pepper[]
     readonly live: TaskService['live']
-    /** Called when a caller no longer waits for the end of a task. */
+    /** Called when a synchronous call no longer waits for the end of its task. */
     readonly onWaited: (taskId: string) => void
   }
 
@@ -77,6 +89,8 @@ export function createTaskService(deps: TaskServiceDeps): TaskService {
     live: deps.live,
     cancel: createCancelTask(deps),
     awaitEnd: (taskId, signal) => awaitEnd(taskId, signal).finally(() => deps.onWaited(taskId)),
+    awaitEndOfLookup: awaitEnd,
+    follow: createFollowTask(deps),
     cancelLeft: deps.cancelLeft,
     nativeRejection: store.readNativeRejection,
   }

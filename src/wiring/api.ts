@@ -19,7 +19,7 @@ import { cancelTask } from '../store/tasks/endTask.ts'
 import { acceptingProcesses, offerChannel, offerText } from '../store/tasks/offers.ts'
 import { createTaskEnds } from '../store/tasks/taskEnds.ts'
 import { createAccountReads, createTaskStore } from './stores.ts'
-import { createLeftTasks } from '../tasks/cancelLeft.ts'
+import { createLeftTasks } from '../tasks/cancelTask.ts'
 import { createOffers } from '../tasks/offerTask.ts'
 import type { TaskService } from '../tasks/taskService.ts'
 import { createTaskService } from '../tasks/taskService.ts'
@@ -60,9 +60,10 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
   const starts = startQueueOf(config, { installation, temporal, log, metrics })
   const service = taskServiceOf(config, { installation, temporal, starts, log, metrics })
   const webhooks = await createApiWebhooks(config, installation)
-  let draining = false
+  const stopping = new AbortController()
   const look = createReadiness({ pool, blobs: installation.blobs, temporal })
-  const readiness = async () => withPart(await look(), 'process', draining ? 'stopping' : 'ok')
+  const readiness = async () =>
+    withPart(await look(), 'process', stopping.signal.aborted ? 'stopping' : 'ok')
   const { host, port, internalHost, internalPort } = config
   const server = await startApiServer(
     apiDepsOf(config, {
@@ -71,6 +72,7 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
       webhooks,
       signingKeys,
       ready: async () => (await readiness()).ready,
+      stopping: stopping.signal,
       log,
       observe: observeRequests({ log, metrics, tracing }),
     }),
@@ -86,7 +88,7 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
   return {
     ended: new Promise(() => {}),
     stop: async (noticeMs) => {
-      draining = true
+      stopping.abort()
       await sleep(noticeMs)
       await server.close()
       await starts.stop()
@@ -195,11 +197,12 @@ function apiDepsOf(
     readonly webhooks: WebhookService
     readonly signingKeys: SigningKeys
     readonly ready: () => Promise<boolean>
+    readonly stopping: AbortSignal
     readonly log: Logger
     readonly observe: ReturnType<typeof observeRequests>
   },
 ): ApiDeps {
-  const { installation, tasks, webhooks, signingKeys, ready, log, observe } = parts
+  const { installation, tasks, webhooks, signingKeys, ready, stopping, log, observe } = parts
   return {
     tasks,
     webhooks,
@@ -217,6 +220,7 @@ function apiDepsOf(
     signingKeys,
     randomBytes,
     ready,
+    stopping,
     observe,
     reportError: (error, { requestId, route }) =>
       log.error('request failed unexpectedly', { requestId, route, error }),

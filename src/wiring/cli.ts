@@ -84,6 +84,7 @@ function createParts(
       return (await operationAt(operatorFilePath)).capabilities
     },
     channels: async () => (await import('./stores.ts')).createChannelAdmin(await database.pool()),
+    webhooks: async () => (await import('./stores.ts')).createWebhookAdmin(await database.pool()),
     checkChannel: async (name) => {
       const { required } = await import('../config.ts')
       const path = required((await config()).operatorFilePath, 'DARKROOM_CONFIG')

@@ -6,6 +6,7 @@ import type { ChannelAdmin } from '../domain/ports/channelAdmin.ts'
 import type { ReconcileStore } from '../domain/ports/reconcileStore.ts'
 import type { TaskAdmin } from '../domain/ports/taskAdmin.ts'
 import type { TaskStore } from '../domain/ports/taskStore.ts'
+import type { WebhookAdmin } from '../domain/ports/webhookAdmin.ts'
 import type { DeliveryStore, WebhookStore } from '../domain/ports/webhookStore.ts'
 import {
   createAccount,
@@ -21,6 +22,7 @@ import type { BeginAttemptDeps } from '../store/attempts/beginAttempt.ts'
 import { beginAttempt } from '../store/attempts/beginAttempt.ts'
 import { abandonAttempt, closeAttempt } from '../store/attempts/closeAttempt.ts'
 import { answerIdsOf, settleTask } from '../store/attempts/settleTask.ts'
+import { moveOpenSince } from '../store/channels/openSince.ts'
 import { listChannels, pauseChannel, resumeChannel } from '../store/channels/channelAdmin.ts'
 import { makeChecksDue, markStarted, postponeChecks } from '../store/reconcile/checkSchedule.ts'
 import { purgeTasks } from '../store/reconcile/purgeTasks.ts'
@@ -49,6 +51,7 @@ import {
   redeliver,
 } from '../store/webhooks/deliveries.ts'
 import { promiseLook, webhooksWithoutRun } from '../store/webhooks/runs.ts'
+import { disableWebhook, listAllWebhooks, redeliverAny } from '../store/webhooks/webhookAdmin.ts'
 import { claimDelivery, dueWebhooks, recordAttempt } from '../store/webhooks/tries.ts'
 import {
   enableWebhook,
@@ -104,6 +107,7 @@ export function createReconcileStore(pool: Pool): ReconcileStore {
     pastEndTasks,
     postponeChecks,
     makeChecksDue,
+    moveOpenSince,
     takeUploads,
     forgetUploads,
     dropExcessInputs,
@@ -162,6 +166,11 @@ export function createDeliveryStore(pool: Pool): DeliveryStore {
 /** Creates the operator's view of tasks. */
 export function createTaskAdmin(pool: Pool): TaskAdmin {
   return bindFirst(pool, { listTasks, readTaskDetail, retryTask })
+}
+
+/** Creates the operator's view of webhooks. */
+export function createWebhookAdmin(pool: Pool): WebhookAdmin {
+  return bindFirst(pool, { listAllWebhooks, disableWebhook, listDeliveries, redeliverAny })
 }
 
 /** Creates the operator's commands on channels. */

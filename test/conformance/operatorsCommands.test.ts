@@ -13,6 +13,8 @@ import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { tempFolder } from '../support/tempFolder.ts'
+import type { DeliveryJson } from '../support/webhooks/webhookClient.ts'
+import { createWebhookClient } from '../support/webhooks/webhookClient.ts'
 
 type Key = { readonly key_id: string; readonly secret: string }
 
@@ -92,8 +94,12 @@ describe('the history of a task', () => {
 
 describe('every command', () => {
   const commands = async (): Promise<readonly (readonly string[])[]> => {
-    const { key_id } = await json<Key>('key', 'create', account)
+    const key = await json<Key>('key', 'create', account)
+    const { key_id } = key
     const [taskId, other] = failed
+    const webhooks = createWebhookClient({ url: service.url }, key)
+    const { webhook_id: webhook } = await webhooks.register('http://127.0.0.1:9/')
+    const tested = await webhooks.call<DeliveryJson>('POST', `/v1/webhooks/${webhook}/test`)
     return [
       ['migrate'],
       ['account', 'create', 'another'],
@@ -115,6 +121,10 @@ describe('every command', () => {
       ['channel', 'pause', 'a-main'],
       ['channel', 'resume', 'a-main'],
       ['channel', 'check', 'a-main'],
+      ['webhook', 'list', '--account', account],
+      ['webhook', 'deliveries', webhook, '--status', 'pending'],
+      ['webhook', 'redeliver', tested.body.delivery_id],
+      ['webhook', 'disable', webhook],
     ]
   }
 
@@ -155,6 +165,9 @@ describe('every command', () => {
       ['task', 'history', unknown],
       ['task', 'retry', unknown],
       ['channel', 'pause', 'none'],
+      ['webhook', 'list', '--account', 'nobody'],
+      ['webhook', 'redeliver', 'whd_none'],
+      ['webhook', 'disable', 'wh_none'],
     ]
     for (const args of refused) {
       const { exitCode, stdout, stderr } = await darkroom(...args, '--json')

@@ -12,7 +12,6 @@ import type { TestAccount, TestService } from '../support/service/testService.ts
 import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { until } from '../support/timing.ts'
-import { cancelWorkflow } from '../../src/temporal/runs.ts'
 
 const credits = 100_000
 let service: TestService
@@ -39,12 +38,10 @@ async function submit(prompt: string): Promise<string> {
 
 const errorOf = async (response: Response) => errorResponse.parse(await response.json()).error
 
-/** A task that waits for 10 minutes after a refusal. Its own model keeps the cooldown from other tests. */
-async function waitingTask(): Promise<string> {
+/** A task that waits for 10 minutes after a refusal. No other test may use the model. */
+async function waitingTask(model: string): Promise<string> {
   const prompt = `wait ${crypto.randomUUID()} [sim:429 retry-after=600 times=1]`
-  const { task_id } = await client.accepted(
-    generateBody({ model: 'familya-2.5-flash-image', prompt }),
-  )
+  const { task_id } = await client.accepted(generateBody({ model, prompt }))
   await until('the refusal', async () => {
     const { rowCount } = await service.pool.query(
       `select from attempt where task_id = $1 and class = 'refused'`,
@@ -52,7 +49,6 @@ async function waitingTask(): Promise<string> {
     )
     return rowCount === 1 ? true : undefined
   })
-  await service.pool.query('delete from cooldown')
   return task_id
 }
 
@@ -82,7 +78,7 @@ async function waitingCalls(key: string): Promise<{
 
 describe('POST /v1/tasks/{task_id}/cancel', () => {
   it('ends a waiting task without a charge, again the same, and ends its run', async () => {
-    const taskId = await waitingTask()
+    const taskId = await waitingTask('familya-2.5-flash-image')
     const before = await balanceOf(service.pool, account.accountId)
     const response = await cancel(taskId)
     expect(response.status).toBe(200)
@@ -140,7 +136,7 @@ describe('POST /v1/tasks/{task_id}/cancel', () => {
   })
 
   it('answers the same 404 for a task of another account and an unknown task', async () => {
-    const taskId = await waitingTask()
+    const taskId = await waitingTask('familya-3.1-flash-image')
     const stranger = createClient(service.url, (await service.account()).secret)
     const answers = [await cancel(taskId, stranger), await cancel(`task_${'0'.repeat(32)}`)]
     for (const answer of answers) {
@@ -158,7 +154,6 @@ describe('a cancel that was asked for', () => {
       'by the CLI',
       (taskId: string) => runDarkroom(['task', 'cancel', taskId], service.environment),
     ],
-    ['in Temporal', (taskId: string) => cancelWorkflow(service.temporal.temporal, taskId)],
   ])('is final for every waiter, and the key stays with the task: %s', async (how, ask) => {
     const { taskId, answers, send } = await waitingCalls(`final ${how}`)
     await ask(taskId)

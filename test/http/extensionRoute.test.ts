@@ -44,6 +44,7 @@ describe.each(reads)('%s', (path) => {
     ['=1', ''],
     ['%ff=1', '\u{fffd}'],
     ['a+b=1', 'a b'],
+    ['?limit=1', '?limit'],
   ])('refuses the unknown query parameter in %s and names it', async (query, name) => {
     const response = await api.send(`${path}?${query}`)
     expect(response.status).toBe(400)

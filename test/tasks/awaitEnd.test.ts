@@ -65,7 +65,7 @@ describe('awaitEnd', () => {
     await attempts.failTask(other.taskId, failure)
     await attempts.failTask(taskId, failure)
     const views = await Promise.all(waiting)
-    expect(views.map(({ status }) => status)).toEqual(['failed', 'failed', 'failed'])
+    expect(views.map((view) => view?.status)).toEqual(['failed', 'failed', 'failed'])
     expect(timeout.aborted).toBe(false)
     await ends.close()
   })
@@ -81,7 +81,7 @@ describe('awaitEnd', () => {
          failure_cause = 'unknown', completed_at = now() where task_id = $1`,
       [taskId],
     )
-    expect((await waiting).failure).toMatchObject({ code: 'upstream_error' })
+    expect((await waiting)?.failure).toMatchObject({ code: 'upstream_error' })
     expect(timeout.aborted).toBe(false)
     await ends.close()
   })
@@ -92,7 +92,7 @@ describe('awaitEnd', () => {
     const { taskId } = await insertTask(database.pool)
     await attempts.cancelTask(taskId, 'asked')
     const view = await awaitEnd(taskId, AbortSignal.timeout(20_000))
-    expect(view.failure).toEqual({ code: 'cancelled', cause: 'cancelled', workPossible: false })
+    expect(view?.failure).toEqual({ code: 'cancelled', cause: 'cancelled', workPossible: false })
     await ends.close()
   })
 
@@ -115,7 +115,7 @@ describe('awaitEnd', () => {
     await listenersGone()
     await expect.poll(listening, { timeout: 5_000 }).toBe(1)
     await attempts.failTask(taskId, failure)
-    expect((await waiting).status).toBe('failed')
+    expect((await waiting)?.status).toBe('failed')
     expect(timeout.aborted).toBe(false)
     await ends.close()
   })
@@ -134,9 +134,41 @@ describe('awaitEnd', () => {
     const awaitEnd = createAwaitEnd({ store, ends })
     const { taskId } = await insertTask(database.pool)
     await attempts.failTask(taskId, failure)
-    expect((await awaitEnd(taskId, AbortSignal.timeout(20_000))).status).toBe('failed')
+    expect((await awaitEnd(taskId, AbortSignal.timeout(20_000)))?.status).toBe('failed')
     failures = 0
     await expect(awaitEnd(taskId, AbortSignal.abort())).rejects.toThrow('shutting down')
+    await ends.close()
+  })
+
+  it('reads the row once for all waiters that are woken together', async () => {
+    const attempts = await announcingAttempts()
+    const { ends } = createWaiting(600_000)
+    const { readTask } = createTaskStore(database.pool)
+    let reads = 0
+    const store = {
+      readTask: (taskId: string) => {
+        reads += 1
+        return readTask(taskId)
+      },
+    }
+    const awaitEnd = createAwaitEnd({ store, ends })
+    const { taskId } = await insertTask(database.pool)
+    const timeout = AbortSignal.timeout(20_000)
+    const waiting = Array.from({ length: 200 }, () => awaitEnd(taskId, timeout))
+    await expect.poll(listening).toBe(1)
+    await expect.poll(() => reads).toBeGreaterThan(0)
+    const before = reads
+    await attempts.failTask(taskId, failure)
+    const views = await Promise.all(waiting)
+    expect(new Set(views.map((view) => view?.status))).toEqual(new Set(['failed']))
+    expect(reads - before).toBeLessThanOrEqual(2)
+    await ends.close()
+  })
+
+  it('returns undefined for a task that is purged', async () => {
+    const { ends, awaitEnd } = createWaiting(600_000)
+    const absent = `task_${'0'.repeat(32)}`
+    expect(await awaitEnd(absent, AbortSignal.timeout(20_000))).toBeUndefined()
     await ends.close()
   })
 })

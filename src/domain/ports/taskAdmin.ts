@@ -3,6 +3,7 @@ import type { TaskFailureCode } from '../failure.ts'
 import type { Action, ImageSize, ModelId, Quality } from '../models/models.ts'
 import type { ImageRequest, Route } from '../tasks/imageRequest.ts'
 import type { PublicStatus, TaskStatus, TaskView } from '../tasks/task.ts'
+import type { Delivery } from '../webhooks/delivery.ts'
 
 /** An instant, given as milliseconds before PostgreSQL's now or as epoch milliseconds. */
 export type Since = { readonly agoMs: number } | { readonly atMs: number }
@@ -42,6 +43,8 @@ export type TaskDetail = ListedTask & {
   /** The attempts, oldest first. */
   readonly attempts: readonly AttemptDetail[]
   readonly entries: readonly EntryDetail[]
+  /** What webhooks received of the task's end. */
+  readonly deliveries: readonly Delivery[]
 }
 
 export type AttemptDetail = {

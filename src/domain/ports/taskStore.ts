@@ -83,21 +83,28 @@ export type TaskStore = {
 }
 
 /**
- * Wakes callers that wait for the end of a task. Implemented with PostgreSQL's NOTIFY and a poll in
- * `src/store/tasks/taskEnds.ts`.
+ * Wakes callers that wait for the end of a task, or for a change of its status. Implemented with PostgreSQL's
+ * NOTIFY and a poll in `src/store/tasks/taskEnds.ts`.
  */
 export type TaskEnds = {
   /**
    * Watches one task. Start the watch before you read the task's row. Otherwise you miss an end between the
-   * two. `next` resolves when the task has ended or may have ended, and when the signal aborts. `next` never
-   * rejects. `stop` ends the watch.
+   * two. An end wakes at once, another change of the status within a second. `stop` ends the watch.
    */
-  readonly watch: (taskId: string) => {
-    readonly next: (signal: AbortSignal) => Promise<void>
-    readonly stop: () => void
-  }
+  readonly watch: (taskId: string, what: WatchedChange) => TaskWatch
   /** Wakes every caller and closes the connection. */
   readonly close: () => Promise<void>
+}
+
+export type WatchedChange = 'end' | 'status'
+
+export type TaskWatch = {
+  /**
+   * Resolves to true when the task has changed or may have changed, and to false when the signal aborts and
+   * after `limitMs`. Never rejects.
+   */
+  readonly next: (signal: AbortSignal, limitMs?: number) => Promise<boolean>
+  readonly stop: () => void
 }
 
 /**

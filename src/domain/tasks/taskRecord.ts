@@ -82,7 +82,7 @@ function wholeSeconds(epochMs: number): string {
 /**
  * The highest progress of a task without an image. It is below 100, because 100 means that the image exists.
  */
-const progressMax = 95
+export const progressMax = 95
 
 /**
  * Shape of the progress curve. With 1.6, the progress after the usual duration is about 80 percent of the
@@ -90,7 +90,7 @@ const progressMax = 95
  */
 const steepness = 1.6
 
-type Timed = Pick<TaskView, 'status' | 'nowMs' | 'processingAtMs'>
+export type Timed = Pick<TaskView, 'status' | 'nowMs' | 'processingAtMs'>
 
 /**
  * Returns the progress in percent: 0 while the task is queued, 100 only after success, and between them an
@@ -107,4 +107,19 @@ export function progressOf(task: Timed, usualDurationMs: number): number {
   const elapsed = Math.max(0, task.nowMs - task.processingAtMs) / usualDurationMs
   const covered = 1 - Math.exp(-steepness * elapsed)
   return Math.min(progressMax, 1 + Math.floor(progressMax * covered))
+}
+
+/**
+ * Returns the milliseconds until a processing task has this progress. Returns `undefined` when it gets no such
+ * progress before its end.
+ */
+export function msUntilProgress(
+  task: Timed,
+  usualDurationMs: number,
+  progress: number,
+): number | undefined {
+  if (task.processingAtMs === undefined || progress > progressMax) return undefined
+  const covered = (progress - 1) / progressMax
+  const elapsedMs = (-Math.log(1 - covered) / steepness) * usualDurationMs
+  return Math.max(0, Math.ceil(elapsedMs - (task.nowMs - task.processingAtMs)))
 }

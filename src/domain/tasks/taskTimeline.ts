@@ -1,5 +1,6 @@
 import { defined } from '../defined.ts'
 import type { AttemptDetail, TaskDetail } from '../ports/taskAdmin.ts'
+import type { Delivery } from '../webhooks/delivery.ts'
 
 /** One event of a task. The names in `detail` are JSON names. */
 export type TimelineEvent = {
@@ -16,6 +17,7 @@ export type TimelineEvent = {
     | 'succeeded'
     | 'failed'
     | 'expired'
+    | 'webhook'
   readonly detail: Readonly<Record<string, string | number>>
 }
 
@@ -33,6 +35,7 @@ export function taskTimeline(detail: TaskDetail): readonly TimelineEvent[] {
     ...ledgerEvents(detail),
     ...endOf(detail),
     ...expiryOf(detail),
+    ...detail.deliveries.map(deliveryEvent),
   ]
   return events.toSorted((a, b) => a.atMs - b.atMs)
 }
@@ -113,4 +116,21 @@ function expiryOf({ task }: TaskDetail): readonly TimelineEvent[] {
   const { expiresAtMs, nowMs } = task
   if (expiresAtMs === undefined || expiresAtMs > nowMs) return []
   return [{ atMs: expiresAtMs, event: 'expired', detail: {} }]
+}
+
+/** Returns the event of one delivery. It stands at its last try, and before the first one at its creation. */
+function deliveryEvent(delivery: Delivery): TimelineEvent {
+  const { deliveryId, webhookId, status, attempts, createdAtMs } = delivery
+  const last = attempts.at(-1)
+  return {
+    atMs: last?.atMs ?? createdAtMs,
+    event: 'webhook',
+    detail: {
+      webhook: webhookId,
+      delivery: deliveryId,
+      status,
+      tries: attempts.length,
+      ...defined({ http_status: last?.httpStatus, error: last?.error }),
+    },
+  }
 }

@@ -46,6 +46,7 @@ export function createSyncWaits(tasks: Pick<TaskService, 'awaitEnd' | 'cancelLef
     if (response.closed) onStop()
     try {
       const task = await tasks.awaitEnd(taskId, stop.signal)
+      if (task === undefined) throw new Error(`Bug: ${taskId} is awaited and does not exist`)
       if (!response.closed) return task
     } finally {
       clearTimeout(timer)

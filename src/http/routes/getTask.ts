@@ -3,7 +3,7 @@ import type { RequestFailure } from '../../domain/failure.ts'
 import { invalidRequest } from '../../domain/failure.ts'
 import { taskIdPattern } from '../../domain/ids.ts'
 import type { Result } from '../../domain/result.ts'
-import { fail } from '../../domain/result.ts'
+import { fail, succeed } from '../../domain/result.ts'
 import type { TaskView } from '../../domain/tasks/task.ts'
 import { pollAfterSeconds } from '../../domain/tasks/task.ts'
 import type { PublishedResult, TaskRecord } from '../../domain/tasks/taskRecord.ts'
@@ -12,23 +12,66 @@ import { nativeByUrl } from '../../domain/upstream/nativeResponse.ts'
 import { setCharged } from '../answers/answerSync.ts'
 import { sendJson } from '../answers/sendBody.ts'
 import { assetUrl } from '../assetUrl.ts'
-import type { AccountHandler, ApiParts, RouteContext } from '../context.ts'
+import { tooManyWaiters } from '../answers/waitPlaces.ts'
+import type { AccountHandler, ApiParts, HttpFailure, RouteContext } from '../context.ts'
+import { readPreferWait } from '../intake/preferWait.ts'
 
 /** `GET /v1/tasks/{task_id}` and `GET /v1/task/{task_id}`: answers with the record of a task. */
 export function getTask(parts: ApiParts): AccountHandler {
   return async (context, caller) => {
     const read = await requestedTask(parts, context, caller)
     if (!read.ok) return read.failure
-    const task = read.value
+    const waitSeconds = context.method === 'GET' ? readPreferWait(context.get('Prefer')) : undefined
+    const waited =
+      waitSeconds === undefined
+        ? succeed(read.value)
+        : await waitForEnd(parts, context, read.value, waitSeconds)
+    if (!waited.ok) return waited.failure
+    const task = waited.value
+    if (task === 'client_left') return undefined
     if (task.completedAtMs === undefined) {
-      // Temporal knows nothing about a task without a run.
-      const hasRun = task.startedAtMs !== undefined
-      const live = hasRun ? await parts.tasks.live(task.taskId) : undefined
+      // Temporal knows nothing about a task without a run. It is not asked for a client that has waited, because
+      // many clients may wait at the same time.
+      const isAsked = task.startedAtMs !== undefined && waitSeconds === undefined
+      const live = isAsked ? await parts.tasks.live(task.taskId) : undefined
       context.set('Retry-After', String(pollAfterSeconds(live, task.nowMs)))
     }
     setCharged(context, task)
     sendJson(context, 200, recordOf(parts, task))
     return undefined
+  }
+}
+
+/**
+ * Returns the task when it has ended, and after `waitSeconds` the task as it is then. A stopping process
+ * returns it at once, and does not say that it has waited.
+ */
+async function waitForEnd(
+  parts: ApiParts,
+  context: RouteContext,
+  task: TaskView,
+  waitSeconds: number,
+): Promise<Result<TaskView | 'client_left', HttpFailure>> {
+  const applied = { 'Preference-Applied': `wait=${waitSeconds}` }
+  if (task.completedAtMs !== undefined) {
+    context.set(applied)
+    return succeed(task)
+  }
+  const place = parts.waitPlaces.take(task.accountId, context.res)
+  if (place === undefined) return fail(tooManyWaiters)
+  const timer = setTimeout(place.leave, waitSeconds * 1000)
+  try {
+    const waited = await parts.tasks.awaitEndOfLookup(task.taskId, place.signal)
+    if (context.res.closed) {
+      context.respond = false
+      return succeed('client_left')
+    }
+    if (waited === undefined) return fail({ tag: 'task_not_found' })
+    if (waited.completedAtMs !== undefined || !parts.stopping.aborted) context.set(applied)
+    return succeed(waited)
+  } finally {
+    clearTimeout(timer)
+    place.leave()
   }
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { acceptErrors, jsonBodyErrors, queryErrors } from '../errorAnswers.ts'
 import { examples } from '../examples.ts'
-import { idempotencyKey, linksToTask } from '../parameters.ts'
+import { idempotencyKey, lastEventId, linksToTask, preferWait } from '../parameters.ts'
 import type { Operation } from '../operation.ts'
 import { json } from '../operation.ts'
 import { contentResponse } from '../../schema/answers/contentResponse.ts'
@@ -63,6 +63,38 @@ export const taskResults: readonly Operation[] = [
   ),
 ]
 
+/** `GET /v1/tasks/{task_id}/events`. */
+export const getTaskEvents: Operation = {
+  method: 'get',
+  path: '/v1/tasks/{task_id}/events',
+  id: 'getTaskEvents',
+  tag: 'Tasks',
+  summary: 'Follow a task by server-sent events',
+  description:
+    'Each event has the name `task`, the record of the task as JSON on one line, and an id: 0 queued, 1 + progress processing, 1000 ended. Events come at once, at every change of the status, and when the progress has grown by 5 or more. Every 15 s there is a comment. The stream ends after the event of the end, and when the API stops. At most 2,500 waiting requests and streams of one account.',
+  extension: true,
+  access: 'account',
+  envelope: 'full',
+  request: { path: taskPath, headers: lastEventId },
+  answers: {
+    200: {
+      description: 'The events, until the task has ended.',
+      headers: { 'X-Accel-Buffering': 'always' },
+      content: {
+        'text/event-stream': {
+          // Without a type: some tools read the schema as that of the whole stream, others as that of one event.
+          schema: { description: 'Events named `task`. `data` is the record of the task as JSON.' },
+          examples: {
+            'a task that fails': `event: task\nid: 0\ndata: ${JSON.stringify({ ...examples.processing, status: 'queued', progress: 0 })}\n\nevent: task\nid: 1000\ndata: ${JSON.stringify(examples.failed)}\n\n`,
+          },
+        },
+      },
+    },
+    204: { description: 'The task has ended, and `Last-Event-ID` is the event of its end.' },
+  },
+  errors: ['malformed_task_id', ...queryErrors, 'task_not_found', 'rate_limit_exceeded'],
+}
+
 /** `POST /v1/tasks/{task_id}/cancel`. */
 export const cancelTask: Operation = {
   method: 'post',
@@ -102,12 +134,16 @@ function lookup(path: Operation['path'], id: string, summary: string): Operation
     description: 'Only the account that created the task can read it.',
     access: 'account',
     envelope: 'short',
-    request: { path: taskPath },
+    request: { path: taskPath, headers: preferWait },
     answers: {
       200: {
         description:
           'The record. `Retry-After` is present until the task has ended, `X-Credits-Charged` after it.',
-        headers: { 'Retry-After': 'sometimes', 'X-Credits-Charged': 'sometimes' },
+        headers: {
+          'Retry-After': 'sometimes',
+          'X-Credits-Charged': 'sometimes',
+          'Preference-Applied': 'sometimes',
+        },
         content: json(taskRecord, {
           processing: examples.processing,
           'succeeded, family B': examples.succeededB,
@@ -117,7 +153,7 @@ function lookup(path: Operation['path'], id: string, summary: string): Operation
         }),
       },
     },
-    errors: ['malformed_task_id', 'task_not_found'],
+    errors: ['malformed_task_id', 'task_not_found', 'rate_limit_exceeded'],
   }
 }
 

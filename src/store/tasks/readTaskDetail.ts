@@ -2,9 +2,11 @@ import type { Pool } from 'pg'
 import { defined } from '../../domain/defined.ts'
 import type { ImageSize, Quality } from '../../domain/models/models.ts'
 import type { AttemptDetail, EntryDetail, TaskDetail } from '../../domain/ports/taskAdmin.ts'
+import type { Delivery } from '../../domain/webhooks/delivery.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import type { TaskViewRow } from './readTask.ts'
 import { taskViewColumns, taskViewOf } from './readTask.ts'
+import { deliveriesOfTask } from '../webhooks/deliveries.ts'
 
 type DetailRow = TaskViewRow &
   Pick<TaskDetail, 'accountName' | 'action' | 'acceptedAtMs' | 'deadlineAtMs'> & {
@@ -35,7 +37,8 @@ export async function readTaskDetail(pool: Pool, taskId: string): Promise<TaskDe
       if (row === undefined) return undefined
       const attempts = await client.query<Nullable<AttemptDetail>>(attemptsSql, [taskId])
       const entries = await client.query<EntryDetail>(entriesSql, [taskId])
-      return detailOf(row, attempts.rows, entries.rows)
+      const deliveries = await deliveriesOfTask(client, taskId)
+      return detailOf(row, attempts.rows, entries.rows, deliveries)
     },
     { isolation: 'repeatable read read only' },
   )
@@ -45,6 +48,7 @@ function detailOf(
   row: DetailRow,
   attempts: readonly Nullable<AttemptDetail>[],
   entries: readonly EntryDetail[],
+  deliveries: readonly Delivery[],
 ): TaskDetail {
   const { size, quality, startedAtMs, purgeAtMs, retryOf, retriedAs } = row
   return {
@@ -65,6 +69,7 @@ function detailOf(
       ...defined(rest),
     })),
     entries,
+    deliveries,
   }
 }
 

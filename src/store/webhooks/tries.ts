@@ -5,10 +5,10 @@ import type { DueWebhook, TryOutcome } from '../../domain/ports/webhookStore.ts'
 import type { ClaimedDelivery, Verdict } from '../../domain/webhooks/delivery.ts'
 import { inFlightMax, tryTimeoutMs } from '../../domain/webhooks/delivery.ts'
 import type { SecretVersion } from '../../domain/webhooks/webhook.ts'
-import { runStatement, withTransaction } from '../connection/transaction.ts'
+import { runStatement } from '../connection/transaction.ts'
 import type { TaskViewRow } from '../tasks/readTask.ts'
 import { taskViewColumns, taskViewOf } from '../tasks/readTask.ts'
-import { endLockedWebhook } from './webhooks.ts'
+import { disableWebhook } from './webhookAdmin.ts'
 
 /** The channel on which a process that delivers nothing itself reports webhooks with due deliveries. */
 export const webhookDueChannel = 'webhook_due'
@@ -153,17 +153,6 @@ const recordSql = `
     or run_looks_at > next_attempt_at
     or run_looks_at < clock_timestamp() - ${latePromise}) as "needsRun"
   from recorded, health`
-
-/** Disables a webhook whose receiver answered 410. */
-async function disableWebhook(pool: Pool, webhookId: string): Promise<void> {
-  await withTransaction(pool, async (client) => {
-    const { rowCount } = await client.query(
-      `select from webhook where webhook_id = $1 and status = 'active' for update`,
-      [webhookId],
-    )
-    if (rowCount === 1) await endLockedWebhook(client, webhookId, 'disabled')
-  })
-}
 
 /**
  * Lists active webhooks that have due first tries, and how many, up to `inFlightMax`. Reads one index entry per

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Pool } from 'pg'
 import sharp from 'sharp'
 import type { SimulatorCall } from '../../../src/dev/simulator/callLog.ts'
+import { readUsage } from '../../../src/store/accounts/readUsage.ts'
 import { isTerminal, lookup } from './chaosClient.ts'
 import type { ChaosRequest } from './chaosRequest.ts'
 import type { TaskRecord } from '../clients/client.ts'
@@ -42,6 +43,7 @@ export async function brokenInvariants(
   }
   if (rows.length !== byDigest.size)
     broken.push(`${rows.length} tasks for ${byDigest.size} idempotency keys`)
+  broken.push(...(await usageOf(service.pool)))
   return { broken, recovered }
 }
 
@@ -139,6 +141,26 @@ async function publishedOf(
     await sharp(await answer.arrayBuffer()).stats()
   } catch {
     broken.push(`the image of ${tag} does not decode`)
+  }
+  return broken
+}
+
+/** The usage of each account is what its balance has spent, and counts each of its tasks once. */
+async function usageOf(pool: Pool): Promise<readonly string[]> {
+  const { rows } = await pool.query<{ accountId: string; spent: number; ended: object }>(
+    `select account_id as "accountId", spent, (
+       select json_build_object('succeeded', count(*) filter (where status = 'succeeded'),
+         'failed', count(*) filter (where status = 'failed')) from task t
+       where t.account_id = balance.account_id) as ended
+     from balance`,
+  )
+  const broken: string[] = []
+  for (const { accountId, spent, ended } of rows) {
+    const period = { startTime: '1970-01-01T00:00:00Z', endTime: '9999-01-01T00:00:00Z' }
+    const usage = await readUsage(pool, accountId, { ...period, groupBy: [] })
+    const seen = JSON.stringify(usage === 'too_many_rows' ? usage : usage.rows)
+    const expected = JSON.stringify([{ ...ended, credits: spent }])
+    if (seen !== expected) broken.push(`the usage of ${accountId} is ${seen}, not ${expected}`)
   }
   return broken
 }

@@ -4,6 +4,7 @@ import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
 import { fail, succeed } from '../../../src/domain/result.ts'
 import { canonicalRequest } from '../../../src/domain/tasks/imageRequest.ts'
 import type { LiveStatus, TaskView } from '../../../src/domain/tasks/task.ts'
+import { isEventDue, taskEventId } from '../../../src/domain/tasks/taskEvents.ts'
 import type { NativeResponse } from '../../../src/domain/upstream/nativeResponse.ts'
 import { answerImageKey } from '../../../src/domain/upstream/storedAnswer.ts'
 import type { AcceptInput } from '../../../src/tasks/acceptTask.ts'
@@ -120,6 +121,21 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
         const task = tasks.get(taskId)
         if (task === undefined) throw new Error('awaited and does not exist')
         if (task.completedAtMs !== undefined || signal.aborted) return task
+        await new Promise<void>((resolve) => {
+          woken.add(resolve)
+          signal.addEventListener('abort', () => resolve(), { once: true })
+        })
+      }
+    },
+    awaitEndOfLookup: (taskId, signal) => service.awaitEnd(taskId, signal),
+    follow: async function* (taskId, signal, lastId) {
+      let seenId = lastId
+      for (;;) {
+        const task = taskOf(taskId)
+        const id = taskEventId(task, 20_000)
+        if (isEventDue(seenId, id)) yield { id, task }
+        seenId = id
+        if (task.completedAtMs !== undefined || signal.aborted) return
         await new Promise<void>((resolve) => {
           woken.add(resolve)
           signal.addEventListener('abort', () => resolve(), { once: true })

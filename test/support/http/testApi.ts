@@ -102,6 +102,7 @@ export function createTestDeps(changed: Partial<ApiConfig> = {}, deps: Partial<A
     signingKeys: [{ id: 'k1', secret: 'one' }],
     randomBytes,
     ready: async () => true,
+    stopping: new AbortController().signal,
     observe: (seen) => observed.push(seen),
     reportError: (error) => reported.push(error),
     ...deps,

@@ -53,6 +53,7 @@ export const closedParts: Parts = {
   cancelTask: opened,
   capabilities: opened,
   channels: opened,
+  webhooks: opened,
   checkChannel: opened,
   assetUrl: opened,
   fetchHistory: opened,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createLeftTasks } from '../../src/tasks/cancelLeft.ts'
+import { createLeftTasks } from '../../src/tasks/cancelTask.ts'
 
 function leftTasks(failures: number) {
   const asked: string[] = []

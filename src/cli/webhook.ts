@@ -1,0 +1,143 @@
+import type { Command } from 'commander'
+import { Option } from 'commander'
+import { CommandError, isoTime, isoTimeOrNull, noSuchAccount, shortTime, table } from './answer.ts'
+import { createCommand, createCommandGroup } from './command.ts'
+import type { CliContext } from './context.ts'
+import { defined } from '../domain/defined.ts'
+import type { ListedWebhook } from '../domain/ports/webhookAdmin.ts'
+import type { Delivery } from '../domain/webhooks/delivery.ts'
+import { deliveryRecord } from '../domain/webhooks/delivery.ts'
+import { parseLimit } from './parse.ts'
+
+/** Makes the commands `webhook list`, `deliveries`, `redeliver` and `disable`. */
+export function webhookCommands(context: CliContext): Command {
+  return createCommandGroup('webhook', 'webhooks of accounts and their deliveries', [
+    list(context),
+    deliveries(context),
+    redeliver(context),
+    disable(context),
+  ])
+}
+
+function list(context: CliContext): Command {
+  return createCommand({
+    usage: 'list',
+    description: 'list webhooks with their pending deliveries, newest first',
+    examples: ['webhook list', 'webhook list --account acme --json'],
+  })
+    .option('--account <name>', 'only webhooks of this account')
+    .action(async ({ account }: { readonly account?: string }) => {
+      const webhooks = await (await context.parts.webhooks()).listAllWebhooks(account)
+      if (webhooks.length === 0 && account !== undefined) {
+        const found = await (await context.parts.accounts()).findAccount(account)
+        if (found === undefined) throw noSuchAccount(account)
+      }
+      context.show({ json: webhooks.map(webhookJson), text: webhookTable(webhooks) })
+    })
+}
+
+function deliveries(context: CliContext): Command {
+  return createCommand({
+    usage: 'deliveries <webhook>',
+    description: 'list the deliveries of a webhook with their tries, newest first',
+    examples: ['webhook deliveries wh_0123456789ABCDEFGHIJKLMN --status pending'],
+  })
+    .addOption(
+      new Option('--status <status>', 'only deliveries with this status').choices([
+        'pending',
+        'delivered',
+        'failed',
+      ]),
+    )
+    .option('--limit <n>', 'maximum number of deliveries', parseLimit, 50)
+    .action(
+      async (
+        webhookId: string,
+        { limit, status }: { readonly limit: number; readonly status?: Delivery['status'] },
+      ) => {
+        const webhooks = await context.parts.webhooks()
+        const page = { limit, ...defined({ status }) }
+        const listed = await webhooks.listDeliveries(webhookId, page)
+        context.show({ json: listed.map(deliveryRecord), text: deliveryTable(listed) })
+      },
+    )
+}
+
+function redeliver(context: CliContext): Command {
+  return createCommand({
+    usage: 'redeliver <delivery>',
+    description: 'deliver an event again, with the same id; refused while its webhook is disabled',
+    examples: ['webhook redeliver whd_0123456789abcdef0123456789abcdef'],
+  }).action(async (deliveryId: string) => {
+    const result = await (await context.parts.webhooks()).redeliverAny(deliveryId)
+    if (result.kind === 'missing') throw new CommandError(`There is no delivery ${deliveryId}.`)
+    if (result.kind === 'disabled') {
+      throw new CommandError('The webhook of this delivery is disabled. Its account can enable it.')
+    }
+    context.show({ json: deliveryRecord(result.delivery), text: 'The delivery is due now.' })
+  })
+}
+
+function disable(context: CliContext): Command {
+  return createCommand({
+    usage: 'disable <webhook>',
+    description: 'disable a webhook: its pending deliveries fail; its account can enable it again',
+    examples: ['webhook disable wh_0123456789ABCDEFGHIJKLMN'],
+  }).action(async (webhookId: string) => {
+    const disabled = await (await context.parts.webhooks()).disableWebhook(webhookId)
+    if (!disabled) throw new CommandError(`There is no webhook ${webhookId}.`)
+    context.show({
+      json: { webhook_id: webhookId, status: 'disabled' },
+      text: 'Disabled. Its pending deliveries have failed.',
+    })
+  })
+}
+
+function webhookJson(webhook: ListedWebhook) {
+  return {
+    webhook_id: webhook.webhookId,
+    account: webhook.account,
+    url: webhook.url,
+    status: webhook.status,
+    created_at: isoTime(webhook.createdAtMs),
+    pending: webhook.pending,
+    oldest_pending_at: isoTimeOrNull(webhook.oldestPendingMs),
+    failing_since: isoTimeOrNull(webhook.failingSinceMs),
+  }
+}
+
+function webhookTable(webhooks: readonly ListedWebhook[]): string {
+  return table(
+    ['WEBHOOK', 'ACCOUNT', 'STATUS', 'PENDING', 'OLDEST PENDING', 'FAILING SINCE', 'URL'],
+    webhooks.map((webhook) => [
+      webhook.webhookId,
+      webhook.account,
+      webhook.status,
+      webhook.pending,
+      shortTime(webhook.oldestPendingMs),
+      shortTime(webhook.failingSinceMs),
+      webhook.url,
+    ]),
+    'No webhooks found.',
+  )
+}
+
+function deliveryTable(listed: readonly Delivery[]): string {
+  return table(
+    ['DELIVERY', 'EVENT', 'TASK', 'STATUS', 'TRIES', 'LAST', 'CREATED', 'NEXT TRY'],
+    listed.map(({ deliveryId, event, taskId, status, attempts, createdAtMs, nextAttemptAtMs }) => {
+      const last = attempts.at(-1)
+      return [
+        deliveryId,
+        event,
+        taskId,
+        status,
+        attempts.length,
+        last?.httpStatus ?? last?.error,
+        shortTime(createdAtMs),
+        shortTime(nextAttemptAtMs),
+      ]
+    }),
+    'No deliveries found.',
+  )
+}

@@ -1,0 +1,32 @@
+import type { DeliveryPage } from './webhookStore.ts'
+import type { Delivery } from '../webhooks/delivery.ts'
+
+/** A webhook as `webhook list` shows it. */
+export type ListedWebhook = {
+  readonly webhookId: string
+  readonly account: string
+  readonly url: string
+  readonly status: 'active' | 'disabled'
+  readonly createdAtMs: number
+  /** Deliveries that are not over, and since when the oldest of them exists. */
+  readonly pending: number
+  readonly oldestPendingMs?: number
+  /** Absent when the last try was delivered. */
+  readonly failingSinceMs?: number
+}
+
+export type RedeliverResult =
+  | { readonly kind: 'due'; readonly delivery: Delivery }
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'disabled' }
+
+/** The operator's view of webhooks. Implemented in `src/store/webhooks/`. */
+export type WebhookAdmin = {
+  /** Returns the webhooks of the account with this name, or of all accounts, newest first. */
+  readonly listAllWebhooks: (account?: string) => Promise<readonly ListedWebhook[]>
+  /** Disables a webhook. Returns false when there is no such webhook. */
+  readonly disableWebhook: (webhookId: string) => Promise<boolean>
+  readonly listDeliveries: (webhookId: string, page: DeliveryPage) => Promise<readonly Delivery[]>
+  /** Makes a delivery due now. */
+  readonly redeliverAny: (deliveryId: string) => Promise<RedeliverResult>
+}

@@ -1,0 +1,48 @@
+import { isEnded } from './task.ts'
+import type { Timed } from './taskRecord.ts'
+import { msUntilProgress, progressMax, progressOf } from './taskRecord.ts'
+
+// The events of a task, as its event stream reports them. An event is named by its id alone: the id follows
+// from the status and the progress, so it is the same on every API process. Ids of one task only grow.
+
+/** The id of the event of the end. Larger than 1 + the highest progress. */
+export const endEventId = 1_000
+
+/** An event follows the one before when the progress has grown by this much. */
+const progressStep = 5
+
+/** Returns the id of the event that describes the task now: 0 queued, 1 + progress processing, 1000 ended. */
+export function taskEventId(task: Timed, usualDurationMs: number): number {
+  if (isEnded(task.status)) return endEventId
+  return task.status === 'queued' ? 0 : 1 + progressOf(task, usualDurationMs)
+}
+
+/** Returns the id that a client names as its last event, or `undefined` when no event has such an id. */
+export function parseEventId(text: string): number | undefined {
+  if (!/^\d{1,4}$/.test(text)) return undefined
+  const id = Number(text)
+  return id <= 1 + progressMax || id === endEventId ? id : undefined
+}
+
+/**
+ * Returns whether the event `id` is due for a reader who has seen `lastId`: at a change of status, or when the
+ * progress has grown by 5 or more. Every event is due for a reader who has seen none.
+ */
+export function isEventDue(lastId: number | undefined, id: number): boolean {
+  if (lastId === undefined) return true
+  if (id === endEventId || lastId === 0) return id > lastId
+  return id >= lastId + progressStep
+}
+
+/**
+ * Returns the milliseconds until the next event of a task is due by the passing of time alone. Returns
+ * `undefined` when only a change of the task's row brings the next one.
+ */
+export function msUntilNextEvent(
+  task: Timed,
+  usualDurationMs: number,
+  lastId: number,
+): number | undefined {
+  if (task.status !== 'processing') return undefined
+  return msUntilProgress(task, usualDurationMs, lastId - 1 + progressStep)
+}

@@ -1,0 +1,59 @@
+import type { ServerResponse } from 'node:http'
+
+/** The lookups and event streams of this API process that wait for a task. */
+export type WaitPlaces = {
+  /** Takes a place for one waiter. Returns `undefined` when the account or the process has no more places. */
+  readonly take: (accountId: string, response: ServerResponse) => WaitPlace | undefined
+}
+
+export type WaitPlace = {
+  /** Aborts when the waiter must not wait any longer: its client has left, or the process stops. */
+  readonly signal: AbortSignal
+  /** Gives the place back and aborts the signal. A second call does nothing. */
+  readonly leave: () => void
+}
+
+export type WaitersMax = { readonly account: number; readonly process: number }
+
+/**
+ * A waiter takes a connection, some memory and a line of the statement that reads all watched tasks once a
+ * second. One account gets half of the places, so that it cannot keep out the others.
+ */
+const waitersMaxDefault: WaitersMax = { account: 2_500, process: 5_000 }
+
+export const tooManyWaiters = { tag: 'too_many_waiters', retryAfterSeconds: 5 } as const
+
+/** Creates the places of one API process. All waiters leave when `stopping` aborts. */
+export function createWaitPlaces(
+  stopping: AbortSignal,
+  max: WaitersMax = waitersMaxDefault,
+): WaitPlaces {
+  const taken = new Set<() => void>()
+  const takenBy = new Map<string, number>()
+  stopping.addEventListener('abort', () => [...taken].forEach((leave) => leave()))
+
+  function count(accountId: string, change: 1 | -1): void {
+    const number = (takenBy.get(accountId) ?? 0) + change
+    if (number === 0) takenBy.delete(accountId)
+    else takenBy.set(accountId, number)
+  }
+
+  function take(accountId: string, response: ServerResponse): WaitPlace | undefined {
+    if (taken.size >= max.process || (takenBy.get(accountId) ?? 0) >= max.account) return undefined
+    const stop = new AbortController()
+    const leave = () => {
+      if (!taken.delete(leave)) return
+      count(accountId, -1)
+      response.off('close', leave)
+      stop.abort()
+    }
+    taken.add(leave)
+    count(accountId, 1)
+    // The whole request has been read. After that, only the response reports that its client has left.
+    response.once('close', leave)
+    if (response.closed || stopping.aborted) leave()
+    return { signal: stop.signal, leave }
+  }
+
+  return { take }
+}

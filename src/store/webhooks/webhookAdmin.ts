@@ -1,0 +1,59 @@
+import type { Pool } from 'pg'
+import { defined } from '../../domain/defined.ts'
+import type { ListedWebhook, RedeliverResult } from '../../domain/ports/webhookAdmin.ts'
+import { withTransaction } from '../connection/transaction.ts'
+import { redeliver } from './deliveries.ts'
+import { endLockedWebhook } from './webhooks.ts'
+
+type ListedRow = Omit<ListedWebhook, 'failingSinceMs' | 'oldestPendingMs'> & {
+  readonly failingSinceMs: number | null
+  readonly oldestPendingMs: number | null
+}
+
+/** Returns the webhooks of one account or of all, newest first. */
+export async function listAllWebhooks(
+  pool: Pool,
+  account?: string,
+): Promise<readonly ListedWebhook[]> {
+  const { rows } = await pool.query<ListedRow>(
+    `select w.webhook_id as "webhookId", a.name as account, w.url, w.status, p.pending,
+       (extract(epoch from w.created_at) * 1000)::float8 as "createdAtMs",
+       (extract(epoch from h.failing_since) * 1000)::float8 as "failingSinceMs",
+       (extract(epoch from p.oldest) * 1000)::float8 as "oldestPendingMs"
+     from webhook w join account a using (account_id) join webhook_health h using (webhook_id)
+     cross join lateral (
+       select count(*)::int as pending, min(d.created_at) as oldest from webhook_delivery d
+       where d.webhook_id = w.webhook_id and d.status = 'pending') p
+     where w.status <> 'deleted' and ($1::text is null or a.name = $1)
+     order by w.created_at desc, w.webhook_id desc`,
+    [account ?? null],
+  )
+  return rows.map(({ failingSinceMs, oldestPendingMs, ...row }) => ({
+    ...row,
+    ...defined({ failingSinceMs, oldestPendingMs }),
+  }))
+}
+
+/** Disables a webhook and ends its pending deliveries as failed. Returns false when there is no such webhook. */
+export async function disableWebhook(pool: Pool, webhookId: string): Promise<boolean> {
+  return withTransaction(pool, async (client) => {
+    const { rows } = await client.query<{ status: string }>(
+      `select status from webhook where webhook_id = $1 and status <> 'deleted' for update`,
+      [webhookId],
+    )
+    if (rows[0]?.status === 'active') await endLockedWebhook(client, webhookId, 'disabled')
+    return rows.length > 0
+  })
+}
+
+/** Makes a delivery due now, as the API's route does. */
+export async function redeliverAny(pool: Pool, deliveryId: string): Promise<RedeliverResult> {
+  const { rows } = await pool.query<{ webhookId: string }>(
+    'select webhook_id as "webhookId" from webhook_delivery where delivery_id = $1',
+    [deliveryId],
+  )
+  const webhookId = rows[0]?.webhookId
+  if (webhookId === undefined) return { kind: 'missing' }
+  const delivery = await redeliver(pool, webhookId, deliveryId)
+  return delivery === undefined ? { kind: 'disabled' } : { kind: 'due', delivery }
+}

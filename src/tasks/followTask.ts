@@ -1,0 +1,62 @@
+import type { AwaitEndDeps } from './awaitEnd.ts'
+import { createWatchedRead } from './awaitEnd.ts'
+import type { CapabilityTable } from '../domain/models/capabilities.ts'
+import type { TaskView } from '../domain/tasks/task.ts'
+import {
+  endEventId,
+  isEventDue,
+  msUntilNextEvent,
+  taskEventId,
+} from '../domain/tasks/taskEvents.ts'
+
+/** Limit for one timer. Node's timers cannot be longer than 24 days. */
+const waitMsMax = 60_000
+
+/** One event of a task: the task as it is at that moment. */
+export type TaskEvent = { readonly id: number; readonly task: TaskView }
+
+/**
+ * Creates the function that follows a task: it yields the task as it is, at every change of its status, and
+ * whenever its progress has grown by 5 or more. It ends after the event of the task's end, when the signal
+ * aborts, and when the task is purged. `lastId` is the last event that the reader has seen before; events up
+ * to it are left out.
+ *
+ * The progress follows from the task's row and the time, so nobody is asked for it.
+ */
+export function createFollowTask(
+  deps: AwaitEndDeps & { readonly capabilities: CapabilityTable; readonly nowMs?: () => number },
+) {
+  const read = createWatchedRead(deps.store)
+  const monotonicMs = deps.nowMs ?? (() => performance.now())
+  return async function* (
+    taskId: string,
+    signal: AbortSignal,
+    lastId?: number,
+  ): AsyncGenerator<TaskEvent, void, undefined> {
+    const watch = deps.ends.watch(taskId, 'status')
+    try {
+      let row = await read(taskId, signal)
+      let readAtMs = monotonicMs()
+      let seenId = lastId
+      while (row !== undefined) {
+        const task = { ...row, nowMs: row.nowMs + monotonicMs() - readAtMs }
+        const { usualDurationMs } = deps.capabilities[task.model]
+        const id = taskEventId(task, usualDurationMs)
+        // The reader cannot have seen the end of a live task.
+        if (seenId === endEventId && id !== endEventId) seenId = undefined
+        if (isEventDue(seenId, id)) {
+          seenId = id
+          yield { id, task }
+        }
+        if (task.completedAtMs !== undefined || signal.aborted) return
+        const dueMs = msUntilNextEvent(task, usualDurationMs, seenId ?? id) ?? waitMsMax
+        if (await watch.next(signal, Math.min(dueMs, waitMsMax))) {
+          row = await read(taskId, signal)
+          readAtMs = monotonicMs()
+        }
+      }
+    } finally {
+      watch.stop()
+    }
+  }
+}

@@ -1,0 +1,58 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { runCommand } from '../../src/dev/stack/runCommand.ts'
+import { redPixelPng } from '../support/images.ts'
+import type { TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import { tempFolder } from '../support/tempFolder.ts'
+
+const folder = fileURLToPath(new URL('../../examples/', import.meta.url))
+const { PATH = '', HOME = '' } = process.env
+const environment = { PATH, HOME }
+
+/** How each language runs, and a command that succeeds where the language is complete. */
+const languages = {
+  curl: { run: ['sh'], probe: ['sh', '-c', 'jq --version && curl --fail-with-body --version'] },
+  python: { run: ['python3'], probe: ['python3', '-c', 'import requests'] },
+  javascript: { run: [process.execPath], probe: [process.execPath, '--version'] },
+} as const
+
+let service: TestService
+let secret: string
+beforeAll(async () => {
+  service = await startTestService()
+  secret = (await service.account()).secret
+}, stackStartMsMax)
+afterAll(() => service.stop())
+
+describe.each(Object.entries(languages))('the examples for %s', (language, { run, probe }) => {
+  const files = readdirSync(join(folder, language))
+
+  it.each(files)('do what they say: %s', async (file) => {
+    const complete = await start(probe, {}, '.')
+    if (!complete.ok) {
+      console.warn(`Skipped examples/${language}/${file}: "${probe.join(' ')}" fails here.`)
+      return
+    }
+    const cwd = tempFolder()
+    const image = join(cwd, 'source.png')
+    writeFileSync(image, redPixelPng)
+    const more = { DARKROOM_URL: service.url, DARKROOM_KEY: secret, IMAGE: image }
+    const ran = await start([...run, join(folder, language, file)], more, cwd)
+    expect({ ok: ran.ok, output: ran.output }).toEqual({ ok: true, output: expect.any(String) })
+    const images = readdirSync(cwd).filter((name) => /^(image|edited)\.png$/.test(name))
+    for (const name of images) {
+      expect(readFileSync(join(cwd, name)).subarray(1, 4).toString()).toBe('PNG')
+    }
+    const proof = ran.output.includes('.png') ? images.join() : ran.output
+    expect(proof).toMatch(/\.png|was submitted once\s+another request with this key: 409/)
+  })
+})
+
+function start(command: readonly string[], more: Record<string, string>, cwd: string) {
+  const [file = '', ...args] = command
+  return runCommand(file, args, { env: { ...environment, ...more }, timeoutMs: 60_000, cwd })
+}

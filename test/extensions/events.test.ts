@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Client } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import type { TaskStreamEvent } from '../support/clients/eventStream.ts'
+import { openEvents, readEvents } from '../support/clients/eventStream.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
+import { errorResponse } from '../support/clients/responses.ts'
+import type { TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import { until } from '../support/timing.ts'
+
+const model = 'familyb-image-2-vip'
+let service: TestService
+let client: Client
+let second: Client
+beforeAll(async () => {
+  service = await startTestService({
+    apis: 2,
+    environment: { PUBLIC_URL: 'http://images.example.test' },
+    operatorFile: (url) => ({
+      channels: [
+        { name: 'a-main', family: 'A', baseUrl: url, apiKeyEnv: 'FAMILYA_API_KEY' },
+        { name: 'b-main', family: 'B', baseUrl: `${url}/v1`, apiKeyEnv: 'FAMILYB_API_KEY' },
+      ],
+      capabilities: { [model]: { usualDurationMs: 2_000 } },
+    }),
+  })
+  const { secret } = await service.account()
+  client = createClient(service.url, secret)
+  second = createClient(service.apis[1]?.url ?? '', secret)
+}, stackStartMsMax)
+afterAll(() => service.stop())
+
+async function submit(prompt: string): Promise<string> {
+  return (await client.accepted(generateBody({ model, prompt }))).task_id
+}
+
+async function heldTask(prompt: string): Promise<string> {
+  const taskId = await submit(`${prompt} [sim:hold]`)
+  await service.simulator.waitForCalls(1, { prompt })
+  return taskId
+}
+
+const ids = (events: readonly TaskStreamEvent[]) => events.map(({ id }) => id)
+
+describe('GET /v1/tasks/{id}/events', () => {
+  it('sends the record at once, at changes of status and steps of progress, and ends with the end', async () => {
+    const taskId = await submit('steps [sim:delay ms=4000]')
+    const response = await openEvents(client, taskId)
+    expect(response.status).toBe(200)
+    expect(response.headers.get('content-type')).toBe('text/event-stream')
+    expect(response.headers.get('x-accel-buffering')).toBe('no')
+    const { events } = await readEvents(response)
+    const last = events.at(-1)
+    expect(last).toMatchObject({ id: 1_000, record: { status: 'succeeded', progress: 100 } })
+    expect(last?.record).toEqual(await (await client.lookup(taskId)).json())
+    for (const { id, record } of events.slice(0, -1)) {
+      expect(id).toBe(record.status === 'queued' ? 0 : 1 + record.progress)
+      expect(record).toMatchObject({ task_id: taskId, model })
+    }
+    const called = ids(events).filter((id) => id > 0 && id < 1_000)
+    const steps = called.slice(1).map((id, n) => id - (called[n] ?? 0))
+    expect(Math.min(...steps)).toBeGreaterThanOrEqual(5)
+    // The poll finds the begin of the call up to a second late, and the progress is then at 50.
+    expect(steps.length).toBeGreaterThan(3)
+  })
+
+  it('has the same ids on every API, and resumes on another one after `Last-Event-ID`', async () => {
+    const taskId = await heldTask('two')
+    const whole = readEvents(await openEvents(client, taskId))
+    const cut: TaskStreamEvent[] = []
+    const response = await openEvents(client, taskId)
+    await readEvents(response, (event) => {
+      cut.push(event)
+      if (event.id > 40) throw new Error('enough')
+    }).catch(() => {})
+    const lastId = cut.at(-1)?.id ?? 0
+    const resumed = readEvents(await openEvents(second, taskId, lastId))
+    await until('more progress', async () => {
+      const record = await (await second.lookup(taskId)).json()
+      return Object(record).progress > 80 ? true : undefined
+    })
+    service.simulator.release()
+    const { events } = await whole
+    const after = (await resumed).events
+    expect(Math.min(...ids(after))).toBeGreaterThanOrEqual(lastId + 5)
+    expect(ids(after).at(-1)).toBe(1_000)
+    for (const { id, record } of [...events, ...after].filter((event) => event.id < 1_000)) {
+      expect(id).toBe(record.status === 'queued' ? 0 : 1 + record.progress)
+    }
+    expect(after.at(-1)?.record).toEqual(events.at(-1)?.record)
+    const over = await openEvents(second, taskId, 1_000)
+    expect([over.status, await over.text()]).toEqual([204, ''])
+  })
+
+  it('sends the end of a task that has ended, also when it failed', async () => {
+    const taskId = await submit('refused [sim:moderation]')
+    await client.ended(taskId)
+    const { events } = await readEvents(await openEvents(second, taskId))
+    expect(events).toMatchObject([{ id: 1_000, record: { status: 'failed' } }])
+  })
+
+  it('answers the same 404 for a task of another account and an unknown task', async () => {
+    const taskId = await submit('foreign')
+    const stranger = createClient(service.url, (await service.account()).secret)
+    for (const id of [taskId, `task_${'0'.repeat(32)}`]) {
+      const answer = await openEvents(stranger, id)
+      expect(answer.status).toBe(404)
+      expect(errorResponse.parse(await answer.json()).error.code).toBe('task_not_found')
+    }
+  })
+
+  it('ends when its API stops, and resumes on another one', async () => {
+    const taskId = await heldTask('moved')
+    const api = await service.startApi()
+    const stream = readEvents(await openEvents({ ...client, url: api.url }, taskId))
+    await until('a connected stream', () => (api.output().includes('ready') ? true : undefined))
+    api.signal('SIGTERM')
+    const { events } = await stream
+    expect(events.length).toBeGreaterThan(0)
+    await api.ended
+    const resumed = readEvents(await openEvents(second, taskId, events.at(-1)?.id))
+    service.simulator.release()
+    expect(ids((await resumed).events).at(-1)).toBe(1_000)
+  })
+})

@@ -1,0 +1,91 @@
+import Koa from 'koa'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, it, onTestFinished, vi } from 'vitest'
+import type { StreamEvent } from '../../../src/http/answers/sendEvents.ts'
+import { sendEvents } from '../../../src/http/answers/sendEvents.ts'
+import type { ApiState } from '../../../src/http/context.ts'
+import { portOf } from '../../support/upstream/testServers.ts'
+
+/** Serves the events, and reports the most bytes that ever waited for a client, and whether the events ended. */
+async function serve(events: () => AsyncGenerator<StreamEvent>) {
+  const seen = { unreadBytes: 0, ended: false, failed: false }
+  const app = new Koa<ApiState>()
+  app.silent = true
+  app.use(async (context) => {
+    const counted = async function* () {
+      try {
+        for await (const event of events()) {
+          seen.unreadBytes = Math.max(seen.unreadBytes, context.res.writableLength)
+          yield event
+        }
+      } finally {
+        seen.ended = true
+      }
+    }
+    await sendEvents(context, counted).catch(() => {
+      seen.failed = true
+    })
+  })
+  const handle = app.callback()
+  const server = createServer((request, response) => void handle(request, response))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { seen, port: await portOf(server) }
+}
+
+it('disconnects a client that does not read, and keeps little for it', async () => {
+  const { seen, port } = await serve(async function* () {
+    for (let id = 0; ; id += 1) {
+      yield { name: 'task', id, data: 'x'.repeat(10_000) }
+      await sleep(1)
+    }
+  })
+  const socket = connect(port, '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  socket.on('error', () => {})
+  socket.pause()
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+  await expect.poll(() => seen.ended, { timeout: 20_000 }).toBe(true)
+  expect(seen.unreadBytes).toBeLessThan(100_000)
+}, 30_000)
+
+it('sends a comment every 15 s', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const end = Promise.withResolvers<void>()
+  const { port } = await serve(async function* () {
+    yield { name: 'task', id: 0, data: '{}' }
+    await end.promise
+  })
+  const socket = connect(port, '127.0.0.1')
+  let text = ''
+  socket.on('data', (chunk) => (text += chunk.toString()))
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+  await expect.poll(() => text).toContain('event: task\nid: 0\ndata: {}\n\n')
+  const comments = () => text.split('\n').filter((line) => line.startsWith(':')).length
+  vi.advanceTimersByTime(14_900)
+  await sleep(50)
+  expect(comments()).toBe(0)
+  vi.advanceTimersByTime(200)
+  await expect.poll(comments).toBe(1)
+  vi.advanceTimersByTime(30_000)
+  await expect.poll(comments).toBe(3)
+  end.resolve()
+  await once(socket, 'close')
+})
+
+it('cuts the stream off when its events fail', async () => {
+  const { seen, port } = await serve(async function* () {
+    yield { name: 'task', id: 0, data: '{}' }
+    await sleep(20)
+    throw new Error('PostgreSQL is away')
+  })
+  const response = await fetch(`http://127.0.0.1:${port}/`)
+  await expect(response.text()).rejects.toThrow('terminated')
+  expect(seen.failed).toBe(true)
+})

@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest'
+import { readPreferWait } from '../../../src/http/intake/preferWait.ts'
+
+describe('readPreferWait', () => {
+  it.each([
+    ['wait=1', 1],
+    ['wait=60', 60],
+    ['wait=05', 5],
+    ['WAIT=5', 5],
+    ['wait = 5', 5],
+    ['wait="5"', 5],
+    ['respond-async, wait=10', 10],
+    ['return=minimal; foo="a, wait=9", wait=10;hard', 10],
+    [',,wait=10,', 10],
+    ['\twait=10\t', 10],
+    ['handling=lenient,wait=7', 7],
+    ['foo="\\", wait=9", wait=3', 3],
+    ['wait=2, wait=9', 2],
+  ])('reads the wait of %j', (header, seconds) => {
+    expect(readPreferWait(header)).toBe(seconds)
+  })
+
+  it.each([
+    '',
+    'wait',
+    'wait=',
+    'wait=0',
+    'wait=61',
+    'wait=-1',
+    'wait=1.5',
+    'wait=1e1',
+    'wait=0x5',
+    'wait=5s',
+    'wait=99999999999999999999',
+    'wait="5',
+    'wait=٥',
+    'await=5',
+    'respond-async',
+    'wait=61, wait=5',
+    'foo="wait=5"',
+    'foo=bar wait=5',
+    '=5, wait=5',
+    '@, wait=5',
+    ', '.repeat(5_000),
+    'a;'.repeat(5_000),
+    'a="'.repeat(3_000),
+  ])('ignores %j', (header) => {
+    const startedAtMs = performance.now()
+    expect(readPreferWait(header)).toBeUndefined()
+    expect(performance.now() - startedAtMs).toBeLessThan(100)
+  })
+})

@@ -1,0 +1,267 @@
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
+import type { DueWebhook } from '../../src/domain/ports/webhookStore.ts'
+import type { Verdict } from '../../src/domain/webhooks/delivery.ts'
+import { listDeliveries } from '../../src/store/webhooks/deliveries.ts'
+import { promiseLook, webhooksWithoutRun } from '../../src/store/webhooks/runs.ts'
+import { claimDelivery, dueWebhooks, recordAttempt } from '../../src/store/webhooks/tries.ts'
+import {
+  endWebhook,
+  enableWebhook,
+  forgetWebhooks,
+  neededKeyIds,
+  rotateSecret,
+} from '../../src/store/webhooks/webhooks.ts'
+import { insertTask } from '../support/database/insertTask.ts'
+import { createTestAttempts, testChannel } from '../support/database/testAttempts.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { insertTestWebhook } from '../support/database/testWebhooks.ts'
+
+let database: TestDatabase
+let attempts: AttemptStore
+const announced: (readonly DueWebhook[])[] = []
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  attempts = await createTestAttempts(database.pool, [testChannel()], (_taskId, due) => {
+    announced.push(due)
+  })
+  return () => database.drop()
+})
+let accountId: string
+let webhookId: string
+beforeEach(async () => {
+  announced.length = 0
+  accountId = (await insertTask(database.pool)).accountId
+  webhookId = await insertTestWebhook(database.pool, accountId)
+})
+
+const failure = { code: 'upstream_error', cause: 'unknown', workPossible: false } as const
+const again: Verdict = { kind: 'retry', waitMs: 60_000 }
+const outcome = { httpStatus: 500, durationMs: 10 }
+
+/** Ends a new task of the account as failed. */
+async function endOne(): Promise<string> {
+  const { taskId } = await insertTask(database.pool, { accountId })
+  await attempts.failTask(taskId, failure)
+  return taskId
+}
+
+async function claimed(which: 'first' | 'again' = 'first') {
+  const delivery = await claimDelivery(database.pool, webhookId, which)
+  if (delivery === undefined) throw new Error('nothing to claim')
+  return delivery
+}
+
+const all = () => listDeliveries(database.pool, webhookId, { limit: 100 })
+
+describe('the end of a task', () => {
+  it('writes a delivery for each active webhook of its account and of no other', async () => {
+    const second = await insertTestWebhook(database.pool, accountId)
+    const stranger = await insertTestWebhook(
+      database.pool,
+      (await insertTask(database.pool)).accountId,
+    )
+    const taskId = await endOne()
+    expect(await all()).toMatchObject([{ event: 'task.failed', taskId, status: 'pending' }])
+    expect(await listDeliveries(database.pool, second, { limit: 9 })).toHaveLength(1)
+    expect(await listDeliveries(database.pool, stranger, { limit: 9 })).toEqual([])
+    expect(
+      announced
+        .flat()
+        .map((due) => due.webhookId)
+        .toSorted(),
+    ).toEqual([webhookId, second].toSorted())
+  })
+
+  it('writes nothing that a rolled back end would leave', async () => {
+    const { taskId } = await insertTask(database.pool, { accountId })
+    await database.pool.query(
+      `create or replace function break_end() returns trigger language plpgsql as
+       $$ begin raise exception 'broken'; end $$;
+       create trigger break_end before insert on ledger for each row when (new.kind = 'release')
+         execute function break_end()`,
+    )
+    await expect(attempts.failTask(taskId, failure)).rejects.toThrow('broken')
+    await database.pool.query('drop trigger break_end on ledger')
+    expect(await all()).toEqual([])
+    await attempts.failTask(taskId, failure)
+    expect(await all()).toHaveLength(1)
+  })
+
+  it('writes nothing for events that the webhook did not ask for, or while it is disabled', async () => {
+    await database.pool.query(
+      `update webhook set events = '{task.succeeded}' where webhook_id = $1`,
+      [webhookId],
+    )
+    await endOne()
+    await database.pool.query(`update webhook set events = '{task.failed}' where webhook_id = $1`, [
+      webhookId,
+    ])
+    await endWebhook(database.pool, accountId, webhookId, 'disabled')
+    await endOne()
+    expect(await all()).toEqual([])
+    await enableWebhook(database.pool, accountId, webhookId)
+    await endOne()
+    expect(await all()).toHaveLength(1)
+  })
+
+  it('leaves no pending delivery when its webhook is disabled at the same moment', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const { taskId } = await insertTask(database.pool, { accountId })
+      await Promise.all([
+        attempts.failTask(taskId, failure),
+        endWebhook(database.pool, accountId, webhookId, 'disabled'),
+      ])
+      const pending = (await all()).filter(({ status }) => status === 'pending')
+      expect(pending).toEqual([])
+      await enableWebhook(database.pool, accountId, webhookId)
+    }
+  })
+})
+
+describe('a claim', () => {
+  it('is had by one process, until its time is over', async () => {
+    await endOne()
+    const first = await claimed()
+    expect(first).toMatchObject({ webhookId, tries: 0, claim: 1, url: 'https://receiver.example/' })
+    expect(await claimDelivery(database.pool, webhookId, 'first')).toBeUndefined()
+    await database.pool.query(
+      'update webhook_delivery set claimed_until = now() where delivery_id = $1',
+      [first.deliveryId],
+    )
+    const second = await claimed()
+    expect(second).toMatchObject({ deliveryId: first.deliveryId, claim: 2 })
+    // The first process was stopped and comes back: only a success counts.
+    await recordAttempt(database.pool, first, outcome, again)
+    expect(await all()).toMatchObject([{ status: 'pending', attempts: [] }])
+    await recordAttempt(
+      database.pool,
+      first,
+      { httpStatus: 200, durationMs: 1 },
+      { kind: 'delivered' },
+    )
+    expect(await all()).toMatchObject([{ status: 'delivered', attempts: [{ httpStatus: 200 }] }])
+    await recordAttempt(database.pool, second, outcome, again)
+    expect(await all()).toMatchObject([{ status: 'delivered', attempts: [{ httpStatus: 200 }] }])
+  })
+
+  it('is one of at most four of its webhook, however many processes ask at once', async () => {
+    for (let n = 0; n < 8; n += 1) await endOne()
+    const asked = Array.from({ length: 16 }, () => claimDelivery(database.pool, webhookId, 'first'))
+    const had = (await Promise.all(asked)).filter((each) => each !== undefined)
+    expect(new Set(had.map(({ deliveryId }) => deliveryId)).size).toBe(4)
+    for (const each of had) await recordAttempt(database.pool, each, outcome, again)
+    expect(await claimed()).toMatchObject({ tries: 0 })
+  })
+
+  it('contains the task as it ended, and the secrets that sign now', async () => {
+    await endOne()
+    await rotateSecret(database.pool, accountId, webhookId, 'w2')
+    const delivery = await claimed()
+    expect(delivery.secrets).toEqual([
+      { keyId: 'w2', version: 2 },
+      { keyId: 'w1', version: 1 },
+    ])
+    expect(delivery.task).toMatchObject({ status: 'failed', accountId })
+    expect(await neededKeyIds(database.pool)).toEqual(expect.arrayContaining(['w1', 'w2']))
+  })
+
+  it('is not had of a webhook that is disabled or deleted', async () => {
+    await endOne()
+    await endWebhook(database.pool, accountId, webhookId, 'deleted')
+    expect(await claimDelivery(database.pool, webhookId, 'first')).toBeUndefined()
+    const due = await dueWebhooks(database.pool, 100)
+    expect(due.filter((each) => each.webhookId === webhookId)).toEqual([])
+  })
+})
+
+describe('webhooks with due first tries', () => {
+  it('are found once each, however long the backlog of one is', async () => {
+    for (let n = 0; n < 6; n += 1) await endOne()
+    const other = await insertTestWebhook(
+      database.pool,
+      (await insertTask(database.pool)).accountId,
+    )
+    await database.pool.query(
+      `insert into webhook_delivery (delivery_id, webhook_id, event) values ('whd_x' || $1, $1, 'webhook.test')`,
+      [other],
+    )
+    const due = await dueWebhooks(database.pool, 100)
+    const found = due.filter((each) => [webhookId, other].includes(each.webhookId))
+    expect(Object.fromEntries(found.map((each) => [each.webhookId, each.due]))).toEqual({
+      [webhookId]: 4,
+      [other]: 1,
+    })
+  })
+
+  it('say whether the last try failed', async () => {
+    await endOne()
+    await endOne()
+    await recordAttempt(database.pool, await claimed(), outcome, again)
+    const failing = async () =>
+      (await dueWebhooks(database.pool, 100)).find((each) => each.webhookId === webhookId)?.failing
+    expect(await failing()).toBe(true)
+    await recordAttempt(
+      database.pool,
+      await claimed(),
+      { httpStatus: 204, durationMs: 1 },
+      { kind: 'delivered' },
+    )
+    await endOne()
+    expect(await failing()).toBe(false)
+  })
+})
+
+describe('the run of a webhook', () => {
+  it('is needed by the first failed try, and again only for an earlier one than it looks for', async () => {
+    for (let n = 0; n < 3; n += 1) await endOne()
+    const needs = async (verdict: Verdict) =>
+      (await recordAttempt(database.pool, await claimed(), outcome, verdict)).needsRun
+    expect(await needs(again)).toBe(true)
+    const waitMs = await promiseLook(database.pool, webhookId)
+    expect(waitMs).toBeGreaterThan(55_000)
+    expect(waitMs).toBeLessThanOrEqual(60_000)
+    expect(await needs({ kind: 'retry', waitMs: 120_000 })).toBe(false)
+    expect(await needs({ kind: 'retry', waitMs: 5_000 })).toBe(true)
+  })
+
+  it('ends when no later try is pending', async () => {
+    await endOne()
+    expect(await promiseLook(database.pool, webhookId)).toBeUndefined()
+    await recordAttempt(database.pool, await claimed(), outcome, again)
+    expect(await promiseLook(database.pool, webhookId)).toBeDefined()
+    await endWebhook(database.pool, accountId, webhookId, 'disabled')
+    expect(await promiseLook(database.pool, webhookId)).toBeUndefined()
+  })
+
+  it('is missing when it has not looked half a minute after it promised', async () => {
+    const isMissing = async () =>
+      (await webhooksWithoutRun(database.pool, 100)).some((run) => run.webhookId === webhookId)
+    await endOne()
+    expect(await isMissing()).toBe(false)
+    await recordAttempt(database.pool, await claimed(), outcome, again)
+    expect(await isMissing()).toBe(true)
+    await promiseLook(database.pool, webhookId, 1_000)
+    expect(await isMissing()).toBe(false)
+    await database.pool.query(
+      `update webhook_health set run_looks_at = now() - interval '31 seconds' where webhook_id = $1`,
+      [webhookId],
+    )
+    expect(await isMissing()).toBe(true)
+  })
+})
+
+describe('a deleted webhook', () => {
+  it('is forgotten with its last delivery', async () => {
+    const taskId = await endOne()
+    await endWebhook(database.pool, accountId, webhookId, 'deleted')
+    await forgetWebhooks(database.pool)
+    const left = () => database.pool.query('select from webhook where webhook_id = $1', [webhookId])
+    expect((await left()).rowCount).toBe(1)
+    await database.pool.query('delete from task where task_id = $1', [taskId])
+    expect(await forgetWebhooks(database.pool)).toBeGreaterThanOrEqual(1)
+    expect((await left()).rowCount).toBe(0)
+  })
+})

@@ -1,0 +1,126 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { builtInCapabilities } from '../../src/domain/models/capabilities.ts'
+import { createNotifier } from '../../src/store/connection/notifier.ts'
+import { createTaskEnds, taskEndChannel } from '../../src/store/tasks/taskEnds.ts'
+import type { TaskEvent } from '../../src/tasks/followTask.ts'
+import { createFollowTask } from '../../src/tasks/followTask.ts'
+import { createTaskStore } from '../../src/wiring/stores.ts'
+import { insertTask } from '../support/database/insertTask.ts'
+import { createTestAttempts } from '../support/database/testAttempts.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createTestDatabase()
+  return () => database.drop()
+})
+
+const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
+
+/** A second of the test is an hour of progress: the usual duration of every model is 0.5 s. */
+const usualDurationMs = 500
+const capabilities = {
+  ...builtInCapabilities,
+  'familyb-image-2-vip': { ...builtInCapabilities['familyb-image-2-vip'], usualDurationMs },
+}
+
+async function createWorld(pollMs: number) {
+  const { pool, databaseUrl } = database
+  const ends = createTaskEnds({ databaseUrl, pool, pollMs, onConnectionError: () => {} })
+  const notifier = createNotifier({ databaseUrl, onError: () => {} })
+  const attempts = await createTestAttempts(pool, undefined, (taskId) =>
+    notifier.send(taskEndChannel, taskId),
+  )
+  const follow = createFollowTask({ store: createTaskStore(pool), ends, capabilities })
+  const events: TaskEvent[] = []
+  const following = async (taskId: string, signal: AbortSignal, lastId?: number) => {
+    for await (const event of follow(taskId, signal, lastId)) events.push(event)
+  }
+  const close = async () => {
+    await notifier.close()
+    await ends.close()
+  }
+  return { attempts, events, following, close }
+}
+
+const ids = (events: readonly TaskEvent[]) => events.map(({ id }) => id)
+const limit = () => AbortSignal.timeout(20_000)
+
+describe('follow', () => {
+  it('yields the task at once, at each change of status and step of progress, and at its end', async () => {
+    const { attempts, events, following, close } = await createWorld(50)
+    const { taskId } = await insertTask(database.pool)
+    const done = following(taskId, limit())
+    await expect.poll(() => ids(events)).toEqual([0])
+    const begun = await attempts.beginAttempt({ taskId })
+    if (begun.kind !== 'opened') throw new Error(begun.kind)
+    await expect.poll(() => ids(events).at(-1), { timeout: 10_000 }).toBeGreaterThan(91)
+    await attempts.closeAttempt({
+      taskId,
+      n: 1,
+      class: 'rejected',
+      evidence: { reason: 'content_policy' },
+    })
+    await attempts.failTask(taskId, failure)
+    await done
+    expect(events[0]?.task.status).toBe('queued')
+    expect(events.at(-1)).toMatchObject({ id: 1_000, task: { status: 'failed' } })
+    const live = ids(events).slice(1, -1)
+    expect(live.length).toBeGreaterThan(10)
+    for (const [n, id] of live.entries()) expect(id - (live[n - 1] ?? 0)).toBeGreaterThanOrEqual(2)
+    for (const [n, id] of live.slice(1).entries()) {
+      expect(id - (live[n] ?? 0)).toBeGreaterThanOrEqual(5)
+    }
+    await close()
+  })
+
+  it('yields the end at once by its notification', async () => {
+    const { attempts, events, following, close } = await createWorld(600_000)
+    const { taskId } = await insertTask(database.pool)
+    const done = following(taskId, limit())
+    await expect.poll(() => ids(events)).toEqual([0])
+    await expect
+      .poll(async () => {
+        const { rowCount } = await database.pool.query(
+          `select from pg_stat_activity where datname = current_database()
+             and query = 'listen task_end' and state = 'idle'`,
+        )
+        return rowCount
+      })
+      .toBe(1)
+    await attempts.cancelTask(taskId, 'asked')
+    await done
+    expect(ids(events)).toEqual([0, 1_000])
+    await close()
+  })
+
+  it('leaves out what the reader has seen', async () => {
+    const { attempts, events, following, close } = await createWorld(50)
+    const { taskId } = await insertTask(database.pool)
+    const done = following(taskId, limit(), 0)
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    expect(events).toEqual([])
+    await attempts.cancelTask(taskId, 'asked')
+    await done
+    expect(ids(events)).toEqual([1_000])
+    await following(taskId, limit(), 1_000)
+    expect(ids(events)).toEqual([1_000])
+    await close()
+  })
+
+  it('does not believe that the reader has seen the end of a live task', async () => {
+    const { events, following, close } = await createWorld(600_000)
+    const { taskId } = await insertTask(database.pool)
+    await following(taskId, AbortSignal.timeout(200), 1_000)
+    expect(ids(events)).toEqual([0])
+    await close()
+  })
+
+  it('ends without an event for a task that is purged', async () => {
+    const { events, following, close } = await createWorld(600_000)
+    await following(`task_${'0'.repeat(32)}`, limit())
+    expect(events).toEqual([])
+    await close()
+  })
+})

@@ -25,7 +25,7 @@ beforeAll(async () => {
     environment: {
       LOG_LEVEL: 'trace',
       PUBLIC_URL: 'https://images.example.test',
-      WEBHOOK_KEYS: `new:${canary.key},old:${'0123456789abcdef'}`,
+      WEBHOOK_KEYS: `new:${canary.key},old:0123456789abcdef`,
     },
   })
   receiver = await startReceiver()
@@ -76,7 +76,7 @@ describe('a process whose WEBHOOK_KEYS lack the key of a webhook', () => {
   it('refuses to start, and names the key', async () => {
     const client = createWebhookClient({ url: service.url }, await service.account())
     await client.register(`${receiver.url}/`)
-    const started = service.startApi({ WEBHOOK_KEYS: `old:${'0123456789abcdef'}` })
+    const started = service.startApi({ WEBHOOK_KEYS: 'old:0123456789abcdef' })
     await expect(started).rejects.toThrow(/WEBHOOK_KEYS: webhooks need the key new/)
   })
 

@@ -51,6 +51,10 @@ export type PresenceEvent =
 const freshMsMax = 8_000
 /** A longer gap between two beats of this process ends its doubts, because others may have been cut off too. */
 const gapMsMax = 3_000
+/** How far a beat looks back for orphaned attempts, and after how many beats one looks back for a week. */
+const lookSeconds = 60
+const fullLookEvery = 30
+const weekSeconds = 7 * 86_400
 /** Limit for the remembered attempts that were surely not called. */
 const notCalledMax = 10_000
 
@@ -71,13 +75,17 @@ export function createPresence(deps: PresenceDeps): Presence {
   const doubts = createDoubts()
   const stopping = new AbortController()
   let accepting = true
+  let beats = 0
   let lastBeat: Instant | undefined
   let loop = Promise.resolve()
   let tidying: Promise<void> | undefined
 
   async function sendBeat(): Promise<BeatResult> {
     const sentAt = readClocks()
-    const result = await store.beat({ processId, accepting, heldAnswerIds: [...held] })
+    const lookBackSeconds = beats % fullLookEvery === 0 ? weekSeconds : lookSeconds
+    beats += 1
+    const heldAnswerIds = [...held]
+    const result = await store.beat({ processId, accepting, heldAnswerIds, lookBackSeconds })
     lastBeat = sentAt
     return result
   }

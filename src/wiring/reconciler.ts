@@ -7,6 +7,7 @@ import { createReconcilerLock } from '../store/connection/reconcilerLock.ts'
 import { createDeliveryStore, createReconcileStore } from './stores.ts'
 import type { ProduceResult } from '../tasks/produceImage.ts'
 import { createCheckStep, createTerminatedRunsStep } from '../tasks/reconcile/checkStep.ts'
+import { createCountStep } from '../tasks/reconcile/countStep.ts'
 import { createEndStep } from '../tasks/reconcile/endStep.ts'
 import type { Reconciler } from '../tasks/reconcile/reconciler.ts'
 import { createReconciler } from '../tasks/reconcile/reconciler.ts'
@@ -73,6 +74,7 @@ export function createWorkerReconciler(deps: {
       createExcessInputsStep({ store }),
       createSweepStep({ store, blobs }),
       createPurgeStep({ store }),
+      createCountStep({ store }),
       createWebhookStep({ store: createDeliveryStore(pool), wakeRun: deps.wakeRun }),
     ],
     onFinding: ({ step, found, count, taskId }) => {

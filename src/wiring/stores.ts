@@ -22,6 +22,7 @@ import type { BeginAttemptDeps } from '../store/attempts/beginAttempt.ts'
 import { beginAttempt } from '../store/attempts/beginAttempt.ts'
 import { abandonAttempt, closeAttempt } from '../store/attempts/closeAttempt.ts'
 import { answerIdsOf, settleTask } from '../store/attempts/settleTask.ts'
+import { moveOpenSince } from '../store/channels/openSince.ts'
 import { listChannels, pauseChannel, resumeChannel } from '../store/channels/channelAdmin.ts'
 import { makeChecksDue, markStarted, postponeChecks } from '../store/reconcile/checkSchedule.ts'
 import { purgeTasks } from '../store/reconcile/purgeTasks.ts'
@@ -106,6 +107,7 @@ export function createReconcileStore(pool: Pool): ReconcileStore {
     pastEndTasks,
     postponeChecks,
     makeChecksDue,
+    moveOpenSince,
     takeUploads,
     forgetUploads,
     dropExcessInputs,

@@ -19,7 +19,12 @@ beforeEach(() => database.pool.query('delete from attempt; delete from worker_pr
 async function sendBeat(processId: string, heldAnswerIds: readonly string[] = []) {
   const client = await database.pool.connect()
   try {
-    return await beat(client, { processId, accepting: true, heldAnswerIds })
+    return await beat(client, {
+      processId,
+      accepting: true,
+      heldAnswerIds,
+      lookBackSeconds: 60,
+    })
   } finally {
     client.release()
   }

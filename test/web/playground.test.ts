@@ -32,14 +32,28 @@ beforeEach((context) => {
   if (noChromium !== undefined) context.skip(noChromium)
 })
 
+/** Pastes one image and drops another, as the browser reports both. */
+const pasteAndDrop = `
+  for (const [name, type, field] of [
+    ['pasted.png', 'paste', 'clipboardData'],
+    ['dropped.png', 'drop', 'dataTransfer'],
+  ]) {
+    const bytes = Uint8Array.from(atob('${redPixelPng.toString('base64')}'), (each) => each.charCodeAt(0))
+    const transfer = new DataTransfer()
+    transfer.items.add(new File([bytes], name))
+    const Kind = type === 'paste' ? ClipboardEvent : DragEvent
+    document.body.dispatchEvent(new Kind(type, { [field]: transfer, bubbles: true }))
+  }`
+
 describe('the playground', () => {
   it('says what an image costs, makes it, and charges exactly that', async () => {
-    await world.inStudio(async ({ page, image, tiles, choose, submit, see }) => {
+    await world.inStudio(async ({ page, image, tiles, choose, see }) => {
       await see('10,000 credits')
       await choose(/familyb-image-2-vip/)
       await choose('low')
       await see(/^6 credits$/)
-      await submit(vip, 'a red bicycle')
+      await page.getByRole('textbox').fill('a red bicycle')
+      await page.getByRole('button', { name: /Make the image/ }).dblclick()
       await image.waitFor()
       await see('6 credits charged')
       await see('9,994 credits')
@@ -141,6 +155,26 @@ describe('the playground', () => {
     })
   })
 
+  it('shows progress live, and by polling where the event stream does not pass', async () => {
+    await world.inStudio(async ({ page, stage, image, submit }, { complaints, requests }) => {
+      const show = async (prompt: string) => {
+        world.service.simulator.script({ prompt }, ['hold'])
+        await submit(web, prompt)
+        await stage.getByText(/^[1-9]\d? %$/).waitFor()
+        world.service.simulator.release()
+        await image.waitFor()
+      }
+      await show('a live view')
+      const polls = () => requests.filter((url) => /\/v1\/tasks\/task_\w+$/.test(url)).length
+      // One lookup after the end, for what was charged.
+      await expect.poll(polls, patience).toBe(1)
+      expect(complaints).toEqual([])
+      await page.route('**/events', (route) => route.fulfill({ status: 502, body: 'a proxy' }))
+      await show('a view by polling')
+      expect(polls()).toBeGreaterThan(2)
+    })
+  })
+
   it('cancels a task that waits, and says why it cannot cancel one whose call is under way', async () => {
     await world.inStudio(async ({ submit, press, see, image }) => {
       world.service.simulator.script({ prompt: 'a held frame' }, ['hold'])
@@ -162,13 +196,16 @@ describe('the playground', () => {
     })
   })
 
-  it('refuses source images that the API would refuse, before any upload', async () => {
-    await world.inStudio(async ({ page, choose, see }) => {
+  it('takes source images by paste, drop and file, and refuses before an upload what the API would refuse', async () => {
+    await world.inStudio(async ({ page, see }) => {
       const files = (...buffers: readonly (readonly [string, Buffer])[]) =>
         buffers.map(([name, buffer]) => ({ name, mimeType: 'image/png', buffer }))
       const add = (list: ReturnType<typeof files>) =>
         page.locator('.drop input').setInputFiles(list)
-      await choose('Edit')
+      await page.evaluate(pasteAndDrop)
+      await expect.poll(() => page.locator('.thumbs li').count(), patience).toBe(2)
+      expect(await page.getByRole('radio', { name: 'Edit', exact: true }).isChecked()).toBe(true)
+      await page.getByRole('button', { name: 'Remove dropped.png' }).click()
       await add(files(['text.png', Buffer.from('no image')]))
       await see('text.png is not a PNG, JPEG or WebP image.')
       const many = Array.from({ length: 17 }, (_, i) => [`${i}.png`, redPixelPng] as const)
@@ -202,6 +239,28 @@ describe('the playground', () => {
       })
     },
   )
+
+  it('shows how far an upload is', async () => {
+    await world.inStudio(async ({ page, choose, image, submit }) => {
+      const network = await page.context().newCDPSession(page)
+      const slow = {
+        offline: false,
+        latency: 0,
+        downloadThroughput: -1,
+        uploadThroughput: 2_000_000,
+      }
+      await network.send('Network.enable')
+      await network.send('Network.emulateNetworkConditions', slow)
+      await choose('Edit')
+      const buffer = paddedPng(3_000_000, 1)
+      await page.locator('.drop input').setInputFiles({ name: 'l.png', mimeType: '', buffer })
+      await page.locator('.thumbs li').waitFor()
+      await submit(web, 'a large source')
+      const part = () => page.getByLabel('Uploading').getAttribute('value')
+      await expect.poll(part, { ...patience, interval: 20 }).toMatch(/^[1-9]\d$/)
+      await image.waitFor()
+    })
+  })
 
   it('shows all tasks of the account page by page, and says which have expired', async () => {
     const account = await world.service.account(10_000)

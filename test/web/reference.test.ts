@@ -4,6 +4,9 @@ import type { TestApi } from '../support/http/testApi.ts'
 import { startTestApi } from '../support/http/testApi.ts'
 import { launchChromium, noChromium, visit } from '../support/web/browser.ts'
 
+/** Swagger UI renders for seconds on a busy machine. */
+const renderMsMax = 25_000
+
 let api: TestApi
 let browser: Browser | undefined
 beforeAll(async () => {
@@ -23,6 +26,7 @@ describe('the reference page', () => {
   it('shows every operation, calls nobody else and complains about nothing', async () => {
     if (browser === undefined) return
     const { page, complaints, requests, close } = await visit(browser, `${api.url}/docs`)
+    page.setDefaultTimeout(renderMsMax)
     const shown = page.locator('#reference .opblock-summary-path')
     await shown.first().waitFor()
     const { paths, webhooks } = Object(await (await fetch(`${api.url}/openapi.json`)).json())
@@ -39,6 +43,7 @@ describe('the reference page', () => {
   it('sends a request of the reader to its own origin', async () => {
     if (browser === undefined) return
     const { page, complaints, close } = await visit(browser, `${api.url}/docs`)
+    page.setDefaultTimeout(renderMsMax)
     const operation = page.locator('#operations-Service-getHealth')
     await operation.locator('button').first().click()
     await operation.getByRole('button', { name: 'Try it out' }).click()

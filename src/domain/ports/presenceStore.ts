@@ -5,6 +5,8 @@ export type Beat = {
   readonly accepting: boolean
   /** The answer ids of the attempts that this process works on. */
   readonly heldAnswerIds: readonly string[]
+  /** How old an attempt may be to be returned as an orphan. Most beats look back for a minute, to stay cheap. */
+  readonly lookBackSeconds: number
 }
 
 /** Another process whose last beat is too long ago. */
@@ -33,7 +35,8 @@ export type BeatResult = {
 export type PresenceStore = {
   /**
    * Records that this process is present. Returns the other processes that are silent, and the open attempts
-   * of this process that are older than ten seconds and not in `heldAnswerIds`.
+   * of this process that are older than ten seconds, not older than `lookBackSeconds` and not in
+   * `heldAnswerIds`.
    */
   readonly beat: (beat: Beat) => Promise<BeatResult>
   /**

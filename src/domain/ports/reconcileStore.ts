@@ -29,6 +29,8 @@ export type Backoff = { readonly firstMs: number; readonly mostMs: number }
  * overdue first. Implemented in `src/store/reconcile/`.
  */
 export type ReconcileStore = {
+  /** Moves the time from which the gate counts open attempts, for each channel. Runs one transaction. */
+  readonly moveOpenSince: () => Promise<void>
   /** Returns due tasks before their deadline whose workflow is not known to exist. */
   readonly unstartedTasks: (limit: number) => Promise<readonly TaskStart[]>
   /**

@@ -82,7 +82,8 @@ export const getTaskEvents: Operation = {
       headers: { 'X-Accel-Buffering': 'always' },
       content: {
         'text/event-stream': {
-          schema: { type: 'string' },
+          // Without a type: some tools read the schema as that of the whole stream, others as that of one event.
+          schema: { description: 'Events named `task`. `data` is the record of the task as JSON.' },
           examples: {
             'a task that fails': `event: task\nid: 0\ndata: ${JSON.stringify({ ...examples.processing, status: 'queued', progress: 0 })}\n\nevent: task\nid: 1000\ndata: ${JSON.stringify(examples.failed)}\n\n`,
           },

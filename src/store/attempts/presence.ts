@@ -11,7 +11,7 @@ export async function beat(client: ClientBase, sent: Beat): Promise<BeatResult> 
   const { rows } = await client.query<BeatResult>({
     name: 'beat',
     text: beatSql,
-    values: [sent.processId, sent.accepting, sent.heldAnswerIds, silentMs],
+    values: [sent.processId, sent.accepting, sent.heldAnswerIds, silentMs, sent.lookBackSeconds],
   })
   return rows[0] ?? { silent: [], orphans: [] }
 }
@@ -38,6 +38,7 @@ const beatSql = `
       from attempt
       where process_id = $1 and closed_at is null and answer_id <> all($3::text[])
         and opened_at < clock_timestamp() - interval '10 seconds'
+        and opened_at > clock_timestamp() - $5::float8 * interval '1 second'
     ), '[]') as orphans`
 
 /**

@@ -93,8 +93,9 @@ function cooldownOf(row: ChannelStateRow): Cooldown | undefined {
 const statesSql = `
   with open as (
     select a.channel, t.account_id, count(*) as calls
-    from attempt a join task t using (task_id)
-    where a.channel = any($1) and a.closed_at is null and a.lease_until > clock_timestamp()
+    from channel c join attempt a on a.channel = c.name and a.opened_at >= c.open_since
+      join task t using (task_id)
+    where c.name = any($1) and a.closed_at is null and a.lease_until > clock_timestamp()
     group by a.channel, t.account_id
   )
   select c.name, c.paused_at is not null as paused,
@@ -132,7 +133,8 @@ const statesSql = `
         (count(*) filter (where a.model = $2 and a.opened_at >= d.window_at
           and a.opened_at <= clock_timestamp() - $6 * interval '1 millisecond'))::int as taken
       from attempt a
-      where a.channel = c.name and a.closed_at is null and a.lease_until > clock_timestamp()
+      where a.channel = c.name and a.opened_at >= c.open_since and a.closed_at is null
+        and a.lease_until > clock_timestamp()
     ) calls
   where c.name = any($1)`
 

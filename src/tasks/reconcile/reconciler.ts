@@ -111,6 +111,7 @@ type ReconcileStepName =
   | 'excess'
   | 'sweep'
   | 'purge'
+  | 'count'
   | 'webhook'
 
 /** One kind of repair. */

@@ -44,6 +44,7 @@ export function AccountBar({ account, onSignOut }) {
         <b>${creditsText(credits.available)}</b>
         ${credits.held > 0 && html`<span class="held">${creditsText(credits.held)} held</span>`}
       </p>
+      <a class="quiet" href="docs">API</a>
       <button type="button" class="quiet" onClick=${onSignOut}>Forget key</button>
     </header>
   `

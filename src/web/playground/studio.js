@@ -70,6 +70,14 @@ export function Studio({ apiKey, account: opened, models, onSignOut }) {
     bringIntoView(results.current)
   }
 
+  function submit(
+    /** @type {ImageRequest} */ request,
+    /** @type {readonly SourceImage[]} */ images,
+  ) {
+    bringIntoView(results.current)
+    void submission.submit(request, images)
+  }
+
   /** The API may have taken what is given up, so the gallery is read again. */
   function dismiss() {
     submission.dismiss()
@@ -105,11 +113,11 @@ export function Studio({ apiKey, account: opened, models, onSignOut }) {
     const { request } = note
     setDraft(draftOf(draft, request))
     const images = usedSources.of(record.task_id)
-    if (request.action === 'generate') void submission.submit(request, [])
+    if (request.action === 'generate') submit(request, [])
     else if (images === undefined) sources.say('Add the source images again: a reload forgot them.')
     else {
       sources.replace(images)
-      void submission.submit(request, images)
+      submit(request, images)
     }
   }
 
@@ -136,7 +144,7 @@ export function Studio({ apiKey, account: opened, models, onSignOut }) {
         promptRef=${prompt}
         onChange=${(/** @type {Partial<Draft>} */ changed) =>
           setDraft((now) => ({ ...now, ...changed }))}
-        onSubmit=${submission.submit}
+        onSubmit=${submit}
       />
       <div class="results" ref=${results}>
         <${SubmissionNotice}

@@ -19,7 +19,7 @@ export type PlaygroundWorld = {
   readonly calls: (prompt: string) => readonly unknown[]
   /**
    * Opens the playground for an account, by default a new one with 10,000 credits. At the end the console must
-   * be empty, and every request must have gone to the service. A browser reports each error status of the API
+   * be empty, every request must have gone to the service, and the key must be in no address. A browser reports each error status of the API
    * in the console; only this report is allowed.
    */
   readonly inStudio: (
@@ -46,6 +46,8 @@ export async function openPlaygroundWorld(): Promise<PlaygroundWorld> {
         expect(ours).toEqual([])
         const origins = requests.map((url) => new URL(url.replace(/^blob:/, '')).origin)
         expect([...new Set(origins)]).toEqual([service.url])
+        expect(requests.filter((url) => url.includes(secret))).toEqual([])
+        expect(await opened.page.evaluate('localStorage.length')).toBe(0)
       } finally {
         await opened.close()
       }

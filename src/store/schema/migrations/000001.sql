@@ -270,8 +270,8 @@ create table attempt (
   primary key (task_id, n),
   check ((closed_at is null) = (class is null))
 );
-create index attempt_open on attempt (channel, model) where closed_at is null;
-create index attempt_of_process on attempt (process_id) where closed_at is null;
+create index attempt_open on attempt (channel, opened_at) where closed_at is null;
+create index attempt_of_process on attempt (process_id, opened_at) where closed_at is null;
 
 -- CHANNELS
 
@@ -284,7 +284,11 @@ create table channel (
   -- How many different tasks in a row had a call that failed by the operator's fault. A refusal leaves the
   -- number as it is. Any other outcome sets it to 0.
   faults integer not null default 0,
-  fault_task_id text
+  fault_task_id text,
+  -- No open attempt on the channel is older. The gate counts open attempts from here on, so that it does not
+  -- read the index entries of closed attempts, which stay while any snapshot is open, for example of pg_dump.
+  -- src/store/channels/openSince.ts moves it.
+  open_since timestamptz not null default '-infinity'
 );
 
 -- The cooldown and slow start of one model on one channel. src/domain/gate/cooldown.ts explains the columns.
@@ -433,11 +437,13 @@ create function begin_first_call(
 language plpgsql as $$
 declare
   queued task;
+  open_since timestamptz;
   lease_until timestamptz;
 begin
   select * into queued from task where task_id = the_task and status = 'queued' for update;
   if not found then return; end if;
-  perform from channel where name = the_channel and paused_at is null for update;
+  select channel.open_since into open_since from channel
+  where name = the_channel and paused_at is null for update;
   if not found
     or clock_timestamp() >= queued.deadline_at
     or exists (select from cooldown where channel = the_channel and model = queued.model)
@@ -447,7 +453,8 @@ begin
     )
     or concurrency_max <= (
       select count(*) from attempt a
-      where a.channel = the_channel and a.closed_at is null and a.lease_until > clock_timestamp()
+      where a.channel = the_channel and a.opened_at >= open_since and a.closed_at is null
+        and a.lease_until > clock_timestamp()
     )
   then return; end if;
   hard_end_ms := extract(epoch from queued.hard_end_at - clock_timestamp()) * 1000;

@@ -3,6 +3,7 @@ import { createSyncWaits } from './answers/syncWaits.ts'
 import { createWaitPlaces } from './answers/waitPlaces.ts'
 import { keepOpenForRest } from './connection/unreadBody.ts'
 import type { ApiDeps, ApiParts, ApiState } from './context.ts'
+import { requestTextBytesMax } from '../domain/limits.ts'
 import { createByteBudget } from '../tasks/byteBudget.ts'
 import { createLoopTurns } from './intake/loopTurns.ts'
 import {
@@ -23,6 +24,13 @@ import { assetStreamBytes } from './routes/getAsset.ts'
 const largeBodiesBytesMax = 1024 * 1024 * 1024
 
 /**
+ * Limit for the texts of all large requests that are received and accepted at the same time, in bytes of their
+ * stored text. Until a request is accepted, it takes about five times its texts in memory. One account gets
+ * half, so the largest request of another account always fits.
+ */
+const requestTextsBytesMax = 2 * requestTextBytesMax
+const requestTextsShareMax = 0.5
+
 /**
  * Limit for the assets that are sent at the same time. A client without an API key can read an asset as
  * slowly as it likes, and each stream takes up to `assetStreamBytes` for that time. Together they take 256
@@ -53,6 +61,7 @@ export function createParts(deps: ApiDeps): ApiParts {
   return {
     ...deps,
     largeBodies: createByteBudget(deps.config.largeBodiesBytesMax ?? largeBodiesBytesMax),
+    requestTexts: createByteBudget(requestTextsBytesMax, requestTextsShareMax),
     assetStreams: createByteBudget(
       (deps.config.assetStreamsMax ?? assetStreamsMax) * assetStreamBytes,
     ),

@@ -147,6 +147,8 @@ type ReportedRequest = { readonly requestId: string; readonly route: string }
 /** The dependencies, and the state that one API process keeps across requests. */
 export type ApiParts = ApiDeps & {
   readonly largeBodies: ByteBudget
+  /** Memory for the texts of large requests until they are accepted. */
+  readonly requestTexts: ByteBudget
   /** Memory for the assets that are being streamed. */
   readonly assetStreams: ByteBudget
   readonly loopTurns: LoopTurns

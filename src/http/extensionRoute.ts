@@ -36,8 +36,10 @@ export async function receiveFields<Fields>(
   if (!hasBody(context.req)) return parseFields(schema, {})
   const { accountId } = caller
   const room = roomFor(parts.largeBodies, accountId)
-  const options = { ingressLimitBytes: fieldsBytesMax, accountId, room, turns: parts.loopTurns }
+  const textRoom = roomFor(parts.requestTexts, accountId)
+  const { loopTurns: turns } = parts
+  const options = { ingressLimitBytes: fieldsBytesMax, accountId, room, textRoom, turns }
   const staging = createStaging(parts.tasks, parts.blobs)
-  const received = await receiveJson(context, options, () => false, staging)
+  const received = await receiveJson(context, options, () => false, staging).finally(textRoom.end)
   return received.ok ? parseFields(schema, received.value.document) : received
 }

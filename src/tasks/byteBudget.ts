@@ -1,6 +1,6 @@
 /**
  * Limits the bytes of what a process does at the same time, for all accounts together: large bodies that are
- * received, assets that are sent, or requests that are sent upstream. One account (the holder) gets at most
+ * received, their texts, assets that are sent, or requests that are sent upstream. One account (the holder) gets at most
  * three quarters of the budget, unless `holderShareMax` says otherwise. Otherwise a single account with many slow
  * bodies could block all others.
  */

@@ -34,8 +34,12 @@ export async function acceptRequest(
     const { ingressLimitBytes } = parts.config
     const { accountId } = caller
     const room = roomFor(parts.largeBodies, accountId)
-    const options = { ingressLimitBytes, accountId, room, turns: parts.loopTurns }
-    const received = await receiveAndAccept(entry, () => receive(staging, options))
+    const textRoom = roomFor(parts.requestTexts, accountId, textWaitMs)
+    const options = { ingressLimitBytes, accountId, room, textRoom, turns: parts.loopTurns }
+    // `accept` makes several copies of the texts, so their room ends only after it.
+    const received = await receiveAndAccept(entry, () => receive(staging, options)).finally(
+      textRoom.end,
+    )
     if (!received.ok) return received.failure
     return await answer(received.value.accepted, received.value.acceptAgain)
   } finally {
@@ -68,6 +72,12 @@ type AcceptAgain = () => Promise<Result<Accepted, HttpFailure>>
  * almost every prompt, and small enough for many waiting calls. A request with more text is not kept.
  */
 const keptTextLengthMax = 256 * 1024
+
+/**
+ * How long the long texts of a request wait for room. The largest texts of one account are received one after the
+ * other, at about a second each, so this is enough for a short burst of them. A body that waits is not read.
+ */
+const textWaitMs = 15_000
 
 type Entry = {
   readonly context: ApiContext

@@ -32,7 +32,7 @@ export function createFormParser(
     textBytes += jsonTextBytes(value)
     const tooLarge = valueCut || textBytes > requestTextBytesMax
     const failure = tooLarge ? textsTooLarge : failureOfText(name, value)
-    if (failure === undefined) onText(name, value)
+    if (failure === undefined) onText(name, value, textBytes)
     else onFailure(failure)
   })
   parser.on('file', (name: string | undefined, content) => {
@@ -55,7 +55,8 @@ export function createFormParser(
  * its current chunk to the end.
  */
 type FormEvents = {
-  readonly onText: (name: string, value: string) => void
+  /** `textBytes`: the bytes of all texts so far, see `jsonTextBytes`. */
+  readonly onText: (name: string, value: string, textBytes: number) => void
   /** Called at most once. */
   readonly onImage: (content: BusboyFileStream) => void
   readonly onFailure: (failure: RequestFailure) => void

@@ -1,10 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import { invalidRequest } from '../../domain/failure.ts'
+import { requestTextBytesMax } from '../../domain/limits.ts'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import { coalesceChunks, decodeContent, parseContentEncoding } from '../../streams/decodeContent.ts'
 import { BodyError } from '../../streams/intakeFailure.ts'
 import type { ByteRoom } from '../../tasks/byteBudget.ts'
+import { freeBytes } from '../../tasks/byteBudget.ts'
 import type { LoopTurns } from './loopTurns.ts'
 import type { ApiContext, HttpFailure } from '../context.ts'
 
@@ -23,7 +25,7 @@ const chunkBytesMin = 4096
  */
 export async function openBody(
   context: ApiContext,
-  { ingressLimitBytes, accountId, room, turns }: OpenBodyOptions,
+  { ingressLimitBytes, accountId, room, textRoom, turns }: OpenBodyOptions,
 ): Promise<Result<OpenBody, HttpFailure>> {
   const { req, res } = context
   const codings = parseContentEncoding(req.headers['content-encoding'])
@@ -47,6 +49,13 @@ export async function openBody(
     content,
     refusal: async (failure) =>
       !sizeIsKnown && (await exceedsLimit(content)) ? tooLarge : failure,
+    coverTexts: async (bytes) => {
+      const expectedBytes = sizeIsKnown ? declaredBytes : requestTextBytesMax
+      const neededBytes = bytes <= freeBytes ? bytes : Math.max(bytes, expectedBytes)
+      if (!(await textRoom.cover(Math.min(neededBytes, requestTextBytesMax)))) {
+        throw new BodyError({ tag: 'no_room' })
+      }
+    },
     close: () => {
       room.end()
       // Not awaited, because `return` may wait for a chunk that never arrives.
@@ -65,7 +74,13 @@ export type OpenBody = {
    * reads on for at most ten seconds to find out.
    */
   readonly refusal: (failure: HttpFailure) => Promise<HttpFailure>
-  /** Gives the room in the byte budget back, and stops reading. */
+  /**
+   * Takes room for the texts of the body, which stay in memory until the request is accepted. `bytes`: the texts
+   * that have arrived. Long texts take at once all the room that the rest of the body may need, because
+   * bodies that take it in steps would wait for each other. Throws a `BodyError` when there is no room.
+   */
+  readonly coverTexts: (bytes: number) => Promise<void>
+  /** Gives the room of the body in the byte budget back, and stops reading. Its texts keep their room. */
   readonly close: () => void
 }
 
@@ -73,7 +88,10 @@ export type OpenBodyOptions = {
   readonly ingressLimitBytes: number
   /** Whose body it is. */
   readonly accountId: string
+  /** The room for the bytes of the body while they arrive. */
   readonly room: ByteRoom
+  /** The room for the texts of the body. The caller ends it once the texts are no longer needed. */
+  readonly textRoom: ByteRoom
   readonly turns: LoopTurns
 }
 

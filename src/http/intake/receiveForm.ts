@@ -9,10 +9,9 @@ import { IntakeAbandonedError } from '../../streams/intakeFailure.ts'
 import { failureOfBodyError, unreadable } from './bodyFailures.ts'
 import type { ApiContext, HttpFailure } from '../context.ts'
 import { createFormParser } from './formParser.ts'
-import type { FormParts } from './formParts.ts'
 import { createFormParts } from './formParts.ts'
 import { boundaryOf, checkFormType, unusableBoundary } from './mediaType.ts'
-import type { OpenBodyOptions } from './openBody.ts'
+import type { OpenBody, OpenBodyOptions } from './openBody.ts'
 import { openBody } from './openBody.ts'
 import type { Staging } from './staging.ts'
 
@@ -33,7 +32,7 @@ export async function receiveForm(
   const body = await openBody(context, options)
   if (!body.ok) return body
   try {
-    const form = await readForm(body.value.content, contentType, (image) =>
+    const form = await readForm(body.value, contentType, (image) =>
       staging.take(image, { path: ['image'], index: 0 }),
     )
     return form.ok ? form : fail(await body.value.refusal(form.failure))
@@ -45,11 +44,11 @@ export async function receiveForm(
 }
 
 /**
- * Parses the form and passes the image to `take`. Throws the errors of `content` and of `take`. Before this
+ * Parses the form and passes the image to `take`. Throws the errors of the body and of `take`. Before this
  * function ends, with a result or an error, `take` has ended too.
  */
 async function readForm(
-  content: AsyncIterable<Uint8Array>,
+  { content, coverTexts }: OpenBody,
   contentType: string,
   take: (content: AsyncIterable<Uint8Array>) => Promise<ReceivedImage>,
 ): Promise<Result<ReceivedForm, RequestFailure>> {
@@ -60,13 +59,17 @@ async function readForm(
   stopped.promise.catch(() => {})
   let taking: Promise<ReceivedImage> | undefined
   let abandon: (() => void) | undefined
+  const texts = { bytes: 0, arrivedBytes: 0, inImage: false }
   const parser = createFormParser(contentType, {
-    onText: (name, value) => {
+    onText: (name, value, textBytes) => {
+      texts.bytes = textBytes
       if (fields.has(name)) stopped.resolve(givenTwice(name))
       fields.set(name, value)
     },
     onImage: (image) => {
       abandon = () => image.destroy(new IntakeAbandonedError('The form was refused.'))
+      texts.inImage = true
+      image.once('end', () => (texts.inImage = false))
       taking = take(image)
       taking.catch(stopped.reject)
     },
@@ -75,8 +78,18 @@ async function readForm(
   const boundary = boundaryOf(contentType)
   if (parser === undefined || boundary === undefined) return fail(unusableBoundary)
   const parts = createFormParts(boundary)
+  /** The parser keeps a text until its part ends. So all bytes outside of the image count as text. */
+  async function* seen(): AsyncGenerator<Uint8Array> {
+    for await (const chunk of content) {
+      parts.see(chunk)
+      if (!texts.inImage) texts.arrivedBytes += chunk.length
+      await coverTexts(Math.max(texts.bytes, texts.arrivedBytes))
+      yield chunk
+    }
+  }
   try {
-    const failure = await feed(seenBy(parts, content), parser, stopped.promise)
+    const failure = await feed(seen(), parser, stopped.promise)
+    await coverTexts(texts.bytes)
     const refused = parts.failure() ?? failure
     if (refused !== undefined) return fail(refused)
     const partsRead = fields.size + (taking === undefined ? 0 : 1)
@@ -120,13 +133,3 @@ function givenTwice(name: string): RequestFailure {
 const partNotRead = unreadable(
   'Each part of the form must be form-data with a name, after a line with only the boundary.',
 )
-
-async function* seenBy(
-  parts: FormParts,
-  content: AsyncIterable<Uint8Array>,
-): AsyncGenerator<Uint8Array> {
-  for await (const chunk of content) {
-    parts.see(chunk)
-    yield chunk
-  }
-}

@@ -52,6 +52,7 @@ async function readDocument(
   const read = await readJsonDocument(body.content, {
     divert: isImage,
     take: staging.take,
+    coverTexts: body.coverTexts,
     depthMax: jsonDepthMax,
     tokensMax: jsonTokensMax,
     textBytesMax: requestTextBytesMax,

@@ -32,6 +32,8 @@ export type DocumentBuilder = {
   readonly accept: (token: Token) => DocumentEvent | undefined
   /** Returns the whole document, or `undefined` as long as a part of it is missing. */
   readonly document: () => Json | undefined
+  /** Returns the bytes of the texts so far: see `jsonTextBytes`. */
+  readonly textBytes: () => number
 }
 
 /**
@@ -51,6 +53,7 @@ export function createDocumentBuilder(options: DocumentOptions): DocumentBuilder
   return {
     accept: (token) => accept(build, token),
     document: () => (build.open.length === 0 ? build.root : undefined),
+    textBytes: () => build.textBytes,
   }
 }
 

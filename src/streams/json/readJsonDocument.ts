@@ -11,7 +11,11 @@ import type { DocumentBuilder, DocumentEvent, DocumentOptions } from './document
 import { createDocumentBuilder } from './documentBuilder.ts'
 import type { JsonIntakeFailure } from '../intakeFailure.ts'
 
-export type ReadJsonOptions<Taken> = DocumentOptions & DivertedStringOptions<Taken>
+export type ReadJsonOptions<Taken> = DocumentOptions &
+  DivertedStringOptions<Taken> & {
+    /** Called after each portion with the bytes of the texts so far. Reading waits for it. */
+    readonly coverTexts?: (bytes: number) => Promise<void>
+  }
 
 type JsonDocument<Taken> = {
   /** The document with an empty string in the place of each diverted string. */
@@ -31,8 +35,8 @@ type JsonDocument<Taken> = {
  *    portion of the document is read only when `take` has processed the bytes so far.
  *
  * So memory use stays within the limits in `options`, whatever the size of the body. A byte-order mark at the
- * start is ignored. A document that breaks a rule results in a failure value. When `source` or `take` throws,
- * waits until `take` has ended and then throws the same error.
+ * start is ignored. A document that breaks a rule results in a failure value. When `source`, `take` or
+ * `coverTexts` throws, waits until `take` has ended and then throws the same error.
  */
 export async function readJsonDocument<Taken>(
   source: AsyncIterable<Uint8Array>,
@@ -40,7 +44,7 @@ export async function readJsonDocument<Taken>(
 ): Promise<Result<JsonDocument<Taken>, JsonIntakeFailure>> {
   const builder = createDocumentBuilder(options)
   const strings = createDivertedStrings(options)
-  const feed = createFeed(builder, strings)
+  const feed = createFeed(builder, strings, options.coverTexts)
   try {
     const failure = await feedAll(source, feed)
     if (failure !== undefined) return fail(failure)
@@ -93,7 +97,11 @@ function createDecode(): (bytes?: Uint8Array) => string | undefined {
   }
 }
 
-function createFeed<Taken>(builder: DocumentBuilder, strings: DivertedStrings<Taken>): Feed {
+function createFeed<Taken>(
+  builder: DocumentBuilder,
+  strings: DivertedStrings<Taken>,
+  coverTexts: ReadJsonOptions<Taken>['coverTexts'],
+): Feed {
   const parse = createParse()
   return async (text) => {
     const tokens = parse(text)
@@ -105,6 +113,7 @@ function createFeed<Taken>(builder: DocumentBuilder, strings: DivertedStrings<Ta
       const failure = await handle(event, strings)
       if (failure !== undefined) return failure
     }
+    await coverTexts?.(builder.textBytes())
     return undefined
   }
 }

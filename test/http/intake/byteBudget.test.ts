@@ -1,9 +1,13 @@
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
+import { requestTextBytesMax } from '../../../src/domain/limits.ts'
 import { createByteBudget } from '../../../src/tasks/byteBudget.ts'
+import { formBody, formType, generateBody } from '../../support/clients/requestBodies.ts'
 import { errorResponse } from '../../support/clients/responses.ts'
+import type { FakeTasks } from '../../support/http/fakeTasks.ts'
 import { startTestApi } from '../../support/http/testApi.ts'
+import { redPixelPng } from '../../support/images.ts'
 
 describe('a byte budget', () => {
   it('admits bodies in order of arrival, as room is given back', async () => {
@@ -110,3 +114,55 @@ describe('large bodies beyond the budget', () => {
     await api.close()
   })
 })
+
+describe('large texts beyond the budget', () => {
+  const large = generateBody({ prompt: 'x'.repeat(requestTextBytesMax - 1024) })
+  const form = formBody([
+    { name: 'model', value: 'familyb-image-2-web' },
+    { name: 'prompt', value: 'x'.repeat(requestTextBytesMax / 2) },
+    { name: 'image', filename: 'a.png', value: redPixelPng },
+  ])
+
+  it('wait until the task of their account is accepted, while small requests and other accounts pass', async () => {
+    const api = await startTestApi({ ingressLimitBytes: 2 * requestTextBytesMax })
+    const post = async (body: unknown, secret = 'sk-a') => {
+      const headers = { Authorization: `Bearer ${secret}` }
+      return (await api.postJson('/v1/images/tasks', body, headers)).status
+    }
+    const held = holdNextAccept(api.tasks)
+    const first = post(large)
+    await held.reached
+    const second = post(large)
+    const headers = { 'Content-Type': formType }
+    const edit = api.send('/v1/images/edits', { method: 'POST', headers, body: form })
+    expect(await Promise.all([post(generateBody()), post(large, 'sk-b')])).toEqual([202, 202])
+    await sleep(1_000)
+    expect(api.tasks.accepted).toHaveLength(2)
+    held.end()
+    expect(await Promise.all([first, second])).toEqual([202, 202])
+    await expect.poll(() => api.tasks.accepted.length, { timeout: 5_000 }).toBe(5)
+    await Promise.all([api.close(), edit.catch(() => undefined)])
+  })
+
+  it('give their room back when accepting fails', async () => {
+    const api = await startTestApi({ ingressLimitBytes: 2 * requestTextBytesMax })
+    const post = async () => (await api.postJson('/v1/images/tasks', large)).status
+    api.tasks.breakNext = true
+    expect([await post(), await post(), await post()]).toEqual([500, 500, 500])
+    api.tasks.breakNext = false
+    expect(await post()).toBe(202)
+    await api.close()
+  })
+})
+
+/** Makes the next acceptance wait until `end`. `reached` resolves when it waits. */
+function holdNextAccept(tasks: FakeTasks) {
+  const reached = Promise.withResolvers<void>()
+  const ended = Promise.withResolvers<void>()
+  tasks.beforeAccept = () => {
+    tasks.beforeAccept = undefined
+    reached.resolve()
+    return ended.promise
+  }
+  return { reached: reached.promise, end: () => ended.resolve() }
+}

@@ -1,8 +1,10 @@
+import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { buildGoTools } from '../../../src/dev/stack/goTools.ts'
 import { freePort } from '../../../src/dev/stack/ports.ts'
 import { versitygwTool } from '../stack/goTools.ts'
@@ -12,6 +14,10 @@ export type S3Server = {
   /** The environment variables with which the AWS SDK reaches the server. */
   readonly environment: Readonly<Record<string, string>>
   readonly bucket: string
+  /** Signals the process of the server. Does nothing while no process runs. */
+  readonly signal: (name: NodeJS.Signals) => void
+  /** Kills the server, and starts it on the same folder and port after `downMs`. Does nothing while it is down. */
+  readonly restart: (downMs: number) => Promise<void>
   readonly stop: () => Promise<void>
 }
 
@@ -44,11 +50,18 @@ export async function startS3Server(): Promise<S3Server> {
     ROOT_ACCESS_KEY: 'access',
     ROOT_SECRET_KEY: 'secret',
   }
-  const child = spawn('sh', ['-ec', script], { env, stdio: 'ignore', cwd: folder })
-  const exited = once(child, 'exit')
-  const stop = async (): Promise<void> => {
-    child.kill('SIGKILL')
+  const start = () => spawn('sh', ['-ec', script], { env, stdio: 'ignore', cwd: folder })
+  let child: ChildProcess | undefined = start()
+  const kill = async (): Promise<void> => {
+    const killed = child
+    child = undefined
+    if (killed === undefined || killed.exitCode !== null) return
+    const exited = once(killed, 'exit')
+    killed.kill('SIGKILL')
     await exited
+  }
+  const stop = async (): Promise<void> => {
+    await kill()
     rmSync(folder, { recursive: true, force: true })
   }
   const isUp = () =>
@@ -56,7 +69,8 @@ export async function startS3Server(): Promise<S3Server> {
       ({ ok }) => (ok ? true : undefined),
       () => undefined,
     )
-  await until('an answer of the S3 server', isUp, readyMsMax).catch(async (error: unknown) => {
+  const ready = () => until('an answer of the S3 server', isUp, readyMsMax)
+  await ready().catch(async (error: unknown) => {
     await stop()
     throw error
   })
@@ -68,6 +82,14 @@ export async function startS3Server(): Promise<S3Server> {
       AWS_REGION: 'us-east-1',
     },
     bucket,
+    signal: (name) => void child?.kill(name),
+    restart: async (downMs) => {
+      if (child === undefined) return
+      await kill()
+      await sleep(downMs)
+      child = start()
+      await ready()
+    },
     stop,
   }
 }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { S3Server } from '../blobs/s3Server.ts'
 import type { Seeded } from '../seeded.ts'
 import type { DarkroomProcess } from '../service/darkroomProcess.ts'
 import type { TestService } from '../service/testService.ts'
@@ -48,6 +49,18 @@ export function stackFaults(
       strike: () => freeze(signalTo(pids().temporal), chance.between(...stopMs)),
     },
     { name: 'kill -9 postmaster', strike: async () => signalTo(pids().postgres)('SIGKILL') },
+  ]
+}
+
+/** Faults of the S3 server. Only for a server that nobody else uses. */
+export function s3Faults(
+  s3: S3Server,
+  chance: Seeded,
+  stopMs: readonly [number, number],
+): ChaosFault[] {
+  return [
+    { name: 'kill -9 S3', strike: () => s3.restart(chance.between(...stopMs)) },
+    { name: 'SIGSTOP S3', strike: () => freeze(s3.signal, chance.between(...stopMs)) },
   ]
 }
 

@@ -24,6 +24,8 @@ export type FakeTasks = {
   readonly openUploads: Set<string>
   /** When set, `accept` returns this failure. */
   refuseNext: RequestFailure | undefined
+  /** When set, `accept` runs this first. */
+  beforeAccept: (() => Promise<void>) | undefined
   /** When true, `accept` throws. */
   breakNext: boolean
   live: LiveStatus | undefined
@@ -74,6 +76,7 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
       await blobs.deletePrefix(uploadId)
     },
     accept: async (input) => {
+      await fake.beforeAccept?.()
       if (fake.breakNext) throw new Error('database is gone: secret-of-the-error')
       if (fake.refuseNext !== undefined) return fail(fake.refuseNext)
       const request = [...canonicalRequest(input.request)].join('')
@@ -178,6 +181,7 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
     cancelled: [],
     openUploads: new Set(),
     refuseNext: undefined,
+    beforeAccept: undefined,
     breakNext: false,
     live: undefined,
     refusal: undefined,

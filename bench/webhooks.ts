@@ -72,8 +72,9 @@ async function deadReceiver(
   receiver.behave = (request, response) => {
     if (request.url === '/other') response.writeHead(200).end()
   }
-  const dead = await service.account()
-  const client = createWebhookClient({ url: service.url }, dead)
+  // The first API may have been killed and replaced.
+  const url = service.apis[0]?.url ?? ''
+  const client = createWebhookClient({ url }, await service.account())
   const { webhook_id: id } = await client.register(`${receiver.url}/dead`)
   const { task_id: taskId } = await client.accepted(generateBody())
   await client.ended(taskId)
@@ -84,7 +85,7 @@ async function deadReceiver(
      from generate_series(1, $3)`,
     [id, taskId, Number(values.ends)],
   )
-  const other = createWebhookClient({ url: service.url }, await service.account())
+  const other = createWebhookClient({ url }, await service.account())
   await other.register(`${receiver.url}/other`)
   const waits: number[] = []
   for (let n = 1; n <= otherTasks; n += 1) {

@@ -1,4 +1,6 @@
 import type { Answer } from './answer.ts'
+import type { ApiKey } from '../domain/accounts/account.ts'
+import type { Budget } from '../domain/accounts/budget.ts'
 import type { Violation } from '../domain/accounts/violation.ts'
 import type { CapabilityTable } from '../domain/models/capabilities.ts'
 import type { AccountStore } from '../domain/ports/accountStore.ts'
@@ -32,6 +34,12 @@ export type Parts = {
   readonly migrate: () => Promise<MigrateReport>
   readonly accounts: () => Promise<AccountStore>
   readonly issueKey: () => Promise<IssueKey>
+  /**
+   * Sets the budget of a key, or removes it when `budget` is `undefined`. The budget is exact from the moment
+   * when the promise resolves: earlier submits of the current period count. Returns `undefined` when there is
+   * no such key.
+   */
+  readonly setBudget: (keyId: string, budget: Budget | undefined) => Promise<ApiKey | undefined>
   readonly verifyLedger: () => Promise<readonly Violation[]>
   readonly tasks: () => Promise<TaskAdmin>
   readonly retryTask: () => Promise<(taskId: string) => Promise<RetryResult>>

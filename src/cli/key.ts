@@ -92,7 +92,7 @@ function budget(context: CliContext): Command {
     .argument('<key-id>', 'the key')
     .argument('<budget>', 'credits per hour, day, week or month in UTC, or none', parseBudgetOrNone)
     .action(async (keyId: string, limit: Budget | undefined) => {
-      const key = await (await context.parts.accounts()).setBudget(keyId, limit)
+      const key = await context.parts.setBudget(keyId, limit)
       if (key === undefined) throw new CommandError(`There is no API key ${JSON.stringify(keyId)}.`)
       context.show({ json: keyJson(key), text: keyTable([key]) })
     })

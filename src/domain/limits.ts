@@ -78,10 +78,17 @@ export const unreadableStoreMsMax = 5 * 60_000
  * Times for the presence of processes that make calls. Such a process beats every `beatEveryMs`. Another
  * process doubts it when it has been silent for `silentMs`, and counts it as lost when it stays silent for
  * `doubtMs` more.
+ *
+ * After an outage of PostgreSQL all processes are silent, and a process that lives must beat again before
+ * another one counts it as lost. So `doubtMs` is longer than the slowest way to the next beat: the attempt to
+ * connect that has just begun fails (`beatTimeoutMs`), the process pauses (`beatEveryMs`), and the next
+ * connection and its beat take their time (`beatTimeoutMs`). A second stays in reserve.
  */
 export const beatEveryMs = 1_000
 export const silentMs = 10_000
 export const doubtMs = 6_000
+/** Limit for connecting, and for one statement, on the connection that beats. */
+export const beatTimeoutMs = 2_000
 
 /** How long to wait before asking again for a task whose call is under way in a present process. */
 export const callCheckMs = 2_500

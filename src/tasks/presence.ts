@@ -7,6 +7,7 @@ import type {
   SilentProcess,
 } from '../domain/ports/presenceStore.ts'
 import type { Instant } from './timeLimits.ts'
+import { inParallel } from './reconcile/inParallel.ts'
 import { elapsedMs, readClocks } from './timeLimits.ts'
 
 export type Presence = {
@@ -55,6 +56,8 @@ const gapMsMax = 3_000
 const lookSeconds = 60
 const fullLookEvery = 30
 const weekSeconds = 7 * 86_400
+/** How many orphaned attempts are closed at the same time. A slow blob store can take seconds for each. */
+const closingMax = 4
 /** Limit for the remembered attempts that were surely not called. */
 const notCalledMax = 10_000
 
@@ -78,7 +81,8 @@ export function createPresence(deps: PresenceDeps): Presence {
   let beats = 0
   let lastBeat: Instant | undefined
   let loop = Promise.resolve()
-  let tidying: Promise<void> | undefined
+  let marking: Promise<void> | undefined
+  let closing: Promise<void> | undefined
 
   async function sendBeat(): Promise<BeatResult> {
     const sentAt = readClocks()
@@ -94,21 +98,25 @@ export function createPresence(deps: PresenceDeps): Presence {
     try {
       const { silent, orphans } = await sendBeat()
       const lost = doubts.seen(silent, performance.now())
-      tidying ??= tidy(lost, orphans).finally(() => {
-        tidying = undefined
+      // Both run beside the beats, because they can take long. Neither waits for the other: a slow blob store
+      // must not delay the moment when the calls of a lost process are taken up.
+      marking ??= markAll(lost).finally(() => {
+        marking = undefined
+      })
+      closing ??= closeAll(orphans).finally(() => {
+        closing = undefined
       })
     } catch (error) {
       onEvent({ kind: 'beat_failed', error })
     }
   }
 
-  /** Runs beside the beats, because it can take long. */
-  async function tidy(
-    lost: readonly SilentProcess[],
-    orphans: readonly OrphanedAttempt[],
-  ): Promise<void> {
+  async function markAll(lost: readonly SilentProcess[]): Promise<void> {
     for (const each of lost) await mark(each)
-    for (const orphan of orphans) await close(orphan)
+  }
+
+  function closeAll(orphans: readonly OrphanedAttempt[]): Promise<void> {
+    return inParallel(orphans, { parallel: closingMax, signal: stopping.signal }, close)
   }
 
   async function mark(lost: SilentProcess): Promise<void> {
@@ -167,7 +175,7 @@ export function createPresence(deps: PresenceDeps): Presence {
     stop: async () => {
       stopping.abort()
       await loop
-      await tidying
+      await Promise.all([marking, closing])
       await store
         .leave(processId)
         .catch((error: unknown) => onEvent({ kind: 'beat_failed', error }))

@@ -61,6 +61,12 @@ function createParts(
       const pepper = required((await config()).keyPeppers?.[0], 'KEY_PEPPER')
       return createIssueKey({ accounts: await accounts(), pepper, randomBytes })
     },
+    setBudget: async (keyId, budget) =>
+      (await import('../store/accounts/budgets.ts')).setBudget(
+        await database.ledgerPool(),
+        keyId,
+        budget,
+      ),
     verifyLedger: async () =>
       (await import('../store/accounts/verifyLedger.ts')).verifyLedger(await database.ledgerPool()),
     retryTask: async () => {

@@ -9,7 +9,7 @@ import type { AnnounceEnd } from '../store/tasks/endTask.ts'
 /** Limit for connecting. Short, because the CLI must report an unreachable database within 5 s. */
 const connectTimeoutMs = 2_000
 const connectionsMax = 4
-/** Limit for a statement of `ledger verify`. Long, because these statements read the whole ledger. */
+/** Limit for a statement of `ledger verify` and `key budget`. Long, because they read much of the ledger. */
 const ledgerTimeoutMs = 600_000
 
 /**

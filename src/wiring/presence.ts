@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { assertNever } from '../domain/assertNever.ts'
+import { beatTimeoutMs } from '../domain/limits.ts'
 import type { AttemptStore } from '../domain/ports/attemptStore.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { Offer } from '../domain/ports/offers.ts'
@@ -34,6 +35,7 @@ export function createWorkerPresence(parts: PresenceParts): Presence {
   const session = createSession({
     databaseUrl,
     applicationName: 'darkroom-presence',
+    timeoutMs: beatTimeoutMs,
     prepare: async (client) => {
       // A lost beat does no harm, so a beat does not wait for the disk.
       await client.query('set synchronous_commit = off')

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { readConfig } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
@@ -19,6 +20,11 @@ export type RunningProcess = {
  * shorter than the 10 s after which `docker stop` kills the process.
  */
 const noticeMs = 5_000
+/**
+ * Limit for the stop of a process that failed. Its calls under way are paid for, so they finish first. Longer
+ * than the timeout of any upstream call that operators usually configure.
+ */
+const failedStopMsMax = 10 * 60_000
 
 /**
  * Runs one process: reads the configuration, starts, and stops on SIGTERM or SIGINT. A second signal ends the
@@ -40,23 +46,34 @@ export async function runProcess(
   process.on('unhandledRejection', (error) => log.error('unhandled rejection', { error }))
   try {
     const running = await start(config, log)
-    stopOnSignal(running, log)
+    const stop = once(running.stop)
+    stopOnSignal(stop, log)
     exitWithParent()
-    await running.ended
+    await running.ended.catch(async (error: unknown) => {
+      log.error('stopping', { reason: `${name} failed`, error })
+      await Promise.race([stop(0), sleep(failedStopMsMax)]).catch(() => {})
+      throw error
+    })
   } catch (error) {
     log.error(`${name} failed`, { error })
     exitOn(error)
   }
 }
 
-function stopOnSignal(running: RunningProcess, log: Logger): void {
+/** Returns a `stop` that begins once: each further call waits for the same stop. */
+function once(stop: RunningProcess['stop']): RunningProcess['stop'] {
+  let stopped: Promise<void> | undefined
+  return (ms) => (stopped ??= stop(ms))
+}
+
+function stopOnSignal(stopProcess: RunningProcess['stop'], log: Logger): void {
   let signals = 0
   const stop = (signal: string) => {
     signals += 1
     if (signals > 1) process.exit(1)
     log.info('stopping', { reason: signal })
     // With `npm start` there is no load balancer to wait for.
-    running.stop(hasParent() ? 0 : noticeMs).then(
+    stopProcess(hasParent() ? 0 : noticeMs).then(
       () => process.exit(0),
       (error: unknown) => {
         log.error('stop failed', { error })

@@ -16,7 +16,6 @@ import {
   topUp,
 } from '../store/accounts/accounts.ts'
 import { createKey, findCaller, listKeys, revokeKey } from '../store/accounts/apiKeys.ts'
-import { setBudget } from '../store/accounts/budgets.ts'
 import { readUsage } from '../store/accounts/readUsage.ts'
 import type { BeginAttemptDeps } from '../store/attempts/beginAttempt.ts'
 import { beginAttempt } from '../store/attempts/beginAttempt.ts'
@@ -126,7 +125,6 @@ export function createAccountStore(pool: Pool): AccountStore {
     createKey,
     listKeys,
     revokeKey,
-    setBudget,
   })
 }
 

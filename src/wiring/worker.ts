@@ -30,6 +30,7 @@ import { createWorker } from '../temporal/worker/createWorker.ts'
 import { createRetryingWorker } from '../temporal/worker/retryingWorker.ts'
 import type { WorkerLog } from '../temporal/worker/runtime.ts'
 import { installMeasuredRuntime, loggerOf } from '../temporal/worker/runtime.ts'
+import type { WorkflowBundle } from '../temporal/worker/workflowBundle.ts'
 import { workflowBundle } from '../temporal/worker/workflowBundle.ts'
 import { createWakeRun } from '../temporal/webhookRuns.ts'
 import type { WorkerWebhooks } from './webhooks.ts'
@@ -106,7 +107,14 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   const internal = await createInternalServer({ host, port, metrics, readiness }).catch(
     explaining(`INTERNAL_HOST ${host}, WORKER_INTERNAL_PORT ${port}`),
   )
-  // The row of this process must exist before its first call. From then on the process also gets offers.
+  const bundle = await workflowBundle({
+    ...bundleCache(config),
+    logger: loggerOf(sdkLog(log)),
+    traced: tracer !== undefined,
+  })
+  // The row of this process must exist before its first call. From then on the process also gets offers. So
+  // nothing after this line may wait: a signal that arrives before `startWorker` has returned ends the process
+  // at once, and loses the calls under way.
   await execution.presence.start()
   // Start the reconciler before the worker, because the worker waits for Temporal. The reconciler ends tasks
   // and releases their holds even without Temporal.
@@ -120,8 +128,9 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     log,
     tracer,
     stopping: stopping.signal,
+    bundle,
   }
-  const running = await startTemporalWorker(config, parts)
+  const running = createTemporalWorker(parts)
   worker = running
   log.info('worker ready', { port: internal.port })
   return {
@@ -129,7 +138,9 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     stop: async () => {
       stopping.abort()
       await execution.presence.stopAccepting()
-      await Promise.all([running.stop(), reconciler.stop(), execution.offers.idle()])
+      // If Temporal's part fails, the calls of the other parts are still under way.
+      const parts = [running.stop(), reconciler.stop(), execution.offers.idle()]
+      const stopped = await Promise.allSettled(parts)
       await starts.stop()
       await execution.presence.stop()
       await webhooks.stop()
@@ -138,6 +149,7 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
       await execution.close()
       await installation.close()
       await tracer?.close()
+      for (const part of stopped) if (part.status === 'rejected') throw part.reason
     },
   }
 }
@@ -146,19 +158,17 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
 const settleGraceMs = 30_000
 
 /** Polls Temporal for workflows and activities. Tries again while Temporal is unavailable. */
-async function startTemporalWorker(
-  config: Config,
-  parts: {
-    readonly settings: TemporalSettings
-    readonly installation: Installation
-    readonly execution: Execution
-    readonly webhooks: WorkerWebhooks
-    readonly log: Logger
-    readonly tracer: TaskTracer | undefined
-    readonly stopping: AbortSignal
-  },
-): Promise<RunningWorker> {
-  const { settings, installation, execution, webhooks, log, tracer, stopping } = parts
+function createTemporalWorker(parts: {
+  readonly settings: TemporalSettings
+  readonly installation: Installation
+  readonly execution: Execution
+  readonly webhooks: WorkerWebhooks
+  readonly log: Logger
+  readonly tracer: TaskTracer | undefined
+  readonly stopping: AbortSignal
+  readonly bundle: WorkflowBundle
+}): RunningWorker {
+  const { settings, installation, execution, webhooks, log, tracer, stopping, bundle } = parts
   const { attempts, produceImage } = execution
   const { blobs, operation } = installation
   const { channels } = operation
@@ -175,11 +185,6 @@ async function startTemporalWorker(
     retryDue: webhooks.retryDue,
     onUnexpected,
     stopping,
-  })
-  const bundle = await workflowBundle({
-    ...bundleCache(config),
-    logger: loggerOf(sdkLog(log)),
-    traced: tracer !== undefined,
   })
   const slots = slotsOf(channels)
   const shutdownGraceMs = longestTimeoutMs(channels) + settleGraceMs

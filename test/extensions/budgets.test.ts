@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { Budget } from '../../src/domain/accounts/budget.ts'
+import { setBudget } from '../../src/store/accounts/budgets.ts'
 import { createAccountStore } from '../../src/wiring/stores.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
@@ -26,7 +27,7 @@ const cli = <Answer>(...args: string[]) => darkroomJson<Answer>(args, service.en
 async function openKey(budget: Budget) {
   const { keyId, secret, accountId } = await service.account()
   const accounts = createAccountStore(service.pool)
-  await accounts.setBudget(keyId, budget)
+  await setBudget(service.pool, keyId, budget)
   const used = async () => (await accounts.listKeys(accountId))[0]?.budget?.used
   return { client: createClient(service.url, secret), used }
 }

@@ -44,6 +44,10 @@ async function openKey(budget?: Budget) {
   )
   const keyId = issued?.key.keyId ?? ''
   const { accept } = createTestAccept(pool)
+  const budgetOf = async () => {
+    const keys = await accounts.listKeys(caller.accountId)
+    return keys.find((key) => key.keyId === keyId)?.budget
+  }
   return {
     ...caller,
     keyId,
@@ -54,10 +58,8 @@ async function openKey(budget?: Budget) {
       if (answer.failure.tag === 'over_budget') return undefined
       throw new Error(answer.failure.tag)
     },
-    used: async () => {
-      const keys = await accounts.listKeys(caller.accountId)
-      return keys.find((key) => key.keyId === keyId)?.budget?.used
-    },
+    used: async () => (await budgetOf())?.used,
+    period: async () => (await budgetOf())?.period,
   }
 }
 
@@ -198,6 +200,24 @@ describe('a budget that is set later', () => {
     await setBudget(pool, keyId, undefined)
     expect(await key.used()).toBeUndefined()
     expect(await key.submit()).toBeDefined()
+  })
+
+  it('counts what was taken as soon as it is visible, before the exact count', async () => {
+    const { pool } = database
+    const key = await openKey()
+    for (let n = 0; n < 3; n += 1) await key.submit()
+    for (const period of ['month', 'day'] as const) {
+      const writer = await pool.connect()
+      // The exact count waits for the end of this transaction.
+      await writer.query('begin; lock table ledger in row exclusive mode')
+      const set = setBudget(pool, key.keyId, { credits: 30, period })
+      await expect.poll(() => key.period()).toBe(period)
+      expect(await key.used()).toBe(30)
+      expect(await key.submit()).toBeUndefined()
+      await writer.query('rollback')
+      writer.release()
+      expect((await set)?.budget?.used).toBe(30)
+    }
   })
 
   it('is exact while submits and releases are under way', async () => {

@@ -70,6 +70,6 @@ describe('sampleState', () => {
     const whole = nodes.filter((node) => node['Node Type'] === 'Seq Scan')
     expect(whole.map((node) => node['Relation Name'])).not.toContain('task')
     const indexes = nodes.map((node) => node['Index Name'])
-    expect(indexes).toEqual(expect.arrayContaining(['task_deadline', 'task_kept', 'task_failed']))
+    expect(indexes).toEqual(expect.arrayContaining(['task_live', 'task_kept', 'task_failed']))
   })
 })

@@ -8,8 +8,9 @@ import { until } from '../support/timing.ts'
 const everyMs = 10
 const nothing: BeatResult = { silent: [], orphans: [] }
 
-/** A presence on a store that answers each beat with `answer`. */
-function world(answer: (beat: Beat) => BeatResult = () => nothing) {
+/** A presence on a store that answers each beat with `answer`. `stuck` is a task whose attempt cannot be closed. */
+function world(answer: (beat: Beat) => BeatResult = () => nothing, stuck?: string) {
+  const freed = Promise.withResolvers<void>()
   const beats: Beat[] = []
   const lost: string[] = []
   const left: string[] = []
@@ -29,11 +30,19 @@ function world(answer: (beat: Beat) => BeatResult = () => nothing) {
   const presence = createPresence({
     store,
     processId: 'own',
-    closeOrphan: async ({ taskId, called }) => void closed.push({ taskId, called }),
+    closeOrphan: async ({ taskId, called }) => {
+      if (taskId === stuck) await freed.promise
+      closed.push({ taskId, called })
+    },
     onEvent: (event) => void events.push(event),
     everyMs,
   })
-  running.push(presence)
+  running.push({
+    stop: () => {
+      freed.resolve()
+      return presence.stop()
+    },
+  })
   return { presence, beats, lost, left, closed, events }
 }
 
@@ -46,6 +55,13 @@ afterEach(async () => {
 const moreBeats = (beats: readonly Beat[], count: number) => {
   const enough = beats.length + count
   return until('beats', () => (beats.length >= enough ? true : undefined))
+}
+
+/** Lets the monotonic clock of the process run faster, so that a doubt of seconds passes in a moment. */
+function fasterClock(times: number) {
+  const startMs = performance.now()
+  const real = performance.now.bind(performance)
+  vi.spyOn(performance, 'now').mockImplementation(() => startMs + (real() - startMs) * times)
 }
 
 describe('the beats of a process', () => {
@@ -91,13 +107,6 @@ describe('the beats of a process', () => {
 
 describe('the doubt of a silent process', () => {
   const silent = [{ processId: 'other', seenAt: '2026-01-01' }]
-
-  /** Lets the monotonic clock of the process run faster, so that a doubt of seconds passes in a moment. */
-  function fasterClock(times: number) {
-    const startMs = performance.now()
-    const real = performance.now.bind(performance)
-    vi.spyOn(performance, 'now').mockImplementation(() => startMs + (real() - startMs) * times)
-  }
 
   it('ends with its loss after six seconds of own beats', async () => {
     fasterClock(50)
@@ -154,5 +163,15 @@ describe('an open attempt of the process that no work holds', () => {
       { taskId: 'task of an2', called: true },
     ])
     expect(closed.map(({ taskId }) => taskId)).not.toContain('task of an3')
+  })
+
+  it('delays neither the next one nor the loss of a silent process, however long it takes', async () => {
+    fasterClock(50)
+    const silent = [{ processId: 'other', seenAt: '2026-01-01' }]
+    const orphans = ['stuck', 'next'].map((taskId) => ({ taskId, n: 1, answerId: taskId }))
+    const { presence, lost, closed } = world(() => ({ silent, orphans }), 'stuck')
+    await presence.start()
+    await until('the loss', () => (lost.length > 0 ? true : undefined))
+    expect(closed).toEqual([{ taskId: 'next', called: true }])
   })
 })

@@ -291,6 +291,8 @@ describe('the page', () => {
   it('takes a stranger with a key to the first image by three clicks', async () => {
     const { secret } = await world.service.account()
     const { page, close } = await visit(world.browser, world.service.url)
+    // The field has the focus without a click, as soon as the page is drawn.
+    await page.locator('#key:focus').waitFor()
     await page.keyboard.insertText(secret)
     await page.getByRole('button', { name: 'Open' }).click()
     await page.getByRole('button', { name: 'A lighthouse at dusk' }).click()
@@ -332,6 +334,7 @@ describe('the page', () => {
         }
         throw new Error(`Tab does not reach ${text}`)
       }
+      await page.locator('#prompt:focus').waitFor()
       await page.keyboard.type('typed by hand')
       await page.keyboard.press('Tab')
       await page.keyboard.press('End')

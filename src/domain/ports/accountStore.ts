@@ -44,12 +44,6 @@ export type AccountStore = {
   /** Returns the keys of an account, oldest first, including revoked and expired keys. */
   readonly listKeys: (accountId: string) => Promise<readonly ApiKey[]>
   /**
-   * Sets the budget of a key, or removes it when `budget` is `undefined`. The budget is exact from the moment
-   * when the promise resolves: earlier submits of the current period count. Returns `undefined` when there is
-   * no such key.
-   */
-  readonly setBudget: (keyId: string, budget: Budget | undefined) => Promise<ApiKey | undefined>
-  /**
    * Revokes a key. The key is refused as soon as the promise resolves. A key that was revoked before keeps
    * its time of revocation. Returns `undefined` when there is no such key.
    */

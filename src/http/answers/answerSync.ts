@@ -79,8 +79,7 @@ async function answerTask(
     case 'expired':
       return { tag: 'result_expired' }
     case 'succeeded':
-      setCharged(context, task)
-      await sendNative(context, parts, task)
+      await sendNative(context, parts, task, { 'X-Credits-Charged': String(chargedCredits(task)) })
       return undefined
     default:
       return assertNever(status)

@@ -8,12 +8,13 @@ import { sendStream } from './sendBody.ts'
 /**
  * Sends the native response of a succeeded task. The image bytes are streamed from the blob store into the
  * response. Throws when the response or the image is missing although the task has not expired. Such an image
- * is lost, so the answer tells the client not to retry.
+ * is lost, so the answer tells the client not to retry. `headers`: further headers of an answer with the image.
  */
 export async function sendNative(
   context: ApiContext,
   parts: ApiParts,
   task: TaskView,
+  headers: Readonly<Record<string, string>> = {},
 ): Promise<void> {
   const { native, asset } = task
   if (native === undefined || asset === undefined) throw lost(context, task, 'answer')
@@ -23,7 +24,7 @@ export async function sendNative(
   const [head, tail] = [Buffer.from(before), Buffer.from(after)]
   await sendStream(context, {
     status: 200,
-    headers: { 'Content-Type': 'application/json' },
+    headers: { 'Content-Type': 'application/json', ...headers },
     contentLength: head.length + base64Length(image.bytes) + tail.length,
     content: async function* () {
       yield head

@@ -2,33 +2,35 @@
 const waitSecondsMin = 1
 const waitSecondsMax = 60
 
-/**
- * One preference of a Prefer header and what follows it: a name, perhaps a value (a token or a quoted text),
- * and parameters, up to the next comma.
- */
+/** A longer header is ignored, so that reading a hostile one costs next to nothing. */
+const headerLengthMax = 1_024
+
+/** What stands up to the next comma outside of quoted texts. */
+const element = /(?:[^",]|"(?:[^"\\]|\\.)*")*/y
+
+/** One preference: a name, perhaps a value (a token or a quoted text), and perhaps parameters. */
 const preference =
-  /^[\t ]*([!#$%&'*+.^_`|~\w-]+)(?:[\t ]*=[\t ]*([!#$%&'*+.^_`|~\w-]+|"(?:[^"\\]|\\.)*")?)?((?:[\t ]*;(?:[^",;]|"(?:[^"\\]|\\.)*")*)*)[\t ]*(?:,|$)/
+  /^[\t ]*([!#$%&'*+.^_`|~\w-]+)[\t ]*(?:=[\t ]*([!#$%&'*+.^_`|~\w-]+|"(?:[^"\\]|\\.)*")?[\t ]*)?(?:;|$)/
 
 /**
  * Returns how many seconds a lookup may wait for the end of its task, from the preference `wait` of the Prefer
  * header (RFC 7240 section 4.3). Returns `undefined` for every other header, for a wait outside 1 to 60, and
- * for a header that is not well formed. When `wait` is given more than once, only the first one counts (section
- * 2).
+ * for a header that is too long or not well formed. When `wait` is given more than once, only the first one
+ * counts (section 2).
  */
 export function readPreferWait(header: string): number | undefined {
-  let rest = header
-  while (rest !== '') {
-    const found = preference.exec(rest)
-    if (found === null) {
-      // RFC 9110 section 5.6.1: a list may contain empty elements.
-      const empty = /^[\t ]*(?:,|$)/.exec(rest)
-      if (empty === null || empty[0] === '') return undefined
-      rest = rest.slice(empty[0].length)
-      continue
-    }
-    const [whole, name = '', value = ''] = found
+  if (header.length > headerLengthMax) return undefined
+  for (let at = 0; at < header.length; at += 1) {
+    element.lastIndex = at
+    const [text = ''] = element.exec(header) ?? []
+    at += text.length
+    if (at < header.length && header[at] !== ',') return undefined
+    // RFC 9110 section 5.6.1: a list may contain empty elements.
+    if (/^[\t ]*$/.test(text)) continue
+    const found = preference.exec(text)
+    if (found === null) return undefined
+    const [, name = '', value = ''] = found
     if (name.toLowerCase() === 'wait') return secondsOf(value)
-    rest = rest.slice(whole.length)
   }
   return undefined
 }

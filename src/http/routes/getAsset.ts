@@ -6,6 +6,7 @@ import { etagMatches } from '../answers/etag.ts'
 import { sendStream } from '../answers/sendBody.ts'
 import { isAssetUrl } from '../assetUrl.ts'
 import type { ApiContext, ApiParts, Handler, HttpFailure } from '../context.ts'
+import { pullInTurns } from '../intake/loopTurns.ts'
 
 /**
  * `GET /v1/assets/{task_id}/{name}?…`: answers with the image behind a signed URL, without an API key. A
@@ -45,7 +46,7 @@ async function sendAsset(
   const range = rangeOf(context, etag, asset.bytes)
   if (range === 'unsatisfiable') return { tag: 'range_not_satisfiable', bytes: asset.bytes }
   const part = range === 'whole' ? undefined : range
-  const send = async () => await sendImage(context, parts, asset, headers, part)
+  const send = async () => await sendImage(context, parts, task, { asset, headers, part })
   if (context.method === 'HEAD') return send()
   const { assetStreams } = parts
   if (!(await assetStreams.take(task.accountId, assetStreamBytes, waitMs))) {
@@ -64,13 +65,19 @@ export const assetStreamBytes = 1024 * 1024
 /** Evens out a page that loads many images at once. After it, the client gets a 429 with a Retry-After. */
 const waitMs = 3_000
 
+type ImageAnswer = {
+  readonly asset: NamedAsset
+  readonly headers: ReturnType<typeof assetHeaders>
+  readonly part: ByteRange | undefined
+}
+
 async function sendImage(
   context: ApiContext,
   parts: ApiParts,
-  asset: NamedAsset,
-  headers: ReturnType<typeof assetHeaders>,
-  part: ByteRange | undefined,
+  { accountId }: TaskView,
+  { asset, headers, part }: ImageAnswer,
 ): Promise<HttpFailure | undefined> {
+  await parts.loopTurns.pause(accountId)
   const found = await parts.blobs.read(answerImageKey(asset.answerId), part)
   if (found === undefined) return notFound
   await sendStream(context, {
@@ -83,7 +90,7 @@ async function sendImage(
         : { 'Content-Range': `bytes ${part.first}-${part.last}/${asset.bytes}` }),
     },
     contentLength: part === undefined ? asset.bytes : part.last - part.first + 1,
-    content: () => found.content,
+    content: () => pullInTurns(parts.loopTurns, accountId, found.content),
   })
   return undefined
 }

@@ -12,6 +12,8 @@ type ReconcilerLock = {
 
 /** Number of the advisory lock. Any fixed number will do, except the number that migrations use. */
 const advisoryLock = 4_711_002
+/** Limit for connecting and for one statement. */
+const timeoutMs = 5_000
 /**
  * Limit for the silence of the lock's session. A process can be stopped (SIGSTOP, a sleeping machine), and
  * would then keep the lock and do nothing. PostgreSQL ends a session that is silent for this long, which
@@ -30,6 +32,7 @@ export function createReconcilerLock(options: {
   let held = false
   const session = createSession({
     ...options,
+    timeoutMs,
     prepare: async (client) => {
       held = false
       await client.query(`set idle_session_timeout = ${silenceMsMax}`)

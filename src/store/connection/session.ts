@@ -15,13 +15,13 @@ export type SessionOptions = {
   readonly applicationName: string
   /** Prepares each new connection before the first work on it. */
   readonly prepare: (client: Client) => Promise<void>
+  /** Limit for connecting and for one statement. */
+  readonly timeoutMs: number
 }
-
-/** Limit for connecting and for one statement. */
-const timeoutMs = 5_000
 
 /** Creates a session. */
 export function createSession(options: SessionOptions): Session {
+  const { timeoutMs } = options
   let current: Promise<Client> | undefined
 
   async function open(): Promise<Client> {

@@ -66,8 +66,12 @@ const postponeSql = `
 export async function makeChecksDue(pool: Pool, taskIds: readonly string[]): Promise<void> {
   await pool.query({
     name: 'hasten-checks',
-    text: `update task set next_check_at = now()
-      where task_id = any($1) and status in ('queued', 'processing') and next_check_at > now()`,
+    text: `with due as (
+        select task_id from task
+        where task_id = any($1) and status in ('queued', 'processing') and next_check_at > now()
+        order by task_id for update
+      )
+      update task set next_check_at = now() from due where task.task_id = due.task_id`,
     values: [taskIds],
   })
 }

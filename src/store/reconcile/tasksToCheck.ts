@@ -34,7 +34,7 @@ export async function overdueTasks(pool: Pool, limit: number): Promise<readonly 
 
 /**
  * Returns due live tasks for which no worker may make a call any more, earliest deadline first. These tasks are
- * past their deadline and have no open attempt, or are past their hard end.
+ * past their deadline and have no open attempt of a present process, or are past their hard end.
  *
  * A task is found within a second of this moment, because every statement that sets `next_check_at` sets it
  * to this moment or earlier. There are two exceptions. If a call ended past the deadline, the check may come
@@ -73,7 +73,7 @@ const overdueSql = `
   ) open on true
   where status in ('queued', 'processing') and next_check_at <= now()
     and started_at is not null
-    and (deadline_at > now() or open.present is not null and hard_end_at > now())
+    and (deadline_at > now() or open.present and hard_end_at > now())
   order by next_check_at limit $1`
 
 const pastEndSql = `
@@ -84,7 +84,8 @@ const pastEndSql = `
   where status in ('queued', 'processing') and next_check_at <= now()
     and deadline_at <= now()
     and (hard_end_at <= now() or not exists (
-      select from attempt where attempt.task_id = task.task_id and closed_at is null))
+      select from attempt
+      where attempt.task_id = task.task_id and closed_at is null and ${processPresentSql}))
   order by deadline_at limit $1`
 
 export type TaskStartRow = {

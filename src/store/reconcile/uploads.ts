@@ -79,7 +79,8 @@ export async function forgetUploads(pool: Pool, uploadIds: readonly string[]): P
  * and inputs. Makes their inputs due for the sweep. Live tasks do not count: their price is held. Returns how
  * many tasks that were.
  *
- * A task that a retry has locked is skipped.
+ * A task that a retry has locked is skipped. The sums by account need the index `task_retry_until` alone, and
+ * only the tasks of accounts that keep too much are sorted.
  */
 export async function dropExcessInputs(pool: Pool, bytesMax: number): Promise<number> {
   const { rows } = await pool.query<{ dropped: number }>({
@@ -91,11 +92,14 @@ export async function dropExcessInputs(pool: Pool, bytesMax: number): Promise<nu
 }
 
 const excessSql = `
-  with kept as materialized (
+  with accounts as materialized (
+    select account_id from task where retry_until > now()
+    group by account_id having sum(retry_bytes) > $1
+  ), kept as materialized (
     select task_id, sum(retry_bytes) over (
       partition by account_id order by retry_until desc, task_id
     ) as total
-    from task where retry_until > now()
+    from task join accounts using (account_id) where retry_until > now()
   ), excess as (
     select task_id from task
     where task_id in (select task_id from kept where total > $1) and retry_until > now()

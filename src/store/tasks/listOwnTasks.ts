@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { OwnTaskFilter, Page } from '../../domain/ports/accountReads.ts'
-import type { TaskView } from '../../domain/tasks/task.ts'
+import type { PublicStatus, TaskView } from '../../domain/tasks/task.ts'
 import type { TaskViewRow } from './readTask.ts'
 import { taskViewColumns, taskViewOf } from './readTask.ts'
 
@@ -24,7 +24,7 @@ export async function listOwnTasks(
     values.push(value)
     conditions.push(`and ${condition(`$${values.length}`)}`)
   }
-  add((place) => `${statusSql} = ${place}`, status)
+  if (status !== undefined) conditions.push(`and ${statusSql[status]}`)
   add((place) => `model = ${place}`, model)
   add((place) => `action = ${place}`, action)
   add((place) => `created_at >= ${place}::timestamptz`, createdAfter)
@@ -53,11 +53,27 @@ async function positionOf(
   return rows[0]?.createdAt
 }
 
-/** A succeeded task whose image has expired counts as `expired`, as clients see it. */
-const statusSql = `case when status = 'succeeded' and expires_at <= now() then 'expired' else status end`
+/**
+ * A succeeded task whose image has expired counts as `expired`, as clients see it. The statuses are constants,
+ * so that PostgreSQL can use the index of each.
+ */
+const statusSql: Readonly<Record<PublicStatus, string>> = {
+  queued: `status = 'queued'`,
+  processing: `status = 'processing'`,
+  succeeded: `status = 'succeeded' and expires_at > now()`,
+  expired: `status = 'succeeded' and expires_at <= now()`,
+  failed: `status = 'failed'`,
+}
 
+/**
+ * The inner part finds the page. For each filter there is an index in the order of the list. The index of
+ * succeeded tasks has all that this part reads, so it skips many tasks that have not expired without their rows.
+ */
 const listSql = (conditions: readonly string[]) => `
-  select ${taskViewColumns} from task
-  where account_id = $1 and (purge_at is null or purge_at > now()) ${conditions.join(' ')}
-  order by created_at desc, task_id desc
-  limit $2`
+  select ${taskViewColumns} from task join (
+    select task_id as id from task
+    where account_id = $1 and (purge_at is null or purge_at > now()) ${conditions.join(' ')}
+    order by created_at desc, task_id desc
+    limit $2
+  ) page on task.task_id = page.id
+  order by created_at desc, task_id desc`

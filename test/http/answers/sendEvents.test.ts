@@ -8,6 +8,7 @@ import type { StreamEvent } from '../../../src/http/answers/sendEvents.ts'
 import { sendEvents } from '../../../src/http/answers/sendEvents.ts'
 import type { ApiState } from '../../../src/http/context.ts'
 import { portOf } from '../../support/upstream/testServers.ts'
+import { until } from '../../support/timing.ts'
 
 /** Serves the events, and reports the most bytes that ever waited for a client, and whether the events ended. */
 async function serve(events: () => AsyncGenerator<StreamEvent>) {
@@ -66,15 +67,19 @@ it('sends a comment every 15 s', async () => {
   let text = ''
   socket.on('data', (chunk) => (text += chunk.toString()))
   socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
-  await expect.poll(() => text).toContain('event: task\nid: 0\ndata: {}\n\n')
+  // Not `expect.poll`, which moves the fake clock forward while it waits.
+  await until(
+    'the first event',
+    () => text.includes('event: task\nid: 0\ndata: {}\n\n') || undefined,
+  )
   const comments = () => text.split('\n').filter((line) => line.startsWith(':')).length
   vi.advanceTimersByTime(14_900)
   await sleep(50)
   expect(comments()).toBe(0)
   vi.advanceTimersByTime(200)
-  await expect.poll(comments).toBe(1)
+  await until('one comment', () => comments() === 1 || undefined)
   vi.advanceTimersByTime(30_000)
-  await expect.poll(comments).toBe(3)
+  await until('three comments', () => comments() === 3 || undefined)
   end.resolve()
   await once(socket, 'close')
 })

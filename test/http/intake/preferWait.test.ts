@@ -44,6 +44,11 @@ describe('readPreferWait', () => {
     ', '.repeat(5_000),
     'a;'.repeat(5_000),
     'a="'.repeat(3_000),
+    `a${'; '.repeat(40)}"`,
+    `a${'  ;'.repeat(300)}"`,
+    `a=${' '.repeat(1_000)}"`,
+    `a; ${' '.repeat(15_900)}"`,
+    `${','.repeat(1_020)}wait=5`,
   ])('ignores %j', (header) => {
     const startedAtMs = performance.now()
     expect(readPreferWait(header)).toBeUndefined()

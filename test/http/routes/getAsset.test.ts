@@ -3,6 +3,7 @@ import { taskRecordResponse } from '../../support/clients/responses.ts'
 import type { TestApi } from '../../support/http/testApi.ts'
 import { startTestApi } from '../../support/http/testApi.ts'
 import { redPixelPng } from '../../support/images.ts'
+import { standStill } from '../../support/timing.ts'
 
 let api: TestApi
 let taskId: string
@@ -94,6 +95,42 @@ describe('an asset', () => {
     expect(response.status).toBe(200)
     expect(response.headers.get('content-length')).toBe(String(redPixelPng.length))
     expect(await response.text()).toBe('')
+  })
+})
+
+describe('assets that many clients read at once', () => {
+  it('are read a few pieces at a time, so that other requests come in between', async () => {
+    const clients = 24
+    const piecesPerTurnMax = 5
+    let turn = 0
+    let immediate = setImmediate(function count() {
+      turn += 1
+      immediate = setImmediate(count)
+    })
+    const all = Promise.withResolvers<void>()
+    const pulledIn: number[] = []
+    let waiting = 0
+    async function* content(): AsyncGenerator<Uint8Array> {
+      waiting += 1
+      if (waiting === clients) all.resolve()
+      // All clients go on in the same turn.
+      await all.promise
+      yield redPixelPng.subarray(0, 1)
+      pulledIn.push(turn)
+      // A request to S3 takes CPU time.
+      standStill(4)
+      yield redPixelPng.subarray(1)
+    }
+    const read = vi
+      .spyOn(api.blobs, 'read')
+      .mockImplementation(async () => ({ bytes: redPixelPng.length, content: content() }))
+    const answers = Array.from({ length: clients }, async () => (await get(asset)).arrayBuffer())
+    for (const bytes of await Promise.all(answers))
+      expect(bytes.byteLength).toBe(redPixelPng.length)
+    clearImmediate(immediate)
+    read.mockRestore()
+    const perTurn = [...Map.groupBy(pulledIn, (each) => each).values()].map(({ length }) => length)
+    expect(Math.max(...perTurn)).toBeLessThanOrEqual(piecesPerTurnMax)
   })
 })
 

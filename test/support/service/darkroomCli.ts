@@ -47,6 +47,7 @@ export const closedParts: Parts = {
   migrate: opened,
   accounts: opened,
   issueKey: opened,
+  setBudget: opened,
   verifyLedger: opened,
   tasks: opened,
   retryTask: opened,

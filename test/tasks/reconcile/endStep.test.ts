@@ -1,4 +1,4 @@
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { createProduceImage } from '../../../src/tasks/produceImage.ts'
 import { createEndStep } from '../../../src/tasks/reconcile/endStep.ts'
 import { createSettleOrFail, createSettleStored } from '../../../src/tasks/settleOrFail.ts'
@@ -80,6 +80,27 @@ describe('the end of a task past its deadline', () => {
       failureCode: 'generation_timeout',
       workPossible: true,
     })
+  })
+
+  it('does not wait for a call whose process is lost, and settles its stored answer', async () => {
+    const [failing, stored] = [await insertTask(world.pool), await insertTask(world.pool)]
+    await openAttempt(world.attempts, failing.taskId)
+    const attempt = await openAttempt(world.attempts, stored.taskId)
+    await storeTestAnswer(world.blobs, { taskId: stored.taskId, ...attempt })
+    for (const { taskId } of [failing, stored]) await setTask(world.pool, taskId, pastDeadline)
+    await world.pool.query('update worker_process set lost_at = now()')
+    onTestFinished(async () => {
+      await world.pool.query('update worker_process set lost_at = null')
+    })
+    expect(await world.store.overdueTasks(10)).toEqual([])
+    expect(await endStep().run()).toEqual(
+      expect.arrayContaining([
+        { found: 'failed', count: 1, taskId: failing.taskId },
+        { found: 'settled', count: 1, taskId: stored.taskId },
+      ]),
+    )
+    expect(await taskRow(world.pool, failing.taskId)).toMatchObject({ workPossible: true })
+    expect(await balanceOf(world.pool, failing.accountId)).toMatchObject({ held: 0, spent: 0 })
   })
 
   it('is the image when an answer was stored and not settled', async () => {

@@ -41,6 +41,7 @@ create table budget_use (
   used bigint not null default 0 check (used >= 0),
   primary key (key_id, starts_at)
 ) with (fillfactor = 50);
+create index budget_use_ends on budget_use (ends_at);
 
 -- The credits of each account. They are not part of `account`, because every submit updates them. A foreign
 -- key check also locks the row of `account`. If submits updated that row too, one busy account could submit
@@ -176,7 +177,16 @@ create table task (
   check ((status = 'failed') = (failure_code is not null)),
   check ((status = 'succeeded') = (answer_id is not null))
 ) with (fillfactor = 70);
+-- For the lists of an account's tasks (src/store/tasks/listOwnTasks.ts): every filter has an index in the order
+-- of the list, so that a filter that matches little does not read the account's whole history.
 create index task_account on task (account_id, created_at);
+create index task_model on task (account_id, model, created_at, task_id);
+create index task_action on task (account_id, action, created_at, task_id);
+create index task_live on task (account_id, created_at, task_id)
+  where status in ('queued', 'processing');
+create index task_succeeded on task (account_id, created_at, task_id) include (expires_at, purge_at)
+  where status = 'succeeded';
+create index task_failed on task (account_id, created_at, task_id) where status = 'failed';
 create index task_created on task (created_at);
 -- The due tasks of the reconciler's steps (src/store/reconcile/tasksToCheck.ts). Each step has an index of its
 -- own, so that very many due tasks of one step do not slow the others.
@@ -188,13 +198,12 @@ create index task_deadline on task (deadline_at) where status in ('queued', 'pro
 create index task_purge on task (purge_at) where purge_at is not null;
 -- A failed task can be retried once, even if two retries begin at the same moment.
 create unique index task_retry_of on task (retry_of) where retry_of is not null;
--- For metrics. Succeeded tasks with an image and failed tasks are counted in these two indexes alone, because
--- the table itself keeps every record for days (src/store/sampleState.ts).
+-- For metrics. Succeeded tasks with an image are counted in this index alone, and failed tasks in `task_failed`,
+-- because the table itself keeps every record for days (src/store/sampleState.ts).
 create index task_kept on task (expires_at) include (asset_bytes) where status = 'succeeded';
 -- For the limit of what an account keeps, and for deleting what is no longer kept.
-create index task_retry_until on task (retry_until) include (account_id, retry_bytes)
+create index task_retry_until on task (retry_until) include (account_id, retry_bytes, task_id)
   where retry_until is not null;
-create index task_failed on task (purge_at) where status = 'failed';
 
 -- One key of one account names one task. The row is deleted when the task is purged. It is also deleted when
 -- a synchronous task fails in a way that lets the client's next request start a new task.

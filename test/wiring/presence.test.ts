@@ -1,0 +1,85 @@
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { connect, createServer } from 'node:net'
+import { expect, it, onTestFinished } from 'vitest'
+import { beatEveryMs, beatTimeoutMs, doubtMs } from '../../src/domain/limits.ts'
+import { createLogger } from '../../src/telemetry/logger.ts'
+import { createWorkerPresence } from '../../src/wiring/presence.ts'
+import { createMemoryBlobs } from '../support/blobs/memoryBlobs.ts'
+import { createTestAttempts } from '../support/database/testAttempts.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { until } from '../support/timing.ts'
+
+const reserveMs = 1_000
+
+/** A way to PostgreSQL that can lose all bytes, also those of new connections, as a network does. */
+async function lossyWay(databaseUrl: string) {
+  const { hostname, port } = new URL(databaseUrl)
+  const sockets: Socket[] = []
+  let losing = false
+  let lostConnections = 0
+  const server = createServer((client) => {
+    sockets.push(client)
+    client.on('error', () => {})
+    if (losing) {
+      lostConnections += 1
+      client.resume()
+      return
+    }
+    const upstream = connect(Number(port), hostname)
+    sockets.push(upstream)
+    upstream.on('error', () => {})
+    client.on('data', (bytes) => void (losing || upstream.write(bytes)))
+    upstream.on('data', (bytes) => void (losing || client.write(bytes)))
+    client.on('close', () => upstream.destroy())
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  const url = new URL(databaseUrl)
+  url.hostname = '127.0.0.1'
+  url.port = String(Object(server.address()).port)
+  return {
+    url: url.href,
+    lose: (value: boolean) => {
+      losing = value
+    },
+    lostConnections: () => lostConnections,
+  }
+}
+
+it('beats again before other processes may count it as lost, when PostgreSQL is back', async () => {
+  expect(doubtMs).toBeGreaterThanOrEqual(2 * beatTimeoutMs + beatEveryMs + reserveMs)
+  const { pool, databaseUrl, drop } = await createTestDatabase()
+  onTestFinished(drop)
+  const way = await lossyWay(databaseUrl)
+  const presence = createWorkerPresence({
+    processId: 'own',
+    databaseUrl: way.url,
+    pool,
+    attempts: await createTestAttempts(pool),
+    blobs: createMemoryBlobs(),
+    log: createLogger({ level: 'error', process: 'worker', pretty: false }),
+    onOffer: () => {},
+  })
+  await presence.start()
+  onTestFinished(() => presence.stop())
+  way.lose(true)
+  // The slowest case: the process has just begun to connect when the way is open again.
+  await until('a lost connection', () => (way.lostConnections() > 0 ? true : undefined))
+  way.lose(false)
+  const backAtMs = performance.now()
+  const { rows } = await pool.query<{ at: string }>(
+    `select seen_at::text as at from worker_process where process_id = 'own'`,
+  )
+  await until('the next beat', async () => {
+    const { rowCount } = await pool.query(
+      `select from worker_process where process_id = 'own' and seen_at > $1::timestamptz`,
+      [rows[0]?.at],
+    )
+    return rowCount === 1 ? true : undefined
+  })
+  expect(performance.now() - backAtMs).toBeLessThan(doubtMs - reserveMs)
+}, 30_000)

@@ -16,6 +16,8 @@ export type Config = {
    * The base of all URLs in answers, without a trailing slash. The Host header of a request is never used.
    */
   readonly publicUrl: string
+  /** `publicUrl` when PUBLIC_URL is set. The default of `publicUrl` is right in an API process only. */
+  readonly publicUrlGiven: string | undefined
   readonly internalHost: string
   readonly internalPort: number
   readonly workerInternalPort: number
@@ -142,10 +144,12 @@ export function readConfig(environment: Environment = process.env): Config {
   if (!read.success) throw new ConfigError(explainIssues(read.error))
   const given = read.data
   const dataDir = resolve(given.DATA_DIR)
+  const publicUrlGiven = given.PUBLIC_URL?.replace(/\/+$/, '')
   return {
     host: given.HOST,
     port: given.PORT,
-    publicUrl: (given.PUBLIC_URL ?? httpUrl(given.HOST, given.PORT)).replace(/\/+$/, ''),
+    publicUrl: publicUrlGiven ?? httpUrl(given.HOST, given.PORT),
+    publicUrlGiven,
     internalHost: given.INTERNAL_HOST,
     internalPort: given.INTERNAL_PORT,
     workerInternalPort: given.WORKER_INTERNAL_PORT,

@@ -51,6 +51,13 @@ describe('a variable with a wrong value', () => {
 })
 
 describe('PUBLIC_URL', () => {
+  it('is known to be set or not, because its default is wrong in a worker', () => {
+    expect(readConfig({}).publicUrlGiven).toBeUndefined()
+    expect(readConfig({ PUBLIC_URL: 'https://images.example/' }).publicUrlGiven).toBe(
+      'https://images.example',
+    )
+  })
+
   it('may have a path and loses its trailing slash', () => {
     const { publicUrl } = readConfig({ PUBLIC_URL: 'https://images.example/darkroom/' })
     expect(publicUrl).toBe('https://images.example/darkroom')

@@ -99,7 +99,7 @@ function createParts(
       const { checkChannel } = await import('../upstream/checkChannel.ts')
       return channel === undefined ? undefined : checkChannel(channel)
     },
-    assetUrl: async () => assetUrlBy(await environment(), await config()),
+    assetUrl: async () => assetUrlBy(await config()),
     fetchHistory: async () => fetchHistoryOf(await config()),
     replayTask: async () => (await import('./cliReplay.ts')).openReplay(),
     workflowUrl: async (taskId) => {
@@ -117,14 +117,14 @@ function createParts(
  * Returns the function that makes the URL of a task's image. Without PUBLIC_URL it makes none, because the
  * default of PUBLIC_URL depends on HOST and PORT of the API process, which may be different here.
  */
-async function assetUrlBy(
-  environment: Environment,
-  { signingKeys, publicUrl }: Config,
-): Promise<(task: TaskView) => string | undefined> {
+async function assetUrlBy({
+  signingKeys,
+  publicUrlGiven,
+}: Config): Promise<(task: TaskView) => string | undefined> {
   const [first, ...others] = signingKeys ?? []
-  if (first === undefined || (environment['PUBLIC_URL'] ?? '') === '') return () => undefined
+  if (first === undefined || publicUrlGiven === undefined) return () => undefined
   const { assetUrl } = await import('../http/assetUrl.ts')
-  return (task) => assetUrl(task, publicUrl, [first, ...others])
+  return (task) => assetUrl(task, publicUrlGiven, [first, ...others])
 }
 
 async function cancelTaskBy(

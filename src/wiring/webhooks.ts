@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import type { Config } from '../config.ts'
-import { requiredSecrets } from '../config.ts'
+import { required, requiredSecrets } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
 import { defined } from '../domain/defined.ts'
 import type { WakeRun } from '../domain/ports/webhookStore.ts'
@@ -63,7 +63,7 @@ export type WorkerWebhooks = Pick<FirstTries, 'look'> & {
   readonly stop: () => Promise<void>
 }
 
-/** Creates the parts of a worker that deliver events. They need SIGNING_KEYS for the image URLs in them. */
+/** Creates the parts of a worker that deliver events. They need SIGNING_KEYS and PUBLIC_URL for the image URLs in them. */
 export async function createWorkerWebhooks(
   config: Config,
   parts: {
@@ -76,13 +76,14 @@ export async function createWorkerWebhooks(
   const { installation, wakeRun, log, metrics } = parts
   const { pool, sessionUrl } = installation
   const signingKeys = requiredSecrets(config.signingKeys, 'SIGNING_KEYS')
+  const publicUrl = required(config.publicUrlGiven, 'PUBLIC_URL')
   const store = createDeliveryStore(pool)
   const nowMs = () => performance.now()
   const tryDelivery = createTryDelivery({
     store,
     post: createPostDelivery({ webhookPrivate: config.webhookPrivate }),
     keys: await webhookKeys(config, pool),
-    assetUrl: (task) => assetUrl(task, config.publicUrl, signingKeys),
+    assetUrl: (task) => assetUrl(task, publicUrl, signingKeys),
     nowMs,
     random: Math.random,
     onTry: (seen) => reportTry(seen, log, metrics),

@@ -80,6 +80,10 @@ describe('a process whose WEBHOOK_KEYS lack the key of a webhook', () => {
     await expect(started).rejects.toThrow(/WEBHOOK_KEYS: webhooks need the key new/)
   })
 
+  it('refuses to start a worker that does not know the address of images', async () => {
+    await expect(service.startWorker({ PUBLIC_URL: '' })).rejects.toThrow(/PUBLIC_URL is not set/)
+  })
+
   it('refuses to start without any', async () => {
     await expect(service.startApi({ WEBHOOK_KEYS: '' })).rejects.toThrow(/WEBHOOK_KEYS is not set/)
   })

@@ -20,6 +20,7 @@ it('stops a worker cleanly from the moment when it takes offers', async () => {
     name: 'worker',
     environment: {
       ...service.environment,
+      PUBLIC_URL: 'https://images.example.test',
       WORKER_INTERNAL_PORT: String(await freePort()),
       // There is no bundle of the workflows in this folder, so the worker needs seconds to make it.
       DATA_DIR: join(service.environment['DATA_DIR'] ?? '', 'absent'),

@@ -128,7 +128,7 @@ export function Studio({ apiKey, account: opened, models, onSignOut }) {
 
   async function signOut() {
     submission.dismiss()
-    await keepSources('draft', [])
+    await Promise.all([keepSources('draft', []), keepSources('pending', [])])
     onSignOut()
   }
 

@@ -153,7 +153,11 @@ async function startWorkerProcess(
   const url = `http://127.0.0.1:${internal}`
   return startDarkroomProcess({
     name: 'worker',
-    environment: { WORKER_INTERNAL_PORT: String(internal), ...environment },
+    environment: {
+      WORKER_INTERNAL_PORT: String(internal),
+      PUBLIC_URL: 'https://images.example.test',
+      ...environment,
+    },
     url,
     readyUrl: `${url}/readyz`,
   })

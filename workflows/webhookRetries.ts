@@ -11,6 +11,12 @@ import type { WebhookRetriesInput } from './contract.ts'
 import { wakeSignalName, webhookTaskQueue } from './contract.ts'
 import { lookTimeoutMs } from '../src/domain/webhooks/delivery.ts'
 
+/**
+ * The shortest sleep. A due delivery can wait for a slot that first tries hold. Without this limit the run would
+ * then call the activity without a pause.
+ */
+const waitMsMin = 1_000
+
 const wakeSignal = defineSignal(wakeSignalName)
 
 const { retryDue } = proxyActivities<WebhookActivities>({
@@ -38,6 +44,6 @@ export async function webhookRetries(input: WebhookRetriesInput): Promise<void> 
       if (woken) continue
       return
     }
-    await condition(() => woken, Math.max(1, Math.ceil(waitMs)))
+    await condition(() => woken, Math.max(waitMsMin, Math.ceil(waitMs)))
   }
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { deliveryIdPattern, webhookEvents } from '../domain/webhooks/webhook.ts'
+import { deliveryIdPattern, webhookEvents, webhookIdPattern } from '../domain/webhooks/webhook.ts'
 import { limitParameter } from './listQuery.ts'
 
 /** Returns why a text cannot be the address of a webhook, or `undefined`. */
@@ -23,12 +23,19 @@ export function newWebhookSchema(whyNotAddress: WhyNotAddress) {
   })
 }
 
+/** The query of `GET /v1/webhooks`. */
+export const webhooksQuery = pageOf(webhookIdPattern, 'webhook')
+
 /** The query of `GET /v1/webhooks/{id}/deliveries`. */
-export const deliveriesQuery = z.strictObject({
-  limit: limitParameter,
-  after: z
-    .string()
-    .regex(deliveryIdPattern, { error: 'the id of a delivery from the previous page' })
-    .optional()
-    .meta({ description: 'The last id of the previous page. The list continues after it.' }),
-})
+export const deliveriesQuery = pageOf(deliveryIdPattern, 'delivery')
+
+function pageOf(idPattern: RegExp, row: string) {
+  return z.strictObject({
+    limit: limitParameter,
+    after: z
+      .string()
+      .regex(idPattern, { error: `the id of a ${row} from the previous page` })
+      .optional()
+      .meta({ description: 'The last id of the previous page. The list continues after it.' }),
+  })
+}

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { retryWaitsMs } from '../../src/domain/webhooks/delivery.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
@@ -220,6 +221,38 @@ describe('a receiver that is dead for many ends', () => {
           : undefined,
       30_000,
     )
+  })
+})
+
+describe('a due delivery while first tries hold every slot of its webhook', () => {
+  it('waits for a slot, and its run does not look again before one can be free', async () => {
+    const { client, id, path } = await newWebhook()
+    receiver.behave = 500
+    const { task_id: taskId } = await client.accepted(generateBody())
+    const failed = ({ attempts }: DeliveryJson) => attempts.length === 1
+    const delivery = await client.seen(id, failed)
+    await until('the run', () =>
+      runOf(id)
+        .describe()
+        .catch(() => undefined),
+    )
+    const held: (() => void)[] = []
+    receiver.behave = (_request, response) => {
+      held.push(() => response.writeHead(200).end())
+    }
+    for (let n = 0; n < 4; n += 1) await client.accepted(generateBody())
+    await receiver.waitFor(5, path)
+    await skipWait(id, delivery)
+    await sleep(3_000)
+    const { events } = await runOf(id).fetchHistory()
+    const looks = events?.filter((each) => each.activityTaskScheduledEventAttributes) ?? []
+    // One look after the failed try, and one after the signal. The next one is when a lease ends.
+    expect(looks).toHaveLength(2)
+    receiver.behave = 200
+    for (const answer of held) answer()
+    await client.seen(id, (each) => each.task_id !== taskId && each.status === 'delivered')
+    await runOf(id).signal('wake')
+    await client.seen(id, (each) => each.task_id === taskId && each.status === 'delivered')
   })
 })
 

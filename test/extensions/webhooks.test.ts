@@ -155,6 +155,33 @@ describe('the webhooks of an account', () => {
     expect(two.events).toEqual(['task.failed'])
   })
 
+  it('are listed in pages, and an unknown end of a page is refused', async () => {
+    const { client, url } = await newClient()
+    const { client: stranger, url: strangerUrl } = await newClient()
+    const { webhook_id: foreign } = await stranger.register(strangerUrl)
+    const made: string[] = []
+    for (let n = 0; n < 3; n += 1) made.unshift((await client.register(`${url}/${n}`)).webhook_id)
+    type Page = { readonly data: readonly { webhook_id: string }[]; readonly has_more: boolean }
+    const page = async (query: string) => {
+      const { body } = await client.call<Page>('GET', `/v1/webhooks${query}`)
+      return [...body.data.map((each) => each.webhook_id), body.has_more]
+    }
+    expect(await page('?limit=2')).toEqual([made[0], made[1], true])
+    expect(await page(`?limit=2&after=${made[1]}`)).toEqual([made[2], false])
+    expect(await page(`?limit=1&after=${made[0]}`)).toEqual([made[1], true])
+    expect(await page(`?after=${made[2]}`)).toEqual([false])
+    for (const [query, param] of [
+      [`after=${foreign}`, 'after'],
+      ['after=anything', 'after'],
+      ['limit=0', 'limit'],
+      ['limit=101', 'limit'],
+      ['page=2', 'page'],
+    ]) {
+      const answer = await client.call('GET', `/v1/webhooks?${query}`)
+      expect(answer).toMatchObject({ status: 400, body: { error: { param } } })
+    }
+  })
+
   it('are at most five', async () => {
     const { client, url } = await newClient()
     const made = await Promise.all(

@@ -2,7 +2,12 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
 import type { DueWebhook } from '../../src/domain/ports/webhookStore.ts'
 import type { Verdict } from '../../src/domain/webhooks/delivery.ts'
-import { listDeliveries } from '../../src/store/webhooks/deliveries.ts'
+import { testDeliveriesMax } from '../../src/domain/webhooks/webhook.ts'
+import {
+  insertTestDelivery,
+  listDeliveries,
+  redeliver,
+} from '../../src/store/webhooks/deliveries.ts'
 import { promiseLook, webhooksWithoutRun } from '../../src/store/webhooks/runs.ts'
 import { claimDelivery, dueWebhooks, recordAttempt } from '../../src/store/webhooks/tries.ts'
 import {
@@ -214,6 +219,70 @@ describe('webhooks with due first tries', () => {
   })
 })
 
+describe('a test delivery', () => {
+  it('is refused only when twenty of its webhook are pending', async () => {
+    const insert = () => insertTestDelivery(database.pool, webhookId)
+    const first = await insert()
+    if (first === undefined || first === 'too_many') throw new Error('no test')
+    // The oldest one stays pending, and all later ones are delivered.
+    for (let n = 0; n < 25; n += 1) {
+      expect(await insert()).toMatchObject({ status: 'pending' })
+      await database.pool.query(
+        `update webhook_delivery set status = 'delivered', next_attempt_at = null
+         where webhook_id = $1 and delivery_id <> $2`,
+        [webhookId, first.deliveryId],
+      )
+    }
+    expect(await all()).toHaveLength(testDeliveriesMax)
+    for (let n = 1; n < testDeliveriesMax; n += 1) await insert()
+    expect(await insert()).toBe('too_many')
+    expect((await all()).filter(({ status }) => status === 'pending')).toHaveLength(20)
+  })
+})
+
+describe('a redelivery that is asked for during a try', () => {
+  it('is not ended by the failure of that try, and is ended by its success', async () => {
+    await endOne()
+    const earlier = await claimed()
+    await redeliver(database.pool, webhookId, earlier.deliveryId)
+    await recordAttempt(database.pool, earlier, outcome, { kind: 'given_up' })
+    expect(await all()).toMatchObject([{ status: 'pending', attempts: [] }])
+    const success = { httpStatus: 200, durationMs: 1 }
+    await recordAttempt(database.pool, earlier, success, { kind: 'delivered' })
+    expect(await all()).toMatchObject([{ status: 'delivered', attempts: [{ httpStatus: 200 }] }])
+  })
+})
+
+describe('the answer 410', () => {
+  const gone = { httpStatus: 410, durationMs: 1 }
+
+  it('is recorded together with the end of its webhook', async () => {
+    await endOne()
+    await endOne()
+    await recordAttempt(database.pool, await claimed(), gone, { kind: 'gone' })
+    expect((await all()).map((each) => each.status)).toEqual(['failed', 'failed'])
+    expect((await all()).flatMap((each) => each.attempts)).toMatchObject([{ httpStatus: 410 }])
+    expect(await redeliver(database.pool, webhookId, (await all())[0]?.deliveryId ?? '')).toBe(
+      undefined,
+    )
+  })
+
+  it('leaves no trace when its webhook cannot be disabled', async () => {
+    await endOne()
+    const delivery = await claimed()
+    await database.pool.query(
+      `create or replace function break_disable() returns trigger language plpgsql as
+       $$ begin raise exception 'broken'; end $$;
+       create trigger break_disable before update on webhook for each row
+         when (new.status = 'disabled') execute function break_disable()`,
+    )
+    const recorded = recordAttempt(database.pool, delivery, gone, { kind: 'gone' })
+    await expect(recorded).rejects.toThrow('broken')
+    await database.pool.query('drop trigger break_disable on webhook')
+    expect(await all()).toMatchObject([{ status: 'pending', attempts: [] }])
+  })
+})
+
 describe('the run of a webhook', () => {
   it('is needed by the first failed try, and again only for an earlier one than it looks for', async () => {
     for (let n = 0; n < 3; n += 1) await endOne()
@@ -225,6 +294,18 @@ describe('the run of a webhook', () => {
     expect(waitMs).toBeLessThanOrEqual(60_000)
     expect(await needs({ kind: 'retry', waitMs: 120_000 })).toBe(false)
     expect(await needs({ kind: 'retry', waitMs: 5_000 })).toBe(true)
+  })
+
+  it('waits for a slot when four tries of the webhook are under way', async () => {
+    for (let n = 0; n < 5; n += 1) await endOne()
+    await recordAttempt(database.pool, await claimed(), outcome, { kind: 'retry', waitMs: 0 })
+    for (let n = 0; n < 3; n += 1) await claimed()
+    expect(await promiseLook(database.pool, webhookId)).toBe(0)
+    await claimed()
+    expect(await claimDelivery(database.pool, webhookId, 'again')).toBeUndefined()
+    const waitMs = await promiseLook(database.pool, webhookId)
+    expect(waitMs).toBeGreaterThan(15_000)
+    expect(waitMs).toBeLessThanOrEqual(20_000)
   })
 
   it('ends when no later try is pending', async () => {

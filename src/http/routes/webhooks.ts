@@ -4,7 +4,8 @@ import type { Result } from '../../domain/result.ts'
 import type { Webhook } from '../../domain/webhooks/webhook.ts'
 import { webhookIdPattern } from '../../domain/webhooks/webhook.ts'
 import { noFields } from '../../schema/extensionRequest.ts'
-import { newWebhookSchema } from '../../schema/webhookRequest.ts'
+import { invalidValue } from '../../schema/requestFailures.ts'
+import { newWebhookSchema, webhooksQuery } from '../../schema/webhookRequest.ts'
 import { sendJson } from '../answers/sendBody.ts'
 import type { AccountHandler, ApiParts, HttpFailure, RouteContext } from '../context.ts'
 import { receiveFields, withQuery } from '../extensionRoute.ts'
@@ -25,9 +26,15 @@ export function registerWebhook(parts: ApiParts): AccountHandler {
 
 /** `GET /v1/webhooks`: lists the caller's webhooks, newest first. There are at most five. */
 export function listWebhooks(parts: ApiParts): AccountHandler {
-  return withQuery(noFields, async (context, caller) => {
+  return withQuery(webhooksQuery, async (context, caller, { limit, after }) => {
     const webhooks = await parts.webhooks.list(caller)
-    sendJson(context, 200, { object: 'list', data: webhooks.map(webhookRecord), has_more: false })
+    const last = webhooks.findIndex(({ webhookId }) => webhookId === after)
+    if (after !== undefined && last === -1) {
+      return invalidValue('after', 'the account has no webhook with this id')
+    }
+    const rest = webhooks.slice(last + 1)
+    const data = rest.slice(0, limit).map(webhookRecord)
+    sendJson(context, 200, { object: 'list', data, has_more: rest.length > limit })
     return undefined
   })
 }

@@ -12,7 +12,7 @@ export type AddressClass = 'public' | 'private' | 'never'
  * `::ffff:127.0.0.1`, is at least as restricted as that. Text that is no address is `never`.
  *
  * Sources: the IANA registries of special-purpose addresses for IPv4 and IPv6, and the documentation of AWS,
- * Azure, Google, Alibaba and Oracle for their metadata services.
+ * Azure, Google, Alibaba, Oracle and Scaleway for their metadata services.
  */
 export function addressClass(address: string): AddressClass {
   switch (isIP(address)) {
@@ -52,9 +52,13 @@ const privateV4 = rangesOf('ipv4', [
 ])
 const neverV6 = rangesOf('ipv6', [
   'fe80::/10',
-  // Metadata services of AWS and Google.
-  'fd00:ec2::254/128',
+  // Metadata services of AWS, Google, Oracle and Scaleway.
+  'fd00:ec2::/32',
   'fd20:ce::254/128',
+  'fd00:c1::/32',
+  'fd00:42::/32',
+  // Translates to IPv4 addresses at any position (RFC 8215), so it can lead to a metadata service.
+  '64:ff9b:1::/48',
   'ff00::/8',
 ])
 /** Only these addresses are routed on the Internet. The second range leads to IPv4 addresses (RFC 6052). */

@@ -13,7 +13,7 @@ import {
   webhookList,
   webhookWithSecret,
 } from '../../schema/answers/webhook.ts'
-import { deliveriesQuery, newWebhookSchema } from '../../schema/webhookRequest.ts'
+import { deliveriesQuery, newWebhookSchema, webhooksQuery } from '../../schema/webhookRequest.ts'
 
 const shared = {
   tag: 'Webhooks',
@@ -54,9 +54,10 @@ export const webhookOperations: readonly Operation[] = [
     path: '/v1/webhooks',
     id: 'listWebhooks',
     summary: 'List the webhooks of the account',
+    request: { query: webhooksQuery },
     answers: {
       200: {
-        description: 'All webhooks, newest first.',
+        description: 'Webhooks, newest first.',
         content: json(webhookList, {
           webhooks: { object: 'list', data: [examples.webhook], has_more: false },
         }),

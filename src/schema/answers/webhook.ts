@@ -42,7 +42,7 @@ export const webhookWithSecret = fields
 export const webhookList = z.object({
   object: z.literal('list'),
   data: z.array(webhook),
-  has_more: z.literal(false),
+  has_more: z.boolean(),
 })
 
 export const deletedWebhook = z.object({ webhook_id: webhookId, deleted: z.literal(true) })

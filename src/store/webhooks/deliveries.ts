@@ -52,7 +52,8 @@ export async function readDelivery(
 
 /**
  * Makes a delivery of an active webhook due now and begins a new round of tries. Its id and its earlier tries
- * stay. Returns `undefined` when the webhook is not active or has no such delivery.
+ * stay. The new claim number makes the failure of a try that is under way too late to count; the new round begins
+ * when the slot of that try is free. Returns `undefined` when the webhook is not active or has no such delivery.
  */
 export async function redeliver(
   pool: Pool,
@@ -62,7 +63,8 @@ export async function redeliver(
   return withTransaction<Delivery | undefined>(pool, async (client) => {
     if (!(await lockActive(client, webhookId))) return undefined
     const { rows } = await client.query<DeliveryRow>(
-      `update webhook_delivery set status = 'pending', tries = 0, next_attempt_at = clock_timestamp()
+      `update webhook_delivery
+       set status = 'pending', tries = 0, next_attempt_at = clock_timestamp(), claim = claim + 1
        where webhook_id = $1 and delivery_id = $2 returning ${deliveryColumns}`,
       [webhookId, deliveryId],
     )
@@ -89,7 +91,7 @@ export async function insertTestDelivery(
     await client.query(
       `delete from webhook_delivery where status <> 'pending' and delivery_id in (
          select delivery_id from webhook_delivery where webhook_id = $1 and task_id is null
-         order by created_at desc offset $2)`,
+         order by (status = 'pending') desc, created_at desc offset $2)`,
       [webhookId, testDeliveriesMax],
     )
     const left = await client.query<{ count: number }>(

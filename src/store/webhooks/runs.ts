@@ -1,11 +1,13 @@
 import type { Pool } from 'pg'
 import type { WebhookRun } from '../../domain/ports/webhookStore.ts'
+import { inFlightMax } from '../../domain/webhooks/delivery.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import { latePromise } from './tries.ts'
 
 /**
  * Records when the run of a webhook looks for due deliveries again: after `workMs`, or without `workMs` when the
- * next later try is due. Returns the milliseconds until then. Returns `undefined` when no later try is pending;
+ * next later try is due and, when `inFlightMax` tries are under way, the first of their leases has ended. Returns
+ * the milliseconds until then. Returns `undefined` when no later try is pending;
  * then the run can end, and the next try that fails starts another one.
  */
 export async function promiseLook(
@@ -19,11 +21,15 @@ export async function promiseLook(
       `update webhook_health set run_looks_at = case
          when $2::float8 is not null then clock_timestamp() + $2 * interval '1 millisecond'
          else (
-           select min(greatest(next_attempt_at, claimed_until)) from webhook_delivery
-           where webhook_id = $1 and status = 'pending' and tries > 0) end
+           select greatest(min(greatest(next_attempt_at, claimed_until)), (
+             select min(claimed_until) from webhook_delivery
+             where webhook_id = $1 and claimed_until > clock_timestamp() having count(*) >= $3))
+           from webhook_delivery
+           where webhook_id = $1 and status = 'pending' and tries > 0
+           having count(*) > 0) end
        where webhook_id = $1
        returning (extract(epoch from run_looks_at - clock_timestamp()) * 1000)::float8 as "waitMs"`,
-      [webhookId, workMs ?? null],
+      [webhookId, workMs ?? null, inFlightMax],
     )
     const waitMs = rows[0]?.waitMs ?? undefined
     return waitMs === undefined ? undefined : Math.max(0, waitMs)

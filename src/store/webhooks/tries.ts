@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Pool, QueryConfig } from 'pg'
 import { assertNever } from '../../domain/assertNever.ts'
 import { defined } from '../../domain/defined.ts'
 import type { DueWebhook, TryOutcome } from '../../domain/ports/webhookStore.ts'
@@ -92,7 +92,7 @@ export async function recordAttempt(
   verdict: Verdict,
 ): Promise<{ readonly needsRun: boolean }> {
   const { httpStatus = null, error = null, durationMs } = outcome
-  const rows = await runStatement<{ needsRun: boolean }>(pool, {
+  const record: QueryConfig = {
     name: 'record-attempt',
     text: recordSql,
     values: [
@@ -105,8 +105,12 @@ export async function recordAttempt(
       durationMs,
       attemptsMax,
     ],
-  })
-  if (verdict.kind === 'gone') await disableWebhook(pool, claimed.webhookId)
+  }
+  if (verdict.kind === 'gone') {
+    await disableWebhook(pool, claimed.webhookId, (client) => client.query(record))
+    return { needsRun: false }
+  }
+  const rows = await runStatement<{ needsRun: boolean }>(pool, record)
   return { needsRun: rows[0]?.needsRun ?? false }
 }
 

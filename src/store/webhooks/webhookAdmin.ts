@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import { defined } from '../../domain/defined.ts'
 import type { ListedWebhook, RedeliverResult } from '../../domain/ports/webhookAdmin.ts'
 import { withTransaction } from '../connection/transaction.ts'
@@ -34,13 +34,21 @@ export async function listAllWebhooks(
   }))
 }
 
-/** Disables a webhook and ends its pending deliveries as failed. Returns false when there is no such webhook. */
-export async function disableWebhook(pool: Pool, webhookId: string): Promise<boolean> {
+/**
+ * Disables a webhook and ends its pending deliveries as failed. `before` runs first, in the same transaction.
+ * Returns false when there is no such webhook.
+ */
+export async function disableWebhook(
+  pool: Pool,
+  webhookId: string,
+  before: (client: PoolClient) => Promise<unknown> = async () => undefined,
+): Promise<boolean> {
   return withTransaction(pool, async (client) => {
     const { rows } = await client.query<{ status: string }>(
       `select status from webhook where webhook_id = $1 and status <> 'deleted' for update`,
       [webhookId],
     )
+    await before(client)
     if (rows[0]?.status === 'active') await endLockedWebhook(client, webhookId, 'disabled')
     return rows.length > 0
   })

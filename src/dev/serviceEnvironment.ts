@@ -38,7 +38,9 @@ export async function serviceEnvironment(
     ...(await channelVariables(config, simulatorUrl)),
     DATA_DIR: dataDir,
     DATABASE_URL: stack.databaseUrl,
-    DATABASE_SESSION_URL: config.databaseSessionUrl ?? stack.databaseUrl,
+    // Only what the operator has given: otherwise a command that is given another DATABASE_URL would still use
+    // this one.
+    ...defined({ DATABASE_SESSION_URL: given['DATABASE_SESSION_URL'] }),
     TEMPORAL_ADDRESS: stack.temporalAddress,
     ...defined({ TEMPORAL_UI_URL: stack.temporalUiUrl }),
     TEMPORAL_NAMESPACE: config.temporalNamespace,

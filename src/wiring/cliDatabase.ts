@@ -23,7 +23,8 @@ export function createCliDatabase(config: () => Promise<Config>) {
   const openPool = async (statementTimeoutMs?: number) => {
     const { createPool } = await import('../store/connection/pool.ts')
     const { requireSchema } = await import('../store/schema/migrate.ts')
-    const databaseUrl = await urlOf(config)
+    const database = await databaseOf(config)
+    const databaseUrl = database.url
     const pool = createPool({
       databaseUrl,
       applicationName: 'darkroom-cli',
@@ -33,7 +34,7 @@ export function createCliDatabase(config: () => Promise<Config>) {
       ...defined({ statementTimeoutMs }),
     })
     open.push(pool)
-    await reached(databaseUrl, () => pool.query('select 1'))
+    await reached(database, () => pool.query('select 1'))
     try {
       await requireSchema(pool)
     } catch (error) {
@@ -51,7 +52,10 @@ export function createCliDatabase(config: () => Promise<Config>) {
       const { createNotifier } = await import('../store/connection/notifier.ts')
       const { taskEndChannel } = await import('../store/tasks/taskEnds.ts')
       const { webhookDueChannel } = await import('../store/webhooks/tries.ts')
-      const notifier = createNotifier({ databaseUrl: await urlOf(config), onError: () => {} })
+      const notifier = createNotifier({
+        databaseUrl: (await databaseOf(config)).url,
+        onError: () => {},
+      })
       notifiers.push(notifier)
       return (taskId, due) => {
         notifier.send(taskEndChannel, taskId)
@@ -60,8 +64,8 @@ export function createCliDatabase(config: () => Promise<Config>) {
     },
     migrate: async () => {
       const { migrate } = await import('../store/schema/migrate.ts')
-      const databaseUrl = await urlOf(config)
-      return reached(databaseUrl, () => migrate({ databaseUrl }))
+      const database = await databaseOf(config)
+      return reached(database, () => migrate({ databaseUrl: database.url }))
     },
     close: async () => {
       await Promise.all(notifiers.map((notifier) => notifier.close()))
@@ -70,23 +74,30 @@ export function createCliDatabase(config: () => Promise<Config>) {
   }
 }
 
+type Database = { readonly url: string; readonly variable: string }
+
 /** Commands run long statements and take locks, so they do not go through a pooler. */
-async function urlOf(config: () => Promise<Config>): Promise<string> {
-  const { databaseSessionUrl, dataDir } = await config()
-  if (databaseSessionUrl !== undefined) return databaseSessionUrl
+async function databaseOf(config: () => Promise<Config>): Promise<Database> {
+  const { databaseUrl, databaseSessionUrl: url, dataDir } = await config()
+  if (url !== undefined) {
+    return { url, variable: url === databaseUrl ? 'DATABASE_URL' : 'DATABASE_SESSION_URL' }
+  }
   throw new CommandError(
     `DATABASE_URL is not set, and no \`npm start\` is running on DATA_DIR ${dataDir}.`,
   )
 }
 
-async function reached<Value>(databaseUrl: string, ask: () => Promise<Value>): Promise<Value> {
+async function reached<Value>(
+  { url, variable }: Database,
+  ask: () => Promise<Value>,
+): Promise<Value> {
   try {
     return await ask()
   } catch (error) {
     if (!isConnectionError(error)) throw error
     const reason = error instanceof Error && error.message !== '' ? error.message : 'no connection'
     throw new CommandError(
-      `PostgreSQL at ${new URL(databaseUrl).host} (DATABASE_URL) cannot be reached: ${reason}`,
+      `PostgreSQL at ${new URL(url).host} (${variable}) cannot be reached: ${reason}`,
     )
   }
 }

@@ -49,7 +49,13 @@ describe('a task that failed after two refusals', () => {
 
   it('is shown by `task show` in order, with times, waits, reasons and credits', async () => {
     const { credits, timeline } = await json<Shown>('task', 'show', taskId)
-    const opened = (attempt: number) => ({ event: 'attempt_opened', attempt, channel: 'b-main' })
+    const opened = (attempt: number) => ({
+      event: 'attempt_opened',
+      attempt,
+      channel: 'b-main',
+      via: 'workflow',
+      worker: expect.any(String),
+    })
     const closed = (attempt: number, outcome: object) => ({
       event: 'attempt_closed',
       attempt,

@@ -80,7 +80,7 @@ export async function startTestService(options: ServiceOptions = {}): Promise<Te
   const environment = {
     DATA_DIR: folder,
     DATABASE_URL: (await options.pooler?.(database.databaseUrl)) ?? database.databaseUrl,
-    DATABASE_SESSION_URL: database.databaseUrl,
+    ...(options.pooler && { DATABASE_SESSION_URL: database.databaseUrl }),
     TEMPORAL_ADDRESS: temporalAddress,
     TEMPORAL_NAMESPACE: temporal.settings.namespace,
     BLOB_STORE: pathToFileURL(blobDir).href,

@@ -94,7 +94,8 @@ export async function openInstallation(
   }
   try {
     const storeId = await opened.store.storeId().catch(explaining('BLOB_STORE cannot be used'))
-    await reached('DATABASE_SESSION_URL', sessionUrl, () => requireSession(sessionUrl))
+    const variable = sessionUrl === databaseUrl ? 'DATABASE_URL' : 'DATABASE_SESSION_URL'
+    await reached(variable, sessionUrl, () => requireSession(sessionUrl))
     await reached('DATABASE_URL', databaseUrl, async () => {
       await requireSchema(pool)
       await openConnections(pool, options.connectionsMin)

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import type { Config } from '../config.ts'
-import { required, requiredSecrets } from '../config.ts'
+import { requiredSecrets } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
 import { defined } from '../domain/defined.ts'
 import type { WakeRun } from '../domain/ports/webhookStore.ts'
@@ -76,7 +76,10 @@ export async function createWorkerWebhooks(
   const { installation, wakeRun, log, metrics } = parts
   const { pool, sessionUrl } = installation
   const signingKeys = requiredSecrets(config.signingKeys, 'SIGNING_KEYS')
-  const publicUrl = required(config.publicUrlGiven, 'PUBLIC_URL')
+  const { publicUrl } = config
+  if (config.publicUrlGiven === undefined) {
+    log.warn('PUBLIC_URL is not set: webhooks name images by HOST and PORT of this process')
+  }
   const store = createDeliveryStore(pool)
   const nowMs = () => performance.now()
   const tryDelivery = createTryDelivery({

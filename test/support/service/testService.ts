@@ -155,7 +155,6 @@ async function startWorkerProcess(
     name: 'worker',
     environment: {
       WORKER_INTERNAL_PORT: String(internal),
-      PUBLIC_URL: 'https://images.example.test',
       ...environment,
     },
     url,

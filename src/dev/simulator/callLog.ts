@@ -103,7 +103,7 @@ export type CallLog = {
  */
 const callsMax = 20_000
 const waitPollMs = 5
-const waitTimeoutMs = 10_000
+const waitTimeoutMs = 20_000
 
 export function createCallLog(): CallLog {
   let calls: { call: SimulatorCall }[] = []

@@ -1,7 +1,6 @@
-import { asyncBody, submitted } from './tasks.ts'
+import { asyncBody, generated, submitted } from './tasks.ts'
 import type { BenchCase, Figures } from '../support/benchCase.ts'
 import type { BenchService } from '../support/benchWorld.ts'
-import { generationBody } from '../support/benchWorld.ts'
 import { loadOf, shoot } from '../support/load.ts'
 import { createClient } from '../../test/support/clients/client.ts'
 
@@ -57,13 +56,6 @@ export const longHistory: BenchCase = {
 
 const ratio = (after: Figures, before: Figures, name: string) =>
   (after[name] ?? Number.NaN) / (before[name] ?? Number.NaN)
-
-function generated(service: BenchService) {
-  const sent = { method: 'POST', headers: service.headers, body: generationBody('small') } as const
-  return async (agent: Parameters<typeof shoot>[0]) => {
-    await shoot(agent, `${service.url}/v1/images/generations`, sent)
-  }
-}
 
 async function p50s(service: BenchService, taskId: string): Promise<Figures> {
   const count = 300

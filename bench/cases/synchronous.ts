@@ -1,11 +1,10 @@
+import { generated, generationPath } from './tasks.ts'
 import type { BenchCase, Figures } from '../support/benchCase.ts'
 import type { BenchService, BenchWorld, ImageSize } from '../support/benchWorld.ts'
 import { generationBody } from '../support/benchWorld.ts'
 import type { Load, Shot } from '../support/load.ts'
 import { loadFor, loadOf, shoot } from '../support/load.ts'
 import { cpuMs, peakMiB } from '../support/processCost.ts'
-
-const path = '/v1/images/generations'
 
 /** One call at a time: what Darkroom adds to the same call through a forwarder that stores nothing. */
 export const oneAtATime: BenchCase = {
@@ -110,7 +109,7 @@ export const twoOfEach: BenchCase = {
       await loadOf(100, 20, generated(two, 'small'))
       const own = await costed(two, () =>
         loadFor(seconds, 20, async (agent, n) => {
-          await shoot(agent, `${urls[n % urls.length] ?? ''}${path}`, {
+          await shoot(agent, `${urls[n % urls.length] ?? ''}${generationPath}`, {
             method: 'POST',
             headers: two.headers,
             body: generationBody('small'),
@@ -122,13 +121,6 @@ export const twoOfEach: BenchCase = {
       await two.stop()
     }
   },
-}
-
-function generated(service: BenchService, image: ImageSize, latencyMs = 0): Shot {
-  const body = generationBody(image, latencyMs)
-  return async (agent) => {
-    await shoot(agent, `${service.url}${path}`, { method: 'POST', headers: service.headers, body })
-  }
 }
 
 function forwarded(world: BenchWorld, image: ImageSize): Shot {

@@ -1,9 +1,23 @@
-import type { BenchService, BenchWorld } from '../support/benchWorld.ts'
+import type { BenchService, BenchWorld, ImageSize } from '../support/benchWorld.ts'
 import { generationBody } from '../support/benchWorld.ts'
 import type { Shot } from '../support/load.ts'
 import { shoot } from '../support/load.ts'
 import { createClient } from '../../test/support/clients/client.ts'
 import { runParallel } from '../../test/support/timing.ts'
+
+export const generationPath = '/v1/images/generations'
+
+/** Makes one synchronous generation, for which the constant upstream sends such an image after this time. */
+export function generated(service: BenchService, image: ImageSize = 'small', latencyMs = 0): Shot {
+  const body = generationBody(image, latencyMs)
+  return async (agent) => {
+    await shoot(agent, `${service.url}${generationPath}`, {
+      method: 'POST',
+      headers: service.headers,
+      body,
+    })
+  }
+}
 
 /** The body of an asynchronous generation. */
 export function asyncBody(latencyMs = 0): string {

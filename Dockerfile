@@ -15,6 +15,8 @@ COPY src ./src
 COPY workflows ./workflows
 COPY activities ./activities
 COPY tools/*.mjs ./tools/
+# So that a worker need not make the script of its workflows at each start.
+RUN node -e "import('./src/temporal/worker/workflowBundle.ts').then((m) => Promise.all([m.workflowBundle(), m.workflowBundle({ traced: true })]))"
 USER node
 ENTRYPOINT ["node"]
 CMD ["src/api.ts"]

@@ -1,12 +1,8 @@
-import { enableCompileCache } from 'node:module'
-import { fileURLToPath } from 'node:url'
+import { useCompileCache } from './wiring/compileCache.ts'
 
 // The process of `npx darkroom …`. It runs one command and exits.
 
-// Node's compile cache halves the start-up time from the second command on. It is in the checkout, where
-// other users of the machine cannot write code into it. If this user cannot write there either, Node runs
-// without the cache.
-enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/darkroom-cli', import.meta.url)))
+useCompileCache()
 
 let outputLost = false
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -19,7 +15,6 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exitCode = 1
 })
 
-// A static import would be compiled before the cache is enabled.
 const { operate } = await import('./wiring/cli.ts')
 
 const exitCode = await operate(process.argv.slice(2), {

@@ -80,7 +80,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/api.ts': ['src/wiring'],
   'src/worker.ts': ['src/wiring'],
-  'src/cli.ts': ['src/wiring', 'node'],
+  'src/cli.ts': ['src/wiring'],
 
   // `npm start`: PostgreSQL, Temporal, the simulator and all processes on one machine.
   'src/dev': [

@@ -1,6 +1,6 @@
 import type { ReplayTask } from '../cli/context.ts'
 import { replayTask } from '../temporal/worker/replay.ts'
-import { installRuntime, loggerOf } from '../temporal/worker/runtime.ts'
+import { installRuntime } from '../temporal/worker/runtime.ts'
 import { workflowBundle } from '../temporal/worker/workflowBundle.ts'
 
 /** Time to write the error message before the process exits. */
@@ -9,14 +9,14 @@ const exitDelayMs = 500
 /**
  * Returns the function that replays histories with the workflow code of this checkout. This function has its
  * own file, because the file imports Temporal's worker SDK (65 MiB), which no other command may load.
- * Bundling the workflow code takes a second or two.
+ * Bundling the workflow code takes a second or two, once.
  */
 export function openReplay(): ReplayTask {
   return async (events) => {
     const silent = () => {}
     try {
       installRuntime({ log: silent })
-      return await replayTask(await workflowBundle({ logger: loggerOf(silent) }), events)
+      return await replayTask(await workflowBundle(), events)
     } catch (error) {
       // If the replay fails, the threads of the SDK do not end, and they would keep this process alive.
       setTimeout(() => process.exit(1), exitDelayMs).unref()

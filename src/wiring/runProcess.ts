@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { readConfig } from '../config.ts'
@@ -46,6 +47,8 @@ export async function runProcess(
   process.on('unhandledRejection', (error) => log.error('unhandled rejection', { error }))
   try {
     const running = await start(config, log)
+    // A process that is killed would leave nothing in the compile cache for the next one.
+    flushCompileCache()
     const stop = once(running.stop)
     stopOnSignal(stop, log)
     exitWithParent()

@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import type { ReportUnexpected } from '../../activities/applicationFailure.ts'
 import { createActivities } from '../../activities/createActivities.ts'
 import { createWebhookActivities } from '../../activities/webhookActivities.ts'
@@ -29,7 +27,7 @@ import type { RunningWorker } from '../temporal/worker/createWorker.ts'
 import { createWorker } from '../temporal/worker/createWorker.ts'
 import { createRetryingWorker } from '../temporal/worker/retryingWorker.ts'
 import type { WorkerLog } from '../temporal/worker/runtime.ts'
-import { installMeasuredRuntime, loggerOf } from '../temporal/worker/runtime.ts'
+import { installMeasuredRuntime } from '../temporal/worker/runtime.ts'
 import type { WorkflowBundle } from '../temporal/worker/workflowBundle.ts'
 import { workflowBundle } from '../temporal/worker/workflowBundle.ts'
 import { createWakeRun } from '../temporal/webhookRuns.ts'
@@ -107,11 +105,7 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   const internal = await createInternalServer({ host, port, metrics, readiness }).catch(
     explaining(`INTERNAL_HOST ${host}, WORKER_INTERNAL_PORT ${port}`),
   )
-  const bundle = await workflowBundle({
-    ...bundleCache(config),
-    logger: loggerOf(sdkLog(log)),
-    traced: tracer !== undefined,
-  })
+  const bundle = await workflowBundle({ traced: tracer !== undefined })
   // The row of this process must exist before its first call. From then on the process also gets offers. So
   // nothing after this line may wait: a signal that arrives before `startWorker` has returned ends the process
   // at once, and loses the calls under way.
@@ -211,8 +205,4 @@ function sdkLog(log: Logger) {
   const write: WorkerLog = (level, event, run) =>
     log[level === 'info' ? 'debug' : level](`temporal: ${event}`, run)
   return write
-}
-
-function bundleCache(config: Config): { readonly cacheDir?: string } {
-  return existsSync(config.dataDir) ? { cacheDir: join(config.dataDir, 'cache') } : {}
 }

@@ -1,23 +1,26 @@
-import type { Logger } from '@temporalio/worker'
-import { bundleWorkflowCode } from '@temporalio/worker'
+import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, readdir, rename, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { defined } from '../../domain/defined.ts'
+import { promisify } from 'node:util'
 
 export type WorkflowBundle = { readonly code: string }
 
 type BundleOptions = {
+  /** Default: a folder of the checkout, where other users of the machine cannot write code into it. */
   readonly cacheDir?: string
-  readonly logger?: Logger
   /** True adds `workflows/traceRun.ts`, which reports to the worker how each run ends. */
   readonly traced?: boolean
 }
 
-const workflowsPath = fileURLToPath(new URL('../../../workflows/allWorkflows.ts', import.meta.url))
-const tracerPath = fileURLToPath(new URL('../../../workflows/traceRun.ts', import.meta.url))
+const checkoutCacheDir = fileURLToPath(
+  new URL('../../../node_modules/.cache/darkroom/workflows', import.meta.url),
+)
+const bundlerPath = fileURLToPath(new URL('./bundleWorkflows.ts', import.meta.url))
+const bundleTimeoutMs = 60_000
+const bundleBytesMax = 64 * 1024 * 1024
 
 /** All folders from which a workflow may import. A change in any file of these folders needs a new bundle. */
 const sourceFolders = ['../../../workflows/', '../../domain/'].map(
@@ -25,33 +28,35 @@ const sourceFolders = ['../../../workflows/', '../../domain/'].map(
 )
 
 /**
- * Bundles the workflow code of this checkout into one script for the worker's sandbox. Because bundling takes
- * seconds, the script is cached in `cacheDir`. Its name contains a digest of the sources and of the SDK's
- * version. Without `cacheDir`, every call makes a new bundle.
+ * Returns the workflow code of this checkout as one script for the worker's sandbox. Making it takes seconds
+ * and some 150 MiB, so a process of its own makes it, and it is cached. The name of the cached script contains
+ * a digest of the sources and of the SDK's version. If the cache cannot be written, every call makes the script.
  */
-export async function workflowBundle(options: BundleOptions): Promise<WorkflowBundle> {
-  const { cacheDir, traced } = options
-  if (cacheDir === undefined) return bundle(options)
-  const variant = traced === true ? 'traced-' : ''
-  const path = join(cacheDir, `workflows-${variant}${await sourcesDigest()}.js`)
-  const cached = await readFile(path, 'utf8').catch(() => undefined)
+export async function workflowBundle(options: BundleOptions = {}): Promise<WorkflowBundle> {
+  const { cacheDir = checkoutCacheDir, traced = false } = options
+  const name = `${traced ? 'traced-' : ''}${await sourcesDigest()}.js`
+  const cached = await readFile(join(cacheDir, name), 'utf8').catch(() => undefined)
   if (cached !== undefined) return { code: cached }
-  const made = await bundle(options)
-  await mkdir(cacheDir, { recursive: true })
-  // Written under another name and then renamed, so that a second process never reads an incomplete script.
-  const temporary = `${path}.${process.pid}`
-  await writeFile(temporary, made.code)
-  await rename(temporary, path)
-  return made
+  const code = await bundle(traced)
+  await keep(cacheDir, name, code).catch(() => {})
+  return { code }
 }
 
-async function bundle({ traced, logger }: BundleOptions): Promise<WorkflowBundle> {
-  const { code } = await bundleWorkflowCode({
-    workflowsPath,
-    ...(traced === true ? { workflowInterceptorModules: [tracerPath] } : {}),
-    ...defined({ logger }),
-  })
-  return { code }
+async function bundle(traced: boolean): Promise<string> {
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [bundlerPath, ...(traced ? ['--traced'] : [])],
+    { timeout: bundleTimeoutMs, maxBuffer: bundleBytesMax, env: {} },
+  )
+  return stdout
+}
+
+/** Writes under another name and then renames, so that another process never reads an incomplete script. */
+async function keep(cacheDir: string, name: string, code: string): Promise<void> {
+  await mkdir(cacheDir, { recursive: true })
+  const temporary = join(cacheDir, `.${name}.${process.pid}`)
+  await writeFile(temporary, code)
+  await rename(temporary, join(cacheDir, name))
 }
 
 async function sourcesDigest(): Promise<string> {

@@ -10,7 +10,7 @@ import { ensureNamespace, registerSearchAttributes } from '../../../src/temporal
 import { createStartTask } from '../../../src/temporal/startTask.ts'
 import type { RunningWorker } from '../../../src/temporal/worker/createWorker.ts'
 import { createWorker } from '../../../src/temporal/worker/createWorker.ts'
-import { installRuntime, loggerOf } from '../../../src/temporal/worker/runtime.ts'
+import { installRuntime } from '../../../src/temporal/worker/runtime.ts'
 import type { WorkflowBundle } from '../../../src/temporal/worker/workflowBundle.ts'
 import { workflowBundle } from '../../../src/temporal/worker/workflowBundle.ts'
 import { embeddedStack } from '../stack/embeddedStack.ts'
@@ -47,11 +47,11 @@ export function handleOf(world: TemporalWorld, taskId: string) {
 const silent = () => {}
 let prepared: Promise<WorkflowBundle> | undefined
 
-/** The workflow code of this repository, bundled once per process. */
+/** The workflow code of this repository. */
 export function testBundle(): Promise<WorkflowBundle> {
   if (prepared === undefined) {
     installRuntime({ log: silent })
-    prepared = workflowBundle({ logger: loggerOf(silent) })
+    prepared = workflowBundle()
   }
   return prepared
 }

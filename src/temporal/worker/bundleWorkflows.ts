@@ -1,0 +1,25 @@
+import { bundleWorkflowCode } from '@temporalio/worker'
+import { fileURLToPath } from 'node:url'
+
+// Writes the workflow code as one script to stdout. A process of its own (workflowBundle.ts): the bundler needs
+// more memory than the worker that waits for it.
+
+const pathOf = (file: string): string =>
+  fileURLToPath(new URL(`../../../workflows/${file}`, import.meta.url))
+
+const silent = () => {}
+const { code } = await bundleWorkflowCode({
+  workflowsPath: pathOf('allWorkflows.ts'),
+  ...(process.argv.includes('--traced')
+    ? { workflowInterceptorModules: [pathOf('traceRun.ts')] }
+    : {}),
+  logger: {
+    log: silent,
+    trace: silent,
+    debug: silent,
+    info: silent,
+    warn: (message) => process.stderr.write(`${message}\n`),
+    error: (message) => process.stderr.write(`${message}\n`),
+  },
+})
+process.stdout.write(code)

@@ -1,8 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { createPool } from '../../src/store/connection/pool.ts'
+import type { PoolOptions } from '../../src/store/connection/pool.ts'
+import { createPool, openConnections } from '../../src/store/connection/pool.ts'
+import { limitedUrl } from '../support/database/limitedUrl.ts'
 import type { TestDatabase } from '../support/database/testDatabase.ts'
 import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { timed } from '../support/timing.ts'
 
 let database: TestDatabase
 
@@ -11,7 +14,7 @@ beforeAll(async () => {
   return () => database.drop()
 })
 
-function openPool(given: { statementTimeoutMs?: number; databaseUrl?: string } = {}) {
+function openPool(given: Partial<PoolOptions> = {}) {
   const lost: Error[] = []
   const pool = createPool({
     databaseUrl: database.databaseUrl,
@@ -61,5 +64,64 @@ describe('createPool', () => {
     const { pool } = openPool({ databaseUrl: 'postgres://postgres@127.0.0.1:1/none' })
     await expect(pool.query('select 1')).rejects.toThrow(/ECONNREFUSED/)
     await pool.end()
+  })
+})
+
+const patient = { connectTimeoutMs: 10_000 }
+
+describe('a pool to which PostgreSQL gives fewer connections than it may open', () => {
+  it('lets a burst of statements take turns on the connections that it has', async () => {
+    const { pool } = openPool({
+      databaseUrl: await limitedUrl(database, 2),
+      ...patient,
+      connectionsMax: 12,
+    })
+    const burst = Array.from({ length: 40 }, () => pool.query('select pg_sleep(0.01)'))
+    const failed = (await Promise.allSettled(burst)).filter(({ status }) => status === 'rejected')
+    expect(failed).toEqual([])
+    expect(pool.totalCount).toBe(2)
+    await pool.end()
+  })
+
+  it('opens more once PostgreSQL gives more', async () => {
+    const databaseUrl = await limitedUrl(database, 2)
+    const { pool } = openPool({ databaseUrl, ...patient, connectionsMax: 4 })
+    const burst = () =>
+      Promise.all(Array.from({ length: 4 }, () => pool.query('select pg_sleep(0.1)')))
+    await burst()
+    expect(pool.totalCount).toBe(2)
+    await database.pool.query(`alter role ${new URL(databaseUrl).username} connection limit 4`)
+    await sleep(1_200)
+    await burst()
+    expect(pool.totalCount).toBe(4)
+    await pool.end()
+  })
+
+  it('opens the first ones without a wait for those that it does not get', async () => {
+    const { pool } = openPool({
+      databaseUrl: await limitedUrl(database, 2),
+      ...patient,
+      connectionsMax: 8,
+    })
+    expect(await timed(() => openConnections(pool, 8))).toBeLessThan(5_000)
+    expect(pool.totalCount).toBe(2)
+    await pool.end()
+  })
+
+  it('waits for the first connection, and gives up at the limit with what PostgreSQL says', async () => {
+    const databaseUrl = await limitedUrl(database, 1)
+    const { pool: other } = openPool({ databaseUrl })
+    const taken = await other.connect()
+    const { pool } = openPool({ databaseUrl })
+    const waitedMs = await timed(() =>
+      expect(pool.query('select 1')).rejects.toMatchObject({ code: '53300' }),
+    )
+    expect(waitedMs).toBeGreaterThan(350)
+    expect(waitedMs).toBeLessThan(1_500)
+    const asked = pool.query('select 1 as one')
+    await sleep(100)
+    taken.release(true)
+    expect((await asked).rows).toEqual([{ one: 1 }])
+    await Promise.all([pool.end(), other.end()])
   })
 })

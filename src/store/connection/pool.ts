@@ -1,5 +1,6 @@
 import { Pool, TypeOverrides } from 'pg'
 import { sendUnnamed } from './pooler.ts'
+import { waitWhenFull } from './waitWhenFull.ts'
 
 export type PoolOptions = {
   readonly databaseUrl: string
@@ -42,12 +43,13 @@ const connectionLifetimeSeconds = 1_800
  */
 export function createPool(options: PoolOptions): Pool {
   const statementTimeoutMs = options.statementTimeoutMs ?? 10_000
+  const connectTimeoutMs = options.connectTimeoutMs ?? 5_000
   const pool = new Pool({
     connectionString: options.databaseUrl,
     application_name: options.applicationName,
     max: options.connectionsMax,
     min: options.connectionsMin ?? 0,
-    connectionTimeoutMillis: options.connectTimeoutMs ?? 5_000,
+    connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: statementTimeoutMs + queryTimeoutExtraMs,
     ...(options.pooled === true ? {} : serverTimeouts(statementTimeoutMs)),
     idleTimeoutMillis: idleTimeoutMs,
@@ -55,6 +57,7 @@ export function createPool(options: PoolOptions): Pool {
     keepAlive: true,
     types: typeParsers(),
   })
+  waitWhenFull(pool, connectTimeoutMs)
   pool.on('error', options.onConnectionError)
   // A connection that is lost between two statements of a transaction emits its own 'error' event. Without
   // this listener, the event would end the process. The next statement reports the loss.
@@ -78,9 +81,9 @@ function serverTimeouts(statementTimeoutMs: number) {
  * fewer connections, opens fewer and does not throw.
  */
 export async function openConnections(pool: Pool, count: number): Promise<void> {
-  const opening = Array.from({ length: count }, () => pool.connect())
-  const opened = await Promise.allSettled(opening)
-  for (const each of opened) if (each.status === 'fulfilled') each.value.release()
+  // Each is given back at once, because a call that PostgreSQL refuses waits for one of these.
+  const opening = Array.from({ length: count }, async () => (await pool.connect()).release())
+  await Promise.allSettled(opening)
 }
 
 const int8Oid = 20

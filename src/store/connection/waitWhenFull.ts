@@ -1,0 +1,70 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Pool, PoolClient } from 'pg'
+import { DatabaseError } from 'pg'
+
+/** The SQLSTATE of a refused connection: PostgreSQL, the database or the role has no more to give. */
+const fullState = '53300'
+/** How long the pool does not try to grow after such a refusal. */
+const holdMs = 1_000
+/** Time between two tries while the pool has no connection at all. */
+const pauseMs = 100
+
+/**
+ * Makes a pool get along with the connections that it has when PostgreSQL refuses to open another one. By
+ * itself, the pool passes the refusal on to the caller for whom it wanted to grow, and that caller fails at
+ * once, although one of the other connections is free a few milliseconds later. Now this caller waits for its
+ * turn like every caller of a full pool. `connectTimeoutMs` is the pool's limit for this wait, from the refusal on.
+ */
+export function waitWhenFull(pool: Pool, connectTimeoutMs: number): void {
+  const connect: () => Promise<PoolClient> = pool.connect.bind(pool)
+  const connectionsMax = pool.options.max
+  let growing: NodeJS.Timeout | undefined
+
+  function hold(): void {
+    pool.options.max = Math.max(1, pool.totalCount)
+    clearTimeout(growing)
+    growing = setTimeout(() => {
+      pool.options.max = connectionsMax
+    }, holdMs).unref()
+  }
+
+  async function connectInTurn(): Promise<PoolClient> {
+    const endsAtMs = performance.now() + connectTimeoutMs
+    for (;;) {
+      try {
+        return await connect()
+      } catch (error) {
+        if (!isFull(error) || performance.now() + pauseMs > endsAtMs) throw error
+        hold()
+      }
+      if (pool.totalCount === 0) await sleep(pauseMs)
+    }
+  }
+
+  async function connectFor(callback: ConnectCallback): Promise<void> {
+    let client: PoolClient
+    try {
+      client = await connectInTurn()
+    } catch (error) {
+      callback(error)
+      return
+    }
+    callback(undefined, client, (error) => client.release(error))
+  }
+
+  // The pool's own `query` calls `connect` with a callback.
+  Object.defineProperty(pool, 'connect', {
+    value: (callback?: ConnectCallback) =>
+      callback === undefined ? connectInTurn() : void connectFor(callback),
+  })
+}
+
+type ConnectCallback = (
+  error: unknown,
+  client?: PoolClient,
+  release?: (error?: Error | boolean) => void,
+) => void
+
+function isFull(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === fullState
+}

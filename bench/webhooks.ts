@@ -14,7 +14,7 @@ import type { TestService } from '../test/support/service/testService.ts'
 import { startTestService } from '../test/support/service/testService.ts'
 import { until } from '../test/support/timing.ts'
 import { startReceiver } from '../test/support/webhooks/receiver.ts'
-import { runWebhookChaos } from '../test/support/webhooks/webhookChaos.ts'
+import { runWebhookChaos } from '../test/support/webhooks/runWebhookChaos.ts'
 import { createWebhookClient } from '../test/support/webhooks/webhookClient.ts'
 
 const { values } = parseArgs({

@@ -64,7 +64,7 @@ const notCalledMax = 10_000
 /**
  * Creates the presence of this process. Its beats tell the other processes that its calls are under way: a
  * task may reach another worker during a call, because an operator resets the run or because Temporal loses
- * contact with this worker, and that worker then waits for the call instead of making it again.
+ * contact with this worker. The other worker then waits for the call and does not make it again.
  *
  * With each beat the process also looks for what others left. It doubts processes that are silent, and marks
  * them as lost when they stay silent for `doubtMs`. The time of a doubt is measured by this process's
@@ -183,7 +183,7 @@ export function createPresence(deps: PresenceDeps): Presence {
   }
 }
 
-/** An attempt that is forgotten here counts as called, which is the safe side. */
+/** Remembers an attempt. Beyond the limit the oldest one is forgotten and then counts as called, which is safe. */
 function remember(notCalled: Set<string>, answerId: string): void {
   const [oldest] = notCalled
   if (notCalled.size >= notCalledMax && oldest !== undefined) notCalled.delete(oldest)

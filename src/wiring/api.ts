@@ -21,7 +21,7 @@ import { acceptingProcesses, offerChannel, offerText } from '../store/tasks/offe
 import { createTaskEnds } from '../store/tasks/taskEnds.ts'
 import { createAccountReads, createTaskStore } from './stores.ts'
 import { createLeftTasks } from '../tasks/cancelTask.ts'
-import { createOffers } from '../tasks/offerTask.ts'
+import { createOfferSender } from '../tasks/sendOffers.ts'
 import type { TaskService } from '../tasks/taskService.ts'
 import { createTaskService } from '../tasks/taskService.ts'
 import type { WebhookService } from '../tasks/webhooks/webhookService.ts'
@@ -155,7 +155,7 @@ function taskServiceOf(
     pool,
     onConnectionError: (error) => log.warn('listening connection lost', { error }),
   })
-  const offers = createOffers({
+  const offers = createOfferSender({
     acceptingProcesses: () => acceptingProcesses(pool),
     send: (processId, start) => notify(offerChannel(processId), offerText(start)),
     startRun: (start) => {

@@ -50,9 +50,12 @@ export type PresenceEvent =
  * doubt this one, so the call is recorded before any of them may act.
  */
 const freshMsMax = 8_000
-/** A longer gap between two beats of this process ends its doubts, because others may have been cut off too. */
+/**
+ * After a longer gap between two of its own beats, this process forgets its doubts: what cut it off may have cut off
+ * the others too.
+ */
 const gapMsMax = 3_000
-/** How far a beat looks back for orphaned attempts, and after how many beats one looks back for a week. */
+/** How old an orphaned attempt may be that a beat finds. Every thirtieth beat finds those of a whole week. */
 const lookSeconds = 60
 const fullLookEvery = 30
 const weekSeconds = 7 * 86_400

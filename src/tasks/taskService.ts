@@ -16,6 +16,7 @@ import type { TaskEnds, TaskStore } from '../domain/ports/taskStore.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { LiveStatus, TaskView } from '../domain/tasks/task.ts'
+
 /** What Darkroom does for its HTTP callers. All routes share these functions. */
 export type TaskService = {
   /**

@@ -66,7 +66,9 @@ export function createCliDatabase(config: () => Promise<Config>) {
     migrate: async () => {
       const { migrate } = await import('../store/schema/migrate.ts')
       const database = await sessionOf(config)
-      return reached(database, () => migrate({ databaseUrl: database.url }))
+      return reached(database, () =>
+        migrate({ databaseUrl: database.url }).catch(namingRole(database)),
+      )
     },
     close: async () => {
       await Promise.all(notifiers.map((notifier) => notifier.close()))
@@ -83,4 +85,23 @@ async function sessionOf(config: () => Promise<Config>): Promise<Database> {
   throw new CommandError(
     `DATABASE_URL is not set, and no \`npm start\` is running on DATA_DIR ${given.dataDir}.`,
   )
+}
+
+/** SQLSTATE: the role may not do this. */
+const insufficientPrivilege = '42501'
+
+/**
+ * Returns a function that throws the error again. When the role may not change the schema, the new error names the
+ * role and its variable: a `DATABASE_SESSION_URL` of the application goes before a `DATABASE_URL` of the owner.
+ */
+function namingRole({ url, variable }: Database): (error: unknown) => never {
+  return (error) => {
+    const refused =
+      error instanceof Error && 'code' in error && error.code === insufficientPrivilege
+    if (!refused) throw error
+    const role = decodeURIComponent(new URL(url).username)
+    throw new CommandError(
+      `${error.message}, as ${role} (${variable}). Migrate as the role that owns the schema.`,
+    )
+  }
 }

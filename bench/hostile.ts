@@ -19,7 +19,7 @@ import type { Client } from '../test/support/clients/client.ts'
 import { createClient } from '../test/support/clients/client.ts'
 import { generateBody } from '../test/support/clients/requestBodies.ts'
 import { generate } from '../test/support/clients/syncCalls.ts'
-import { peakResidentBytes, mebibyte } from '../test/support/service/processUsage.ts'
+import { peakMiB } from '../test/support/service/processUsage.ts'
 import type { TestService } from '../test/support/service/testService.ts'
 import { startTestService } from '../test/support/service/testService.ts'
 import { timed } from '../test/support/timing.ts'
@@ -109,7 +109,7 @@ async function attack(service: TestService, turnsFile: string, check: Check): Pr
     longest <= most,
   )
   for (const { name, pid } of [...apis, ...workers]) {
-    const mib = Math.round(peakResidentBytes(pid) / mebibyte)
+    const mib = Math.round(peakMiB(pid))
     check(`${name}: at most ${mib} MiB, below ${residentMibMax} MiB`, mib < residentMibMax)
   }
   check(`${ended.length} processes ended`, ended.length === 0)

@@ -13,7 +13,7 @@ import type { Client } from '../test/support/clients/client.ts'
 import { createClient } from '../test/support/clients/client.ts'
 import { generateBody } from '../test/support/clients/requestBodies.ts'
 import { redPixelPng } from '../test/support/images.ts'
-import { mebibyte, peakResidentBytes } from '../test/support/service/processUsage.ts'
+import { peakMiB } from '../test/support/service/processUsage.ts'
 import { startTestService } from '../test/support/service/testService.ts'
 import { runParallel, timed } from '../test/support/timing.ts'
 
@@ -116,5 +116,5 @@ async function submitted(client: Client, body: Buffer): Promise<string> {
 }
 
 function residentMib(pid: number): number {
-  return Math.round(peakResidentBytes(pid) / mebibyte)
+  return Math.round(peakMiB(pid))
 }

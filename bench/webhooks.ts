@@ -3,8 +3,8 @@
  *
  * First, receivers that fail, hang, drip, redirect and close in the middle, while the faults of chaos.ts strike:
  * every end is delivered at least once to a receiver that heals, every id is one event, nothing arrives after
- * deletion. Then many ends for a receiver that hangs: it is one run in Temporal, and the first tries of other
- * accounts stay fast.
+ * deletion. Then many tasks end whose receiver never answers: its webhook has only one run in Temporal, and the
+ * first tries of other accounts stay fast.
  */
 import { parseArgs } from 'node:util'
 import { describeMs, percentile, runBench } from './support/runBench.ts'
@@ -14,7 +14,7 @@ import type { TestService } from '../test/support/service/testService.ts'
 import { startTestService } from '../test/support/service/testService.ts'
 import { until } from '../test/support/timing.ts'
 import { startReceiver } from '../test/support/webhooks/receiver.ts'
-import { runWebhookChaos } from '../test/support/webhooks/webhookChaos.ts'
+import { runWebhookChaos } from '../test/support/webhooks/runWebhookChaos.ts'
 import { createWebhookClient } from '../test/support/webhooks/webhookClient.ts'
 
 const { values } = parseArgs({
@@ -78,7 +78,7 @@ async function deadReceiver(
   const { webhook_id: id } = await client.register(`${receiver.url}/dead`)
   const { task_id: taskId } = await client.accepted(generateBody())
   await client.ended(taskId)
-  // The deliveries of as many ends as asked for, as if they were all recorded in one second.
+  // The deliveries of `--ends` tasks, written at once. All of them name the same task.
   await service.pool.query(
     `insert into webhook_delivery (delivery_id, webhook_id, task_id, event)
      select 'whd_' || replace(gen_random_uuid()::text, '-', ''), $1, $2, 'task.succeeded'

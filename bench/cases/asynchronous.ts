@@ -1,4 +1,4 @@
-import { runTasks, submitted } from './tasks.ts'
+import { runTasks, submitShot } from './tasks.ts'
 import type { BenchCase } from '../support/benchCase.ts'
 import type { BenchWorld } from '../support/benchWorld.ts'
 import { loadFor, loadOf, shoot } from '../support/load.ts'
@@ -37,13 +37,13 @@ export const submits: BenchCase = {
   },
   round: async (world) => {
     const seconds = world.quick ? 3 : 6
-    const one = await loadOf(world.quick ? 100 : 300, 1, submitted(world.service))
-    const many = await loadFor(seconds, 20, submitted(world.service))
+    const one = await loadOf(world.quick ? 100 : 300, 1, submitShot(world.service))
+    const many = await loadFor(seconds, 20, submitShot(world.service))
     const floor = await loadFor(seconds, 20, async (agent) => {
       await shoot(agent, `${world.floorUrl}/start`, { method: 'POST' })
     })
     const stopped = await withTemporalStopped(world, () =>
-      loadFor(seconds, 20, submitted(world.service)),
+      loadFor(seconds, 20, submitShot(world.service)),
     )
     await settled(world)
     return {
@@ -71,9 +71,9 @@ export const hotAccount: BenchCase = {
     )
     const many = await loadFor(seconds, 20, async (agent, n) => {
       const { secret = '' } = accounts[n % accounts.length] ?? {}
-      await submitted(world.service, secret)(agent, n)
+      await submitShot(world.service, secret)(agent, n)
     })
-    const one = await loadFor(seconds, 20, submitted(world.service))
+    const one = await loadFor(seconds, 20, submitShot(world.service))
     await settled(world)
     return {
       'one account': one.perSecond,

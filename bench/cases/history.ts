@@ -1,4 +1,4 @@
-import { asyncBody, generated, submitted } from './tasks.ts'
+import { asyncBody, generationShot, submitShot } from './tasks.ts'
 import type { BenchCase, Figures } from '../support/benchCase.ts'
 import type { BenchService } from '../support/benchWorld.ts'
 import { loadOf, shoot } from '../support/load.ts'
@@ -37,7 +37,7 @@ export const longHistory: BenchCase = {
       await p50s(service, taskId)
       const grown = await p50s(service, taskId)
       const open = await withSnapshot(service, async () => {
-        await loadOf(quick ? 500 : 5_000, 20, generated(service))
+        await loadOf(quick ? 500 : 5_000, 20, generationShot(service))
         return p50s(service, taskId)
       })
       return {
@@ -59,8 +59,8 @@ const ratio = (after: Figures, before: Figures, name: string) =>
 
 async function p50s(service: BenchService, taskId: string): Promise<Figures> {
   const count = 300
-  const submit = await loadOf(count, 1, submitted(service))
-  const sync = await loadOf(count, 1, generated(service))
+  const submit = await loadOf(count, 1, submitShot(service))
+  const sync = await loadOf(count, 1, generationShot(service))
   const lookup = await loadOf(count, 1, async (agent) => {
     await shoot(agent, `${service.url}/v1/tasks/${taskId}`, { headers: service.headers })
   })

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { BenchCase } from '../support/benchCase.ts'
-import { peakMiB } from '../support/processCost.ts'
 import { postStream } from '../../test/support/clients/rawCalls.ts'
 import { paddedPng } from '../../test/support/images.ts'
 import { timed } from '../../test/support/timing.ts'
+import { peakMiB } from '../../test/support/service/processUsage.ts'
 
 const mebibyte = 1024 * 1024
 const atOnce = 8

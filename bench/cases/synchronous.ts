@@ -1,10 +1,11 @@
-import { generated, generationPath } from './tasks.ts'
+import { generationShot, generationPath } from './tasks.ts'
 import type { BenchCase, Figures } from '../support/benchCase.ts'
 import type { BenchService, BenchWorld, ImageSize } from '../support/benchWorld.ts'
 import { generationBody } from '../support/benchWorld.ts'
 import type { Load, Shot } from '../support/load.ts'
 import { loadFor, loadOf, shoot } from '../support/load.ts'
-import { cpuMs, peakMiB } from '../support/processCost.ts'
+import { cpuMs } from '../support/processCost.ts'
+import { peakMiB } from '../../test/support/service/processUsage.ts'
 
 /** One call at a time: what Darkroom adds to the same call through a forwarder that stores nothing. */
 export const oneAtATime: BenchCase = {
@@ -18,7 +19,7 @@ export const oneAtATime: BenchCase = {
   round: async (world) => {
     const count = world.quick ? 60 : 300
     const forwarder = await loadOf(count, 1, forwarded(world, 'small'))
-    const own = await loadOf(count, 1, generated(world.service, 'small'))
+    const own = await loadOf(count, 1, generationShot(world.service, 'small'))
     return {
       'added p50': own.p50Ms - forwarder.p50Ms,
       p50: own.p50Ms,
@@ -45,7 +46,7 @@ export const twentySmall: BenchCase = {
     const seconds = world.quick ? 4 : 10
     const forwarder = await loadFor(seconds / 2, 20, forwarded(world, 'small'))
     const own = await costed(world.service, () =>
-      loadFor(seconds, 20, generated(world.service, 'small')),
+      loadFor(seconds, 20, generationShot(world.service, 'small')),
     )
     return {
       ...own,
@@ -68,7 +69,7 @@ export const twentyLarge: BenchCase = {
   round: async (world) => {
     const seconds = world.quick ? 4 : 10
     const own = await costed(world.service, () =>
-      loadFor(seconds, 20, generated(world.service, 'large')),
+      loadFor(seconds, 20, generationShot(world.service, 'large')),
     )
     const { api, worker } = world.service.parts()
     return { ...own, API: peakMiB(api[0] ?? 0), worker: peakMiB(worker[0] ?? 0) }
@@ -86,7 +87,7 @@ export const manyCallers: BenchCase = {
     const own = await loadOf(
       world.quick ? 400 : 1_000,
       200,
-      generated(world.service, 'small', 2_000),
+      generationShot(world.service, 'small', 2_000),
     )
     return { calls: own.perSecond, p99: own.p99Ms }
   },
@@ -102,11 +103,11 @@ export const twoOfEach: BenchCase = {
   },
   round: async (world) => {
     const seconds = world.quick ? 4 : 10
-    const one = await loadFor(seconds, 20, generated(world.service, 'small'))
+    const one = await loadFor(seconds, 20, generationShot(world.service, 'small'))
     const two = await world.startService({ apis: 2, workers: 2 })
     try {
       const urls = two.apis.map(({ url }) => url)
-      await loadOf(100, 20, generated(two, 'small'))
+      await loadOf(100, 20, generationShot(two, 'small'))
       const own = await costed(two, () =>
         loadFor(seconds, 20, async (agent, n) => {
           await shoot(agent, `${urls[n % urls.length] ?? ''}${generationPath}`, {

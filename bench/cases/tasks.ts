@@ -7,8 +7,15 @@ import { runParallel } from '../../test/support/timing.ts'
 
 export const generationPath = '/v1/images/generations'
 
-/** Makes one synchronous generation, for which the constant upstream sends such an image after this time. */
-export function generated(service: BenchService, image: ImageSize = 'small', latencyMs = 0): Shot {
+/**
+ * Returns a shot that makes one synchronous generation. The constant upstream sends an image of this size after this
+ * time.
+ */
+export function generationShot(
+  service: BenchService,
+  image: ImageSize = 'small',
+  latencyMs = 0,
+): Shot {
   const body = generationBody(image, latencyMs)
   return async (agent) => {
     await shoot(agent, `${service.url}${generationPath}`, {
@@ -24,8 +31,8 @@ export function asyncBody(latencyMs = 0): string {
   return JSON.stringify({ ...JSON.parse(generationBody('small', latencyMs)), action: 'generate' })
 }
 
-/** Submits one task with an idempotency key of its own. */
-export function submitted(service: BenchService, secret: string = service.owner.secret): Shot {
+/** Returns a shot that submits one task, each time with a new idempotency key. */
+export function submitShot(service: BenchService, secret: string = service.owner.secret): Shot {
   const body = asyncBody()
   return async (agent) => {
     await shoot(agent, `${service.url}/v1/images/tasks`, {

@@ -54,7 +54,7 @@ async function post(path: string, body: Buffer): Promise<number> {
   return answer.status
 }
 
-/** Opens a connection, writes `head`, and hands it over. */
+/** Opens a connection, writes the head of a request, and returns the connection. */
 function open(lines: readonly string[]) {
   const socket = connect(Number(port), hostname)
   socket.on('error', () => {})

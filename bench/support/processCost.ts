@@ -36,9 +36,3 @@ function statOf(pid: number): ProcessStat | undefined {
     return undefined
   }
 }
-
-/** Returns the highest resident memory in MiB since `resetPeak`. Linux only. */
-export function peakMiB(pid: number): number {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
-  return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) / 1024
-}

@@ -42,7 +42,7 @@ export async function runBench(
 export async function checkPromises(work: (check: Check) => Promise<void>): Promise<void> {
   let broken = 0
   process.stdout.write(`load average at the start: ${(loadavg()[0] ?? 0).toFixed(2)}\n`)
-  // Plain lines, also on a terminal, because the command prints its figures there meanwhile.
+  // On a terminal, progress would overwrite its own line. The command prints figures meanwhile, so it must not.
   const stream = { write: (text: string) => void process.stderr.write(text), isTerminal: false }
   const name = basename(process.argv[1] ?? 'bench')
   const check: Check = (promise, kept) => {

@@ -1,4 +1,3 @@
-import { createReadStream } from 'node:fs'
 import { link, mkdir, open, rm, stat } from 'node:fs/promises'
 import { dirname, join, relative, sep } from 'node:path'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
@@ -26,7 +25,11 @@ export async function createFileBlobStore(deps: FileBlobStoreDeps): Promise<Blob
   const tempDirectory = join(directory, '.temp')
   return await createStagedBlobStore(
     {
-      publish: async (name, file) => await publish(directory, file.path, join(directory, name)),
+      publish: async (name, file, { flushLater }) => {
+        const path = join(directory, name)
+        await publish(file.path, path)
+        if (!flushLater) await syncUpTo(directory, dirname(path))
+      },
       read: async (name, range) => await read(join(directory, name), range),
       deletePrefix: async (prefix) => {
         const found = await remove(join(directory, prefix))
@@ -49,7 +52,7 @@ async function remove(path: string): Promise<boolean> {
   }
 }
 
-async function publish(root: string, tempPath: string, path: string): Promise<void> {
+async function publish(tempPath: string, path: string): Promise<void> {
   try {
     await linkInDirectory(tempPath, path).catch(async (error: unknown) => {
       // Another process removed this directory with `deletePrefix` a moment ago. Try once more.
@@ -60,7 +63,6 @@ async function publish(root: string, tempPath: string, path: string): Promise<vo
     if (isErrnoCode(error, 'EEXIST')) throw new BlobExistsError('The blob exists already')
     throw error
   }
-  await syncUpTo(root, dirname(path))
 }
 
 /**
@@ -103,10 +105,27 @@ async function read(
   const last = Math.min(range?.last ?? size - 1, size - 1)
   const bytes = Math.max(0, last - first + 1)
   // The file is opened only when the content is read. A caller that needs only the size keeps no file open.
-  const content = async function* (): AsyncGenerator<Uint8Array> {
-    if (bytes > 0) yield* createReadStream(path, { start: first, end: last })
+  return { bytes, content: readBytes(path, first, bytes) }
+}
+
+const readBytesMax = 64 * 1024
+
+/** Reads without a stream, which would cost more than the read of a small image. */
+async function* readBytes(path: string, first: number, bytes: number): AsyncGenerator<Uint8Array> {
+  if (bytes === 0) return
+  const file = await open(path, 'r')
+  try {
+    for (let done = 0; done < bytes;) {
+      const length = Math.min(readBytesMax, bytes - done)
+      const buffer = Buffer.allocUnsafeSlow(length)
+      const { bytesRead } = await file.read(buffer, 0, length, first + done)
+      if (bytesRead === 0) throw new Error('A blob ended before its length')
+      done += bytesRead
+      yield buffer.subarray(0, bytesRead)
+    }
+  } finally {
+    await file.close()
   }
-  return { bytes, content: content() }
 }
 
 async function fileSize(path: string): Promise<number | undefined> {

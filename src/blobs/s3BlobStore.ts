@@ -20,7 +20,8 @@ export async function createS3BlobStore(deps: S3BlobStoreDeps): Promise<BlobStor
   const objectOf = (name: string) => ({ bucket, key: namePrefix + name })
   return await createStagedBlobStore(
     {
-      publish: async (name, file, signal) => await putObject(client, objectOf(name), file, signal),
+      publish: async (name, file, { signal }) =>
+        await putObject(client, objectOf(name), file, signal),
       read: async (name, range) => await readObject(client, objectOf(name), range),
       deletePrefix: async (prefix) =>
         await deleteObjects(client, bucket, `${namePrefix}${prefix}/`),

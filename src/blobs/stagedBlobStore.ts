@@ -1,5 +1,5 @@
 import { randomText } from '../domain/ids.ts'
-import type { BlobStore } from '../domain/ports/blobStore.ts'
+import type { BlobStore, PutOptions } from '../domain/ports/blobStore.ts'
 import { BlobExistsError } from '../domain/ports/blobStore.ts'
 import type { TempFile, TempFilesDeps } from './tempFiles.ts'
 import { createTempFiles } from './tempFiles.ts'
@@ -12,7 +12,7 @@ export type BlobBackend = {
   /**
    * Makes a temporary file appear under a name, either completely or not at all. Throws `BlobExistsError`.
    */
-  readonly publish: (name: string, file: TempFile, signal?: AbortSignal) => Promise<void>
+  readonly publish: (name: string, file: TempFile, options: PutOptions) => Promise<void>
   readonly read: BlobStore['read']
   /** Returns whether there was anything to delete. */
   readonly deletePrefix: (prefix: string) => Promise<boolean>
@@ -34,11 +34,11 @@ export async function createStagedBlobStore(
   async function put(
     name: string,
     content: AsyncIterable<Uint8Array>,
-    signal?: AbortSignal,
+    options: PutOptions,
   ): ReturnType<BlobStore['put']> {
-    const file = await tempFiles.write(content, signal)
+    const file = await tempFiles.write(content, options.signal)
     try {
-      await backend.publish(name, file, signal)
+      await backend.publish(name, file, options)
     } finally {
       await file.remove()
     }
@@ -63,7 +63,7 @@ export async function createStagedBlobStore(
 
   async function createStoreId(): Promise<string> {
     try {
-      await put(storeIdName, oneChunk(randomText(deps.randomBytes, 32)))
+      await put(storeIdName, oneChunk(randomText(deps.randomBytes, 32)), {})
     } catch (error) {
       if (!(error instanceof BlobExistsError)) throw error
     }
@@ -77,9 +77,9 @@ export async function createStagedBlobStore(
   }
 
   return {
-    put: async (key, content, { signal }) => {
+    put: async (key, content, options) => {
       assertBlobKey(key)
-      return await put(key, content, signal)
+      return await put(key, content, options)
     },
     read: async (key, range) => {
       assertBlobKey(key)

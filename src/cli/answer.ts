@@ -7,8 +7,8 @@ export type Answer = {
 }
 
 /**
- * Thrown when a command refuses to act, or when PostgreSQL or Temporal cannot be reached. The message is a
- * sentence for the operator. `runCli` prints it and exits with code 1.
+ * Thrown when a command refuses to act, or when Temporal cannot be reached. The message is a sentence for the
+ * operator. `runCli` prints it and exits with code 1, as it does for every other error.
  */
 export class CommandError extends Error {
   override readonly name = 'CommandError'

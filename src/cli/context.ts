@@ -26,8 +26,8 @@ export type CliContext = {
 
 /**
  * The parts of the service that commands use. A part loads its libraries and connects only when a command
- * asks for it. So `--help` is fast and works when nothing is running. A part throws `CommandError` when
- * PostgreSQL or Temporal cannot be reached. The message names the environment variable that contains the
+ * asks for it. So `--help` is fast and works when nothing is running. A part throws when PostgreSQL
+ * or Temporal cannot be reached. The message names the environment variable that contains the
  * address.
  */
 export type Parts = {

@@ -12,10 +12,10 @@ const demoRequest = JSON.stringify({
  * is printed only on a terminal, because any other output may be kept as a log.
  */
 export function announcement(
-  service: Pick<Service, 'apiUrl' | 'temporalUiUrl' | 'key' | 'keyPath'>,
+  service: Pick<Service, 'apiUrl' | 'publicPages' | 'temporalUiUrl' | 'key' | 'keyPath'>,
   toTerminal: boolean,
 ): string {
-  const { apiUrl, temporalUiUrl, key, keyPath } = service
+  const { apiUrl, publicPages, temporalUiUrl, key, keyPath } = service
   const bearer = `-H "Authorization: Bearer $(cat '${keyPath}')"`
   return [
     `\nDarkroom is ready at ${apiUrl}`,
@@ -24,7 +24,9 @@ export function announcement(
       ? []
       : [
           `Key of account demo: ${toTerminal ? key : `in ${keyPath}`}`,
-          `\nOpen ${apiUrl} in a browser and paste the key, or submit a task:\n`,
+          publicPages
+            ? `\nOpen ${apiUrl} in a browser and paste the key, or submit a task:\n`
+            : '\nSubmit a task:\n',
           `curl -s ${apiUrl}/v1/images/tasks ${bearer} \\`,
           `  -H 'Content-Type: application/json' -H "Idempotency-Key: $(date +%s)" \\`,
           `  -d '${demoRequest}'`,

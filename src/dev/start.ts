@@ -25,6 +25,8 @@ import { pricedOperation } from '../wiring/installation.ts'
 /** The running service that `npm start` started. */
 export type Service = {
   readonly apiUrl: string
+  /** Whether the API serves its page. */
+  readonly publicPages: boolean
   readonly temporalUiUrl?: string
   /** The secret of the demo account's API key. Absent when HOST is not a loopback address. */
   readonly key?: string
@@ -92,6 +94,7 @@ export async function startService(say: Say): Promise<Service> {
     await startProcesses({ config, ports, environment, say, onStarted, refused })
     return {
       apiUrl: httpUrl(config.host, ports.api),
+      publicPages: config.publicPages,
       keyPath,
       ...defined({ temporalUiUrl: stack.temporalUiUrl, key }),
       refused: refused.promise,

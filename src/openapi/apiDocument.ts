@@ -138,8 +138,9 @@ function contentObject(content: Content): NonNullable<ZodOpenApiResponseObject['
 }
 
 /**
- * Changes what zod writes and readers do not need. Answers may get further fields, so their objects are open.
- * A date-time has its format, so the pattern goes. The limits of JavaScript's integers go as well.
+ * Removes from the schemas what zod adds and readers do not need: the ban on further fields in answers, because
+ * answers may get more fields; the pattern of a date-time, because its format says the same; and the limits of
+ * JavaScript's integers.
  */
 const plainSchema: ZodOpenApiOverride = ({ jsonSchema, io }) => {
   if (io === 'output' && jsonSchema.additionalProperties === false) {

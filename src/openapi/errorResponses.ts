@@ -1,8 +1,8 @@
 import type { ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from 'zod-openapi'
 import type { Headers } from './answerHeaders.ts'
 import { commonHeaders, headerReferences } from './answerHeaders.ts'
-import type { ErrorName, ErrorStatus } from './errorAnswers.ts'
-import { errorAnswer } from './errorAnswers.ts'
+import type { ErrorName, ErrorStatus } from './describedErrors.ts'
+import { describedError } from './describedErrors.ts'
 import type { Operation } from './operation.ts'
 
 /** The errors of every operation that come before its route. They have components of their own. */
@@ -13,10 +13,10 @@ const earlyErrors = ['request_timeout', 'headers_too_large'] as const
  * codes for programs: the schema leaves them open, so that a new code breaks no client.
  */
 export function errorResponses(operation: Operation): ZodOpenApiResponsesObject {
-  const byStatus = Map.groupBy(errorNames(operation), (name) => errorAnswer(name).status)
+  const byStatus = Map.groupBy(errorNames(operation), (name) => describedError(name).status)
   return Object.fromEntries([
     ...earlyErrors.map((name) => [
-      errorAnswer(name).status,
+      describedError(name).status,
       { $ref: `#/components/responses/${name}` },
     ]),
     ...[...byStatus].map(([status, names]) => [status, errorResponse(operation, status, names)]),
@@ -27,7 +27,10 @@ export function errorResponses(operation: Operation): ZodOpenApiResponsesObject 
 export function errorResponseComponents(): Record<string, ZodOpenApiResponseObject> {
   const operation = { envelope: 'full' } as const
   return Object.fromEntries(
-    earlyErrors.map((name) => [name, errorResponse(operation, errorAnswer(name).status, [name])]),
+    earlyErrors.map((name) => [
+      name,
+      errorResponse(operation, describedError(name).status, [name]),
+    ]),
   )
 }
 
@@ -82,11 +85,11 @@ function errorNames({ access, errors }: Operation): readonly ErrorName[] {
 }
 
 function codeOf(name: ErrorName): string {
-  return errorAnswer(name).code ?? name
+  return describedError(name).code ?? name
 }
 
 function exampleOf(envelope: Operation['envelope'], name: ErrorName): object {
-  const { type, param, message } = errorAnswer(name)
+  const { type, param, message } = describedError(name)
   const code = codeOf(name)
   return { error: envelope === 'short' ? { code, message } : { message, type, param, code } }
 }

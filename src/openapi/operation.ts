@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { Headers } from './answerHeaders.ts'
-import type { ErrorName } from './errorAnswers.ts'
+import type { ErrorName } from './describedErrors.ts'
 
 /**
  * The description of one operation: a method of a route. Every route of `src/http/routes.ts` has one, which
@@ -30,7 +30,7 @@ export type Operation = {
    * them here, and `invalid_api_key` if it needs an API key.
    */
   readonly errors: readonly ErrorName[]
-  /** Headers that errors of this operation may have, in addition to those of `errorAnswers.ts`. */
+  /** Headers that errors of this operation may have, in addition to those of `describedErrors.ts`. */
   readonly errorHeaders?: Headers
 }
 
@@ -44,15 +44,15 @@ export type OperationRequest = {
 
 export type Answer = {
   readonly description: string
-  /** Headers besides those of every answer. */
+  /** The headers of this answer, without those that every answer has. */
   readonly headers?: Headers
   /** Absent for an answer without a body. */
   readonly content?: Content
-  /** Operations that take a value of this answer, by their id. */
+  /** The operations to which a client can pass on a value of this answer, such as the task id. By operation id. */
   readonly links?: Readonly<Record<string, Link>>
 }
 
-/** The parameters of another operation, as runtime expressions such as `$response.body#/task_id`. */
+/** The parameters to call another operation with. Their values are expressions such as `$response.body#/task_id`. */
 type Link = { readonly parameters: Readonly<Record<string, string>> }
 
 /** Bodies by media type. Each has examples, by a name that readers see. */

@@ -14,12 +14,19 @@ const readRetryMs = 500
  * as it is at that moment, or `undefined` when it is purged. A notification only causes a new read, because
  * only the task's row says whether the task has ended. If PostgreSQL does not answer, the read is tried again.
  * Once the signal has aborted, the error of a failed read is thrown.
+ *
+ * A task that this process has just accepted (`isNew`) is not read before the first notification.
  */
 export function createAwaitEnd(deps: AwaitEndDeps) {
   const read = createWatchedRead(deps.store)
-  return async (taskId: string, signal: AbortSignal): Promise<TaskView | undefined> => {
+  return async (
+    taskId: string,
+    signal: AbortSignal,
+    { isNew = false }: { readonly isNew?: boolean } = {},
+  ): Promise<TaskView | undefined> => {
     const watch = deps.ends.watch(taskId, 'end')
     try {
+      if (isNew) await watch.next(signal)
       for (;;) {
         const view = await read(taskId, signal)
         if (view?.completedAtMs !== undefined || view === undefined || signal.aborted) return view

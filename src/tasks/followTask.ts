@@ -42,7 +42,7 @@ export function createFollowTask(
         const task = { ...row, nowMs: row.nowMs + monotonicMs() - readAtMs }
         const { usualDurationMs } = deps.capabilities[task.model]
         const id = taskEventId(task, usualDurationMs)
-        // The reader cannot have seen the end of a live task.
+        // The reader names the last event of a task that has not ended. That id is wrong, so it is ignored.
         if (seenId === endEventId && id !== endEventId) seenId = undefined
         if (isEventDue(seenId, id)) {
           seenId = id

@@ -50,9 +50,12 @@ export type PresenceEvent =
  * doubt this one, so the call is recorded before any of them may act.
  */
 const freshMsMax = 8_000
-/** A longer gap between two beats of this process ends its doubts, because others may have been cut off too. */
+/**
+ * After a longer gap between two of its own beats, this process forgets its doubts: what cut it off may have cut off
+ * the others too.
+ */
 const gapMsMax = 3_000
-/** How far a beat looks back for orphaned attempts, and after how many beats one looks back for a week. */
+/** How old an orphaned attempt may be that a beat finds. Every thirtieth beat finds those of a whole week. */
 const lookSeconds = 60
 const fullLookEvery = 30
 const weekSeconds = 7 * 86_400
@@ -64,7 +67,7 @@ const notCalledMax = 10_000
 /**
  * Creates the presence of this process. Its beats tell the other processes that its calls are under way: a
  * task may reach another worker during a call, because an operator resets the run or because Temporal loses
- * contact with this worker, and that worker then waits for the call instead of making it again.
+ * contact with this worker. The other worker then waits for the call and does not make it again.
  *
  * With each beat the process also looks for what others left. It doubts processes that are silent, and marks
  * them as lost when they stay silent for `doubtMs`. The time of a doubt is measured by this process's
@@ -183,7 +186,7 @@ export function createPresence(deps: PresenceDeps): Presence {
   }
 }
 
-/** An attempt that is forgotten here counts as called, which is the safe side. */
+/** Remembers an attempt. Beyond the limit the oldest one is forgotten and then counts as called, which is safe. */
 function remember(notCalled: Set<string>, answerId: string): void {
   const [oldest] = notCalled
   if (notCalled.size >= notCalledMax && oldest !== undefined) notCalled.delete(oldest)

@@ -4,13 +4,14 @@ import { createByteBudget, freeBytes, roomFor } from './byteBudget.ts'
 
 /**
  * Limit for the texts of all large requests that one worker reads and sends at the same time, in bytes of
- * their stored text. While a request is read and sent, it takes up to twelve times its bytes; once it is sent,
- * none. One account gets half, so the largest request of another account always fits.
+ * their stored text. While a request is read and sent, it takes up to twelve times its bytes of memory; once it is
+ * sent, none. One account gets at most half. The largest request is not larger than the other half, so one account
+ * alone cannot keep out another.
  */
 const requestBytesUnderWayMax = 32 * 1024 * 1024
 const accountShareMax = 0.5
 
-/** The pace at which requests of one account that found no room are tried again. */
+/** How many bytes of requests that found no room are tried again per millisecond, for each account. */
 const retriedBytesPerMs = (16 * 1024 * 1024) / 1_000
 
 type NeedsRoom = Extract<BeginResult, { kind: 'needs_room' }>

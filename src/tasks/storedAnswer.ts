@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { upstreamAnswerTextBytesMax } from '../domain/limits.ts'
-import type { BlobStore } from '../domain/ports/blobStore.ts'
+import type { BlobStore, PutOptions } from '../domain/ports/blobStore.ts'
 import { BlobExistsError } from '../domain/ports/blobStore.ts'
 import type { AnswerMeta } from '../domain/upstream/storedAnswer.ts'
 import { answerImageKey, answerMetaKey } from '../domain/upstream/storedAnswer.ts'
@@ -26,13 +26,15 @@ export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Prom
   const { taskId, attempt, answerId, hardEndMs } = answer
   const { image, native } = answer.outcome
   try {
-    const sha256 = await digest(image.open())
-    await retryFor(hardEndMs, () => putOnce(blobs, answerImageKey(answerId), image.open()))
+    const key = answerImageKey(answerId)
+    const options = { flushLater: true }
+    const put = await retryFor(hardEndMs, () => putOnce(blobs, key, image.open(), options))
+    const sha256 = put?.sha256 ?? (await digest(image.open()))
     const { mimeType, bytes, width, height } = image
     const stored = { mimeType, bytes, sha256, width, height }
     const meta: AnswerMeta = { version: 1, taskId, attempt, image: stored, native }
     const text = Buffer.from(JSON.stringify(meta))
-    await retryFor(hardEndMs, () => putOnce(blobs, answerMetaKey(answerId), once(text)))
+    await retryFor(hardEndMs, () => putOnce(blobs, answerMetaKey(answerId), once(text), {}))
     return meta
   } finally {
     await image.discard()
@@ -41,17 +43,19 @@ export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Prom
 
 /**
  * Writes a blob, and accepts that the key exists already. Only this attempt writes the key, so an existing
- * key means that an earlier write succeeded and only its reply was lost.
+ * key means that an earlier write succeeded and only its reply was lost. Then returns `undefined`.
  */
 async function putOnce(
   blobs: BlobStore,
   key: string,
   content: AsyncIterable<Uint8Array>,
-): Promise<void> {
+  options: PutOptions,
+): Promise<{ readonly sha256: string } | undefined> {
   try {
-    await blobs.put(key, content, {})
+    return await blobs.put(key, content, options)
   } catch (error) {
     if (!(error instanceof BlobExistsError)) throw error
+    return undefined
   }
 }
 

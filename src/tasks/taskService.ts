@@ -16,6 +16,7 @@ import type { TaskEnds, TaskStore } from '../domain/ports/taskStore.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { LiveStatus, TaskView } from '../domain/tasks/task.ts'
+
 /** What Darkroom does for its HTTP callers. All routes share these functions. */
 export type TaskService = {
   /**
@@ -39,9 +40,13 @@ export type TaskService = {
   readonly cancel: (caller: Caller, taskId: string) => Promise<Result<TaskView, RequestFailure>>
   /**
    * Waits for the end of the task of a synchronous call, or until the signal aborts, and returns the task as
-   * it is then. Returns `undefined` when the task is purged.
+   * it is then. Returns `undefined` when the task is purged. `isNew`: this process has just accepted the task.
    */
-  readonly awaitEnd: (taskId: string, signal: AbortSignal) => Promise<TaskView | undefined>
+  readonly awaitEnd: (
+    taskId: string,
+    signal: AbortSignal,
+    options?: { readonly isNew?: boolean },
+  ) => Promise<TaskView | undefined>
   /** The same for a lookup that waits. Any number of lookups may wait for any task. */
   readonly awaitEndOfLookup: TaskService['awaitEnd']
   /** Yields the task now and at its changes, until it has ended or the signal aborts. See `followTask.ts`. */
@@ -88,7 +93,8 @@ export function createTaskService(deps: TaskServiceDeps): TaskService {
     },
     live: deps.live,
     cancel: createCancelTask(deps),
-    awaitEnd: (taskId, signal) => awaitEnd(taskId, signal).finally(() => deps.onWaited(taskId)),
+    awaitEnd: (taskId, signal, options) =>
+      awaitEnd(taskId, signal, options).finally(() => deps.onWaited(taskId)),
     awaitEndOfLookup: awaitEnd,
     follow: createFollowTask(deps),
     cancelLeft: deps.cancelLeft,

@@ -11,7 +11,7 @@ import type { WakeRun } from '../domain/ports/webhookStore.ts'
 import { grpcReason } from './grpcReason.ts'
 
 const wakeTimeoutMs = 2_000
-/** After a failed call, how long none is made. The reconciler starts the runs that are missing. */
+/** How long no call is made after one has failed. The reconciler starts the runs that are missing. */
 const pauseMs = 5_000
 /** Temporal serves lower numbers first. Tasks have 2 and 3. */
 const webhookPriority = 4

@@ -9,8 +9,9 @@ import { createApp } from '../http/app.ts'
 import { createServer, listen } from '../http/connection/createServer.ts'
 import type { ApiDeps, SigningKeys } from '../http/context.ts'
 import { createInternalServer } from '../http/internalServer.ts'
+import { explaining } from './explaining.ts'
 import type { Installation } from './installation.ts'
-import { explaining, openInstallation } from './installation.ts'
+import { openInstallation } from './installation.ts'
 import { createProcessMetrics, observeRequests, openTracing } from './observability.ts'
 import { createReadiness, withPart } from './readiness.ts'
 import type { RunningProcess } from './runProcess.ts'
@@ -20,7 +21,7 @@ import { acceptingProcesses, offerChannel, offerText } from '../store/tasks/offe
 import { createTaskEnds } from '../store/tasks/taskEnds.ts'
 import { createAccountReads, createTaskStore } from './stores.ts'
 import { createLeftTasks } from '../tasks/cancelTask.ts'
-import { createOffers } from '../tasks/offerTask.ts'
+import { createOfferSender } from '../tasks/sendOffers.ts'
 import type { TaskService } from '../tasks/taskService.ts'
 import { createTaskService } from '../tasks/taskService.ts'
 import type { WebhookService } from '../tasks/webhooks/webhookService.ts'
@@ -154,7 +155,7 @@ function taskServiceOf(
     pool,
     onConnectionError: (error) => log.warn('listening connection lost', { error }),
   })
-  const offers = createOffers({
+  const offers = createOfferSender({
     acceptingProcesses: () => acceptingProcesses(pool),
     send: (processId, start) => notify(offerChannel(processId), offerText(start)),
     startRun: (start) => {

@@ -2,7 +2,8 @@ import type { Pool } from 'pg'
 import { CommandError } from '../cli/answer.ts'
 import type { Config } from '../config.ts'
 import { defined } from '../domain/defined.ts'
-import { isConnectionError } from './installation.ts'
+import type { Database } from './databases.ts'
+import { databasesOf, reached } from './databases.ts'
 import type { Notifier } from '../store/connection/notifier.ts'
 import type { AnnounceEnd } from '../store/tasks/endTask.ts'
 
@@ -13,8 +14,8 @@ const connectionsMax = 4
 const ledgerTimeoutMs = 600_000
 
 /**
- * Creates the access of one command to PostgreSQL. It connects when a pool is first used. Throws
- * `CommandError` when PostgreSQL cannot be reached or its schema is older than this checkout.
+ * Creates the access of one command to PostgreSQL. It connects when a pool is first used. Throws an error that
+ * says what to do when PostgreSQL cannot be reached or its schema is older than this checkout.
  */
 export function createCliDatabase(config: () => Promise<Config>) {
   const open: Pool[] = []
@@ -23,7 +24,7 @@ export function createCliDatabase(config: () => Promise<Config>) {
   const openPool = async (statementTimeoutMs?: number) => {
     const { createPool } = await import('../store/connection/pool.ts')
     const { requireSchema } = await import('../store/schema/migrate.ts')
-    const database = await databaseOf(config)
+    const database = await sessionOf(config)
     const databaseUrl = database.url
     const pool = createPool({
       databaseUrl,
@@ -53,7 +54,7 @@ export function createCliDatabase(config: () => Promise<Config>) {
       const { taskEndChannel } = await import('../store/tasks/taskEnds.ts')
       const { webhookDueChannel } = await import('../store/webhooks/tries.ts')
       const notifier = createNotifier({
-        databaseUrl: (await databaseOf(config)).url,
+        databaseUrl: (await sessionOf(config)).url,
         onError: () => {},
       })
       notifiers.push(notifier)
@@ -64,8 +65,10 @@ export function createCliDatabase(config: () => Promise<Config>) {
     },
     migrate: async () => {
       const { migrate } = await import('../store/schema/migrate.ts')
-      const database = await databaseOf(config)
-      return reached(database, () => migrate({ databaseUrl: database.url }))
+      const database = await sessionOf(config)
+      return reached(database, () =>
+        migrate({ databaseUrl: database.url }).catch(namingRole(database)),
+      )
     },
     close: async () => {
       await Promise.all(notifiers.map((notifier) => notifier.close()))
@@ -74,30 +77,31 @@ export function createCliDatabase(config: () => Promise<Config>) {
   }
 }
 
-type Database = { readonly url: string; readonly variable: string }
-
 /** Commands run long statements and take locks, so they do not go through a pooler. */
-async function databaseOf(config: () => Promise<Config>): Promise<Database> {
-  const { databaseUrl, databaseSessionUrl: url, dataDir } = await config()
-  if (url !== undefined) {
-    return { url, variable: url === databaseUrl ? 'DATABASE_URL' : 'DATABASE_SESSION_URL' }
-  }
+async function sessionOf(config: () => Promise<Config>): Promise<Database> {
+  const given = await config()
+  const session = databasesOf(given)?.session
+  if (session !== undefined) return session
   throw new CommandError(
-    `DATABASE_URL is not set, and no \`npm start\` is running on DATA_DIR ${dataDir}.`,
+    `DATABASE_URL is not set, and no \`npm start\` is running on DATA_DIR ${given.dataDir}.`,
   )
 }
 
-async function reached<Value>(
-  { url, variable }: Database,
-  ask: () => Promise<Value>,
-): Promise<Value> {
-  try {
-    return await ask()
-  } catch (error) {
-    if (!isConnectionError(error)) throw error
-    const reason = error instanceof Error && error.message !== '' ? error.message : 'no connection'
+/** SQLSTATE: the role may not do this. */
+const insufficientPrivilege = '42501'
+
+/**
+ * Returns a function that throws the error again. When the role may not change the schema, the new error names the
+ * role and its variable: a `DATABASE_SESSION_URL` of the application goes before a `DATABASE_URL` of the owner.
+ */
+function namingRole({ url, variable }: Database): (error: unknown) => never {
+  return (error) => {
+    const refused =
+      error instanceof Error && 'code' in error && error.code === insufficientPrivilege
+    if (!refused) throw error
+    const role = decodeURIComponent(new URL(url).username)
     throw new CommandError(
-      `PostgreSQL at ${new URL(url).host} (${variable}) cannot be reached: ${reason}`,
+      `${error.message}, as ${role} (${variable}). Migrate as the role that owns the schema.`,
     )
   }
 }

@@ -10,6 +10,8 @@ import type { Operation } from '../config/operation.ts'
 import { readOperation } from '../config/operation.ts'
 import type { Price } from '../domain/models/prices.ts'
 import { priceList, unpricedCombinations } from '../domain/models/prices.ts'
+import { databasesOf, reached } from './databases.ts'
+import { explaining } from './explaining.ts'
 import { makeProcessTempFolder } from './processTempFolder.ts'
 import { claimStoreId } from '../store/blobStoreId.ts'
 import type { Notifier } from '../store/connection/notifier.ts'
@@ -66,8 +68,7 @@ export async function openInstallation(
   options: InstallationOptions,
 ): Promise<Installation> {
   const operation = pricedOperation(config, options)
-  const databaseUrl = required(config.databaseUrl, 'DATABASE_URL')
-  const sessionUrl = config.databaseSessionUrl ?? databaseUrl
+  const { main, session } = required(databasesOf(config), 'DATABASE_URL')
   const temp = await makeProcessTempFolder(tmpdir())
   const opened = await openBlobStore(config.blobStoreUrl, {
     randomBytes,
@@ -75,15 +76,15 @@ export async function openInstallation(
     tempDir: temp.path,
   })
   const pool = createPool({
-    databaseUrl,
-    pooled: sessionUrl !== databaseUrl,
+    databaseUrl: main.url,
+    pooled: session !== main,
     applicationName: `darkroom-${options.process}`,
     connectionsMax: options.connectionsMax,
     connectionsMin: options.connectionsMin,
     onConnectionError: (error) => log.warn('database connection lost', { error }),
   })
   const notifier = createNotifier({
-    databaseUrl: sessionUrl,
+    databaseUrl: session.url,
     onError: (error) => log.warn('notifications lost', { error }),
   })
   const close = async () => {
@@ -94,9 +95,8 @@ export async function openInstallation(
   }
   try {
     const storeId = await opened.store.storeId().catch(explaining('BLOB_STORE cannot be used'))
-    const variable = sessionUrl === databaseUrl ? 'DATABASE_URL' : 'DATABASE_SESSION_URL'
-    await reached(variable, sessionUrl, () => requireSession(sessionUrl))
-    await reached('DATABASE_URL', databaseUrl, async () => {
+    await reached(session, () => requireSession(session.url))
+    await reached(main, async () => {
       await requireSchema(pool)
       await openConnections(pool, options.connectionsMin)
       await claimStoreId(pool, storeId)
@@ -107,7 +107,7 @@ export async function openInstallation(
   }
   return {
     operation,
-    sessionUrl,
+    sessionUrl: session.url,
     pool,
     blobs: opened.store,
     notify: notifier.send,
@@ -129,18 +129,6 @@ async function requireSession(sessionUrl: string): Promise<void> {
   )
 }
 
-async function reached(
-  variable: 'DATABASE_URL' | 'DATABASE_SESSION_URL',
-  url: string,
-  ask: () => Promise<void>,
-): Promise<void> {
-  const explain = explaining(`PostgreSQL at ${new URL(url).host} (${variable})`)
-  await ask().catch((error: unknown) => {
-    if (isConnectionError(error)) explain(error)
-    throw error
-  })
-}
-
 /**
  * Reads the operator's file and adds the built-in prices. Throws `ConfigError` when a request that clients
  * may send has no price.
@@ -159,33 +147,4 @@ export function pricedOperation(
     )
   }
   return { ...operation, priceList: prices }
-}
-
-/**
- * Returns a handler for `catch`. The handler throws the error again, with `what` before its message. `what`
- * names the variable.
- */
-export function explaining(what: string): (error: unknown) => never {
-  return (error) => {
-    const reason =
-      error instanceof Error && error.message !== '' ? error.message : 'no reason given'
-    throw new Error(`${what}: ${reason}`, { cause: error })
-  }
-}
-
-/**
- * The SQLSTATE classes that mean "PostgreSQL cannot be used now": 08 connection, 28 authorization, 3D no such
- * database, 53 no resources, 57 shutdown (PostgreSQL documentation, Appendix A).
- */
-const connectionStates = /^(08|28|3D|53|57)/
-
-/**
- * Returns whether an error means that PostgreSQL cannot be used now. Returns false for an error of a
- * statement itself.
- */
-export function isConnectionError(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
-  if (connectionStates.test(code)) return true
-  return /^E[A-Z_]+$/.test(code) || /timeout|terminated/i.test(error.message)
 }

@@ -49,9 +49,9 @@ import {
   readDelivery,
   redeliver,
 } from '../store/webhooks/deliveries.ts'
-import { promiseLook, webhooksWithoutRun } from '../store/webhooks/runs.ts'
+import { planLook, webhooksWithoutRun } from '../store/webhooks/runs.ts'
 import { disableWebhook, listAllWebhooks, redeliverAny } from '../store/webhooks/webhookAdmin.ts'
-import { claimDelivery, dueWebhooks, recordAttempt } from '../store/webhooks/tries.ts'
+import { claimDelivery, dueWebhooks, recordTry } from '../store/webhooks/tries.ts'
 import {
   enableWebhook,
   endWebhook,
@@ -154,8 +154,8 @@ export function createDeliveryStore(pool: Pool): DeliveryStore {
   return bindFirst(pool, {
     dueWebhooks,
     claimDelivery,
-    recordAttempt,
-    promiseLook,
+    recordTry,
+    planLook,
     webhooksWithoutRun,
     forgetWebhooks,
   })

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
-import { claimDelivery, recordAttempt } from '../../src/store/webhooks/tries.ts'
+import { claimDelivery, recordTry } from '../../src/store/webhooks/tries.ts'
 import { createTestAttempts } from '../support/database/testAttempts.ts'
 import { insertTestWebhook } from '../support/database/testWebhooks.ts'
 import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
@@ -26,7 +26,7 @@ describe('darkroom webhook', () => {
     const claimed = await claimDelivery(world.pool, webhookId, 'first')
     if (claimed === undefined) throw new Error('nothing to claim')
     const outcome = { httpStatus: 503, durationMs: 0 }
-    await recordAttempt(world.pool, claimed, outcome, { kind: 'retry', waitMs: 5_000 })
+    await recordTry(world.pool, claimed, outcome, { kind: 'retry', waitMs: 5_000 })
 
     const [listed, ...others] = await json<readonly object[]>('webhook', 'list')
     expect(others).toEqual([])

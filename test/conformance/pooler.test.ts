@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,7 +20,15 @@ import { until } from '../support/timing.ts'
 
 const program = '/usr/sbin/pgbouncer'
 
-/** Starts PgBouncer in transaction mode in front of PostgreSQL, and returns the same address through it. */
+/** Returns the settings that docs/operating.md gives for PgBouncer. */
+function documentedSettings(): string {
+  const page = readFileSync(new URL('../../docs/operating.md', import.meta.url), 'utf8')
+  const [, settings] = /^```ini\n(.+?)^```$/ms.exec(page) ?? []
+  if (settings === undefined) throw new Error('docs/operating.md gives no settings for PgBouncer')
+  return settings
+}
+
+/** Starts PgBouncer, with the documented settings, in front of PostgreSQL, and returns the same address through it. */
 async function startPgBouncer(databaseUrl: string): Promise<string> {
   const direct = new URL(databaseUrl)
   const port = await freePort()
@@ -28,22 +36,20 @@ async function startPgBouncer(databaseUrl: string): Promise<string> {
   const users = join(folder, 'users.txt')
   const settings = join(folder, 'pgbouncer.ini')
   await writeFile(users, `"${direct.username}" "${decodeURIComponent(direct.password)}"\n`)
-  await writeFile(
-    settings,
-    [
-      '[databases]',
-      `* = host=${direct.hostname} port=${direct.port}`,
-      '[pgbouncer]',
-      'listen_addr = 127.0.0.1',
-      `listen_port = ${port}`,
-      'unix_socket_dir =',
-      'auth_type = trust',
-      `auth_file = ${users}`,
-      'pool_mode = transaction',
-      'default_pool_size = 10',
-      '',
-    ].join('\n'),
-  )
+  const values: Readonly<Record<string, string>> = {
+    listen_addr: '127.0.0.1',
+    listen_port: String(port),
+    auth_type: 'trust',
+    auth_file: users,
+    // Fewer than the tests have calls at once.
+    default_pool_size: '10',
+  }
+  const documented = documentedSettings()
+    .replace(/^darkroom = .*$/m, `* = host=${direct.hostname} port=${direct.port}`)
+    .replace(/^(\w+) = .*$/gm, (line, name: string) =>
+      values[name] === undefined ? line : `${name} = ${values[name]}`,
+    )
+  await writeFile(settings, `${documented}unix_socket_dir =\n`)
   // PgBouncer does not run as root.
   for (const path of [folder, users, settings]) await chmod(path, 0o755)
   const asOther = process.getuid?.() === 0 ? ['-u', 'nobody'] : []

@@ -3,6 +3,7 @@ import { announcement } from '../../src/dev/announcement.ts'
 
 const service = {
   apiUrl: 'http://127.0.0.1:8080',
+  publicPages: true,
   temporalUiUrl: 'http://127.0.0.1:8233',
   key: 'sk_the_key',
   keyPath: '/data/demo-key',
@@ -17,6 +18,12 @@ it('shows how to submit a task and how to poll it', () => {
   expect(lines.some((line) => line.startsWith('Open http://127.0.0.1:8080 in a browser'))).toBe(
     true,
   )
+})
+
+it('names no page when PUBLIC_PAGES is off', () => {
+  const text = announcement({ ...service, publicPages: false }, true)
+  expect(text).not.toContain('browser')
+  expect(text).toContain('\nSubmit a task:\n')
 })
 
 it('prints no key when the output is not a terminal', () => {

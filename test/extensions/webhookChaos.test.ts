@@ -3,7 +3,7 @@ import { processFaults } from '../support/chaos/chaosFaults.ts'
 import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import { runWebhookChaos } from '../support/webhooks/webhookChaos.ts'
+import { runWebhookChaos } from '../support/webhooks/runWebhookChaos.ts'
 
 let service: TestService
 beforeAll(async () => {

@@ -8,8 +8,8 @@ import {
   listDeliveries,
   redeliver,
 } from '../../src/store/webhooks/deliveries.ts'
-import { promiseLook, webhooksWithoutRun } from '../../src/store/webhooks/runs.ts'
-import { claimDelivery, dueWebhooks, recordAttempt } from '../../src/store/webhooks/tries.ts'
+import { planLook, webhooksWithoutRun } from '../../src/store/webhooks/runs.ts'
+import { claimDelivery, dueWebhooks, recordTry } from '../../src/store/webhooks/tries.ts'
 import {
   endWebhook,
   enableWebhook,
@@ -139,16 +139,11 @@ describe('a claim', () => {
     const second = await claimed()
     expect(second).toMatchObject({ deliveryId: first.deliveryId, claim: 2 })
     // The first process was stopped and comes back: only a success counts.
-    await recordAttempt(database.pool, first, outcome, again)
+    await recordTry(database.pool, first, outcome, again)
     expect(await all()).toMatchObject([{ status: 'pending', attempts: [] }])
-    await recordAttempt(
-      database.pool,
-      first,
-      { httpStatus: 200, durationMs: 1 },
-      { kind: 'delivered' },
-    )
+    await recordTry(database.pool, first, { httpStatus: 200, durationMs: 1 }, { kind: 'delivered' })
     expect(await all()).toMatchObject([{ status: 'delivered', attempts: [{ httpStatus: 200 }] }])
-    await recordAttempt(database.pool, second, outcome, again)
+    await recordTry(database.pool, second, outcome, again)
     expect(await all()).toMatchObject([{ status: 'delivered', attempts: [{ httpStatus: 200 }] }])
   })
 
@@ -157,7 +152,7 @@ describe('a claim', () => {
     const asked = Array.from({ length: 16 }, () => claimDelivery(database.pool, webhookId, 'first'))
     const had = (await Promise.all(asked)).filter((each) => each !== undefined)
     expect(new Set(had.map(({ deliveryId }) => deliveryId)).size).toBe(4)
-    for (const each of had) await recordAttempt(database.pool, each, outcome, again)
+    for (const each of had) await recordTry(database.pool, each, outcome, again)
     expect(await claimed()).toMatchObject({ tries: 0 })
   })
 
@@ -204,11 +199,11 @@ describe('webhooks with due first tries', () => {
   it('say whether the last try failed', async () => {
     await endOne()
     await endOne()
-    await recordAttempt(database.pool, await claimed(), outcome, again)
+    await recordTry(database.pool, await claimed(), outcome, again)
     const failing = async () =>
       (await dueWebhooks(database.pool, 100)).find((each) => each.webhookId === webhookId)?.failing
     expect(await failing()).toBe(true)
-    await recordAttempt(
+    await recordTry(
       database.pool,
       await claimed(),
       { httpStatus: 204, durationMs: 1 },
@@ -245,10 +240,10 @@ describe('a redelivery that is asked for during a try', () => {
     await endOne()
     const earlier = await claimed()
     await redeliver(database.pool, webhookId, earlier.deliveryId)
-    await recordAttempt(database.pool, earlier, outcome, { kind: 'given_up' })
+    await recordTry(database.pool, earlier, outcome, { kind: 'given_up' })
     expect(await all()).toMatchObject([{ status: 'pending', attempts: [] }])
     const success = { httpStatus: 200, durationMs: 1 }
-    await recordAttempt(database.pool, earlier, success, { kind: 'delivered' })
+    await recordTry(database.pool, earlier, success, { kind: 'delivered' })
     expect(await all()).toMatchObject([{ status: 'delivered', attempts: [{ httpStatus: 200 }] }])
   })
 })
@@ -259,7 +254,7 @@ describe('the answer 410', () => {
   it('is recorded together with the end of its webhook', async () => {
     await endOne()
     await endOne()
-    await recordAttempt(database.pool, await claimed(), gone, { kind: 'gone' })
+    await recordTry(database.pool, await claimed(), gone, { kind: 'gone' })
     expect((await all()).map((each) => each.status)).toEqual(['failed', 'failed'])
     expect((await all()).flatMap((each) => each.attempts)).toMatchObject([{ httpStatus: 410 }])
     expect(await redeliver(database.pool, webhookId, (await all())[0]?.deliveryId ?? '')).toBe(
@@ -276,7 +271,7 @@ describe('the answer 410', () => {
        create trigger break_disable before update on webhook for each row
          when (new.status = 'disabled') execute function break_disable()`,
     )
-    const recorded = recordAttempt(database.pool, delivery, gone, { kind: 'gone' })
+    const recorded = recordTry(database.pool, delivery, gone, { kind: 'gone' })
     await expect(recorded).rejects.toThrow('broken')
     await database.pool.query('drop trigger break_disable on webhook')
     expect(await all()).toMatchObject([{ status: 'pending', attempts: [] }])
@@ -287,9 +282,9 @@ describe('the run of a webhook', () => {
   it('is needed by the first failed try, and again only for an earlier one than it looks for', async () => {
     for (let n = 0; n < 3; n += 1) await endOne()
     const needs = async (verdict: Verdict) =>
-      (await recordAttempt(database.pool, await claimed(), outcome, verdict)).needsRun
+      (await recordTry(database.pool, await claimed(), outcome, verdict)).needsRun
     expect(await needs(again)).toBe(true)
-    const waitMs = await promiseLook(database.pool, webhookId)
+    const waitMs = await planLook(database.pool, webhookId)
     expect(waitMs).toBeGreaterThan(55_000)
     expect(waitMs).toBeLessThanOrEqual(60_000)
     expect(await needs({ kind: 'retry', waitMs: 120_000 })).toBe(false)
@@ -298,23 +293,23 @@ describe('the run of a webhook', () => {
 
   it('waits for a slot when four tries of the webhook are under way', async () => {
     for (let n = 0; n < 5; n += 1) await endOne()
-    await recordAttempt(database.pool, await claimed(), outcome, { kind: 'retry', waitMs: 0 })
+    await recordTry(database.pool, await claimed(), outcome, { kind: 'retry', waitMs: 0 })
     for (let n = 0; n < 3; n += 1) await claimed()
-    expect(await promiseLook(database.pool, webhookId)).toBe(0)
+    expect(await planLook(database.pool, webhookId)).toBe(0)
     await claimed()
     expect(await claimDelivery(database.pool, webhookId, 'again')).toBeUndefined()
-    const waitMs = await promiseLook(database.pool, webhookId)
+    const waitMs = await planLook(database.pool, webhookId)
     expect(waitMs).toBeGreaterThan(15_000)
     expect(waitMs).toBeLessThanOrEqual(20_000)
   })
 
   it('ends when no later try is pending', async () => {
     await endOne()
-    expect(await promiseLook(database.pool, webhookId)).toBeUndefined()
-    await recordAttempt(database.pool, await claimed(), outcome, again)
-    expect(await promiseLook(database.pool, webhookId)).toBeDefined()
+    expect(await planLook(database.pool, webhookId)).toBeUndefined()
+    await recordTry(database.pool, await claimed(), outcome, again)
+    expect(await planLook(database.pool, webhookId)).toBeDefined()
     await endWebhook(database.pool, accountId, webhookId, 'disabled')
-    expect(await promiseLook(database.pool, webhookId)).toBeUndefined()
+    expect(await planLook(database.pool, webhookId)).toBeUndefined()
   })
 
   it('is missing when it has not looked half a minute after it promised', async () => {
@@ -322,9 +317,9 @@ describe('the run of a webhook', () => {
       (await webhooksWithoutRun(database.pool, 100)).some((run) => run.webhookId === webhookId)
     await endOne()
     expect(await isMissing()).toBe(false)
-    await recordAttempt(database.pool, await claimed(), outcome, again)
+    await recordTry(database.pool, await claimed(), outcome, again)
     expect(await isMissing()).toBe(true)
-    await promiseLook(database.pool, webhookId, 1_000)
+    await planLook(database.pool, webhookId, 1_000)
     expect(await isMissing()).toBe(false)
     await database.pool.query(
       `update webhook_health set run_looks_at = now() - interval '31 seconds' where webhook_id = $1`,

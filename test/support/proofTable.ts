@@ -19,7 +19,7 @@ function proofsOf(row: string): readonly Proof[] {
     })
 }
 
-/** Reports whether the source contains the text as a whole string directly after a match of `before`. */
+/** Returns whether the source contains the text as a complete string literal that directly follows `before`. */
 function containsString(source: string, text: string, before: RegExp): boolean {
   return [`'${text}',`, `"${text}",`, `\`${text}\`,`].some((literal) => {
     let at = source.indexOf(literal)

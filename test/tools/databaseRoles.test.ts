@@ -5,7 +5,7 @@ import { withPostgres } from '../../src/dev/stack/postgres/postgresClient.ts'
 import { migrate } from '../../src/store/schema/migrate.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generate } from '../support/clients/syncCalls.ts'
-import { darkroomJson } from '../support/service/darkroomCli.ts'
+import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
 import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { embeddedStack, stackStartMsMax } from '../support/stack/embeddedStack.ts'
@@ -93,6 +93,15 @@ it.each([
     client.query(statement),
   )
   await expect(refused).rejects.toThrow(/must be owner|permission denied/)
+})
+
+it('migrate names the role that may not change the schema, and its variable', async () => {
+  const { exitCode, stderr } = await runDarkroom(['migrate'], {
+    DATABASE_URL: urlOf('darkroom_owner', 'darkroom'),
+    DATABASE_SESSION_URL: urlOf('darkroom_app', 'darkroom'),
+  })
+  expect(exitCode).toBe(1)
+  expect(stderr).toContain(`as darkroom_app${suffix} (DATABASE_SESSION_URL). Migrate as the role`)
 })
 
 it.each([

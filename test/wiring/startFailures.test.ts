@@ -31,7 +31,7 @@ describe.each<Name>(['api', 'worker'])('a process that cannot start: %s', (name)
   it('names the database variable when PostgreSQL is unreachable', async () => {
     const away = { DATABASE_URL: `postgres://darkroom@127.0.0.1:${await freePort()}/darkroom` }
     await expect(startWith(name, away)).rejects.toThrow(
-      /^PostgreSQL at 127\.0\.0\.1:\d+ \(DATABASE_URL\): connect ECONNREFUSED/m,
+      /^PostgreSQL at 127\.0\.0\.1:\d+ \(DATABASE_URL\) cannot be reached: connect ECONNREFUSED/m,
     )
   })
 

@@ -1,4 +1,4 @@
-/** The periods of a budget, in UTC. A week begins on Monday. */
+/** The periods of a budget, in UTC. A week begins on Monday. PostgreSQL computes them: `budget_window` in the schema. */
 export const budgetPeriods = ['hour', 'day', 'week', 'month'] as const
 export type BudgetPeriod = (typeof budgetPeriods)[number]
 

@@ -27,9 +27,9 @@ export type OwnTaskFilter = {
   readonly status?: PublicStatus
   readonly model?: ModelId
   readonly action?: Action
-  /** The first instant. */
+  /** The first instant of the period. */
   readonly createdAfter?: string
-  /** The end, which is excluded. */
+  /** The end of the period. Tasks of this instant do not match. */
   readonly createdBefore?: string
   /** The id of a task. Only older tasks are returned. It may be purged. */
   readonly after?: string

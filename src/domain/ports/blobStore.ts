@@ -4,14 +4,14 @@
 export type BlobStore = {
   /**
    * Stores the content under a new key and returns its size and SHA-256. Resolves only when the content is
-   * durable (after fsync, or the object store's confirmation). Reads `content` once. After a failure nothing
+   * durable (after fsync, or the object store's confirmation), unless `flushLater` is set. Reads `content` once. After a failure nothing
    * is stored under the key. Rejects with `BlobExistsError` when the key exists, and with the error that
    * `content` threw.
    */
   readonly put: (
     key: string,
     content: AsyncIterable<Uint8Array>,
-    options: { readonly signal?: AbortSignal },
+    options: PutOptions,
   ) => Promise<{ readonly bytes: number; readonly sha256: string }>
   /**
    * Reads a blob. `range` includes both ends. Returns `undefined` when nothing is stored under the key.
@@ -32,6 +32,16 @@ export type BlobStore = {
    * and when its id is gone. `/readyz` uses it as a cheap check.
    */
   readonly storeId: () => Promise<string>
+}
+
+export type PutOptions = {
+  readonly signal?: AbortSignal
+  /**
+   * True when another blob with the same prefix follows. A power cut may then lose this blob until that one is
+   * stored, which spares the disk two flushes. It never loses this one alone: both are names in one directory, and
+   * file systems keep the order of changes to a directory.
+   */
+  readonly flushLater?: boolean
 }
 
 /** Thrown when the key exists. For an answer it means that an earlier write by the same attempt succeeded. */

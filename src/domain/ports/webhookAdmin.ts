@@ -8,7 +8,7 @@ export type ListedWebhook = {
   readonly url: string
   readonly status: 'active' | 'disabled'
   readonly createdAtMs: number
-  /** Deliveries that are not over, and since when the oldest of them exists. */
+  /** How many deliveries are pending, and when the oldest of them was made. */
   readonly pending: number
   readonly oldestPendingMs?: number
   /** Absent when the last try was delivered. */

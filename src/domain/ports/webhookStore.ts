@@ -60,7 +60,7 @@ export type DeliveryPage = {
 
 /** What workers do with deliveries. */
 export type DeliveryStore = {
-  /** Lists webhooks that have due first tries, and how many, up to `inFlightMax`. */
+  /** Lists webhooks that have due first tries, each with their number, counted up to `inFlightMax`. */
   readonly dueWebhooks: (limit: number) => Promise<readonly DueWebhook[]>
   /**
    * Claims the oldest due delivery of an active webhook for one try, and reads what the try needs. Returns
@@ -70,19 +70,19 @@ export type DeliveryStore = {
     webhookId: string,
     which: 'first' | 'again',
   ) => Promise<ClaimedDelivery | undefined>
-  /** Records the outcome of a try. Returns whether the webhook needs a run that nobody has promised yet. */
-  readonly recordAttempt: (
+  /** Records the outcome of a try. Returns whether the webhook's run must be started or woken for the next one. */
+  readonly recordTry: (
     claimed: ClaimedDelivery,
     outcome: TryOutcome,
     verdict: Verdict,
   ) => Promise<{ readonly needsRun: boolean }>
   /**
-   * Promises that the run of a webhook looks for due deliveries again after `workMs`, or without `workMs` when
-   * the next later try is due. Returns the milliseconds until then, or `undefined` when no later try is pending
-   * and the run can end.
+   * Records when the run of a webhook will look for due deliveries again: after `workMs`, or without it when the
+   * next repetition is due. Returns the milliseconds until then, or `undefined` when no delivery waits for a
+   * repetition and the run can end.
    */
-  readonly promiseLook: (webhookId: string, workMs?: number) => Promise<number | undefined>
-  /** Lists webhooks with pending later tries whose run has not looked for them when it had to. */
+  readonly planLook: (webhookId: string, workMs?: number) => Promise<number | undefined>
+  /** Lists webhooks with deliveries to repeat that have no run, or whose run is late. */
   readonly webhooksWithoutRun: (limit: number) => Promise<readonly WebhookRun[]>
   /** Deletes deleted webhooks that have no delivery left. Returns how many. */
   readonly forgetWebhooks: () => Promise<number>
@@ -96,12 +96,13 @@ export type DueWebhook = {
   readonly accountId: string
   /** Whether its last try failed. */
   readonly failing: boolean
+  /** How many of its deliveries are due, counted up to `inFlightMax`. */
   readonly due: number
 }
 
 export type WebhookRun = { readonly webhookId: string; readonly accountId: string }
 
-/** Starts the run of a webhook, or wakes it. Returns whether Temporal answered; the reconciler repeats the rest. */
+/** Starts the run of a webhook, or wakes it. Returns whether Temporal answered. If not, the reconciler tries later. */
 export type WakeRun = (run: WebhookRun) => Promise<boolean>
 
 /** An event on its way to a receiver. It is signed once with each secret. */

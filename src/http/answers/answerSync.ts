@@ -31,7 +31,7 @@ export function answerSync(context: ApiContext, parts: ApiParts): AnswerAccepted
       // If the client never receives this answer, it can still find the image under this URL.
       context.set('Location', taskUrl(parts.config.publicUrl, accepted.taskId))
       const waitMs = Math.max(0, endsAtMs - performance.now())
-      const task = await parts.syncWaits.wait(accepted.taskId, context.res, waitMs)
+      const task = await parts.syncWaits.wait(accepted, context.res, waitMs)
       const mayAcceptAgain = accepted.replayed && waitedFor < tasksWaitedForMax
       if (!mayAcceptAgain || acceptAgain === undefined || !wasLeft(task)) {
         return answerTask(context, parts, task)

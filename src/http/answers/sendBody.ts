@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
+import { finished, pipeline } from 'node:stream/promises'
 import type { ApiContext } from '../context.ts'
 
 /**
@@ -11,6 +11,9 @@ export function sendJson(context: ApiContext, status: number, value: object): vo
   context.set('Content-Type', 'application/json')
   context.body = JSON.stringify(value)
 }
+
+/** A smaller answer is sent together with its headers, in one write. */
+const atOnceBytesMax = 64 * 1024
 
 type StreamedAnswer = {
   readonly status: number
@@ -25,21 +28,38 @@ type StreamedAnswer = {
  * Streams an answer as fast as the client reads it. Resolves when the answer is sent or the client has left.
  * When `content` throws midway, this function destroys the connection and throws the same error. Koa alone
  * would leave the connection open, and the client would wait for the rest.
+ *
+ * A small answer is read whole before anything of it is sent, so that an error can still be answered.
  */
 export async function sendStream(context: ApiContext, answer: StreamedAnswer): Promise<void> {
+  const { res } = context
+  const head = context.method === 'HEAD'
+  const whole =
+    !head && answer.contentLength <= atOnceBytesMax ? await wholeContent(answer) : undefined
   context.status = answer.status
   context.set({ ...answer.headers, 'Content-Length': String(answer.contentLength) })
   context.respond = false
-  const { res } = context
-  if (context.method === 'HEAD') {
+  if (head) {
     res.end()
     return
   }
   try {
-    await pipeline(Readable.from(answer.content(), { objectMode: false }), res)
+    if (whole === undefined) {
+      await pipeline(Readable.from(answer.content(), { objectMode: false }), res)
+    } else {
+      await finished(res.end(whole))
+    }
   } catch (error) {
     if (!isClientGone(error)) throw error
   }
+}
+
+async function wholeContent({ content, contentLength }: StreamedAnswer): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of content()) chunks.push(chunk)
+  const whole = Buffer.concat(chunks)
+  if (whole.length !== contentLength) throw new Error('The content has another length')
+  return whole
 }
 
 function isClientGone(error: unknown): boolean {

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { TaskView } from '../../domain/tasks/task.ts'
+import type { Accepted } from '../../tasks/acceptTask.ts'
 import type { TaskService } from '../../tasks/taskService.ts'
 
 /** The synchronous calls of this API process that wait for the end of a task. */
@@ -10,7 +11,7 @@ export type SyncWaits = {
    * it has done work.
    */
   readonly wait: (
-    taskId: string,
+    accepted: Pick<Accepted, 'taskId' | 'replayed'>,
     response: ServerResponse,
     waitMs: number,
   ) => Promise<TaskView | undefined>
@@ -33,7 +34,7 @@ export function createSyncWaits(tasks: Pick<TaskService, 'awaitEnd' | 'cancelLef
   }
 
   async function wait(
-    taskId: string,
+    { taskId, replayed }: Pick<Accepted, 'taskId' | 'replayed'>,
     response: ServerResponse,
     waitMs: number,
   ): Promise<TaskView | undefined> {
@@ -45,7 +46,7 @@ export function createSyncWaits(tasks: Pick<TaskService, 'awaitEnd' | 'cancelLef
     response.once('close', onStop)
     if (response.closed) onStop()
     try {
-      const task = await tasks.awaitEnd(taskId, stop.signal)
+      const task = await tasks.awaitEnd(taskId, stop.signal, { isNew: !replayed })
       if (task === undefined) throw new Error(`Bug: ${taskId} is awaited and does not exist`)
       if (!response.closed) return task
     } finally {

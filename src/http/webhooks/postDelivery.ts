@@ -13,14 +13,14 @@ import type { DeliveryError } from '../../domain/webhooks/delivery.ts'
 import { tryTimeoutMs, waitMsMax } from '../../domain/webhooks/delivery.ts'
 
 const headerBytesMax = 16 * 1024
-/** Of the answer's body this much is read, for this long, so that the receiver can finish its answer. */
+/** How much of the answer's body is read and thrown away, and for how long, so that the receiver can finish it. */
 const discardedBytesMax = 16 * 1024
 const discardMsMax = 1_000
 
 /**
- * Creates the function that posts an event to a receiver. It connects only to addresses that it has checked, and
- * to the same addresses that it has checked: a name is resolved once, for this connection. It follows no
- * redirect, uses no proxy, and ends after `timeoutMs`. It never throws.
+ * Creates the function that posts an event to a receiver. It resolves the name once, checks the addresses, and
+ * connects to these addresses only, so that a second look-up cannot lead elsewhere. It follows no redirect, uses no
+ * proxy, and ends after `timeoutMs`. It never throws.
  */
 export function createPostDelivery(options: {
   readonly webhookPrivate: WebhookPrivate
@@ -81,8 +81,8 @@ async function send(
 }
 
 /**
- * Returns the connector of one try. It hands the checked addresses to the system and resolves nothing. The
- * remote address of the connection is compared with them once more.
+ * Returns the function with which undici opens the connection of one try. It resolves no name: it gives undici the
+ * checked addresses. When the connection is open, it checks that the other end has one of them.
  */
 function connectorTo(allowed: readonly string[], timeoutMs: number): buildConnector.connector {
   const lookup: LookupFunction = (_host, options, callback) => {

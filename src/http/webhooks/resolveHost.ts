@@ -11,7 +11,7 @@ const queryTimeoutMs = 3_000
 /**
  * Creates the function that looks names up in the hosts file and in DNS. It does not use `dns.lookup`: that
  * occupies one of few threads, which file access needs too, and a name server that does not answer could hold all
- * of them. So search domains are not tried: names are complete.
+ * of them. Unlike `dns.lookup` it does not add the system's search domains to a short name.
  */
 export function createResolveHost(): ResolveHost {
   const resolver = new Resolver({ timeout: queryTimeoutMs, tries: 2 })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { acceptErrors, jsonBodyErrors, queryErrors } from '../errorAnswers.ts'
+import { acceptErrors, jsonBodyErrors, queryErrors } from '../describedErrors.ts'
 import { examples } from '../examples.ts'
 import { idempotencyKey, lastEventId, linksToTask, preferWait } from '../parameters.ts'
 import type { Operation } from '../operation.ts'

@@ -10,9 +10,9 @@ import { readKey } from './apiKeys.ts'
  * spent, so that the budget is exact from the moment of the command. Returns `undefined` when there is no such
  * key.
  *
- * First the budget and its count become visible, and every new submit and release counts itself. The count
- * lacks only the transactions that are under way, which did not see the budget. When they have ended, the
- * ledger has everything, and a second count is exact.
+ * It counts twice. The first transaction writes the budget and a first count. From its commit on, every new submit
+ * and release changes the count itself. Submits and releases that were under way at that moment did not see the
+ * budget, and the first count did not see them. When they have ended, the second count includes them.
  */
 export async function setBudget(
   pool: Pool,
@@ -37,10 +37,10 @@ export async function setBudget(
 const setSql = 'update api_key set budget_credits = $2, budget_period = $3 where key_id = $1'
 
 const pollMs = 20
-/** Every transaction is over before: PostgreSQL ends its statements and pauses after ten seconds each. */
+/** No transaction lasts this long: PostgreSQL ends each of its statements and pauses after ten seconds. */
 const writersEndedMs = 60_000
 
-/** Resolves when every transaction has ended that is writing to the ledger now. */
+/** Waits for the transactions that are writing to the ledger now. Resolves when all of them have ended. */
 async function writersEnded(pool: Pool): Promise<void> {
   const endsAtMs = performance.now() + writersEndedMs
   let writers = await writersOf(pool)
@@ -61,8 +61,8 @@ async function writersOf(pool: Pool): Promise<readonly string[]> {
 }
 
 /**
- * Counts the current period of a key again. Does nothing for a key without a budget. The count is locked first,
- * so that the statement that counts sees what the last holder of the lock has written.
+ * Counts the current period of a key again. Does nothing for a key without a budget. Submits and releases lock the
+ * row of the count, so it is locked first here: the next statement then sees what they have committed.
  */
 async function recount(client: PoolClient, keyId: string): Promise<void> {
   const { rows } = await client.query<Period>(lockSql, [keyId])
@@ -81,7 +81,7 @@ async function recount(client: PoolClient, keyId: string): Promise<void> {
 
 type Period = { readonly accountId: string; readonly startsAt: string; readonly endsAt: string }
 
-/** Writes an empty count of the current period, or locks the count when there is one. */
+/** Locks the count of the current period. Writes an empty one first when there is none. */
 const lockSql = `
   insert into budget_use (key_id, starts_at, ends_at)
   select key_id, starts_at, ends_at from api_key, budget_window(budget_period, now())
@@ -91,10 +91,12 @@ const lockSql = `
     (select account_id from api_key where key_id = $1) as "accountId"`
 
 /**
- * What live tasks hold and ended tasks have settled, of the submits since the period began. Settled tasks are
- * found by their end, and their holds have the time of the submit. The hold of a retry has no key and does not
- * count. The period is passed as values, because PostgreSQL plans for its length only when it knows it: counting
- * 1,000,000 settled tasks then takes a quarter of the time.
+ * Adds up the tasks that were submitted in the period: what the live ones hold, and what the succeeded ones were
+ * charged. A charge is found by the time of the task's end, and its hold tells when the task was submitted. A task
+ * that an operator made as a retry of another one does not count: its hold has no key.
+ *
+ * The period is passed as values, because PostgreSQL then knows its length and chooses a better plan: counting
+ * 1,000,000 charges takes a quarter of the time.
  */
 const countSql = `
   select ((

@@ -36,50 +36,46 @@ export async function beginFirstCall(
   input: BeginInput,
 ): Promise<OpenedAttempt | undefined> {
   const { taskId, answerId = newUploadId(randomBytes, 'answer'), via = 'workflow' } = input
-  const firstOf = (family: Family) => orderChannels(channelsOf(family), taskId)[0]
-  const task = await readQueuedTask(pool, input, firstOf)
-  const channel = task === undefined ? undefined : firstOf(task.family)
-  if (task === undefined || channel === undefined) return undefined
+  const { requestBytesMax = Infinity } = input
+  const first = {
+    A: orderChannels(channelsOf('A'), taskId)[0],
+    B: orderChannels(channelsOf('B'), taskId)[0],
+  }
+  const ofBoth = <Value>(read: (channel: Channel) => Value) =>
+    [first.A, first.B].map((channel) => channel && read(channel))
   const upstreamKey = `${taskId}-1`
-  const { name, concurrencyMax } = channel
-  const { rows } = await pool.query<{ hardEndMs: number | null; request: string | null }>({
+  const { rows } = await pool.query<BegunRow>({
     name: 'begin-first-call',
-    text: `select hard_end_ms as "hardEndMs", request
-      from begin_first_call($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    text: `select family, model, hard_end_ms as "hardEndMs", request
+      from begin_first_call($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
     values: [
       taskId,
-      name,
-      concurrencyMax,
+      ofBoth(({ name }) => name),
+      ofBoth(({ concurrencyMax }) => concurrencyMax),
+      ofBoth(({ timeoutMs }) => timeoutMs),
+      Math.min(requestBytesMax, requestBytesUnderLocksMax),
       answerId,
       upstreamKey,
-      channel.timeoutMs,
       overdueAfterMs,
       processId,
       via,
     ],
   })
-  const { hardEndMs, request: text } = rows[0] ?? {}
-  if (typeof hardEndMs !== 'number' || typeof text !== 'string') return undefined
-  const timeoutMs = Math.min(channel.timeoutMs, hardEndMs)
-  const request: ImageRequest = JSON.parse(text)
-  const takeRequest = handOver(request)
-  const { model } = task
-  return { n: 1, channel, answerId, upstreamKey, timeoutMs, hardEndMs, model, takeRequest }
-}
-
-/** Reads a queued task without locks. Returns `undefined` when the fast path cannot succeed. */
-async function readQueuedTask(
-  pool: Pool,
-  { taskId, requestBytesMax = Infinity }: BeginInput,
-  firstOf: (family: Family) => Channel | undefined,
-): Promise<QueuedTask | undefined> {
-  const readBytesMax = Math.min(requestBytesMax, requestBytesUnderLocksMax)
-  const { rows } = await pool.query<QueuedTask>({
-    name: 'read-queued',
-    text: readSql,
-    values: [taskId, firstOf('A')?.name, firstOf('B')?.name, readBytesMax],
-  })
-  return rows[0]
+  const [begun] = rows
+  const channel = begun?.family && first[begun.family]
+  if (!begun?.family || !channel) return undefined
+  const { model, hardEndMs } = begun
+  const request: ImageRequest = JSON.parse(begun.request)
+  return {
+    n: 1,
+    channel,
+    answerId,
+    upstreamKey,
+    timeoutMs: Math.min(channel.timeoutMs, hardEndMs),
+    hardEndMs,
+    model,
+    takeRequest: handOver(request),
+  }
 }
 
 /**
@@ -88,16 +84,11 @@ async function readQueuedTask(
  */
 const requestBytesUnderLocksMax = 256 * 1024
 
-type QueuedTask = { readonly family: Family; readonly model: ModelId }
-
-const readSql = `
-  select family, model
-  from task, lateral (select case family when 'A' then $2::text else $3::text end as name) first
-  where task_id = $1 and status = 'queued' and request is not null
-    and octet_length(request) <= $4
-    and not exists (
-      select from cooldown where channel = first.name and cooldown.model = task.model
-    )
-    and not exists (
-      select from place_queue where channel = first.name and present_until > clock_timestamp()
-    )`
+type BegunRow =
+  | { readonly family: null }
+  | {
+      readonly family: Family
+      readonly model: ModelId
+      readonly hardEndMs: number
+      readonly request: string
+    }

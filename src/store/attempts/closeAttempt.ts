@@ -87,7 +87,7 @@ const afterSql = `
   where task_id = $1`
 
 /** The outcome of one attempt's call. */
-type AttemptOutcome = {
+export type AttemptOutcome = {
   readonly n: number
   readonly class: OutcomeClass
   readonly evidence: OutcomeEvidence
@@ -104,12 +104,22 @@ export async function recordOutcome(
   task: Pick<LockedTask, 'taskId' | 'family' | 'model'>,
   outcome: AttemptOutcome,
 ): Promise<boolean> {
-  const { taskId, family, model } = task
-  const closed = await closeAttemptRow(client, taskId, outcome)
+  const closed = await closeAttemptRow(client, task.taskId, outcome)
   if (closed === undefined) return false
+  await tellChannel(client, channelsOf, task, { closed, outcome })
+  return true
+}
+
+/** Updates the channel of an attempt that was just closed. */
+export async function tellChannel(
+  client: PoolClient,
+  channelsOf: ChannelsOf,
+  { taskId, family, model }: Pick<LockedTask, 'taskId' | 'family' | 'model'>,
+  { closed, outcome }: { readonly closed: ClosedAttempt; readonly outcome: AttemptOutcome },
+): Promise<void> {
   // The operator may have removed the channel from the operator's file during the call.
   const channel = channelsOf(family).find(({ name }) => name === closed.channel)
-  if (channel === undefined) return true
+  if (channel === undefined) return
   const { evidence, retryAfterMs } = outcome
   await updateChannelAfterCall(client, {
     taskId,
@@ -120,7 +130,6 @@ export async function recordOutcome(
     evidence,
     ...defined({ retryAfterMs }),
   })
-  return true
 }
 
 /**
@@ -130,30 +139,41 @@ export async function recordOutcome(
 export async function closeAttemptRow(
   client: PoolClient,
   taskId: string,
-  { n, class: outcomeClass, evidence, retryAfterMs }: AttemptOutcome,
+  outcome: AttemptOutcome,
 ): Promise<ClosedAttempt | undefined> {
   const closed = await client.query<ClosedAttempt>({
     name: 'close-attempt',
-    text: closeSql,
-    values: [
-      taskId,
-      n,
-      outcomeClass,
-      evidence.reason,
-      evidence.httpStatus ?? null,
-      evidence.upstreamRequestId ?? null,
-      evidence.latencyMs === undefined ? null : Math.round(evidence.latencyMs),
-      retryAfterMs === undefined ? null : Math.round(retryAfterMs),
-    ],
+    text: `${closeAttemptSql} returning ${closedColumns}`,
+    values: closeValues(taskId, outcome),
   })
   return closed.rows[0]
 }
 
-const closeSql = `
+/** The values of the parameters $1 to $8 of `closeAttemptSql`. */
+export function closeValues(
+  taskId: string,
+  { n, class: outcomeClass, evidence, retryAfterMs }: AttemptOutcome,
+): readonly unknown[] {
+  return [
+    taskId,
+    n,
+    outcomeClass,
+    evidence.reason,
+    evidence.httpStatus ?? null,
+    evidence.upstreamRequestId ?? null,
+    evidence.latencyMs === undefined ? null : Math.round(evidence.latencyMs),
+    retryAfterMs === undefined ? null : Math.round(retryAfterMs),
+  ]
+}
+
+/** Closes an attempt of a locked task, without its `returning` clause. */
+export const closeAttemptSql = `
   update attempt set closed_at = clock_timestamp(), class = $3, reason = $4, http_status = $5,
     upstream_request_id = $6, latency_ms = $7, retry_after_ms = $8
-  where task_id = $1 and n = $2 and (closed_at is null or reason = 'worker_lost')
-  returning channel, (extract(epoch from opened_at) * 1000)::float8 as "openedAtMs",
+  where task_id = $1 and n = $2 and (closed_at is null or reason = 'worker_lost')`
+
+/** The columns of `ClosedAttempt`. */
+export const closedColumns = `channel, (extract(epoch from opened_at) * 1000)::float8 as "openedAtMs",
     exists (
       select from cooldown d where d.channel = attempt.channel and d.model = attempt.model
     ) as "hasCooldown",

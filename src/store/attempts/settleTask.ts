@@ -1,14 +1,22 @@
-import type { Pool, PoolClient } from 'pg'
-import type { Family } from '../../domain/models/models.ts'
+import type { Pool, PoolClient, QueryConfig } from 'pg'
+import type { Family, ModelId } from '../../domain/models/models.ts'
 import type { SettleInput } from '../../domain/ports/attemptStore.ts'
 import type { DueWebhook } from '../../domain/ports/webhookStore.ts'
 import { isEnded } from '../../domain/tasks/task.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
-import { closeLostAttemptsSql, recordOutcome } from './closeAttempt.ts'
-import { withTransaction } from '../connection/transaction.ts'
+import type { AttemptOutcome } from './closeAttempt.ts'
+import {
+  closeAttemptSql,
+  closedColumns,
+  closeLostAttemptsSql,
+  closeValues,
+  recordOutcome,
+  tellChannel,
+} from './closeAttempt.ts'
+import type { ClosedAttempt } from '../channels/updateChannelAfterCall.ts'
+import { runStatement, withTransaction } from '../connection/transaction.ts'
 import type { AnnounceEnd, Lifetimes } from '../tasks/endTask.ts'
 import { endedColumns, endHoldSql } from '../tasks/endTask.ts'
-import type { LockedTask } from '../tasks/lockTask.ts'
 import { lockTask } from '../tasks/lockTask.ts'
 import { deliveriesSql, dueAfterEndSql } from '../webhooks/deliveriesOfEnd.ts'
 
@@ -22,28 +30,44 @@ type SettleTaskDeps = Lifetimes & {
  * Publishes a stored answer and settles the hold, if the task is still live. Returns false when the task had
  * already ended. Then nothing is published or charged. The attempt is closed in both cases. Otherwise it
  * would take a place on its channel until its lease ends, although its call is over.
+ *
+ * The channel learns of the success in a transaction of its own, because it rarely has something to learn.
  */
 export async function settleTask(deps: SettleTaskDeps, input: SettleInput): Promise<boolean> {
-  const { taskId, attempt } = input.meta
-  let due: readonly DueWebhook[] = []
-  const settled = await withTransaction(deps.pool, async (client) => {
-    const task = await lockTask(client, taskId)
-    if (task === undefined) {
-      await sweepLateAnswer(client, input)
-      return false
+  const { pool, channelsOf } = deps
+  const publish = publishQuery(deps, input)
+  const [published] = await runStatement<Published>(pool, publish)
+  const settled = published ?? (await settleLocked(deps, input, publish))
+  if (settled === undefined) return false
+  deps.announceEnd(input.meta.taskId, settled.due)
+  const { closed, family, model } = settled
+  if (closed !== null && (closed.hasCooldown || closed.hasFaults)) {
+    const task = { taskId: input.meta.taskId, family, model }
+    const told = { closed, outcome: outcomeOf(input) }
+    await withTransaction(pool, (client) => tellChannel(client, channelsOf, task, told))
+  }
+  return true
+}
+
+/** Does the same under the task's lock, when the task has ended or was changed meanwhile. */
+async function settleLocked(
+  deps: SettleTaskDeps,
+  input: SettleInput,
+  publish: QueryConfig,
+): Promise<Published | undefined> {
+  return withTransaction(deps.pool, async (client) => {
+    const task = await lockTask(client, input.meta.taskId)
+    if (task !== undefined && !isEnded(task.status)) {
+      return (await client.query<Published>(publish)).rows[0]
     }
-    const evidence = input.evidence ?? { reason: 'image' }
-    const outcome = { n: attempt, class: 'succeeded', evidence } as const
-    await recordOutcome(client, deps.channelsOf, task, outcome)
-    if (isEnded(task.status)) {
-      await sweepLateAnswer(client, input)
-      return false
-    }
-    due = await publish(client, deps, task, input)
-    return true
+    if (task !== undefined) await recordOutcome(client, deps.channelsOf, task, outcomeOf(input))
+    await sweepLateAnswer(client, input)
+    return undefined
   })
-  if (settled) deps.announceEnd(taskId, due)
-  return settled
+}
+
+function outcomeOf({ meta, evidence = { reason: 'image' } }: SettleInput): AttemptOutcome {
+  return { n: meta.attempt, class: 'succeeded', evidence }
 }
 
 /**
@@ -62,17 +86,25 @@ async function sweepLateAnswer(client: PoolClient, { meta, answerId }: SettleInp
   })
 }
 
-async function publish(
-  client: PoolClient,
+/** A task that was settled. */
+type Published = {
+  readonly family: Family
+  readonly model: ModelId
+  /** The attempt, unless its outcome was known already. */
+  readonly closed: ClosedAttempt | null
+  readonly due: readonly DueWebhook[]
+}
+
+function publishQuery(
   { retentionSeconds, tombstoneSeconds }: Lifetimes,
-  task: LockedTask,
-  { meta, answerId }: SettleInput,
-): Promise<readonly DueWebhook[]> {
-  const { rows } = await client.query<DueWebhook>({
+  input: SettleInput,
+): QueryConfig {
+  const { meta, answerId } = input
+  return {
     name: 'publish-answer',
     text: publishSql,
     values: [
-      meta.taskId,
+      ...closeValues(meta.taskId, outcomeOf(input)),
       answerId,
       meta.image.mimeType,
       meta.image.bytes,
@@ -81,44 +113,54 @@ async function publish(
       retentionSeconds + tombstoneSeconds,
       JSON.stringify(meta.native),
     ],
-  })
-  return rows
+  }
 }
 
 /**
- * Ends the task as succeeded. The prompt is deleted and the inputs become due for the sweep at once, because
- * nothing needs them any more. If several answers are stored, only the published one is kept. The sweep
- * deletes the others an hour after the hard end, when no call can still write to them.
+ * Closes the attempt and ends the task as succeeded. The prompt is deleted and the inputs become due for the
+ * sweep at once, because nothing needs them any more. If several answers are stored, only the published one is
+ * kept. The sweep deletes the others an hour after the hard end, when no call can still write to them.
+ *
+ * One statement, which is its own transaction. It sees the rows of its beginning, so it must not wait for a
+ * transaction that opens another attempt, and then miss the rows of that attempt. Every such transaction updates
+ * the task's row. So the statement does nothing when it has found another version of that row (`xmin`, see "System
+ * Columns" in PostgreSQL's documentation) than the one that it locks.
  *
  * Another attempt of the task may still be open: the answer may belong to an earlier attempt that counted as
  * lost. The worker of the open attempt closes it. This statement closes it only if that worker is lost.
  *
  * The bytes of the published answer are deleted a quarter of an hour after the record reads `expired`, so
  * that a download that began earlier is not cut off.
- *
- * The task's times are those of this statement, which began after the locks were taken. So a wait for a lock
- * does not shorten the retention.
  */
 const publishSql = `
-  with done as (
-    update task set status = 'succeeded', answer_id = $2, asset_mime_type = $3, asset_bytes = $4,
-      asset_sha256 = $5, native_response = $8, request = null, native_rejection = null,
+  with found as materialized (
+    select task_id as id, xmin as version from task where task_id = $1
+  ), done as (
+    update task set status = 'succeeded', answer_id = $9, asset_mime_type = $10, asset_bytes = $11,
+      asset_sha256 = $12, native_response = $15, request = null, native_rejection = null,
       processing_at = coalesce(processing_at, statement_timestamp()),
       completed_at = statement_timestamp(),
-      expires_at = statement_timestamp() + $6 * interval '1 second',
-      purge_at = statement_timestamp() + $7 * interval '1 second'
-    where task_id = $1
-    returning expires_at, hard_end_at, ${endedColumns}
+      expires_at = statement_timestamp() + $13 * interval '1 second',
+      purge_at = statement_timestamp() + $14 * interval '1 second'
+    from found
+    where task_id = found.id and task.xmin = found.version
+      and status in ('queued', 'processing')
+    returning expires_at, hard_end_at, family, ${endedColumns}
+  ), closed as (
+    ${closeAttemptSql} and exists (select from done)
+    returning ${closedColumns}
   ), uploads as (
     update upload set sweep_after = case
-        when upload_id = $2 then done.expires_at + interval '15 minutes'
+        when upload_id = $9 then done.expires_at + interval '15 minutes'
         when kind = 'input' then now()
         else done.hard_end_at + interval '1 hour' end
     from done where upload.task_id = $1
-  ), lost as (${closeLostAttemptsSql}),
+  ), lost as (${closeLostAttemptsSql} and n <> $2 and exists (select from done)),
   ${deliveriesSql('task.succeeded')},
-  ${endHoldSql('settle')}
-  ${dueAfterEndSql}`
+  ${endHoldSql('settle')}, due as (${dueAfterEndSql})
+  select family, model, (select to_json(closed) from closed) as closed,
+    (select coalesce(json_agg(due), '[]') from due) as due
+  from done`
 
 /**
  * Returns the answer ids of those attempts of a live task that may have a stored answer, newest attempt

@@ -52,8 +52,8 @@ export async function readDelivery(
 
 /**
  * Makes a delivery of an active webhook due now and begins a new round of tries. Its id and its earlier tries
- * stay. The new claim number makes the failure of a try that is under way too late to count; the new round begins
- * when the slot of that try is free. Returns `undefined` when the webhook is not active or has no such delivery.
+ * stay. A try may be under way. The new claim number means that its failure no longer counts, and the new round
+ * begins when its claim has ended. Returns `undefined` when the webhook is not active or has no such delivery.
  */
 export async function redeliver(
   pool: Pool,
@@ -104,7 +104,7 @@ export async function insertTestDelivery(
   })
 }
 
-/** Locks a webhook, and returns whether it is active. Callers of one webhook take turns. */
+/** Locks a webhook, and returns whether it is active. Transactions that lock the same webhook wait for each other. */
 async function lockActive(client: PoolClient, webhookId: string): Promise<boolean> {
   const { rowCount } = await client.query(
     `select from webhook where webhook_id = $1 and status = 'active' for no key update`,

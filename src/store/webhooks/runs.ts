@@ -2,15 +2,16 @@ import type { Pool } from 'pg'
 import type { WebhookRun } from '../../domain/ports/webhookStore.ts'
 import { inFlightMax } from '../../domain/webhooks/delivery.ts'
 import { withTransaction } from '../connection/transaction.ts'
-import { latePromise } from './tries.ts'
+import { lateAfter } from './tries.ts'
 
 /**
- * Records when the run of a webhook looks for due deliveries again: after `workMs`, or without `workMs` when the
- * next later try is due and, when `inFlightMax` tries are under way, the first of their leases has ended. Returns
- * the milliseconds until then. Returns `undefined` when no later try is pending;
- * then the run can end, and the next try that fails starts another one.
+ * Records when the run of a webhook will look for due deliveries again, and returns the milliseconds until then.
+ * With `workMs` the run is at work, and the time is after `workMs`. Without it, the time is when the earliest
+ * repetition of a delivery is due. If `inFlightMax` tries are under way, none more can begin, so the time is not
+ * before the first of their claims ends. Returns `undefined` when no delivery waits for a repetition. Then the run
+ * can end, and the next try that fails starts another run.
  */
-export async function promiseLook(
+export async function planLook(
   pool: Pool,
   webhookId: string,
   workMs?: number,
@@ -36,7 +37,10 @@ export async function promiseLook(
   })
 }
 
-/** Lists active webhooks with pending later tries whose run has not looked for them when it had to. */
+/**
+ * Lists active webhooks with deliveries to repeat that no run will repeat: there is no run, or its look is late by
+ * `lateAfter`.
+ */
 export async function webhooksWithoutRun(
   pool: Pool,
   limit: number,
@@ -46,7 +50,7 @@ export async function webhooksWithoutRun(
     text: `select w.webhook_id as "webhookId", w.account_id as "accountId"
       from webhook w join webhook_health h using (webhook_id)
       where w.status = 'active'
-        and (run_looks_at is null or run_looks_at < clock_timestamp() - ${latePromise})
+        and (run_looks_at is null or run_looks_at < clock_timestamp() - ${lateAfter})
         and exists (
           select from webhook_delivery d
           where d.webhook_id = w.webhook_id and d.status = 'pending' and d.tries > 0)

@@ -10,13 +10,18 @@ import type { TaskViewRow } from '../tasks/readTask.ts'
 import { taskViewColumns, taskViewOf } from '../tasks/readTask.ts'
 import { disableWebhook } from './webhookAdmin.ts'
 
-/** The channel on which a process that delivers nothing itself reports webhooks with due deliveries. */
+/**
+ * The channel of NOTIFY on which a process names webhooks with due deliveries to the workers. Workers send
+ * nothing on it, because they deliver the events of the tasks that they end themselves.
+ */
 export const webhookDueChannel = 'webhook_due'
 
 /** Time to record the outcome of a try after the try itself is over. */
 const recordGraceMs = 5_000
 
-/** Tries of one delivery that are kept. Three rounds have fewer. */
+/**
+ * How many tries of one delivery are kept. The oldest ones go first. A round has ten tries, so three rounds fit.
+ */
 const attemptsMax = 30
 
 /**
@@ -51,7 +56,7 @@ type ClaimedRow = Pick<ClaimedDelivery, 'deliveryId' | 'event' | 'url' | 'tries'
   readonly secrets: SecretVersion[]
 }
 
-/** Reads the clock for the previous secret here, so that each try has the signatures of its own moment. */
+/** Whether the previous secret still signs is decided for each try, by the time of the try. */
 const readClaimedSql = `
   select d.delivery_id as "deliveryId", d.webhook_id as "ofWebhook", d.event, d.tries, w.url,
     (extract(epoch from d.created_at) * 1000)::float8 as "deliveryCreatedAtMs",
@@ -81,11 +86,11 @@ function claimedOf(row: ClaimedRow & TaskViewRow, claim: number): ClaimedDeliver
 }
 
 /**
- * Records the outcome of a try, and what follows from it. A worker that was stopped may come late, when another
- * one has claimed the delivery again: then only a success counts. Returns whether the webhook's run must be woken
- * for the next try.
+ * Records the outcome of a try, and what follows from it. A worker that stood still may come so late that another
+ * worker has claimed the delivery again. Then its success counts, and its failure does not. Returns whether the
+ * webhook's run must be started or woken, because it would come too late for the next try.
  */
-export async function recordAttempt(
+export async function recordTry(
   pool: Pool,
   claimed: ClaimedDelivery,
   outcome: TryOutcome,
@@ -93,7 +98,7 @@ export async function recordAttempt(
 ): Promise<{ readonly needsRun: boolean }> {
   const { httpStatus = null, error = null, durationMs } = outcome
   const record: QueryConfig = {
-    name: 'record-attempt',
+    name: 'record-try',
     text: recordSql,
     values: [
       claimed.deliveryId,
@@ -128,12 +133,12 @@ function statusAfter(verdict: Verdict): 'pending' | 'delivered' | 'failed' {
   }
 }
 
-/** A promise of a run that is this late is not kept. */
-export const latePromise = `interval '30 seconds'`
+/** When a run has not looked for due deliveries this long after its planned time, it counts as lost. */
+export const lateAfter = `interval '30 seconds'`
 
 /**
- * Locks the webhook's health, so that either this statement sees that the run has ended, or the run sees the
- * delivery (`promiseLook`).
+ * Locks the row in `webhook_health`, as `planLook` does. One of the two is first: either the run sees this delivery
+ * before it ends, or this statement sees that the run has ended. So no delivery is left without a run.
  */
 const recordSql = `
   with health as materialized (
@@ -155,12 +160,12 @@ const recordSql = `
   )
   select next_attempt_at is not null and (run_looks_at is null
     or run_looks_at > next_attempt_at
-    or run_looks_at < clock_timestamp() - ${latePromise}) as "needsRun"
+    or run_looks_at < clock_timestamp() - ${lateAfter}) as "needsRun"
   from recorded, health`
 
 /**
- * Lists active webhooks that have due first tries, and how many, up to `inFlightMax`. Reads one index entry per
- * webhook, so that a long backlog of one webhook costs nothing.
+ * Lists active webhooks that have due first tries, each with their number, counted up to `inFlightMax`. Jumps from
+ * webhook to webhook in the index, so that it does not read all deliveries of a webhook that has many.
  */
 export async function dueWebhooks(pool: Pool, limit: number): Promise<readonly DueWebhook[]> {
   const { rows } = await pool.query<DueWebhook>({

@@ -105,8 +105,9 @@ export async function endWebhook(
 }
 
 /**
- * Disables or deletes a locked webhook, and ends its pending deliveries as failed. The second statement sees the
- * deliveries of all ends that had the webhook's lock before. The address of a deleted webhook is not kept.
+ * Disables or deletes a locked webhook, and ends its pending deliveries as failed. Ends of tasks write deliveries
+ * under a lock of the webhook too. The caller got its lock after theirs, so the second statement sees all of these
+ * deliveries. The address of a deleted webhook is not kept.
  */
 export async function endLockedWebhook(
   client: PoolClient,
@@ -134,7 +135,7 @@ export async function forgetWebhooks(pool: Pool): Promise<number> {
   return rowCount ?? 0
 }
 
-/** Returns the ids of the keys of WEBHOOK_KEYS that webhooks need. */
+/** Returns the ids of the keys in WEBHOOK_KEYS from which the secrets of webhooks are computed now. */
 export async function neededKeyIds(pool: Pool): Promise<readonly string[]> {
   const { rows } = await pool.query<{ keyId: string }>(
     `select key_id as "keyId" from webhook where status <> 'deleted'

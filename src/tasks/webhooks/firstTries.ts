@@ -30,13 +30,14 @@ const pollMs = 500
 const lookPauseMs = 20
 const webhooksMax = 5_000
 /**
- * Tries under way in this process. Failing webhooks have places of their own, because a receiver that does not
- * answer keeps its place for 15 seconds.
+ * Limits for the tries that are under way in this process. Webhooks whose last try failed have places of their own,
+ * because a receiver that does not answer keeps its place for 15 seconds.
  */
 const healthyMax = 192
 const failingMax = 64
 const waitingMax = 50_000
 
+/** A series of tries of one webhook, one after the other. `sync` is the same for all, so accounts take turns. */
 type Lane = {
   readonly webhookId: string
   readonly accountId: string
@@ -45,9 +46,9 @@ type Lane = {
 }
 
 /**
- * Creates the part of a worker that makes first tries. A webhook has up to `inFlightMax` lanes; each lane claims a
- * delivery, tries it, and queues again behind the lanes of other accounts until nothing is due. What fails is left
- * to the webhook's run.
+ * Creates the part of a worker that makes first tries. For each webhook it has up to `inFlightMax` lanes. A lane
+ * waits for a place, claims one delivery, tries it, and then waits again behind the lanes of other accounts. It ends
+ * when nothing is due. A delivery whose first try fails is left to the webhook's run.
  */
 export function createFirstTries(deps: FirstTriesDeps): FirstTries {
   const healthy = createPlaces(healthyMax)
@@ -126,7 +127,7 @@ export function createFirstTries(deps: FirstTriesDeps): FirstTries {
     },
     look: (due) => {
       if (stopping.signal.aborted) return
-      for (const webhook of due) open(oneMore(webhook, lanes))
+      for (const webhook of due) open(withNewDue(webhook, lanes))
     },
     lookForAll: () => hurry.abort(),
     stop: async () => {
@@ -141,8 +142,11 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => {})
 }
 
-/** A webhook with one delivery more than its lanes know about. */
-function oneMore(webhook: DueWebhook, lanes: ReadonlyMap<string, number>): DueWebhook {
+/**
+ * Returns a webhook whose new deliveries count in addition to those that its lanes are there for. Without this,
+ * `open` would take a lane that is about to end for one that will try the new delivery.
+ */
+function withNewDue(webhook: DueWebhook, lanes: ReadonlyMap<string, number>): DueWebhook {
   return { ...webhook, due: (lanes.get(webhook.webhookId) ?? 0) + webhook.due }
 }
 

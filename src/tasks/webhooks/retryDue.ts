@@ -3,25 +3,25 @@ import type { DeliveryStore } from '../../domain/ports/webhookStore.ts'
 import { inFlightMax, lookMsMax, lookTimeoutMs } from '../../domain/webhooks/delivery.ts'
 
 type RetryDueDeps = {
-  readonly store: Pick<DeliveryStore, 'claimDelivery' | 'promiseLook'>
+  readonly store: Pick<DeliveryStore, 'claimDelivery' | 'planLook'>
   readonly tryDelivery: TryDelivery
   /** Returns milliseconds of a clock that never goes back. */
   readonly nowMs: () => number
 }
 
 /**
- * The shortest time until the next look after one that could try nothing: first tries have all places of the webhook.
- * Without it, the run would look again at once, for as long as the receiver hangs.
+ * The shortest time until the next look when this one could claim nothing. Then first tries hold all claims of the
+ * webhook. Without this limit, the run would look again and again while the receiver does not answer.
  */
 const idleMsMin = 3_000
 
 /**
- * Creates the function that tries what is due of one webhook, as its run asks for it. Returns the milliseconds
- * until the next look, or `undefined` when no later try is pending.
+ * Creates the function that makes one look for the run of a webhook: it repeats the deliveries that are due. Returns
+ * the milliseconds until the next look, or `undefined` when no delivery waits for a repetition.
  */
 export function createRetryDue({ store, tryDelivery, nowMs }: RetryDueDeps) {
   return async (webhookId: string, stopping: AbortSignal): Promise<number | undefined> => {
-    await store.promiseLook(webhookId, lookTimeoutMs)
+    await store.planLook(webhookId, lookTimeoutMs)
     const endsAtMs = nowMs() + lookMsMax
     let tries = 0
     const lane = async () => {
@@ -33,7 +33,7 @@ export function createRetryDue({ store, tryDelivery, nowMs }: RetryDueDeps) {
       }
     }
     await Promise.all(Array.from({ length: inFlightMax }, lane))
-    const waitMs = await store.promiseLook(webhookId)
+    const waitMs = await store.planLook(webhookId)
     if (waitMs === undefined || tries > 0) return waitMs
     return Math.max(waitMs, idleMsMin)
   }

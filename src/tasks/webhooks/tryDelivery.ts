@@ -7,7 +7,7 @@ import type { ClaimedDelivery, DeliveryError, Verdict } from '../../domain/webho
 import { verdictOf } from '../../domain/webhooks/delivery.ts'
 
 export type TryDeliveryDeps = {
-  readonly store: Pick<DeliveryStore, 'recordAttempt'>
+  readonly store: Pick<DeliveryStore, 'recordTry'>
   readonly post: PostDelivery
   readonly keys: readonly WebhookKey[]
   /** Returns the signed URL of a task's image. */
@@ -46,7 +46,7 @@ export function createTryDelivery(deps: TryDeliveryDeps): TryDelivery {
     const durationMs = Math.round(deps.nowMs() - startedAtMs)
     const verdict = verdictOf(outcome, tries, deps.random())
     const { retryAfterMs: _unrecorded, ...kept } = outcome
-    const { needsRun } = await deps.store.recordAttempt(claimed, { ...kept, durationMs }, verdict)
+    const { needsRun } = await deps.store.recordTry(claimed, { ...kept, durationMs }, verdict)
     const taskId = claimed.task?.taskId
     deps.onTry({ webhookId, taskId, verdict: verdict.kind, ...kept, durationMs })
     return { failed: verdict.kind !== 'delivered', needsRun }
@@ -54,8 +54,8 @@ export function createTryDelivery(deps: TryDeliveryDeps): TryDelivery {
 }
 
 /**
- * Returns the event that the receiver gets. The task's record is as the task ended: without the native response,
- * and `succeeded` also after the image has expired.
+ * Returns the event that the receiver gets. It contains the record of the task at its end, without the native
+ * response. Its status is `succeeded` even if the image has expired since.
  */
 function eventOf(
   { event, webhookId, createdAtMs, task }: ClaimedDelivery,
@@ -68,7 +68,7 @@ function eventOf(
   const endedAtMs = task.completedAtMs ?? createdAtMs
   const asEnded = { ...task, nowMs: endedAtMs }
   const url = assetUrl(task)
-  // The usual duration decides the progress of live tasks only.
+  // 1 stands for the usual duration of the model. It is not used, because this task has ended.
   const data = taskRecord(asEnded, 1, url === undefined ? undefined : { url })
   return { type: event, timestamp: new Date(endedAtMs).toISOString(), data }
 }

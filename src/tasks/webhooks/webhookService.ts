@@ -46,10 +46,10 @@ type WithSecret = { readonly webhook: Webhook; readonly secret: string }
 type WebhookServiceDeps = {
   readonly store: WebhookStore
   readonly whyNotAddress: WebhookService['whyNotAddress']
-  /** The first one makes new secrets. */
+  /** New secrets are computed from the first one. */
   readonly keys: readonly [WebhookKey, ...WebhookKey[]]
   readonly randomBytes: RandomBytes
-  /** Called when a delivery is due that no end of a task has announced. */
+  /** Called when a request has made a delivery due: a test or a redelivery. */
   readonly announceDue: (webhook: Webhook) => void
 }
 

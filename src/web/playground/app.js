@@ -46,7 +46,7 @@ function App() {
     }
     const refused = account.ok ? models : account
     if (refused.ok) return undefined
-    // A key that is kept stays when the API is away, so that a reload goes on with it.
+    // Only a key that the API refused is forgotten. When the API is away, a reload tries the kept key again.
     if (refused.failure.status === 401) keep('key', undefined)
     return setFailure(refused.failure)
   }

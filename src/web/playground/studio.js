@@ -78,7 +78,7 @@ export function Studio({ apiKey, account: opened, models, onSignOut }) {
     void submission.submit(request, images)
   }
 
-  /** The API may have taken what is given up, so the gallery is read again. */
+  /** Gives up a submit. The API may have made its task all the same, so the gallery is read again. */
   function dismiss() {
     submission.dismiss()
     void refresh()

@@ -1,11 +1,39 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { S3Server } from '../blobs/s3Server.ts'
 import type { Seeded } from '../seeded.ts'
+import { createSeeded } from '../seeded.ts'
 import type { DarkroomProcess } from '../service/darkroomProcess.ts'
 import type { TestService } from '../service/testService.ts'
 
 /** `strike` resolves when the fault is over, or when the service recovers on its own. */
 export type ChaosFault = { readonly name: string; readonly strike: () => Promise<void> }
+
+/** Which faults strike, and when. */
+export type FaultRound = {
+  readonly seed: number
+  /** For how long faults strike, with pauses of up to `pauseMs` between them. */
+  readonly strikeMs: number
+  readonly pauseMs: number
+  readonly faults: (chance: Seeded) => readonly ChaosFault[]
+}
+
+/** Lets faults strike. Resolves when all of them are over. Returns how often each one struck, by its name. */
+export async function strikeFaults(round: FaultRound): Promise<Readonly<Record<string, number>>> {
+  const chance = createSeeded(round.seed + 2)
+  const faults = round.faults(chance)
+  const counts: Record<string, number> = {}
+  const endsAtMs = performance.now() + round.strikeMs
+  const struck: Promise<void>[] = []
+  while (performance.now() < endsAtMs) {
+    await sleep(chance.between(0, round.pauseMs))
+    const fault = chance.pick(faults)
+    counts[fault.name] = (counts[fault.name] ?? 0) + 1
+    // Not awaited, so that faults overlap.
+    struck.push(fault.strike())
+  }
+  await Promise.all(struck)
+  return counts
+}
 
 /** Faults of API and worker processes and of their connections. They do not disturb other users of the stack. */
 export function processFaults(

@@ -1,26 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { verifyLedger } from '../../../src/store/accounts/verifyLedger.ts'
 import { runChaosClient } from './chaosClient.ts'
-import type { ChaosFault } from './chaosFaults.ts'
+import type { FaultRound } from './chaosFaults.ts'
+import { strikeFaults } from './chaosFaults.ts'
 import { brokenInvariants } from './chaosInvariants.ts'
 import type { ChaosRequest } from './chaosRequest.ts'
 import { chaosRequest } from './chaosRequest.ts'
-import type { Seeded } from '../seeded.ts'
 import { createSeeded } from '../seeded.ts'
 import type { TestService } from '../service/testService.ts'
 
-export type ChaosOptions = {
+export type ChaosOptions = FaultRound & {
   readonly service: TestService
-  readonly seed: number
   readonly tasks: number
   /** Concurrent clients. Each takes the next request when its last task has ended. */
   readonly clients: number
-  /** For how long faults strike, with pauses of up to `pauseMs` between them. */
-  readonly strikeMs: number
-  readonly pauseMs: number
   /** The time from the last fault in which all tasks must end. */
   readonly drainMs: number
-  readonly faults: (chance: Seeded) => readonly ChaosFault[]
 }
 
 export type ChaosReport = {
@@ -46,7 +41,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const broken = new Set<string>()
   const ledger = watchLedger(service, over.signal, broken)
   const clients = drive(options, requests, over.signal)
-  const struck = await strike(options)
+  const struck = await strikeFaults(options)
   const faultsEndedAtMs = performance.now()
   await Promise.race([clients, sleep(options.drainMs, undefined, { ref: false })])
   const drainedMs = Math.round(performance.now() - faultsEndedAtMs)
@@ -78,23 +73,6 @@ async function drive(
     }
   }
   await Promise.all(Array.from({ length: clients }, run))
-}
-
-async function strike(options: ChaosOptions): Promise<Readonly<Record<string, number>>> {
-  const chance = createSeeded(options.seed + 2)
-  const faults = options.faults(chance)
-  const counts: Record<string, number> = {}
-  const endsAtMs = performance.now() + options.strikeMs
-  const struck: Promise<void>[] = []
-  while (performance.now() < endsAtMs) {
-    await sleep(chance.between(0, options.pauseMs))
-    const fault = chance.pick(faults)
-    counts[fault.name] = (counts[fault.name] ?? 0) + 1
-    // Not awaited, so that faults overlap.
-    struck.push(fault.strike())
-  }
-  await Promise.all(struck)
-  return counts
 }
 
 /** Verifies the ledger in one snapshot, repeatedly while faults strike. */

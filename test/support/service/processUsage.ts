@@ -36,10 +36,10 @@ function kernelPeak(pid: number) {
   return { resident: () => read('VmRSS'), peak: () => read('VmHWM') }
 }
 
-/** The peak of the resident memory of a process since its start. Linux only. */
-export function peakResidentBytes(pid: number): number {
+/** Returns the peak of the resident memory of a process since its start, in MiB. Linux only. */
+export function peakMiB(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
-  return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) * 1024
+  return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) / 1024
 }
 
 function sampled(pid: number): number {

@@ -66,7 +66,7 @@ try {
   await browser.close()
 }
 
-/** Writes a picture with 256 colours, which halves its size twice and is hardly visible. */
+/** Writes a picture with 256 colours. Its file has a quarter of the size, and hardly anybody sees a difference. */
 async function save(name: string, bytes: Buffer): Promise<void> {
   await mkdir(values.out, { recursive: true })
   const small = await sharp(bytes).png({ palette: true, quality: 90, effort: 10 }).toBuffer()

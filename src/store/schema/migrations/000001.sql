@@ -423,44 +423,64 @@ language sql immutable as $$
 $$;
 
 -- The gate's fast path (src/store/attempts/beginFirstCall.ts). Opens the first attempt of a queued task on a
--- free channel. The function locks rows in the gate's order and checks every condition after the locks. This
--- works because in PL/pgSQL each statement sees everything that was committed before the statement began.
+-- free channel. The function first looks without locks whether it can succeed. Then it locks rows in the gate's
+-- order and checks every condition after the locks. This works because in PL/pgSQL each statement sees everything
+-- that was committed before the statement began.
 --
--- Returns the milliseconds until the task's hard end, and the request. Returns nulls when a condition failed
--- and nothing was written.
+-- The first value of the arrays is for a task of family A, the second one for a task of family B.
+--
+-- Returns family and model of the task, the milliseconds until its hard end, and the request. Returns nulls when a
+-- condition failed and nothing was written.
 create function begin_first_call(
   the_task text,
-  the_channel text,
-  concurrency_max integer,
+  -- The channel that comes first in the task's order, its places, and the limit for a call on it in milliseconds.
+  -- Null: the family has no channel.
+  channel_names text[],
+  concurrency_maxima integer[],
+  timeouts_ms float8[],
+  -- A larger request is not read, because the locks last until its last byte is sent to the worker.
+  request_bytes_max float8,
   the_answer text,
   the_upstream_key text,
-  -- The limit for a call on this channel, and how much longer the lease of the attempt lasts. Both in
-  -- milliseconds.
-  timeout_ms float8,
+  -- How many milliseconds longer than the call the lease of the attempt lasts.
   lease_grace_ms float8,
   the_process text,
   the_via text,
+  out family text,
+  out model text,
   out hard_end_ms float8,
   out request text
 )
 language plpgsql as $$
 declare
+  chosen integer;
+  the_channel text;
+  the_model text;
   queued task;
   open_since timestamptz;
   lease_until timestamptz;
 begin
+  select case t.family when 'A' then 1 else 2 end, t.model into chosen, the_model from task t
+  where t.task_id = the_task and t.status = 'queued' and octet_length(t.request) <= request_bytes_max;
+  if not found then return; end if;
+  the_channel := channel_names[chosen];
+  if exists (select from cooldown c where c.channel = the_channel and c.model = the_model)
+    or exists (
+      select from place_queue p where p.channel = the_channel and p.present_until > clock_timestamp()
+    )
+  then return; end if;
   select * into queued from task where task_id = the_task and status = 'queued' for update;
   if not found then return; end if;
-  select channel.open_since into open_since from channel
-  where name = the_channel and paused_at is null for update;
+  select c.open_since into open_since from channel c
+  where c.name = the_channel and c.paused_at is null for update;
   if not found
     or clock_timestamp() >= queued.deadline_at
-    or exists (select from cooldown where channel = the_channel and model = queued.model)
+    or exists (select from cooldown c where c.channel = the_channel and c.model = the_model)
     or exists (
-      select from place_queue
-      where channel = the_channel and task_id <> the_task and present_until > clock_timestamp()
+      select from place_queue p
+      where p.channel = the_channel and p.task_id <> the_task and p.present_until > clock_timestamp()
     )
-    or concurrency_max <= (
+    or concurrency_maxima[chosen] <= (
       select count(*) from attempt a
       where a.channel = the_channel and a.opened_at >= open_since and a.closed_at is null
         and a.lease_until > clock_timestamp()
@@ -468,17 +488,19 @@ begin
   then return; end if;
   hard_end_ms := extract(epoch from queued.hard_end_at - clock_timestamp()) * 1000;
   lease_until := clock_timestamp()
-    + (least(timeout_ms, hard_end_ms) + lease_grace_ms) * interval '1 millisecond';
+    + (least(timeouts_ms[chosen], hard_end_ms) + lease_grace_ms) * interval '1 millisecond';
   insert into attempt
     (task_id, n, channel, model, answer_id, upstream_key, lease_until, process_id, via)
-    values (the_task, 1, the_channel, queued.model, the_answer, the_upstream_key, lease_until,
+    values (the_task, 1, the_channel, the_model, the_answer, the_upstream_key, lease_until,
       the_process, the_via);
   insert into upload (upload_id, kind, task_id, sweep_after)
     values (the_answer, 'answer', the_task, 'infinity');
-  delete from place_queue where task_id = the_task;
+  delete from place_queue p where p.task_id = the_task;
   update task set status = 'processing', processing_at = clock_timestamp(), checks = 0,
     next_check_at = least(hard_end_at, lease_until)
   where task_id = the_task;
+  family := queued.family;
+  model := the_model;
   request := queued.request;
 end $$;
 

@@ -83,7 +83,7 @@ function base64Of(blob) {
   })
 }
 
-/** Tries without a new decision of the user: about four minutes. */
+/** How often a submit is tried before the user must decide about it. With the waits below: about four minutes. */
 const triesMax = 12
 const waitsSeconds = [1, 2, 4, 8, 15, 30]
 

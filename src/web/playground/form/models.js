@@ -103,7 +103,7 @@ export function requestOf(draft, model) {
 }
 
 /**
- * Returns the draft that leads to a request, for making it once more.
+ * Returns the draft from which `requestOf` makes this request, so that the form shows it again.
  * @param {Draft} draft
  * @param {ImageRequest} request
  * @returns {Draft}

@@ -21,7 +21,7 @@ export function SourceField({ sources, refusals, hidden, onFiles, onRemove }) {
   const choose = () => {
     const files = [...(input.current?.files ?? [])]
     onFiles(files.map((file) => ({ name: file.name, blob: file })))
-    // So that choosing the same file again is a change again.
+    // Otherwise the browser would report no change when the user chooses the same file again.
     if (input.current) input.current.value = ''
   }
   const remove = (/** @type {string} */ id) => {

@@ -46,7 +46,7 @@ const sourcesLost = {
  */
 export function useSubmission({ apiKey, accountId, onAccepted }) {
   const [state, setState] = useState(/** @type {SubmissionState} */ ({ phase: 'idle' }))
-  /** Two clicks can come before the page is drawn again, so this is no state of the drawing. */
+  /** A second click can come before the page is drawn again. Then `state` is still the old one, and this is not. */
   const busy = useRef(false)
   const enter = (/** @type {SubmissionState} */ next) => {
     busy.current = next.phase !== 'idle' && next.phase !== 'refused'

@@ -137,7 +137,7 @@ function changed(tasks, change) {
     case 'page': {
       const added = Object.fromEntries(change.data.map((record) => [record.task_id, record]))
       const ids = Object.keys(added)
-      // The first page has what is newest, also when it is read again.
+      // The first page has the newest tasks, so it goes to the front. Every other page continues the list.
       const all = change.first ? [...ids, ...order] : [...order, ...ids]
       return {
         ...tasks,
@@ -162,7 +162,7 @@ function changed(tasks, change) {
       const notes = Object.entries({ ...tasks.notes, [taskId]: note }).slice(-notesMax)
       return {
         ...tasks,
-        // A replay may name a task that is known already, and further on than `queued`.
+        // The task of a repeated submit may be known already. Then its known record is newer than this one.
         records: { [taskId]: record, ...records },
         notes: Object.fromEntries(notes),
         order: [taskId, ...order.filter((id) => id !== taskId)],

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Webhook } from 'standardwebhooks'
-import type { ChaosFault } from '../chaos/chaosFaults.ts'
+import { strikeFaults } from '../chaos/chaosFaults.ts'
+import type { ChaosOptions, ChaosReport } from '../chaos/runChaos.ts'
 import { generateBody } from '../clients/requestBodies.ts'
-import type { Seeded } from '../seeded.ts'
 import { createSeeded } from '../seeded.ts'
 import type { TestService } from '../service/testService.ts'
 import { until } from '../timing.ts'
@@ -11,15 +11,8 @@ import { startReceiver } from './receiver.ts'
 import type { WebhookClient } from './webhookClient.ts'
 import { createWebhookClient } from './webhookClient.ts'
 
-type WebhookChaosOptions = {
-  readonly service: TestService
-  readonly seed: number
-  readonly tasks: number
-  readonly strikeMs: number
-  readonly pauseMs: number
-  readonly drainMs: number
-  readonly faults: (chance: Seeded) => readonly ChaosFault[]
-}
+/** One client submits all tasks. */
+type WebhookChaosOptions = Omit<ChaosOptions, 'clients'>
 
 type Account = {
   readonly client: WebhookClient
@@ -28,7 +21,7 @@ type Account = {
   readonly secret: string
 }
 
-/** A try that was under way when its webhook was deleted can still arrive in this time. */
+/** How long after its webhook was deleted a try that was under way can still arrive. */
 const tryMsMax = 16_000
 
 /**
@@ -36,9 +29,7 @@ const tryMsMax = 16_000
  * heal, and the waits of the rows are skipped. Returns what was broken: an end that was not delivered, two events
  * with one id, a wrong signature, an event of another account, a delivery after the deletion of its webhook.
  */
-export async function runWebhookChaos(
-  options: WebhookChaosOptions,
-): Promise<{ readonly broken: readonly string[]; readonly figures: object }> {
+export async function runWebhookChaos(options: WebhookChaosOptions): Promise<ChaosReport> {
   const { service } = options
   const chance = createSeeded(options.seed)
   const receiver = await startReceiver()
@@ -60,9 +51,9 @@ export async function runWebhookChaos(
     if (deleted === undefined) throw new Error('Bug: no accounts')
     const over = new AbortController()
     const submitting = submitTasks(options, accounts, over.signal)
-    const striking = strike(options)
+    const striking = strikeFaults(options)
     await sleep(options.strikeMs / 2)
-    const deletedAtMs = await deletedAt(deleted, service)
+    const deletedAtMs = await deleteWebhook(deleted, service)
     const struck = await striking
     over.abort()
     const submitted = await submitting
@@ -87,11 +78,11 @@ const behaviours: readonly Behaviour[] = [
   503,
   301,
   404,
-  // It hangs.
+  // It never answers.
   () => {},
   (request) => request.socket.destroy(),
   (_request, response) => {
-    // It drips, and never ends its answer.
+    // It answers byte by byte, and never ends its answer.
     response.writeHead(200, { 'content-length': '1000000' })
     const timer = setInterval(() => response.write('x'), 50)
     response.once('close', () => clearInterval(timer))
@@ -125,24 +116,11 @@ async function submitTasks(
   return submitted
 }
 
-async function strike(options: WebhookChaosOptions): Promise<Readonly<Record<string, number>>> {
-  const chance = createSeeded(options.seed + 2)
-  const faults = options.faults(chance)
-  const counts: Record<string, number> = {}
-  const endsAtMs = performance.now() + options.strikeMs
-  const struck: Promise<void>[] = []
-  while (performance.now() < endsAtMs) {
-    await sleep(chance.between(0, options.pauseMs))
-    const fault = chance.pick(faults)
-    counts[fault.name] = (counts[fault.name] ?? 0) + 1
-    struck.push(fault.strike())
-  }
-  await Promise.all(struck)
-  return counts
-}
-
-/** Deletes the webhook of an account, at any API that answers. Returns when. */
-async function deletedAt({ webhookId, client }: Account, service: TestService): Promise<number> {
+/** Deletes the webhook of an account, at any API that answers. Returns when this was, in epoch milliseconds. */
+async function deleteWebhook(
+  { webhookId, client }: Account,
+  service: TestService,
+): Promise<number> {
   return until('the deletion', async () => {
     for (const { url } of service.apis) {
       const answer = await fetch(`${url}/v1/webhooks/${webhookId}`, {
@@ -157,7 +135,10 @@ async function deletedAt({ webhookId, client }: Account, service: TestService): 
   })
 }
 
-/** Waits until every end is delivered. Skips the waits of the rows, and leaves it to the reconciler to notice. */
+/**
+ * Waits until every end is delivered. Makes deliveries that wait for their next try due now. Nobody wakes their
+ * runs for it, so the reconciler must find them.
+ */
 async function drain(
   { service, drainMs }: WebhookChaosOptions,
   kept: readonly Account[],

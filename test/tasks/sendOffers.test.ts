@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { TaskStart } from '../../src/domain/ports/taskRuns.ts'
-import { createOffers } from '../../src/tasks/offerTask.ts'
+import { createOfferSender } from '../../src/tasks/sendOffers.ts'
 
 function startOf(taskId: string): TaskStart {
   const model = 'familyb-image-2-vip'
@@ -14,7 +14,7 @@ function world(list: () => Promise<readonly string[]>) {
   const draws: number[] = []
   let nowMs = 0
   let lists = 0
-  const offers = createOffers({
+  const offers = createOfferSender({
     acceptingProcesses: () => {
       lists += 1
       return list()

@@ -1,7 +1,7 @@
 import { taskFailureMessages } from '../domain/failure.ts'
 
-/** One error as clients see it. `src/http/errors.ts` decides when a client gets it. */
-type ErrorAnswer = {
+/** One error as the OpenAPI document describes it. `src/http/errors.ts` decides when a client gets it. */
+type DescribedError = {
   readonly status: ErrorStatus
   /** `error.code`. Absent when it is the name of the error. */
   readonly code?: string
@@ -15,8 +15,11 @@ type ErrorAnswer = {
 /** The statuses of errors. */
 export type ErrorStatus = 400 | 401 | 403 | 404 | 408 | 409 | 413 | 416 | 429 | 431 | 500 | 503
 
-/** Every error of the API, by a name that operations refer to. A name is the code, unless two errors share a code. */
-const errorAnswers = {
+/**
+ * Every error of the API, by a name. The operations in `operations/` list the names of their errors. A name is the
+ * code, unless two errors share a code.
+ */
+const describedErrors = {
   invalid_request: invalid(400, 'Host', 'The request must have exactly one Host header.'),
   malformed_task_id: {
     ...invalid(400, 'task_id', 'The task id is malformed.'),
@@ -130,12 +133,12 @@ const errorAnswers = {
   ),
   cancelled: newApi(500, `${taskFailureMessages.cancelled} (request id: req_…)`),
   not_ready: newApi(503, 'Not ready. (request id: req_…)'),
-} satisfies Readonly<Record<string, ErrorAnswer>>
+} satisfies Readonly<Record<string, DescribedError>>
 
-export type ErrorName = keyof typeof errorAnswers
+export type ErrorName = keyof typeof describedErrors
 
-export function errorAnswer(name: ErrorName): ErrorAnswer {
-  return errorAnswers[name]
+export function describedError(name: ErrorName): DescribedError {
+  return describedErrors[name]
 }
 
 /** Errors of a JSON body, on every route that takes one. */
@@ -178,10 +181,10 @@ export const endErrors = [
   'cancelled',
 ] as const satisfies readonly ErrorName[]
 
-function invalid(status: ErrorStatus, param: string | null, message: string): ErrorAnswer {
+function invalid(status: ErrorStatus, param: string | null, message: string): DescribedError {
   return { status, type: 'invalid_request_error', param, message }
 }
 
-function newApi(status: ErrorStatus, message: string): ErrorAnswer {
+function newApi(status: ErrorStatus, message: string): DescribedError {
   return { status, type: 'new_api_error', param: '', message }
 }

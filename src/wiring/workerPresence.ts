@@ -28,7 +28,7 @@ type PresenceParts = {
 
 /**
  * Creates the presence of a worker process, on a database connection of its own. The process hears its offers
- * on the same connection. So a process that is deaf to offers sends no beats either, and gets none.
+ * on the same connection. So a process that can hear no offers sends no beats either, and is offered no tasks.
  */
 export function createWorkerPresence(parts: PresenceParts): Presence {
   const { processId, databaseUrl, pool, log, onOffer } = parts

@@ -1,7 +1,7 @@
 import type { TaskStart } from '../domain/ports/taskRuns.ts'
 import type { OnAccepted } from '../domain/ports/taskStore.ts'
 
-export type OfferTaskDeps = {
+export type SendOffersDeps = {
   /** Returns the processes that take offers and have sent a beat lately. */
   readonly acceptingProcesses: () => Promise<readonly string[]>
   /** Sends an offer to a process. It may be lost: then the reconciler starts the task's workflow. */
@@ -14,7 +14,7 @@ export type OfferTaskDeps = {
   readonly nowMs: () => number
 }
 
-type Offers = {
+type OfferSender = {
   /** Offers a synchronous task to a worker. Returns at once and never throws. */
   readonly offer: OnAccepted
   /** Call it when nobody waits for the task any more, so that its offer no longer counts. */
@@ -31,7 +31,7 @@ const openMax = 10_000
  * not wait for Temporal. Of two processes drawn at random, the one with fewer open offers of this API process
  * gets the task. If no process takes offers, the workflow is started, as for an asynchronous task.
  */
-export function createOffers(deps: OfferTaskDeps): Offers {
+export function createOfferSender(deps: SendOffersDeps): OfferSender {
   const open = new Map<string, string>()
   const counts = new Map<string, number>()
   let listed: { readonly atMs: number; readonly processes: Promise<readonly string[]> } | undefined

@@ -1,0 +1,61 @@
+import type { Config } from '../config.ts'
+import { explaining } from './explaining.ts'
+
+/** One way to PostgreSQL: its URL, and the variable of the environment that has it. */
+export type Database = {
+  readonly url: string
+  readonly variable: 'DATABASE_URL' | 'DATABASE_SESSION_URL'
+}
+
+/**
+ * Returns the two ways to PostgreSQL, or `undefined` when DATABASE_URL is not set. `main` may lead to a pooler in
+ * transaction mode. `session` leads to PostgreSQL itself: for notifications, for locks, and for commands, which
+ * run long statements. Both are the same unless DATABASE_SESSION_URL is set.
+ */
+export function databasesOf({
+  databaseUrl,
+  databaseSessionUrl,
+}: Pick<Config, 'databaseUrl' | 'databaseSessionUrl'>):
+  | { readonly main: Database; readonly session: Database }
+  | undefined {
+  if (databaseUrl === undefined) return undefined
+  const main: Database = { url: databaseUrl, variable: 'DATABASE_URL' }
+  const isOther = databaseSessionUrl !== undefined && databaseSessionUrl !== databaseUrl
+  const session: Database = isOther
+    ? { url: databaseSessionUrl, variable: 'DATABASE_SESSION_URL' }
+    : main
+  return { main, session }
+}
+
+/**
+ * Returns what `ask` returns. When PostgreSQL cannot be used, throws an error that names its host and its variable.
+ * Other errors of `ask` are thrown as they are.
+ */
+export async function reached<Value>(
+  { url, variable }: Database,
+  ask: () => Promise<Value>,
+): Promise<Value> {
+  try {
+    return await ask()
+  } catch (error) {
+    if (!isConnectionError(error)) throw error
+    return explaining(`PostgreSQL at ${new URL(url).host} (${variable}) cannot be reached`)(error)
+  }
+}
+
+/**
+ * The SQLSTATE classes that mean "PostgreSQL cannot be used now": 08 connection, 28 authorization, 3D no such
+ * database, 53 no resources, 57 shutdown (PostgreSQL documentation, Appendix A).
+ */
+const connectionStates = /^(08|28|3D|53|57)/
+
+/**
+ * Returns whether an error means that PostgreSQL cannot be used now. Returns false for an error of a
+ * statement itself.
+ */
+function isConnectionError(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  if (connectionStates.test(code)) return true
+  return /^E[A-Z_]+$/.test(code) || /timeout|terminated/i.test(error.message)
+}

@@ -108,7 +108,8 @@ async function read(
   return { bytes, content: readBytes(path, first, bytes) }
 }
 
-const readBytesMax = 64 * 1024
+/** A multiple of three, so that base64 of these pieces needs no byte of the next one. */
+const readBytesMax = 126 * 1024
 
 /** Reads without a stream, which would cost more than the read of a small image. */
 async function* readBytes(path: string, first: number, bytes: number): AsyncGenerator<Uint8Array> {

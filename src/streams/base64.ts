@@ -46,8 +46,26 @@ export function createLenientBase64Decoder(): Base64Decoder {
   let padded = false
 
   function push(text: string): Uint8Array | undefined {
-    const letters = (begun ? text : text.replace(dataUrlPrefix, '')).replaceAll(/\s+/g, '')
+    const given = begun ? text : text.replace(dataUrlPrefix, '')
     begun ||= text !== ''
+    return pushLetters(given) ?? pushOther(given)
+  }
+
+  /** Decodes text that consists of letters. Otherwise returns `undefined` and changes nothing. */
+  function pushLetters(text: string): Uint8Array | undefined {
+    const whole = carry + text
+    const usable = whole.length - (whole.length % 4)
+    const rest = whole.slice(usable)
+    if (padded || foreign.test(rest) || Buffer.byteLength(whole) !== whole.length) return undefined
+    const bytes = Buffer.from(whole.slice(0, usable), 'base64')
+    // Node leaves out every character that is not a letter, so the bytes are then fewer.
+    if (bytes.length !== (usable / 4) * 3) return undefined
+    carry = rest
+    return bytes
+  }
+
+  function pushOther(text: string): Uint8Array | undefined {
+    const letters = text.replaceAll(/\s+/g, '')
     const bare = withoutPadding(letters)
     if ((padded && bare !== '') || foreign.test(bare)) return undefined
     padded ||= bare !== letters

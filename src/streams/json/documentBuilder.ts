@@ -32,6 +32,8 @@ export type DocumentBuilder = {
   readonly accept: (token: Token) => DocumentEvent | undefined
   /** Returns the whole document, or `undefined` as long as a part of it is missing. */
   readonly document: () => Json | undefined
+  /** Returns whether the string that is arriving is diverted. */
+  readonly isDiverting: () => boolean
   /** Returns the bytes of the texts so far: see `jsonTextBytes`. */
   readonly textBytes: () => number
 }
@@ -53,6 +55,7 @@ export function createDocumentBuilder(options: DocumentOptions): DocumentBuilder
   return {
     accept: (token) => accept(build, token),
     document: () => (build.open.length === 0 ? build.root : undefined),
+    isDiverting: () => build.diverting,
     textBytes: () => build.textBytes,
   }
 }

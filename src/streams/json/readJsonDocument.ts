@@ -103,8 +103,25 @@ function createFeed<Taken>(
   coverTexts: ReadJsonOptions<Taken>['coverTexts'],
 ): Feed {
   const parse = createParse()
-  return async (text) => {
-    const tokens = parse(text)
+  let parsedEnd = ''
+
+  /** Takes from the text what needs no parser, and returns the rest. */
+  async function divert(text: string): Promise<string | JsonIntakeFailure> {
+    // The parser may wait for the rest of an escape, which has up to six characters.
+    if (!builder.isDiverting() || parsedEnd.includes('\\')) return text
+    const end = text.search(quoteOrEscape)
+    const rest = end === -1 ? '' : text.slice(end)
+    const failure = strings.push(end === -1 ? text : text.slice(0, end))
+      ? await strings.flush()
+      : undefined
+    return failure ?? rest
+  }
+
+  return async (whole) => {
+    const text = await divert(whole)
+    if (typeof text !== 'string') return text
+    parsedEnd = (parsedEnd + text).slice(-escapeCharsMax)
+    const tokens = text === '' ? [] : parse(text)
     if (tokens === undefined) return { tag: 'syntax' }
     for (const token of tokens) {
       const event = builder.accept(token)
@@ -117,6 +134,13 @@ function createFeed<Taken>(
     return undefined
   }
 }
+
+/**
+ * Ends a part of a string that needs no parser. Most of a body of megabytes is one string of base64, which the
+ * parser would cut into tokens of 256 characters.
+ */
+const quoteOrEscape = /["\\\p{Cc}]/u
+const escapeCharsMax = 6
 
 /** Creates a function that parses text into tokens. It returns `undefined` when the text is not JSON. */
 function createParse(): (text: string) => readonly Token[] | undefined {

@@ -21,6 +21,7 @@ import {
   twentySmall,
   twoOfEach,
 } from './cases/synchronous.ts'
+import { deadReceiver } from './cases/webhooks.ts'
 import type { BenchCase, Figures, Measured } from './support/benchCase.ts'
 import { summarize } from './support/benchCase.ts'
 import { openBenchWorld } from './support/benchWorld.ts'
@@ -33,6 +34,7 @@ const cases: readonly BenchCase[] = [
   twentyLarge,
   manyCallers,
   twoOfEach,
+  deadReceiver,
   fiftyInFlight,
   submits,
   hotAccount,

@@ -97,13 +97,15 @@ function settingArgs({ port, durable }: PostgresOptions): readonly string[] {
     port,
     // Only TCP is used. A socket's path has a length limit, and a long DATA_DIR path could exceed it.
     unix_socket_directories: '',
-    // Enough for Temporal's four services, the API process, the worker and the CLI together.
-    max_connections: 200,
+    // Enough for Temporal's four services, several APIs and workers, and the CLI together.
+    max_connections: 300,
     shared_buffers: '256MB',
     // Makes checkpoints fewer and larger, because image tasks write much data in a short time.
     max_wal_size: '2GB',
     checkpoint_timeout: '10min',
     jit: 'off',
+    // A page read at random costs little more than one read in order, because the disk is no spinning one.
+    random_page_cost: 1.1,
     log_min_messages: 'warning',
     // A statement may contain a prompt, and prompts must not appear in logs.
     log_min_error_statement: 'panic',

@@ -80,9 +80,8 @@ async function linkInDirectory(tempPath: string, path: string): Promise<void> {
  */
 async function syncUpTo(root: string, directory: string): Promise<void> {
   const segments = relative(root, directory).split(sep).filter(Boolean)
-  for (let depth = segments.length; depth >= 0; depth -= 1) {
-    await syncDirectory(join(root, ...segments.slice(0, depth)))
-  }
+  const depths = Array.from({ length: segments.length + 1 }, (_, depth) => depth)
+  await Promise.all(depths.map((depth) => syncDirectory(join(root, ...segments.slice(0, depth)))))
 }
 
 /** Flushes a directory to the disk. Without this, a power cut may lose names that were just added to it. */

@@ -38,6 +38,7 @@ export async function createStagedBlobStore(
   ): ReturnType<BlobStore['put']> {
     const file = await tempFiles.write(content, options.signal)
     try {
+      await options.after
       await backend.publish(name, file, options)
     } finally {
       await file.remove()

@@ -17,7 +17,7 @@ type AnswerToStore = {
 }
 
 /**
- * Stores an answer before anything else happens with it. Writes the image first and `meta.json` last, so
+ * Stores an answer before anything else happens with it. `meta.json` appears only after the image, so
  * `meta.json` exists only when the answer is complete. Never overwrites a blob. Tries a failed write again
  * until the hard end, because the call is paid for and must not be made again. Then throws the last error of
  * the blob store.
@@ -26,15 +26,19 @@ export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Prom
   const { taskId, attempt, answerId, hardEndMs } = answer
   const { image, native } = answer.outcome
   try {
-    const key = answerImageKey(answerId)
-    const options = { flushLater: true }
-    const put = await retryFor(hardEndMs, () => putOnce(blobs, key, image.open(), options))
-    const sha256 = put?.sha256 ?? (await digest(image.open()))
+    const sha256 = await digest(image.open())
     const { mimeType, bytes, width, height } = image
     const stored = { mimeType, bytes, sha256, width, height }
     const meta: AnswerMeta = { version: 1, taskId, attempt, image: stored, native }
     const text = Buffer.from(JSON.stringify(meta))
-    await retryFor(hardEndMs, () => putOnce(blobs, answerMetaKey(answerId), once(text), {}))
+    const put = (key: string, content: () => AsyncIterable<Uint8Array>, options: PutOptions) =>
+      retryFor(hardEndMs, () => putOnce(blobs, key, content(), options))
+    const after = put(answerImageKey(answerId), image.open, { flushLater: true })
+    // Both are written at the same time. Here the image is waited for in any case, so its error is not unhandled.
+    const both = [after, put(answerMetaKey(answerId), () => once(text), { after })] as const
+    const [first, second] = await Promise.allSettled(both)
+    if (first.status === 'rejected') throw first.reason
+    if (second.status === 'rejected') throw second.reason
     return meta
   } finally {
     await image.discard()
@@ -43,19 +47,18 @@ export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Prom
 
 /**
  * Writes a blob, and accepts that the key exists already. Only this attempt writes the key, so an existing
- * key means that an earlier write succeeded and only its reply was lost. Then returns `undefined`.
+ * key means that an earlier write succeeded and only its reply was lost.
  */
 async function putOnce(
   blobs: BlobStore,
   key: string,
   content: AsyncIterable<Uint8Array>,
   options: PutOptions,
-): Promise<{ readonly sha256: string } | undefined> {
+): Promise<void> {
   try {
-    return await blobs.put(key, content, options)
+    await blobs.put(key, content, options)
   } catch (error) {
     if (!(error instanceof BlobExistsError)) throw error
-    return undefined
   }
 }
 

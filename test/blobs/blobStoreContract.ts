@@ -1,6 +1,7 @@
 import { array, assert, asyncProperty } from 'fast-check'
 import { createHash, randomBytes } from 'node:crypto'
 import { readdirSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { openBlobStore } from '../../src/blobs/openBlobStore.ts'
 import { newUploadId } from '../../src/domain/ids.ts'
@@ -69,6 +70,24 @@ export function blobStoreContract(name: string, place: (folder: string) => strin
       const reasons = puts.flatMap((put) => (put.status === 'rejected' ? [put.reason] : []))
       expect(won).toEqual([await readText(store, key)])
       for (const reason of reasons) expect(reason).toBeInstanceOf(BlobExistsError)
+    })
+
+    it('shows a blob only after the one that it follows, and never when that one fails', async () => {
+      const store = await open()
+      const id = newId()
+      const first = Promise.withResolvers<void>()
+      const second = store.put(`${id}/meta.json`, text('{}'), { after: first.promise })
+      await sleep(200)
+      expect(await store.read(`${id}/meta.json`)).toBeUndefined()
+      first.resolve()
+      await second
+      expect(await readText(store, `${id}/meta.json`)).toBe('{}')
+
+      const lost = Promise.reject(new Error('the first is lost'))
+      lost.catch(() => {})
+      const never = store.put(`${id}/never`, text('{}'), { after: lost })
+      await expect(never).rejects.toThrow('the first is lost')
+      expect(await store.read(`${id}/never`)).toBeUndefined()
     })
 
     it('shows nothing under a key until its content is whole', async () => {

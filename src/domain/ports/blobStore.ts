@@ -42,6 +42,8 @@ export type PutOptions = {
    * file systems keep the order of changes to a directory.
    */
   readonly flushLater?: boolean
+  /** The blob appears only when this has resolved. When it rejects, nothing is stored. */
+  readonly after?: Promise<unknown>
 }
 
 /** Thrown when the key exists. For an answer it means that an earlier write by the same attempt succeeded. */

@@ -16,8 +16,9 @@ export function createMemoryBlobs(): MemoryBlobs {
   const store: MemoryBlobs = {
     content,
     breakReadsAfter: undefined,
-    put: async (key, chunks) => {
+    put: async (key, chunks, { after }) => {
       const bytes = await collect(chunks)
+      await after
       if (content.has(key)) throw new BlobExistsError(key)
       content.set(key, bytes)
       return { bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') }

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { ConfigError } from '../config/configError.ts'
+import { serviceAllocator, serviceNodeFlags } from './serviceMemory.ts'
 import type { Say } from './stack/startError.ts'
 import { StartError } from './stack/startError.ts'
 
@@ -56,8 +57,8 @@ export function startServiceProcess(options: ServiceProcessOptions): ServiceProc
     while (!stopped.signal.aborted) {
       // The child stays in this process group, so that a kill of the group reaches the child too. With
       // --exit-with-parent the child ignores Ctrl-C, so that `stop` can end the processes in order.
-      child = spawn(process.execPath, [script, '--exit-with-parent'], {
-        env: environment,
+      child = spawn(process.execPath, [...serviceNodeFlags, script, '--exit-with-parent'], {
+        env: { ...serviceAllocator, ...environment },
         stdio: ['pipe', 'inherit', 'inherit'],
       })
       const end = await endOf(child)

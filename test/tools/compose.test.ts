@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { serviceAllocator, serviceNodeFlags } from '../../src/dev/serviceMemory.ts'
 import { listen } from '../support/upstream/testServers.ts'
 
 const compose = readFileSync(new URL('../../docker-compose.yml', import.meta.url), 'utf8')
@@ -51,6 +52,14 @@ describe('the health check of a container', () => {
 })
 
 describe('the containers', () => {
+  it('start processes with the memory settings of `npm start`', () => {
+    const entrypoint = JSON.stringify(['node', ...serviceNodeFlags]).replaceAll(',', ', ')
+    expect(dockerfile).toContain(`ENTRYPOINT ${entrypoint}\n`)
+    for (const [name, value] of Object.entries(serviceAllocator)) {
+      expect(dockerfile).toContain(`ENV ${name}=${value}\n`)
+    }
+  })
+
   it('have no capabilities, and limits on memory and processes', () => {
     expect(services).toEqual(
       expect.arrayContaining(['postgres', 'temporal', 'temporal-ui', 'migrate', 'api', 'worker']),

@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { serviceAllocator, serviceNodeFlags } from '../../../src/dev/serviceMemory.ts'
 import { until } from '../timing.ts'
 
 /** One real API or worker process. */
@@ -32,8 +33,14 @@ export async function startDarkroomProcess(options: {
   const { name, environment, url, readyUrl, alone = false } = options
   const script = fileURLToPath(new URL(`../../../src/${name}.ts`, import.meta.url))
   // With this flag the process ends when its standard input closes, which also happens when this process is killed.
-  const child = spawn(process.execPath, alone ? [script] : [script, '--exit-with-parent'], {
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...environment },
+  const args = [...serviceNodeFlags, script, ...(alone ? [] : ['--exit-with-parent'])]
+  const child = spawn(process.execPath, args, {
+    env: {
+      PATH: process.env['PATH'],
+      HOME: process.env['HOME'],
+      ...serviceAllocator,
+      ...environment,
+    },
     stdio: ['pipe', 'pipe', 'pipe'],
   })
   const chunks: Buffer[] = []

@@ -101,7 +101,7 @@ describe('a task that failed after two refusals', () => {
       'released',
       'failed',
     ])
-    expect(events[4]).toMatch(/\+0\.\d{3} s .*class=refused .*retry_after_ms=1000/)
+    expect(events[4]).toMatch(/\+\d\.\d{3} s .*class=refused .*retry_after_ms=1000/)
     expect(stdout).not.toContain('Twice refused')
   })
 

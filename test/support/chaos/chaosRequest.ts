@@ -57,6 +57,11 @@ const upstreamFaults = [
 ] as const
 const faultShare = 0.5
 
+/** Returns a fault for the end of a prompt in half of all cases, and otherwise nothing. */
+export function upstreamFault(chance: Seeded): string {
+  return chance.chance(faultShare) ? ` [sim:${chance.pick(upstreamFaults)}]` : ''
+}
+
 /** Chooses a request at random. Half of the requests carry an upstream fault. */
 export function chaosRequest(
   index: number,
@@ -64,8 +69,7 @@ export function chaosRequest(
   chance: Seeded,
 ): ChaosRequest {
   const tag = `chaos ${index};`
-  const fault = chance.chance(faultShare) ? ` [sim:${chance.pick(upstreamFaults)}]` : ''
-  const body = { model: chance.pick(modelIds), prompt: tag + fault }
+  const body = { model: chance.pick(modelIds), prompt: tag + upstreamFault(chance) }
   const images = Array.from({ length: chance.between(1, 3) }, (_, i) =>
     inputImage(paddedPng(2_000 + 1_000 * i, i)),
   )

@@ -6,8 +6,11 @@ import { strikeFaults } from './chaosFaults.ts'
 import { brokenInvariants } from './chaosInvariants.ts'
 import type { ChaosRequest } from './chaosRequest.ts'
 import { chaosRequest } from './chaosRequest.ts'
+import type { SyncChaosRequest } from './syncChaos.ts'
+import { brokenSyncInvariants, runSyncChaosClient, syncChaosRequest } from './syncChaos.ts'
 import { createSeeded } from '../seeded.ts'
 import type { TestService } from '../service/testService.ts'
+import { runParallel } from '../timing.ts'
 
 export type ChaosOptions = FaultRound & {
   readonly service: TestService
@@ -36,11 +39,15 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     await service.account(),
     await service.account(poorCredits),
   ]
-  const requests = Array.from({ length: tasks }, (_, i) => chaosRequest(i, accounts, chance))
+  const half = Math.ceil(tasks / 2)
+  const requests = Array.from({ length: half }, (_, i) => chaosRequest(i, accounts, chance))
+  const syncRequests = Array.from({ length: tasks - half }, (_, i) =>
+    syncChaosRequest(i, accounts, chance),
+  )
   const over = new AbortController()
   const broken = new Set<string>()
   const ledger = watchLedger(service, over.signal, broken)
-  const clients = drive(options, requests, over.signal)
+  const clients = drive(options, requests, syncRequests, over.signal)
   const struck = await strikeFaults(options)
   const faultsEndedAtMs = performance.now()
   await Promise.race([clients, sleep(options.drainMs, undefined, { ref: false })])
@@ -50,29 +57,50 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   await Promise.all([clients, ledger])
   const end = await brokenInvariants(service, requests)
   for (const one of end.broken) broken.add(one)
+  const calls = service.simulator.calls()
+  for (const one of await brokenSyncInvariants(service.pool, syncRequests, calls)) broken.add(one)
   for (const one of await verifyLedger(service.pool))
     broken.add(`the ledger at the end: ${JSON.stringify(one)}`)
   const { recovered } = end
   return {
     broken: [...broken],
-    figures: { seed, struck, drainedMs, recovered, ...figuresOf(service, requests) },
+    figures: {
+      seed,
+      struck,
+      drainedMs,
+      recovered,
+      ...figuresOf(service, requests),
+      synchronous: countsOf(syncRequests.flatMap(({ answers }) => answers.map(String))),
+    },
   }
 }
 
+/** Runs the clients of both kinds of requests, each kind from half of the clients. */
 async function drive(
   { service, clients, seed }: ChaosOptions,
   requests: readonly ChaosRequest[],
+  syncRequests: readonly SyncChaosRequest[],
   over: AbortSignal,
 ): Promise<void> {
   const chance = createSeeded(seed + 1)
   const url = () => chance.pick(service.apis).url
-  const left = [...requests]
-  const run = async () => {
-    for (let next = left.shift(); next !== undefined; next = left.shift()) {
-      await runChaosClient({ url, chance, over }, next)
-    }
-  }
-  await Promise.all(Array.from({ length: clients }, run))
+  const half = Math.ceil(clients / 2)
+  await Promise.all([
+    runEach(requests, half, (request) => runChaosClient({ url, chance, over }, request)),
+    runEach(syncRequests, half, (request) => runSyncChaosClient({ url, over }, request)),
+  ])
+}
+
+async function runEach<Item>(
+  items: readonly Item[],
+  parallel: number,
+  work: (item: Item) => Promise<void>,
+): Promise<void> {
+  const left = items.values()
+  await runParallel(items.length, parallel, async () => {
+    const next = left.next()
+    if (next.done !== true) await work(next.value)
+  })
 }
 
 /** Verifies the ledger in one snapshot, repeatedly while faults strike. */

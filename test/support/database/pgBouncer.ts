@@ -1,0 +1,73 @@
+import type { ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort } from '../../../src/dev/stack/ports.ts'
+import { keepsSession } from '../../../src/store/connection/pooler.ts'
+import { until } from '../timing.ts'
+
+/** Where Debian installs PgBouncer. */
+export const pgBouncerProgram = '/usr/sbin/pgbouncer'
+
+/** PgBouncer in transaction mode, with the documented settings. */
+export type PgBouncer = {
+  /** Starts it in front of PostgreSQL, and returns the same address through it. */
+  readonly start: (databaseUrl: string) => Promise<string>
+  readonly stop: () => Promise<void>
+}
+
+export function createPgBouncer(): PgBouncer {
+  let running: { readonly child: ChildProcess; readonly folder: string } | undefined
+  return {
+    start: async (databaseUrl) => {
+      const { url, ...started } = await startPgBouncer(databaseUrl)
+      running = started
+      return url
+    },
+    stop: async () => {
+      running?.child.kill()
+      if (running !== undefined) await rm(running.folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Returns the settings that docs/operating.md gives for PgBouncer. */
+function documentedSettings(): string {
+  const page = readFileSync(new URL('../../../docs/operating.md', import.meta.url), 'utf8')
+  const [, settings] = /^```ini\n(.+?)^```$/ms.exec(page) ?? []
+  if (settings === undefined) throw new Error('docs/operating.md gives no settings for PgBouncer')
+  return settings
+}
+
+async function startPgBouncer(databaseUrl: string) {
+  const direct = new URL(databaseUrl)
+  const port = await freePort()
+  const folder = await mkdtemp(join(tmpdir(), 'darkroom-pooler-'))
+  const users = join(folder, 'users.txt')
+  const settings = join(folder, 'pgbouncer.ini')
+  await writeFile(users, `"${direct.username}" "${decodeURIComponent(direct.password)}"\n`)
+  const values: Readonly<Record<string, string>> = {
+    listen_addr: '127.0.0.1',
+    listen_port: String(port),
+    auth_type: 'trust',
+    auth_file: users,
+    // Fewer than the tests have calls at once.
+    default_pool_size: '10',
+  }
+  const documented = documentedSettings()
+    .replace(/^darkroom = .*$/m, `* = host=${direct.hostname} port=${direct.port}`)
+    .replace(/^(\w+) = .*$/gm, (line, name: string) =>
+      values[name] === undefined ? line : `${name} = ${values[name]}`,
+    )
+  await writeFile(settings, `${documented}unix_socket_dir =\n`)
+  // PgBouncer does not run as root.
+  for (const path of [folder, users, settings]) await chmod(path, 0o755)
+  const asOther = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
+  const child = spawn(pgBouncerProgram, [...asOther, settings], { stdio: 'ignore' })
+  const through = new URL(databaseUrl)
+  through.port = String(port)
+  await until('PgBouncer', () => keepsSession(through.href).then(String, () => undefined))
+  return { url: through.href, child, folder }
+}

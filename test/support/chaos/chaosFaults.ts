@@ -106,6 +106,9 @@ async function replace(
   await Promise.all([chosen.ended, startWithRetries(start)])
 }
 
+/** Long enough for PgBouncer, which refuses all clients for 15 s when PostgreSQL refuses it once. */
+const startsMax = 30
+
 /** Retries the start, as a supervisor does: it fails while PostgreSQL or Temporal is stopped. */
 async function startWithRetries(start: () => Promise<DarkroomProcess>): Promise<void> {
   for (let tries = 1; ; tries += 1) {
@@ -113,7 +116,7 @@ async function startWithRetries(start: () => Promise<DarkroomProcess>): Promise<
       await start()
       return
     } catch (error) {
-      if (tries >= 10) throw error
+      if (tries >= startsMax) throw error
       await sleep(1_000)
     }
   }

@@ -24,6 +24,8 @@ export type SyncChaosRequest = {
 /** After this time a client breaks its connection, and repeats the call. */
 const callMsMax = 15_000
 const retryMs = 300
+/** After so many answers a client gives up. The upstream refuses some prompts each time. */
+const triesMax = 20
 /** At most so many calls of a key may have done work. */
 const workingCallsMax = 3
 
@@ -44,12 +46,12 @@ export function syncChaosRequest(
   }
 }
 
-/** Repeats the call until it gets an answer that another try cannot change. */
+/** Repeats the call until it gets an answer that another try cannot change, or gives up. */
 export async function runSyncChaosClient(
   { url, over }: Pick<ChaosClientDeps, 'url' | 'over'>,
   request: SyncChaosRequest,
 ): Promise<void> {
-  while (!over.aborted) {
+  while (!over.aborted && request.answers.length < triesMax) {
     const answer = await callOnce(url(), request)
     request.answers.push(answer === 'none' ? 'none' : answer.status)
     if (answer !== 'none' && isFinal(answer)) return

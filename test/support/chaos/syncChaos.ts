@@ -142,7 +142,7 @@ function* brokenOf(
   if (last !== 200 && last !== undefined && succeeded === 1 && isFinalFailure(last)) {
     yield `${tag} got ${last} at last, and has an image`
   }
-  const working = calls.filter(({ fault }) => fault !== '429' && fault !== '503')
+  const working = calls.filter(({ fault }) => !['429', '503', 'quota'].includes(fault ?? ''))
   if (working.length > workingCallsMax) {
     yield `${tag} had ${working.length} calls that may have done work`
   }

@@ -166,9 +166,12 @@ export function closeValues(
   ]
 }
 
-/** Closes an attempt of a locked task, without its `returning` clause. */
+/**
+ * Closes an attempt, without the `returning` clause. The time is that of the statement, so that an attempt never
+ * closes after the end of its task.
+ */
 export const closeAttemptSql = `
-  update attempt set closed_at = clock_timestamp(), class = $3, reason = $4, http_status = $5,
+  update attempt set closed_at = statement_timestamp(), class = $3, reason = $4, http_status = $5,
     upstream_request_id = $6, latency_ms = $7, retry_after_ms = $8
   where task_id = $1 and n = $2 and (closed_at is null or reason = 'worker_lost')`
 

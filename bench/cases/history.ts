@@ -98,11 +98,13 @@ async function withSnapshot<Value>(
 ): Promise<Value> {
   const client = await pool.connect()
   try {
+    // The pool ends transactions that are idle for ten seconds.
+    await client.query('set idle_in_transaction_session_timeout = 0')
     await client.query('begin isolation level repeatable read')
     await client.query('select count(*) from installation')
     return await work()
   } finally {
-    await client.query('rollback')
-    client.release()
+    // Closes the connection, which ends the transaction.
+    client.release(true)
   }
 }

@@ -1,3 +1,4 @@
+import { text } from 'node:stream/consumers'
 import { randomText } from '../domain/ids.ts'
 import type { BlobStore, PutOptions } from '../domain/ports/blobStore.ts'
 import { BlobExistsError } from '../domain/ports/blobStore.ts'
@@ -124,10 +125,7 @@ function assertBlobPrefix(prefix: string): void {
 
 async function readText(backend: BlobBackend, name: string): Promise<string | undefined> {
   const found = await backend.read(name)
-  if (found === undefined) return undefined
-  const chunks: Uint8Array[] = []
-  for await (const chunk of found.content) chunks.push(chunk)
-  return Buffer.concat(chunks).toString('utf8')
+  return found === undefined ? undefined : await text(found.content)
 }
 
 async function* oneChunk(text: string): AsyncGenerator<Uint8Array> {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { text } from 'node:stream/consumers'
 import { upstreamAnswerTextBytesMax } from '../domain/limits.ts'
 import type { BlobStore, PutOptions } from '../domain/ports/blobStore.ts'
 import { BlobExistsError } from '../domain/ports/blobStore.ts'
@@ -30,12 +31,12 @@ export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Prom
     const { mimeType, bytes, width, height } = image
     const stored = { mimeType, bytes, sha256, width, height }
     const meta: AnswerMeta = { version: 1, taskId, attempt, image: stored, native }
-    const text = Buffer.from(JSON.stringify(meta))
+    const metaBytes = Buffer.from(JSON.stringify(meta))
     const put = (key: string, content: () => AsyncIterable<Uint8Array>, options: PutOptions) =>
       retryFor(hardEndMs, () => putOnce(blobs, key, content(), options))
     const after = put(answerImageKey(answerId), image.open, { flushLater: true })
     // Both are written at the same time. Here the image is waited for in any case, so its error is not unhandled.
-    const both = [after, put(answerMetaKey(answerId), () => once(text), { after })] as const
+    const both = [after, put(answerMetaKey(answerId), () => once(metaBytes), { after })] as const
     const [first, second] = await Promise.allSettled(both)
     if (first.status === 'rejected') throw first.reason
     if (second.status === 'rejected') throw second.reason
@@ -118,9 +119,7 @@ async function readMeta(blobs: BlobStore, answerId: string): Promise<AnswerMeta 
   if (blob.bytes > metaBytesMax) {
     throw new Error(`Bug: meta.json of ${answerId} is ${blob.bytes} bytes`)
   }
-  const chunks: Uint8Array[] = []
-  for await (const chunk of blob.content) chunks.push(chunk)
-  const meta: AnswerMeta = JSON.parse(Buffer.concat(chunks).toString('utf8'))
+  const meta: AnswerMeta = JSON.parse(await text(blob.content))
   if (meta.version !== 1) throw new Error(`meta.json of ${answerId} has an unknown version`)
   return meta
 }

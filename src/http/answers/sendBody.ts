@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import { finished, pipeline } from 'node:stream/promises'
 import type { ApiContext } from '../context.ts'
 
@@ -55,9 +56,7 @@ export async function sendStream(context: ApiContext, answer: StreamedAnswer): P
 }
 
 async function wholeContent({ content, contentLength }: StreamedAnswer): Promise<Buffer> {
-  const chunks: Uint8Array[] = []
-  for await (const chunk of content()) chunks.push(chunk)
-  const whole = Buffer.concat(chunks)
+  const whole = await buffer(content())
   if (whole.length !== contentLength) throw new Error('The content has another length')
   return whole
 }

@@ -16,7 +16,7 @@ import { createProcessMetrics, observeRequests, openTracing } from './observabil
 import { createReadiness, withPart } from './readiness.ts'
 import type { RunningProcess } from './runProcess.ts'
 import { startQueueOf } from './startQueue.ts'
-import { cancelTask } from '../store/tasks/endTask.ts'
+import { cancelTask } from '../store/tasks/cancelTask.ts'
 import { acceptingProcesses, offerChannel, offerText } from '../store/tasks/offers.ts'
 import { createTaskEnds } from '../store/tasks/taskEnds.ts'
 import { createAccountReads, createTaskStore } from './stores.ts'

@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
-import { beat, leave, markLost } from '../../src/store/attempts/presence.ts'
+import { beat, leave, markLost } from '../../src/store/attempts/workerProcesses.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { openAttempt, setTask, taskRow } from '../support/database/reconcileWorld.ts'
 import { createTestAttempts, outcomesOf, testProcessId } from '../support/database/testAttempts.ts'

@@ -29,7 +29,7 @@ import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Temporal } from '../temporal/connect.ts'
 import { connectTemporal, temporalSettings } from '../temporal/connect.ts'
-import { createDescribeTask } from '../temporal/describeTask.ts'
+import { createReadRunStage } from '../temporal/readRunStage.ts'
 import type { StartQueue } from '../temporal/startQueue.ts'
 import { createCancelWorkflows } from '../temporal/runs.ts'
 import { createApiWebhooks } from './webhooks.ts'
@@ -172,7 +172,7 @@ function taskServiceOf(
     cancelLeft: left.cancelLeft,
     ends: taskEnds,
     peppers: required(config.keyPeppers, 'KEY_PEPPER'),
-    live: createDescribeTask({ temporal, nowMs: () => performance.now() }),
+    runStage: createReadRunStage({ temporal, nowMs: () => performance.now() }),
     capabilities: operation.capabilities,
     prices: operation.priceList,
     taskDeadlineMs,

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { TaskFailure } from '../../src/domain/failure.ts'
 import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
-import type { AnswerMeta } from '../../src/domain/upstream/storedAnswer.ts'
+import type { AnswerMeta } from '../../src/domain/upstream/answerMeta.ts'
 import { cancelTask } from '../../src/store/tasks/cancelTask.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf, entriesOf } from '../support/database/money.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, expect, it } from 'vitest'
 import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
-import type { AnswerMeta } from '../../src/domain/upstream/storedAnswer.ts'
+import type { AnswerMeta } from '../../src/domain/upstream/answerMeta.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
 import { openAttempt } from '../support/database/reconcileWorld.ts'

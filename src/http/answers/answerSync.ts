@@ -97,7 +97,7 @@ async function answerFailed(
 ): Promise<HttpFailure | undefined> {
   const { failure, route, taskId, model } = task
   if (failure === undefined) throw new Error(`Bug: ${taskId} failed without a failure`)
-  context.state.retryMayRepeatWork = failure.workPossible
+  context.state.retryIsUnsafe = failure.workPossible
   if (route === 'v1beta.generateContent' && failure.cause === 'rejected') {
     const refusal = await parts.tasks.nativeRejection(taskId)
     if (refusal !== undefined) {

@@ -33,8 +33,8 @@ export function getTask(parts: ApiParts): AccountHandler {
       // Temporal knows nothing about a task without a run. It is not asked for a client that has waited, because
       // many clients may wait at the same time.
       const isAsked = task.startedAtMs !== undefined && waitSeconds === undefined
-      const live = isAsked ? await parts.tasks.live(task.taskId) : undefined
-      context.set('Retry-After', String(pollAfterSeconds(live, task.nowMs)))
+      const stage = isAsked ? await parts.tasks.runStage(task.taskId) : undefined
+      context.set('Retry-After', String(pollAfterSeconds(stage, task.nowMs)))
     }
     setCreditsCharged(context, task)
     sendJson(context, 200, recordOf(parts, task))

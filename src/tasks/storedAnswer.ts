@@ -27,6 +27,8 @@ export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Prom
   const { taskId, attempt, answerId, hardEndMs } = answer
   const { image, native } = answer.outcome
   try {
+    // `put` computes the same digest, but too late: `meta.json` contains the digest and is written at the same time
+    // as the image. And a `put` that finds its key in use returns none.
     const sha256 = await digest(image.open())
     const { mimeType, bytes, width, height } = image
     const stored = { mimeType, bytes, sha256, width, height }

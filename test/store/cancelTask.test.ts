@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import type { TaskFailure } from '../../src/domain/failure.ts'
-import { cancelTask } from '../../src/store/tasks/cancelTask.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'

@@ -2,6 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { JsonIntakeFailure, JsonPath } from '../../src/streams/intakeFailure.ts'
 import type { ReadJsonOptions } from '../../src/streams/json/readJsonDocument.ts'
+import { jsonTextBytes } from '../../src/streams/json/documentBuilder.ts'
 import { readJsonDocument } from '../../src/streams/json/readJsonDocument.ts'
 import { collect, cutAt, streamOf } from '../support/byteStreams.ts'
 
@@ -289,5 +290,18 @@ describe('a diverted string', () => {
     const text = `{"data":"${'QUJD'.repeat(100)}","a":1}`
     const result = await read(text, { take: async () => 'unread' })
     expect(result).toMatchObject({ ok: true, value: { document: { a: 1, data: '' } } })
+  })
+})
+
+describe('the bytes of a text', () => {
+  it('are those that JSON writes, also for each character alone', () => {
+    for (let unit = 0; unit < 0x10000; unit += 1) {
+      const character = String.fromCharCode(unit)
+      const json = JSON.stringify(character.toWellFormed())
+      const bytes = Buffer.byteLength(json) - 2
+      if (jsonTextBytes(character) !== bytes) expect([unit, jsonTextBytes(character)]).toBe(bytes)
+      if (jsonTextBytes(`a${character}`) !== bytes + 1) expect(unit).toBe('counted')
+    }
+    expect(jsonTextBytes('\u0001"é😀')).toBe(6 + 2 + 2 + 4)
   })
 })

@@ -47,7 +47,7 @@ export function createAccountPace(monotonicMs = () => performance.now()): Accoun
   function charge(accountId: string, workMs: number): void {
     const nowMs = monotonicMs()
     const before = Math.max(doneAtMs.get(accountId) ?? nowMs, nowMs)
-    // Set anew, so that the accounts that have worked last come last.
+    // Set again, so that the accounts that have worked last come last.
     doneAtMs.delete(accountId)
     for (const [each, atMs] of doneAtMs) {
       if (atMs > nowMs) break

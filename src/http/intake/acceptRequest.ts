@@ -115,7 +115,7 @@ async function accept(
 ): Promise<Result<Accepted, HttpFailure>> {
   // If `accept` throws, the task may exist nevertheless. A client without a key would then make a second task
   // when it retries.
-  context.state.retryMayRepeatWork = key === undefined
+  context.state.retryIsUnsafe = key === undefined
   const accepted = await parts.tasks.accept({
     caller,
     request,
@@ -124,7 +124,7 @@ async function accept(
   if (!accepted.ok) return accepted
   // From now on an upstream call may be running. If the client retries, with or without a key, the same work
   // may be done twice.
-  context.state.retryMayRepeatWork = true
+  context.state.retryIsUnsafe = true
   context.state.taskId = accepted.value.taskId
   context.state.replayed = accepted.value.replayed
   if (key !== undefined) context.set('Idempotent-Replayed', String(accepted.value.replayed))

@@ -1,27 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { beforeAll, expect, it } from 'vitest'
-import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
-import type { AnswerMeta } from '../../src/domain/upstream/storedAnswer.ts'
+import { expect, it } from 'vitest'
+import type { AnswerMeta } from '../../src/domain/upstream/answerMeta.ts'
+import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
 import { openAttempt } from '../support/database/reconcileWorld.ts'
-import { createTestAttempts, outcomesOf, testProcessId } from '../support/database/testAttempts.ts'
-import type { TestDatabase } from '../support/database/testDatabase.ts'
-import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { outcomesOf, testProcessId } from '../support/database/testAttempts.ts'
 
-let database: TestDatabase
-let attempts: AttemptStore
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  attempts = await createTestAttempts(database.pool)
-  return () => database.drop()
-})
+const world = useAttemptWorld()
 
 it('sees the attempt that another transaction opens while a settlement waits for the task', async () => {
-  const { pool } = database
+  const { pool } = world
   const { taskId, accountId } = await insertTask(pool)
-  const { answerId } = await openAttempt(attempts, taskId)
+  const { answerId } = await openAttempt(world.attempts, taskId)
   const image = { mimeType: 'image/png', bytes: 3, sha256: 'ab', width: 1, height: 1 } as const
   const native = { response: {}, imagePath: [] }
   const meta: AnswerMeta = { version: 1, taskId, attempt: 1, image, native }
@@ -29,7 +20,7 @@ it('sees the attempt that another transaction opens while a settlement waits for
   const client = await pool.connect()
   await client.query('begin')
   await client.query('select from task where task_id = $1 for update', [taskId])
-  const settling = attempts.settleTask({ meta, answerId })
+  const settling = world.attempts.settleTask({ meta, answerId })
   await sleep(100)
   await client.query(
     `insert into attempt

@@ -1,6 +1,6 @@
 import type { TaskView } from '../../domain/tasks/task.ts'
 import { splitAtImage } from '../../domain/upstream/nativeResponse.ts'
-import { answerImageKey } from '../../domain/upstream/storedAnswer.ts'
+import { answerImageKey } from '../../domain/upstream/answerMeta.ts'
 import { base64Length, encodeBase64 } from '../../streams/base64.ts'
 import type { ApiContext, ApiParts } from '../context.ts'
 import { pullInTurns } from '../intake/loopTurns.ts'
@@ -36,6 +36,6 @@ export async function sendNative(
 }
 
 function lost(context: ApiContext, { taskId }: TaskView, part: 'image' | 'answer'): Error {
-  context.state.retryMayRepeatWork = true
+  context.state.retryIsUnsafe = true
   return new Error(`the ${part} of ${taskId} is missing`)
 }

@@ -123,7 +123,7 @@ async function accept(
 ): Promise<Result<Accepted, HttpFailure>> {
   // If `accept` throws, the task may exist nevertheless. A client without a key would then make a second task
   // when it retries.
-  context.state.retryMayRepeatWork = key === undefined
+  context.state.retryIsUnsafe = key === undefined
   const input = {
     caller,
     request,
@@ -131,13 +131,13 @@ async function accept(
     ...defined({ uploadId: staging.uploadId(), idempotencyKey: key, paramNames }),
   }
   const accepted = await parts.tasks.accept(input).catch((error: unknown) => {
-    if (error instanceof NothingWrittenError) context.state.retryMayRepeatWork = false
+    if (error instanceof NothingWrittenError) context.state.retryIsUnsafe = false
     throw error
   })
   if (!accepted.ok) return accepted
   // From now on an upstream call may be running. If the client retries, with or without a key, the same work
   // may be done twice.
-  context.state.retryMayRepeatWork = true
+  context.state.retryIsUnsafe = true
   context.state.taskId = accepted.value.taskId
   context.state.replayed = accepted.value.replayed
   if (key !== undefined) context.set('Idempotent-Replayed', String(accepted.value.replayed))

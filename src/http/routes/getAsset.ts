@@ -1,7 +1,7 @@
 import { taskIdPattern } from '../../domain/ids.ts'
 import type { TaskAsset, TaskView } from '../../domain/tasks/task.ts'
 import { publicStatus } from '../../domain/tasks/taskRecord.ts'
-import { answerImageKey } from '../../domain/upstream/storedAnswer.ts'
+import { answerImageKey } from '../../domain/upstream/answerMeta.ts'
 import { etagMatches } from '../answers/etag.ts'
 import { sendStream } from '../answers/sendBody.ts'
 import { isAssetUrl } from '../assetUrl.ts'

@@ -15,8 +15,9 @@ import {
 } from './closeAttempt.ts'
 import type { ClosedAttempt } from '../channels/updateChannelAfterCall.ts'
 import { runStatement, withTransaction } from '../connection/transaction.ts'
-import type { AnnounceEnd, Lifetimes } from '../tasks/endTask.ts'
-import { endedColumns, endHoldSql } from '../tasks/endTask.ts'
+import type { Lifetimes } from '../tasks/failTask.ts'
+import type { AnnounceEnd } from '../tasks/taskEnds.ts'
+import { endedColumns, endHoldSql } from '../tasks/endHold.ts'
 import { lockTask } from '../tasks/lockTask.ts'
 import { deliveriesSql, dueAfterEndSql } from '../webhooks/deliveriesOfEnd.ts'
 

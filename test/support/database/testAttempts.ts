@@ -3,7 +3,7 @@ import type { Pool } from 'pg'
 import type { AttemptStore } from '../../../src/domain/ports/attemptStore.ts'
 import type { Channel } from '../../../src/domain/upstream/channel.ts'
 import type { Presence } from '../../../src/tasks/presence.ts'
-import type { AnnounceEnd } from '../../../src/store/tasks/endTask.ts'
+import type { AnnounceEnd } from '../../../src/store/tasks/taskEnds.ts'
 import { createAttemptStore } from '../../../src/wiring/stores.ts'
 
 /** A family B channel that no test calls, with the given fields replaced. */

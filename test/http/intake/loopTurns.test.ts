@@ -44,10 +44,10 @@ describe('the turns of bodies', () => {
     const turns = createLoopTurns()
     turns.see('other')
     turns.see('many')
-    let isOver = false
+    const over = new AbortController()
     let workedMs = 0
     const body = async () => {
-      while (!isOver) {
+      while (!over.signal.aborted) {
         await turns.pause('many')
         standStill(3)
         workedMs += 3
@@ -57,7 +57,7 @@ describe('the turns of bodies', () => {
     await sleep(500)
     workedMs = 0
     const tookMs = await timed(() => sleep(1_500))
-    isOver = true
+    over.abort()
     expect(workedMs).toBeLessThan(0.35 * tookMs)
     expect(workedMs).toBeGreaterThan(0)
     // Another account has its turn at once.

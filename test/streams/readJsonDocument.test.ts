@@ -1,5 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { jsonTextBytes } from '../../src/streams/json/documentBuilder.ts'
 import { documentFailure, readDocument } from '../support/testDocuments.ts'
 
 describe('a JSON document', () => {
@@ -128,5 +129,17 @@ describe('a refused JSON document', () => {
     expect(await documentFailure('{"a":"é"}', { textBytesMax: 2 })).toEqual(tooLong)
     expect(await documentFailure('{"abc":1}', { textBytesMax: 2 })).toEqual(tooLong)
     expect(await documentFailure('[1234]', { textBytesMax: 2 })).toEqual(tooLong)
+  })
+})
+
+describe('the bytes of a text', () => {
+  it('are those that JSON writes, also for each character alone', () => {
+    const wrong = Array.from({ length: 0x10000 }, (_, unit) => unit).filter((unit) => {
+      const character = String.fromCharCode(unit)
+      const bytes = Buffer.byteLength(JSON.stringify(character.toWellFormed())) - 2
+      return jsonTextBytes(character) !== bytes || jsonTextBytes(`a${character}`) !== bytes + 1
+    })
+    expect(wrong).toEqual([])
+    expect(jsonTextBytes('\u0001"é😀')).toBe(6 + 2 + 2 + 4)
   })
 })

@@ -9,7 +9,6 @@ import {
   paramPath,
   unknownParameter,
 } from '../../schema/requestFailures.ts'
-import { jsonTextBytes } from '../../streams/json/documentBuilder.ts'
 import { unreadable } from './bodyFailures.ts'
 import { partHeadBytesMax } from './formParts.ts'
 
@@ -27,12 +26,9 @@ export function createFormParser(
   if (parser === undefined) return undefined
   const { onText, onImage, onFailure } = events
   let images = 0
-  let textBytes = 0
   parser.on('field', (name, value, _nameCut, valueCut) => {
-    textBytes += jsonTextBytes(value)
-    const tooLarge = valueCut || textBytes > requestTextBytesMax
-    const failure = tooLarge ? textsTooLarge : failureOfText(name, value)
-    if (failure === undefined) onText(name, value, textBytes)
+    const failure = valueCut ? textsTooLarge : failureOfText(name, value)
+    if (failure === undefined) onText(name, value)
     else onFailure(failure)
   })
   parser.on('file', (name: string | undefined, content) => {
@@ -55,8 +51,7 @@ export function createFormParser(
  * its current chunk to the end.
  */
 type FormEvents = {
-  /** `textBytes`: the bytes of all texts so far, see `jsonTextBytes`. */
-  readonly onText: (name: string, value: string, textBytes: number) => void
+  readonly onText: (name: string, value: string) => void
   /** Called at most once. */
   readonly onImage: (content: BusboyFileStream) => void
   readonly onFailure: (failure: RequestFailure) => void
@@ -124,7 +119,8 @@ function unknownPart(name: string | undefined): RequestFailure {
   return unknownParameter(paramPath([name]))
 }
 
-const textsTooLarge: RequestFailure = {
+/** Failure for a form whose texts together exceed their limit. */
+export const textsTooLarge: RequestFailure = {
   tag: 'body_too_large',
   limitBytes: requestTextBytesMax,
   texts: true,

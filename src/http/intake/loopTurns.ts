@@ -1,3 +1,6 @@
+import type { AccountPace } from './accountPace.ts'
+import { createAccountPace } from './accountPace.ts'
+
 /**
  * Gives the event loop to other work while bodies are read and images are sent. A few bytes of a compressed body can unpack to
  * megabytes whose chunks are all there at once, and reading them without a pause would block every other
@@ -7,9 +10,13 @@
 export type LoopTurns = {
   /**
    * Resolves at once for the first few while the current turn is young, else in a later turn of the event loop. Each turn goes to
-   * one body. Accounts take turns, so many bodies of one account do not delay the body of another.
+   * one body. Accounts take turns, so many bodies of one account do not delay the body of another. While other
+   * accounts use the API, an account that works much also waits: see `accountPace.ts`. `besidesMs`: the work
+   * for this piece outside of its turn, for example until its bytes are there.
    */
-  readonly pause: (accountId: string) => Promise<void>
+  readonly pause: (accountId: string, besidesMs?: number) => Promise<void>
+  /** Notes that the account has made a request with its API key. */
+  readonly see: AccountPace['see']
 }
 
 /**
@@ -24,46 +31,69 @@ const turnMsMax = 2
  */
 const entriesMax = 4
 
+type Waiter = { readonly resume: () => void; readonly besidesMs: number }
+
 /** The turns of one process. */
-export function createLoopTurns(): LoopTurns {
+export function createLoopTurns(pace = createAccountPace()): LoopTurns {
   let startedAtMs = performance.now()
   let entries = 0
   let isScheduled = false
+  let timer: NodeJS.Timeout | undefined
+  let working: { readonly accountId: string; readonly besidesMs: number } | undefined
   // The accounts in the order of their turns.
-  const waiting = new Map<string, (() => void)[]>()
+  const waiting = new Map<string, Waiter[]>()
 
   function schedule(): void {
     if (isScheduled || waiting.size === 0) return
+    clearTimeout(timer)
+    const delayMs = Math.min(...[...waiting.keys()].map(pace.delayMs))
+    if (delayMs > 0) {
+      timer = setTimeout(schedule, Math.ceil(delayMs))
+      return
+    }
     isScheduled = true
     setImmediate(startNext)
+    // Runs right after the turn and its microtasks, before anything else does.
+    setImmediate(endTurn)
   }
 
   function startNext(): void {
-    isScheduled = false
-    const [first] = waiting
-    if (first === undefined) return
-    const [accountId, bodies] = first
+    const next = [...waiting].find(([accountId]) => pace.delayMs(accountId) === 0)
+    if (next === undefined) return
+    const [accountId, bodies] = next
     waiting.delete(accountId)
-    const resume = bodies.shift()
+    const body = bodies.shift()
     if (bodies.length > 0) waiting.set(accountId, bodies)
     startedAtMs = performance.now()
     entries = 0
-    resume?.()
+    working = { accountId, besidesMs: body?.besidesMs ?? 0 }
+    body?.resume()
+  }
+
+  function endTurn(): void {
+    if (working !== undefined) {
+      const { accountId, besidesMs } = working
+      pace.charge(accountId, performance.now() - startedAtMs + besidesMs)
+    }
+    working = undefined
+    isScheduled = false
     schedule()
   }
 
-  async function pause(accountId: string): Promise<void> {
+  async function pause(accountId: string, besidesMs = 0): Promise<void> {
     entries += 1
-    if (entries <= entriesMax && performance.now() - startedAtMs <= turnMsMax) return
+    const isYoung = entries <= entriesMax && performance.now() - startedAtMs <= turnMsMax
+    if (isYoung && pace.delayMs(accountId) === 0) return pace.charge(accountId, besidesMs)
     await new Promise<void>((resolve) => {
+      const body = { resume: resolve, besidesMs }
       const bodies = waiting.get(accountId)
-      if (bodies === undefined) waiting.set(accountId, [resolve])
-      else bodies.push(resolve)
+      if (bodies === undefined) waiting.set(accountId, [body])
+      else bodies.push(body)
       schedule()
     })
   }
 
-  return { pause }
+  return { pause, see: pace.see }
 }
 
 /** Yields what `source` yields. Pulls each piece in a turn of the account. */
@@ -75,6 +105,9 @@ export async function* pullInTurns(
   await turns.pause(accountId)
   for await (const piece of source) {
     yield piece
-    await turns.pause(accountId)
+    await turns.pause(accountId, (piece.length / (1024 * 1024)) * sendMsPerMiB)
   }
 }
+
+/** The time for reading a mebibyte from S3 and for sending it, outside of turns. */
+const sendMsPerMiB = 4

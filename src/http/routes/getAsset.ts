@@ -62,6 +62,9 @@ async function sendAsset(
 /** Three pieces of an S3 object of 256 KiB, and what the stream and the socket hold besides. */
 export const assetStreamBytes = 1024 * 1024
 
+/** The time for asking S3 for the size of an image, outside of turns. */
+const openMs = 1
+
 /** Evens out a page that loads many images at once. After it, the client gets a 429 with a Retry-After. */
 const waitMs = 3_000
 
@@ -77,7 +80,7 @@ async function sendImage(
   { accountId }: TaskView,
   { asset, headers, part }: ImageAnswer,
 ): Promise<HttpFailure | undefined> {
-  await parts.loopTurns.pause(accountId)
+  await parts.loopTurns.pause(accountId, openMs)
   const found = await parts.blobs.read(answerImageKey(asset.answerId), part)
   if (found === undefined) return notFound
   await sendStream(context, {

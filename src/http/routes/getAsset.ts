@@ -2,7 +2,6 @@ import { taskIdPattern } from '../../domain/ids.ts'
 import type { TaskAsset, TaskView } from '../../domain/tasks/task.ts'
 import { publicStatus } from '../../domain/tasks/taskRecord.ts'
 import { answerImageKey } from '../../domain/upstream/answerMeta.ts'
-import { etagMatches } from '../answers/etag.ts'
 import { sendStream } from '../answers/sendBody.ts'
 import { isAssetUrl } from '../assetUrl.ts'
 import type { ApiContext, ApiParts, Handler, HttpFailure } from '../context.ts'
@@ -156,4 +155,10 @@ function parseRange(
 function suffixRange(length: number, bytes: number): ByteRange | 'unsatisfiable' {
   if (length === 0 || bytes === 0) return 'unsatisfiable'
   return { first: Math.max(0, bytes - length), last: bytes - 1 }
+}
+
+/** Returns whether an If-None-Match header matches, by weak comparison (RFC 9110 section 13.1.2). */
+function etagMatches(header: string, etag: string): boolean {
+  if (header.trim() === '*') return true
+  return header.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === etag)
 }

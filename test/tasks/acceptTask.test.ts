@@ -44,6 +44,24 @@ async function countOf(table: 'task' | 'ledger' | 'idempotency_key', accountId: 
 
 const many = Array.from({ length: 64 }, (_, index) => index)
 
+describe('acceptTask with a prompt of megabytes', () => {
+  it('pauses while it makes the texts of the request', async () => {
+    const caller = await createTestCaller(database.pool, 1_000)
+    const { accept } = createTestAccept(database.pool)
+    const prompt = '\u0001'.repeat(2 * 1024 * 1024)
+    let pauses = 0
+    const pause = async () => void (pauses += 1)
+    accepted(
+      await accept({
+        caller,
+        request: generateRequest({ body: { kind: 'prompt', prompt } }),
+        pause,
+      }),
+    )
+    expect(pauses).toBeGreaterThan(2)
+  })
+})
+
 describe('acceptTask and the balance', () => {
   it('accepts ten of 64 concurrent submits with credits for ten', async () => {
     const caller = await createTestCaller(database.pool, 10 * testCredits + testCredits - 1)

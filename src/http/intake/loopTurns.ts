@@ -11,12 +11,21 @@ export type LoopTurns = {
   /**
    * Resolves at once for the first few while the current turn is young, else in a later turn of the event loop. Each turn goes to
    * one body. Accounts take turns, so many bodies of one account do not delay the body of another. While other
-   * accounts use the API, an account that works much also waits: see `accountPace.ts`. `besidesMs`: the work
-   * for this piece outside of its turn, for example until its bytes are there.
+   * accounts use the API, an account that works much also waits: see `accountPace.ts`.
    */
-  readonly pause: (accountId: string, besidesMs?: number) => Promise<void>
+  readonly pause: (accountId: string, piece?: Piece) => Promise<void>
   /** Notes that the account has made a request with its API key. */
   readonly see: AccountPace['see']
+}
+
+export type Piece = {
+  /** The work for this piece outside of its turn, for example until its bytes are there. Default 0. */
+  readonly besidesMs?: number
+  /**
+   * The piece belongs to an image that anybody reads by its URL. Requests with the API key of the account go first:
+   * hundreds of readers may wait.
+   */
+  readonly isDownload?: boolean
 }
 
 /**
@@ -31,7 +40,7 @@ const turnMsMax = 2
  */
 const entriesMax = 4
 
-type Waiter = { readonly resume: () => void; readonly besidesMs: number }
+type Waiter = Piece & { readonly resume: () => void }
 
 /** The turns of one process. */
 export function createLoopTurns(pace = createAccountPace()): LoopTurns {
@@ -80,17 +89,24 @@ export function createLoopTurns(pace = createAccountPace()): LoopTurns {
     schedule()
   }
 
-  async function pause(accountId: string, besidesMs = 0): Promise<void> {
+  async function pause(accountId: string, piece: Piece = {}): Promise<void> {
     entries += 1
     const isYoung = entries <= entriesMax && performance.now() - startedAtMs <= turnMsMax
-    if (isYoung && pace.delayMs(accountId) === 0) return pace.charge(accountId, besidesMs)
+    if (isYoung && pace.delayMs(accountId) === 0) {
+      return pace.charge(accountId, piece.besidesMs ?? 0)
+    }
     await new Promise<void>((resolve) => {
-      const body = { resume: resolve, besidesMs }
-      const bodies = waiting.get(accountId)
-      if (bodies === undefined) waiting.set(accountId, [body])
-      else bodies.push(body)
+      enqueue(accountId, { ...piece, resume: resolve })
       schedule()
     })
+  }
+
+  function enqueue(accountId: string, body: Waiter): void {
+    const bodies = waiting.get(accountId) ?? []
+    const firstDownload =
+      body.isDownload === true ? -1 : bodies.findIndex((each) => each.isDownload)
+    bodies.splice(firstDownload === -1 ? bodies.length : firstDownload, 0, body)
+    waiting.set(accountId, bodies)
   }
 
   return { pause, see: pace.see }
@@ -101,11 +117,13 @@ export async function* pullInTurns(
   turns: LoopTurns,
   accountId: string,
   source: AsyncIterable<Uint8Array>,
+  isDownload = false,
 ): AsyncGenerator<Uint8Array> {
-  await turns.pause(accountId)
+  await turns.pause(accountId, { isDownload })
   for await (const piece of source) {
     yield piece
-    await turns.pause(accountId, (piece.length / (1024 * 1024)) * sendMsPerMiB)
+    const besidesMs = (piece.length / (1024 * 1024)) * sendMsPerMiB
+    await turns.pause(accountId, { besidesMs, isDownload })
   }
 }
 

@@ -45,7 +45,7 @@ export async function openBody(
   const sent = coveredBy(room, coalesceChunks(readRequest(req, pace), chunkBytesMin))
   const decoded = coveredBy(room, decodeContent(sent, codings.value, ingressLimitBytes))
   const besidesMs = codings.value.length === 0 ? 0 : decodeMs
-  const pause = () => turns.pause(accountId, besidesMs)
+  const pause = () => turns.pause(accountId, { besidesMs })
   const chunks = pausingBetween(pause, decoded)
   // An iterator without `return`, so that a loop that is left early does not close the body.
   const content = { [Symbol.asyncIterator]: () => ({ next: () => chunks.next() }) }

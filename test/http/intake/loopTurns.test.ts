@@ -65,12 +65,30 @@ describe('the turns of bodies', () => {
     await bodies
   })
 
+  it('go to requests of an account before its images that are read', async () => {
+    const turns = createLoopTurns()
+    const order: string[] = []
+    standStill(4)
+    const enter = async (name: string, isDownload: boolean) => {
+      await turns.pause('one', { isDownload })
+      order.push(name)
+      standStill(3)
+    }
+    await Promise.all([
+      enter('image', true),
+      enter('another image', true),
+      enter('request', false),
+      enter('another request', false),
+    ])
+    expect(order).toEqual(['request', 'another request', 'image', 'another image'])
+  })
+
   it('count the work beside them', async () => {
     const turns = createLoopTurns()
     turns.see('other')
     turns.see('many')
     const tookMs = await timed(async () => {
-      for (let piece = 0; piece < 10; piece += 1) await turns.pause('many', 20)
+      for (let piece = 0; piece < 10; piece += 1) await turns.pause('many', { besidesMs: 20 })
     })
     expect(tookMs).toBeGreaterThan(300)
   })

@@ -59,13 +59,19 @@ async function sendAsset(
   }
 }
 
-/** Three pieces of an S3 object of 256 KiB, and what the stream and the socket hold besides. */
+/**
+ * The memory that an asset takes while it is sent: three pieces of 256 KiB from S3, and the buffers of the stream
+ * and the socket.
+ */
 export const assetStreamBytes = 1024 * 1024
 
 /** The time for asking S3 for the size of an image, outside of turns. */
 const openMs = 1
 
-/** Evens out a page that loads many images at once. After it, the client gets a 429 with a Retry-After. */
+/**
+ * How long a download waits until memory for it is free. Long enough for a page that loads many images at once.
+ * After this wait, the client gets a 429 with a Retry-After.
+ */
 const waitMs = 3_000
 
 type ImageAnswer = {

@@ -72,8 +72,8 @@ const textNames: readonly string[] = Object.keys(editsFields.shape)
 const partsMax = 16
 
 /**
- * Limits for the headers of one part. Browsers and client libraries send about three headers, a few hundred
- * bytes together, so these limits leave much room.
+ * Limit for the number of headers of one part. Browsers and client libraries send about three. `partHeadBytesMax`
+ * limits the bytes of these headers.
  */
 const partHeadersMax = 20
 
@@ -102,7 +102,7 @@ function openParser(contentType: string): BusboyInstance | undefined {
 }
 
 function failureOfText(name: string, value: string): RequestFailure | undefined {
-  // PostgreSQL cannot store them.
+  // PostgreSQL cannot store texts with NUL or lone surrogates.
   if (!value.isWellFormed() || value.includes('\0')) {
     return invalidValue(name, 'text must not contain NUL or lone surrogates')
   }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { createApiDocument } from '../../openapi/apiDocument.ts'
 import { sendJson } from '../answers/sendBody.ts'
 import type { ApiDeps, Handler } from '../context.ts'
+import { etagMatches } from '../answers/etag.ts'
 
 /** `GET /openapi.json`: answers with the OpenAPI document of the service. The document is made at the first request. */
 export function getApiDocument({ config }: Pick<ApiDeps, 'config'>): Handler {
@@ -10,8 +11,7 @@ export function getApiDocument({ config }: Pick<ApiDeps, 'config'>): Handler {
     if (!config.publicPages) return { tag: 'not_found' }
     made ??= withEtag(createApiDocument(config))
     context.set({ ETag: made.etag, 'Cache-Control': 'public, max-age=300' })
-    context.status = 200
-    if (context.fresh) context.status = 304
+    if (etagMatches(context.get('If-None-Match'), made.etag)) context.status = 304
     else sendJson(context, 200, made.document)
     return undefined
   }

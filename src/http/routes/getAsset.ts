@@ -2,6 +2,7 @@ import { taskIdPattern } from '../../domain/ids.ts'
 import type { TaskAsset, TaskView } from '../../domain/tasks/task.ts'
 import { publicStatus } from '../../domain/tasks/taskRecord.ts'
 import { answerImageKey } from '../../domain/upstream/answerMeta.ts'
+import { etagMatches } from '../answers/etag.ts'
 import { sendStream } from '../answers/sendBody.ts'
 import { isAssetUrl } from '../assetUrl.ts'
 import type { ApiContext, ApiParts, Handler, HttpFailure } from '../context.ts'
@@ -58,13 +59,19 @@ async function sendAsset(
   }
 }
 
-/** Three pieces of an S3 object of 256 KiB, and what the stream and the socket hold besides. */
+/**
+ * The memory that an asset takes while it is sent: three pieces of 256 KiB from S3, and the buffers of the stream
+ * and the socket.
+ */
 export const assetStreamBytes = 1024 * 1024
 
 /** The time for asking S3 for the size of an image, outside of turns. */
 const openMs = 1
 
-/** Evens out a page that loads many images at once. After it, the client gets a 429 with a Retry-After. */
+/**
+ * How long a download waits until memory for it is free. Long enough for a page that loads many images at once.
+ * After this wait, the client gets a 429 with a Retry-After.
+ */
 const waitMs = 3_000
 
 type ImageAnswer = {
@@ -155,10 +162,4 @@ function parseRange(
 function suffixRange(length: number, bytes: number): ByteRange | 'unsatisfiable' {
   if (length === 0 || bytes === 0) return 'unsatisfiable'
   return { first: Math.max(0, bytes - length), last: bytes - 1 }
-}
-
-/** Returns whether an If-None-Match header matches, by weak comparison (RFC 9110 section 13.1.2). */
-function etagMatches(header: string, etag: string): boolean {
-  if (header.trim() === '*') return true
-  return header.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === etag)
 }

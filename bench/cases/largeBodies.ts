@@ -1,4 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
 import type { BenchCase } from '../support/benchCase.ts'
 import { postStream } from '../../test/support/clients/rawCalls.ts'
 import { paddedPng } from '../../test/support/images.ts'
@@ -24,16 +26,7 @@ export const largeEdits: BenchCase = {
       const images = Array.from({ length: 16 }, (_, n) =>
         paddedPng(4 * mebibyte, n).toString('base64'),
       )
-      await fetch(`${service.url}/healthz`)
-      const sending = new AbortController()
-      let longestMs = 0
-      const others = (async () => {
-        while (!sending.signal.aborted) {
-          const tookMs = await timed(async () => (await fetch(`${service.url}/healthz`)).text())
-          longestMs = Math.max(longestMs, tookMs)
-          await sleep(5)
-        }
-      })()
+      const probe = await startHealthProbe(service.url)
       const tookMs = await timed(() =>
         Promise.all(
           Array.from({ length: atOnce }, async () => {
@@ -47,8 +40,7 @@ export const largeEdits: BenchCase = {
           }),
         ),
       )
-      sending.abort()
-      await others
+      const longestMs = await probe.longestMs()
       const [api = 0] = service.parts().api
       return {
         API: peakMiB(api),
@@ -59,6 +51,22 @@ export const largeEdits: BenchCase = {
       await service.stop()
     }
   },
+}
+
+/** Asks for the health of a service until `longestMs` is called, which returns the longest time of an answer. */
+async function startHealthProbe(url: string) {
+  const child = fork(fileURLToPath(new URL('../support/healthProbe.ts', import.meta.url)), [url], {
+    stdio: 'inherit',
+  })
+  await once(child, 'message')
+  return {
+    longestMs: async () => {
+      const told = once(child, 'message')
+      child.send('stop')
+      const [longestMs]: readonly unknown[] = await told
+      return Number(longestMs)
+    },
+  }
 }
 
 function* editBody(images: readonly string[]) {

@@ -22,6 +22,7 @@ export async function runBench(
     const stack = await startStack({
       dataDir,
       ports: { postgres: 0, temporal: 0, temporalUi: 0 },
+      temporalNamespace: 'default',
       env: process.env,
       say: (line) => void process.stderr.write(`[stack] ${line}\n`),
       withUi: false,

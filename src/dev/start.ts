@@ -117,6 +117,7 @@ function startEmbedded(config: Config, say: Say): Promise<Stack> {
     ports: { postgres: postgresPort, temporal: temporalPort, temporalUi: temporalUiPort },
     databaseUrl: config.databaseUrl,
     temporalAddress: config.temporalAddress,
+    temporalNamespace: config.temporalNamespace,
     env: inheritedEnvironment(),
     say,
     withUi: true,

@@ -30,7 +30,7 @@ export type ApiState = {
    * True when the client's next try may make a second task, or repeat work that is already done. A 5xx answer
    * then has the header `x-should-retry: false`.
    */
-  retryMayRepeatWork?: boolean
+  retryIsUnsafe?: boolean
 }
 
 export type ApiContext = ParameterizedContext<ApiState>

@@ -9,10 +9,10 @@ import { webhooksMax } from '../domain/webhooks/webhook.ts'
  * Answers a request with a failure: sets the status, the headers, and the body in the envelope of the route.
  */
 export function writeFailure(context: ApiContext, failure: HttpFailure): void {
-  const { requestId, envelope, retryMayRepeatWork } = context.state
+  const { requestId, envelope, retryIsUnsafe } = context.state
   const answer = errorReply(failure, requestLine(context))
   context.set({ ...answer.headers, 'Cache-Control': 'no-store' })
-  if (answer.status >= 500 && retryMayRepeatWork === true) context.set(noRetry)
+  if (answer.status >= 500 && retryIsUnsafe === true) context.set(doNotRetry)
   sendJson(context, answer.status, errorBody(answer, envelope, requestId))
 }
 
@@ -46,7 +46,7 @@ export function errorBody(
 }
 
 /** A header that tells the official OpenAI clients not to send the request again. */
-const noRetry = { 'x-should-retry': 'false' }
+const doNotRetry = { 'x-should-retry': 'false' }
 
 /** Returns the answer to a failure. `request` is the method and path of the request. */
 function errorReply(failure: HttpFailure, request: string): ErrorReply {
@@ -89,7 +89,7 @@ function errorReply(failure: HttpFailure, request: string): ErrorReply {
         404,
         'result_expired',
         'The image of this Idempotency-Key has expired. A new request needs a new key.',
-        noRetry,
+        doNotRetry,
       )
     case 'method_not_allowed':
       return invalid(405, 'method_not_allowed', `Method not allowed (${request})`, {
@@ -147,7 +147,7 @@ function errorReply(failure: HttpFailure, request: string): ErrorReply {
         500,
         'generation_timeout',
         'The image is not finished yet. The task continues.',
-        noRetry,
+        doNotRetry,
       )
     case 'internal_error':
       return newApi(500, 'internal_error', 'The request could not be completed.')
@@ -189,7 +189,7 @@ function taskFailureAnswer({ failure, family }: TaskEnded): ErrorReply {
   }
   const publicCode = code === 'upstream_error' ? 'do_request_failed' : code
   const isFinal = workPossible || cause === 'cancelled'
-  return newApi(500, publicCode, message, isFinal ? noRetry : undefined)
+  return newApi(500, publicCode, message, isFinal ? doNotRetry : undefined)
 }
 
 function invalid(status: number, code: string, message: string, headers?: Headers): ErrorReply {
@@ -198,7 +198,7 @@ function invalid(status: number, code: string, message: string, headers?: Header
 }
 
 function conflict(code: string, message: string): ErrorReply {
-  return invalid(409, code, message, noRetry)
+  return invalid(409, code, message, doNotRetry)
 }
 
 function newApi(status: number, code: string, message: string, headers?: Headers): ErrorReply {

@@ -3,8 +3,8 @@ import { text } from 'node:stream/consumers'
 import { upstreamAnswerTextBytesMax } from '../domain/limits.ts'
 import type { BlobStore, PutOptions } from '../domain/ports/blobStore.ts'
 import { BlobExistsError } from '../domain/ports/blobStore.ts'
-import type { AnswerMeta } from '../domain/upstream/storedAnswer.ts'
-import { answerImageKey, answerMetaKey } from '../domain/upstream/storedAnswer.ts'
+import type { AnswerMeta } from '../domain/upstream/answerMeta.ts'
+import { answerImageKey, answerMetaKey } from '../domain/upstream/answerMeta.ts'
 import type { UpstreamOutcome } from '../domain/upstream/upstreamCall.ts'
 import { retryFor, withTimeout } from './timeLimits.ts'
 
@@ -27,6 +27,8 @@ export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Prom
   const { taskId, attempt, answerId, hardEndMs } = answer
   const { image, native } = answer.outcome
   try {
+    // `put` computes the same digest, but too late: `meta.json` contains the digest and is written at the same time
+    // as the image. And a `put` that finds its key in use returns none.
     const sha256 = await digest(image.open())
     const { mimeType, bytes, width, height } = image
     const stored = { mimeType, bytes, sha256, width, height }

@@ -15,7 +15,7 @@ import { uploadGraceMs } from '../domain/limits.ts'
 import type { TaskEnds, TaskStore } from '../domain/ports/taskStore.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
-import type { LiveStatus, TaskView } from '../domain/tasks/task.ts'
+import type { RunStage, TaskView } from '../domain/tasks/task.ts'
 
 /** What Darkroom does for its HTTP callers. All routes share these functions. */
 export type TaskService = {
@@ -35,7 +35,7 @@ export type TaskService = {
    * Returns what the workflow does now for a live task. Returns `undefined` when Temporal does not answer in
    * 250 ms.
    */
-  readonly live: (taskId: string) => Promise<LiveStatus | undefined>
+  readonly runStage: (taskId: string) => Promise<RunStage | undefined>
   /** Cancels a task of this caller and returns it. See `cancelTask.ts`. */
   readonly cancel: (caller: Caller, taskId: string) => Promise<Result<TaskView, RequestFailure>>
   /**
@@ -70,7 +70,7 @@ type TaskServiceDeps = Omit<AcceptTaskDeps, 'store'> &
     readonly cancelLeft: LeftTasks['cancelLeft']
     readonly ends: TaskEnds
     readonly peppers: readonly Pepper[]
-    readonly live: TaskService['live']
+    readonly runStage: TaskService['runStage']
     /** Called when a synchronous call no longer waits for the end of its task. */
     readonly onWaited: (taskId: string) => void
   }
@@ -91,7 +91,7 @@ export function createTaskService(deps: TaskServiceDeps): TaskService {
       const view = await store.readTask(taskId, caller.accountId)
       return view === undefined ? fail({ tag: 'task_not_found' }) : succeed(view)
     },
-    live: deps.live,
+    runStage: deps.runStage,
     cancel: createCancelTask(deps),
     awaitEnd: (taskId, signal, options) =>
       awaitEnd(taskId, signal, options).finally(() => deps.onWaited(taskId)),

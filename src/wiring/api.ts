@@ -16,7 +16,7 @@ import { createProcessMetrics, observeRequests, openTracing } from './observabil
 import { createReadiness, withPart } from './readiness.ts'
 import type { RunningProcess } from './runProcess.ts'
 import { startQueueOf } from './startQueue.ts'
-import { cancelTask } from '../store/tasks/endTask.ts'
+import { cancelTask } from '../store/tasks/cancelTask.ts'
 import { acceptingProcesses, offerChannel, offerText } from '../store/tasks/offers.ts'
 import { createTaskEnds } from '../store/tasks/taskEnds.ts'
 import { createAccountReads, createTaskStore } from './stores.ts'
@@ -29,7 +29,7 @@ import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Temporal } from '../temporal/connect.ts'
 import { connectTemporal, temporalSettings } from '../temporal/connect.ts'
-import { createDescribeTask } from '../temporal/describeTask.ts'
+import { createReadRunStage } from '../temporal/readRunStage.ts'
 import type { StartQueue } from '../temporal/startQueue.ts'
 import { createCancelWorkflows } from '../temporal/runs.ts'
 import { createApiWebhooks } from './webhooks.ts'
@@ -172,7 +172,7 @@ function taskServiceOf(
     cancelLeft: left.cancelLeft,
     ends: taskEnds,
     peppers: required(config.keyPeppers, 'KEY_PEPPER'),
-    live: createDescribeTask({ temporal, nowMs: () => performance.now() }),
+    runStage: createReadRunStage({ temporal, nowMs: () => performance.now() }),
     capabilities: operation.capabilities,
     prices: operation.priceList,
     taskDeadlineMs,

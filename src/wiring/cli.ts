@@ -10,7 +10,7 @@ import type { Operation } from '../config/operation.ts'
 import { defined } from '../domain/defined.ts'
 import type { Family } from '../domain/models/models.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
-import type { AnnounceEnd } from '../store/tasks/endTask.ts'
+import type { AnnounceEnd } from '../store/tasks/taskEnds.ts'
 
 /** Runs one command and returns its exit code. Opens only the parts that this command uses. */
 export async function operate(args: readonly string[], streams: CliStreams): Promise<number> {
@@ -131,7 +131,7 @@ async function cancelTaskBy(
   config: Config,
   ends: { readonly pool: Pool; readonly announceEnd: AnnounceEnd },
 ): Promise<CancelTask> {
-  const { cancelTask } = await import('../store/tasks/endTask.ts')
+  const { cancelTask } = await import('../store/tasks/cancelTask.ts')
   const { retentionSeconds, tombstoneSeconds, inputRetentionSeconds } = config
   const lifetimes = { retentionSeconds, tombstoneSeconds, inputRetentionSeconds }
   return async (taskId) => {

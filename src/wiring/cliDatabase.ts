@@ -5,7 +5,7 @@ import { defined } from '../domain/defined.ts'
 import type { Database } from './databases.ts'
 import { databasesOf, reached } from './databases.ts'
 import type { Notifier } from '../store/connection/notifier.ts'
-import type { AnnounceEnd } from '../store/tasks/endTask.ts'
+import type { AnnounceEnd } from '../store/tasks/taskEnds.ts'
 
 /** Limit for connecting. Short, because the CLI must report an unreachable database within 5 s. */
 const connectTimeoutMs = 2_000

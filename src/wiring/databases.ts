@@ -28,8 +28,8 @@ export function databasesOf({
 }
 
 /**
- * Returns what `ask` returns. When PostgreSQL cannot be used, throws an error that names its host and its variable.
- * Other errors of `ask` are thrown as they are.
+ * Returns what `ask` returns. When PostgreSQL cannot be used, throws an error that names its host and its variable,
+ * and, when a pooler refuses the connection, what to set. Other errors of `ask` are thrown as they are.
  */
 export async function reached<Value>(
   { url, variable }: Database,
@@ -38,9 +38,23 @@ export async function reached<Value>(
   try {
     return await ask()
   } catch (error) {
+    const place = `PostgreSQL at ${new URL(url).host} (${variable})`
+    if (isPoolerRefusal(error)) {
+      return explaining(
+        `A pooler before ${place} refuses the connection. Set DATABASE_SESSION_URL to PostgreSQL itself`,
+      )(error)
+    }
     if (!isConnectionError(error)) throw error
-    return explaining(`PostgreSQL at ${new URL(url).host} (${variable}) cannot be reached`)(error)
+    return explaining(`${place} cannot be reached`)(error)
   }
+}
+
+/**
+ * Returns whether PgBouncer refused a connection because of a setting that the connection asks for, such as
+ * `statement_timeout`. In transaction mode PgBouncer cannot keep such a setting for one client.
+ */
+function isPoolerRefusal(error: unknown): boolean {
+  return error instanceof Error && error.message.includes('unsupported startup parameter')
 }
 
 /**

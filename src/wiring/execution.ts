@@ -11,7 +11,7 @@ import { slotsOf } from '../domain/upstream/channel.ts'
 import type { Installation } from './installation.ts'
 import { createAttemptStore } from './stores.ts'
 import { createWorkerPresence } from './workerPresence.ts'
-import { continueAsRun } from '../store/tasks/offers.ts'
+import { makeStartDue } from '../store/tasks/offers.ts'
 import type { Presence } from '../tasks/presence.ts'
 import type { SeenOutcome } from '../tasks/produceImage.ts'
 import { createProduceImage } from '../tasks/produceImage.ts'
@@ -81,7 +81,7 @@ export function createExecution(
     produceImage,
     failTask: attempts.failTask,
     continueAsRun: async (taskId) => {
-      const start = await continueAsRun(pool, taskId)
+      const start = await makeStartDue(pool, taskId)
       if (start !== undefined) parts.startRun(start)
     },
     slots: slotsOf(operation.channels),

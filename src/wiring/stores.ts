@@ -34,8 +34,10 @@ import {
   openUpload,
   takeUploads,
 } from '../store/reconcile/uploads.ts'
-import type { AnnounceEnd, Lifetimes } from '../store/tasks/endTask.ts'
-import { cancelTask, failTask } from '../store/tasks/endTask.ts'
+import type { Lifetimes } from '../store/tasks/failTask.ts'
+import type { AnnounceEnd } from '../store/tasks/taskEnds.ts'
+import { cancelTask } from '../store/tasks/cancelTask.ts'
+import { failTask } from '../store/tasks/failTask.ts'
 import { findKeyedTask, freeKey } from '../store/tasks/idempotencyKey.ts'
 import { insertTask } from '../store/tasks/insertTask.ts'
 import { listOwnTasks } from '../store/tasks/listOwnTasks.ts'

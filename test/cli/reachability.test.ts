@@ -1,10 +1,11 @@
 import { once } from 'node:events'
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { createPgBouncer, pgBouncerProgram } from '../support/database/pgBouncer.ts'
 import type { TestDatabase } from '../support/database/testDatabase.ts'
 import { createTestDatabase } from '../support/database/testDatabase.ts'
 import { runDarkroom } from '../support/service/darkroomCli.ts'
@@ -45,6 +46,21 @@ describe('darkroom', () => {
         expect(performance.now() - startedAt).toBeLessThan(5_000)
       }
       silent.close()
+    },
+  )
+
+  it.runIf(existsSync(pgBouncerProgram)).each([[['account', 'list']], [['migrate']]])(
+    'names DATABASE_SESSION_URL behind PgBouncer in transaction mode: %j',
+    async (command) => {
+      const pgBouncer = createPgBouncer()
+      onTestFinished(pgBouncer.stop)
+      const pooled = await pgBouncer.start(database.databaseUrl)
+      const environment = { DATA_DIR: dataDir, DATABASE_URL: pooled }
+      const refused = await runDarkroom(command, environment)
+      expect(refused.exitCode).toBe(1)
+      expect(refused.stderr).toContain('Set DATABASE_SESSION_URL to PostgreSQL itself')
+      const session = { ...environment, DATABASE_SESSION_URL: database.databaseUrl }
+      expect((await runDarkroom(command, session)).exitCode).toBe(0)
     },
   )
 

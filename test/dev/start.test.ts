@@ -48,6 +48,14 @@ function credentialsOf(scriptName: string, parentPid: number | undefined): reado
   return names.filter((name) => name.endsWith('_API_KEY')).toSorted()
 }
 
+/** The namespace that Temporal's UI shows first. The UI gives it to its page at this address. */
+async function firstNamespaceOf(printed: string): Promise<unknown> {
+  const url = /Temporal UI: +(\S+)/.exec(printed)?.[1]
+  const answer = await fetch(`${url}/api/v1/settings`)
+  const settings: unknown = await answer.json()
+  return Object(settings).DefaultNamespace
+}
+
 /** The files and folders in `folder`, itself included, on which other users of the machine have a right. */
 function readableByOthers(folder: string): readonly string[] {
   const inside = readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -101,7 +109,13 @@ it(
     mkdirSync(dataDir, { mode: 0o755 })
     const port = await freePort()
     const child = spawn(process.execPath, [script], {
-      env: { ...process.env, ...anyPorts, PORT: String(port), DATA_DIR: dataDir },
+      env: {
+        ...process.env,
+        ...anyPorts,
+        PORT: String(port),
+        DATA_DIR: dataDir,
+        TEMPORAL_NAMESPACE: 'images',
+      },
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     let printed = ''
@@ -122,6 +136,7 @@ it(
     const answer = await generate(client, { prompt: 'The first of all images [sim:delay ms=10]' })
     expect(answer.status).toBe(200)
     await answer.arrayBuffer()
+    expect(await firstNamespaceOf(printed)).toBe('images')
     expect(readableByOthers(dataDir)).toEqual([])
     expect(credentialsOf('api.ts', child.pid)).toEqual([])
     expect(credentialsOf('worker.ts', child.pid)).toEqual(['FAMILYA_API_KEY', 'FAMILYB_API_KEY'])

@@ -1,22 +1,14 @@
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import type { Pool } from 'pg'
-import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { AttemptStore, OpenedAttempt } from '../../src/domain/ports/attemptStore.ts'
 import { createPool } from '../../src/store/connection/pool.ts'
+import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { createTestAttempts, loseWorker, testChannel } from '../support/database/testAttempts.ts'
-import type { TestDatabase } from '../support/database/testDatabase.ts'
-import { createTestDatabase } from '../support/database/testDatabase.ts'
 
-let database: TestDatabase
-let attempts: AttemptStore
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  attempts = await createTestAttempts(database.pool)
-  return () => database.drop()
-})
+const world = useAttemptWorld()
 
 async function open(store: AttemptStore, taskId: string): Promise<OpenedAttempt> {
   const begun = await store.beginAttempt({ taskId })
@@ -26,7 +18,7 @@ async function open(store: AttemptStore, taskId: string): Promise<OpenedAttempt>
 
 /** A pool that counts what it reads from PostgreSQL. */
 async function countedPool(): Promise<{ pool: Pool; bytesRead: () => number }> {
-  const target = new URL(database.databaseUrl)
+  const target = new URL(world.databaseUrl)
   const through = new URL(target)
   let bytes = 0
   const proxy = createServer((socket) => {
@@ -55,34 +47,32 @@ const unknown = { class: 'unknown', evidence: { reason: 'server_error', httpStat
 
 describe('beginAttempt', () => {
   it('opens nothing for a request that the caller has no memory for, and says how much it needs', async () => {
-    const { taskId, accountId } = await insertTask(database.pool, { prompt: 'p'.repeat(500_000) })
-    const begun = await attempts.beginAttempt({ taskId, requestBytesMax: 400_000 })
+    const { taskId, accountId } = await insertTask(world.pool, { prompt: 'p'.repeat(500_000) })
+    const begun = await world.attempts.beginAttempt({ taskId, requestBytesMax: 400_000 })
     if (begun.kind !== 'needs_room') throw new Error(`not without room: ${begun.kind}`)
     expect(begun.accountId).toBe(accountId)
     expect(begun.bytes).toBeGreaterThan(500_000)
-    const { rowCount } = await database.pool.query('select from attempt where task_id = $1', [
-      taskId,
-    ])
+    const { rowCount } = await world.pool.query('select from attempt where task_id = $1', [taskId])
     expect(rowCount).toBe(0)
-    const again = await attempts.beginAttempt({ taskId, requestBytesMax: begun.bytes })
+    const again = await world.attempts.beginAttempt({ taskId, requestBytesMax: begun.bytes })
     expect(again).toMatchObject({ kind: 'opened', attempt: { n: 1 } })
   })
 
   it('asks for no memory for a large request that may not call now', async () => {
-    const { taskId } = await insertTask(database.pool, {
+    const { taskId } = await insertTask(world.pool, {
       prompt: 'p'.repeat(500_000),
       deadlineSeconds: -1,
     })
-    const begun = await attempts.beginAttempt({ taskId, requestBytesMax: 1 })
+    const begun = await world.attempts.beginAttempt({ taskId, requestBytesMax: 1 })
     expect(begun.kind).toBe('end')
   })
 
   it('reads the text of a request only when it opens an attempt', async () => {
     const { pool, bytesRead } = await countedPool()
     const store = await createTestAttempts(pool)
-    const { taskId } = await insertTask(database.pool)
+    const { taskId } = await insertTask(world.pool)
     const size = 4_000_000
-    await database.pool.query(
+    await world.pool.query(
       `update task set request = jsonb_build_object('inputs', '[]'::jsonb, 'text', repeat('x', $2))::text
        where task_id = $1`,
       [taskId, size],
@@ -105,32 +95,30 @@ describe('beginAttempt', () => {
   })
 
   it('opens the first attempt and sets the task processing', async () => {
-    const { taskId } = await insertTask(database.pool)
-    const attempt = await open(attempts, taskId)
+    const { taskId } = await insertTask(world.pool)
+    const attempt = await open(world.attempts, taskId)
     expect(attempt).toMatchObject({ n: 1, upstreamKey: `${taskId}-1`, timeoutMs: 5_000 })
-    const { rows } = await database.pool.query('select status from task where task_id = $1', [
-      taskId,
-    ])
+    const { rows } = await world.pool.query('select status from task where task_id = $1', [taskId])
     expect(rows).toEqual([{ status: 'processing' }])
   })
 
   it('opens one attempt when two workers begin at once', async () => {
-    const { taskId } = await insertTask(database.pool)
-    const begun = await Promise.all([1, 2, 3].map(() => attempts.beginAttempt({ taskId })))
+    const { taskId } = await insertTask(world.pool)
+    const begun = await Promise.all([1, 2, 3].map(() => world.attempts.beginAttempt({ taskId })))
     expect(begun.map(({ kind }) => kind).toSorted()).toEqual(['opened', 'unchecked', 'unchecked'])
   })
 
   it('asks for the stored answer of an open attempt before it counts the attempt as lost', async () => {
-    const { taskId } = await insertTask(database.pool)
-    const first = await open(attempts, taskId)
-    const again = await attempts.beginAttempt({ taskId })
+    const { taskId } = await insertTask(world.pool)
+    const first = await open(world.attempts, taskId)
+    const again = await world.attempts.beginAttempt({ taskId })
     expect(again).toEqual({ kind: 'unchecked', n: 1, answerId: first.answerId })
-    await loseWorker(database.pool, taskId)
-    expect(await attempts.beginAttempt({ taskId, checked: 1 })).toMatchObject({
+    await loseWorker(world.pool, taskId)
+    expect(await world.attempts.beginAttempt({ taskId, checked: 1 })).toMatchObject({
       kind: 'wait',
       reason: 'backoff',
     })
-    const { rows } = await database.pool.query(
+    const { rows } = await world.pool.query(
       'select class, reason from attempt where task_id = $1',
       [taskId],
     )
@@ -138,41 +126,46 @@ describe('beginAttempt', () => {
   })
 
   it('waits while the worker of an open call is present, and makes no second call', async () => {
-    const { taskId } = await insertTask(database.pool)
-    await open(attempts, taskId)
+    const { taskId } = await insertTask(world.pool)
+    await open(world.attempts, taskId)
     const wait = { kind: 'wait', reason: 'call_under_way', channel: 'b-main', delayMs: 2_500 }
-    expect(await attempts.beginAttempt({ taskId, checked: 1 })).toEqual(wait)
+    expect(await world.attempts.beginAttempt({ taskId, checked: 1 })).toEqual(wait)
   })
 
   it('keeps the upstream key through unknown outcomes, and takes a new key after a refusal', async () => {
-    const { taskId } = await insertTask(database.pool)
-    const first = await open(attempts, taskId)
-    await attempts.closeAttempt({ taskId, n: 1, ...unknown })
-    await database.pool.query(`update attempt set closed_at = closed_at - interval '1 minute'`)
-    const second = await open(attempts, taskId)
+    const { taskId } = await insertTask(world.pool)
+    const first = await open(world.attempts, taskId)
+    await world.attempts.closeAttempt({ taskId, n: 1, ...unknown })
+    await world.pool.query(`update attempt set closed_at = closed_at - interval '1 minute'`)
+    const second = await open(world.attempts, taskId)
     expect(second).toMatchObject({ n: 2, upstreamKey: first.upstreamKey })
     const refused = { class: 'refused', evidence: { reason: 'rate_limited' } } as const
-    await attempts.closeAttempt({ taskId, n: 2, ...refused, retryAfterMs: 0 })
-    await database.pool.query('delete from cooldown')
-    expect(await open(attempts, taskId)).toMatchObject({ n: 3, upstreamKey: first.upstreamKey })
-    const other = await insertTask(database.pool)
-    await open(attempts, other.taskId)
-    await attempts.closeAttempt({ taskId: other.taskId, n: 1, ...refused, retryAfterMs: 0 })
-    await database.pool.query('delete from cooldown')
-    expect(await open(attempts, other.taskId)).toMatchObject({ upstreamKey: `${other.taskId}-2` })
+    await world.attempts.closeAttempt({ taskId, n: 2, ...refused, retryAfterMs: 0 })
+    await world.pool.query('delete from cooldown')
+    expect(await open(world.attempts, taskId)).toMatchObject({
+      n: 3,
+      upstreamKey: first.upstreamKey,
+    })
+    const other = await insertTask(world.pool)
+    await open(world.attempts, other.taskId)
+    await world.attempts.closeAttempt({ taskId: other.taskId, n: 1, ...refused, retryAfterMs: 0 })
+    await world.pool.query('delete from cooldown')
+    expect(await open(world.attempts, other.taskId)).toMatchObject({
+      upstreamKey: `${other.taskId}-2`,
+    })
   })
 
   it('opens nothing for a task that has ended or is unknown', async () => {
-    const { taskId } = await insertTask(database.pool)
-    expect(await attempts.cancelTask(taskId, 'asked')).toBe('cancelled')
-    expect(await attempts.beginAttempt({ taskId })).toEqual({ kind: 'over' })
+    const { taskId } = await insertTask(world.pool)
+    expect(await world.attempts.cancelTask(taskId, 'asked')).toBe('cancelled')
+    expect(await world.attempts.beginAttempt({ taskId })).toEqual({ kind: 'over' })
     const absent = 'task_00000000000000000000000000000000'
-    expect(await attempts.beginAttempt({ taskId: absent })).toEqual({ kind: 'over' })
+    expect(await world.attempts.beginAttempt({ taskId: absent })).toEqual({ kind: 'over' })
   })
 
   it('opens nothing after the deadline', async () => {
-    const { taskId } = await insertTask(database.pool, { deadlineSeconds: -1 })
-    expect(await attempts.beginAttempt({ taskId })).toMatchObject({
+    const { taskId } = await insertTask(world.pool, { deadlineSeconds: -1 })
+    expect(await world.attempts.beginAttempt({ taskId })).toMatchObject({
       kind: 'end',
       failure: { code: 'generation_timeout', workPossible: false },
     })
@@ -181,8 +174,8 @@ describe('beginAttempt', () => {
   it.each(['task', 'channel'])(
     'opens nothing after a deadline that passed while it waited for the row of its %s',
     async (table) => {
-      const { taskId } = await insertTask(database.pool, { deadlineSeconds: 0.5 })
-      const holder = await database.pool.connect()
+      const { taskId } = await insertTask(world.pool, { deadlineSeconds: 0.5 })
+      const holder = await world.pool.connect()
       onTestFinished(() => holder.release(true))
       await holder.query('begin')
       await holder.query(
@@ -190,7 +183,7 @@ describe('beginAttempt', () => {
           ? `select from task where task_id = '${taskId}' for update`
           : `select from channel where name = 'b-main' for update`,
       )
-      const beginning = attempts.beginAttempt({ taskId })
+      const beginning = world.attempts.beginAttempt({ taskId })
       await holder.query(`select pg_sleep_for('1 second')`)
       const waiting = await holder.query(
         `select from pg_stat_activity
@@ -207,8 +200,8 @@ describe('beginAttempt', () => {
 
   it('never opens more calls on a channel than its limit when many tasks begin at once', async () => {
     const narrow = testChannel({ name: 'narrow', concurrencyMax: 3 })
-    const store = await createTestAttempts(database.pool, [narrow])
-    const tasks = await Promise.all(Array.from({ length: 12 }, () => insertTask(database.pool)))
+    const store = await createTestAttempts(world.pool, [narrow])
+    const tasks = await Promise.all(Array.from({ length: 12 }, () => insertTask(world.pool)))
     const begun = await Promise.all(tasks.map(({ taskId }) => store.beginAttempt({ taskId })))
     const kinds = begun.map((result) => (result.kind === 'wait' ? result.reason : result.kind))
     expect(kinds.filter((kind) => kind === 'opened')).toHaveLength(3)
@@ -217,116 +210,13 @@ describe('beginAttempt', () => {
 
   it('gives the place of a call whose lease has run out to another task', async () => {
     const single = testChannel({ name: 'single', concurrencyMax: 1 })
-    const store = await createTestAttempts(database.pool, [single])
-    const [first, second] = [await insertTask(database.pool), await insertTask(database.pool)]
+    const store = await createTestAttempts(world.pool, [single])
+    const [first, second] = [await insertTask(world.pool), await insertTask(world.pool)]
     await open(store, first.taskId)
     expect(await store.beginAttempt({ taskId: second.taskId })).toMatchObject({ kind: 'wait' })
-    await database.pool.query(
+    await world.pool.query(
       `update attempt set lease_until = now() - interval '1 second' where channel = 'single'`,
     )
     await open(store, second.taskId)
-  })
-
-  it('opens no call during a cooldown, and one probe after it', async () => {
-    const store = await createTestAttempts(database.pool, [testChannel({ name: 'cooling' })])
-    const tasks = await Promise.all(Array.from({ length: 4 }, () => insertTask(database.pool)))
-    const [first, ...others] = tasks.map(({ taskId }) => taskId)
-    if (first === undefined) throw new Error('no task')
-    await open(store, first)
-    const evidence = { reason: 'rate_limited', httpStatus: 429 } as const
-    await store.closeAttempt({
-      taskId: first,
-      n: 1,
-      class: 'refused',
-      evidence,
-      retryAfterMs: 3_000,
-    })
-    for (const taskId of others) {
-      const wait = await store.beginAttempt({ taskId })
-      expect(wait).toMatchObject({ kind: 'wait', reason: 'cooldown', channel: 'cooling' })
-      expect('delayMs' in wait ? wait.delayMs : 0).toBeGreaterThan(2_900)
-    }
-    await database.pool.query(
-      `update cooldown set until_at = now() - interval '1 ms' where channel = 'cooling'`,
-    )
-    const begun = await Promise.all(others.map((taskId) => store.beginAttempt({ taskId })))
-    expect(begun.filter(({ kind }) => kind === 'opened')).toHaveLength(1)
-  })
-
-  it('starts no cooldown when inputs could not be read from the blob store', async () => {
-    const store = await createTestAttempts(database.pool, [testChannel({ name: 'blameless' })])
-    const { taskId } = await insertTask(database.pool)
-    await open(store, taskId)
-    const evidence = { reason: 'inputs_unreadable' } as const
-    await store.closeAttempt({ taskId, n: 1, class: 'refused', evidence })
-    expect(await store.beginAttempt({ taskId })).toMatchObject({ kind: 'wait', reason: 'backoff' })
-    await open(store, (await insertTask(database.pool)).taskId)
-    const { rowCount } = await database.pool.query(
-      `select from cooldown where channel = 'blameless'`,
-    )
-    expect(rowCount).toBe(0)
-  })
-
-  it.each([
-    ['credential', 401],
-    ['model_not_found', 404],
-  ] as const)('pauses a channel when two tasks in a row fail by %s', async (...fault) => {
-    const [reason, httpStatus] = fault
-    const name = `faulty-${reason}`
-    const store = await createTestAttempts(database.pool, [testChannel({ name })])
-    await insertTask(database.pool, { accountId: 'acct_other' })
-    const evidence = { reason, httpStatus }
-    for (const expected of [null, `upstream refuses our access: ${reason} (HTTP ${httpStatus})`]) {
-      const { taskId } = await insertTask(database.pool)
-      await open(store, taskId)
-      await store.closeAttempt({ taskId, n: 1, class: 'operator_fault', evidence })
-      const { rows } = await database.pool.query(
-        'select pause_reason from channel where name = $1',
-        [name],
-      )
-      expect(rows).toEqual([{ pause_reason: expected }])
-    }
-    const { taskId } = await insertTask(database.pool)
-    expect(await store.beginAttempt({ taskId })).toMatchObject({ reason: 'channel_paused' })
-  })
-
-  describe('pauses for faults that a request can provoke', () => {
-    const forbidden = { reason: 'forbidden', httpStatus: 403 } as const
-
-    beforeEach(async () => {
-      await database.pool.query(`update task set created_at = created_at - interval '2 days'`)
-    })
-
-    async function fail(store: AttemptStore, accountId: string): Promise<void> {
-      const { taskId } = await insertTask(database.pool, { accountId })
-      await open(store, taskId)
-      const fault = { class: 'operator_fault', evidence: forbidden } as const
-      await store.closeAttempt({ taskId, n: 1, ...fault })
-    }
-
-    async function isPaused(channel: string): Promise<boolean> {
-      const { rowCount } = await database.pool.query(
-        'select from channel where name = $1 and paused_at is not null',
-        [channel],
-      )
-      return rowCount === 1
-    }
-
-    it('not for any number of tasks of one account while another account uses the family', async () => {
-      const store = await createTestAttempts(database.pool, [testChannel({ name: 'shared' })])
-      await insertTask(database.pool, { accountId: 'acct_honest' })
-      for (let count = 0; count < 5; count += 1) await fail(store, 'acct_hostile')
-      expect(await isPaused('shared')).toBe(false)
-      await fail(store, 'acct_honest')
-      expect(await isPaused('shared')).toBe(true)
-    })
-
-    it('for two tasks of the only account that used the family in the last day', async () => {
-      const store = await createTestAttempts(database.pool, [testChannel({ name: 'alone' })])
-      await fail(store, 'acct_only')
-      expect(await isPaused('alone')).toBe(false)
-      await fail(store, 'acct_only')
-      expect(await isPaused('alone')).toBe(true)
-    })
   })
 })

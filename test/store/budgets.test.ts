@@ -1,14 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Budget } from '../../src/domain/accounts/budget.ts'
 import type { TaskFailure } from '../../src/domain/failure.ts'
 import { newTaskId } from '../../src/domain/ids.ts'
-import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
 import { setBudget } from '../../src/store/accounts/budgets.ts'
 import { purgeTasks } from '../../src/store/reconcile/purgeTasks.ts'
 import { retryTask } from '../../src/store/tasks/retryTask.ts'
 import { createIssueKey } from '../../src/tasks/apiKeys.ts'
 import { createAccountStore } from '../../src/wiring/stores.ts'
+import { useAttemptWorld } from '../support/database/attemptWorld.ts'
+import { testMeta } from '../support/database/testAttempts.ts'
 import { insertEndedTasks } from '../support/database/insertEndedTasks.ts'
 import { assertLedgerVerifies } from '../support/database/money.ts'
 import { setTask } from '../support/database/reconcileWorld.ts'
@@ -17,25 +18,16 @@ import {
   createTestCaller,
   generateRequest,
 } from '../support/database/testAccept.ts'
-import { createTestAttempts } from '../support/database/testAttempts.ts'
-import type { TestDatabase } from '../support/database/testDatabase.ts'
-import { createTestDatabase } from '../support/database/testDatabase.ts'
 import { runParallel } from '../support/timing.ts'
 
-let database: TestDatabase
-let attempts: AttemptStore
-beforeAll(async () => {
-  database = await createTestDatabase()
-  attempts = await createTestAttempts(database.pool)
-  return () => database.drop()
-})
+const world = useAttemptWorld()
 
 const failure: TaskFailure = { code: 'cancelled', cause: 'cancelled', workPossible: false }
 const pepper = { id: 'test', secret: 'pepper-of-the-tests-0123456789' }
 
 /** An account with 100,000 credits and one key. Each submit costs 10. */
 async function openKey(budget?: Budget) {
-  const { pool } = database
+  const { pool } = world
   const caller = await createTestCaller(pool, 100_000)
   const accounts = createAccountStore(pool)
   const issued = await createIssueKey({ accounts, pepper, randomBytes })(
@@ -73,7 +65,7 @@ describe('a budget', () => {
     ['month', '2026-12-31T23:59:59Z', '2026-12-01T00:00:00Z', '2027-01-01T00:00:00Z'],
   ])('has periods in UTC, whatever the time zone of the session: %s', async (...row) => {
     const [period, instant, startsAt, endsAt] = row
-    const client = await database.pool.connect()
+    const client = await world.pool.connect()
     try {
       for (const zone of ['UTC', 'Europe/Berlin', 'Pacific/Auckland', 'America/St_Johns']) {
         await client.query(`set timezone = '${zone}'`)
@@ -93,31 +85,23 @@ describe('a budget', () => {
     const answers = await Promise.all(Array.from({ length: 64 }, () => key.submit()))
     expect(answers.filter((taskId) => taskId !== undefined)).toHaveLength(3)
     expect(await key.used()).toBe(30)
-    await assertLedgerVerifies(database.pool)
+    await assertLedgerVerifies(world.pool)
   })
 
   it('has room again when a hold is released, and none when it is settled', async () => {
     const key = await openKey({ credits: 20, period: 'month' })
     const [first = '', second = ''] = [await key.submit(), await key.submit()]
     expect(await key.submit()).toBeUndefined()
-    await attempts.failTask(first, failure)
+    await world.attempts.failTask(first, failure)
     expect(await key.used()).toBe(10)
-    const image = { mimeType: 'image/png', bytes: 1, sha256: 'ab', width: 1, height: 1 } as const
-    const meta = {
-      version: 1,
-      taskId: second,
-      attempt: 1,
-      image,
-      native: { response: {}, imagePath: [] },
-    } as const
-    await attempts.settleTask({ meta, answerId: 'an1' })
+    await world.attempts.settleTask({ meta: testMeta(second), answerId: 'an1' })
     expect(await key.used()).toBe(10)
     expect(await key.submit()).toBeDefined()
     expect(await key.submit()).toBeUndefined()
   })
 
   it('counts a hold in the period of its submit, wherever it settles or is released', async () => {
-    const { pool } = database
+    const { pool } = world
     const key = await openKey({ credits: 20, period: 'hour' })
     const [first = '', second = ''] = [await key.submit(), await key.submit()]
     // An hour passes.
@@ -131,7 +115,7 @@ describe('a budget', () => {
     }
     expect(await key.used()).toBe(0)
     await key.submit()
-    await attempts.failTask(first, failure)
+    await world.attempts.failTask(first, failure)
     expect(await key.used()).toBe(10)
     const { rows } = await pool.query<{ used: number }>(
       'select used from budget_use where key_id = $1 order by starts_at',
@@ -141,17 +125,17 @@ describe('a budget', () => {
   })
 
   it('does not count the retry of a task, and does not refuse it', async () => {
-    const { pool } = database
+    const { pool } = world
     const key = await openKey({ credits: 10, period: 'month' })
     const failed = (await key.submit()) ?? ''
-    await attempts.failTask(failed, failure)
+    await world.attempts.failTask(failed, failure)
     await key.submit()
     const retryId = newTaskId(randomBytes)
     const termsOf = () => ({ credits: 10, deadlineMs: 600_000, hardEndMs: 900_000 })
     const retried = await retryTask(pool, { taskId: failed, newTaskId: retryId, termsOf })
     expect(retried).toMatchObject({ kind: 'retried' })
     expect(await key.used()).toBe(10)
-    await attempts.failTask(retryId, failure)
+    await world.attempts.failTask(retryId, failure)
     expect(await key.used()).toBe(10)
     await setBudget(pool, key.keyId, { credits: 10, period: 'month' })
     expect(await key.used()).toBe(10)
@@ -162,15 +146,15 @@ describe('a budget', () => {
     const key = await openKey({ credits: 10, period: 'month' })
     await key.submit()
     const free = { model: 'familyb-image-2-vip', credits: 0, creditsPerInputImage: 0 } as const
-    const { accept } = createTestAccept(database.pool, { prices: [free] })
+    const { accept } = createTestAccept(world.pool, { prices: [free] })
     expect(await accept({ caller: key, request: generateRequest() })).toMatchObject({ ok: true })
   })
 
   it('leaves keys without a budget alone', async () => {
     const key = await openKey()
     const taskId = (await key.submit()) ?? ''
-    await attempts.failTask(taskId, failure)
-    const { rowCount } = await database.pool.query('select from budget_use where key_id = $1', [
+    await world.attempts.failTask(taskId, failure)
+    const { rowCount } = await world.pool.query('select from budget_use where key_id = $1', [
       key.keyId,
     ])
     expect(rowCount).toBe(0)
@@ -180,7 +164,7 @@ describe('a budget', () => {
 
 describe('a budget that is set later', () => {
   it('counts what live and settled tasks of the period took, also purged ones', async () => {
-    const { pool } = database
+    const { pool } = world
     const key = await openKey()
     const { accountId, keyId } = key
     const shared = { accountId, keyId, credits: 7 }
@@ -203,7 +187,7 @@ describe('a budget that is set later', () => {
   })
 
   it('counts what was taken as soon as it is visible, before the exact count', async () => {
-    const { pool } = database
+    const { pool } = world
     const key = await openKey()
     for (let n = 0; n < 3; n += 1) await key.submit()
     for (const period of ['month', 'day'] as const) {
@@ -221,7 +205,7 @@ describe('a budget that is set later', () => {
   })
 
   it('is exact while submits and releases are under way', async () => {
-    const { pool } = database
+    const { pool } = world
     const key = await openKey()
     const live: string[] = []
     const set = new AbortController()
@@ -236,7 +220,7 @@ describe('a budget that is set later', () => {
       while (!set.signal.aborted) {
         live.push((await key.submit()) ?? '')
         const first = (submits += 1) % 3 === 0 ? live.shift() : undefined
-        if (first !== undefined) await attempts.failTask(first, failure)
+        if (first !== undefined) await world.attempts.failTask(first, failure)
       }
     })
     await changes
@@ -246,7 +230,7 @@ describe('a budget that is set later', () => {
   })
 
   it('forgets its past periods a day later', async () => {
-    const { pool } = database
+    const { pool } = world
     const key = await openKey({ credits: 20, period: 'month' })
     await key.submit()
     await pool.query(

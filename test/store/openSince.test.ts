@@ -1,59 +1,51 @@
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { moveOpenSince } from '../../src/store/channels/openSince.ts'
+import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { openAttempt } from '../support/database/reconcileWorld.ts'
-import { createTestAttempts, testChannel } from '../support/database/testAttempts.ts'
-import type { TestDatabase } from '../support/database/testDatabase.ts'
-import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { testChannel } from '../support/database/testAttempts.ts'
 
-let database: TestDatabase
-let attempts: AttemptStore
-beforeAll(async () => {
-  database = await createTestDatabase()
-  attempts = await createTestAttempts(database.pool, [testChannel({ concurrencyMax: 1 })])
-  return () => database.drop()
-})
+const world = useAttemptWorld([testChannel({ concurrencyMax: 1 })])
 beforeEach(() =>
-  database.pool.query(
+  world.pool.query(
     `delete from attempt; delete from place_queue; update channel set open_since = '-infinity'`,
   ),
 )
 
 /** Opens a call that began this long ago. */
 async function callSince(age: string): Promise<void> {
-  const { taskId } = await insertTask(database.pool)
-  await openAttempt(attempts, taskId)
-  await database.pool.query(
-    `update attempt set opened_at = now() - $2::interval where task_id = $1`,
-    [taskId, age],
-  )
+  const { taskId } = await insertTask(world.pool)
+  await openAttempt(world.attempts, taskId)
+  await world.pool.query(`update attempt set opened_at = now() - $2::interval where task_id = $1`, [
+    taskId,
+    age,
+  ])
 }
 
 /** Seconds from the bound to now. */
 async function ageOfBound(): Promise<number | undefined> {
-  const { rows } = await database.pool.query<{ age: number }>(
+  const { rows } = await world.pool.query<{ age: number }>(
     `select extract(epoch from now() - open_since)::float8 as age from channel`,
   )
   return rows[0]?.age
 }
 
 async function begin(): Promise<string> {
-  const { taskId } = await insertTask(database.pool)
-  const begun = await attempts.beginAttempt({ taskId })
+  const { taskId } = await insertTask(world.pool)
+  const begun = await world.attempts.beginAttempt({ taskId })
   return begun.kind === 'wait' ? begun.reason : begun.kind
 }
 
 describe('the time from which the gate counts open attempts', () => {
   it('follows the oldest open attempt, which keeps its place', async () => {
     await callSince('200 seconds')
-    await moveOpenSince(database.pool)
+    await moveOpenSince(world.pool)
     expect(await ageOfBound()).toBeCloseTo(210, -1)
     expect(await begin()).toBe('channel_full')
   })
 
   it('is ten seconds ago when no attempt is open', async () => {
-    await moveOpenSince(database.pool)
+    await moveOpenSince(world.pool)
     expect(await ageOfBound()).toBeCloseTo(10, 0)
     expect(await begin()).toBe('opened')
     expect(await begin()).toBe('channel_full')
@@ -61,8 +53,8 @@ describe('the time from which the gate counts open attempts', () => {
 
   it('is computed from all attempts after the clock was set back', async () => {
     await callSince('100 seconds')
-    await database.pool.query(`update channel set open_since = now() + interval '1 hour'`)
-    await moveOpenSince(database.pool)
+    await world.pool.query(`update channel set open_since = now() + interval '1 hour'`)
+    await moveOpenSince(world.pool)
     expect(await begin()).toBe('channel_full')
   })
 })

@@ -1,25 +1,17 @@
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { defined } from '../../src/domain/defined.ts'
-import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
 import type { Route } from '../../src/domain/tasks/imageRequest.ts'
+import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
-import { createTestAttempts, testChannel } from '../support/database/testAttempts.ts'
-import type { TestDatabase } from '../support/database/testDatabase.ts'
-import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { testChannel } from '../support/database/testAttempts.ts'
 
 const places = 2
-let database: TestDatabase
-let attempts: AttemptStore
-beforeAll(async () => {
-  database = await createTestDatabase()
-  attempts = await createTestAttempts(database.pool, [testChannel({ concurrencyMax: places })])
-  return () => database.drop()
-})
-beforeEach(() => database.pool.query('truncate place_queue, attempt'))
+const world = useAttemptWorld([testChannel({ concurrencyMax: places })])
+beforeEach(() => world.pool.query('truncate place_queue, attempt'))
 
 async function taskOf(accountId: string, route?: Route): Promise<string> {
   const given = { accountId, ...defined({ route }) }
-  return (await insertTask(database.pool, given)).taskId
+  return (await insertTask(world.pool, given)).taskId
 }
 
 const tasksOf = (accountId: string, count: number) =>
@@ -27,7 +19,7 @@ const tasksOf = (accountId: string, count: number) =>
 
 /** `opened`, or the reason to wait. */
 async function ask(taskId: string): Promise<string> {
-  const begun = await attempts.beginAttempt({ taskId })
+  const begun = await world.attempts.beginAttempt({ taskId })
   return begun.kind === 'wait' ? begun.reason : begun.kind
 }
 
@@ -40,11 +32,11 @@ async function askAll(taskIds: readonly string[]): Promise<readonly string[]> {
 /** Ends a call, which frees its place. */
 async function endCall(taskId = ''): Promise<void> {
   const evidence = { reason: 'content_policy' } as const
-  await attempts.closeAttempt({ taskId, n: 1, class: 'rejected', evidence })
+  await world.attempts.closeAttempt({ taskId, n: 1, class: 'rejected', evidence })
 }
 
 const queued = async () =>
-  (await database.pool.query('select task_id as "taskId" from place_queue order by since')).rows
+  (await world.pool.query('select task_id as "taskId" from place_queue order by since')).rows
 
 describe('the queue for a place on a full channel', () => {
   it('ranks an asynchronous task that has waited for 30 s with synchronous tasks', async () => {
@@ -58,7 +50,7 @@ describe('the queue for a place on a full channel', () => {
     ])
     await endCall(one)
     expect(await ask(patient)).toBe('channel_full')
-    await database.pool.query(
+    await world.pool.query(
       `update place_queue set since = now() - interval '31 seconds' where task_id = $1`,
       [patient],
     )
@@ -104,7 +96,7 @@ describe('the queue for a place on a full channel', () => {
     await askAll([one ?? '', two ?? '', gone, next])
     await endCall(one)
     expect(await ask(next)).toBe('channel_full')
-    await database.pool.query(
+    await world.pool.query(
       `update place_queue set present_until = now() - interval '2 minutes' where task_id = $1`,
       [gone],
     )
@@ -118,7 +110,7 @@ describe('the queue for a place on a full channel', () => {
     await askAll([one ?? '', two ?? ''])
     const delays: number[] = []
     for (const taskId of waiting) {
-      const begun = await attempts.beginAttempt({ taskId })
+      const begun = await world.attempts.beginAttempt({ taskId })
       delays.push(begun.kind === 'wait' ? begun.delayMs : 0)
     }
     expect(delays.slice(0, 3)).toEqual([100, 200, 300])

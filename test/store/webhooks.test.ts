@@ -1,5 +1,4 @@
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
 import type { DueWebhook } from '../../src/domain/ports/webhookStore.ts'
 import type { Verdict } from '../../src/domain/webhooks/delivery.ts'
 import { testDeliveriesMax } from '../../src/domain/webhooks/webhook.ts'
@@ -9,37 +8,23 @@ import {
   redeliver,
 } from '../../src/store/webhooks/deliveries.ts'
 import { planLook, webhooksWithoutRun } from '../../src/store/webhooks/runs.ts'
-import { claimDelivery, dueWebhooks, recordTry } from '../../src/store/webhooks/tries.ts'
-import {
-  endWebhook,
-  enableWebhook,
-  forgetWebhooks,
-  neededKeyIds,
-  rotateSecret,
-} from '../../src/store/webhooks/webhooks.ts'
+import { claimDelivery, recordTry } from '../../src/store/webhooks/tries.ts'
+import { endWebhook, enableWebhook, forgetWebhooks } from '../../src/store/webhooks/webhooks.ts'
+import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
-import { createTestAttempts, testChannel } from '../support/database/testAttempts.ts'
-import type { TestDatabase } from '../support/database/testDatabase.ts'
-import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { testChannel } from '../support/database/testAttempts.ts'
 import { insertTestWebhook } from '../support/database/testWebhooks.ts'
 
-let database: TestDatabase
-let attempts: AttemptStore
 const announced: (readonly DueWebhook[])[] = []
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  attempts = await createTestAttempts(database.pool, [testChannel()], (_taskId, due) => {
-    announced.push(due)
-  })
-  return () => database.drop()
+const world = useAttemptWorld([testChannel()], (_taskId, due) => {
+  announced.push(due)
 })
 let accountId: string
 let webhookId: string
 beforeEach(async () => {
   announced.length = 0
-  accountId = (await insertTask(database.pool)).accountId
-  webhookId = await insertTestWebhook(database.pool, accountId)
+  accountId = (await insertTask(world.pool)).accountId
+  webhookId = await insertTestWebhook(world.pool, accountId)
 })
 
 const failure = { code: 'upstream_error', cause: 'unknown', workPossible: false } as const
@@ -48,30 +33,27 @@ const outcome = { httpStatus: 500, durationMs: 10 }
 
 /** Ends a new task of the account as failed. */
 async function endOne(): Promise<string> {
-  const { taskId } = await insertTask(database.pool, { accountId })
-  await attempts.failTask(taskId, failure)
+  const { taskId } = await insertTask(world.pool, { accountId })
+  await world.attempts.failTask(taskId, failure)
   return taskId
 }
 
 async function claimed(which: 'first' | 'again' = 'first') {
-  const delivery = await claimDelivery(database.pool, webhookId, which)
+  const delivery = await claimDelivery(world.pool, webhookId, which)
   if (delivery === undefined) throw new Error('nothing to claim')
   return delivery
 }
 
-const all = () => listDeliveries(database.pool, webhookId, { limit: 100 })
+const all = () => listDeliveries(world.pool, webhookId, { limit: 100 })
 
 describe('the end of a task', () => {
   it('writes a delivery for each active webhook of its account and of no other', async () => {
-    const second = await insertTestWebhook(database.pool, accountId)
-    const stranger = await insertTestWebhook(
-      database.pool,
-      (await insertTask(database.pool)).accountId,
-    )
+    const second = await insertTestWebhook(world.pool, accountId)
+    const stranger = await insertTestWebhook(world.pool, (await insertTask(world.pool)).accountId)
     const taskId = await endOne()
     expect(await all()).toMatchObject([{ event: 'task.failed', taskId, status: 'pending' }])
-    expect(await listDeliveries(database.pool, second, { limit: 9 })).toHaveLength(1)
-    expect(await listDeliveries(database.pool, stranger, { limit: 9 })).toEqual([])
+    expect(await listDeliveries(world.pool, second, { limit: 9 })).toHaveLength(1)
+    expect(await listDeliveries(world.pool, stranger, { limit: 9 })).toEqual([])
     expect(
       announced
         .flat()
@@ -81,148 +63,59 @@ describe('the end of a task', () => {
   })
 
   it('writes nothing that a rolled back end would leave', async () => {
-    const { taskId } = await insertTask(database.pool, { accountId })
-    await database.pool.query(
+    const { taskId } = await insertTask(world.pool, { accountId })
+    await world.pool.query(
       `create or replace function break_end() returns trigger language plpgsql as
        $$ begin raise exception 'broken'; end $$;
        create trigger break_end before insert on ledger for each row when (new.kind = 'release')
          execute function break_end()`,
     )
-    await expect(attempts.failTask(taskId, failure)).rejects.toThrow('broken')
-    await database.pool.query('drop trigger break_end on ledger')
+    await expect(world.attempts.failTask(taskId, failure)).rejects.toThrow('broken')
+    await world.pool.query('drop trigger break_end on ledger')
     expect(await all()).toEqual([])
-    await attempts.failTask(taskId, failure)
+    await world.attempts.failTask(taskId, failure)
     expect(await all()).toHaveLength(1)
   })
 
   it('writes nothing for events that the webhook did not ask for, or while it is disabled', async () => {
-    await database.pool.query(
-      `update webhook set events = '{task.succeeded}' where webhook_id = $1`,
-      [webhookId],
-    )
-    await endOne()
-    await database.pool.query(`update webhook set events = '{task.failed}' where webhook_id = $1`, [
+    await world.pool.query(`update webhook set events = '{task.succeeded}' where webhook_id = $1`, [
       webhookId,
     ])
-    await endWebhook(database.pool, accountId, webhookId, 'disabled')
+    await endOne()
+    await world.pool.query(`update webhook set events = '{task.failed}' where webhook_id = $1`, [
+      webhookId,
+    ])
+    await endWebhook(world.pool, accountId, webhookId, 'disabled')
     await endOne()
     expect(await all()).toEqual([])
-    await enableWebhook(database.pool, accountId, webhookId)
+    await enableWebhook(world.pool, accountId, webhookId)
     await endOne()
     expect(await all()).toHaveLength(1)
   })
 
   it('leaves no pending delivery when its webhook is disabled at the same moment', async () => {
     for (let round = 0; round < 20; round += 1) {
-      const { taskId } = await insertTask(database.pool, { accountId })
+      const { taskId } = await insertTask(world.pool, { accountId })
       await Promise.all([
-        attempts.failTask(taskId, failure),
-        endWebhook(database.pool, accountId, webhookId, 'disabled'),
+        world.attempts.failTask(taskId, failure),
+        endWebhook(world.pool, accountId, webhookId, 'disabled'),
       ])
       const pending = (await all()).filter(({ status }) => status === 'pending')
       expect(pending).toEqual([])
-      await enableWebhook(database.pool, accountId, webhookId)
+      await enableWebhook(world.pool, accountId, webhookId)
     }
-  })
-})
-
-describe('a claim', () => {
-  it('is had by one process, until its time is over', async () => {
-    await endOne()
-    const first = await claimed()
-    expect(first).toMatchObject({ webhookId, tries: 0, claim: 1, url: 'https://receiver.example/' })
-    expect(await claimDelivery(database.pool, webhookId, 'first')).toBeUndefined()
-    await database.pool.query(
-      'update webhook_delivery set claimed_until = now() where delivery_id = $1',
-      [first.deliveryId],
-    )
-    const second = await claimed()
-    expect(second).toMatchObject({ deliveryId: first.deliveryId, claim: 2 })
-    // The first process was stopped and comes back: only a success counts.
-    await recordTry(database.pool, first, outcome, again)
-    expect(await all()).toMatchObject([{ status: 'pending', attempts: [] }])
-    await recordTry(database.pool, first, { httpStatus: 200, durationMs: 1 }, { kind: 'delivered' })
-    expect(await all()).toMatchObject([{ status: 'delivered', attempts: [{ httpStatus: 200 }] }])
-    await recordTry(database.pool, second, outcome, again)
-    expect(await all()).toMatchObject([{ status: 'delivered', attempts: [{ httpStatus: 200 }] }])
-  })
-
-  it('is one of at most four of its webhook, however many processes ask at once', async () => {
-    for (let n = 0; n < 8; n += 1) await endOne()
-    const asked = Array.from({ length: 16 }, () => claimDelivery(database.pool, webhookId, 'first'))
-    const had = (await Promise.all(asked)).filter((each) => each !== undefined)
-    expect(new Set(had.map(({ deliveryId }) => deliveryId)).size).toBe(4)
-    for (const each of had) await recordTry(database.pool, each, outcome, again)
-    expect(await claimed()).toMatchObject({ tries: 0 })
-  })
-
-  it('contains the task as it ended, and the secrets that sign now', async () => {
-    await endOne()
-    await rotateSecret(database.pool, accountId, webhookId, 'w2')
-    const delivery = await claimed()
-    expect(delivery.secrets).toEqual([
-      { keyId: 'w2', version: 2 },
-      { keyId: 'w1', version: 1 },
-    ])
-    expect(delivery.task).toMatchObject({ status: 'failed', accountId })
-    expect(await neededKeyIds(database.pool)).toEqual(expect.arrayContaining(['w1', 'w2']))
-  })
-
-  it('is not had of a webhook that is disabled or deleted', async () => {
-    await endOne()
-    await endWebhook(database.pool, accountId, webhookId, 'deleted')
-    expect(await claimDelivery(database.pool, webhookId, 'first')).toBeUndefined()
-    const due = await dueWebhooks(database.pool, 100)
-    expect(due.filter((each) => each.webhookId === webhookId)).toEqual([])
-  })
-})
-
-describe('webhooks with due first tries', () => {
-  it('are found once each, however long the backlog of one is', async () => {
-    for (let n = 0; n < 6; n += 1) await endOne()
-    const other = await insertTestWebhook(
-      database.pool,
-      (await insertTask(database.pool)).accountId,
-    )
-    await database.pool.query(
-      `insert into webhook_delivery (delivery_id, webhook_id, event) values ('whd_x' || $1, $1, 'webhook.test')`,
-      [other],
-    )
-    const due = await dueWebhooks(database.pool, 100)
-    const found = due.filter((each) => [webhookId, other].includes(each.webhookId))
-    expect(Object.fromEntries(found.map((each) => [each.webhookId, each.due]))).toEqual({
-      [webhookId]: 4,
-      [other]: 1,
-    })
-  })
-
-  it('say whether the last try failed', async () => {
-    await endOne()
-    await endOne()
-    await recordTry(database.pool, await claimed(), outcome, again)
-    const failing = async () =>
-      (await dueWebhooks(database.pool, 100)).find((each) => each.webhookId === webhookId)?.failing
-    expect(await failing()).toBe(true)
-    await recordTry(
-      database.pool,
-      await claimed(),
-      { httpStatus: 204, durationMs: 1 },
-      { kind: 'delivered' },
-    )
-    await endOne()
-    expect(await failing()).toBe(false)
   })
 })
 
 describe('a test delivery', () => {
   it('is refused only when twenty of its webhook are pending', async () => {
-    const insert = () => insertTestDelivery(database.pool, webhookId)
+    const insert = () => insertTestDelivery(world.pool, webhookId)
     const first = await insert()
     if (first === undefined || first === 'too_many') throw new Error('no test')
     // The oldest one stays pending, and all later ones are delivered.
     for (let n = 0; n < 25; n += 1) {
       expect(await insert()).toMatchObject({ status: 'pending' })
-      await database.pool.query(
+      await world.pool.query(
         `update webhook_delivery set status = 'delivered', next_attempt_at = null
          where webhook_id = $1 and delivery_id <> $2`,
         [webhookId, first.deliveryId],
@@ -239,42 +132,12 @@ describe('a redelivery that is asked for during a try', () => {
   it('is not ended by the failure of that try, and is ended by its success', async () => {
     await endOne()
     const earlier = await claimed()
-    await redeliver(database.pool, webhookId, earlier.deliveryId)
-    await recordTry(database.pool, earlier, outcome, { kind: 'given_up' })
+    await redeliver(world.pool, webhookId, earlier.deliveryId)
+    await recordTry(world.pool, earlier, outcome, { kind: 'given_up' })
     expect(await all()).toMatchObject([{ status: 'pending', attempts: [] }])
     const success = { httpStatus: 200, durationMs: 1 }
-    await recordTry(database.pool, earlier, success, { kind: 'delivered' })
+    await recordTry(world.pool, earlier, success, { kind: 'delivered' })
     expect(await all()).toMatchObject([{ status: 'delivered', attempts: [{ httpStatus: 200 }] }])
-  })
-})
-
-describe('the answer 410', () => {
-  const gone = { httpStatus: 410, durationMs: 1 }
-
-  it('is recorded together with the end of its webhook', async () => {
-    await endOne()
-    await endOne()
-    await recordTry(database.pool, await claimed(), gone, { kind: 'gone' })
-    expect((await all()).map((each) => each.status)).toEqual(['failed', 'failed'])
-    expect((await all()).flatMap((each) => each.attempts)).toMatchObject([{ httpStatus: 410 }])
-    expect(await redeliver(database.pool, webhookId, (await all())[0]?.deliveryId ?? '')).toBe(
-      undefined,
-    )
-  })
-
-  it('leaves no trace when its webhook cannot be disabled', async () => {
-    await endOne()
-    const delivery = await claimed()
-    await database.pool.query(
-      `create or replace function break_disable() returns trigger language plpgsql as
-       $$ begin raise exception 'broken'; end $$;
-       create trigger break_disable before update on webhook for each row
-         when (new.status = 'disabled') execute function break_disable()`,
-    )
-    const recorded = recordTry(database.pool, delivery, gone, { kind: 'gone' })
-    await expect(recorded).rejects.toThrow('broken')
-    await database.pool.query('drop trigger break_disable on webhook')
-    expect(await all()).toMatchObject([{ status: 'pending', attempts: [] }])
   })
 })
 
@@ -282,9 +145,9 @@ describe('the run of a webhook', () => {
   it('is needed by the first failed try, and again only for an earlier one than it looks for', async () => {
     for (let n = 0; n < 3; n += 1) await endOne()
     const needs = async (verdict: Verdict) =>
-      (await recordTry(database.pool, await claimed(), outcome, verdict)).needsRun
+      (await recordTry(world.pool, await claimed(), outcome, verdict)).needsRun
     expect(await needs(again)).toBe(true)
-    const waitMs = await planLook(database.pool, webhookId)
+    const waitMs = await planLook(world.pool, webhookId)
     expect(waitMs).toBeGreaterThan(55_000)
     expect(waitMs).toBeLessThanOrEqual(60_000)
     expect(await needs({ kind: 'retry', waitMs: 120_000 })).toBe(false)
@@ -293,35 +156,35 @@ describe('the run of a webhook', () => {
 
   it('waits for a slot when four tries of the webhook are under way', async () => {
     for (let n = 0; n < 5; n += 1) await endOne()
-    await recordTry(database.pool, await claimed(), outcome, { kind: 'retry', waitMs: 0 })
+    await recordTry(world.pool, await claimed(), outcome, { kind: 'retry', waitMs: 0 })
     for (let n = 0; n < 3; n += 1) await claimed()
-    expect(await planLook(database.pool, webhookId)).toBe(0)
+    expect(await planLook(world.pool, webhookId)).toBe(0)
     await claimed()
-    expect(await claimDelivery(database.pool, webhookId, 'again')).toBeUndefined()
-    const waitMs = await planLook(database.pool, webhookId)
+    expect(await claimDelivery(world.pool, webhookId, 'again')).toBeUndefined()
+    const waitMs = await planLook(world.pool, webhookId)
     expect(waitMs).toBeGreaterThan(15_000)
     expect(waitMs).toBeLessThanOrEqual(20_000)
   })
 
   it('ends when no later try is pending', async () => {
     await endOne()
-    expect(await planLook(database.pool, webhookId)).toBeUndefined()
-    await recordTry(database.pool, await claimed(), outcome, again)
-    expect(await planLook(database.pool, webhookId)).toBeDefined()
-    await endWebhook(database.pool, accountId, webhookId, 'disabled')
-    expect(await planLook(database.pool, webhookId)).toBeUndefined()
+    expect(await planLook(world.pool, webhookId)).toBeUndefined()
+    await recordTry(world.pool, await claimed(), outcome, again)
+    expect(await planLook(world.pool, webhookId)).toBeDefined()
+    await endWebhook(world.pool, accountId, webhookId, 'disabled')
+    expect(await planLook(world.pool, webhookId)).toBeUndefined()
   })
 
   it('is missing when it has not looked half a minute after it promised', async () => {
     const isMissing = async () =>
-      (await webhooksWithoutRun(database.pool, 100)).some((run) => run.webhookId === webhookId)
+      (await webhooksWithoutRun(world.pool, 100)).some((run) => run.webhookId === webhookId)
     await endOne()
     expect(await isMissing()).toBe(false)
-    await recordTry(database.pool, await claimed(), outcome, again)
+    await recordTry(world.pool, await claimed(), outcome, again)
     expect(await isMissing()).toBe(true)
-    await planLook(database.pool, webhookId, 1_000)
+    await planLook(world.pool, webhookId, 1_000)
     expect(await isMissing()).toBe(false)
-    await database.pool.query(
+    await world.pool.query(
       `update webhook_health set run_looks_at = now() - interval '31 seconds' where webhook_id = $1`,
       [webhookId],
     )
@@ -332,12 +195,12 @@ describe('the run of a webhook', () => {
 describe('a deleted webhook', () => {
   it('is forgotten with its last delivery', async () => {
     const taskId = await endOne()
-    await endWebhook(database.pool, accountId, webhookId, 'deleted')
-    await forgetWebhooks(database.pool)
-    const left = () => database.pool.query('select from webhook where webhook_id = $1', [webhookId])
+    await endWebhook(world.pool, accountId, webhookId, 'deleted')
+    await forgetWebhooks(world.pool)
+    const left = () => world.pool.query('select from webhook where webhook_id = $1', [webhookId])
     expect((await left()).rowCount).toBe(1)
-    await database.pool.query('delete from task where task_id = $1', [taskId])
-    expect(await forgetWebhooks(database.pool)).toBeGreaterThanOrEqual(1)
+    await world.pool.query('delete from task where task_id = $1', [taskId])
+    expect(await forgetWebhooks(world.pool)).toBeGreaterThanOrEqual(1)
     expect((await left()).rowCount).toBe(0)
   })
 })

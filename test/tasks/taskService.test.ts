@@ -4,7 +4,7 @@ import type { Caller } from '../../src/domain/accounts/account.ts'
 import { newTaskId } from '../../src/domain/ids.ts'
 import { builtInCapabilities } from '../../src/domain/models/capabilities.ts'
 import { priceList } from '../../src/domain/models/prices.ts'
-import type { AnswerMeta } from '../../src/domain/upstream/storedAnswer.ts'
+import type { AnswerMeta } from '../../src/domain/upstream/answerMeta.ts'
 import { createTaskEnds } from '../../src/store/tasks/taskEnds.ts'
 import { createTaskService } from '../../src/tasks/taskService.ts'
 import { createTaskStore } from '../../src/wiring/stores.ts'
@@ -38,7 +38,7 @@ async function createService() {
     cancelLeft: () => {},
     ends: createTaskEnds({ databaseUrl, pool, onConnectionError: () => {} }),
     peppers: [],
-    live: () => Promise.resolve(undefined),
+    runStage: () => Promise.resolve(undefined),
     capabilities: builtInCapabilities,
     prices: priceList([]),
     taskDeadlineMs: 1_000,

@@ -33,6 +33,15 @@ describe('a database that cannot be reached', () => {
     )
   })
 
+  it('is named with the variable to set when a pooler refuses a setting', async () => {
+    const refusal = 'unsupported startup parameter: statement_timeout'
+    const refused = Object.assign(new Error(refusal), { code: '08P01' })
+    const main = { url: pooled, variable: 'DATABASE_URL' } as const
+    await expect(reached(main, () => Promise.reject(refused))).rejects.toThrow(
+      `A pooler before PostgreSQL at pooler.example:6432 (DATABASE_URL) refuses the connection. Set DATABASE_SESSION_URL to PostgreSQL itself: ${refusal}`,
+    )
+  })
+
   it('is not named for an error of a statement', async () => {
     const broken = Object.assign(new Error('syntax error'), { code: '42601' })
     await expect(reached(database, () => Promise.reject(broken))).rejects.toBe(broken)

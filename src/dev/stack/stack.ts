@@ -38,6 +38,8 @@ export type StackOptions = {
   readonly databaseUrl?: string | undefined
   /** The operator's own Temporal. When absent, the stack starts one. */
   readonly temporalAddress?: string | undefined
+  /** Darkroom's namespace. The UI of the started Temporal shows it first. */
+  readonly temporalNamespace: string
   /**
    * The environment of this process. `go build` gets all of it. The parts get only PATH and a few more
    * variables.
@@ -119,7 +121,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const databaseUrl = await darkroomDatabaseUrl(options, started?.postgres)
     if (programs !== undefined) {
       const postgres = started?.postgres
-      const temporal = { dataDir, programs, postgres, port, withUi, env, pids, say }
+      const namespace = options.temporalNamespace
+      const temporal = { dataDir, programs, postgres, port, withUi, namespace, env, pids, say }
       parts.push(await startTemporal(temporal))
       if (withUi && programs.kind === 'server') {
         parts.push(await startTemporalUi(temporal, programs.binDir))

@@ -4,7 +4,7 @@ import type { JsonObject } from '../json.ts'
 import type { ModelId } from '../models/models.ts'
 import type { ImageRequest } from '../tasks/imageRequest.ts'
 import type { Channel } from '../upstream/channel.ts'
-import type { AnswerMeta } from '../upstream/storedAnswer.ts'
+import type { AnswerMeta } from '../upstream/answerMeta.ts'
 import type { OutcomeClass, OutcomeEvidence } from '../upstream/upstreamCall.ts'
 
 /** One attempt of a task. Attempts are counted from 1. */

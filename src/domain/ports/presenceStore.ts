@@ -30,7 +30,7 @@ export type BeatResult = {
 
 /**
  * The presence of the processes that make upstream calls. Each has one row and updates it with every beat.
- * Implemented in `src/store/attempts/presence.ts`.
+ * Implemented in `src/store/attempts/workerProcesses.ts`.
  */
 export type PresenceStore = {
   /**

@@ -2,6 +2,7 @@ import type { Via } from './attemptStore.ts'
 import type { TaskFailureCode } from '../failure.ts'
 import type { Action, ImageSize, ModelId, Quality } from '../models/models.ts'
 import type { ImageRequest, Route } from '../tasks/imageRequest.ts'
+import type { TaskTerms } from '../tasks/taskTerms.ts'
 import type { PublicStatus, TaskStatus, TaskView } from '../tasks/task.ts'
 import type { Delivery } from '../webhooks/delivery.ts'
 
@@ -70,19 +71,12 @@ export type EntryDetail = {
   readonly credits: number
 }
 
-/** The price of a request, and its time limits counted from now. */
-export type RetryTerms = {
-  readonly credits: number
-  readonly deadlineMs: number
-  readonly hardEndMs: number
-}
-
 export type RetryInput = {
   /** The failed task. */
   readonly taskId: string
   /** The id that the new task gets. */
   readonly newTaskId: string
-  readonly termsOf: (request: ImageRequest) => RetryTerms
+  readonly termsOf: (request: ImageRequest) => TaskTerms
 }
 
 export type RetryResult =

@@ -60,8 +60,8 @@ export type TaskAsset = {
   readonly sha256: string
 }
 
-/** What the workflow of a live task does now. This adds to what the task's row says. */
-export type LiveStatus =
+/** What the run of a live task does now, as Temporal knows it. The task's row says only `queued` or `processing`. */
+export type RunStage =
   | { readonly stage: 'waiting'; readonly untilMs?: number }
   | { readonly stage: 'calling' }
   | { readonly stage: 'storing' }
@@ -74,18 +74,18 @@ const pollSecondsMax = 5
  * Returns the Retry-After of a lookup of a live task, in seconds. It is short while the image is being
  * stored, and longer during a wait. It is only a hint, so it may grow and shrink.
  */
-export function pollAfterSeconds(live: LiveStatus | undefined, nowMs: number): number {
-  if (live === undefined) return pollIntervalSeconds
-  switch (live.stage) {
+export function pollAfterSeconds(run: RunStage | undefined, nowMs: number): number {
+  if (run === undefined) return pollIntervalSeconds
+  switch (run.stage) {
     case 'storing':
       return pollSecondsMin
     case 'waiting': {
-      const waitSeconds = Math.ceil(((live.untilMs ?? nowMs) - nowMs) / 1000)
+      const waitSeconds = Math.ceil(((run.untilMs ?? nowMs) - nowMs) / 1000)
       return Math.min(pollSecondsMax, Math.max(pollIntervalSeconds, waitSeconds))
     }
     case 'calling':
       return pollIntervalSeconds
     default:
-      return assertNever(live)
+      return assertNever(run)
   }
 }

@@ -14,8 +14,8 @@ export type TaskTermsDeps = {
   readonly longestTimeoutMs: (family: Family) => number
 }
 
-/** `deadlineMs` and `hardEndMs` are milliseconds from the acceptance of the task. */
-type TaskTerms = {
+/** What a task costs and how long it may take. The times are counted from the acceptance of the task. */
+export type TaskTerms = {
   readonly credits: number
   readonly deadlineMs: number
   readonly hardEndMs: number

@@ -2,6 +2,7 @@ import { pollIntervalSeconds } from '../../domain/limits.ts'
 import type { ApiContext, ApiParts } from '../context.ts'
 import type { AnswerAccepted } from '../intake/acceptRequest.ts'
 import { sendJson } from './sendBody.ts'
+import { taskUrl } from './taskHeaders.ts'
 
 /**
  * Answers 202 as soon as the task exists. A repeated request with the same key gets the same body as the
@@ -19,9 +20,4 @@ export function answerAsync(context: ApiContext, parts: ApiParts): AnswerAccepte
     })
     return undefined
   }
-}
-
-/** Returns the URL where a client reads the record of a task. */
-export function taskUrl(publicUrl: string, taskId: string): string {
-  return `${publicUrl}/v1/tasks/${taskId}`
 }

@@ -3,11 +3,11 @@ import { familyOf } from '../../domain/models/models.ts'
 import type { TaskView } from '../../domain/tasks/task.ts'
 import { chargedCredits } from '../../domain/tasks/task.ts'
 import { publicStatus } from '../../domain/tasks/taskRecord.ts'
-import { taskUrl } from './answerAsync.ts'
 import type { ApiContext, ApiParts, HttpFailure } from '../context.ts'
 import type { AnswerAccepted } from '../intake/acceptRequest.ts'
 import { sendJson } from './sendBody.ts'
 import { sendNative } from './sendNative.ts'
+import { setCreditsCharged, taskUrl } from './taskHeaders.ts'
 
 /**
  * Limit for the tasks that one call waits for, one after the other. When a call has joined the task of an
@@ -86,12 +86,6 @@ async function answerTask(
   }
 }
 
-/** Sets the header that says what an ended task has cost. Sets nothing for a live task. */
-export function setCharged(context: ApiContext, task: TaskView): void {
-  const charged = chargedCredits(task)
-  if (charged !== undefined) context.set('X-Credits-Charged', String(charged))
-}
-
 /**
  * Answers for a failed task. When a model of family A rejects a request, it answers 200 and says so in the
  * body. Clients of `generateContent` expect that body, so they get it as it is.
@@ -103,11 +97,11 @@ async function answerFailed(
 ): Promise<HttpFailure | undefined> {
   const { failure, route, taskId, model } = task
   if (failure === undefined) throw new Error(`Bug: ${taskId} failed without a failure`)
-  context.state.retryMayRepeatWork = failure.workPossible
+  context.state.retryIsUnsafe = failure.workPossible
   if (route === 'v1beta.generateContent' && failure.cause === 'rejected') {
     const refusal = await parts.tasks.nativeRejection(taskId)
     if (refusal !== undefined) {
-      setCharged(context, task)
+      setCreditsCharged(context, task)
       sendJson(context, 200, refusal)
       return undefined
     }

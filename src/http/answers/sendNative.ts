@@ -1,8 +1,9 @@
 import type { TaskView } from '../../domain/tasks/task.ts'
 import { splitAtImage } from '../../domain/upstream/nativeResponse.ts'
-import { answerImageKey } from '../../domain/upstream/storedAnswer.ts'
+import { answerImageKey } from '../../domain/upstream/answerMeta.ts'
 import { base64Length, encodeBase64 } from '../../streams/base64.ts'
 import type { ApiContext, ApiParts } from '../context.ts'
+import { pullInTurns } from '../intake/loopTurns.ts'
 import { sendStream } from './sendBody.ts'
 
 /**
@@ -28,13 +29,13 @@ export async function sendNative(
     contentLength: head.length + base64Length(image.bytes) + tail.length,
     content: async function* () {
       yield head
-      yield* encodeBase64(image.content)
+      yield* encodeBase64(pullInTurns(parts.loopTurns, task.accountId, image.content))
       yield tail
     },
   })
 }
 
 function lost(context: ApiContext, { taskId }: TaskView, part: 'image' | 'answer'): Error {
-  context.state.retryMayRepeatWork = true
+  context.state.retryIsUnsafe = true
   return new Error(`the ${part} of ${taskId} is missing`)
 }

@@ -9,8 +9,8 @@ import { pollAfterSeconds } from '../../domain/tasks/task.ts'
 import type { PublishedResult, TaskRecord } from '../../domain/tasks/taskRecord.ts'
 import { publicStatus, taskRecord } from '../../domain/tasks/taskRecord.ts'
 import { nativeByUrl } from '../../domain/upstream/nativeResponse.ts'
-import { setCharged } from '../answers/answerSync.ts'
 import { sendJson } from '../answers/sendBody.ts'
+import { setCreditsCharged } from '../answers/taskHeaders.ts'
 import { assetUrl } from '../assetUrl.ts'
 import { tooManyWaiters } from '../answers/waitPlaces.ts'
 import type { AccountHandler, ApiParts, HttpFailure, RouteContext } from '../context.ts'
@@ -33,10 +33,10 @@ export function getTask(parts: ApiParts): AccountHandler {
       // Temporal knows nothing about a task without a run. It is not asked for a client that has waited, because
       // many clients may wait at the same time.
       const isAsked = task.startedAtMs !== undefined && waitSeconds === undefined
-      const live = isAsked ? await parts.tasks.live(task.taskId) : undefined
-      context.set('Retry-After', String(pollAfterSeconds(live, task.nowMs)))
+      const stage = isAsked ? await parts.tasks.runStage(task.taskId) : undefined
+      context.set('Retry-After', String(pollAfterSeconds(stage, task.nowMs)))
     }
-    setCharged(context, task)
+    setCreditsCharged(context, task)
     sendJson(context, 200, recordOf(parts, task))
     return undefined
   }

@@ -37,9 +37,9 @@ export async function acceptingProcesses(pool: Pool): Promise<readonly string[]>
  * reconciler starts the workflow if the caller cannot. Returns `undefined` when the task has ended, or its run
  * is known to exist.
  */
-export async function continueAsRun(pool: Pool, taskId: string): Promise<TaskStart | undefined> {
+export async function makeStartDue(pool: Pool, taskId: string): Promise<TaskStart | undefined> {
   const { rows } = await pool.query<TaskStartRow>({
-    name: 'continue-as-run',
+    name: 'make-start-due',
     text: `update task set checks = 0, next_check_at = now() + interval '2 seconds'
       where task_id = $1 and status in ('queued', 'processing') and started_at is null
       returning ${taskStartColumns}`,

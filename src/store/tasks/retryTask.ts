@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
-import type { RetryInput, RetryResult, RetryTerms } from '../../domain/ports/taskAdmin.ts'
+import type { RetryInput, RetryResult } from '../../domain/ports/taskAdmin.ts'
+import type { TaskTerms } from '../../domain/tasks/taskTerms.ts'
 import type { ImageRequest, Route } from '../../domain/tasks/imageRequest.ts'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 import type { TaskStatus } from '../../domain/tasks/task.ts'
@@ -69,7 +70,7 @@ async function insertRetry(
   taskId: string,
   newTaskId: string,
   request: ImageRequest,
-  terms: RetryTerms,
+  terms: TaskTerms,
 ): Promise<void> {
   await client.query(insertSql, [
     taskId,

@@ -133,14 +133,14 @@ export function createTerminatedRunsStep(deps: {
 }): ReconcileStep {
   const reportedRuns = new Set<string>()
   return {
-    name: 'killed',
+    name: 'terminated',
     everyMs: 3_000,
     run: async (_signal, report) => {
       const runs = (await deps.terminatedRuns()).filter(({ runId }) => !reportedRuns.has(runId))
       const taskIds = runs.map(({ taskId }) => taskId)
       if (taskIds.length > 0) {
         await deps.store.makeChecksDue(taskIds)
-        report({ found: 'hastened', count: taskIds.length })
+        report({ found: 'made_due', count: taskIds.length })
       }
       for (const { runId } of runs) reportedRuns.add(runId)
       // A set iterates in the order of insertion, so the oldest runs are deleted first.

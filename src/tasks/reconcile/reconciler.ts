@@ -106,7 +106,7 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
 type ReconcileStepName =
   | 'start'
   | 'check'
-  | 'killed'
+  | 'terminated'
   | 'end'
   | 'excess'
   | 'sweep'
@@ -137,7 +137,7 @@ export type Finding = {
     | 'settled'
     | 'failed'
     | 'cancelled'
-    | 'hastened'
+    | 'made_due'
     | 'excess'
     | 'swept'
     | 'forgotten'

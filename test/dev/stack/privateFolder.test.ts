@@ -57,6 +57,7 @@ describe.runIf(process.getuid?.() === 0)('when this process runs as root', () =>
     const start = startStack({
       dataDir,
       ports: { postgres: 0, temporal: 0, temporalUi: 0 },
+      temporalNamespace: 'default',
       temporalAddress: 'none:1',
       databaseUrl: 'postgres://127.0.0.1:1/none',
       env: {},

@@ -25,14 +25,14 @@ const paths = ['/v1/task', '/v1/tasks']
 
 describe.each(paths)('the lookup at %s', (path) => {
   it('shows a task in progress, and when to ask again', async () => {
-    api.tasks.live = { stage: 'waiting', untilMs: 1_700_000_900_000 }
+    api.tasks.runStage = { stage: 'waiting', untilMs: 1_700_000_900_000 }
     // Without a run, Temporal is not asked.
     const withoutRun = await api.send(`${path}/${taskId}`)
     expect(withoutRun.headers.get('retry-after')).toBe('3')
     await withoutRun.body?.cancel()
     api.tasks.change(taskId, { startedAtMs: 1_700_000_000_000 })
     const response = await api.send(`${path}/${taskId}`)
-    api.tasks.live = undefined
+    api.tasks.runStage = undefined
     expect(response.status).toBe(200)
     expect(response.headers.get('retry-after')).toBe('5')
     expect(response.headers.get('cache-control')).toBe('no-store')

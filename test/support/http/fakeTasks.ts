@@ -3,10 +3,10 @@ import type { JsonObject } from '../../../src/domain/json.ts'
 import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
 import { fail, succeed } from '../../../src/domain/result.ts'
 import { canonicalRequest } from '../../../src/domain/tasks/imageRequest.ts'
-import type { LiveStatus, TaskView } from '../../../src/domain/tasks/task.ts'
+import type { RunStage, TaskView } from '../../../src/domain/tasks/task.ts'
 import { isEventDue, taskEventId } from '../../../src/domain/tasks/taskEvents.ts'
 import type { NativeResponse } from '../../../src/domain/upstream/nativeResponse.ts'
-import { answerImageKey } from '../../../src/domain/upstream/storedAnswer.ts'
+import { answerImageKey } from '../../../src/domain/upstream/answerMeta.ts'
 import type { AcceptInput } from '../../../src/tasks/acceptTask.ts'
 import type { TaskService } from '../../../src/tasks/taskService.ts'
 import { streamOf } from '../byteStreams.ts'
@@ -28,7 +28,7 @@ export type FakeTasks = {
   beforeAccept: (() => Promise<void>) | undefined
   /** When true, `accept` throws. */
   breakNext: boolean
-  live: LiveStatus | undefined
+  runStage: RunStage | undefined
   refusal: JsonObject | undefined
   readonly change: (taskId: string, changed: Partial<TaskView>) => void
   readonly succeed: (taskId: string, native?: NativeResponse) => Promise<void>
@@ -115,7 +115,7 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
       await fake.fail(taskId, { code: 'cancelled', cause: 'cancelled', workPossible: false })
       return succeed(taskOf(taskId))
     },
-    live: async () => fake.live,
+    runStage: async () => fake.runStage,
     awaitEnd: async (taskId, signal) => {
       for (;;) {
         const task = tasks.get(taskId)
@@ -183,7 +183,7 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
     refuseNext: undefined,
     beforeAccept: undefined,
     breakNext: false,
-    live: undefined,
+    runStage: undefined,
     refusal: undefined,
     change,
     succeed: finish,

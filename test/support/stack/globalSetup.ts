@@ -60,6 +60,7 @@ async function start(): Promise<{ stack: Stack; dataDir: string }> {
     const stack = await startStack({
       dataDir,
       ports: { postgres: 0, temporal: 0, temporalUi: 0 },
+      temporalNamespace: 'default',
       env: process.env,
       say,
       withUi: false,

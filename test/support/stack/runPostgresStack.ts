@@ -8,6 +8,7 @@ try {
   const stack = await startStack({
     dataDir,
     ports: { postgres: 0, temporal: 0, temporalUi: 0 },
+    temporalNamespace: 'default',
     temporalAddress: 'none:1',
     env: process.env,
     say: () => undefined,

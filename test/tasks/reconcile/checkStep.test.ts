@@ -209,7 +209,7 @@ describe('a task whose run was terminated', () => {
     await until('the terminated run', async () =>
       (await terminatedRuns()).some((run) => run.taskId === taskId) ? true : undefined,
     )
-    expect(await runStep(step)).toMatchObject([{ found: 'hastened' }])
+    expect(await runStep(step)).toMatchObject([{ found: 'made_due' }])
     expect((await taskRow(world.pool, taskId))?.nextCheck).toBeLessThanOrEqual(0)
     expect(await runStep(step)).toEqual([])
   })

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { newUploadId } from '../../../src/domain/ids.ts'
 import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
-import { answerImageKey } from '../../../src/domain/upstream/storedAnswer.ts'
+import { answerImageKey } from '../../../src/domain/upstream/answerMeta.ts'
 import {
   createExcessInputsStep,
   createPurgeStep,

@@ -12,7 +12,7 @@ import type { Postgres } from '../postgres/startPostgres.ts'
 import { basicEnvironment } from '../runCommand.ts'
 import type { Say } from '../startError.ts'
 import type { TemporalInnerPort } from './temporalServer.ts'
-import { embeddedNamespace, startTemporalDevServer, startTemporalServer } from './temporalServer.ts'
+import { startTemporalDevServer, startTemporalServer } from './temporalServer.ts'
 
 export type TemporalOptions = {
   readonly dataDir: string
@@ -21,6 +21,8 @@ export type TemporalOptions = {
   readonly postgres: Postgres | undefined
   readonly port: (name: 'temporal' | 'temporalUi' | TemporalInnerPort) => number
   readonly withUi: boolean
+  /** Darkroom's namespace, which the UI shows first. */
+  readonly namespace: string
   readonly env: Environment
   readonly pids: PidRecord
   readonly say: Say
@@ -31,6 +33,7 @@ type UiOptions = {
   readonly binDir: string
   readonly port: number
   readonly temporalAddress: string
+  readonly namespace: string
   readonly env: Readonly<Record<string, string>>
   readonly pids: PidRecord
 }
@@ -44,12 +47,13 @@ const uiStopGraceMs = 3_000
  * Starts the Temporal server that `programs` names. Starts it again whenever it ends without being asked to.
  */
 export function startTemporal(options: TemporalOptions): Promise<KeptPart> {
-  const { dataDir, programs, postgres, port, withUi, pids, say } = options
+  const { dataDir, programs, postgres, port, withUi, namespace, pids, say } = options
   const env = basicEnvironment(options.env)
   const shared = { dataDir, port: port('temporal'), env, pids }
   if (programs.kind === 'dev-server') {
     const uiPort = withUi ? port('temporalUi') : undefined
-    const start = () => startTemporalDevServer({ ...shared, file: programs.file, uiPort })
+    const { file } = programs
+    const start = () => startTemporalDevServer({ ...shared, file, namespace, uiPort })
     return keepRunning('Temporal', start, say)
   }
   if (postgres === undefined) throw new Error('Bug: the real Temporal server needs PostgreSQL')
@@ -63,11 +67,11 @@ export function startTemporal(options: TemporalOptions): Promise<KeptPart> {
  * needed for the development server, which has its UI in the same process.
  */
 export function startTemporalUi(
-  { dataDir, port, env, pids, say }: TemporalOptions,
+  { dataDir, port, namespace, env, pids, say }: TemporalOptions,
   binDir: string,
 ): Promise<KeptPart> {
   const temporalAddress = `127.0.0.1:${port('temporal')}`
-  const shared = { dataDir, binDir, env: basicEnvironment(env), pids }
+  const shared = { dataDir, binDir, namespace, env: basicEnvironment(env), pids }
   const start = () => startUiProcess({ ...shared, port: port('temporalUi'), temporalAddress })
   return keepRunning("Temporal's UI", start, say)
 }
@@ -77,14 +81,14 @@ export function startTemporalUi(
  * nevertheless, because Darkroom works without the UI.
  */
 async function startUiProcess(options: UiOptions): Promise<PartProcess> {
-  const { dataDir, binDir, port, temporalAddress, env, pids } = options
+  const { dataDir, binDir, port, temporalAddress, namespace, env, pids } = options
   const root = join(dataDir, 'temporal-ui')
   const config = {
     temporalGrpcAddress: temporalAddress,
     host: '127.0.0.1',
     port,
     enableUi: true,
-    defaultNamespace: embeddedNamespace,
+    defaultNamespace: namespace,
     // Without this, the UI would load Temporal's news from the internet.
     disableNewsFetch: true,
     cors: { allowOrigins: [`http://127.0.0.1:${port}`, `http://localhost:${port}`] },

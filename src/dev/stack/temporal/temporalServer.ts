@@ -37,12 +37,11 @@ export type TemporalServerOptions = ServerOptions &
 export type TemporalDevServerOptions = ServerOptions & {
   /** The path of the Temporal CLI. */
   readonly file: string
+  /** The namespace that the server creates. Its UI shows it first. */
+  readonly namespace: string
   /** The port of the UI. `undefined` starts no UI. */
   readonly uiPort: number | undefined
 }
-
-/** The namespace that the development server creates, and that the UI shows first. */
-export const embeddedNamespace = 'default'
 
 const readyTimeoutMs = 120_000
 const stopGraceMs = 10_000
@@ -102,14 +101,14 @@ export async function startTemporalServer(options: TemporalServerOptions): Promi
  * `startTemporalServer`.
  */
 export function startTemporalDevServer(options: TemporalDevServerOptions): Promise<PartProcess> {
-  const { dataDir, file, port, uiPort, env } = options
+  const { dataDir, file, port, namespace, uiPort, env } = options
   return startUntilReady(options, {
     file,
     args: [
       'server',
       'start-dev',
       '--ip=127.0.0.1',
-      `--namespace=${embeddedNamespace}`,
+      `--namespace=${namespace}`,
       '--log-level=warn',
       `--port=${port}`,
       uiPort === undefined ? '--headless' : `--ui-port=${uiPort}`,

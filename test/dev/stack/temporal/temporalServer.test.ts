@@ -78,6 +78,7 @@ describe('the HTTP API of Temporal', () => {
       dataDir,
       file: join(built.binDir, 'temporal'),
       port,
+      namespace: 'default',
       uiPort: undefined,
       env: { HOME: dataDir },
       pids: createPidRecord(dataDir, ownIdentity()),

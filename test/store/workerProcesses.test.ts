@@ -1,23 +1,15 @@
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
-import { beat, leave, markLost } from '../../src/store/attempts/presence.ts'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { beat, leave, markLost } from '../../src/store/attempts/workerProcesses.ts'
+import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { openAttempt, setTask, taskRow } from '../support/database/reconcileWorld.ts'
-import { createTestAttempts, outcomesOf, testProcessId } from '../support/database/testAttempts.ts'
-import type { TestDatabase } from '../support/database/testDatabase.ts'
-import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { outcomesOf, testProcessId } from '../support/database/testAttempts.ts'
 
-let database: TestDatabase
-let attempts: AttemptStore
-beforeAll(async () => {
-  database = await createTestDatabase()
-  attempts = await createTestAttempts(database.pool)
-  return () => database.drop()
-})
-beforeEach(() => database.pool.query('delete from attempt; delete from worker_process'))
+const world = useAttemptWorld()
+beforeEach(() => world.pool.query('delete from attempt; delete from worker_process'))
 
 async function sendBeat(processId: string, heldAnswerIds: readonly string[] = []) {
-  const client = await database.pool.connect()
+  const client = await world.pool.connect()
   try {
     return await beat(client, {
       processId,
@@ -31,7 +23,7 @@ async function sendBeat(processId: string, heldAnswerIds: readonly string[] = []
 }
 
 async function silence(processId: string, seconds: number): Promise<void> {
-  await database.pool.query(
+  await world.pool.query(
     `update worker_process set seen_at = now() - $2 * interval '1 second' where process_id = $1`,
     [processId, seconds],
   )
@@ -39,8 +31,8 @@ async function silence(processId: string, seconds: number): Promise<void> {
 
 /** A task whose call is under way in the process of the test. */
 async function calledTask() {
-  const { taskId } = await insertTask(database.pool)
-  return { taskId, ...(await openAttempt(attempts, taskId)) }
+  const { taskId } = await insertTask(world.pool)
+  return { taskId, ...(await openAttempt(world.attempts, taskId)) }
 }
 
 describe('a beat', () => {
@@ -57,7 +49,7 @@ describe('a beat', () => {
   it('returns own attempts that are open for ten seconds and that the process does not hold', async () => {
     await sendBeat(testProcessId)
     const [held, left, young] = [await calledTask(), await calledTask(), await calledTask()]
-    await database.pool.query(
+    await world.pool.query(
       `update attempt set opened_at = now() - interval '11 seconds' where task_id <> $1`,
       [young.taskId],
     )
@@ -71,30 +63,32 @@ describe('a process that is marked as lost', () => {
   it('loses its calls at once: their tasks are due, and the next worker may call', async () => {
     await sendBeat(testProcessId)
     const { taskId } = await calledTask()
-    expect(await attempts.beginAttempt({ taskId, checked: 1 })).toMatchObject({ kind: 'wait' })
+    expect(await world.attempts.beginAttempt({ taskId, checked: 1 })).toMatchObject({
+      kind: 'wait',
+    })
     await silence(testProcessId, 20)
     const [silent] = (await sendBeat('another')).silent
     if (silent === undefined) throw new Error('not silent')
-    expect(await markLost(database.pool, silent)).toBe(true)
-    expect((await taskRow(database.pool, taskId))?.nextCheck).toBeLessThanOrEqual(0)
-    await attempts.beginAttempt({ taskId, checked: 1 })
-    expect(await outcomesOf(database.pool, taskId)).toEqual(['unknown worker_lost'])
+    expect(await markLost(world.pool, silent)).toBe(true)
+    expect((await taskRow(world.pool, taskId))?.nextCheck).toBeLessThanOrEqual(0)
+    await world.attempts.beginAttempt({ taskId, checked: 1 })
+    expect(await outcomesOf(world.pool, taskId)).toEqual(['unknown worker_lost'])
     expect((await sendBeat('another')).silent).toEqual([])
   })
 
   it('has its attempts of ended tasks closed, so that they take no place on a channel', async () => {
     await sendBeat(testProcessId)
     const { taskId } = await calledTask()
-    await setTask(database.pool, taskId, { hard_end_at: 'now()' })
-    await attempts.failTask(taskId, {
+    await setTask(world.pool, taskId, { hard_end_at: 'now()' })
+    await world.attempts.failTask(taskId, {
       code: 'upstream_error',
       cause: 'unknown',
       workPossible: true,
     })
-    expect(await outcomesOf(database.pool, taskId)).toEqual(['open '])
+    expect(await outcomesOf(world.pool, taskId)).toEqual(['open '])
     await silence(testProcessId, 20)
-    for (const each of (await sendBeat('another')).silent) await markLost(database.pool, each)
-    expect(await outcomesOf(database.pool, taskId)).toEqual(['unknown worker_lost'])
+    for (const each of (await sendBeat('another')).silent) await markLost(world.pool, each)
+    expect(await outcomesOf(world.pool, taskId)).toEqual(['unknown worker_lost'])
   })
 
   it('is not marked when it has sent a beat since, and is present again with its next beat', async () => {
@@ -104,21 +98,28 @@ describe('a process that is marked as lost', () => {
     const [silent] = (await sendBeat('another')).silent
     if (silent === undefined) throw new Error('not silent')
     await sendBeat(testProcessId)
-    expect(await markLost(database.pool, silent)).toBe(false)
+    expect(await markLost(world.pool, silent)).toBe(false)
     await silence(testProcessId, 20)
-    for (const each of (await sendBeat('another')).silent) await markLost(database.pool, each)
+    for (const each of (await sendBeat('another')).silent) await markLost(world.pool, each)
     await sendBeat(testProcessId)
-    expect(await attempts.beginAttempt({ taskId, checked: 1 })).toMatchObject({ kind: 'wait' })
+    expect(await world.attempts.beginAttempt({ taskId, checked: 1 })).toMatchObject({
+      kind: 'wait',
+    })
   })
 })
 
 it('deletes the row of a process that leaves, but not while one of its attempts is open', async () => {
   await sendBeat(testProcessId)
   const { taskId } = await calledTask()
-  await leave(database.pool, testProcessId)
-  expect(await attempts.beginAttempt({ taskId, checked: 1 })).toMatchObject({ kind: 'wait' })
-  await attempts.closeAttempt({ taskId, n: 1, class: 'rejected', evidence: { reason: 'no_image' } })
-  await leave(database.pool, testProcessId)
-  const { rowCount } = await database.pool.query('select from worker_process')
+  await leave(world.pool, testProcessId)
+  expect(await world.attempts.beginAttempt({ taskId, checked: 1 })).toMatchObject({ kind: 'wait' })
+  await world.attempts.closeAttempt({
+    taskId,
+    n: 1,
+    class: 'rejected',
+    evidence: { reason: 'no_image' },
+  })
+  await leave(world.pool, testProcessId)
+  const { rowCount } = await world.pool.query('select from worker_process')
   expect(rowCount).toBe(0)
 })

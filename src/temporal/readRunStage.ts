@@ -2,9 +2,9 @@ import type { WorkflowExecutionDescription } from '@temporalio/client'
 import { defaultPayloadConverter } from '@temporalio/common'
 import type { Temporal } from './connect.ts'
 import { workflowIdOf } from '../domain/ids.ts'
-import type { LiveStatus } from '../domain/tasks/task.ts'
+import type { RunStage } from '../domain/tasks/task.ts'
 
-type DescribeTask = (taskId: string) => Promise<LiveStatus | undefined>
+type ReadRunStage = (taskId: string) => Promise<RunStage | undefined>
 
 /**
  * Limits for questions to Temporal about tasks. The timeout is short, because a client that reads a task must
@@ -12,7 +12,7 @@ type DescribeTask = (taskId: string) => Promise<LiveStatus | undefined>
  */
 const limits = { timeoutMs: 250, parallel: 32, cachedMs: 1_000, cachedMax: 2_000 } as const
 
-type Answer = { readonly live: Promise<LiveStatus | undefined>; readonly validUntilMs: number }
+type Answer = { readonly stage: Promise<RunStage | undefined>; readonly validUntilMs: number }
 
 /**
  * Returns a function that asks Temporal what an unfinished task is doing. The function returns `undefined`
@@ -20,20 +20,20 @@ type Answer = { readonly live: Promise<LiveStatus | undefined>; readonly validUn
  * most once a second; other callers in that second get the same answer. `nowMs` reads a clock that never goes
  * back.
  */
-export function createDescribeTask(deps: {
+export function createReadRunStage(deps: {
   readonly temporal: Temporal
   readonly nowMs: () => number
-}): DescribeTask {
+}): ReadRunStage {
   const answers = new Map<string, Answer>()
   let underWay = 0
 
-  async function ask(taskId: string): Promise<LiveStatus | undefined> {
+  async function ask(taskId: string): Promise<RunStage | undefined> {
     underWay += 1
     try {
       const { client, withDeadline } = deps.temporal
       const handle = client.workflow.getHandle(workflowIdOf(taskId))
       const { raw } = await withDeadline(limits.timeoutMs, () => handle.describe())
-      return liveStatus(raw.pendingActivities)
+      return runStageOf(raw.pendingActivities)
     } catch {
       // Temporal is unreachable or slow, or has no such workflow. The caller then uses only the task's row.
       return undefined
@@ -45,14 +45,14 @@ export function createDescribeTask(deps: {
   return (taskId) => {
     const nowMs = deps.nowMs()
     const cached = answers.get(taskId)
-    if (cached !== undefined && nowMs < cached.validUntilMs) return cached.live
+    if (cached !== undefined && nowMs < cached.validUntilMs) return cached.stage
     if (underWay >= limits.parallel) return Promise.resolve(undefined)
-    const live = ask(taskId)
+    const stage = ask(taskId)
     // Deleted first, so that the task moves to the end of the map. Setting an existing key would not move it.
     answers.delete(taskId)
-    answers.set(taskId, { live, validUntilMs: nowMs + limits.cachedMs })
+    answers.set(taskId, { stage, validUntilMs: nowMs + limits.cachedMs })
     dropOldest(answers)
-    return live
+    return stage
   }
 }
 
@@ -79,9 +79,9 @@ const startedState = 2
  * between two executions of the activity, or the stage in its last heartbeat. Returns `undefined` when the
  * first execution is still waiting for a slot of a worker, because the task is then simply queued.
  */
-function liveStatus(
+function runStageOf(
   pendingActivities: readonly PendingActivity[] | null | undefined,
-): LiveStatus | undefined {
+): RunStage | undefined {
   const activity = pendingActivities?.find(({ activityType }) => {
     return activityType?.name === 'produceImage'
   })

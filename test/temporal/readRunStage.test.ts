@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { ProduceResult } from '../../src/tasks/produceImage.ts'
 import { connectTemporal } from '../../src/temporal/connect.ts'
-import { createDescribeTask } from '../../src/temporal/describeTask.ts'
+import { createReadRunStage } from '../../src/temporal/readRunStage.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import type { TemporalWorld } from '../support/temporal/temporalWorld.ts'
 import {
@@ -23,7 +23,7 @@ beforeAll(async () => {
 /** A clock that jumps a minute at each call, so that no answer comes from the cache. */
 function uncached() {
   let nowMs = 0
-  return createDescribeTask({
+  return createReadRunStage({
     temporal: world.temporal,
     nowMs: () => {
       nowMs += 60_000
@@ -32,7 +32,7 @@ function uncached() {
   })
 }
 
-describe('describeTask', () => {
+describe('the stage of a run', () => {
   it('reports until when a task waits', async () => {
     const start = scripts.add({
       produce: [{ kind: 'wait', delayMs: 600_000, reason: 'cooldown' }],
@@ -79,7 +79,7 @@ describe('describeTask', () => {
 
   it('returns nothing, within its deadline, when Temporal is unreachable', async () => {
     const temporal = connectTemporal({ address: '127.0.0.1:9', namespace: 'default' })
-    const ask = createDescribeTask({ temporal, nowMs: () => performance.now() })
+    const ask = createReadRunStage({ temporal, nowMs: () => performance.now() })
     const askedAtMs = performance.now()
     expect(await ask('task_1')).toBeUndefined()
     expect(performance.now() - askedAtMs).toBeLessThan(450)
@@ -87,12 +87,12 @@ describe('describeTask', () => {
   })
 })
 
-describe('the limits of describeTask', () => {
+describe('the limits of questions about runs', () => {
   function counting() {
     let calls = 0
     const gate = Promise.withResolvers<never>()
     let nowMs = 0
-    const ask = createDescribeTask({
+    const ask = createReadRunStage({
       temporal: {
         ...world.temporal,
         withDeadline: () => {

@@ -1,0 +1,34 @@
+/** The columns that `done` must return for `endHoldSql`. */
+export const endedColumns = `task_id, account_id, key_id, model, credits, created_at, completed_at, retry_of`
+
+/**
+ * Returns the parts of a `with` clause that settle or release the hold of a locked task. The part `done` of
+ * the same clause has ended the task, and returns `endedColumns`. The parts insert the ledger row, then update
+ * the balance. They are part of the statement that ends the task, so that the balance of a busy account stays
+ * locked only for this statement and its commit. The unique index `ledger_one_end` prevents a second end.
+ *
+ * The ledger row has the time of the end. PostgreSQL ends the statement and then an idle transaction after 10
+ * seconds each, so a minute after the end of a period all its rows are visible.
+ */
+export function endHoldSql(kind: 'settle' | 'release'): string {
+  const to = kind === 'settle' ? 'spent' : 'available'
+  // A release returns the credits to the period of the submit. A key without a budget has no rows there.
+  const refunded =
+    kind === 'settle'
+      ? ''
+      : `refunded as (
+    update budget_use set used = greatest(0, used - done.credits) from done
+    where budget_use.key_id = done.key_id and done.retry_of is null
+      and done.created_at >= starts_at and done.created_at < ends_at
+    returning 1
+  ), `
+  const after = kind === 'settle' ? '' : ', (select count(*) from refunded) as after_refunded'
+  return `${refunded}entry as (
+    insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id, model, created_at)
+    select account_id, task_id, '${kind}', 'held', '${to}', credits, key_id, model, completed_at from done
+    returning account_id, credits
+  ), balanced as (
+    update balance set held = held - entry.credits, ${to} = ${to} + entry.credits
+    from entry${after} where balance.account_id = entry.account_id and entry.credits > 0
+  )`
+}

@@ -22,8 +22,8 @@ export type Piece = {
   /** The work for this piece outside of its turn, for example until its bytes are there. Default 0. */
   readonly besidesMs?: number
   /**
-   * The piece belongs to an image that anybody reads by its URL. Requests with the API key of the account go first:
-   * hundreds of readers may wait.
+   * The piece belongs to an image that anybody reads by its URL. Such pieces wait in a line of their own, because
+   * hundreds of readers may wait, and requests with the API key of the account would wait behind them.
    */
   readonly isDownload?: boolean
 }
@@ -41,6 +41,7 @@ const turnMsMax = 2
 const entriesMax = 4
 
 type Waiter = Piece & { readonly resume: () => void }
+type Line = { readonly accountId: string; readonly waiters: Waiter[] }
 
 /** The turns of one process. */
 export function createLoopTurns(pace = createAccountPace()): LoopTurns {
@@ -49,13 +50,14 @@ export function createLoopTurns(pace = createAccountPace()): LoopTurns {
   let isScheduled = false
   let timer: NodeJS.Timeout | undefined
   let working: { readonly accountId: string; readonly besidesMs: number } | undefined
-  // The accounts in the order of their turns.
-  const waiting = new Map<string, Waiter[]>()
+  // The lines of the accounts, in the order of their turns.
+  const waiting = new Map<string, Line>()
 
   function schedule(): void {
     if (isScheduled || waiting.size === 0) return
     clearTimeout(timer)
-    const delayMs = Math.min(...[...waiting.keys()].map(pace.delayMs))
+    const lines = [...waiting.values()]
+    const delayMs = Math.min(...lines.map(({ accountId }) => pace.delayMs(accountId)))
     if (delayMs > 0) {
       timer = setTimeout(schedule, Math.ceil(delayMs))
       return
@@ -67,12 +69,13 @@ export function createLoopTurns(pace = createAccountPace()): LoopTurns {
   }
 
   function startNext(): void {
-    const next = [...waiting].find(([accountId]) => pace.delayMs(accountId) === 0)
+    const next = [...waiting].find(([, { accountId }]) => pace.delayMs(accountId) === 0)
     if (next === undefined) return
-    const [accountId, bodies] = next
-    waiting.delete(accountId)
-    const body = bodies.shift()
-    if (bodies.length > 0) waiting.set(accountId, bodies)
+    const [name, line] = next
+    const { accountId, waiters } = line
+    waiting.delete(name)
+    const body = waiters.shift()
+    if (waiters.length > 0) waiting.set(name, line)
     startedAtMs = performance.now()
     entries = 0
     working = { accountId, besidesMs: body?.besidesMs ?? 0 }
@@ -101,12 +104,11 @@ export function createLoopTurns(pace = createAccountPace()): LoopTurns {
     })
   }
 
-  function enqueue(accountId: string, body: Waiter): void {
-    const bodies = waiting.get(accountId) ?? []
-    const firstDownload =
-      body.isDownload === true ? -1 : bodies.findIndex((each) => each.isDownload)
-    bodies.splice(firstDownload === -1 ? bodies.length : firstDownload, 0, body)
-    waiting.set(accountId, bodies)
+  function enqueue(accountId: string, waiter: Waiter): void {
+    const name = waiter.isDownload === true ? `${accountId} downloads` : accountId
+    const line = waiting.get(name) ?? { accountId, waiters: [] }
+    line.waiters.push(waiter)
+    waiting.set(name, line)
   }
 
   return { pause, see: pace.see }

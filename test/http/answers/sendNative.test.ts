@@ -10,7 +10,7 @@ import { installRoutes } from '../../../src/http/routes.ts'
 import { createTestDeps } from '../../support/http/testApi.ts'
 import { portOf } from '../../support/upstream/testServers.ts'
 
-it('sends each piece of an image in a turn of its account, before images that are read by URL', async () => {
+it('sends each piece of an image in a turn of its account, not in the line of images that are read by URL', async () => {
   const { apiDeps, tasks } = createTestDeps()
   const turns: (Piece & { readonly accountId: string })[] = []
   const loopTurns = {

@@ -65,7 +65,7 @@ describe('the turns of bodies', () => {
     await bodies
   })
 
-  it('go to requests of an account before its images that are read', async () => {
+  it('go to requests of an account and to its images that are read in rotation', async () => {
     const turns = createLoopTurns()
     const order: string[] = []
     standStill(4)
@@ -80,7 +80,7 @@ describe('the turns of bodies', () => {
       enter('request', false),
       enter('another request', false),
     ])
-    expect(order).toEqual(['request', 'another request', 'image', 'another image'])
+    expect(order).toEqual(['image', 'request', 'another image', 'another request'])
   })
 
   it('count the work beside them', async () => {

@@ -1,12 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
-import type {
-  AbandonedAttempt,
-  AttemptClose,
-  BeginInput,
-} from '../../src/domain/ports/attemptStore.ts'
+import type { AttemptClose } from '../../src/domain/ports/attemptStore.ts'
 import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
-import type { UpstreamCaller, UpstreamOutcome } from '../../src/domain/upstream/upstreamCall.ts'
+import type { UpstreamCaller } from '../../src/domain/upstream/upstreamCall.ts'
 import type { ProduceImageDeps } from '../../src/tasks/produceImage.ts'
 import { createProduceImage } from '../../src/tasks/produceImage.ts'
 import { createRequestRooms } from '../../src/tasks/requestRoom.ts'
@@ -21,6 +17,7 @@ import {
 } from '../support/database/testAttempts.ts'
 import type { TestDatabase } from '../support/database/testDatabase.ts'
 import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { countedUpstream, succeeded } from '../support/upstream/countedUpstream.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 let database: TestDatabase
@@ -31,43 +28,6 @@ beforeAll(async () => {
   attempts = await createTestAttempts(database.pool)
   return () => database.drop()
 }, stackStartMsMax)
-
-const image = Buffer.from('not really a picture')
-
-function succeeded(): UpstreamOutcome {
-  return {
-    class: 'succeeded',
-    evidence: { reason: 'image', httpStatus: 200 },
-    image: {
-      mimeType: 'image/png',
-      bytes: image.length,
-      width: 1,
-      height: 1,
-      open: async function* () {
-        yield image
-      },
-      discard: async () => {},
-    },
-    native: { response: { data: [{ b64_json: '' }] }, imagePath: ['data', 0, 'b64_json'] },
-  }
-}
-
-/** An upstream that counts its calls and gives one outcome after the other, the last for ever. */
-function upstream(...outcomes: UpstreamOutcome[]) {
-  let calls = 0
-  const call: UpstreamCaller = async () => {
-    calls += 1
-    return outcomes[Math.min(calls, outcomes.length) - 1] ?? succeeded()
-  }
-  return { call, calls: () => calls }
-}
-
-async function letBackoffPass(taskId: string): Promise<void> {
-  await database.pool.query(
-    `update attempt set closed_at = closed_at - interval '1 minute' where task_id = $1`,
-    [taskId],
-  )
-}
 
 function failing(blobs: BlobStore, times: number): BlobStore {
   let left = times
@@ -84,7 +44,7 @@ function failing(blobs: BlobStore, times: number): BlobStore {
 describe('produceImage', () => {
   it('calls once, stores, settles and charges', async () => {
     const { taskId, accountId } = await insertTask(database.pool)
-    const { call, calls } = upstream()
+    const { call, calls } = countedUpstream()
     const produce = createProduceImage({
       presence: alwaysPresent,
       attempts,
@@ -100,7 +60,7 @@ describe('produceImage', () => {
   it('settles a stored answer after a crash instead of calling again', async () => {
     const { taskId } = await insertTask(database.pool)
     const blobs = createMemoryBlobs()
-    const { call, calls } = upstream()
+    const { call, calls } = countedUpstream()
     const crashing = { ...attempts, settleTask: () => Promise.reject(new Error('killed')) }
     const first = createProduceImage({
       presence: alwaysPresent,
@@ -121,7 +81,7 @@ describe('produceImage', () => {
 
   it('repeats a failed store without calling again', async () => {
     const { taskId } = await insertTask(database.pool)
-    const { call, calls } = upstream()
+    const { call, calls } = countedUpstream()
     const blobs = failing(createMemoryBlobs(), 3)
     const produce = createProduceImage({
       presence: alwaysPresent,
@@ -133,96 +93,10 @@ describe('produceImage', () => {
     expect(calls()).toBe(1)
   })
 
-  it('makes no call when the answer of the gate is too old, because the process was stopped', async () => {
-    const { taskId } = await insertTask(database.pool)
-    const { call, calls } = upstream()
-    let nowMs = 0
-    const produce = createProduceImage({
-      presence: alwaysPresent,
-      attempts: {
-        ...attempts,
-        beginAttempt: async (input) => {
-          const begun = await attempts.beginAttempt(input)
-          nowMs += 60_000
-          return begun
-        },
-      },
-      blobs: createMemoryBlobs(),
-      callUpstream: call,
-      clocks: () => ({ monotonicMs: nowMs, wallMs: 0 }),
-    })
-    await expect(produce({ taskId })).rejects.toThrow('too old')
-    expect(calls()).toBe(0)
-  })
-
-  it('closes the attempt of a call that it did not make, and never counts it as unknown', async () => {
-    const { taskId } = await insertTask(database.pool)
-    const { call, calls } = upstream()
-    let nowMs = 0
-    let failuresLeft = 2
-    const slow = {
-      ...attempts,
-      beginAttempt: async (input: BeginInput) => {
-        const begun = await attempts.beginAttempt(input)
-        nowMs += 9_000
-        return begun
-      },
-      abandonAttempt: async (attempt: AbandonedAttempt) => {
-        failuresLeft -= 1
-        if (failuresLeft >= 0) throw new Error('PostgreSQL restarts')
-        await attempts.abandonAttempt(attempt)
-      },
-    }
-    const blobs = createMemoryBlobs()
-    const produce = createProduceImage({
-      presence: alwaysPresent,
-      attempts: slow,
-      blobs,
-      callUpstream: call,
-      clocks: () => ({ monotonicMs: nowMs, wallMs: 0 }),
-    })
-    await expect(produce({ taskId })).rejects.toThrow('too old')
-    expect(await outcomesOf(database.pool, taskId)).toEqual(['refused not_called'])
-    const again = createProduceImage({
-      presence: alwaysPresent,
-      attempts,
-      blobs,
-      callUpstream: call,
-    })
-    expect(await again({ taskId })).toMatchObject({ kind: 'wait', reason: 'backoff' })
-    await letBackoffPass(taskId)
-    expect(await again({ taskId })).toEqual({ kind: 'succeeded' })
-    expect(calls()).toBe(1)
-    const { rowCount } = await database.pool.query('select from cooldown')
-    expect(rowCount).toBe(0)
-  })
-
-  it('closes the attempt of a commit whose answer was lost', async () => {
-    const { taskId } = await insertTask(database.pool)
-    const { call, calls } = upstream()
-    const losing = {
-      ...attempts,
-      beginAttempt: async (input: BeginInput) => {
-        await attempts.beginAttempt(input)
-        throw new Error('the connection is lost')
-      },
-    }
-    const blobs = createMemoryBlobs()
-    const produce = createProduceImage({
-      presence: alwaysPresent,
-      attempts: losing,
-      blobs,
-      callUpstream: call,
-    })
-    await expect(produce({ taskId })).rejects.toThrow('is lost')
-    expect(await outcomesOf(database.pool, taskId)).toEqual(['refused not_called'])
-    expect(calls()).toBe(0)
-  })
-
   it('records a refusal as such, also after its worker counted as lost', async () => {
     const { taskId } = await insertTask(database.pool)
     const evidence = { reason: 'rate_limited', httpStatus: 429 } as const
-    const { call } = upstream({ class: 'refused', evidence, retryAfterMs: 60_000 })
+    const { call } = countedUpstream({ class: 'refused', evidence, retryAfterMs: 60_000 })
     let failuresLeft = 1
     const away = {
       ...attempts,
@@ -308,7 +182,7 @@ describe('produceImage', () => {
 
   it('starts no call after the signal aborted', async () => {
     const { taskId } = await insertTask(database.pool)
-    const { call, calls } = upstream()
+    const { call, calls } = countedUpstream()
     const produce = createProduceImage({
       presence: alwaysPresent,
       attempts,
@@ -322,7 +196,7 @@ describe('produceImage', () => {
   it('returns the end of a task that the upstream rejects', async () => {
     const { taskId } = await insertTask(database.pool)
     const evidence = { reason: 'content_policy', httpStatus: 400 } as const
-    const { call } = upstream({ class: 'rejected', evidence })
+    const { call } = countedUpstream({ class: 'rejected', evidence })
     const produce = createProduceImage({
       presence: alwaysPresent,
       attempts,

@@ -1,0 +1,32 @@
+import type { UpstreamCaller, UpstreamOutcome } from '../../../src/domain/upstream/upstreamCall.ts'
+
+const image = Buffer.from('not really a picture')
+
+/** Returns the outcome of a call that got an image. */
+export function succeeded(): UpstreamOutcome {
+  return {
+    class: 'succeeded',
+    evidence: { reason: 'image', httpStatus: 200 },
+    image: {
+      mimeType: 'image/png',
+      bytes: image.length,
+      width: 1,
+      height: 1,
+      open: async function* () {
+        yield image
+      },
+      discard: async () => {},
+    },
+    native: { response: { data: [{ b64_json: '' }] }, imagePath: ['data', 0, 'b64_json'] },
+  }
+}
+
+/** An upstream that counts its calls and gives one outcome after the other, the last for ever. */
+export function countedUpstream(...outcomes: UpstreamOutcome[]) {
+  let calls = 0
+  const call: UpstreamCaller = async () => {
+    calls += 1
+    return outcomes[Math.min(calls, outcomes.length) - 1] ?? succeeded()
+  }
+  return { call, calls: () => calls }
+}

@@ -1,7 +1,8 @@
 /**
  * One account attacks with everything its API key allows, at once, on S3: the largest prompts, small bodies that
  * unpack to much work, bodies that are declared and not sent, images that are left, slow readers of images, and
- * invented keys. Another account submits, looks up and calls synchronously as before.
+ * invented keys. Another account submits, looks up and calls synchronously as before. With `--each`, first comes
+ * each attack alone, for a short time, to see where its CPU time goes.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,6 +12,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
+import { describeCpu, readCpuTimes } from './support/cpuTimes.ts'
+import type { HostileAttack } from './support/hostileAttacks.ts'
+import { hostileAttacks } from './support/hostileAttacks.ts'
 import type { Check } from './support/runBench.ts'
 import { describeMs, percentile, runBench } from './support/runBench.ts'
 import { verifyLedger } from '../src/store/accounts/verifyLedger.ts'
@@ -24,9 +28,13 @@ import type { TestService } from '../test/support/service/testService.ts'
 import { startTestService } from '../test/support/service/testService.ts'
 import { timed } from '../test/support/timing.ts'
 
-const phaseMs = 40_000
+const each = process.argv.includes('--each')
+const phaseMs = each ? 20_000 : 40_000
+const eachMs = 8_000
 const upstreamMs = 300
 const factorMax = 2
+/** After an attack alone, its tasks end within this time. */
+const settleMs = 4_000
 const residentMibMax = 700
 const turnMsMax = 50
 
@@ -76,22 +84,23 @@ async function attack(service: TestService, turnsFile: string, check: Check): Pr
   const attacker = await service.account()
   await measure(other, 10_000)
   await writeFile(turnsFile, '')
-  const idle = await measure(other, phaseMs)
+  const names = new Map([...apis, ...workers].map(({ name, pid }) => [pid, name]))
+  const idle = await withCpu('idle', names, () => measure(other, phaseMs))
   const idleTurns = await turnsOf(turnsFile, apis[0]?.pid ?? 0)
-  const script = here('hostileAccount.ts')
-  const account = spawn(process.execPath, [script, url, attacker.secret], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  await once(account.stdout, 'data')
-  await sleep(2_000)
+  for (const attack of each ? hostileAttacks : []) {
+    const end = await startAttack(url, attacker.secret, names, [attack])
+    const samples = await withCpu(attack, names, () => measure(other, eachMs))
+    for (const [name, sample] of Object.entries(samples)) {
+      process.stdout.write(`  ${describeMs(name, sample)}\n`)
+    }
+    await end()
+    await sleep(settleMs)
+  }
+  const end = await startAttack(url, attacker.secret, names, [])
   await writeFile(turnsFile, '')
-  const attacked = await measure(other, phaseMs)
+  const attacked = await withCpu('all attacks', names, () => measure(other, phaseMs))
   const turns = await turnsOf(turnsFile, apis[0]?.pid ?? 0)
-  account.stdout.on('data', (counts: Buffer) =>
-    process.stdout.write(`attack: ${counts.toString()}`),
-  )
-  account.kill('SIGTERM')
-  await once(account, 'exit')
+  await end()
   for (const [name, sample] of Object.entries(attacked)) {
     const before = idle[name] ?? []
     process.stdout.write(`${describeMs(`${name}, idle`, before)}\n`)
@@ -115,6 +124,38 @@ async function attack(service: TestService, turnsFile: string, check: Check): Pr
   check(`${ended.length} processes ended`, ended.length === 0)
   const violations = await verifyLedger(service.pool)
   check(`the ledger has ${violations.length} violations`, violations.length === 0)
+}
+
+/** Starts the hostile account. Returns the function that ends it and prints how it was answered. */
+async function startAttack(
+  url: string,
+  secret: string,
+  names: Map<number, string>,
+  attacks: readonly HostileAttack[],
+): Promise<() => Promise<void>> {
+  const account = spawn(process.execPath, [here('hostileAccount.ts'), url, secret, ...attacks], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  if (account.pid !== undefined) names.set(account.pid, 'hostile account')
+  await once(account.stdout, 'data')
+  await sleep(2_000)
+  account.stdout.on('data', (counts: Buffer) => process.stdout.write(`  ${counts.toString()}`))
+  return async () => {
+    account.kill('SIGTERM')
+    await once(account, 'exit')
+  }
+}
+
+/** Runs `work` and prints how much CPU time each part of the service took for it. */
+async function withCpu<Value>(
+  name: string,
+  names: ReadonlyMap<number, string>,
+  work: () => Promise<Value>,
+): Promise<Value> {
+  const before = readCpuTimes(names)
+  const value = await work()
+  process.stdout.write(`${name}, CPU: ${describeCpu(before, readCpuTimes(names))}\n`)
+  return value
 }
 
 type Samples = Readonly<Record<string, readonly number[]>>

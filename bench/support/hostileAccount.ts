@@ -1,7 +1,8 @@
 /**
- * node bench/support/hostileAccount.ts URL SECRET
+ * node bench/support/hostileAccount.ts URL SECRET [ATTACK…]
  *
- * One account that attacks with everything an API key allows, as fast as it is answered, until it is killed.
+ * One account that attacks with everything an API key allows, as fast as it is answered, until it is killed. With
+ * names of attacks, it uses only these.
  * Runs as a process of its own, so that it does not disturb what `hostile.ts` measures. Prints one line when
  * the attack is under way, and counts the answers on SIGTERM.
  */
@@ -11,10 +12,17 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { brotliCompressSync, constants } from 'node:zlib'
 import { requestTextBytesMax } from '../../src/domain/limits.ts'
 import { createClient } from '../../test/support/clients/client.ts'
-import { editBody, generateBody, inputImage } from '../../test/support/clients/requestBodies.ts'
+import {
+  editBody,
+  formBody,
+  formType,
+  generateBody,
+} from '../../test/support/clients/requestBodies.ts'
 import { paddedPng } from '../../test/support/images.ts'
+import type { HostileAttack } from './hostileAttacks.ts'
+import { hostileAttacks } from './hostileAttacks.ts'
 
-const [, , url = '', secret = ''] = process.argv
+const [, , url = '', secret = '', ...chosen] = process.argv
 const client = createClient(url, secret)
 const { hostname, port } = new URL(url)
 const mebibyte = 1024 * 1024
@@ -62,11 +70,11 @@ function open(lines: readonly string[]) {
   return socket
 }
 
-const postHead = (path: string, bytes: number) => [
+const postHead = (path: string, bytes: number, type = 'application/json') => [
   `POST ${path} HTTP/1.1`,
   'Host: x',
   `Authorization: ${client.authorization}`,
-  'Content-Type: application/json',
+  `Content-Type: ${type}`,
   `Content-Length: ${bytes}`,
 ]
 
@@ -79,15 +87,46 @@ const manyValues = coded(`{"contents":[{"parts":[${texts}]}]}`)
 const whiteSpace = coded(' '.repeat(64 * mebibyte))
 const contentPath = '/v1beta/models/familya-3-pro-image:asyncGenerateContent'
 // Images that are stored and then left.
-const images = Array.from({ length: 8 }, (_, salt) => inputImage(paddedPng(4 * mebibyte, salt)))
-const largeEdit = JSON.stringify(editBody({ input_images: images }))
+const largeEdit = formBody([
+  { name: 'model', value: 'familyb-image-2-vip' },
+  { name: 'prompt', value: 'images that are left' },
+  { name: 'image', filename: 'large.png', value: paddedPng(16 * mebibyte, 1) },
+])
 
 // An image for the slow readers.
 const { task_id } = await client.accepted(editBody({ prompt: 'an image to read slowly' }))
 const record = await client.ended(task_id)
 const asset = new URL(record.output?.assets[0]?.url ?? '')
 
-for (let reader = 0; reader < 200; reader += 1) {
+const attacks: Readonly<Record<HostileAttack, () => void>> = {
+  'large prompts': () => repeat('large prompt', 6, () => post('/v1/images/tasks', largePrompt)),
+  'many values': () => repeat('many values', 4, () => post(contentPath, manyValues)),
+  'white space': () => repeat('white space', 4, () => post('/v1/images/tasks', whiteSpace)),
+  'bodies not sent': () => {
+    for (let holder = 0; holder < 8; holder += 1) {
+      const socket = open(postHead('/v1/images/tasks', 128 * mebibyte))
+      setInterval(() => socket.write(' '), 1_000)
+    }
+  },
+  'images left': () =>
+    repeat('images left', 1, async () => {
+      const socket = open(postHead('/v1/images/edits', largeEdit.length, formType))
+      await new Promise((resolve) => socket.write(largeEdit, resolve))
+      await sleep(200)
+      socket.resetAndDestroy()
+      return 'reset'
+    }),
+  'slow readers': () => {
+    for (let reader = 0; reader < 200; reader += 1) readSlowly()
+  },
+  'invented keys': () =>
+    repeat('invented key', 4, async () => {
+      const invented = createClient(url, `sk-${randomBytes(24).toString('hex')}`)
+      return (await invented.lookup(task_id)).status
+    }),
+}
+
+function readSlowly(): void {
   const socket = open([`GET ${asset.pathname}${asset.search} HTTP/1.1`, 'Host: x'])
   socket.once('data', (chunk: Buffer) => count(`slow reader: ${chunk.toString('latin1', 9, 12)}`))
   socket.on('data', () => {
@@ -95,24 +134,8 @@ for (let reader = 0; reader < 200; reader += 1) {
     setTimeout(() => socket.resume(), 1_000)
   })
 }
-for (let holder = 0; holder < 8; holder += 1) {
-  const socket = open(postHead('/v1/images/tasks', 128 * mebibyte))
-  setInterval(() => socket.write(' '), 1_000)
-}
-repeat('large prompt', 6, () => post('/v1/images/tasks', largePrompt))
-repeat('many values', 4, () => post(contentPath, manyValues))
-repeat('white space', 4, () => post('/v1/images/tasks', whiteSpace))
-repeat('invented key', 4, async () => {
-  const invented = createClient(url, `sk-${randomBytes(24).toString('hex')}`)
-  return (await invented.lookup(task_id)).status
-})
-repeat('images left', 1, async () => {
-  const socket = open(postHead('/v1/images/generations', largeEdit.length))
-  await new Promise((resolve) => socket.write(largeEdit, resolve))
-  await sleep(200)
-  socket.resetAndDestroy()
-  return 'reset'
-})
+
+for (const name of hostileAttacks) if (chosen.length === 0 || chosen.includes(name)) attacks[name]()
 process.stdout.write('under way\n')
 process.once('SIGTERM', () => {
   process.stdout.write(`${JSON.stringify(counts)}\n`, () => process.exit(0))

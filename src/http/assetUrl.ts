@@ -4,7 +4,8 @@ import type { ImageMimeType } from '../domain/models/models.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
 
 /**
- * Version of the form of the signed text, and itself a part of that text. Change it when the form changes.
+ * The version of the signed text. The signed text contains its version. Change the version when the signed text
+ * gets other parts, so that no URL is valid under both forms.
  */
 const version = '1'
 

@@ -141,7 +141,9 @@ async function handle(
   if (route.access === 'open') return route.handle(context)
   const caller = await authenticate(parts, context.req)
   if (!caller.ok) return caller.failure
-  context.state.accountId = caller.value.accountId
+  const { accountId } = caller.value
+  context.state.accountId = accountId
+  parts.loopTurns.see(accountId)
   return route.handle(context, caller.value)
 }
 

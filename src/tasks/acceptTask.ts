@@ -39,6 +39,8 @@ export type AcceptInput = {
    * of these fields in their own documents.
    */
   readonly paramNames?: ParamNames
+  /** Awaited every few milliseconds while a text of megabytes is made. Default: the next turn of the event loop. */
+  readonly pause?: () => Promise<void>
 }
 
 /** The names, in error messages, of the two fields that some models do not support. */
@@ -81,7 +83,7 @@ export function createAcceptTask(deps: AcceptTaskDeps) {
   return async (input: AcceptInput): Promise<Answer> => {
     const submission = {
       ...input,
-      fingerprint: await fingerprintOf(input.request),
+      fingerprint: await fingerprintOf(input),
       keyDigest: input.idempotencyKey === undefined ? undefined : sha256(input.idempotencyKey),
     }
     for (let tries = 0; tries < triesMax; tries += 1) {
@@ -124,7 +126,7 @@ async function acceptNew(
     taskId,
     caller,
     request,
-    requestText: await requestTextOf(request),
+    requestText: await requestTextOf(submission),
     fingerprint,
     ...terms,
     ...defined({ keyDigest, uploadId }),
@@ -210,29 +212,34 @@ function sha256(content: Uint8Array): Uint8Array {
   return createHash('sha256').update(content).digest()
 }
 
-async function fingerprintOf(request: ImageRequest): Promise<Uint8Array> {
+async function fingerprintOf({ request, pause }: AcceptInput): Promise<Uint8Array> {
   const hash = createHash('sha256')
-  await inTurns(canonicalRequest(request), (piece) => hash.update(piece))
+  await inTurns(canonicalRequest(request), (piece) => hash.update(piece), pause)
   return hash.digest()
 }
 
 /** Returns the JSON text of a request in UTF-8. */
-async function requestTextOf(request: ImageRequest): Promise<Uint8Array> {
+async function requestTextOf({ request, pause }: AcceptInput): Promise<Uint8Array> {
   const chunks: Buffer[] = []
-  await inTurns(jsonPieces({ ...request }, 'as given'), (piece) => chunks.push(Buffer.from(piece)))
+  const pieces = jsonPieces({ ...request }, 'as given')
+  await inTurns(pieces, (piece) => chunks.push(Buffer.from(piece)), pause)
   return Buffer.concat(chunks)
 }
 
 /** While a text of megabytes is made, other work of the process waits about this long. */
-const turnMsMax = 5
+const turnMsMax = 2
 
 /** Runs the effect for each item, and gives the event loop to other work every few milliseconds. */
-async function inTurns<Item>(items: Iterable<Item>, effect: (item: Item) => void): Promise<void> {
+async function inTurns<Item>(
+  items: Iterable<Item>,
+  effect: (item: Item) => void,
+  pause: () => Promise<void> = nextTurn,
+): Promise<void> {
   let startedAtMs = performance.now()
   for (const item of items) {
     effect(item)
     if (performance.now() - startedAtMs < turnMsMax) continue
-    await nextTurn()
+    await pause()
     startedAtMs = performance.now()
   }
 }

@@ -6,8 +6,9 @@
  */
 export type ByteBudget = {
   /**
-   * Resolves to false when there is no room within `waitMs`. More than the budget counts as the budget.
-   * `alreadyBytes`: what the same work has taken before, default 0.
+   * Resolves to true when the bytes are taken, and to false when there is no room within `waitMs`. Work that asks
+   * for more than the whole budget takes the whole budget. `alreadyBytes`: what the same work has taken before,
+   * default 0.
    */
   readonly take: (
     holder: string,
@@ -39,7 +40,7 @@ export function createByteBudget(bytesMax: number, holderShareMax = 0.75): ByteB
     else held.set(holder, now)
   }
 
-  /** The only work of a holder is admitted however large it is. */
+  /** A holder that has nothing else under way may take any number of bytes, also beyond its share. */
   function exceedsShare({ holder, bytes, alreadyBytes }: Waiter): boolean {
     const has = held.get(holder) ?? 0
     return has > alreadyBytes && has + bytes > bytesMax * holderShareMax
@@ -62,8 +63,8 @@ export function createByteBudget(bytesMax: number, holderShareMax = 0.75): ByteB
   }
 
   /**
-   * Admits waiters in the order of their arrival, so that small ones cannot make a large one wait forever. A
-   * waiter beyond the share of its holder is skipped; those behind it may go first.
+   * Admits waiters in the order of their arrival, so that small waiters cannot make a large waiter wait forever. A
+   * waiter that would exceed the share of its holder is skipped, and the waiters behind it may go first.
    */
   function admitWaiters(): void {
     for (const waiter of waiters) {
@@ -88,14 +89,14 @@ export function createByteBudget(bytesMax: number, holderShareMax = 0.75): ByteB
  */
 export const freeBytes = 256 * 1024
 
-/** Room is taken in steps of this size, so a body that arrives holds little more than has arrived. */
+/** Room is taken in steps of this size, so a body holds little more room than bytes of it have arrived. */
 const stepBytes = 1024 * 1024
 
 /** The room that one body or request has taken in a byte budget. */
 export type ByteRoom = {
   /**
-   * Takes room until `bytes` in all are covered. Resolves to false when there is none in time. What has the
-   * whole budget needs no more.
+   * Takes room until `bytes` in all are covered. Resolves to false when there is no room in time. A body that has
+   * the whole budget counts as covered, however large it is.
    */
   readonly cover: (bytes: number) => Promise<boolean>
   /** Gives all room back. A second call does nothing. */

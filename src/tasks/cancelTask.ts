@@ -22,8 +22,7 @@ export type CancelTaskDeps = {
 /**
  * Creates the function that cancels a task because its owner asks for it, and returns the cancelled task. Which
  * tasks can be cancelled is decided under the task's lock, in `store/tasks/cancelTask.ts`. A task that was cancelled
- * before is returned again. A task of another account is `task_not_found`, as if it
- * did not exist.
+ * before is returned again. A task of another account is `task_not_found`, as if it did not exist.
  */
 export function createCancelTask({ store, cancelTask, endRun }: CancelTaskDeps) {
   return async (caller: Caller, taskId: string): Promise<Result<TaskView, RequestFailure>> => {

@@ -11,8 +11,8 @@ import type { AnswerVerdict } from './familyCall.ts'
 
 /**
  * Returns what an answer with a status other than 2xx means, and the wait that it asks for. Reads the body
- * within limits, compares it with the known words of the vendors, and does not keep it. `nowMs` is in epoch
- * milliseconds.
+ * within limits, compares it with the error codes and texts that the vendors are known to send, and keeps none of
+ * it. `nowMs` is in epoch milliseconds.
  */
 export async function readErrorAnswer(answer: Answer, nowMs: number): Promise<AnswerVerdict> {
   const { status, headers, elapsedMs } = answer

@@ -19,9 +19,9 @@ import type { JsonIntakeFailure, JsonPath } from '../streams/intakeFailure.ts'
 import { readJsonDocument } from '../streams/json/readJsonDocument.ts'
 
 /**
- * Limit for the images of one answer that are kept at the same time: the first and the latest ones. In family B
- * the first image counts. In family A the last image that is no thought (a draft) counts, and drafts may follow
- * it. A thinking model sends two or three images.
+ * How many images of one answer are kept at the same time: the first one and the latest ones. The result of a
+ * family B answer is its first image. The result of a family A answer is its last image that is not a thought (a
+ * draft of the model), and thoughts may follow that image. A thinking model sends two or three images.
  */
 export const keptImagesMax = 16
 

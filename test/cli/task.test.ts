@@ -10,7 +10,7 @@ import type { CliWorld } from './openCliWorld.ts'
 import { insertFailedTask, openCliWorld } from './openCliWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
-import { createTestAttempts } from '../support/database/testAttempts.ts'
+import { createTestAttempts, testMeta } from '../support/database/testAttempts.ts'
 import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
@@ -76,10 +76,7 @@ describe('darkroom task list, for a task with an image', () => {
     const { taskId, accountId } = await insertTask(world.pool)
     const begun = await attempts.beginAttempt({ taskId })
     if (begun.kind !== 'opened') throw new Error(begun.kind)
-    const image = { mimeType: 'image/png', bytes: 3, sha256: 'ab', width: 1, height: 1 } as const
-    const native = { response: {}, imagePath: [] }
-    const meta = { version: 1, taskId, attempt: 1, image, native } as const
-    await attempts.settleTask({ meta, answerId: begun.attempt.answerId })
+    await attempts.settleTask({ meta: testMeta(taskId), answerId: begun.attempt.answerId })
     const task = await createTaskStore(world.pool).readTask(taskId)
     if (task === undefined) throw new Error('no task')
     const secret = 'sixteen characters'

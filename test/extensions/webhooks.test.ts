@@ -6,10 +6,9 @@ import { generateBody } from '../support/clients/requestBodies.ts'
 import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import { until } from '../support/timing.ts'
-import type { Received, Receiver } from '../support/webhooks/receiver.ts'
-import { startReceiver } from '../support/webhooks/receiver.ts'
-import type { DeliveryJson, WebhookClient } from '../support/webhooks/webhookClient.ts'
+import type { Receiver } from '../support/webhooks/receiver.ts'
+import { eventOf, headersOf, startReceiver } from '../support/webhooks/receiver.ts'
+import type { WebhookClient } from '../support/webhooks/webhookClient.ts'
 import { createWebhookClient } from '../support/webhooks/webhookClient.ts'
 
 let service: TestService
@@ -33,17 +32,6 @@ async function newClient(): Promise<{ client: WebhookClient; path: string; url: 
   const path = `/hooks/${accounts}`
   const client = createWebhookClient({ url: service.url }, await service.account())
   return { client, path, url: `${receiver.url}${path}` }
-}
-
-type Event = { readonly type: string; readonly timestamp: string; readonly data: unknown }
-
-function eventOf({ body }: Received): Event {
-  const event: Event = JSON.parse(body)
-  return event
-}
-
-function headersOf({ headers }: Received): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
 }
 
 const rejectedPrompt = '[sim:status=400] a lighthouse'
@@ -234,37 +222,6 @@ describe('the webhooks of an account', () => {
   })
 })
 
-describe('a test event', () => {
-  it('is signed, names the webhook, and is listed without a task', async () => {
-    const { client, path, url } = await newClient()
-    const { webhook_id: id, secret } = await client.register(url, ['task.failed'])
-    const asked = await client.call<DeliveryJson>('POST', `/v1/webhooks/${id}/test`)
-    expect(asked).toMatchObject({ status: 202, body: { event: 'webhook.test', status: 'pending' } })
-    const [received] = await receiver.waitFor(1, path)
-    if (received === undefined) throw new Error('nothing received')
-    expect(new Webhook(secret).verify(received.body, headersOf(received))).toEqual({
-      type: 'webhook.test',
-      timestamp: asked.body.created_at,
-      data: { webhook_id: id },
-    })
-    expect(received.headers['webhook-id']).toBe(asked.body.delivery_id)
-    const delivery = await client.seen(id, ({ status }) => status === 'delivered')
-    expect(delivery.task_id).toBeUndefined()
-  })
-
-  it('keeps the list short: the oldest tests are dropped, and many pending ones are 429', async () => {
-    const { client, url } = await newClient()
-    receiver.behave = 500
-    const { webhook_id: id } = await client.register(url)
-    const made = []
-    for (let n = 0; n < 22; n += 1) {
-      made.push((await client.call('POST', `/v1/webhooks/${id}/test`)).status)
-    }
-    expect(made.filter((status) => status === 429).length).toBeGreaterThanOrEqual(1)
-    expect((await client.deliveries(id)).length).toBeLessThanOrEqual(20)
-  })
-})
-
 describe('a rotation', () => {
   it('signs with the new and the former secret for 24 hours, and then with the new one alone', async () => {
     const { client, path, url } = await newClient()
@@ -293,113 +250,3 @@ describe('a rotation', () => {
     expect(() => new Webhook(former).verify(one.body, headersOf(one))).toThrow('signature')
   })
 })
-
-describe('deliveries', () => {
-  it('are listed newest first, page by page, and refuse an id that is not theirs', async () => {
-    const { client, url } = await newClient()
-    const { webhook_id: id } = await client.register(url)
-    for (let n = 0; n < 5; n += 1) await client.call('POST', `/v1/webhooks/${id}/test`)
-    const all = (await client.deliveries(id)).map((each) => each.delivery_id)
-    expect(all).toHaveLength(5)
-    type Page = { readonly data: readonly DeliveryJson[]; readonly has_more: boolean }
-    const pages: string[][] = []
-    let after = ''
-    for (;;) {
-      const path = `/v1/webhooks/${id}/deliveries?limit=2${after}`
-      const { body } = await client.call<Page>('GET', path)
-      pages.push(body.data.map((each) => each.delivery_id))
-      if (!body.has_more) break
-      after = `&after=${body.data.at(-1)?.delivery_id}`
-    }
-    expect(pages).toEqual([all.slice(0, 2), all.slice(2, 4), all.slice(4)])
-    const other = await newClient()
-    const { webhook_id: otherId } = await other.client.register(url)
-    for (const wrong of [all[0], 'x', `whd_${'0'.repeat(32)}`]) {
-      const path = `/v1/webhooks/${otherId}/deliveries?after=${wrong}`
-      const answer = await other.client.call<ErrorJson>('GET', path)
-      expect(answer).toMatchObject({ status: 400, body: { error: { param: 'after' } } })
-    }
-    const unknown = await client.call<ErrorJson>('GET', `/v1/webhooks/${id}/deliveries?status=x`)
-    expect(unknown).toMatchObject({ status: 400, body: { error: { param: 'status' } } })
-  })
-
-  it('are delivered again on request, with the same id', async () => {
-    const { client, path, url } = await newClient()
-    const { webhook_id: id } = await client.register(url)
-    await client.accepted(generateBody())
-    const { delivery_id: deliveryId } = await client.seen(
-      id,
-      ({ status }) => status === 'delivered',
-    )
-    const redeliver = `/v1/webhooks/${id}/deliveries/${deliveryId}/redeliver`
-    expect(await client.call('POST', redeliver)).toMatchObject({
-      status: 202,
-      body: { delivery_id: deliveryId, status: 'pending' },
-    })
-    const received = await receiver.waitFor(2, path)
-    expect(received.map(({ headers }) => headers['webhook-id'])).toEqual([deliveryId, deliveryId])
-    expect(received[1]?.body).toBe(received[0]?.body)
-    const again = await client.seen(id, ({ attempts }) => attempts.length === 2)
-    expect(again.status).toBe('delivered')
-    const missing = await client.call<ErrorJson>('POST', redeliver.replace(/whd_\w/, 'whd_z'))
-    expect(missing).toMatchObject({ status: 404, body: { error: { code: 'delivery_not_found' } } })
-  })
-
-  it('live as long as the record of their task', async () => {
-    const { client, url } = await newClient()
-    const { webhook_id: id } = await client.register(url)
-    const { task_id: taskId } = await client.accepted(generateBody())
-    await client.seen(id, ({ status }) => status === 'delivered')
-    await service.pool.query('update task set purge_at = now() where task_id = $1', [taskId])
-    const left = await until('the purge', async () => {
-      const deliveries = await client.deliveries(id)
-      return deliveries.length === 0 ? deliveries : undefined
-    })
-    expect(left).toEqual([])
-  })
-
-  it('contain the record as the task ended, also after the image has expired', async () => {
-    const { client, path, url } = await newClient()
-    const { webhook_id: id } = await client.register(url)
-    const { task_id: taskId } = await client.accepted(generateBody())
-    const { delivery_id: deliveryId } = await client.seen(
-      id,
-      ({ status }) => status === 'delivered',
-    )
-    await service.pool.query('update task set expires_at = now() where task_id = $1', [taskId])
-    expect((await client.ended(taskId)).status).toBe('expired')
-    await client.call('POST', `/v1/webhooks/${id}/deliveries/${deliveryId}/redeliver`)
-    const [, again] = await receiver.waitFor(2, path)
-    expect(again && eventOf(again)).toMatchObject({
-      type: 'task.succeeded',
-      data: { task_id: taskId, status: 'succeeded' },
-    })
-    expect(again?.body).not.toContain('"result"')
-  })
-})
-
-describe('an end that no worker records', () => {
-  it('is delivered when the API cancels the task', async () => {
-    const { client, path, url } = await newClient()
-    await client.register(url)
-    const { task_id: taskId } = await cancelledTask(client)
-    const [received] = await receiver.waitFor(1, path)
-    expect(received && eventOf(received)).toMatchObject({
-      type: 'task.failed',
-      data: { task_id: taskId, error: { code: 'cancelled' } },
-    })
-  })
-})
-
-/** Submits tasks until one can be cancelled before its call. */
-async function cancelledTask(client: WebhookClient): Promise<{ task_id: string }> {
-  await service.pool.query(`update channel set paused_at = now(), pause_reason = 'test'`)
-  try {
-    const submitted = await client.accepted(generateBody())
-    const cancelled = await client.call('POST', `/v1/tasks/${submitted.task_id}/cancel`)
-    expect(cancelled.status).toBe(200)
-    return submitted
-  } finally {
-    await service.pool.query('update channel set paused_at = null, pause_reason = null')
-  }
-}

@@ -9,6 +9,7 @@ import { retryTask } from '../../src/store/tasks/retryTask.ts'
 import { createIssueKey } from '../../src/tasks/apiKeys.ts'
 import { createAccountStore } from '../../src/wiring/stores.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
+import { testMeta } from '../support/database/testAttempts.ts'
 import { insertEndedTasks } from '../support/database/insertEndedTasks.ts'
 import { assertLedgerVerifies } from '../support/database/money.ts'
 import { setTask } from '../support/database/reconcileWorld.ts'
@@ -93,15 +94,7 @@ describe('a budget', () => {
     expect(await key.submit()).toBeUndefined()
     await world.attempts.failTask(first, failure)
     expect(await key.used()).toBe(10)
-    const image = { mimeType: 'image/png', bytes: 1, sha256: 'ab', width: 1, height: 1 } as const
-    const meta = {
-      version: 1,
-      taskId: second,
-      attempt: 1,
-      image,
-      native: { response: {}, imagePath: [] },
-    } as const
-    await world.attempts.settleTask({ meta, answerId: 'an1' })
+    await world.attempts.settleTask({ meta: testMeta(second), answerId: 'an1' })
     expect(await key.used()).toBe(10)
     expect(await key.submit()).toBeDefined()
     expect(await key.submit()).toBeUndefined()

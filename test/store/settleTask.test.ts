@@ -1,47 +1,159 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, it } from 'vitest'
-import type { AnswerMeta } from '../../src/domain/upstream/answerMeta.ts'
+import { describe, expect, it } from 'vitest'
+import type { TaskFailure } from '../../src/domain/failure.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
-import { openAttempt } from '../support/database/reconcileWorld.ts'
-import { outcomesOf, testProcessId } from '../support/database/testAttempts.ts'
+import { openAttempt, setTask } from '../support/database/reconcileWorld.ts'
+import {
+  loseWorker,
+  outcomesOf,
+  testProcessId,
+  testMeta,
+} from '../support/database/testAttempts.ts'
 
 const world = useAttemptWorld()
 
-it('sees the attempt that another transaction opens while a settlement waits for the task', async () => {
-  const { pool } = world
-  const { taskId, accountId } = await insertTask(pool)
-  const { answerId } = await openAttempt(world.attempts, taskId)
-  const image = { mimeType: 'image/png', bytes: 3, sha256: 'ab', width: 1, height: 1 } as const
-  const native = { response: {}, imagePath: [] }
-  const meta: AnswerMeta = { version: 1, taskId, attempt: 1, image, native }
+const failure: TaskFailure = { code: 'upstream_error', cause: 'unknown', workPossible: true }
 
-  const client = await pool.connect()
-  await client.query('begin')
-  await client.query('select from task where task_id = $1 for update', [taskId])
-  const settling = world.attempts.settleTask({ meta, answerId })
-  await sleep(100)
-  await client.query(
-    `insert into attempt
-       (task_id, n, channel, model, answer_id, upstream_key, lease_until, process_id, via)
-     values ($1, 2, 'b-main', 'familyb-image-2-vip', 'ans_second', 'key', now() + interval '1 minute', $2,
-       'workflow')`,
-    [taskId, testProcessId],
-  )
-  await client.query(
-    `insert into upload (upload_id, kind, task_id, sweep_after) values ('ans_second', 'answer', $1, 'infinity')`,
+/** Opens the next attempt and returns its answer id. */
+async function opened(taskId: string): Promise<string> {
+  return (await openAttempt(world.attempts, taskId)).answerId
+}
+
+const creditsOf = (accountId: string) => balanceOf(world.pool, accountId)
+
+async function ends(taskId: string): Promise<string[]> {
+  const { rows } = await world.pool.query<{ kind: string }>(
+    `select kind from ledger where task_id = $1 and kind <> 'hold'`,
     [taskId],
   )
-  await client.query('update task set checks = 0 where task_id = $1', [taskId])
-  await client.query('commit')
-  client.release()
+  return rows.map(({ kind }) => kind)
+}
 
-  expect(await settling).toBe(true)
-  const { rows } = await pool.query(
-    `select sweep_after < 'infinity' as due from upload where upload_id = 'ans_second'`,
+async function openAttempts(taskId: string): Promise<number | null> {
+  const { rowCount } = await world.pool.query(
+    'select from attempt where task_id = $1 and closed_at is null',
+    [taskId],
   )
-  expect(rows).toEqual([{ due: true }])
-  expect(await outcomesOf(pool, taskId)).toEqual(['succeeded image', 'open '])
-  expect(await balanceOf(pool, accountId)).toMatchObject({ held: 0 })
+  return rowCount
+}
+
+async function letBackoffPass(taskId: string): Promise<void> {
+  await world.pool.query(
+    `update attempt set closed_at = closed_at - interval '1 minute' where task_id = $1`,
+    [taskId],
+  )
+}
+
+describe('settleTask', () => {
+  it('charges a task once when its answer is settled several times at once', async () => {
+    const { taskId, accountId } = await insertTask(world.pool)
+    const answerId = await opened(taskId)
+    const input = { meta: testMeta(taskId), answerId }
+    const settled = await Promise.all([1, 2, 3, 4].map(() => world.attempts.settleTask(input)))
+    expect(settled.filter(Boolean)).toHaveLength(1)
+    expect(await ends(taskId)).toEqual(['settle'])
+    expect(await creditsOf(accountId)).toEqual({ available: 990, held: 0, spent: 10 })
+  })
+
+  it('neither publishes nor charges a success that comes after the release', async () => {
+    const { taskId, accountId } = await insertTask(world.pool)
+    const answerId = await opened(taskId)
+    await loseWorker(world.pool, taskId)
+    expect(await world.attempts.failTask(taskId, failure)).toBe('failed')
+    expect(await world.attempts.settleTask({ meta: testMeta(taskId), answerId })).toBe(false)
+    expect(await ends(taskId)).toEqual(['release'])
+    expect(await creditsOf(accountId)).toEqual({ available: 1000, held: 0, spent: 0 })
+    const { rows } = await world.pool.query(
+      'select status, answer_id from task where task_id = $1',
+      [taskId],
+    )
+    expect(rows).toEqual([{ status: 'failed', answer_id: null }])
+  })
+
+  it('settles the answer of an attempt that counted as lost', async () => {
+    const { taskId } = await insertTask(world.pool)
+    const answerId = await opened(taskId)
+    await world.attempts.beginAttempt({ taskId, checked: 1 })
+    expect(await world.attempts.answerIdsOf(taskId)).toEqual([answerId])
+    expect(await world.attempts.settleTask({ meta: testMeta(taskId), answerId })).toBe(true)
+    expect(await ends(taskId)).toEqual(['settle'])
+  })
+
+  it('closes the attempt of a worker that finishes after the task has ended', async () => {
+    const failed = await insertTask(world.pool)
+    const failedAnswer = await opened(failed.taskId)
+    await setTask(world.pool, failed.taskId, { hard_end_at: 'now()' })
+    await world.attempts.failTask(failed.taskId, failure)
+    expect(await openAttempts(failed.taskId)).toBe(1)
+    await world.attempts.settleTask({ meta: testMeta(failed.taskId), answerId: failedAnswer })
+    expect(await openAttempts(failed.taskId)).toBe(0)
+
+    const settled = await insertTask(world.pool)
+    const firstAnswer = await opened(settled.taskId)
+    await loseWorker(world.pool, settled.taskId)
+    await world.attempts.beginAttempt({ taskId: settled.taskId, checked: 1 })
+    await letBackoffPass(settled.taskId)
+    const secondAnswer = await opened(settled.taskId)
+    await world.attempts.settleTask({ meta: testMeta(settled.taskId, 1), answerId: firstAnswer })
+    expect(await openAttempts(settled.taskId)).toBe(1)
+    await world.attempts.settleTask({ meta: testMeta(settled.taskId, 2), answerId: secondAnswer })
+    expect(await openAttempts(settled.taskId)).toBe(0)
+  })
+
+  it('drops prompt and inputs on success and keeps the answer for its retention and a grace for downloads', async () => {
+    const { taskId } = await insertTask(world.pool)
+    await world.pool.query(
+      `insert into upload (upload_id, kind, task_id, sweep_after) values ($1, 'input', $2, 'infinity')`,
+      [`in-${taskId}`, taskId],
+    )
+    const answerId = await opened(taskId)
+    await world.attempts.settleTask({ meta: testMeta(taskId), answerId })
+    const { rows } = await world.pool.query(
+      `select u.kind, u.sweep_after <= now() as swept,
+         u.sweep_after = t.expires_at + interval '15 minutes' as kept, t.request
+       from upload u join task t using (task_id) where task_id = $1 order by kind`,
+      [taskId],
+    )
+    expect(rows).toEqual([
+      { kind: 'answer', swept: false, kept: true, request: null },
+      { kind: 'input', swept: true, kept: false, request: null },
+    ])
+  })
+
+  it('sees the attempt that another transaction opens while a settlement waits for the task', async () => {
+    const { pool } = world
+    const { taskId, accountId } = await insertTask(pool)
+    const { answerId } = await openAttempt(world.attempts, taskId)
+    const meta = testMeta(taskId)
+
+    const client = await pool.connect()
+    await client.query('begin')
+    await client.query('select from task where task_id = $1 for update', [taskId])
+    const settling = world.attempts.settleTask({ meta, answerId })
+    await sleep(100)
+    await client.query(
+      `insert into attempt
+         (task_id, n, channel, model, answer_id, upstream_key, lease_until, process_id, via)
+       values ($1, 2, 'b-main', 'familyb-image-2-vip', 'ans_second', 'key', now() + interval '1 minute', $2,
+         'workflow')`,
+      [taskId, testProcessId],
+    )
+    await client.query(
+      `insert into upload (upload_id, kind, task_id, sweep_after) values ('ans_second', 'answer', $1, 'infinity')`,
+      [taskId],
+    )
+    await client.query('update task set checks = 0 where task_id = $1', [taskId])
+    await client.query('commit')
+    client.release()
+
+    expect(await settling).toBe(true)
+    const { rows } = await pool.query(
+      `select sweep_after < 'infinity' as due from upload where upload_id = 'ans_second'`,
+    )
+    expect(rows).toEqual([{ due: true }])
+    expect(await outcomesOf(pool, taskId)).toEqual(['succeeded image', 'open '])
+    expect(await balanceOf(pool, accountId)).toMatchObject({ held: 0 })
+  })
 })

@@ -1,5 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { rollback, withTransaction } from '../../src/store/connection/transaction.ts'
+import { NothingWrittenError } from '../../src/domain/ports/nothingWrittenError.ts'
+import { createPool } from '../../src/store/connection/pool.ts'
+import { rollback, runStatement, withTransaction } from '../../src/store/connection/transaction.ts'
 import type { TestDatabase } from '../support/database/testDatabase.ts'
 import { createTestDatabase } from '../support/database/testDatabase.ts'
 
@@ -54,5 +56,56 @@ describe('withTransaction', () => {
       })
     await Promise.all([add(both), add(both.toReversed())])
     expect([await contentOf('a'), await contentOf('b')]).toEqual([2, 2])
+  })
+})
+
+describe('runStatement', () => {
+  const put = { text: `update box set content = content + 1 where name = 'a'` }
+
+  function openPool(databaseUrl: string) {
+    return createPool({
+      databaseUrl,
+      applicationName: 'darkroom-test',
+      connectionsMax: 1,
+      onConnectionError: () => {},
+      connectTimeoutMs: 300,
+      statementTimeoutMs: 300,
+    })
+  }
+
+  it.each([
+    ['a statement timeout', '', '57014'],
+    ['a lock timeout', `set lock_timeout = '100ms'`, '55P03'],
+    ['a server that only reads', 'set default_transaction_read_only = on', '25006'],
+  ])('says after %s that nothing was written', async (_what, setting, code) => {
+    const pool = openPool(database.databaseUrl)
+    const before = await contentOf('a')
+    await pool.query(setting)
+    await withTransaction(database.pool, async (client) => {
+      await client.query(`select from box where name = 'a' for update`)
+      const failed = runStatement(pool, put)
+      await expect(failed).rejects.toThrow(NothingWrittenError)
+      await expect(failed).rejects.toMatchObject({ cause: { code } })
+    })
+    expect(await contentOf('a')).toBe(before)
+    await pool.end()
+  })
+
+  it('says that nothing was written when it gets no connection', async () => {
+    const pool = openPool(database.databaseUrl)
+    const busy = await pool.connect()
+    await expect(runStatement(pool, put)).rejects.toThrow(NothingWrittenError)
+    busy.release()
+    await pool.end()
+    const nobody = openPool('postgres://postgres@127.0.0.1:1/none')
+    await expect(runStatement(nobody, put)).rejects.toThrow(NothingWrittenError)
+    await nobody.end()
+  })
+
+  it('does not say so when the connection ends before the answer', async () => {
+    const pool = openPool(database.databaseUrl)
+    const failed = runStatement(pool, { text: 'select pg_terminate_backend(pg_backend_pid())' })
+    await expect(failed).rejects.not.toThrow(NothingWrittenError)
+    await pool.end()
   })
 })

@@ -6,7 +6,7 @@ import {
   createTestCaller,
   generateRequest,
 } from '../support/database/testAccept.ts'
-import { createTestAttempts } from '../support/database/testAttempts.ts'
+import { createTestAttempts, testMeta } from '../support/database/testAttempts.ts'
 import type { TestDatabase } from '../support/database/testDatabase.ts'
 import { createTestDatabase } from '../support/database/testDatabase.ts'
 
@@ -42,10 +42,7 @@ async function bookedTask(end: End, credits = 10) {
   const attempts = await createTestAttempts(pool)
   if (end === 'failed') await attempts.failTask(taskId, failure)
   if (end === 'succeeded') {
-    const image = { mimeType: 'image/png', bytes: 1, sha256: 'ab', width: 1, height: 1 } as const
-    const native = { response: {}, imagePath: [] }
-    const meta = { version: 1, taskId, attempt: 1, image, native } as const
-    await attempts.settleTask({ meta, answerId: `an${taskId}` })
+    await attempts.settleTask({ meta: testMeta(taskId), answerId: `an${taskId}` })
   }
   return { taskId, accountId: caller.accountId, name: caller.name }
 }

@@ -85,6 +85,56 @@ describe('authenticate', () => {
     expect(queries).toBe(1)
   })
 
+  it('asks about a revoked key once in ten seconds, however often it is sent', async () => {
+    let queries = 0
+    let nowMs = 0
+    const store = createTaskStore(database.pool)
+    const authenticate = createAuthenticate({
+      store: {
+        findCaller: (hashes) => {
+          queries += 1
+          return store.findCaller(hashes)
+        },
+      },
+      peppers: [pepper],
+      monotonicMs: () => nowMs,
+    })
+    const { key, secret, accounts } = await issue()
+    expect(await authenticate(secret)).toBeDefined()
+    await accounts.revokeKey(key.keyId)
+    for (let sent = 0; sent < 100; sent += 1) expect(await authenticate(secret)).toBeUndefined()
+    expect(queries).toBe(2)
+    nowMs += 10_000
+    expect(await authenticate(secret)).toBeUndefined()
+    expect(queries).toBe(3)
+    // Another key is not affected, and a known key is asked for each time.
+    const other = await issue()
+    expect(await authenticate(other.secret)).toBeDefined()
+    expect(await authenticate(other.secret)).toBeDefined()
+    expect(queries).toBe(5)
+  })
+
+  it('forgets the oldest of more than a thousand refused keys', async () => {
+    let queries = 0
+    const authenticate = createAuthenticate({
+      store: {
+        findCaller: async () => {
+          queries += 1
+          return undefined
+        },
+      },
+      peppers: [pepper],
+    })
+    const [oldest = '', ...others] = Array.from({ length: 1_001 }, () =>
+      newApiKeySecret(randomBytes, digestWith(pepper)),
+    )
+    for (const secret of [oldest, ...others]) await authenticate(secret)
+    for (const secret of others) await authenticate(secret)
+    expect(queries).toBe(1_001)
+    await authenticate(oldest)
+    expect(queries).toBe(1_002)
+  })
+
   it('refuses a malformed secret without a query', async () => {
     const authenticate = createAuthenticate({
       store: { findCaller: () => Promise.reject(new Error('asked')) },

@@ -1,8 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { OfferResult } from '../../src/domain/ports/offers.ts'
+import type { UpstreamOutcome } from '../../src/domain/upstream/upstreamCall.ts'
 import type { ProduceResult } from '../../src/tasks/produceImage.ts'
+import { createProduceImage } from '../../src/tasks/produceImage.ts'
+import type { RequestRooms } from '../../src/tasks/requestRoom.ts'
+import { createRequestRooms } from '../../src/tasks/requestRoom.ts'
 import { createOfferTaker } from '../../src/tasks/takeOffers.ts'
+import { createMemoryBlobs } from '../support/blobs/memoryBlobs.ts'
+import { insertTask } from '../support/database/insertTask.ts'
+import { alwaysPresent, createTestAttempts, outcomesOf } from '../support/database/testAttempts.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
 
@@ -98,5 +108,70 @@ describe('an offer', () => {
     taker.take({ taskId: 'task', family: 'B' })
     await taker.idle()
     expect([results, runs]).toEqual([['stopping'], ['task']])
+  })
+})
+
+describe('an offer with a large request', () => {
+  let database: TestDatabase
+  beforeAll(async () => {
+    database = await createTestDatabase()
+    return () => database.drop()
+  }, stackStartMsMax)
+
+  const refusal: UpstreamOutcome = {
+    class: 'rejected',
+    evidence: { reason: 'content_policy', httpStatus: 400 },
+  }
+
+  /** Offers of one account whose requests have a mebibyte. Each call ends when `answer` is called. */
+  async function largeOffers(rooms: RequestRooms) {
+    const attempts = await createTestAttempts(database.pool)
+    const answered = Promise.withResolvers<void>()
+    const called: string[] = []
+    const produceImage = createProduceImage({
+      attempts,
+      blobs: createMemoryBlobs(),
+      presence: alwaysPresent,
+      rooms,
+      callUpstream: async ({ origin }) => {
+        called.push(origin.taskId)
+        await answered.promise
+        return refusal
+      },
+    })
+    const made = world((taskId) => produceImage({ taskId, via: 'offer' }))
+    const prompt = 'p'.repeat(1024 * 1024)
+    const route = 'images.generations'
+    const first = await insertTask(database.pool, { prompt, route })
+    const second = await insertTask(database.pool, { ...first, prompt, route })
+    const offer = (taskId: string) => made.taker.take({ taskId, family: 'B' })
+    return { ...made, offer, called, first, second, answer: answered.resolve }
+  }
+
+  it('waits a moment for memory of the worker', async () => {
+    const rooms = createRequestRooms({ bytesMax: 2 * 1024 * 1024 })
+    const { offer, taker, called, first, second, answer, results, runs } = await largeOffers(rooms)
+    offer(first.taskId)
+    await expect.poll(() => called).toEqual([first.taskId])
+    offer(second.taskId)
+    await sleep(300)
+    expect(called).toEqual([first.taskId])
+    answer()
+    await taker.idle()
+    expect(called).toEqual([first.taskId, second.taskId])
+    expect([results, runs]).toEqual([['failed', 'failed'], []])
+  })
+
+  it('is continued as a run when the worker has no memory for it, and opens no attempt', async () => {
+    const full: RequestRooms = {
+      during: (work) =>
+        work({ bytesMax: () => 256 * 1024, cover: async () => false, end: () => {} }),
+      retryDelayMs: () => 2_000,
+    }
+    const { offer, taker, called, first, results, runs } = await largeOffers(full)
+    offer(first.taskId)
+    await taker.idle()
+    expect([results, runs, called]).toEqual([['wait'], [first.taskId], []])
+    expect(await outcomesOf(database.pool, first.taskId)).toEqual([])
   })
 })

@@ -8,13 +8,12 @@ import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { paddedPng, redPixelPng } from '../support/images.ts'
 import { tempFolder } from '../support/tempFolder.ts'
-import { noChromium, seriousProblems, visit } from '../support/web/browser.ts'
+import { noChromium, seriousProblems } from '../support/web/browser.ts'
 import type { PlaygroundWorld } from '../support/web/playgroundWorld.ts'
 import { openPlaygroundWorld } from '../support/web/playgroundWorld.ts'
 import { studioOf } from '../support/web/studio.ts'
 
 /** A cooldown belongs to a model, so a test that causes one uses a model that no other test uses. */
-const vip = 'familyb-image-2-vip'
 const web = 'familyb-image-2-web'
 const pro = 'familya-3-pro-image'
 
@@ -281,114 +280,6 @@ describe('the playground', () => {
         await page.getByRole('button', { name: /Expired/ }).click()
         await stage.getByText('The image is no longer kept.').waitFor()
         expect(await seriousProblems(page)).toEqual([])
-      },
-      { account },
-    )
-  })
-})
-
-describe('the page', () => {
-  it('takes a stranger with a key to the first image by three clicks', async () => {
-    const { secret } = await world.service.account()
-    const { page, close } = await visit(world.browser, world.service.url)
-    // The field has the focus without a click, as soon as the page is drawn.
-    await page.locator('#key:focus').waitFor()
-    await page.keyboard.insertText(secret)
-    await page.getByRole('button', { name: 'Open' }).click()
-    await page.getByRole('button', { name: 'A lighthouse at dusk' }).click()
-    await page.getByRole('button', { name: /Make the image/ }).click()
-    await page.getByRole('img', { name: 'A lighthouse at dusk' }).first().waitFor()
-    expect(await page.getByRole('figure').getByRole('img').count()).toBe(1)
-    await close()
-  })
-
-  it('paints within a second, weighs less than 150 KiB, and is free of serious problems', async () => {
-    const { page, complaints, close } = await visit(world.browser, 'about:blank')
-    const bytes: Promise<number>[] = []
-    page.on('requestfinished', (request) => {
-      const sizes = request.sizes()
-      bytes.push(sizes.then((size) => size.responseBodySize + size.responseHeadersSize))
-    })
-    await page.goto(world.service.url)
-    await page.getByLabel('API key').waitFor()
-    const painted = `performance.getEntriesByName('first-contentful-paint')[0].startTime`
-    expect(await page.evaluate<number>(painted)).toBeLessThan(1_000)
-    const total = (await Promise.all(bytes)).reduce((sum, each) => sum + each, 0)
-    expect(bytes.length).toBeGreaterThan(20)
-    expect(total).toBeLessThan(150 * 1024)
-    expect(await seriousProblems(page)).toEqual([])
-    await page.getByLabel('API key').fill('sk-wrong')
-    await page.keyboard.press('Enter')
-    await page.getByText('The API key is missing or invalid.').waitFor()
-    expect(complaints).toHaveLength(2)
-    await close()
-  })
-
-  it('can be used with the keyboard alone', async () => {
-    await world.inStudio(async ({ page, image, see }) => {
-      const focused = () => page.evaluate<string>(`document.activeElement.textContent.trim()`)
-      const tabTo = async (text: string) => {
-        for (let presses = 0; presses < 60; presses += 1) {
-          if ((await focused()).startsWith(text)) return
-          await page.keyboard.press('Tab')
-        }
-        throw new Error(`Tab does not reach ${text}`)
-      }
-      await page.locator('#prompt:focus').waitFor()
-      await page.keyboard.type('typed by hand')
-      await page.keyboard.press('Tab')
-      await page.keyboard.press('End')
-      for (let presses = 0; presses < 5; presses += 1) await page.keyboard.press('ArrowDown')
-      await see(/^53 credits$/)
-      await tabTo('Make the image')
-      await page.keyboard.press('Enter')
-      await image.waitFor()
-      await tabTo('Edit this')
-      await page.keyboard.press('Enter')
-      await page.locator('#prompt:focus').waitFor()
-      await page.getByRole('img', { name: 'The image above' }).waitFor()
-      await page.keyboard.type('and edited')
-      await page.keyboard.press('Control+Enter')
-      await expect
-        .poll(() => page.getByRole('navigation', { name: 'Steps of this image' }).count())
-        .toBe(1)
-    })
-  })
-
-  it.each([
-    ['a phone', { viewport: { width: 360, height: 740 }, colorScheme: 'light' as const }],
-    ['the dark', { viewport: { width: 1280, height: 900 }, colorScheme: 'dark' as const }],
-  ])('fits %s', async (_where, options) => {
-    await world.inStudio(async ({ page, image, submit }) => {
-      await submit(vip, 'word '.repeat(30) + 'w'.repeat(200))
-      await image.waitFor()
-      expect(
-        await page.evaluate<number>('document.documentElement.scrollWidth'),
-      ).toBeLessThanOrEqual(options.viewport.width)
-      expect(await seriousProblems(page)).toEqual([])
-      const light = `getComputedStyle(document.documentElement).backgroundColor`
-      const isDark = /^rgb\((\d\d?), /.test(await page.evaluate<string>(light))
-      expect(isDark).toBe(options.colorScheme === 'dark')
-    }, options)
-  })
-
-  it('runs nothing of what a prompt, a key or the name of an account contains', async () => {
-    const html = '<img src=x onerror="document.ran = 1"><script>document.ran = 1</script>'
-    const account = await world.service.account(10_000, html)
-    const wrong = await visit(world.browser, world.service.url)
-    await wrong.page.getByLabel('API key').fill(html)
-    await wrong.page.keyboard.press('Enter')
-    await wrong.page.getByRole('alert').or(wrong.page.locator('.notice')).first().waitFor()
-    expect(await wrong.page.evaluate('document.ran')).toBeUndefined()
-    await wrong.close()
-    await world.inStudio(
-      async ({ page, image, submit }) => {
-        await submit(vip, `${html} [sim:ok]`)
-        await image.waitFor()
-        await page.locator('.account-name').getByText('<img src=x').waitFor()
-        await page.locator('.caption').getByText('<img src=x').waitFor()
-        expect(await page.locator('img[src=x], #app script').count()).toBe(0)
-        expect(await page.evaluate('document.ran')).toBeUndefined()
       },
       { account },
     )

@@ -1,3 +1,4 @@
+import { defined } from '../defined.ts'
 import { cooldownMsMax } from '../limits.ts'
 
 /**
@@ -14,9 +15,9 @@ import { cooldownMsMax } from '../limits.ts'
  * Tasks that must wait get time slots that are `slotMs` apart. Because of this, waiting tasks do not call all
  * at once when the cooldown ends, and they do not ask the gate more often than needed.
  *
- * Upstreams refuse at once but take minutes to draw. Therefore a call counts as taken after `takenAfterMs`
+ * Most upstreams refuse at once but take minutes to draw. Therefore a call counts as taken after `takenAfterMs`
  * without a refusal. If the gate waited for the end of each call, all other tasks would wait minutes each
- * time.
+ * time. A host that does not answer refuses only when our connection times out: then calls count as taken later.
  */
 export type Cooldown = {
   readonly untilMs: number
@@ -34,6 +35,8 @@ export type Cooldown = {
   /** The start of the next free time slot. */
   readonly slotAtMs: number
   readonly slotMs: number
+  /** When a call counts as taken, after refusals that came later than usual. Default: `takenAfterMs`. */
+  readonly takenAfterMs?: number
 }
 
 /** The open calls of the current window, on this channel and model. */
@@ -45,6 +48,8 @@ export type WindowCalls = {
 }
 
 export const takenAfterMs = 1_500
+/** Limit for `takenAfterMs` of one cooldown. Longer than our connections take to time out. */
+const takenAfterMsMax = 15_000
 
 type Admission =
   | { readonly kind: 'admitted'; readonly next: Cooldown }
@@ -137,10 +142,11 @@ export function afterRefusal(
   const state = known === undefined || isPast(known, nowMs) ? undefined : known
   const refusals = (state?.refusals ?? 0) + 1
   const untilMs = nowMs + cooldownMs(retryAfterMs, refusals)
+  const late = lateRefusal(state?.takenAfterMs, nowMs - openedAtMs)
   if (state === undefined) {
     const learned = Math.max(1, inFlight)
     const slotMs = slotMsMin * 5
-    return { untilMs, granted: 0, learned, refusals, slotAtMs: untilMs, slotMs }
+    return { untilMs, granted: 0, learned, refusals, slotAtMs: untilMs, slotMs, ...late }
   }
   if (state.windowAtMs === undefined || openedAtMs < state.windowAtMs) {
     const laterMs = retryAfterMs === undefined ? 0 : nowMs + cooldownMs(retryAfterMs, 1)
@@ -153,7 +159,17 @@ export function afterRefusal(
   // the upstream's limit only if more tasks were waiting. Otherwise the upstream could have taken more calls.
   const limitMs = clamp((untilMs - state.windowAtMs) / learned / 2, slotMsMin, slotMsMax)
   const slotMs = state.slotAtMs > nowMs ? limitMs : state.slotMs
-  return { untilMs, granted: 0, learned, refusals, slotAtMs: untilMs, slotMs }
+  return { untilMs, granted: 0, learned, refusals, slotAtMs: untilMs, slotMs, ...late }
+}
+
+/** A quarter more than the latest refusal took, so that the next one comes before its call counts as taken. */
+function lateRefusal(
+  knownMs: number | undefined,
+  refusedAfterMs: number,
+): Pick<Cooldown, 'takenAfterMs'> {
+  const neededMs = Math.min(Math.round(refusedAfterMs * 1.25), takenAfterMsMax)
+  if (neededMs <= (knownMs ?? takenAfterMs)) return defined({ takenAfterMs: knownMs })
+  return { takenAfterMs: neededMs }
 }
 
 /**

@@ -4,9 +4,9 @@
 export type BlobStore = {
   /**
    * Stores the content under a new key and returns its size and SHA-256. Resolves only when the content is
-   * durable (after fsync, or the object store's confirmation), unless `flushLater` is set. Reads `content` once. After a failure nothing
-   * is stored under the key. Rejects with `BlobExistsError` when the key exists, and with the error that
-   * `content` threw.
+   * durable (after fsync, or the object store's confirmation), unless `flushLater` is set. Reads `content` once.
+   * After a failure nothing is stored under the key. Rejects with `BlobExistsError` when the key exists, and with
+   * the error that `content` threw.
    */
   readonly put: (
     key: string,
@@ -37,9 +37,9 @@ export type BlobStore = {
 export type PutOptions = {
   readonly signal?: AbortSignal
   /**
-   * True when another blob with the same prefix follows. A power cut may then lose this blob until that one is
-   * stored, which spares the disk two flushes. It never loses this one alone: both are names in one directory, and
-   * file systems keep the order of changes to a directory.
+   * True when another blob with the same prefix follows. This spares the disk two flushes. Until the second blob is
+   * stored, a power cut may lose this blob. A power cut never loses this blob and keeps the second one: both are
+   * names in one directory, and file systems keep the order of changes to a directory.
    */
   readonly flushLater?: boolean
   /** The blob appears only when this has resolved. When it rejects, nothing is stored. */

@@ -3,6 +3,7 @@ import { splitAtImage } from '../../domain/upstream/nativeResponse.ts'
 import { answerImageKey } from '../../domain/upstream/answerMeta.ts'
 import { base64Length, encodeBase64 } from '../../streams/base64.ts'
 import type { ApiContext, ApiParts } from '../context.ts'
+import { pullInTurns } from '../intake/loopTurns.ts'
 import { sendStream } from './sendBody.ts'
 
 /**
@@ -28,7 +29,7 @@ export async function sendNative(
     contentLength: head.length + base64Length(image.bytes) + tail.length,
     content: async function* () {
       yield head
-      yield* encodeBase64(image.content)
+      yield* encodeBase64(pullInTurns(parts.loopTurns, task.accountId, image.content))
       yield tail
     },
   })

@@ -11,9 +11,9 @@ import type { ApiState } from '../context.ts'
 const readRestMs = 10_000
 
 /**
- * Keeps the connection open after an answer if the body of its request is not read to the end. This is also
- * done when the client asked for `Connection: close`, because Node would close together with the answer.
- * `discardRest` closes the connection later.
+ * Keeps the connection open after an answer if the body of its request is not read to the end, also when the
+ * client asked for `Connection: close`: Node would close the connection together with the answer. `discardRest`
+ * closes the connection later.
  */
 export function keepOpenForRest(): Middleware<ApiState> {
   return async ({ req, res }, next) => {

@@ -3,7 +3,9 @@ import type { Caller } from '../../domain/accounts/account.ts'
 import { defined } from '../../domain/defined.ts'
 import type { RequestFailure } from '../../domain/failure.ts'
 import { invalidRequest } from '../../domain/failure.ts'
+import { jsonPieces } from '../../domain/jsonPieces.ts'
 import { idempotencyKeyBytesMax } from '../../domain/limits.ts'
+import { NothingWrittenError } from '../../domain/ports/nothingWrittenError.ts'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
@@ -100,13 +102,19 @@ async function receiveAndAccept(
   if (!received.ok) return received
   const accepted = await accept(entry, received.value)
   if (!accepted.ok) return accepted
-  const isKept = accepted.value.replayed && textLength(received.value.request) <= keptTextLengthMax
+  const isKept = accepted.value.replayed && isShort(received.value.request)
   const acceptAgain = isKept ? () => accept(entry, received.value) : undefined
   return succeed({ accepted: accepted.value, acceptAgain })
 }
 
-function textLength({ body }: ImageRequest): number {
-  return body.kind === 'prompt' ? body.prompt.length : JSON.stringify(body.content).length
+function isShort({ body }: ImageRequest): boolean {
+  if (body.kind === 'prompt') return body.prompt.length <= keptTextLengthMax
+  let length = 0
+  for (const piece of jsonPieces({ ...body.content }, 'as given')) {
+    length += piece.length
+    if (length > keptTextLengthMax) return false
+  }
+  return true
 }
 
 async function accept(
@@ -116,10 +124,15 @@ async function accept(
   // If `accept` throws, the task may exist nevertheless. A client without a key would then make a second task
   // when it retries.
   context.state.retryIsUnsafe = key === undefined
-  const accepted = await parts.tasks.accept({
+  const input = {
     caller,
     request,
+    pause: () => parts.loopTurns.pause(caller.accountId),
     ...defined({ uploadId: staging.uploadId(), idempotencyKey: key, paramNames }),
+  }
+  const accepted = await parts.tasks.accept(input).catch((error: unknown) => {
+    if (error instanceof NothingWrittenError) context.state.retryIsUnsafe = false
+    throw error
   })
   if (!accepted.ok) return accepted
   // From now on an upstream call may be running. If the client retries, with or without a key, the same work

@@ -9,7 +9,6 @@ import {
   paramPath,
   unknownParameter,
 } from '../../schema/requestFailures.ts'
-import { jsonTextBytes } from '../../streams/json/documentBuilder.ts'
 import { unreadable } from './bodyFailures.ts'
 import { partHeadBytesMax } from './formParts.ts'
 
@@ -27,12 +26,9 @@ export function createFormParser(
   if (parser === undefined) return undefined
   const { onText, onImage, onFailure } = events
   let images = 0
-  let textBytes = 0
   parser.on('field', (name, value, _nameCut, valueCut) => {
-    textBytes += jsonTextBytes(value)
-    const tooLarge = valueCut || textBytes > requestTextBytesMax
-    const failure = tooLarge ? textsTooLarge : failureOfText(name, value)
-    if (failure === undefined) onText(name, value, textBytes)
+    const failure = valueCut ? textsTooLarge : failureOfText(name, value)
+    if (failure === undefined) onText(name, value)
     else onFailure(failure)
   })
   parser.on('file', (name: string | undefined, content) => {
@@ -55,8 +51,7 @@ export function createFormParser(
  * its current chunk to the end.
  */
 type FormEvents = {
-  /** `textBytes`: the bytes of all texts so far, see `jsonTextBytes`. */
-  readonly onText: (name: string, value: string, textBytes: number) => void
+  readonly onText: (name: string, value: string) => void
   /** Called at most once. */
   readonly onImage: (content: BusboyFileStream) => void
   readonly onFailure: (failure: RequestFailure) => void
@@ -77,8 +72,8 @@ const textNames: readonly string[] = Object.keys(editsFields.shape)
 const partsMax = 16
 
 /**
- * Limits for the headers of one part. Browsers and client libraries send about three headers, a few hundred
- * bytes together, so these limits leave much room.
+ * Limit for the number of headers of one part. Browsers and client libraries send about three. `partHeadBytesMax`
+ * limits the bytes of these headers.
  */
 const partHeadersMax = 20
 
@@ -107,7 +102,7 @@ function openParser(contentType: string): BusboyInstance | undefined {
 }
 
 function failureOfText(name: string, value: string): RequestFailure | undefined {
-  // PostgreSQL cannot store them.
+  // PostgreSQL cannot store texts with NUL or lone surrogates.
   if (!value.isWellFormed() || value.includes('\0')) {
     return invalidValue(name, 'text must not contain NUL or lone surrogates')
   }
@@ -124,7 +119,8 @@ function unknownPart(name: string | undefined): RequestFailure {
   return unknownParameter(paramPath([name]))
 }
 
-const textsTooLarge: RequestFailure = {
+/** Failure for a form whose texts together exceed their limit. */
+export const textsTooLarge: RequestFailure = {
   tag: 'body_too_large',
   limitBytes: requestTextBytesMax,
   texts: true,

@@ -16,6 +16,9 @@ import type { ApiContext, HttpFailure } from '../context.ts'
  */
 const pace = { idleMs: 60_000, graceMs: 60_000, bytesPerSecondMin: 32 * 1024 } as const
 
+/** The time in which zlib decodes one chunk in a thread and hands it over, outside of turns. */
+const decodeMs = 0.05
+
 /** Chunks smaller than this are joined, because each chunk costs time: see `coalesceChunks`. */
 const chunkBytesMin = 4096
 
@@ -41,12 +44,15 @@ export async function openBody(
   }
   const sent = coveredBy(room, coalesceChunks(readRequest(req, pace), chunkBytesMin))
   const decoded = coveredBy(room, decodeContent(sent, codings.value, ingressLimitBytes))
-  const chunks = pausingBetween(turns, accountId, decoded)
+  const besidesMs = codings.value.length === 0 ? 0 : decodeMs
+  const pause = () => turns.pause(accountId, { besidesMs })
+  const chunks = pausingBetween(pause, decoded)
   // An iterator without `return`, so that a loop that is left early does not close the body.
   const content = { [Symbol.asyncIterator]: () => ({ next: () => chunks.next() }) }
   const sizeIsKnown = req.headers['content-length'] !== undefined && codings.value.length === 0
   return succeed({
     content,
+    pause,
     refusal: async (failure) =>
       !sizeIsKnown && (await exceedsLimit(content)) ? tooLarge : failure,
     coverTexts: async (bytes) => {
@@ -68,6 +74,8 @@ export async function openBody(
 export type OpenBody = {
   /** A reader may stop early. The rest of the body can still be read afterwards. */
   readonly content: AsyncIterable<Uint8Array>
+  /** Awaited between the steps of long work on the body. */
+  readonly pause: () => Promise<void>
   /**
    * Returns the failure to answer with, when the content of the body is invalid. A body above the ingress
    * limit always gets a 413, even if its content is also invalid. When the size of the body is not known yet,
@@ -133,12 +141,11 @@ async function* coveredBy(
 }
 
 async function* pausingBetween(
-  turns: LoopTurns,
-  accountId: string,
+  pause: () => Promise<void>,
   source: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
   for await (const chunk of source) {
-    await turns.pause(accountId)
+    await pause()
     yield chunk
   }
 }

@@ -2,13 +2,15 @@ import type { BusboyInstance } from '@fastify/busboy'
 import { defined } from '../../domain/defined.ts'
 import type { RequestFailure } from '../../domain/failure.ts'
 import { invalidRequest } from '../../domain/failure.ts'
+import { requestTextBytesMax } from '../../domain/limits.ts'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import type { ReceivedImage } from '../../domain/tasks/imageRequest.ts'
 import { IntakeAbandonedError } from '../../streams/intakeFailure.ts'
+import { jsonTextBytes } from '../../streams/json/documentBuilder.ts'
 import { failureOfBodyError, unreadable } from './bodyFailures.ts'
 import type { ApiContext, HttpFailure } from '../context.ts'
-import { createFormParser } from './formParser.ts'
+import { createFormParser, textsTooLarge } from './formParser.ts'
 import { createFormParts } from './formParts.ts'
 import { boundaryOf, checkFormType, unusableBoundary } from './mediaType.ts'
 import type { OpenBody, OpenBodyOptions } from './openBody.ts'
@@ -48,7 +50,7 @@ export async function receiveForm(
  * function ends, with a result or an error, `take` has ended too.
  */
 async function readForm(
-  { content, coverTexts }: OpenBody,
+  { content, coverTexts, pause }: OpenBody,
   contentType: string,
   take: (content: AsyncIterable<Uint8Array>) => Promise<ReceivedImage>,
 ): Promise<Result<ReceivedForm, RequestFailure>> {
@@ -59,17 +61,18 @@ async function readForm(
   stopped.promise.catch(() => {})
   let taking: Promise<ReceivedImage> | undefined
   let abandon: (() => void) | undefined
-  const texts = { bytes: 0, arrivedBytes: 0, inImage: false }
+  const texts = createFormTexts(pause)
+  const arrived = { textBytes: 0, inImage: false }
   const parser = createFormParser(contentType, {
-    onText: (name, value, textBytes) => {
-      texts.bytes = textBytes
+    onText: (name, value) => {
+      texts.add(value)
       if (fields.has(name)) stopped.resolve(givenTwice(name))
       fields.set(name, value)
     },
     onImage: (image) => {
       abandon = () => image.destroy(new IntakeAbandonedError('The form was refused.'))
-      texts.inImage = true
-      image.once('end', () => (texts.inImage = false))
+      arrived.inImage = true
+      image.once('end', () => (arrived.inImage = false))
       taking = take(image)
       taking.catch(stopped.reject)
     },
@@ -82,14 +85,16 @@ async function readForm(
   async function* seen(): AsyncGenerator<Uint8Array> {
     for await (const chunk of content) {
       parts.see(chunk)
-      if (!texts.inImage) texts.arrivedBytes += chunk.length
-      await coverTexts(Math.max(texts.bytes, texts.arrivedBytes))
+      if (!arrived.inImage) arrived.textBytes += chunk.length
+      await coverTexts(Math.max(texts.bytes(), arrived.textBytes))
       yield chunk
+      const failure = await texts.count()
+      if (failure !== undefined) stopped.resolve(failure)
     }
   }
   try {
-    const failure = await feed(seen(), parser, stopped.promise)
-    await coverTexts(texts.bytes)
+    const failure = (await feed(seen(), parser, stopped.promise)) ?? (await texts.count())
+    await coverTexts(texts.bytes())
     const refused = parts.failure() ?? failure
     if (refused !== undefined) return fail(refused)
     const partsRead = fields.size + (taking === undefined ? 0 : 1)
@@ -125,6 +130,28 @@ async function feed(
   parser.end()
   return Promise.race([stopped, finished])
 }
+
+/** Counts the texts of a form behind the parser, because counting a text of megabytes at once takes long. */
+function createFormTexts(pause: () => Promise<void>) {
+  const uncounted: string[] = []
+  let bytes = 0
+
+  /** Counts what has been added. Returns the failure when the texts are too large. */
+  async function count(): Promise<RequestFailure | undefined> {
+    for (let text = uncounted.shift(); text !== undefined; text = uncounted.shift()) {
+      for (let at = 0; at < text.length; at += sliceLength) {
+        if (at > 0) await pause()
+        bytes += jsonTextBytes(text.slice(at, at + sliceLength))
+        if (bytes > requestTextBytesMax) return textsTooLarge
+      }
+    }
+    return undefined
+  }
+
+  return { add: (text: string) => void uncounted.push(text), count, bytes: () => bytes }
+}
+
+const sliceLength = 64 * 1024
 
 function givenTwice(name: string): RequestFailure {
   return invalidRequest('invalid_value', name, `'${name}' is given more than once.`)

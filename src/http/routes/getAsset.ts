@@ -59,10 +59,19 @@ async function sendAsset(
   }
 }
 
-/** Three pieces of an S3 object of 256 KiB, and what the stream and the socket hold besides. */
+/**
+ * The memory that an asset takes while it is sent: three pieces of 256 KiB from S3, and the buffers of the stream
+ * and the socket.
+ */
 export const assetStreamBytes = 1024 * 1024
 
-/** Evens out a page that loads many images at once. After it, the client gets a 429 with a Retry-After. */
+/** The time for asking S3 for the size of an image, outside of turns. */
+const openMs = 1
+
+/**
+ * How long a download waits until memory for it is free. Long enough for a page that loads many images at once.
+ * After this wait, the client gets a 429 with a Retry-After.
+ */
 const waitMs = 3_000
 
 type ImageAnswer = {
@@ -77,7 +86,7 @@ async function sendImage(
   { accountId }: TaskView,
   { asset, headers, part }: ImageAnswer,
 ): Promise<HttpFailure | undefined> {
-  await parts.loopTurns.pause(accountId)
+  await parts.loopTurns.pause(accountId, { besidesMs: openMs, isDownload: true })
   const found = await parts.blobs.read(answerImageKey(asset.answerId), part)
   if (found === undefined) return notFound
   await sendStream(context, {
@@ -90,7 +99,7 @@ async function sendImage(
         : { 'Content-Range': `bytes ${part.first}-${part.last}/${asset.bytes}` }),
     },
     contentLength: part === undefined ? asset.bytes : part.last - part.first + 1,
-    content: () => pullInTurns(parts.loopTurns, accountId, found.content),
+    content: () => pullInTurns(parts.loopTurns, accountId, found.content, true),
   })
   return undefined
 }

@@ -50,7 +50,7 @@ function countsJson({ succeeded, failed, credits }: UsageRow): object {
   return { tasks: { succeeded, failed }, credits }
 }
 
-/** Leaves out a fraction of zero, as in the other times of answers. */
+/** Removes a fraction of a second that is zero. The other times in answers have none either. */
 function shortest(instant: string): string {
   return instant.replace('.000000Z', 'Z')
 }
@@ -58,8 +58,8 @@ function shortest(instant: string): string {
 const columns = { day: 'start_time', model: 'model', key: 'key_id' } as const
 
 /**
- * Returns the rows as RFC 4180 lines with a heading. No value needs quotes and no program reads one as a
- * formula: they are times, numbers, model names and key ids, none of them chosen by a client.
+ * Returns the rows as lines of CSV (RFC 4180), with a heading. The values are times, numbers, model names and key
+ * ids. No client chooses such a value, so no value needs quotes, and no spreadsheet reads a value as a formula.
  */
 function csvOf(rows: readonly UsageRow[], groupBy: readonly UsageGroup[]): string {
   const groups = usageGroups.filter((group) => groupBy.includes(group))

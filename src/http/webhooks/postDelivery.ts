@@ -1,9 +1,9 @@
 import type { LookupFunction, Socket } from 'node:net'
 import { isIP } from 'node:net'
+import { Webhook } from 'standardwebhooks'
 import { buildConnector, Client, errors } from 'undici'
 import type { ResolveHost } from './resolveHost.ts'
 import { createResolveHost } from './resolveHost.ts'
-import { signedHeaders } from './signedHeaders.ts'
 import type { WebhookPrivate } from './webhookAddress.ts'
 import { hostOf, isAllowed } from './webhookAddress.ts'
 import { defined } from '../../domain/defined.ts'
@@ -146,4 +146,23 @@ function errorOf(error: unknown): DeliveryError {
     return 'tls_failed'
   }
   return 'connection_failed'
+}
+
+/**
+ * Returns the headers of one try: the id of the delivery, the time of the try in Unix seconds, and one signature
+ * for each secret, as the specification of Standard Webhooks says.
+ */
+export function signedHeaders(
+  { deliveryId, body, secrets }: Post,
+  nowMs: number,
+): Record<string, string> {
+  const at = new Date(nowMs)
+  const signatures = secrets.map((secret) => new Webhook(secret).sign(deliveryId, at, body))
+  return {
+    'content-type': 'application/json',
+    'user-agent': 'Darkroom-Webhooks/1',
+    'webhook-id': deliveryId,
+    'webhook-timestamp': String(Math.floor(nowMs / 1000)),
+    'webhook-signature': signatures.join(' '),
+  }
 }

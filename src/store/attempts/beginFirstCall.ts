@@ -16,11 +16,11 @@ type BeginFirstCallDeps = {
 }
 
 /**
- * Extra time for a worker before it counts as overdue. A lease lasts this much longer than the call's
- * timeout. The reconciler checks a waiting task this long after the end of its wait.
+ * How long a worker may be late before it counts as overdue. The lease of a call ends this long after the timeout
+ * of the call, and the reconciler checks a waiting task this long after the end of its wait.
  */
 export const overdueAfterMs = 30_000
-/** The same for a task without a run. Nobody else continues such a task when its worker dies. */
+/** The same for a task without a run. Shorter, because nobody else continues the task when its worker dies. */
 export const offerOverdueAfterMs = 3_000
 
 /**
@@ -79,8 +79,8 @@ export async function beginFirstCall(
 }
 
 /**
- * Limit for a request that is read under the gate's locks. The locks last until the last byte of it is sent
- * to this process.
+ * Limit for the request that `begin_first_call` returns. PostgreSQL keeps the gate's locks until it has sent the
+ * last byte of the request to this process. A larger request is left to the gate's full form.
  */
 const requestBytesUnderLocksMax = 256 * 1024
 

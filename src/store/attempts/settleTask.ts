@@ -72,9 +72,9 @@ function outcomeOf({ meta, evidence = { reason: 'image' } }: SettleInput): Attem
 }
 
 /**
- * A worker that was stopped past the hard end may store its answer after the sweep has deleted the upload,
- * or while it does. Without a row nothing would ever delete those bytes, so the upload becomes due (again).
- * An upload that still waits for its sweep is left as it is.
+ * Makes an answer that was stored too late due for the sweep. A worker that stood still until after the hard end
+ * may store its answer while the sweep deletes the upload, or afterwards. Without a row in `upload`, nothing would
+ * ever delete those bytes. An upload that the sweep has not taken yet is left as it is.
  */
 async function sweepLateAnswer(client: PoolClient, { meta, answerId }: SettleInput): Promise<void> {
   await client.query({
@@ -122,10 +122,11 @@ function publishQuery(
  * sweep at once, because nothing needs them any more. If several answers are stored, only the published one is
  * kept. The sweep deletes the others an hour after the hard end, when no call can still write to them.
  *
- * One statement, which is its own transaction. It sees the rows of its beginning, so it must not wait for a
- * transaction that opens another attempt, and then miss the rows of that attempt. Every such transaction updates
- * the task's row. So the statement does nothing when it has found another version of that row (`xmin`, see "System
- * Columns" in PostgreSQL's documentation) than the one that it locks.
+ * This is one statement and a transaction of its own. A statement sees the rows as they were when it began. If
+ * another transaction opens an attempt while this statement waits for the task's row, this statement does not see
+ * that attempt. Every such transaction updates the task's row. So this statement does nothing when the row that it
+ * locks has another version (`xmin`, see "System Columns" in PostgreSQL's documentation) than the row that it has
+ * found.
  *
  * Another attempt of the task may still be open: the answer may belong to an earlier attempt that counted as
  * lost. The worker of the open attempt closes it. This statement closes it only if that worker is lost.

@@ -50,6 +50,7 @@ type ChannelStateRow = {
   readonly refusals: number | null
   readonly slotAtMs: number | null
   readonly slotMs: number | null
+  readonly takenAfterMs: number | null
 }
 
 function stateOf(channel: Channel, row: ChannelStateRow | undefined): ChannelState {
@@ -69,7 +70,7 @@ function cooldownOf(row: ChannelStateRow): Cooldown | undefined {
   if (row.untilMs === null) return undefined
   return {
     untilMs: row.untilMs,
-    ...defined({ windowAtMs: row.windowAtMs }),
+    ...defined({ windowAtMs: row.windowAtMs, takenAfterMs: row.takenAfterMs }),
     granted: row.granted ?? 0,
     learned: row.learned ?? 1,
     refusals: row.refusals ?? 0,
@@ -88,7 +89,8 @@ function cooldownOf(row: ChannelStateRow): Cooldown | undefined {
  * not when the queue is empty or no task asks.
  *
  * `asking` and `taken` count the model's open calls of the current window. A call younger than $6
- * milliseconds counts as asking, an older one as taken: see src/domain/gate/cooldown.ts.
+ * milliseconds, or than the cooldown says, counts as asking, an older one as taken: see
+ * src/domain/gate/cooldown.ts.
  */
 const statesSql = `
   with open as (
@@ -123,15 +125,16 @@ const statesSql = `
     (extract(epoch from d.window_at) * 1000)::float8 as "windowAtMs",
     d.granted, d.learned, d.refusals,
     (extract(epoch from d.slot_at) * 1000)::float8 as "slotAtMs",
-    d.slot_ms as "slotMs"
+    d.slot_ms as "slotMs", d.taken_after_ms as "takenAfterMs"
   from channel c left join cooldown d on d.channel = c.name and d.model = $2,
+    lateral (select coalesce(d.taken_after_ms, $6) * interval '1 millisecond' as span) undecided,
     lateral (
       select count(*)::int as "inFlight",
         (count(*) filter (where a.model = $2))::int as "inFlightOfModel",
         (count(*) filter (where a.model = $2 and a.opened_at >= d.window_at
-          and a.opened_at > clock_timestamp() - $6 * interval '1 millisecond'))::int as asking,
+          and a.opened_at > clock_timestamp() - undecided.span))::int as asking,
         (count(*) filter (where a.model = $2 and a.opened_at >= d.window_at
-          and a.opened_at <= clock_timestamp() - $6 * interval '1 millisecond'))::int as taken
+          and a.opened_at <= clock_timestamp() - undecided.span))::int as taken
       from attempt a
       where a.channel = c.name and a.opened_at >= c.open_since and a.closed_at is null
         and a.lease_until > clock_timestamp()
@@ -164,16 +167,18 @@ export async function saveCooldown(
       cooldown.refusals,
       cooldown.slotAtMs,
       cooldown.slotMs,
+      cooldown.takenAfterMs ?? null,
     ],
   })
 }
 
 const saveSql = `
   insert into cooldown (channel, model, until_at, window_at, granted, learned, refusals,
-    slot_at, slot_ms)
+    slot_at, slot_ms, taken_after_ms)
   values ($1, $2, to_timestamp($3::float8 / 1000), to_timestamp($4::float8 / 1000), $5, $6, $7,
-    to_timestamp($8::float8 / 1000), $9)
+    to_timestamp($8::float8 / 1000), $9, $10)
   on conflict (channel, model) do update set
     until_at = excluded.until_at, window_at = excluded.window_at, granted = excluded.granted,
     learned = excluded.learned, refusals = excluded.refusals,
-    slot_at = excluded.slot_at, slot_ms = excluded.slot_ms`
+    slot_at = excluded.slot_at, slot_ms = excluded.slot_ms,
+    taken_after_ms = excluded.taken_after_ms`

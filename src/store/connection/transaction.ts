@@ -1,5 +1,6 @@
 import type { Pool, PoolClient, QueryConfig, QueryResultRow } from 'pg'
 import { DatabaseError } from 'pg'
+import { NothingWrittenError } from '../../domain/ports/nothingWrittenError.ts'
 
 type TransactionOptions = {
   readonly isolation?: 'read committed' | 'repeatable read read only'
@@ -71,20 +72,23 @@ function isRollback<Value>(answer: Value | Rollback<Value>): answer is Rollback<
 /**
  * Runs one statement, which is its own transaction. Runs it again after a deadlock. Use this for a statement
  * that reports an expected outcome as an error: `pool.query` closes its connection after an error, but this
- * function keeps the connection.
+ * function keeps the connection. Throws `NothingWrittenError` when the statement certainly had no effect.
  */
 export async function runStatement<Row extends QueryResultRow>(
   pool: Pool,
   query: QueryConfig,
 ): Promise<readonly Row[]> {
   for (let attempt = 1; ; attempt += 1) {
-    const client = await pool.connect()
+    const client = await pool.connect().catch((error: unknown) => {
+      throw new NothingWrittenError(error)
+    })
     let broken = false
     try {
       return (await client.query<Row>(query)).rows
     } catch (error) {
       broken = !(error instanceof DatabaseError)
-      if (attempt >= triesMax || !isRetryable(error)) throw error
+      if (isRetryable(error) && attempt < triesMax) continue
+      throw isTakenBack(error) ? new NothingWrittenError(error) : error
     } finally {
       client.release(broken)
     }
@@ -99,4 +103,24 @@ const retryableStates = new Set(['40001', '40P01'])
 
 function isRetryable(error: unknown): boolean {
   return error instanceof DatabaseError && retryableStates.has(error.code ?? '')
+}
+
+/**
+ * The SQLSTATEs of errors after which PostgreSQL has taken the whole statement back, and which pass without a
+ * change of the statement: its locks or its time ran out, or the server has no memory or disk left, or only reads
+ * since a failover. PostgreSQL can also report the end of a connection (57P01), which says nothing about a commit.
+ */
+const takenBackStates = new Set([
+  ...retryableStates,
+  '55P03',
+  '57014',
+  '53000',
+  '53100',
+  '53200',
+  '53400',
+  '25006',
+])
+
+function isTakenBack(error: unknown): boolean {
+  return error instanceof DatabaseError && takenBackStates.has(error.code ?? '')
 }

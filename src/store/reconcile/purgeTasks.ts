@@ -1,8 +1,9 @@
 import type { Pool } from 'pg'
 
 /**
- * Purges ended tasks whose record has expired, with their attempts and idempotency keys. Makes their
- * remaining uploads due for the sweep. Keeps the ledger rows. Also deletes the counts of budgets of past periods. Returns how many tasks were purged.
+ * Purges ended tasks whose record has expired, with their attempts and idempotency keys. Makes their remaining
+ * uploads due for the sweep, and keeps their ledger rows. Also deletes the counts of budgets whose period ended a
+ * day ago. Returns how many tasks were purged.
  */
 export async function purgeTasks(pool: Pool, limit: number): Promise<number> {
   const { rows } = await pool.query<{ purged: number }>({

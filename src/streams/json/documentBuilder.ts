@@ -182,9 +182,18 @@ const escapedInJson = /["\\\p{Cc}]/u
  * have no fewer bytes than the whole text.
  */
 export function jsonTextBytes(text: string): number {
+  // The parser delivers each escaped character alone, and there can be millions of them.
+  if (text.length === 1) return jsonCharacterBytes(text.charCodeAt(0))
   // The escapes that JSON writes for lone surrogates do not count: no such text is stored.
   if (!escapedInJson.test(text)) return Buffer.byteLength(text)
   return Buffer.byteLength(JSON.stringify(text.toWellFormed())) - '""'.length
+}
+
+/** The same for one UTF-16 code unit. Half a character counts as U+FFFD. */
+function jsonCharacterBytes(unit: number): number {
+  if (unit === 0x22 || unit === 0x5c || (unit >= 0x08 && unit <= 0x0d && unit !== 0x0b)) return 2
+  if (unit < 0x20) return 6
+  return unit < 0x80 ? 1 : unit < 0x800 ? 2 : 3
 }
 
 function endString(build: Build): DocumentEvent | undefined {

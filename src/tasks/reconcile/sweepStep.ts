@@ -25,7 +25,7 @@ export function createSweepStep(deps: {
     name: 'sweep',
     everyMs: 2_000,
     run: async (signal, report) => {
-      // First, because it works without the blob store.
+      // Requests are deleted first, because that works without the blob store.
       await forgetRequests(deps.store, signal, report)
       let taken = 0
       do {
@@ -45,7 +45,10 @@ export function createSweepStep(deps: {
   }
 }
 
-/** The prompt of a request may have megabytes, and its record stays for days. */
+/**
+ * Deletes the requests of failed tasks that can no longer be retried. A prompt may have megabytes, and the record
+ * of its task is kept for days.
+ */
 async function forgetRequests(
   store: Pick<ReconcileStore, 'forgetRequests'>,
   signal: AbortSignal,
@@ -59,8 +62,8 @@ async function forgetRequests(
 }
 
 /**
- * Limits what one account keeps of the requests and inputs of its failed tasks. What is too much goes with the
- * next sweep; a retry of its task is then refused.
+ * Creates the step that limits how many bytes of requests and inputs of failed tasks are kept for one account. The
+ * oldest ones beyond the limit are deleted with the next sweep, and a retry of their tasks is refused from then on.
  */
 export function createExcessInputsStep(deps: {
   readonly store: Pick<ReconcileStore, 'dropExcessInputs'>

@@ -6,9 +6,9 @@ const batchMax = 200
 const parallel = 8
 
 /**
- * Creates the step that starts the runs of webhooks that must repeat deliveries and have none: Temporal was
- * unreachable, its data is lost, or an operator ended the run. Also deletes deleted webhooks with their last
- * delivery.
+ * Creates the step that starts a run for each webhook that has deliveries to repeat and no run. A run is missing
+ * when Temporal was unreachable, when its data is lost, or when an operator ended the run. The step also removes
+ * the row of a deleted webhook together with its last delivery.
  */
 export function createWebhookStep(deps: {
   readonly store: Pick<DeliveryStore, 'webhooksWithoutRun' | 'forgetWebhooks'>

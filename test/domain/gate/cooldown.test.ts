@@ -62,6 +62,16 @@ describe('a cooldown', () => {
     expect(next).toMatchObject({ learned: 10, granted: 0 })
   })
 
+  it('decides later which calls are taken when refusals come late', () => {
+    const late = { nowMs: 20_000, openedAtMs: 10_050, inFlight: 1, open: none }
+    const atOnce = { ...late, openedAtMs: 19_900 }
+    const slow = afterRefusal(undefined, late)
+    expect(slow.takenAfterMs).toBe(12_438)
+    expect(afterRefusal(slow, atOnce).takenAfterMs).toBe(12_438)
+    expect(afterRefusal(undefined, { ...late, nowMs: 90_000 }).takenAfterMs).toBe(15_000)
+    expect(afterRefusal(undefined, atOnce)).not.toHaveProperty('takenAfterMs')
+  })
+
   it('keeps its threshold when the probe is refused', () => {
     const early = { nowMs: 10_100, openedAtMs: 10_050, inFlight: 1, open: none, retryAfterMs: 500 }
     expect(afterRefusal(ramping, early)).toMatchObject({ learned: 8 })

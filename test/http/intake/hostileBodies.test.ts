@@ -110,6 +110,24 @@ describe('a small body that unpacks to much work', () => {
   const texts = (count: number) => Array.from({ length: count }, () => '{"text":"a"}').join()
   const mebibyte = 1024 * 1024
 
+  it('blocks no other request for 50 ms: four forms with a field of 16 MiB', async () => {
+    // The escapes of this text have as many bytes as are allowed. The request ends at the unknown model.
+    const prompt = '\u0001'.repeat(Math.floor((requestTextBytesMax - 1000) / 6))
+    const form = formBody([
+      { name: 'prompt', value: prompt },
+      { name: 'size', value: 'none' },
+      { name: 'model', value: 'unknown' },
+    ])
+    const sent = brotliCompressSync(form)
+    const post = () => postCoded('/v1/images/edits', sent, formType)
+    expect((await post()).status).toBe(400)
+    const longestMs = await longestTurnMs(async () => {
+      const answers = await Promise.all([1, 2, 3, 4].map(post))
+      expect(answers.map(({ status }) => status)).toEqual([400, 400, 400, 400])
+    })
+    expect(longestMs).toBeLessThan(50)
+  })
+
   it.each([
     ['values that are not turns', contentPath, `{"contents":[${objects(99_000)}]}`],
     ['valid parts', contentPath, `{"contents":[{"parts":[${texts(33_000)}]}]}`],

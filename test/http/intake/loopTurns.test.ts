@@ -1,6 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { createLoopTurns } from '../../../src/http/intake/loopTurns.ts'
-import { standStill } from '../../support/timing.ts'
+import { standStill, timed } from '../../support/timing.ts'
 
 describe('the turns of bodies', () => {
   it('go to the accounts in rotation, and end after a few milliseconds', async () => {
@@ -37,5 +38,58 @@ describe('the turns of bodies', () => {
     setImmediate(() => order.push('other work'))
     await body
     expect(order).toEqual(['chunk', 'other work', 'chunk', 'chunk'])
+  })
+
+  it('of an account that works much are a quarter of the time while another account is present', async () => {
+    const turns = createLoopTurns()
+    turns.see('other')
+    turns.see('many')
+    const over = new AbortController()
+    let workedMs = 0
+    const body = async () => {
+      while (!over.signal.aborted) {
+        await turns.pause('many')
+        standStill(3)
+        workedMs += 3
+      }
+    }
+    const bodies = Promise.all([body(), body(), body()])
+    await sleep(500)
+    workedMs = 0
+    const tookMs = await timed(() => sleep(1_500))
+    over.abort()
+    expect(workedMs).toBeLessThan(0.35 * tookMs)
+    expect(workedMs).toBeGreaterThan(0)
+    // Another account has its turn at once.
+    expect(await timed(() => turns.pause('other'))).toBeLessThan(50)
+    await bodies
+  })
+
+  it('go to requests of an account and to its images that are read in rotation', async () => {
+    const turns = createLoopTurns()
+    const order: string[] = []
+    standStill(4)
+    const enter = async (name: string, isDownload: boolean) => {
+      await turns.pause('one', { isDownload })
+      order.push(name)
+      standStill(3)
+    }
+    await Promise.all([
+      enter('image', true),
+      enter('another image', true),
+      enter('request', false),
+      enter('another request', false),
+    ])
+    expect(order).toEqual(['image', 'request', 'another image', 'another request'])
+  })
+
+  it('count the work beside them', async () => {
+    const turns = createLoopTurns()
+    turns.see('other')
+    turns.see('many')
+    const tookMs = await timed(async () => {
+      for (let piece = 0; piece < 10; piece += 1) await turns.pause('many', { besidesMs: 20 })
+    })
+    expect(tookMs).toBeGreaterThan(300)
   })
 })

@@ -1,5 +1,6 @@
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { NothingWrittenError } from '../../../src/domain/ports/nothingWrittenError.ts'
 import type { TestApi } from '../../support/http/testApi.ts'
 import { startTestApi } from '../../support/http/testApi.ts'
 import { redPixelPng } from '../../support/images.ts'
@@ -244,6 +245,17 @@ describe('a submit during an outage', () => {
     // Without a key the client cannot find out whether the task exists.
     expect(response.headers.get('x-should-retry')).toBe('false')
     expect(String(api.reported.at(-1))).toContain('database is gone')
+    expect(api.tasks.openUploads.size).toBe(0)
+  })
+
+  it('may be retried without a key when certainly nothing was written', async () => {
+    api.tasks.beforeAccept = () =>
+      Promise.reject(new NothingWrittenError(new Error('lock timeout')))
+    const response = await api.postJson(path, edit)
+    api.tasks.beforeAccept = undefined
+    expect(response.status).toBe(500)
+    expect(response.headers.has('x-should-retry')).toBe(false)
+    expect(String(api.reported.at(-1))).toContain('Nothing was written')
     expect(api.tasks.openUploads.size).toBe(0)
   })
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import type { AttemptStore } from '../../../src/domain/ports/attemptStore.ts'
+import type { AnswerMeta } from '../../../src/domain/upstream/answerMeta.ts'
 import type { Channel } from '../../../src/domain/upstream/channel.ts'
 import type { Presence } from '../../../src/tasks/presence.ts'
 import type { AnnounceEnd } from '../../../src/store/tasks/taskEnds.ts'
@@ -18,6 +19,12 @@ export function testChannel(given: Partial<Channel> = {}): Channel {
     concurrencyMax: 50,
     ...given,
   }
+}
+
+/** The meta of a stored answer that no blob store has, for a task that is settled. */
+export function testMeta(taskId: string, attempt = 1): AnswerMeta {
+  const image = { mimeType: 'image/png', bytes: 3, sha256: 'ab', width: 1, height: 1 } as const
+  return { version: 1, taskId, attempt, image, native: { response: {}, imagePath: [] } }
 }
 
 /** Makes the calls of a task belong to a process that is lost. */

@@ -99,11 +99,12 @@ export async function startTestService(options: ServiceOptions = {}): Promise<Te
     workers.push(worker)
     return worker
   }
-  // One after the other: the first worker fills the cache of the workflow bundle for the others.
-  for (let count = 0; count < (options.workers ?? 1); count += 1) await startWorker()
-  const apis = await Promise.all(
-    Array.from({ length: options.apis ?? 1 }, () => startApiProcess(environment)),
-  )
+  const startWorkers = async () => {
+    // One after the other: the first worker fills the cache of the workflow bundle for the others.
+    for (let count = 0; count < (options.workers ?? 1); count += 1) await startWorker()
+  }
+  const startApis = Array.from({ length: options.apis ?? 1 }, () => startApiProcess(environment))
+  const [apis] = await Promise.all([Promise.all(startApis), startWorkers()])
   const startApi = async (changed: Readonly<Record<string, string>> = {}) => {
     const api = await startApiProcess({ ...environment, ...changed })
     apis.push(api)
@@ -124,7 +125,8 @@ export async function startTestService(options: ServiceOptions = {}): Promise<Te
     startWorker,
     startApi,
     stop: async () => {
-      await Promise.all([...apis, ...workers].map((process) => process.stop()))
+      // A worker in a call that hangs would take its whole grace. Tests of stopping stop processes themselves.
+      await Promise.all([...apis, ...workers].map((process) => process.stop(0)))
       await simulator.close()
       await temporal.close()
       await database.drop()

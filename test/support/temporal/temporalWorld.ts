@@ -29,14 +29,40 @@ export async function openTestWorld(): Promise<TemporalWorld> {
   return openTemporalWorld(temporalAddress)
 }
 
-/** Creates a namespace on the server at `address` (HOST:PORT). */
+/** Opens a namespace of its own on the server at `address` (HOST:PORT). */
 export async function openTemporalWorld(address: string): Promise<TemporalWorld> {
-  const settings = { address, namespace: `test-${randomBytes(6).toString('hex')}` }
+  const settings = await takeNamespace(address)
   const temporal = connectTemporal(settings)
-  await ensureNamespace(temporal, { retentionSeconds: 0 })
-  await registerSearchAttributes(temporal)
   const startTask = createStartTask({ temporal, startTimeoutMs: 5_000, produceTimeoutMs: 600_000 })
   return { settings, temporal, startTask, close: () => temporal.close() }
+}
+
+/** Namespaces that are made for the next caller, by the server's address. */
+const spares = new Map<string, Promise<TemporalSettings>>()
+
+/** Temporal knows a new namespace only seconds later. So the next one is made while this one is in use. */
+async function takeNamespace(address: string): Promise<TemporalSettings> {
+  const spare = spares.get(address)
+  spares.delete(address)
+  const settings = await (spare ?? makeNamespace(address))
+  if (!spares.has(address)) {
+    const next = makeNamespace(address)
+    next.catch(() => {})
+    spares.set(address, next)
+  }
+  return settings
+}
+
+async function makeNamespace(address: string): Promise<TemporalSettings> {
+  const settings = { address, namespace: `test-${randomBytes(6).toString('hex')}` }
+  const temporal = connectTemporal(settings)
+  try {
+    await ensureNamespace(temporal, { retentionSeconds: 0 })
+    await registerSearchAttributes(temporal)
+  } finally {
+    await temporal.close()
+  }
+  return settings
 }
 
 /** Returns the Temporal handle of a task's workflow. */

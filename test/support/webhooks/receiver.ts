@@ -65,3 +65,16 @@ export async function startReceiver(host = '127.0.0.1'): Promise<Receiver> {
   }
   return receiver
 }
+
+type Event = { readonly type: string; readonly timestamp: string; readonly data: unknown }
+
+/** Returns the event in the body of a delivery. */
+export function eventOf({ body }: Received): Event {
+  const event: Event = JSON.parse(body)
+  return event
+}
+
+/** Returns the headers of a delivery in the form that verifiers take. */
+export function headersOf({ headers }: Received): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
+}

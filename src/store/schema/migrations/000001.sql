@@ -355,6 +355,8 @@ create table cooldown (
   refusals integer not null default 0,
   slot_at timestamptz not null,
   slot_ms double precision not null default 0,
+  -- When a call counts as not refused, if refusals came later than usual.
+  taken_after_ms double precision,
   primary key (channel, model)
 ) with (fillfactor = 50);
 

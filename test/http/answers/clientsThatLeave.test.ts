@@ -1,0 +1,107 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { errorResponse } from '../../support/clients/responses.ts'
+import type { TestApi } from '../../support/http/testApi.ts'
+import { startTestApi } from '../../support/http/testApi.ts'
+
+let api: TestApi
+beforeAll(async () => {
+  api = await startTestApi({ syncDeadlineMs: 400 })
+})
+afterAll(() => api.close())
+beforeEach(() => api.tasks.cancelled.splice(0))
+
+const path = '/v1/images/generations'
+const body = { model: 'familyb-image-2-vip', prompt: 'a lighthouse' }
+
+/** The id of the task that the next call becomes. */
+async function nextTask(): Promise<string> {
+  const count = api.tasks.accepted.length
+  await expect.poll(() => api.tasks.accepted.length).toBe(count + 1)
+  return api.tasks.newestId()
+}
+
+describe('a call that joined a task which is then cancelled', () => {
+  const left = { code: 'cancelled', cause: 'client_left', workPossible: false } as const
+
+  async function joined(key: string) {
+    const headers = { 'Idempotency-Key': key }
+    const first = api.postJson(path, body, headers)
+    const taskId = await nextTask()
+    const second = api.postJson(path, body, headers)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    return { first, second, taskId }
+  }
+
+  it('becomes a new task when the client of the cancelled one has left', async () => {
+    const { first, second, taskId } = await joined('cancelled under it')
+    api.tasks.freeKeys()
+    const renewed = nextTask()
+    await api.tasks.fail(taskId, left)
+    expect((await first).status).toBe(500)
+    const next = await renewed
+    await api.tasks.succeed(next)
+    const { status, headers } = await second
+    expect(status).toBe(200)
+    expect(headers.get('x-task-id')).toBe(next)
+    expect(headers.get('idempotent-replayed')).toBe('false')
+    expect(headers.get('location')).toMatch(new RegExp(`/v1/tasks/${next}$`))
+  })
+
+  it('gets the failure for good when somebody asked for the cancel, even if the key is free', async () => {
+    const { first, second, taskId } = await joined('cancelled for good')
+    const count = api.tasks.accepted.length
+    api.tasks.freeKeys()
+    await api.tasks.fail(taskId, { ...left, cause: 'cancelled' })
+    for (const response of [await first, await second]) {
+      expect(response.status).toBe(500)
+      expect(response.headers.get('x-task-id')).toBe(taskId)
+      expect(response.headers.get('x-should-retry')).toBe('false')
+      expect(errorResponse.parse(await response.json()).error.code).toBe('cancelled')
+    }
+    expect(api.tasks.accepted).toHaveLength(count)
+  })
+
+  it('gets the failure when its key still names the cancelled task', async () => {
+    const { second, taskId } = await joined('cancelled each time')
+    // The key is never freed.
+    await api.tasks.fail(taskId, left)
+    expect((await second).status).toBe(500)
+    expect((await second).headers.get('x-task-id')).toBe(taskId)
+  })
+})
+
+describe('a client that leaves', () => {
+  function openCall(key: string) {
+    const text = JSON.stringify(body)
+    const socket = connect(api.port, '127.0.0.1')
+    socket.write(
+      `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sk-a\r\nContent-Type: application/json\r\nContent-Length: ${text.length}\r\nIdempotency-Key: ${key}\r\n\r\n${text}`,
+    )
+    return socket
+  }
+
+  it('cancels its task', async () => {
+    const socket = openCall('alone')
+    const taskId = await nextTask()
+    expect(api.tasks.cancelled).toEqual([])
+    socket.destroy()
+    await expect.poll(() => api.tasks.cancelled).toEqual([taskId])
+    await expect.poll(() => api.observed.at(-1)).toMatchObject({ status: 499, taskId })
+  })
+
+  it('does not cancel a task that another client waits for', async () => {
+    const first = openCall('shared')
+    const taskId = await nextTask()
+    const second = openCall('shared')
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    first.destroy()
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    expect(api.tasks.cancelled).toEqual([])
+    await api.tasks.succeed(taskId)
+    const [answer] = await once(second, 'data')
+    expect(String(answer)).toMatch(/^HTTP\/1.1 200 /)
+    second.destroy()
+  })
+})

@@ -1,0 +1,66 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { AccountPace } from '../../../src/http/intake/accountPace.ts'
+import { createAccountPace } from '../../../src/http/intake/accountPace.ts'
+
+let nowMs = 0
+let pace: AccountPace
+beforeEach(() => {
+  nowMs = 0
+  pace = createAccountPace(() => nowMs)
+})
+
+/** Works as fast as the pace allows for `forMs`, in pieces of 2 ms. Returns how long it worked. */
+function work(accountId: string, forMs: number): number {
+  const endsAtMs = nowMs + forMs
+  let workedMs = 0
+  for (;;) {
+    nowMs += pace.delayMs(accountId)
+    if (nowMs >= endsAtMs) return workedMs
+    pace.charge(accountId, 2)
+    nowMs += 2
+    workedMs += 2
+  }
+}
+
+describe('the pace of an account', () => {
+  it('is a quarter of the time while another account makes requests', () => {
+    pace.see('other')
+    pace.see('many')
+    work('many', 1_000)
+    pace.see('other')
+    const workedMs = work('many', 8_000)
+    expect(workedMs).toBeGreaterThan(0.2 * 8_000)
+    expect(workedMs).toBeLessThan(0.26 * 8_000)
+  })
+
+  it('is all of the time for an account that is alone, however many requests it makes', () => {
+    pace.see('many')
+    pace.see('many')
+    expect(work('many', 1_000)).toBe(1_000)
+    pace.see('other')
+    nowMs += 10_001
+    pace.see('many')
+    expect(work('many', 1_000)).toBe(1_000)
+  })
+
+  it('does not delay an account that works little, nor one that did nothing for a while', () => {
+    pace.see('other')
+    pace.see('many')
+    expect(work('many', 50)).toBe(50)
+    work('many', 5_000)
+    pace.charge('many', 2)
+    expect(pace.delayMs('many')).toBeGreaterThan(0)
+    pace.charge('other', 2)
+    expect(pace.delayMs('other')).toBe(0)
+    nowMs += 1_000
+    expect(pace.delayMs('many')).toBe(0)
+  })
+
+  it('makes up for less than a second of what an account did while it was alone', () => {
+    pace.see('many')
+    work('many', 60_000)
+    pace.see('other')
+    expect(pace.delayMs('many')).toBeGreaterThan(300)
+    expect(pace.delayMs('many')).toBeLessThan(1_000)
+  })
+})

@@ -1,0 +1,60 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
+import { insertTask } from '../support/database/insertTask.ts'
+import { createTestAttempts, testChannel } from '../support/database/testAttempts.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
+
+let database: TestDatabase
+let attempts: AttemptStore
+beforeAll(async () => {
+  database = await createTestDatabase()
+  attempts = await createTestAttempts(database.pool, [testChannel()])
+  return () => database.drop()
+})
+
+const tasks = (count: number) =>
+  Promise.all(Array.from({ length: count }, async () => (await insertTask(database.pool)).taskId))
+
+/** Makes the open calls, and the window, older than they are. */
+async function letPass(seconds: number): Promise<void> {
+  await database.pool.query(
+    `update attempt set opened_at = opened_at - $1 * interval '1 second' where closed_at is null`,
+    [seconds],
+  )
+  await database.pool.query(
+    `update cooldown set until_at = until_at - $1 * interval '1 second',
+       window_at = window_at - $1 * interval '1 second', slot_at = slot_at - $1 * interval '1 second'`,
+    [seconds],
+  )
+}
+
+/** `opened`, or the reason to wait. */
+async function ask(taskId = ''): Promise<string> {
+  const begun = await attempts.beginAttempt({ taskId })
+  return begun.kind === 'wait' ? begun.reason : begun.kind
+}
+
+const refuse = (taskId = '') =>
+  attempts.closeAttempt({ taskId, n: 1, class: 'refused', evidence: { reason: 'not_sent' } })
+
+describe('after calls to a host that does not answer', () => {
+  it('each cooldown ends with one call, until its connection has timed out', async () => {
+    const [first, second, probe, another] = await tasks(4)
+    expect([await ask(first), await ask(second)]).toEqual(['opened', 'opened'])
+    await letPass(10)
+    await refuse(first)
+    await refuse(second)
+    await letPass(5)
+    expect([await ask(probe), await ask(another)]).toEqual(['opened', 'slow_start'])
+    // Other upstreams would have refused by now.
+    for (let seconds = 2; seconds <= 10; seconds += 2) {
+      await letPass(2)
+      expect(await ask(another)).toBe('slow_start')
+    }
+    await refuse(probe)
+    expect(await ask(another)).toBe('cooldown')
+    await letPass(60)
+    expect(await ask(another)).toBe('opened')
+  })
+})

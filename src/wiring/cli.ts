@@ -148,7 +148,7 @@ async function cancelTaskBy(
 async function retryTerms(config: Config) {
   const { required } = await import('../config.ts')
   const { priceList } = await import('../domain/models/prices.ts')
-  const { channelsOf, longestTimeoutMs } = await import('../domain/tasks/deadlines.ts')
+  const { channelsOf, longestTimeoutMs } = await import('../domain/upstream/channel.ts')
   const path = required(config.operatorFilePath, 'DARKROOM_CONFIG')
   const { channels, prices } = await operationAt(path)
   return {

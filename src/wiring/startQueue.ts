@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts'
-import { produceTimeoutMs } from '../domain/tasks/deadlines.ts'
+import { produceTimeoutMs } from '../domain/tasks/taskTerms.ts'
 import type { Installation } from './installation.ts'
 import { markStarted } from '../store/reconcile/checkSchedule.ts'
 import type { Logger } from '../telemetry/logger.ts'

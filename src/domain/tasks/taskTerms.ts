@@ -1,7 +1,9 @@
+import { hardEndGraceMs } from '../limits.ts'
 import type { Family } from '../models/models.ts'
 import type { Price } from '../models/prices.ts'
 import { creditsOf } from '../models/prices.ts'
-import { hardEndMs } from './deadlines.ts'
+import type { Channel } from '../upstream/channel.ts'
+import { longestTimeoutMs } from '../upstream/channel.ts'
 import type { ImageRequest } from './imageRequest.ts'
 
 export type TaskTermsDeps = {
@@ -31,4 +33,21 @@ export function taskTerms(deps: TaskTermsDeps, request: ImageRequest): TaskTerms
   const deadlineMs = deps.taskDeadlineMs
   const timeoutMs = deps.longestTimeoutMs(request.family)
   return { credits, deadlineMs, hardEndMs: hardEndMs(deadlineMs, timeoutMs) }
+}
+
+/**
+ * Returns the hard end of a task, in milliseconds from its acceptance. A call may start right before the
+ * deadline and take `timeoutMs`, the longest timeout of the family's channels. After that, the answer must be
+ * stored and settled.
+ */
+export function hardEndMs(deadlineMs: number, timeoutMs: number): number {
+  return deadlineMs + timeoutMs + hardEndGraceMs
+}
+
+/**
+ * Returns the limit for one execution of the activity `produceImage`, in milliseconds. Long enough for a task
+ * of any family.
+ */
+export function produceTimeoutMs(deadlineMs: number, channels: readonly Channel[]): number {
+  return deadlineMs + longestTimeoutMs(channels) + 2 * hardEndGraceMs
 }

@@ -27,6 +27,16 @@ export type Channel = {
   readonly weight?: number
 }
 
+/** Returns the channels of one family, in the operator's order. */
+export function channelsOf(channels: readonly Channel[], family: Family): readonly Channel[] {
+  return channels.filter((channel) => channel.family === family)
+}
+
+/** Returns the longest timeout of these channels in milliseconds, or 0 when there is no channel. */
+export function longestTimeoutMs(channels: readonly Channel[]): number {
+  return Math.max(0, ...channels.map(({ timeoutMs }) => timeoutMs))
+}
+
 /** Returns the name that this channel's upstream uses for the model. */
 export function upstreamModelName(channel: Channel, model: ModelId): string {
   return channel.models[model] ?? model

@@ -65,7 +65,7 @@ async function sendAsset(
  */
 export const assetStreamBytes = 1024 * 1024
 
-/** The time for asking S3 for the size of an image, outside of turns. */
+/** The work of opening an image in the blob store, in addition to the account's turn. The account's pace counts it. */
 const openMs = 1
 
 /**

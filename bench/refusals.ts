@@ -67,12 +67,10 @@ async function othersDuring(
   client: Parameters<typeof content>[0],
   work: () => Promise<unknown>,
 ): Promise<readonly number[]> {
-  let isDone = false
-  const finished = work().finally(() => {
-    isDone = true
-  })
+  const done = new AbortController()
+  const finished = work().finally(() => done.abort())
   const tookMs: number[] = []
-  while (!isDone) {
+  while (!done.signal.aborted) {
     const body = { contents: [{ parts: [{ text: 'Not held back' }] }] }
     tookMs.push(
       await timed(async () => {

@@ -32,11 +32,12 @@ export function answerSync(context: ApiContext, parts: ApiParts): AnswerAccepted
       context.set('Location', taskUrl(parts.config.publicUrl, accepted.taskId))
       const waitMs = Math.max(0, endsAtMs - performance.now())
       const task = await parts.syncWaits.wait(accepted, context.res, waitMs)
+      if (task === 'lost') return answerLost(context, parts, accepted.taskId)
       const mayAcceptAgain = accepted.replayed && waitedFor < tasksWaitedForMax
       if (!mayAcceptAgain || acceptAgain === undefined || !wasLeft(task)) {
         return answerTask(context, parts, task)
       }
-      removeJoinedTask(context)
+      removeTask(context)
       const next = await acceptAgain()
       if (!next.ok) return next.failure
       accepted = next.value
@@ -50,13 +51,24 @@ function wasLeft(task: TaskView | undefined): boolean {
 }
 
 /**
- * Removes the cancelled task from the answer: if the second acceptance fails, the error must not name that
- * task.
+ * Removes a cancelled or lost task from the answer: an error that comes now must not name that task.
  */
-function removeJoinedTask(context: ApiContext): void {
+function removeTask(context: ApiContext): void {
   for (const name of ['X-Task-Id', 'Location', 'Idempotent-Replayed']) context.remove(name)
   delete context.state.taskId
   delete context.state.replayed
+}
+
+/**
+ * Answers for a task that a crash of PostgreSQL has undone. Nothing was called or charged, so the client may send
+ * its request again.
+ */
+function answerLost(context: ApiContext, parts: ApiParts, taskId: string): HttpFailure {
+  const { requestId, route } = context.state
+  parts.reportError?.(new Error(`PostgreSQL has lost ${taskId}`), { requestId, route })
+  removeTask(context)
+  context.state.retryIsUnsafe = false
+  return { tag: 'internal_error' }
 }
 
 async function answerTask(

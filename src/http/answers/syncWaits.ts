@@ -8,13 +8,13 @@ export type SyncWaits = {
   /**
    * Returns the task when it ends. After `waitMs`, returns the task as it is then. Returns `undefined` when
    * the client has left. If that was the last client that waited for the task, the task is cancelled, unless
-   * it has done work.
+   * it has done work. Returns `lost` when PostgreSQL has lost the task in a crash: see `insertTask.ts`.
    */
   readonly wait: (
     accepted: Pick<Accepted, 'taskId' | 'replayed'>,
     response: ServerResponse,
     waitMs: number,
-  ) => Promise<TaskView | undefined>
+  ) => Promise<TaskView | 'lost' | undefined>
 }
 
 /**
@@ -37,7 +37,7 @@ export function createSyncWaits(tasks: Pick<TaskService, 'awaitEnd' | 'cancelLef
     { taskId, replayed }: Pick<Accepted, 'taskId' | 'replayed'>,
     response: ServerResponse,
     waitMs: number,
-  ): Promise<TaskView | undefined> {
+  ): Promise<TaskView | 'lost' | undefined> {
     const stop = new AbortController()
     const onStop = () => stop.abort()
     const timer = setTimeout(onStop, waitMs)
@@ -47,8 +47,7 @@ export function createSyncWaits(tasks: Pick<TaskService, 'awaitEnd' | 'cancelLef
     if (response.closed) onStop()
     try {
       const task = await tasks.awaitEnd(taskId, stop.signal, { isNew: !replayed })
-      if (task === undefined) throw new Error(`Bug: ${taskId} is awaited and does not exist`)
-      if (!response.closed) return task
+      if (!response.closed) return task ?? 'lost'
     } finally {
       clearTimeout(timer)
       response.off('close', onStop)

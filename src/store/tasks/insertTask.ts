@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import { DatabaseError } from 'pg'
 import type { BudgetState } from '../../domain/accounts/budget.ts'
 import type { InsertTaskResult, NewTask } from '../../domain/ports/taskStore.ts'
+import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 import { runStatement } from '../connection/transaction.ts'
 
 type InsertedRow = {
@@ -24,6 +25,10 @@ const refusedState = 'DR001'
  * inserts the task, takes over its inputs, inserts the hold, and updates the balance last. Because the update
  * comes last, the balance of a busy account stays locked only while the statement commits, without a round
  * trip to this process.
+ *
+ * The commit of a synchronous call does not wait for the disk. The client has no answer yet, and the transaction
+ * that begins the upstream call makes both durable. If PostgreSQL crashes in between, the task is gone as if it had
+ * never been accepted: nothing was called or charged, and the client gets an error (src/http/answers/syncWaits.ts).
  *
  * If another transaction has claimed the same key, the statement waits for that transaction's commit and then
  * writes nothing. If the account does not have enough credits, no row remains.
@@ -74,6 +79,7 @@ function valuesOf(task: NewTask): unknown[] {
     task.hardEndMs,
     task.uploadId ?? null,
     request.inputs.reduce((sum, { bytes }) => sum + bytes, 0),
+    isSyncRoute(request.route),
   ]
 }
 
@@ -134,6 +140,8 @@ const insertSql = `
     returning 1
   )
   select
+    -- For this transaction only.
+    case when $18 then set_config('synchronous_commit', 'off', true) end,
     (select (floor(extract(epoch from created_at)) * 1000)::float8 from accepted) as "createdAtMs",
     exists (select from affordable) as affordable,
     (select json_build_object('credits', budget_credits, 'period', budget_period, 'used', used,

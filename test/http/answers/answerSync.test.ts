@@ -45,6 +45,20 @@ describe('a synchronous call', () => {
     expect(api.tasks.cancelled).toEqual([])
   })
 
+  it('gets a 500 that it may repeat when a crash of PostgreSQL has lost its task', async () => {
+    const [response] = await Promise.all([
+      api.postJson(path, body),
+      nextTask().then(api.tasks.loseTask),
+    ])
+    expect(response.status).toBe(500)
+    expect(response.headers.get('x-should-retry')).toBeNull()
+    expect(response.headers.get('x-task-id')).toBeNull()
+    expect(response.headers.get('location')).toBeNull()
+    const { error } = errorResponse.parse(await response.json())
+    expect(error).toMatchObject({ type: 'new_api_error', code: 'internal_error' })
+    expect(String(api.reported.at(-1))).toContain('PostgreSQL has lost')
+  })
+
   it('names the task at its deadline, and says not to retry', async () => {
     const [response, taskId] = await Promise.all([api.postJson(path, body), nextTask()])
     expect(response.status).toBe(500)

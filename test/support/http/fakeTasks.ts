@@ -33,6 +33,8 @@ export type FakeTasks = {
   readonly change: (taskId: string, changed: Partial<TaskView>) => void
   readonly succeed: (taskId: string, native?: NativeResponse) => Promise<void>
   readonly fail: (taskId: string, failure: TaskFailure) => Promise<void>
+  /** Removes a task, as a crash of PostgreSQL can. */
+  readonly loseTask: (taskId: string) => void
   /** Removes the native response of a task. */
   readonly loseNative: (taskId: string) => void
   readonly newestId: () => string
@@ -119,8 +121,7 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
     awaitEnd: async (taskId, signal) => {
       for (;;) {
         const task = tasks.get(taskId)
-        if (task === undefined) throw new Error('awaited and does not exist')
-        if (task.completedAtMs !== undefined || signal.aborted) return task
+        if (task?.completedAtMs !== undefined || task === undefined || signal.aborted) return task
         await new Promise<void>((resolve) => {
           woken.add(resolve)
           signal.addEventListener('abort', () => resolve(), { once: true })
@@ -156,6 +157,10 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
 
   function change(taskId: string, changed: Partial<TaskView>): void {
     tasks.set(taskId, { ...taskOf(taskId), ...changed })
+    wakeAll()
+  }
+
+  function wakeAll(): void {
     for (const wake of woken) wake()
     woken.clear()
   }
@@ -189,6 +194,10 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
     succeed: finish,
     fail: async (taskId, failure) => {
       change(taskId, { status: 'failed', completedAtMs: 1_700_000_005_000, failure })
+    },
+    loseTask: (taskId) => {
+      tasks.delete(taskId)
+      wakeAll()
     },
     loseNative: (taskId) => {
       const { native: _lost, ...task } = taskOf(taskId)

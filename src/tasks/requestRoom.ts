@@ -5,13 +5,13 @@ import { createByteBudget, freeBytes, roomFor } from './byteBudget.ts'
 /**
  * Limit for the texts of all large requests that one worker reads and sends at the same time, in bytes of
  * their stored text. While a request is read and sent, it takes up to twelve times its bytes of memory; once it is
- * sent, none. One account gets at most half. The largest request is not larger than the other half, so one account
- * alone cannot keep out another.
+ * sent, it takes none. One account gets at most half of the limit. The largest request fits into the other half, so
+ * one account alone cannot keep out another.
  */
 const requestBytesUnderWayMax = 32 * 1024 * 1024
 const accountShareMax = 0.5
 
-/** How many bytes of requests that found no room are tried again per millisecond, for each account. */
+/** The pace at which the requests of one account that found no room are tried again, in bytes per millisecond. */
 const retriedBytesPerMs = (16 * 1024 * 1024) / 1_000
 
 type NeedsRoom = Extract<BeginResult, { kind: 'needs_room' }>
@@ -35,8 +35,8 @@ export type RequestRooms = {
 
 /**
  * Creates the rooms of one worker. A task that finds no room does not wait in its slot, because the tasks of
- * one account would then keep those of others out. It gets a later turn instead: the turns of one account
- * follow each other at a fixed pace, so that its tasks come back in their order and not all at once.
+ * one account would then keep those of others out. It tries again later instead. The tasks of one account try
+ * again one after the other at a fixed pace, so that they come back in their order and not all at once.
  */
 export function createRequestRooms(
   options: { readonly bytesMax?: number; readonly monotonicMs?: () => number } = {},

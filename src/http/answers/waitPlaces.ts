@@ -16,8 +16,8 @@ export type WaitPlace = {
 export type WaitersMax = { readonly account: number; readonly process: number }
 
 /**
- * Each waiter costs a connection and some memory, and makes the statement longer that reads all watched tasks once
- * a second. One account gets at most half of the places, so that it cannot keep out the others.
+ * Each waiter costs a connection and some memory, and adds a task to the statement that reads all watched tasks
+ * once a second. One account gets at most half of the places, so that it cannot keep out the others.
  */
 const waitersMaxDefault: WaitersMax = { account: 2_500, process: 5_000 }
 

@@ -3,8 +3,8 @@ import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 import type { LockedTask } from '../tasks/lockTask.ts'
 
 /**
- * How late a task may ask again before it loses its turn in the queue. A later task has left the queue,
- * because its worker may be dead.
+ * How late a task may ask again. A task that asks even later has lost its turn in the queue, because its worker
+ * may be dead.
  */
 const lateMs = 1_000
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool, PoolClient } from 'pg'
 import { DatabaseError } from 'pg'
 
-/** The SQLSTATE of a refused connection: PostgreSQL, the database or the role has no more to give. */
+/** The SQLSTATE of a refused connection: PostgreSQL, the database or the role allows no further connection. */
 const fullState = '53300'
 /** How long the pool does not try to grow after such a refusal. */
 const holdMs = 1_000
@@ -10,10 +10,10 @@ const holdMs = 1_000
 const pauseMs = 100
 
 /**
- * Makes a pool get along with the connections that it has when PostgreSQL refuses to open another one. By
- * itself, the pool passes the refusal on to the caller for whom it wanted to grow, and that caller fails at
- * once, although one of the other connections is free a few milliseconds later. Now this caller waits for its
- * turn like every caller of a full pool. `connectTimeoutMs` is the pool's limit for this wait, from the refusal on.
+ * Lets a pool go on with the connections that it has when PostgreSQL refuses to open another connection. Without
+ * this function, the pool gives the refusal to the caller for whom it opens the connection. That caller fails at
+ * once, although another connection may be free a few milliseconds later. With this function, the caller waits for
+ * its turn like every caller of a full pool, at most `connectTimeoutMs` from the refusal on.
  */
 export function waitWhenFull(pool: Pool, connectTimeoutMs: number): void {
   const connect: () => Promise<PoolClient> = pool.connect.bind(pool)

@@ -26,6 +26,8 @@ const noticeMs = 5_000
  * than the timeout of any upstream call that operators usually configure.
  */
 const failedStopMsMax = 10 * 60_000
+/** How long a process that is still starting waits for its start before it stops. */
+const startedStopMsMax = 10_000
 
 /**
  * Runs one process: reads the configuration, starts, and stops on SIGTERM or SIGINT. A second signal ends the
@@ -46,12 +48,17 @@ export async function runProcess(
   const log = createLogger({ level: config.logLevel, process: name, pretty })
   process.on('unhandledRejection', (error) => log.error('unhandled rejection', { error }))
   try {
-    const running = await start(config, log)
-    // A process that is killed would leave nothing in the compile cache for the next one.
-    flushCompileCache()
-    const stop = once(running.stop)
+    const starting = start(config, log)
+    const stop = once(async (ms) => {
+      const running = await Promise.race([starting, sleep(startedStopMsMax)])
+      await running?.stop(ms)
+    })
+    // A worker may take tasks before its start is over, so a signal must never simply end the process.
     stopOnSignal(stop, log)
     exitWithParent()
+    const running = await starting
+    // A process that is killed would leave nothing in the compile cache for the next one.
+    flushCompileCache()
     await running.ended.catch(async (error: unknown) => {
       log.error('stopping', { reason: `${name} failed`, error })
       await Promise.race([stop(0), sleep(failedStopMsMax)]).catch(() => {})

@@ -102,6 +102,3 @@ export const uploadGraceMs = 24 * 3_600_000
  * request is refused for it, because an outage of an upstream can fail many tasks of an honest client.
  */
 export const keptInputBytesMax = 1024 * mebibyte
-
-/** Contract. The Retry-After in the answer to an accepted task. */
-export const pollIntervalSeconds = 3

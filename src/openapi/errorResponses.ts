@@ -1,16 +1,16 @@
 import type { ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from 'zod-openapi'
-import type { Headers } from './answerHeaders.ts'
 import { commonHeaders, headerReferences } from './answerHeaders.ts'
-import type { ErrorName, ErrorStatus } from './describedErrors.ts'
-import { describedError } from './describedErrors.ts'
+import type { ErrorName, ErrorStatus } from './errorCatalog.ts'
+import { describedError, statusHeaders, statusTexts } from './errorCatalog.ts'
 import type { Operation } from './operation.ts'
 
 /** The errors of every operation that come before its route. They have components of their own. */
 const earlyErrors = ['request_timeout', 'headers_too_large'] as const
 
 /**
- * Returns the error answers of an operation by status. Each has an example of each code. `x-error-codes` lists the
- * codes for programs: the schema leaves them open, so that a new code breaks no client.
+ * Builds the error answers of an operation, by status, from the rows and texts of `errorCatalog.ts`. Each answer
+ * has an example of each code. `x-error-codes` lists the codes for programs. The schema allows any code, so that a
+ * new code breaks no client.
  */
 export function errorResponses(operation: Operation): ZodOpenApiResponsesObject {
   const byStatus = Map.groupBy(errorNames(operation), (name) => describedError(name).status)
@@ -53,30 +53,6 @@ function errorResponse(
       },
     },
   }
-}
-
-const statusTexts: Readonly<Record<ErrorStatus, string>> = {
-  400: 'The request is not valid, or the model refused it.',
-  401: 'The API key is missing or invalid.',
-  403: 'The account lacks balance or access.',
-  404: 'Not found, or not visible to this account.',
-  408: 'The request did not arrive in time.',
-  409: 'The request does not fit the present state.',
-  413: 'The decompressed request body exceeds the ingress limit.',
-  416: 'The range is outside the content.',
-  429: 'The upstream model or this service has no capacity now.',
-  431: 'The request headers are too large.',
-  500: 'The request could not be completed.',
-  503: 'Not ready.',
-}
-
-/** Headers that errors of a status have on every route. */
-const statusHeaders: { readonly [Status in ErrorStatus]?: Headers } = {
-  401: { 'WWW-Authenticate': 'always' },
-  404: { 'x-should-retry': 'sometimes' },
-  409: { 'x-should-retry': 'always' },
-  429: { 'Retry-After': 'sometimes' },
-  500: { 'x-should-retry': 'sometimes' },
 }
 
 function errorNames({ access, errors }: Operation): readonly ErrorName[] {

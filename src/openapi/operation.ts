@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { Headers } from './answerHeaders.ts'
-import type { ErrorName } from './describedErrors.ts'
+import type { ErrorName } from './errorCatalog.ts'
 
 /**
  * The description of one operation: a method of a route. Every route of `src/http/routes.ts` has one, which
@@ -30,7 +30,7 @@ export type Operation = {
    * them here, and `invalid_api_key` if it needs an API key.
    */
   readonly errors: readonly ErrorName[]
-  /** Headers that errors of this operation may have, in addition to those of `describedErrors.ts`. */
+  /** Headers that errors of this operation may have, in addition to those of `errorCatalog.ts`. */
   readonly errorHeaders?: Headers
 }
 

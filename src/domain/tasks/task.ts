@@ -1,7 +1,5 @@
-import { assertNever } from '../assertNever.ts'
 import type { TaskFailure } from '../failure.ts'
 import type { Route } from './imageRequest.ts'
-import { pollIntervalSeconds } from '../limits.ts'
 import type { ImageMimeType, ModelId } from '../models/models.ts'
 import type { NativeResponse } from '../upstream/nativeResponse.ts'
 
@@ -65,27 +63,3 @@ export type RunStage =
   | { readonly stage: 'waiting'; readonly untilMs?: number }
   | { readonly stage: 'calling' }
   | { readonly stage: 'storing' }
-
-/** Limits for the Retry-After of a task lookup. Clients are told to poll every 2 to 5 seconds. */
-const pollSecondsMin = 2
-const pollSecondsMax = 5
-
-/**
- * Returns the Retry-After of a lookup of a live task, in seconds. It is short while the image is being
- * stored, and longer during a wait. It is only a hint, so it may grow and shrink.
- */
-export function pollAfterSeconds(run: RunStage | undefined, nowMs: number): number {
-  if (run === undefined) return pollIntervalSeconds
-  switch (run.stage) {
-    case 'storing':
-      return pollSecondsMin
-    case 'waiting': {
-      const waitSeconds = Math.ceil(((run.untilMs ?? nowMs) - nowMs) / 1000)
-      return Math.min(pollSecondsMax, Math.max(pollIntervalSeconds, waitSeconds))
-    }
-    case 'calling':
-      return pollIntervalSeconds
-    default:
-      return assertNever(run)
-  }
-}

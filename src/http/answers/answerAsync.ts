@@ -1,4 +1,4 @@
-import { pollIntervalSeconds } from '../../domain/limits.ts'
+import { pollIntervalSeconds } from '../../domain/tasks/pollAfter.ts'
 import type { ApiContext, ApiParts } from '../context.ts'
 import type { AnswerAccepted } from '../intake/acceptRequest.ts'
 import { sendJson } from './sendBody.ts'

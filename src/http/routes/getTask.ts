@@ -1,7 +1,7 @@
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import type { TaskView } from '../../domain/tasks/task.ts'
-import { pollAfterSeconds } from '../../domain/tasks/task.ts'
+import { pollAfterSeconds } from '../../domain/tasks/pollAfter.ts'
 import { recordOf } from '../answers/recordOf.ts'
 import { sendJson } from '../answers/sendBody.ts'
 import { setCreditsCharged } from '../answers/taskHeaders.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { queryErrors } from '../describedErrors.ts'
+import { queryErrors } from '../errorCatalog.ts'
 import type { Operation } from '../operation.ts'
 import { json } from '../operation.ts'
 import { account } from '../../schema/answers/account.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { familyAModels } from '../../domain/models/models.ts'
-import { acceptErrors, endErrors, jsonBodyErrors } from '../describedErrors.ts'
+import { acceptErrors, endErrors, jsonBodyErrors } from '../errorCatalog.ts'
 import { examples } from '../examples.ts'
 import type { Operation } from '../operation.ts'
 import { json } from '../operation.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { acceptErrors, endErrors, jsonBodyErrors } from '../describedErrors.ts'
+import { acceptErrors, endErrors, jsonBodyErrors } from '../errorCatalog.ts'
 import { examples } from '../examples.ts'
 import type { Answer, Operation } from '../operation.ts'
 import { json } from '../operation.ts'

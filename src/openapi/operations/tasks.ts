@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { acceptErrors, jsonBodyErrors, queryErrors } from '../describedErrors.ts'
+import { acceptErrors, jsonBodyErrors, queryErrors } from '../errorCatalog.ts'
 import { examples } from '../examples.ts'
 import { idempotencyKey, lastEventId, linksToTask, preferWait } from '../parameters.ts'
 import type { Operation } from '../operation.ts'

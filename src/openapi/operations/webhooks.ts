@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { jsonBodyErrors, queryErrors } from '../describedErrors.ts'
+import { jsonBodyErrors, queryErrors } from '../errorCatalog.ts'
 import { examples } from '../examples.ts'
 import type { Operation } from '../operation.ts'
 import { json } from '../operation.ts'

@@ -4,7 +4,7 @@ import { defined } from '../../domain/defined.ts'
 import { orderChannels } from '../../domain/gate/orderChannels.ts'
 import { nextStep } from '../../domain/gate/nextStep.ts'
 import type { NextStep } from '../../domain/gate/taskFacts.ts'
-import { handOver } from '../../domain/handOver.ts'
+import { takeOnce } from '../../domain/takeOnce.ts'
 import type { RandomBytes } from '../../domain/ids.ts'
 import { newUploadId } from '../../domain/ids.ts'
 import { callCheckMs } from '../../domain/limits.ts'
@@ -63,7 +63,7 @@ export async function beginInTransaction(
 ): Promise<BeginResult> {
   const decided = await lockAndDecide(deps, input)
   if (decided.kind !== 'opened') return decided
-  const takeRequest = handOver(await readRequest(deps.pool, input.taskId))
+  const takeRequest = takeOnce(await readRequest(deps.pool, input.taskId))
   return { kind: 'opened', attempt: { ...decided.attempt, takeRequest } }
 }
 

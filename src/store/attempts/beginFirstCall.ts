@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { orderChannels } from '../../domain/gate/orderChannels.ts'
-import { handOver } from '../../domain/handOver.ts'
+import { takeOnce } from '../../domain/takeOnce.ts'
 import type { RandomBytes } from '../../domain/ids.ts'
 import { newUploadId } from '../../domain/ids.ts'
 import type { Family, ModelId } from '../../domain/models/models.ts'
@@ -74,7 +74,7 @@ export async function beginFirstCall(
     timeoutMs: Math.min(channel.timeoutMs, hardEndMs),
     hardEndMs,
     model,
-    takeRequest: handOver(request),
+    takeRequest: takeOnce(request),
   }
 }
 

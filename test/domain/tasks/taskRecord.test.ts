@@ -1,7 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { TaskView } from '../../../src/domain/tasks/task.ts'
-import { pollAfterSeconds } from '../../../src/domain/tasks/task.ts'
 import { progressOf, taskRecord } from '../../../src/domain/tasks/taskRecord.ts'
 
 const createdAtMs = Date.UTC(2026, 10, 21, 10, 32, 7, 999)
@@ -99,17 +98,5 @@ describe('progress', () => {
   it('is about 80 percent after the usual duration', () => {
     const nowMs = createdAtMs + 900 + 60_000
     expect(progressOf({ ...processing, nowMs }, 60_000)).toBe(76)
-  })
-})
-
-describe('the Retry-After of a lookup', () => {
-  it('stays between two and five seconds, whatever the workflow waits for', () => {
-    expect(pollAfterSeconds(undefined, 0)).toBe(3)
-    expect(pollAfterSeconds({ stage: 'calling' }, 0)).toBe(3)
-    expect(pollAfterSeconds({ stage: 'storing' }, 0)).toBe(2)
-    expect(pollAfterSeconds({ stage: 'waiting', untilMs: 100 }, 0)).toBe(3)
-    expect(pollAfterSeconds({ stage: 'waiting', untilMs: 3_100 }, 0)).toBe(4)
-    expect(pollAfterSeconds({ stage: 'waiting', untilMs: 900_000 }, 0)).toBe(5)
-    expect(pollAfterSeconds({ stage: 'waiting' }, 0)).toBe(3)
   })
 })

@@ -1,6 +1,10 @@
 import { taskFailureMessages } from '../domain/failure.ts'
+import type { Headers } from './answerHeaders.ts'
 
-/** One error as the OpenAPI document describes it. `src/http/errors.ts` decides when a client gets it. */
+/**
+ * One error as the OpenAPI document describes it: its code and example texts. `src/http/errors.ts` decides when a
+ * client gets it, and `errorResponses.ts` builds the answers of the document from these rows.
+ */
 type DescribedError = {
   readonly status: ErrorStatus
   /** `error.code`. Absent when it is the name of the error. */
@@ -14,6 +18,31 @@ type DescribedError = {
 
 /** The statuses of errors. */
 export type ErrorStatus = 400 | 401 | 403 | 404 | 408 | 409 | 413 | 416 | 429 | 431 | 500 | 503
+
+/** What the document says about each status, before it lists the codes. */
+export const statusTexts: Readonly<Record<ErrorStatus, string>> = {
+  400: 'The request is not valid, or the model refused it.',
+  401: 'The API key is missing or invalid.',
+  403: 'The account lacks balance or access.',
+  404: 'Not found, or not visible to this account.',
+  408: 'The request did not arrive in time.',
+  409: 'The request does not fit the present state.',
+  413: 'The decompressed request body exceeds the ingress limit.',
+  416: 'The range is outside the content.',
+  429: 'The upstream model or this service has no capacity now.',
+  431: 'The request headers are too large.',
+  500: 'The request could not be completed.',
+  503: 'Not ready.',
+}
+
+/** Headers that errors of a status have on every route. */
+export const statusHeaders: { readonly [Status in ErrorStatus]?: Headers } = {
+  401: { 'WWW-Authenticate': 'always' },
+  404: { 'x-should-retry': 'sometimes' },
+  409: { 'x-should-retry': 'always' },
+  429: { 'Retry-After': 'sometimes' },
+  500: { 'x-should-retry': 'sometimes' },
+}
 
 /**
  * Every error of the API, by a name. The operations in `operations/` list the names of their errors. A name is the

@@ -1,12 +1,12 @@
 import type { ReportUnexpected } from './applicationFailure.ts'
 import { reportingUnexpected, waitFailure } from './applicationFailure.ts'
-import type { ProduceImageDeps } from './produceImage.ts'
-import { createProduceImageActivity } from './produceImage.ts'
+import type { ProduceImageActivityDeps } from './produceImageActivity.ts'
+import { createProduceImageActivity } from './produceImageActivity.ts'
 import type { TaskFailure } from '../src/domain/failure.ts'
 import { callCheckMs } from '../src/domain/limits.ts'
 import type { AttemptStore, FailResult } from '../src/domain/ports/attemptStore.ts'
 
-type ActivityDeps = ProduceImageDeps & RecordFailureDeps & CancelTaskDeps
+type ActivityDeps = ProduceImageActivityDeps & RecordFailureDeps & CancelTaskDeps
 
 /**
  * Creates the activities of the workflow. Histories contain the activities' names, so these names must never

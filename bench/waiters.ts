@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createNotifier } from '../src/store/connection/notifier.ts'
 import { cancelTask } from '../src/store/tasks/cancelTask.ts'
-import { taskEndChannel } from '../src/store/tasks/taskEnds.ts'
+import { taskEndChannel } from '../src/store/tasks/announceEnd.ts'
 import { describeMs, percentile, runBench } from './support/runBench.ts'
 import { createClient } from '../test/support/clients/client.ts'
 import { openEvents, readEvents } from '../test/support/clients/eventStream.ts'

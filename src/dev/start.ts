@@ -20,7 +20,7 @@ import type { Say } from './stack/startError.ts'
 import { migrate } from '../store/schema/migrate.ts'
 import { connectTemporal, temporalSettings } from '../temporal/connect.ts'
 import { ensureNamespace, registerSearchAttributes } from '../temporal/namespace.ts'
-import { pricedOperation } from '../wiring/installation.ts'
+import { pricedSettings } from '../wiring/installation.ts'
 
 /** The running service that `npm start` started. */
 export type Service = {
@@ -65,7 +65,7 @@ export async function startService(say: Say): Promise<Service> {
   }
   // Checks the operator's file now. Otherwise the API process and the worker would find an error only minutes
   // later.
-  if (!withSimulator) pricedOperation(config, { withKeys: true })
+  if (!withSimulator) pricedSettings(config, { withKeys: true })
   const keyPath = join(config.dataDir, 'demo-key')
   const services: ServiceProcess[] = []
   const refused = Promise.withResolvers<string>()

@@ -11,7 +11,8 @@ const readRetryMs = 500
 
 /**
  * Creates the function that waits until a task has ended or the signal aborts. The function returns the task
- * as it is at that moment, or `undefined` when it is purged. A notification only causes a new read, because
+ * as it is at that moment, or `missing` when the task has no row: it is purged, or a crash of PostgreSQL has lost
+ * it (`insertTask.ts` says when). A notification only causes a new read, because
  * only the task's row says whether the task has ended. If PostgreSQL does not answer, the read is tried again.
  * Once the signal has aborted, the error of a failed read is thrown.
  *
@@ -23,13 +24,14 @@ export function createAwaitEnd(deps: AwaitEndDeps) {
     taskId: string,
     signal: AbortSignal,
     { isNew = false }: { readonly isNew?: boolean } = {},
-  ): Promise<TaskView | undefined> => {
+  ): Promise<TaskView | 'missing'> => {
     const watch = deps.ends.watch(taskId, 'end')
     try {
       if (isNew) await watch.next(signal)
       for (;;) {
         const view = await read(taskId, signal)
-        if (view?.completedAtMs !== undefined || view === undefined || signal.aborted) return view
+        if (view === undefined) return 'missing'
+        if (view.completedAtMs !== undefined || signal.aborted) return view
         await watch.next(signal)
       }
     } finally {

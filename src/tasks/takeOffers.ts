@@ -1,7 +1,7 @@
 import { assertNever } from '../domain/assertNever.ts'
 import type { Family } from '../domain/models/models.ts'
 import type { AttemptStore } from '../domain/ports/attemptStore.ts'
-import type { Offer, OfferResult } from '../domain/ports/offers.ts'
+import type { Offer, OfferResult } from '../domain/tasks/offer.ts'
 import type { TaskTracer } from '../domain/ports/taskTracer.ts'
 import type { createProduceImage } from './produceImage.ts'
 import { repeatAfterShortWaits } from './shortWaits.ts'

@@ -39,16 +39,19 @@ export type TaskService = {
   /** Cancels a task of this caller and returns it. See `cancelTask.ts`. */
   readonly cancel: (caller: Caller, taskId: string) => Promise<Result<TaskView, RequestFailure>>
   /**
-   * Waits for the end of the task of a synchronous call, or until the signal aborts, and returns the task as
-   * it is then. Returns `undefined` when the task is purged. `isNew`: this process has just accepted the task.
+   * Waits for the end of a task, or until the signal aborts, and returns the task as it is then. Returns
+   * `missing` when the task has no row. Any number of callers may wait for one task.
    */
-  readonly awaitEnd: (
+  readonly awaitEnd: (taskId: string, signal: AbortSignal) => Promise<TaskView | 'missing'>
+  /**
+   * The same for a synchronous call. When it no longer waits, the offer of its task no longer counts. `isNew`:
+   * this process has just accepted the task.
+   */
+  readonly awaitEndOfCall: (
     taskId: string,
     signal: AbortSignal,
-    options?: { readonly isNew?: boolean },
-  ) => Promise<TaskView | undefined>
-  /** The same for a lookup that waits. Any number of lookups may wait for any task. */
-  readonly awaitEndOfLookup: TaskService['awaitEnd']
+    options: { readonly isNew: boolean },
+  ) => Promise<TaskView | 'missing'>
   /** Yields the task now and at its changes, until it has ended or the signal aborts. See `followTask.ts`. */
   readonly follow: (
     taskId: string,
@@ -93,9 +96,9 @@ export function createTaskService(deps: TaskServiceDeps): TaskService {
     },
     runStage: deps.runStage,
     cancel: createCancelTask(deps),
-    awaitEnd: (taskId, signal, options) =>
+    awaitEnd,
+    awaitEndOfCall: (taskId, signal, options) =>
       awaitEnd(taskId, signal, options).finally(() => deps.onWaited(taskId)),
-    awaitEndOfLookup: awaitEnd,
     follow: createFollowTask(deps),
     cancelLeft: deps.cancelLeft,
     nativeRejection: store.readNativeRejection,

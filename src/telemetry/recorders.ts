@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client'
 import { Counter, Histogram } from 'prom-client'
-import type { OfferResult } from '../domain/ports/offers.ts'
-import { offerResults } from '../domain/ports/offers.ts'
+import type { OfferResult } from '../domain/tasks/offer.ts'
+import { offerResults } from '../domain/tasks/offer.ts'
 import type { Verdict } from '../domain/webhooks/delivery.ts'
 import type { OutcomeClass, OutcomeReason } from '../domain/upstream/upstreamCall.ts'
 

@@ -73,6 +73,7 @@ function withEvidence(verdict: AnswerVerdict, evidence: OutcomeEvidence): Upstre
       return { class: verdict.class, evidence, image: verdict.image, native: verdict.native }
     case 'refused':
     case 'exhausted':
+    case 'unknown':
       return {
         class: verdict.class,
         evidence,
@@ -85,7 +86,6 @@ function withEvidence(verdict: AnswerVerdict, evidence: OutcomeEvidence): Upstre
         ...defined({ nativeRejection: verdict.nativeRejection }),
       }
     case 'operator_fault':
-    case 'unknown':
       return { class: verdict.class, evidence }
     default:
       return assertNever(verdict)

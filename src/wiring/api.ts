@@ -15,7 +15,7 @@ import { openInstallation } from './installation.ts'
 import { createProcessMetrics, observeRequests, openTracing } from './observability.ts'
 import { createReadiness, withPart } from './readiness.ts'
 import type { RunningProcess } from './runProcess.ts'
-import { startQueueOf } from './startQueue.ts'
+import { openStartQueue } from './openStartQueue.ts'
 import { cancelTask } from '../store/tasks/cancelTask.ts'
 import { acceptingProcesses, offerChannel, offerText } from '../store/tasks/offers.ts'
 import { createTaskEnds } from '../store/tasks/taskEnds.ts'
@@ -58,7 +58,7 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
   const temporal = connectTemporal(settings)
   const metrics = createProcessMetrics(pool, { startQueueDepth: () => starts.depth() })
   const tracing = await openTracing(config, 'api')
-  const starts = startQueueOf(config, { installation, temporal, log, metrics })
+  const starts = openStartQueue(config, { installation, temporal, log, metrics })
   const service = taskServiceOf(config, { installation, temporal, starts, log, metrics })
   const webhooks = await createApiWebhooks(config, installation)
   const stopping = new AbortController()
@@ -144,7 +144,7 @@ function taskServiceOf(
   parts: Shared & { readonly starts: StartQueue; readonly metrics: Metrics },
 ): { readonly tasks: TaskService; readonly close: () => Promise<void> } {
   const { installation, temporal, starts, log, metrics } = parts
-  const { pool, operation, sessionUrl, notify, announceEnd } = installation
+  const { pool, operatorSettings, sessionUrl, notify, announceEnd } = installation
   const { retentionSeconds, tombstoneSeconds, inputRetentionSeconds } = config
   const ends = { pool, announceEnd, retentionSeconds, tombstoneSeconds, inputRetentionSeconds }
   const cancel: AttemptStore['cancelTask'] = (taskId, reason) => cancelTask(ends, taskId, reason)
@@ -173,10 +173,10 @@ function taskServiceOf(
     ends: taskEnds,
     peppers: required(config.keyPeppers, 'KEY_PEPPER'),
     runStage: createReadRunStage({ temporal, nowMs: () => performance.now() }),
-    capabilities: operation.capabilities,
-    prices: operation.priceList,
+    capabilities: operatorSettings.capabilities,
+    prices: operatorSettings.priceList,
     taskDeadlineMs,
-    longestTimeoutMs: (family) => longestTimeoutMs(channelsOf(operation.channels, family)),
+    longestTimeoutMs: (family) => longestTimeoutMs(channelsOf(operatorSettings.channels, family)),
     randomBytes,
     onAccepted: (start) => (start.sync ? offers.offer(start) : starts.enqueue(start)),
     onWaited: offers.close,
@@ -214,8 +214,8 @@ function apiDepsOf(
       publicUrl: config.publicUrl,
       ingressLimitBytes: config.ingressLimitBytes,
       syncDeadlineMs: config.syncDeadlineSeconds * 1000,
-      capabilities: installation.operation.capabilities,
-      prices: installation.operation.priceList,
+      capabilities: installation.operatorSettings.capabilities,
+      prices: installation.operatorSettings.priceList,
       publicPages: config.publicPages,
     },
     signingKeys,

@@ -6,11 +6,11 @@ import { runCli } from '../cli/runCli.ts'
 import { createCliDatabase } from './cliDatabase.ts'
 import { cancelWorkflowOf, fetchHistoryOf, migrateTemporal } from './cliTemporal.ts'
 import type { Config, Environment } from '../config.ts'
-import type { Operation } from '../config/operation.ts'
+import type { OperatorSettings } from '../config/operatorSettings.ts'
 import { defined } from '../domain/defined.ts'
 import type { Family } from '../domain/models/models.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
-import type { AnnounceEnd } from '../store/tasks/taskEnds.ts'
+import type { AnnounceEnd } from '../store/tasks/announceEnd.ts'
 
 /** Runs one command and returns its exit code. Opens only the parts that this command uses. */
 export async function operate(args: readonly string[], streams: CliStreams): Promise<number> {
@@ -87,14 +87,14 @@ function createParts(
       if (operatorFilePath === undefined) {
         return (await import('../domain/models/capabilities.ts')).builtInCapabilities
       }
-      return (await operationAt(operatorFilePath)).capabilities
+      return (await settingsAt(operatorFilePath)).capabilities
     },
     channels: async () => (await import('./stores.ts')).createChannelAdmin(await database.pool()),
     webhooks: async () => (await import('./stores.ts')).createWebhookAdmin(await database.pool()),
     checkChannel: async (name) => {
       const { required } = await import('../config.ts')
       const path = required((await config()).operatorFilePath, 'DARKROOM_CONFIG')
-      const { channels } = await operationAt(path, await environment())
+      const { channels } = await settingsAt(path, await environment())
       const channel = channels.find((each) => each.name === name)
       const { checkChannel } = await import('../upstream/checkChannel.ts')
       return channel === undefined ? undefined : checkChannel(channel)
@@ -150,7 +150,7 @@ async function retryTerms(config: Config) {
   const { priceList } = await import('../domain/models/prices.ts')
   const { channelsOf, longestTimeoutMs } = await import('../domain/upstream/channel.ts')
   const path = required(config.operatorFilePath, 'DARKROOM_CONFIG')
-  const { channels, prices } = await operationAt(path)
+  const { channels, prices } = await settingsAt(path)
   return {
     prices: priceList(prices),
     taskDeadlineMs: config.taskDeadlineSeconds * 1_000,
@@ -158,9 +158,9 @@ async function retryTerms(config: Config) {
   }
 }
 
-async function operationAt(path: string, environment: Environment = {}): Promise<Operation> {
-  const { readOperation } = await import('../config/operation.ts')
-  return readOperation(path, { withKeys: false }, environment)
+async function settingsAt(path: string, environment: Environment = {}): Promise<OperatorSettings> {
+  const { readOperatorSettings } = await import('../config/operatorSettings.ts')
+  return readOperatorSettings(path, { withKeys: false }, environment)
 }
 
 /** Returns a function that runs `make` at its first call and returns the same promise at every later call. */

@@ -5,7 +5,7 @@ import { defined } from '../domain/defined.ts'
 import type { Database } from './databases.ts'
 import { databasesOf, reached } from './databases.ts'
 import type { Notifier } from '../store/connection/notifier.ts'
-import type { AnnounceEnd } from '../store/tasks/taskEnds.ts'
+import type { AnnounceEnd } from '../store/tasks/announceEnd.ts'
 
 /** Limit for connecting. Short, because the CLI must report an unreachable database within 5 s. */
 const connectTimeoutMs = 2_000
@@ -51,17 +51,13 @@ export function createCliDatabase(config: () => Promise<Config>) {
     /** Returns the function that reports an ended task to the processes that wait for it. */
     announceEnd: async (): Promise<AnnounceEnd> => {
       const { createNotifier } = await import('../store/connection/notifier.ts')
-      const { taskEndChannel } = await import('../store/tasks/taskEnds.ts')
-      const { webhookDueChannel } = await import('../store/webhooks/tries.ts')
+      const { createAnnounceEnd } = await import('../store/tasks/announceEnd.ts')
       const notifier = createNotifier({
         databaseUrl: (await sessionOf(config)).url,
         onError: () => {},
       })
       notifiers.push(notifier)
-      return (taskId, due) => {
-        notifier.send(taskEndChannel, taskId)
-        for (const { webhookId } of due) notifier.send(webhookDueChannel, webhookId)
-      }
+      return createAnnounceEnd(notifier)
     },
     migrate: async () => {
       const { migrate } = await import('../store/schema/migrate.ts')

@@ -43,7 +43,7 @@ export function createExecution(
     readonly stopping: AbortSignal
   },
 ): Execution {
-  const { sessionUrl, pool, blobs, operation, tempDir, announceEnd } = parts.installation
+  const { sessionUrl, pool, blobs, operatorSettings, tempDir, announceEnd } = parts.installation
   const processId = newProcessId(randomBytes)
   const agent = createUpstreamAgent()
   const attempts = createAttemptStore({
@@ -52,7 +52,7 @@ export function createExecution(
     announceEnd,
     randomBytes,
     random: Math.random,
-    channelsOf: (family) => channelsOf(operation.channels, family),
+    channelsOf: (family) => channelsOf(operatorSettings.channels, family),
     callsMax: config.upstreamCallsMax,
     retentionSeconds: config.retentionSeconds,
     tombstoneSeconds: config.tombstoneSeconds,
@@ -60,7 +60,7 @@ export function createExecution(
   })
   const caller = createUpstreamCaller({
     blobs,
-    capabilities: operation.capabilities,
+    capabilities: operatorSettings.capabilities,
     tempDir: join(tempDir, 'answers'),
     dispatcher: agent,
   })
@@ -83,7 +83,7 @@ export function createExecution(
       const start = await makeStartDue(pool, taskId)
       if (start !== undefined) parts.startRun(start)
     },
-    slots: slotsOf(operation.channels),
+    slots: slotsOf(operatorSettings.channels),
     stopping: parts.stopping,
     ...defined({ tracer: parts.tracer }),
     onResult: parts.metrics.offer,

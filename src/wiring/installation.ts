@@ -6,8 +6,8 @@ import { openBlobStore } from '../blobs/openBlobStore.ts'
 import type { Config } from '../config.ts'
 import { inheritedEnvironment, required } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
-import type { Operation } from '../config/operation.ts'
-import { readOperation } from '../config/operation.ts'
+import type { OperatorSettings } from '../config/operatorSettings.ts'
+import { readOperatorSettings } from '../config/operatorSettings.ts'
 import type { Price } from '../domain/models/prices.ts'
 import { priceList, unpricedCombinations } from '../domain/models/prices.ts'
 import { databasesOf, reached } from './databases.ts'
@@ -19,9 +19,8 @@ import { createNotifier } from '../store/connection/notifier.ts'
 import { createPool, openConnections } from '../store/connection/pool.ts'
 import { keepsSession } from '../store/connection/pooler.ts'
 import { requireSchema } from '../store/schema/migrate.ts'
-import type { AnnounceEnd } from '../store/tasks/taskEnds.ts'
-import { taskEndChannel } from '../store/tasks/taskEnds.ts'
-import { webhookDueChannel } from '../store/webhooks/tries.ts'
+import type { AnnounceEnd } from '../store/tasks/announceEnd.ts'
+import { createAnnounceEnd } from '../store/tasks/announceEnd.ts'
 import type { Logger } from '../telemetry/logger.ts'
 
 /**
@@ -30,7 +29,7 @@ import type { Logger } from '../telemetry/logger.ts'
  * belongs to this database.
  */
 export type Installation = {
-  readonly operation: Operation & { readonly priceList: readonly Price[] }
+  readonly operatorSettings: OperatorSettings & { readonly priceList: readonly Price[] }
   /** Where connections keep their session. */
   readonly sessionUrl: string
   readonly pool: Pool
@@ -67,7 +66,7 @@ export async function openInstallation(
   log: Logger,
   options: InstallationOptions,
 ): Promise<Installation> {
-  const operation = pricedOperation(config, options)
+  const operatorSettings = pricedSettings(config, options)
   const { main, session } = required(databasesOf(config), 'DATABASE_URL')
   const temp = await makeProcessTempFolder(tmpdir())
   const opened = await openBlobStore(config.blobStoreUrl, {
@@ -106,15 +105,12 @@ export async function openInstallation(
     throw error
   }
   return {
-    operation,
+    operatorSettings,
     sessionUrl: session.url,
     pool,
     blobs: opened.store,
     notify: notifier.send,
-    announceEnd: (taskId, due) => {
-      notifier.send(taskEndChannel, taskId)
-      for (const { webhookId } of due) notifier.send(webhookDueChannel, webhookId)
-    },
+    announceEnd: createAnnounceEnd(notifier),
     tempDir: temp.path,
     close,
   }
@@ -133,18 +129,18 @@ async function requireSession(sessionUrl: string): Promise<void> {
  * Reads the operator's file and adds the built-in prices. Throws `ConfigError` when a request that clients
  * may send has no price.
  */
-export function pricedOperation(
+export function pricedSettings(
   config: Config,
   options: Pick<InstallationOptions, 'withKeys'>,
-): Installation['operation'] {
+): Installation['operatorSettings'] {
   const path = required(config.operatorFilePath, 'DARKROOM_CONFIG')
-  const operation = readOperation(path, options, inheritedEnvironment())
-  const prices = priceList(operation.prices)
-  const unpriced = unpricedCombinations(prices, operation.capabilities)
+  const settings = readOperatorSettings(path, options, inheritedEnvironment())
+  const prices = priceList(settings.prices)
+  const unpriced = unpricedCombinations(prices, settings.capabilities)
   if (unpriced.length > 0) {
     throw new ConfigError(
       `DARKROOM_CONFIG: ${path}: prices: none for ${unpriced.slice(0, 5).join('; ')}`,
     )
   }
-  return { ...operation, priceList: prices }
+  return { ...settings, priceList: prices }
 }

@@ -35,7 +35,7 @@ import {
   takeUploads,
 } from '../store/reconcile/uploads.ts'
 import type { Lifetimes } from '../store/tasks/failTask.ts'
-import type { AnnounceEnd } from '../store/tasks/taskEnds.ts'
+import type { AnnounceEnd } from '../store/tasks/announceEnd.ts'
 import { cancelTask } from '../store/tasks/cancelTask.ts'
 import { failTask } from '../store/tasks/failTask.ts'
 import { findKeyedTask, freeKey } from '../store/tasks/idempotencyKey.ts'

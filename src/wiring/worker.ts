@@ -17,9 +17,9 @@ import { createProcessMetrics, openTracing } from './observability.ts'
 import { createReadiness, withPart } from './readiness.ts'
 import { createWorkerReconciler } from './reconciler.ts'
 import type { RunningProcess } from './runProcess.ts'
-import { startQueueOf } from './startQueue.ts'
+import { openStartQueue } from './openStartQueue.ts'
 import { ensureChannels } from '../store/channels/channelAdmin.ts'
-import type { AnnounceEnd } from '../store/tasks/taskEnds.ts'
+import type { AnnounceEnd } from '../store/tasks/announceEnd.ts'
 import { createSettleOrFail } from '../tasks/settleOrFail.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { TemporalSettings } from '../temporal/connect.ts'
@@ -54,8 +54,8 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     connectionsMin,
     withKeys: true,
   })
-  const { operation, pool, blobs, sessionUrl } = installation
-  const { channels } = operation
+  const { operatorSettings, pool, blobs, sessionUrl } = installation
+  const { channels } = operatorSettings
   const names = channels.map(({ name }) => name)
   await ensureChannels(pool, names)
   const sdkMetrics = await installMeasuredRuntime(sdkLog(log))
@@ -74,7 +74,7 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     installation.announceEnd(taskId, [])
     webhooks.look(due)
   }
-  const starts = startQueueOf(config, { installation, temporal, log, metrics })
+  const starts = openStartQueue(config, { installation, temporal, log, metrics })
   const stopping = new AbortController()
   const execution = createExecution(config, {
     installation: { ...installation, announceEnd },
@@ -165,8 +165,8 @@ function createTemporalWorker(parts: {
 }): RunningWorker {
   const { settings, installation, execution, webhooks, log, tracer, stopping, bundle } = parts
   const { attempts, produceImage } = execution
-  const { blobs, operation } = installation
-  const { channels } = operation
+  const { blobs, operatorSettings } = installation
+  const { channels } = operatorSettings
   const onUnexpected: ReportUnexpected = ({ activity, error, ...about }) =>
     log.error('activity failed unexpectedly', { step: activity, ...about, error })
   const activities = createActivities({

@@ -58,3 +58,31 @@ describe('after calls to a host that does not answer', () => {
     expect(await ask(another)).toBe('opened')
   })
 })
+
+describe('an answer with a Retry-After', () => {
+  it.each([
+    ['unknown', 'server_error'],
+    ['exhausted', 'quota_exhausted'],
+    ['refused', 'rate_limited'],
+  ] as const)('pauses the model for all tasks until then: %s', async (outcome, reason) => {
+    await database.pool.query('delete from cooldown')
+    const [first, second] = await tasks(2)
+    expect(await ask(first)).toBe('opened')
+    const close = { taskId: first ?? '', n: 1, class: outcome, evidence: { reason } }
+    await attempts.closeAttempt({ ...close, retryAfterMs: 7_000 })
+    expect(await ask(second)).toBe('cooldown')
+    await letPass(6)
+    expect(await ask(second)).toBe('cooldown')
+    await letPass(2)
+    expect(await ask(second)).toBe('opened')
+  })
+
+  it('is no pause where the upstream names no time and does not refuse', async () => {
+    await database.pool.query('delete from cooldown')
+    const [first, second] = await tasks(2)
+    await ask(first)
+    const evidence = { reason: 'server_error' } as const
+    await attempts.closeAttempt({ taskId: first ?? '', n: 1, class: 'unknown', evidence })
+    expect(await ask(second)).toBe('opened')
+  })
+})

@@ -17,7 +17,7 @@ import { defined } from '../../src/domain/defined.ts'
 import { orderChannels } from '../../src/domain/gate/orderChannels.ts'
 import type { BeginResult } from '../../src/domain/ports/attemptStore.ts'
 import type { Channel } from '../../src/domain/upstream/channel.ts'
-import { askGate } from '../../src/store/attempts/beginAttempt.ts'
+import { beginInTransaction } from '../../src/store/attempts/beginAttempt.ts'
 import { beginFirstCall } from '../../src/store/attempts/beginFirstCall.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { testChannel } from '../support/database/testAttempts.ts'
@@ -203,7 +203,7 @@ describe('the fast path of the gate', () => {
         const [fast, full] = await Promise.all([writeState(given), writeState(given)])
         const untouched = await written(fast.taskId)
         const attempt = await beginFirstCall(fast.deps, { taskId: fast.taskId, via })
-        const decided = await askGate(full.deps, { taskId: full.taskId, via })
+        const decided = await beginInTransaction(full.deps, { taskId: full.taskId, via })
         const simple =
           given.cooldown?.ofModel !== true &&
           given.queue.every(({ presentSeconds }) => presentSeconds < 0) &&

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { OfferResult } from '../../src/domain/ports/offers.ts'
+import type { OfferResult } from '../../src/domain/tasks/offer.ts'
 import type { UpstreamOutcome } from '../../src/domain/upstream/upstreamCall.ts'
 import type { ProduceResult } from '../../src/tasks/produceImage.ts'
 import { createProduceImage } from '../../src/tasks/produceImage.ts'

@@ -91,6 +91,15 @@ describe('a call over a connection that fails', () => {
     },
   )
 
+  it('keeps the Retry-After of an error after which the outcome is unknown', async () => {
+    const { call } = await openUpstreamWorld()
+    const { url } = await listenAnswering((response) => {
+      response.writeHead(500, { 'retry-after': '3' })
+      response.end()
+    })
+    expect(await call(url, 'B')).toMatchObject({ class: 'unknown', retryAfterMs: 3000 })
+  })
+
   it('is refused by a 429 whose body never ends', async () => {
     const { call } = await openUpstreamWorld()
     const { url } = await listenAnswering((response) => {

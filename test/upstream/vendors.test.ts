@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { readOperation } from '../../src/config/operation.ts'
+import { readOperatorSettings } from '../../src/config/operatorSettings.ts'
 import { startSimulator } from '../../src/dev/simulator/startSimulator.ts'
 import { modelIds } from '../../src/domain/models/models.ts'
 import type { Channel } from '../../src/domain/upstream/channel.ts'
@@ -33,7 +33,7 @@ async function openChannel(name: string) {
     .replace('/run/darkroom/vertex-token', tokenFile)
   writeFileSync(path, local)
   const [, variable = ''] = /"apiKeyEnv": "(.+?)"/.exec(text) ?? []
-  const { channels } = readOperation(path, { withKeys: true }, { [variable]: 'vendor-key' })
+  const { channels } = readOperatorSettings(path, { withKeys: true }, { [variable]: 'vendor-key' })
   const [channel] = channels
   if (channel === undefined) throw new Error(`No channel ${name} in docs/upstreams.md`)
   const model = modelIds.find((id) => channel.models[id] !== undefined)

@@ -100,7 +100,11 @@ export type UpstreamOutcome =
       readonly retryAfterMs?: number
     }
   | { readonly class: 'operator_fault'; readonly evidence: OutcomeEvidence }
-  | { readonly class: 'unknown'; readonly evidence: OutcomeEvidence }
+  | {
+      readonly class: 'unknown'
+      readonly evidence: OutcomeEvidence
+      readonly retryAfterMs?: number
+    }
 
 /**
  * One call of one attempt. After an unknown outcome, the next call of the task has the same `upstreamKey`.

@@ -3,6 +3,7 @@ import { familyOf } from '../../domain/models/models.ts'
 import type { TaskView } from '../../domain/tasks/task.ts'
 import { chargedCredits } from '../../domain/tasks/task.ts'
 import { publicStatus } from '../../domain/tasks/taskRecord.ts'
+import type { Accepted } from '../../tasks/acceptTask.ts'
 import type { ApiContext, ApiParts, HttpFailure } from '../context.ts'
 import type { AnswerAccepted } from '../intake/acceptRequest.ts'
 import { sendJson } from './sendBody.ts'
@@ -32,9 +33,9 @@ export function answerSync(context: ApiContext, parts: ApiParts): AnswerAccepted
       context.set('Location', taskUrl(parts.config.publicUrl, accepted.taskId))
       const waitMs = Math.max(0, endsAtMs - performance.now())
       const task = await parts.syncWaits.wait(accepted, context.res, waitMs)
-      if (task === 'lost') return answerLost(context, parts, accepted.taskId)
       const mayAcceptAgain = accepted.replayed && waitedFor < tasksWaitedForMax
-      if (!mayAcceptAgain || acceptAgain === undefined || !wasLeft(task)) {
+      if (!mayAcceptAgain || acceptAgain === undefined || !isKeyFree(task)) {
+        if (task === 'missing') return answerMissing(context, parts, accepted)
         return answerTask(context, parts, task)
       }
       removeTask(context)
@@ -45,13 +46,17 @@ export function answerSync(context: ApiContext, parts: ApiParts): AnswerAccepted
   }
 }
 
-/** Returns whether the task was cancelled because the client that made it has left. */
-function wasLeft(task: TaskView | undefined): boolean {
-  return task?.failure?.cause === 'client_left'
+/**
+ * Returns whether the idempotency key of the task no longer names it, because the client that made the task has
+ * left, or because the task has no row.
+ */
+function isKeyFree(task: TaskView | 'missing' | 'client_left'): boolean {
+  if (task === 'client_left') return false
+  return task === 'missing' || task.failure?.cause === 'client_left'
 }
 
 /**
- * Removes a cancelled or lost task from the answer: an error that comes now must not name that task.
+ * Removes a cancelled or missing task from the answer: an error that comes now must not name that task.
  */
 function removeTask(context: ApiContext): void {
   for (const name of ['X-Task-Id', 'Location', 'Idempotent-Replayed']) context.remove(name)
@@ -60,12 +65,19 @@ function removeTask(context: ApiContext): void {
 }
 
 /**
- * Answers for a task that a crash of PostgreSQL has undone. Nothing was called or charged, so the client may send
- * its request again.
+ * Answers for a task without a row. A task of this call was undone by a crash of PostgreSQL (`insertTask.ts`), and
+ * nothing was called or charged. A task of an earlier call may also have been purged. Its key is then free. In both
+ * cases the client may send its request again.
  */
-function answerLost(context: ApiContext, parts: ApiParts, taskId: string): HttpFailure {
+function answerMissing(
+  context: ApiContext,
+  parts: ApiParts,
+  { taskId, replayed }: Accepted,
+): HttpFailure {
   const { requestId, route } = context.state
-  parts.reportError?.(new Error(`PostgreSQL has lost ${taskId}`), { requestId, route })
+  if (!replayed) {
+    parts.reportError?.(new Error(`PostgreSQL has lost ${taskId}`), { requestId, route })
+  }
   removeTask(context)
   context.state.retryIsUnsafe = false
   return { tag: 'internal_error' }
@@ -74,10 +86,10 @@ function answerLost(context: ApiContext, parts: ApiParts, taskId: string): HttpF
 async function answerTask(
   context: ApiContext,
   parts: ApiParts,
-  task: TaskView | undefined,
+  task: TaskView | 'client_left',
 ): Promise<HttpFailure | undefined> {
-  if (task === undefined) {
-    // The client has left, so there is nobody to answer.
+  if (task === 'client_left') {
+    // There is nobody to answer.
     context.respond = false
     return undefined
   }
@@ -111,10 +123,10 @@ async function answerFailed(
   if (failure === undefined) throw new Error(`Bug: ${taskId} failed without a failure`)
   context.state.retryIsUnsafe = failure.workPossible
   if (route === 'v1beta.generateContent' && failure.cause === 'rejected') {
-    const refusal = await parts.tasks.nativeRejection(taskId)
-    if (refusal !== undefined) {
+    const rejection = await parts.tasks.nativeRejection(taskId)
+    if (rejection !== undefined) {
       setCreditsCharged(context, task)
-      sendJson(context, 200, refusal)
+      sendJson(context, 200, rejection)
       return undefined
     }
   }

@@ -6,16 +6,18 @@ import type { TaskService } from '../../tasks/taskService.ts'
 /** The synchronous calls of this API process that wait for the end of a task. */
 export type SyncWaits = {
   /**
-   * Returns the task when it ends. After `waitMs`, returns the task as it is then. Returns `undefined` when
+   * Returns the task when it ends. After `waitMs`, returns the task as it is then. Returns `client_left` when
    * the client has left. If that was the last client that waited for the task, the task is cancelled, unless
-   * it has done work. Returns `lost` when PostgreSQL has lost the task in a crash: see `insertTask.ts`.
+   * it has done work. Returns `missing` when the task has no row: see `awaitEnd.ts`.
    */
   readonly wait: (
     accepted: Pick<Accepted, 'taskId' | 'replayed'>,
     response: ServerResponse,
     waitMs: number,
-  ) => Promise<TaskView | 'lost' | undefined>
+  ) => Promise<Awaited>
 }
+
+type Awaited = TaskView | 'missing' | 'client_left'
 
 /**
  * Counts the clients that wait for each task. A client whose connection broke often sends its request again
@@ -23,7 +25,9 @@ export type SyncWaits = {
  * dead, and the task must not be cancelled. The count leaves out clients of other API processes, and a client
  * that joins during the cancellation. For these, `answerSync` accepts the call again.
  */
-export function createSyncWaits(tasks: Pick<TaskService, 'awaitEnd' | 'cancelLeft'>): SyncWaits {
+export function createSyncWaits(
+  tasks: Pick<TaskService, 'awaitEndOfCall' | 'cancelLeft'>,
+): SyncWaits {
   const clients = new Map<string, number>()
 
   function countClient(taskId: string, change: 1 | -1): number {
@@ -37,7 +41,7 @@ export function createSyncWaits(tasks: Pick<TaskService, 'awaitEnd' | 'cancelLef
     { taskId, replayed }: Pick<Accepted, 'taskId' | 'replayed'>,
     response: ServerResponse,
     waitMs: number,
-  ): Promise<TaskView | 'lost' | undefined> {
+  ): Promise<Awaited> {
     const stop = new AbortController()
     const onStop = () => stop.abort()
     const timer = setTimeout(onStop, waitMs)
@@ -46,8 +50,8 @@ export function createSyncWaits(tasks: Pick<TaskService, 'awaitEnd' | 'cancelLef
     response.once('close', onStop)
     if (response.closed) onStop()
     try {
-      const task = await tasks.awaitEnd(taskId, stop.signal, { isNew: !replayed })
-      if (!response.closed) return task ?? 'lost'
+      const task = await tasks.awaitEndOfCall(taskId, stop.signal, { isNew: !replayed })
+      return response.closed ? 'client_left' : task
     } finally {
       clearTimeout(timer)
       response.off('close', onStop)
@@ -55,7 +59,6 @@ export function createSyncWaits(tasks: Pick<TaskService, 'awaitEnd' | 'cancelLef
         tasks.cancelLeft(taskId, () => clients.has(taskId))
       }
     }
-    return undefined
   }
 
   return { wait }

@@ -3,7 +3,8 @@ import { noFields } from '../../schema/extensionRequest.ts'
 import { sendJson } from '../answers/sendBody.ts'
 import type { AccountHandler, ApiParts } from '../context.ts'
 import { receiveFields, withQuery } from '../extensionRoute.ts'
-import { malformedTaskId, recordOf } from './getTask.ts'
+import { recordOf } from '../answers/recordOf.ts'
+import { malformedTaskId } from '../intake/requestedTask.ts'
 
 /**
  * `POST /v1/tasks/{task_id}/cancel`: cancels a task and answers with its record. The same request again gets

@@ -4,7 +4,8 @@ import { sendEvents } from '../answers/sendEvents.ts'
 import { tooManyWaiters } from '../answers/waitPlaces.ts'
 import type { AccountHandler, ApiParts } from '../context.ts'
 import { withQuery } from '../extensionRoute.ts'
-import { recordOf, requestedTask } from './getTask.ts'
+import { recordOf } from '../answers/recordOf.ts'
+import { requestedTask } from '../intake/requestedTask.ts'
 
 /**
  * `GET /v1/tasks/{task_id}/events`: a stream of events (the format that `EventSource` reads) with the record of

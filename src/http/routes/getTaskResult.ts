@@ -2,7 +2,7 @@ import { assertNever } from '../../domain/assertNever.ts'
 import { publicStatus } from '../../domain/tasks/taskRecord.ts'
 import { sendNative } from '../answers/sendNative.ts'
 import type { AccountHandler, ApiParts } from '../context.ts'
-import { requestedTask } from './getTask.ts'
+import { requestedTask } from '../intake/requestedTask.ts'
 
 /**
  * `GET /v1/tasks/{task_id}/result` and `GET /v1/task/{task_id}/result`: answers with the native response and

@@ -4,7 +4,7 @@ import { invalidValue } from '../../schema/requestFailures.ts'
 import { sendJson } from '../answers/sendBody.ts'
 import type { AccountHandler, ApiParts } from '../context.ts'
 import { withQuery } from '../extensionRoute.ts'
-import { recordOf } from './getTask.ts'
+import { recordOf } from '../answers/recordOf.ts'
 
 /** `GET /v1/tasks`: answers with the records of the caller's tasks, newest first, without `result`. */
 export function listTasks(parts: ApiParts): AccountHandler {

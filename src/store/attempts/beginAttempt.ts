@@ -53,11 +53,14 @@ export async function beginAttempt(
   const answerId = input.answerId ?? newUploadId(deps.randomBytes, 'answer')
   const attempt = await beginFirstCall(deps, { ...input, answerId })
   if (attempt !== undefined) return { kind: 'opened', attempt }
-  return askGate(deps, { ...input, answerId })
+  return beginInTransaction(deps, { ...input, answerId })
 }
 
-/** Asks the gate without its fast path. */
-export async function askGate(deps: BeginAttemptDeps, input: BeginInput): Promise<BeginResult> {
+/** The gate without its fast path. */
+export async function beginInTransaction(
+  deps: BeginAttemptDeps,
+  input: BeginInput,
+): Promise<BeginResult> {
   const decided = await lockAndDecide(deps, input)
   if (decided.kind !== 'opened') return decided
   const takeRequest = takeOnce(await readRequest(deps.pool, input.taskId))

@@ -16,7 +16,7 @@ import {
 import type { ClosedAttempt } from '../channels/updateChannelAfterCall.ts'
 import { runStatement, withTransaction } from '../connection/transaction.ts'
 import type { Lifetimes } from '../tasks/failTask.ts'
-import type { AnnounceEnd } from '../tasks/taskEnds.ts'
+import type { AnnounceEnd } from '../tasks/announceEnd.ts'
 import { endedColumns, endHoldSql } from '../tasks/endHold.ts'
 import { lockTask } from '../tasks/lockTask.ts'
 import { deliveriesSql, dueAfterEndSql } from '../webhooks/deliveriesOfEnd.ts'

@@ -11,7 +11,7 @@ import { deliveriesSql, dueAfterEndSql } from '../webhooks/deliveriesOfEnd.ts'
 import { endedColumns, endHoldSql } from './endHold.ts'
 import type { LockedTask } from './lockTask.ts'
 import { isUnderWay, lockTaskWithAttempts } from './lockTask.ts'
-import type { AnnounceEnd } from './taskEnds.ts'
+import type { AnnounceEnd } from './announceEnd.ts'
 
 /**
  * How long an image is kept (`retentionSeconds`), and how much longer its task's record is kept

@@ -28,7 +28,7 @@ const refusedState = 'DR001'
  *
  * The commit of a synchronous call does not wait for the disk. The client has no answer yet, and the transaction
  * that begins the upstream call makes both durable. If PostgreSQL crashes in between, the task is gone as if it had
- * never been accepted: nothing was called or charged, and the client gets an error (src/http/answers/syncWaits.ts).
+ * never been accepted: nothing was called or charged, and the client gets an error (src/http/answers/answerSync.ts).
  *
  * If another transaction has claimed the same key, the statement waits for that transaction's commit and then
  * writes nothing. If the account does not have enough credits, no row remains.

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { families } from '../../domain/models/models.ts'
-import type { Offer } from '../../domain/ports/offers.ts'
+import type { Offer } from '../../domain/tasks/offer.ts'
 import type { TaskStart } from '../../domain/ports/taskRuns.ts'
 import type { TaskStartRow } from '../reconcile/tasksToCheck.ts'
 import { taskStartColumns, taskStartOf } from '../reconcile/tasksToCheck.ts'

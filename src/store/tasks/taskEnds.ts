@@ -1,18 +1,9 @@
 import type { Pool } from 'pg'
-import type { DueWebhook } from '../../domain/ports/webhookStore.ts'
 import type { TaskEnds, TaskWatch, WatchedChange } from '../../domain/ports/taskStore.ts'
 import type { TaskStatus } from '../../domain/tasks/task.ts'
 import type { Listener } from '../connection/listener.ts'
 import { createListener } from '../connection/listener.ts'
-
-/** The channel on which a process reports the ids of the tasks that it has ended. */
-export const taskEndChannel = 'task_end'
-
-/**
- * Called with every task that was just ended, after the commit, so that waiting processes notice it at once.
- * `due` are the webhooks that receive the end. Never throws and never waits.
- */
-export type AnnounceEnd = (taskId: string, due: readonly DueWebhook[]) => void
+import { taskEndChannel } from './announceEnd.ts'
 
 type TaskEndsOptions = {
   readonly databaseUrl: string

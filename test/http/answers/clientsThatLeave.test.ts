@@ -72,6 +72,24 @@ describe('a call that joined a task which is then cancelled', () => {
   })
 })
 
+describe('a call that joined a task which then has no row', () => {
+  it('becomes a new task, while the call that made the task says that it is lost', async () => {
+    const headers = { 'Idempotency-Key': 'gone under it' }
+    const first = api.postJson(path, body, headers)
+    const taskId = await nextTask()
+    const second = api.postJson(path, body, headers)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    const renewed = nextTask()
+    api.tasks.loseTask(taskId)
+    expect((await first).status).toBe(500)
+    expect(api.reported.map(String)).toEqual([`Error: PostgreSQL has lost ${taskId}`])
+    const next = await renewed
+    await api.tasks.succeed(next)
+    expect((await second).status).toBe(200)
+    expect((await second).headers.get('x-task-id')).toBe(next)
+  })
+})
+
 describe('a client that leaves', () => {
   function openCall(key: string) {
     const text = JSON.stringify(body)

@@ -1,7 +1,7 @@
 import { beforeAll } from 'vitest'
 import type { AttemptStore } from '../../../src/domain/ports/attemptStore.ts'
 import type { Channel } from '../../../src/domain/upstream/channel.ts'
-import type { AnnounceEnd } from '../../../src/store/tasks/taskEnds.ts'
+import type { AnnounceEnd } from '../../../src/store/tasks/announceEnd.ts'
 import { createTestAttempts } from './testAttempts.ts'
 import type { TestDatabase } from './testDatabase.ts'
 import { createTestDatabase } from './testDatabase.ts'

@@ -4,7 +4,7 @@ import type { AttemptStore } from '../../../src/domain/ports/attemptStore.ts'
 import type { AnswerMeta } from '../../../src/domain/upstream/answerMeta.ts'
 import type { Channel } from '../../../src/domain/upstream/channel.ts'
 import type { Presence } from '../../../src/tasks/presence.ts'
-import type { AnnounceEnd } from '../../../src/store/tasks/taskEnds.ts'
+import type { AnnounceEnd } from '../../../src/store/tasks/announceEnd.ts'
 import { createAttemptStore } from '../../../src/wiring/stores.ts'
 
 /** A family B channel that no test calls, with the given fields replaced. */

@@ -121,14 +121,15 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
     awaitEnd: async (taskId, signal) => {
       for (;;) {
         const task = tasks.get(taskId)
-        if (task?.completedAtMs !== undefined || task === undefined || signal.aborted) return task
+        if (task === undefined) return 'missing'
+        if (task.completedAtMs !== undefined || signal.aborted) return task
         await new Promise<void>((resolve) => {
           woken.add(resolve)
           signal.addEventListener('abort', () => resolve(), { once: true })
         })
       }
     },
-    awaitEndOfLookup: (taskId, signal) => service.awaitEnd(taskId, signal),
+    awaitEndOfCall: (taskId, signal) => service.awaitEnd(taskId, signal),
     follow: async function* (taskId, signal, lastId) {
       let seenId = lastId
       for (;;) {
@@ -197,6 +198,7 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
     },
     loseTask: (taskId) => {
       tasks.delete(taskId)
+      for (const [key, named] of keys) if (named.taskId === taskId) keys.delete(key)
       wakeAll()
     },
     loseNative: (taskId) => {

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { readOperation } from '../../src/config/operation.ts'
+import { readOperatorSettings } from '../../src/config/operatorSettings.ts'
 import { defined } from '../../src/domain/defined.ts'
 import { familyARequest } from '../../src/upstream/familyARequest.ts'
 import { tempFolder } from '../support/tempFolder.ts'
@@ -11,7 +11,7 @@ const channel = { name: 'b', family: 'B', baseUrl: 'http://127.0.0.1', apiKeyEnv
 function withFile(file: object, credential = 'secret-b') {
   const path = join(tempFolder(), 'operator.json')
   writeFileSync(path, JSON.stringify({ channels: [channel], ...file }))
-  return readOperation(path, { withKeys: true }, { B_KEY: credential })
+  return readOperatorSettings(path, { withKeys: true }, { B_KEY: credential })
 }
 
 function withCredential(credential: string) {

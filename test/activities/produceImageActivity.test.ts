@@ -1,14 +1,14 @@
 import { ActivityCancellationDetails, ApplicationFailure } from '@temporalio/common'
 import { MockActivityEnvironment } from '@temporalio/testing'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import type { ProduceImageDeps } from '../../activities/produceImage.ts'
-import { createProduceImageActivity } from '../../activities/produceImage.ts'
+import type { ProduceImageActivityDeps } from '../../activities/produceImageActivity.ts'
+import { createProduceImageActivity } from '../../activities/produceImageActivity.ts'
 import { defined } from '../../src/domain/defined.ts'
 import type { ProduceResult } from '../../src/tasks/produceImage.ts'
 import { loggerOf } from '../../src/temporal/worker/runtime.ts'
 import { heartbeatIntervalMs } from '../../workflows/contract.ts'
 
-type Produce = ProduceImageDeps['produceImage']
+type Produce = ProduceImageActivityDeps['produceImage']
 
 function activityOver(produceImage: Produce, stopping?: AbortSignal) {
   const reported: unknown[] = []

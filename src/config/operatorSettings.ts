@@ -15,7 +15,7 @@ import { operatorFile } from '../schema/operatorFile.ts'
  * The checked content of the operator's file. Each channel also has its credential, if an environment variable
  * contains it.
  */
-export type Operation = {
+export type OperatorSettings = {
   readonly channels: readonly Channel[]
   readonly prices: OperatorFile['prices']
   readonly capabilities: CapabilityTable
@@ -26,11 +26,11 @@ export type Operation = {
  * the path of the wrong value in it. When `withKeys` is false, credentials may be missing, because the API
  * process does not need them.
  */
-export function readOperation(
+export function readOperatorSettings(
   path: string,
   options: { readonly withKeys: boolean },
   environment: Environment,
-): Operation {
+): OperatorSettings {
   const file = parseOperatorFile(path)
   const channels = file.channels.map((given, index): Channel => {
     const { name, family, baseUrl, models, concurrencyMax, apiKeyFile } = given

@@ -13,7 +13,7 @@ import { createStartTask } from '../temporal/startTask.ts'
 const startTimeoutMs = 3_000
 
 /** Creates the queue in which one process starts workflows. */
-export function startQueueOf(
+export function openStartQueue(
   config: Config,
   parts: {
     readonly installation: Installation
@@ -23,7 +23,7 @@ export function startQueueOf(
   },
 ): StartQueue {
   const { installation, temporal, log, metrics } = parts
-  const { channels } = installation.operation
+  const { channels } = installation.operatorSettings
   return createStartQueue({
     startTask: createStartTask({
       temporal,

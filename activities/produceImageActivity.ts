@@ -6,7 +6,7 @@ import type { ProduceResult, Stage } from '../src/tasks/produceImage.ts'
 import { repeatAfterShortWaits } from '../src/tasks/shortWaits.ts'
 import { heartbeatIntervalMs } from '../workflows/contract.ts'
 
-export type ProduceImageDeps = {
+export type ProduceImageActivityDeps = {
   /**
    * Brings one task as far as possible now: see `src/tasks/produceImage.ts`. Safe to repeat after any crash,
    * and to run twice at the same time.
@@ -35,7 +35,7 @@ type Produced = { readonly outcome: 'succeeded' | 'over' }
  * A longer wait is thrown as a failure with a delay. Temporal then keeps the timer, so the wait occupies no
  * slot of the worker and adds nothing to the history.
  */
-export function createProduceImageActivity(deps: ProduceImageDeps) {
+export function createProduceImageActivity(deps: ProduceImageActivityDeps) {
   return async ({ taskId }: { readonly taskId: string }): Promise<Produced> => {
     const context = Context.current()
     const signal = AbortSignal.any([stopSignal(context), ...(deps.stopping ? [deps.stopping] : [])])

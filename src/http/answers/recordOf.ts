@@ -1,0 +1,23 @@
+import type { TaskView } from '../../domain/tasks/task.ts'
+import type { PublishedResult, TaskRecord } from '../../domain/tasks/taskRecord.ts'
+import { publicStatus, taskRecord } from '../../domain/tasks/taskRecord.ts'
+import { nativeByUrl } from '../../domain/upstream/nativeResponse.ts'
+import { assetUrl } from '../assetUrl.ts'
+import type { ApiParts } from '../context.ts'
+
+/** Returns the record of a task as clients see it, with its result if it has one. */
+export function recordOf(parts: RecordParts, task: TaskView): TaskRecord {
+  const { usualDurationMs } = parts.config.capabilities[task.model]
+  return taskRecord(task, usualDurationMs, publishedResult(parts, task))
+}
+
+type RecordParts = Pick<ApiParts, 'config' | 'signingKeys'>
+
+function publishedResult(parts: RecordParts, task: TaskView): PublishedResult | undefined {
+  const { asset, native } = task
+  if (publicStatus(task) !== 'succeeded' || asset === undefined) return undefined
+  const url = assetUrl(task, parts.config.publicUrl, parts.signingKeys)
+  if (url === undefined) return undefined
+  if (native === undefined) return { url }
+  return { url, native: nativeByUrl(native, { url, mimeType: asset.mimeType }) }
+}

@@ -1,11 +1,14 @@
 import type { Pool, PoolClient } from 'pg'
-import { defined } from '../../domain/defined.ts'
 import type { Family } from '../../domain/models/models.ts'
-import type { AbandonedAttempt, AttemptClose } from '../../domain/ports/attemptStore.ts'
+import type {
+  AbandonedAttempt,
+  AttemptClose,
+  AttemptOutcome,
+} from '../../domain/ports/attemptStore.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
-import type { OutcomeClass, OutcomeEvidence } from '../../domain/upstream/upstreamCall.ts'
 import type { ClosedAttempt } from '../channels/updateChannelAfterCall.ts'
 import { updateChannelAfterCall } from '../channels/updateChannelAfterCall.ts'
+import { offerOverdueAfterMs, overdueAfterMs } from './beginFirstCall.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import type { LockedTask } from '../tasks/lockTask.ts'
 import { lockTask, processPresentSql } from '../tasks/lockTask.ts'
@@ -70,29 +73,27 @@ async function closeLocked(
   await client.query({
     name: 'after-attempt',
     text: afterSql,
-    values: [taskId, nativeRejection === undefined ? null : JSON.stringify(nativeRejection)],
+    values: [
+      taskId,
+      nativeRejection === undefined ? null : JSON.stringify(nativeRejection),
+      offerOverdueAfterMs,
+      overdueAfterMs,
+    ],
   })
 }
 
 /**
  * Moves the task's next check forward, because the call is over and the lease no longer matters. The check
- * finds the task if the worker dies before it records the next step. Half a minute is more than a worker
+ * finds the task if the worker dies before it records the next step. `overdueAfterMs` is more than a worker
  * needs, so the reconciler does not end a task whose worker is about to continue. A task without a run gets its
- * workflow three seconds later, because nobody else continues it when its worker dies.
+ * workflow sooner, because nobody else continues it when its worker dies.
  */
 const afterSql = `
   update task set next_check_at = least(next_check_at,
-      now() + case when started_at is null then interval '3 seconds' else interval '30 seconds' end),
+      now() + interval '1 millisecond'
+        * case when started_at is null then $3::float8 else $4::float8 end),
     native_rejection = coalesce($2, native_rejection)
   where task_id = $1`
-
-/** The outcome of one attempt's call. */
-export type AttemptOutcome = {
-  readonly n: number
-  readonly class: OutcomeClass
-  readonly evidence: OutcomeEvidence
-  readonly retryAfterMs?: number
-}
 
 /**
  * Closes an attempt of a locked task with the outcome of its call, and updates the channel. The task
@@ -120,16 +121,7 @@ export async function tellChannel(
   // The operator may have removed the channel from the operator's file during the call.
   const channel = channelsOf(family).find(({ name }) => name === closed.channel)
   if (channel === undefined) return
-  const { evidence, retryAfterMs } = outcome
-  await updateChannelAfterCall(client, {
-    taskId,
-    model,
-    channel,
-    closed,
-    class: outcome.class,
-    evidence,
-    ...defined({ retryAfterMs }),
-  })
+  await updateChannelAfterCall(client, { ...outcome, taskId, model, channel, closed })
 }
 
 /**

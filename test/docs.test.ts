@@ -3,6 +3,7 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { readProofPage } from './support/proofTable.ts'
+import { textOf, writtenFiles } from './support/sourceFiles.ts'
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..')
 
@@ -36,8 +37,26 @@ function pathsOf(page: string): readonly string[] {
   const named = [
     ...text.matchAll(/`((?:src|workflows|activities|test|bench|docs|tools)\/[^`\s*{]*)`/g),
   ]
-  // NAME and the like stand for a file that the reader will make.
-  return named.map(([, path = '']) => path).filter((path) => !/\/[A-Z]{4,}\b/.test(path))
+  return named.map(([, path = '']) => path).filter((path) => !placeholder.test(path))
+}
+
+/** NAME and the like stand for any file, or for a file that the reader will make. */
+const placeholder = /\/[A-Z]{4,}\b/
+
+/** A comment of TypeScript or SQL. */
+const comment = /\/\*[^]*?\*\/|\/\/[^\n]*|^\s*--[^\n]*/gm
+
+/** A file that a comment names by its path or by the end of its path, such as `connection/pool.ts`. */
+const namedFile = /(?<![\w./-])\w[\w./-]*\.(?:ts|sql|md)\b/g
+
+/** The files that the comments of one file name and that do not exist. */
+function missingFilesOf(file: string): readonly string[] {
+  const comments = textOf(file).match(comment) ?? []
+  return comments
+    .flatMap((text) => text.match(namedFile) ?? [])
+    .filter((name) => !placeholder.test(name))
+    .filter((name) => !writtenFiles.some((path) => `/${path}`.endsWith(`/${name}`)))
+    .map((name) => `${file}: ${name}`)
 }
 
 describe('the documentation', () => {
@@ -62,6 +81,11 @@ describe('the documentation', () => {
       (path) => !existsSync(join(root, path)),
     )
     expect(missing).toEqual([])
+  })
+
+  it('names only files that exist in the comments of TypeScript and SQL', () => {
+    const files = writtenFiles.filter((file) => /\.(?:ts|sql)$/.test(file))
+    expect(files.flatMap(missingFilesOf)).toEqual([])
   })
 
   it('says what to do at every alert', () => {

@@ -13,7 +13,7 @@ import { elapsedMs, readClocks } from './timeLimits.ts'
 export type Presence = {
   /** Sends the first beat and begins to send one every second. Rejects when the first beat fails. */
   readonly start: () => Promise<void>
-  /** Whether the last beat is recent enough for a new call. */
+  /** Whether the last successful beat of this process is recent enough to begin a call. */
   readonly isPresent: () => boolean
   /**
    * Runs the work on one attempt, from before the question to the gate until the attempt is closed. The
@@ -46,33 +46,43 @@ export type PresenceEvent =
   | { readonly kind: 'orphan_kept'; readonly taskId: string; readonly error: unknown }
 
 /**
- * Limit for the age of the last beat when a call begins. Shorter than the silence after which other processes
- * doubt this one, so the call is recorded before any of them may act.
+ * Limit for the age of the last beat when a call begins. It is shorter than the silence after which other processes
+ * doubt this one (`silentMs`, 10 seconds), so the call is recorded before another process may count this one as lost.
  */
 const freshMsMax = 8_000
 /**
- * After a longer gap between two of its own beats, this process forgets its doubts: what cut it off may have cut off
- * the others too.
+ * After a longer gap between two of its own beats, this process begins its doubts again, because what delayed its own
+ * beats may have delayed the beats of the other processes too.
  */
 const gapMsMax = 3_000
-/** How old an orphaned attempt may be that a beat finds. Every thirtieth beat finds those of a whole week. */
+/**
+ * How far a beat looks back for orphaned attempts: open attempts of this process that no work holds. Most beats look
+ * for attempts that were opened in the last minute. Every thirtieth beat looks back a whole week.
+ */
 const lookSeconds = 60
 const fullLookEvery = 30
 const weekSeconds = 7 * 86_400
 /** How many orphaned attempts are closed at the same time. A slow blob store can take seconds for each. */
 const closingMax = 4
-/** Limit for the remembered attempts that were surely not called. */
+/** Limit for the attempts that this process remembers as surely not called. */
 const notCalledMax = 10_000
 
 /**
- * Creates the presence of this process. Its beats tell the other processes that its calls are under way: a
- * task may reach another worker during a call, because an operator resets the run or because Temporal loses
- * contact with this worker. The other worker then waits for the call and does not make it again.
+ * Creates the presence of this process. Its beats tell the other processes that its calls are under way: a task may
+ * reach another worker during a call, because an operator resets the run or because Temporal loses contact with this
+ * worker. The other worker then waits for the call and does not make it again.
  *
- * With each beat the process also looks for what others left. It doubts processes that are silent, and marks
- * them as lost when they stay silent for `doubtMs`. The time of a doubt is measured by this process's
- * monotonic clock, and only while its own beats succeed: when PostgreSQL was away, every process was silent.
- * It closes its own open attempts that no work holds, for example because the gate's answer was lost.
+ * With each beat the process also looks for silent processes and for attempts of its own that no work holds. It
+ * begins to doubt another process that has sent no beat for 10 seconds (`silentMs`). It marks that process as lost
+ * when the silence goes on for 6 more seconds (`doubtMs`), so about 16 seconds after the last beat. Both times are in
+ * `src/domain/limits.ts`.
+ *
+ * PostgreSQL's clock measures the silence. This process's monotonic clock measures the doubt, and the doubt begins
+ * again after a gap between the own beats of this process: while PostgreSQL is away, every process is silent, also
+ * those that live.
+ *
+ * The process closes its own open attempts that no work holds. Such an attempt remains, for example, when the gate's
+ * answer was lost.
  */
 export function createPresence(deps: PresenceDeps): Presence {
   const { store, processId, onEvent, everyMs = beatEveryMs } = deps
@@ -101,8 +111,9 @@ export function createPresence(deps: PresenceDeps): Presence {
     try {
       const { silent, orphans } = await sendBeat()
       const lost = doubts.seen(silent, performance.now())
-      // Both run beside the beats, because they can take long. Neither waits for the other: a slow blob store
-      // must not delay the moment when the calls of a lost process are taken up.
+      // Marking and closing go on while later beats are sent, because both can take long. Neither waits for the
+      // other: a slow blob store, which delays the closing, must not delay the moment when the tasks of a lost
+      // process are taken up again.
       marking ??= markAll(lost).finally(() => {
         marking = undefined
       })
@@ -133,7 +144,7 @@ export function createPresence(deps: PresenceDeps): Presence {
 
   async function close(orphan: OrphanedAttempt): Promise<void> {
     const { taskId, n, answerId } = orphan
-    // The beat may have been on its way when the work on this attempt began.
+    // The work on this attempt may have begun while the beat that reported the attempt was on its way.
     if (held.has(answerId)) return
     try {
       await deps.closeOrphan({ ...orphan, called: !notCalled.has(answerId) })
@@ -186,7 +197,10 @@ export function createPresence(deps: PresenceDeps): Presence {
   }
 }
 
-/** Remembers an attempt. Beyond the limit the oldest one is forgotten and then counts as called, which is safe. */
+/**
+ * Remembers an attempt that was surely not called. Beyond the limit the oldest attempt is forgotten. A forgotten
+ * attempt counts as called, which is safe: its task then takes care not to pay for the same work twice.
+ */
 function remember(notCalled: Set<string>, answerId: string): void {
   const [oldest] = notCalled
   if (notCalled.size >= notCalledMax && oldest !== undefined) notCalled.delete(oldest)
@@ -194,7 +208,7 @@ function remember(notCalled: Set<string>, answerId: string): void {
 }
 
 type Doubts = {
-  /** Takes what one beat found. Returns the processes whose doubt has lasted long enough. */
+  /** Takes the silent processes that one beat found. Returns those that have been in doubt for `doubtMs`. */
   readonly seen: (silent: readonly SilentProcess[], nowMs: number) => readonly SilentProcess[]
 }
 
@@ -205,7 +219,8 @@ function createDoubts(): Doubts {
     seen: (silent, nowMs) => {
       const earlier = lastMs !== undefined && nowMs - lastMs <= gapMsMax ? sinceMs : undefined
       lastMs = nowMs
-      // The time of the last beat is part of the name, so a beat ends the doubt.
+      // The name contains the time of the process's last beat. So a new beat of the process changes the name, and
+      // ends the doubt.
       const named = silent.map((each) => ({ each, name: `${each.processId} ${each.seenAt}` }))
       sinceMs = new Map(named.map(({ name }) => [name, earlier?.get(name) ?? nowMs]))
       return named

@@ -10,8 +10,9 @@ type RetryTaskDeps = TaskTermsDeps & {
 }
 
 /**
- * Creates the function that retries a failed task. The function inserts a new task with today's price and a
- * new deadline. The reconciler then starts the workflow of the new task.
+ * Creates the function that retries a failed task. The function draws the new task's id and computes its terms:
+ * today's price and a new deadline. `src/store/tasks/retryTask.ts` checks whether the failed task can be retried,
+ * and inserts the new task. The reconciler then starts the workflow of the new task.
  */
 export function createRetryTask(deps: RetryTaskDeps) {
   return (taskId: string): Promise<RetryResult> =>

@@ -34,9 +34,10 @@ export type Metrics = Recorders & {
 }
 
 /**
- * Creates the metrics of one process. Labels have only names from fixed sets, channel names and route
- * patterns as values, so the number of time series is limited. `tools/observability/` contains alerts and a
- * dashboard.
+ * Creates the metrics of one process. The gauges, whose values are read at each scrape, are made here. The counters
+ * and histograms, which the process updates when something happens, are made in `recorders.ts`. Labels have only
+ * names from fixed sets, channel names and route patterns as values, so the number of time series is limited.
+ * `tools/observability/` contains alerts and a dashboard.
  */
 export function createMetrics(sources: MetricsSources = {}): Metrics {
   const registry = new Registry()

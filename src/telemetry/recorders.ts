@@ -5,7 +5,10 @@ import { offerResults } from '../domain/tasks/offer.ts'
 import type { Verdict } from '../domain/webhooks/delivery.ts'
 import type { OutcomeClass, OutcomeReason } from '../domain/upstream/upstreamCall.ts'
 
-/** Functions with which a process records events as metrics. They never throw, and they return at once. */
+/**
+ * Functions with which a process records what happens, in counters and histograms. They never throw, and they return
+ * at once. The gauges are in `metrics.ts`.
+ */
 export type Recorders = {
   readonly request: (seen: {
     readonly route: string

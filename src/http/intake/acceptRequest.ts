@@ -145,8 +145,8 @@ async function accept(
 }
 
 /**
- * Discards the stored images. An error here does not change the answer: it is reported, and the sweep deletes
- * the upload later.
+ * Makes the stored images due for the sweep. An error here is reported and does not change the answer. The sweep then
+ * deletes the upload when it is `uploadGraceMs` old.
  */
 async function discardStaged(
   context: ApiContext,

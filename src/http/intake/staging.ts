@@ -5,8 +5,9 @@ import { createWholeImageCheck } from '../../streams/images/wholeImage.ts'
 import type { TaskService } from '../../tasks/taskService.ts'
 
 /**
- * Stores the images of one request until its task takes them over. All images of the request are in one
- * upload.
+ * Stores the images of one request until a task takes them over. All images of the request are in one upload: a
+ * folder of the blob store with a row in PostgreSQL. The row tells the sweep when to delete an upload that no task
+ * has taken over.
  */
 export type Staging = {
   /** Stores one image while it arrives. Each `index` may be used once. */
@@ -16,7 +17,7 @@ export type Staging = {
   ) => Promise<ReceivedImage>
   /** Returns the id of the upload, or `undefined` as long as no image is stored. */
   readonly uploadId: () => string | undefined
-  /** Deletes the upload. Does nothing if a task has taken the upload over. */
+  /** Makes the upload due for the sweep, which deletes it later. Does nothing if a task has taken the upload over. */
   readonly discard: () => Promise<void>
 }
 

@@ -5,9 +5,8 @@ import { takenAfterMs } from '../../domain/gate/cooldown.ts'
 import type { ChannelState } from '../../domain/gate/taskFacts.ts'
 import type { ModelId } from '../../domain/models/models.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
-
-/** The task that asks for a place on a channel. */
-type PlaceRequest = { readonly taskId: string; readonly accountId: string; readonly sync: boolean }
+import type { PlaceRequest } from './placeQueue.ts'
+import { aheadSql, openCallsSql } from './placeQueue.ts'
 
 /**
  * Locks the rows of these channels, then reads the state that all workers share. Because of the lock, no
@@ -80,47 +79,18 @@ function cooldownOf(row: ChannelStateRow): Cooldown | undefined {
 }
 
 /**
- * Reads the state of channels. `ahead` is the number of tasks in the queue for a place whose turn comes
- * before the asking task ($3). Synchronous tasks go first, and with them asynchronous tasks that have waited for
- * 30 seconds, so that these do not wait for ever. Then come tasks of the account with the fewest open
- * calls on the channel, then the task that has waited longest.
+ * Reads the state of the channels $1 for calls of the model $2. `placeQueue.ts` explains `open` and `ahead`.
  *
- * `open` contains the open calls of each account. PostgreSQL computes it only when it compares two tasks, so
- * not when the queue is empty or no task asks.
- *
- * `asking` and `taken` count the model's open calls of the current window. A call younger than $6
- * milliseconds, or than the cooldown says, counts as asking, an older one as taken: see
+ * `asking` and `taken` count the model's open calls of the current window. An open call counts as `asking`, which
+ * means that the upstream may still refuse it, until it is as old as the cooldown's `taken_after_ms` says, or $6
+ * milliseconds if the cooldown says nothing. An older open call counts as `taken`: see
  * src/domain/gate/cooldown.ts.
  */
 const statesSql = `
-  with open as (
-    select a.channel, t.account_id, count(*) as calls
-    from channel c join attempt a on a.channel = c.name and a.opened_at >= c.open_since
-      join task t using (task_id)
-    where c.name = any($1) and a.closed_at is null and a.lease_until > clock_timestamp()
-    group by a.channel, t.account_id
-  )
+  with open as (${openCallsSql})
   select c.name, c.paused_at is not null as paused,
     calls."inFlight", calls."inFlightOfModel", calls.asking, calls.taken,
-    (select count(*) from place_queue w
-      where w.channel = c.name and w.task_id <> $3 and w.present_until > clock_timestamp()
-        and (
-          not (w.sync or w.since < clock_timestamp() - interval '30 seconds'),
-          coalesce((select calls from open
-            where open.channel = w.channel and open.account_id = w.account_id), 0),
-          w.since
-        ) < (
-          not ($5::boolean or coalesce((select own.since < clock_timestamp() - interval '30 seconds'
-            from place_queue own
-            where own.channel = c.name and own.task_id = $3
-              and own.present_until > clock_timestamp()), false)),
-          coalesce((select calls from open
-            where open.channel = c.name and open.account_id = $4), 0),
-          coalesce((select own.since from place_queue own
-            where own.channel = c.name and own.task_id = $3
-              and own.present_until > clock_timestamp()), clock_timestamp())
-        )
-    )::int as ahead,
+    ${aheadSql} as ahead,
     (extract(epoch from d.until_at) * 1000)::float8 as "untilMs",
     (extract(epoch from d.window_at) * 1000)::float8 as "windowAtMs",
     d.granted, d.learned, d.refusals,

@@ -2,15 +2,68 @@ import type { PoolClient } from 'pg'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 import type { LockedTask } from '../tasks/lockTask.ts'
 
+/** The task that asks for a place on a channel. */
+export type PlaceRequest = {
+  readonly taskId: string
+  readonly accountId: string
+  /** Whether a client waits for the task on an open connection. */
+  readonly sync: boolean
+}
+
 /**
- * How late a task may ask again. A task that asks even later has lost its turn in the queue, because its worker
- * may be dead.
+ * The order in which waiting tasks get the free places of a channel `c`. This expression counts the tasks in the
+ * channel's queue whose turn comes before the turn of the asking task ($3: its id, $4: its account, $5: its
+ * `sync`). The gate gives the task a place only if more places are free than tasks are ahead of it.
+ *
+ * Three rules decide between two tasks, each rule only when the rules before it leave them equal:
+ * 1. Synchronous tasks go first, together with the asynchronous tasks that have waited for 30 seconds. Without
+ *    this limit, an asynchronous task could wait as long as synchronous tasks arrive.
+ * 2. The task goes first whose account has fewer open calls on the channel.
+ * 3. The task goes first that has waited longer.
+ *
+ * The statement needs a `with` part `open` made of `openCallsSql`.
+ */
+export const aheadSql = `(select count(*) from place_queue w
+      where w.channel = c.name and w.task_id <> $3 and w.present_until > clock_timestamp()
+        and (
+          not (w.sync or w.since < clock_timestamp() - interval '30 seconds'),
+          coalesce((select calls from open
+            where open.channel = w.channel and open.account_id = w.account_id), 0),
+          w.since
+        ) < (
+          not ($5::boolean or coalesce((select own.since < clock_timestamp() - interval '30 seconds'
+            from place_queue own
+            where own.channel = c.name and own.task_id = $3
+              and own.present_until > clock_timestamp()), false)),
+          coalesce((select calls from open
+            where open.channel = c.name and open.account_id = $4), 0),
+          coalesce((select own.since from place_queue own
+            where own.channel = c.name and own.task_id = $3
+              and own.present_until > clock_timestamp()), clock_timestamp())
+        )
+    )::int`
+
+/**
+ * The number of open calls of each account on each of the channels $1. PostgreSQL computes it only when `aheadSql`
+ * compares two tasks, so the gate does not pay for it while the queue is empty.
+ */
+export const openCallsSql = `
+    select a.channel, t.account_id, count(*) as calls
+    from channel c join attempt a on a.channel = c.name and a.opened_at >= c.open_since
+      join task t using (task_id)
+    where c.name = any($1) and a.closed_at is null and a.lease_until > clock_timestamp()
+    group by a.channel, t.account_id
+  `
+
+/**
+ * How late a task may ask the gate again and still keep its turn in the queue. A task that asks later has lost its
+ * turn: its worker may be dead, and the tasks behind it must not wait for a dead worker.
  */
 const lateMs = 1_000
 
 /**
  * Puts a task into the queue for a place on each of these channels, or keeps it there. The task will ask
- * again in `delayMs`, and it stays in the queue until shortly after that. A task that is already in the queue
+ * again in `delayMs`, and it stays in the queue until `lateMs` after that. A task that is already in the queue
  * keeps its turn. The caller has locked the channels.
  */
 export async function joinPlaceQueue(
@@ -27,8 +80,9 @@ export async function joinPlaceQueue(
 }
 
 /**
- * Puts a task into the queue. Also deletes tasks that left the queue without a call, because they were
- * cancelled, failed, or lost their worker. No other statement deletes them.
+ * Puts a task into the queue. Also deletes the rows of tasks that left the queue without a call, because they were
+ * cancelled, failed, or lost their worker. A task that gets its call is deleted from the queue by the statement
+ * that opens the attempt.
  */
 const joinSql = `
   with gone as (

@@ -7,9 +7,9 @@ import type { TaskStatus } from '../../domain/tasks/task.ts'
 import { rollback, withTransaction } from '../connection/transaction.ts'
 
 /**
- * Retries a failed task. Inserts a new task that is linked to the failed task and has its own hold. The new
- * task takes over the inputs, because two tasks never share a blob. The failed task's row is locked, so that
- * the second of two concurrent retries sees the first one.
+ * Retries a failed task, and makes every check of a retry. Inserts a new task that is linked to the failed task and
+ * has its own hold. The new task takes over the inputs, because two tasks never share a blob. The failed task's row
+ * is locked, so that the second of two concurrent retries sees the new task of the first retry.
  *
  * No idempotency key names the new task, and no client waits for it on an open connection.
  */
@@ -26,7 +26,8 @@ export async function retryTask(pool: Pool, input: RetryInput): Promise<RetryRes
     const { newTaskId } = input
     await insertRetry(client, input.taskId, newTaskId, request, terms)
     const takenOver = await client.query(takeOverSql, [input.taskId, newTaskId])
-    // The new task has its own copy of the request, and a task can be retried once.
+    // The failed task's copy of the request is not needed any more: the new task has its own copy, and a task can
+    // be retried only once.
     await client.query(forgetRequestSql, [input.taskId])
     if (request.inputs.length > 0 && takenOver.rowCount === 0) {
       return rollback({ kind: 'inputs_gone' })
@@ -113,8 +114,9 @@ const takeOverSql = `
   where task_id = $1 and kind = 'input' and sweep_after > now()`
 
 /**
- * Holds the price, in the same order as for every new task. Inserts the ledger row first. Then updates the
- * balance, if it covers the price.
+ * Holds the price: inserts the ledger row, and updates the balance if it covers the price. If it does not, the
+ * caller rolls the ledger row back. PostgreSQL may run the two parts in either order. That is safe, because no other
+ * transaction can wait for the ledger row of a task that only this transaction sees.
  */
 const holdSql = `
   with entry as (

@@ -361,8 +361,8 @@ create table cooldown (
 ) with (fillfactor = 50);
 
 -- Tasks that wait for a place on a full channel. A free place goes to the next task in this queue, not to the
--- task that happens to ask first (src/store/channels/placeQueue.ts). The table is unlogged: after a crash of
--- PostgreSQL it is empty, and waiting tasks join again when they ask again.
+-- task that happens to ask first. `aheadSql` in src/store/channels/placeQueue.ts decides which task is next. The
+-- table is unlogged: after a crash of PostgreSQL it is empty, and waiting tasks join again when they ask again.
 create unlogged table place_queue (
   channel text not null,
   task_id text not null,
@@ -549,7 +549,7 @@ begin
   request := queued.request;
 end $$;
 
--- Claims the oldest due delivery of an active webhook for one try (src/store/webhooks/claimDelivery.ts), unless
+-- Claims the oldest due delivery of an active webhook for one try (src/store/webhooks/tries.ts), unless
 -- `in_flight_max` tries of the webhook are under way. `first` chooses between first tries and later ones. The
 -- lock makes two claims of one webhook take turns, so that the second one counts the first.
 create function claim_delivery(

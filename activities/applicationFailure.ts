@@ -123,10 +123,11 @@ function causeOf(wait: Wait): string {
     case 'worker_full':
       return 'no memory for a large request on this worker'
     case 'backoff':
-      // Without a channel, `produceImage` stopped before the next call.
-      return wait.channel === undefined
-        ? 'no new call by this worker'
-        : `pause after a failed call on ${channel}`
+      return `pause after a failed call on ${channel}`
+    case 'stopping':
+      return 'this worker is stopping'
+    case 'not_present':
+      return 'this worker does not reach PostgreSQL in time'
     default:
       return assertNever(reason)
   }

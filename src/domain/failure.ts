@@ -94,8 +94,7 @@ export const failureCauses = [
 export type FailureCause = (typeof failureCauses)[number]
 
 /**
- * How a task ended without an image. Two places translate it: `src/http/errors.ts` for synchronous clients
- * and `activities/applicationFailure.ts` for Temporal.
+ * How a task ended without an image. `docs/architecture.md` lists the places that show it to clients and operators.
  */
 export type TaskFailure = {
   readonly code: TaskFailureCode

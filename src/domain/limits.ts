@@ -58,7 +58,9 @@ export const refusalsMax = 100
 export const cooldownMsMax = 15 * 60_000
 
 /**
- * Limit for the wait of a synchronous task for a channel. If the wait would be longer, the client gets a 429.
+ * Limit for one wait of a synchronous task whose length is known beforehand, such as that for the end of a cooldown.
+ * If it would be longer, the task ends at once. A task in line for a place asks again every second or sooner, so
+ * this does not limit how long it stands in line.
  */
 export const syncCooldownWaitMsMax = 5_000
 

@@ -74,7 +74,7 @@ export type ApiDeps = {
   readonly webhooks: WebhookService
   readonly reads: AccountReads
   /** Reads a task of any account, for a request with a signed asset URL. */
-  readonly findTask: (taskId: string) => Promise<TaskView | undefined>
+  readonly readTaskOfImage: (taskId: string) => Promise<TaskView | undefined>
   /** Contains the input images of requests, and the finished images. */
   readonly blobs: BlobStore
   readonly config: ApiConfig

@@ -1,23 +1,12 @@
 import type { Pool } from 'pg'
-
-type Sample = {
-  readonly tasks: readonly { status: string; count: number; oldestSeconds: number }[]
-  readonly creditsHeld: number
-  readonly holdsOpen: number
-  readonly blobBytes: number
-  readonly channels: readonly { channel: string; paused: boolean; open: number }[]
-  readonly cooldowns: readonly { channel: string; model: string; seconds: number }[]
-  readonly webhooks: {
-    readonly failing: number
-    readonly pending: number
-    readonly firstLateSeconds: number
-    readonly oldestSeconds: number
-  }
-}
+import type { StateSample } from '../domain/ports/stateSample.ts'
 
 /** Returns the values of the metrics' gauges, read by one statement. */
-export async function sampleState(pool: Pool): Promise<Sample> {
-  const { rows } = await pool.query<{ sample: Sample }>({ name: 'sample-state', text: sampleSql })
+export async function sampleState(pool: Pool): Promise<StateSample> {
+  const { rows } = await pool.query<{ sample: StateSample }>({
+    name: 'sample-state',
+    text: sampleSql,
+  })
   const sample = rows[0]?.sample
   if (sample === undefined) throw new Error('Bug: a select of constants returned no row')
   return sample

@@ -73,7 +73,7 @@ const triesMax = 10
 
 /**
  * Creates the function that accepts a request as a task. One transaction inserts the task and holds its
- * price. Afterwards the start of the workflow is queued.
+ * price. Afterwards `onAccepted` brings the task on its way to a worker.
  *
  * If the idempotency key already names a task, only the requests are compared: the same request gets that
  * task, and a different request gets a conflict. Access, capabilities and balance are checked only for a new

@@ -99,10 +99,10 @@ export function createProduceImage(deps: ProduceImageDeps) {
     let checked: number | undefined
     let refusedBy: RefusedBy | undefined
     for (;;) {
-      if (input.signal?.aborted === true) return { kind: 'wait', delayMs: 0, reason: 'backoff' }
+      if (input.signal?.aborted === true) return { kind: 'wait', delayMs: 0, reason: 'stopping' }
       // Other workers may count this process as lost, so they would not wait for its call.
       if (!deps.presence.isPresent()) {
-        return { kind: 'wait', delayMs: callCheckMs, reason: 'backoff' }
+        return { kind: 'wait', delayMs: callCheckMs, reason: 'not_present' }
       }
       const step = await askAndCall(deps, input, room, checked)
       switch (step.kind) {

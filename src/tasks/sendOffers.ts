@@ -14,7 +14,7 @@ export type SendOffersDeps = {
   readonly nowMs: () => number
 }
 
-type OfferSender = {
+export type OfferSender = {
   /** Offers a synchronous task to a worker. Returns at once and never throws. */
   readonly offer: OnAccepted
   /** Call it when nobody waits for the task any more, so that its offer no longer counts. */

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { WaitReason } from '../domain/gate/taskFacts.ts'
 import type { ProduceResult } from './produceImage.ts'
 
 /**
@@ -13,10 +14,13 @@ import type { ProduceResult } from './produceImage.ts'
 const shortWaitMsMax = 1_000
 const shortWaitsTotalMsMax = 3_000
 
+const neverShort: ReadonlySet<WaitReason> = new Set(['backoff', 'stopping', 'not_present'])
+
 /**
  * Runs the work again after each short wait. Returns the result when it is a longer wait or no wait at all,
  * and also when the signal has aborted. A pause after an unknown outcome is never short: from then on the task
- * goes on in its workflow, where an operator can see and stop it.
+ * goes on in its workflow, where an operator can see and stop it. A worker that makes no calls does not wait
+ * either, because another worker can take the task.
  */
 export async function repeatAfterShortWaits(
   work: () => Promise<ProduceResult>,
@@ -25,7 +29,7 @@ export async function repeatAfterShortWaits(
   let leftMs = shortWaitsTotalMsMax
   for (;;) {
     const result = await work()
-    if (result.kind !== 'wait' || result.reason === 'backoff') return result
+    if (result.kind !== 'wait' || neverShort.has(result.reason)) return result
     const inLine = result.reason === 'channel_full'
     if (result.delayMs > (inLine ? shortWaitMsMax : Math.min(shortWaitMsMax, leftMs))) return result
     if (!inLine) leftMs -= result.delayMs

@@ -61,7 +61,7 @@ export type TaskService = {
   /** Cancels a task whose last client has left. The request does not wait for it. See `cancelTask.ts`. */
   readonly cancelLeft: LeftTasks['cancelLeft']
   /**
-   * Returns the answer of a family A model that refused to draw (a native 200 answer). Used for synchronous
+   * Returns the answer with which a family A model rejected the request (a native 200). Used for synchronous
    * v1beta callers.
    */
   readonly nativeRejection: (taskId: string) => Promise<JsonObject | undefined>

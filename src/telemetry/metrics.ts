@@ -1,4 +1,5 @@
 import { Gauge, Registry, collectDefaultMetrics } from 'prom-client'
+import type { StateSample } from '../domain/ports/stateSample.ts'
 import type { Recorders } from './recorders.ts'
 import { createRecorders } from './recorders.ts'
 
@@ -84,37 +85,6 @@ function createProcessGauges(
       registers: [registry],
       collect: (): void => gauge.set(startQueueDepth()),
     })
-  }
-}
-
-/**
- * The state of the installation in PostgreSQL. `src/store/sampleState.ts` reads it when Prometheus asks for
- * the metrics.
- */
-type StateSample = {
-  readonly tasks: readonly {
-    readonly status: string
-    readonly count: number
-    readonly oldestSeconds: number
-  }[]
-  readonly creditsHeld: number
-  readonly holdsOpen: number
-  readonly blobBytes: number
-  readonly channels: readonly {
-    readonly channel: string
-    readonly paused: boolean
-    readonly open: number
-  }[]
-  readonly cooldowns: readonly {
-    readonly channel: string
-    readonly model: string
-    readonly seconds: number
-  }[]
-  readonly webhooks: {
-    readonly failing: number
-    readonly pending: number
-    readonly firstLateSeconds: number
-    readonly oldestSeconds: number
   }
 }
 

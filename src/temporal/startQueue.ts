@@ -47,8 +47,8 @@ type StartQueueLimits = {
 const defaults: StartQueueLimits = { parallel: 16, waiting: 2_000, failures: 5, pauseMs: 2_000 }
 
 /**
- * Creates the queue that starts the workflows of accepted tasks. A start runs after the client has its
- * answer, so a slow Temporal does not delay the client. Accounts take turns, so many tasks of one account do
+ * Creates the queue that starts the workflows of accepted tasks. No answer waits for a start: both begin when the
+ * task is committed, so a slow Temporal does not delay the client. Accounts take turns, so many tasks of one account do
  * not delay the task of another account.
  */
 export function createStartQueue(deps: StartQueueDeps): StartQueue {

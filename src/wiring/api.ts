@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { required, requiredSecrets } from '../config.ts'
 import type { AttemptStore } from '../domain/ports/attemptStore.ts'
+import type { OnAccepted } from '../domain/ports/taskStore.ts'
 import { channelsOf, longestTimeoutMs } from '../domain/upstream/channel.ts'
 import { createApp } from '../http/app.ts'
 import { createServer, listen } from '../http/connection/createServer.ts'
@@ -21,6 +22,7 @@ import { acceptingProcesses, offerChannel, offerText } from '../store/tasks/offe
 import { createTaskEnds } from '../store/tasks/taskEnds.ts'
 import { createAccountReads, createTaskStore } from './stores.ts'
 import { createLeftTasks } from '../tasks/cancelTask.ts'
+import type { OfferSender } from '../tasks/sendOffers.ts'
 import { createOfferSender } from '../tasks/sendOffers.ts'
 import type { TaskService } from '../tasks/taskService.ts'
 import { createTaskService } from '../tasks/taskService.ts'
@@ -178,7 +180,7 @@ function taskServiceOf(
     taskDeadlineMs,
     longestTimeoutMs: (family) => longestTimeoutMs(channelsOf(operatorSettings.channels, family)),
     randomBytes,
-    onAccepted: (start) => (start.sync ? offers.offer(start) : starts.enqueue(start)),
+    onAccepted: offerOrStart(offers, starts),
     onWaited: offers.close,
   })
   return {
@@ -188,6 +190,16 @@ function taskServiceOf(
       await taskEnds.close()
     },
   }
+}
+
+/**
+ * Returns how an accepted task gets to a worker: a synchronous one is offered, every other one gets its workflow.
+ */
+function offerOrStart(
+  { offer }: Pick<OfferSender, 'offer'>,
+  { enqueue }: Pick<StartQueue, 'enqueue'>,
+): OnAccepted {
+  return (start) => (start.sync ? offer(start) : enqueue(start))
 }
 
 function apiDepsOf(
@@ -208,7 +220,7 @@ function apiDepsOf(
     tasks,
     webhooks,
     reads: createAccountReads(installation.pool),
-    findTask: createTaskStore(installation.pool).readTaskOfImage,
+    readTaskOfImage: createTaskStore(installation.pool).readTaskOfImage,
     blobs: installation.blobs,
     config: {
       publicUrl: config.publicUrl,

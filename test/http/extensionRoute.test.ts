@@ -9,13 +9,14 @@ beforeAll(async () => {
 })
 afterAll(() => api.close())
 
-/** One path of each extension route that answers GET. */
+/** Paths of the extensions that answer GET with JSON for an account without tasks and webhooks. */
 const reads = [
   '/v1/account',
   '/v1/models',
   '/v1/models/familya-3-pro-image',
   '/v1/tasks',
   '/v1/usage',
+  '/v1/webhooks',
 ]
 
 describe.each(reads)('%s', (path) => {

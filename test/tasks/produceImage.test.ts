@@ -189,7 +189,21 @@ describe('produceImage', () => {
       blobs: createMemoryBlobs(),
       callUpstream: call,
     })
-    expect(await produce({ taskId, signal: AbortSignal.abort() })).toMatchObject({ kind: 'wait' })
+    const stopping = { kind: 'wait', reason: 'stopping' }
+    expect(await produce({ taskId, signal: AbortSignal.abort() })).toMatchObject(stopping)
+    expect(calls()).toBe(0)
+  })
+
+  it('starts no call while other processes may count this one as lost', async () => {
+    const { taskId } = await insertTask(database.pool)
+    const { call, calls } = countedUpstream()
+    const produce = createProduceImage({
+      presence: { ...alwaysPresent, isPresent: () => false },
+      attempts,
+      blobs: createMemoryBlobs(),
+      callUpstream: call,
+    })
+    expect(await produce({ taskId })).toMatchObject({ kind: 'wait', reason: 'not_present' })
     expect(calls()).toBe(0)
   })
 

@@ -40,6 +40,16 @@ describe('a wait inside the activity', () => {
     expect(await run()).toEqual({ kind: 'succeeded' })
   })
 
+  it.each(['backoff', 'stopping', 'not_present'] as const)(
+    'is never slept there for the reason %s',
+    async (reason) => {
+      const short: ProduceResult = { kind: 'wait', delayMs: 1, reason }
+      const { run, left } = script([short, { kind: 'succeeded' }])
+      expect(await run()).toEqual(short)
+      expect(left).toHaveLength(1)
+    },
+  )
+
   it('ends at once when no new call should start', async () => {
     const { run, left, signal } = script([wait(900), { kind: 'succeeded' }])
     const end = run()

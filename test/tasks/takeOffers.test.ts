@@ -102,7 +102,7 @@ describe('an offer', () => {
     const { taker, results, runs, stopping } = world(async () => ({
       kind: 'wait',
       delayMs: 0,
-      reason: 'backoff',
+      reason: 'stopping',
     }))
     stopping.abort()
     taker.take({ taskId: 'task', family: 'B' })

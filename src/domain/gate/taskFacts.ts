@@ -12,8 +12,8 @@ export type TaskFacts = {
   readonly ageMs: number
   readonly deadlineAtMs: number
   /**
-   * A client waits on an open connection. The task calls each channel at most once, and waits at most
-   * `syncCooldownWaitMsMax` for another channel.
+   * A client waits on an open connection. A channel that has refused the task is not called again for it, and the
+   * task ends instead of a wait that is longer than `syncCooldownWaitMsMax`.
    */
   readonly sync: boolean
   /** The earlier attempts, oldest first. All of them are closed. */
@@ -71,10 +71,15 @@ export type WaitReason =
   | 'slow_start'
   | 'channel_full'
   | 'channel_paused'
+  /** After an unknown outcome, or after a call that this service itself did not make. */
   | 'backoff'
   | 'call_under_way'
   /** The request is large, and the worker has no memory for it now. */
   | 'worker_full'
+  /** The worker makes no more calls, because its process stops or its activity has ended. */
+  | 'stopping'
+  /** The process of the worker has sent no beat lately, so it may not call. */
+  | 'not_present'
 
 /** Returns whether the upstream refused the call. */
 export function isUpstreamRefusal(attempt: Pick<PastAttempt, 'class' | 'reason'>): boolean {

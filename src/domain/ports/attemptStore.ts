@@ -7,9 +7,6 @@ import type { Channel } from '../upstream/channel.ts'
 import type { AnswerMeta } from '../upstream/answerMeta.ts'
 import type { OutcomeClass, OutcomeEvidence } from '../upstream/upstreamCall.ts'
 
-/** One attempt of a task. Attempts are counted from 1. */
-export type AttemptName = { readonly taskId: string; readonly n: number }
-
 export type BeginInput = {
   readonly taskId: string
   /** The number of the open attempt, if the caller has looked for its stored answer and found none. */
@@ -75,11 +72,18 @@ export type BeginResult =
   /** The task has ended or was purged, so there is nothing to do. */
   | { readonly kind: 'over' }
 
-/** The outcome of a call that brought no image. For a call with an image, `settleTask` closes the attempt. */
-export type AttemptClose = AttemptName & {
-  readonly class: Exclude<OutcomeClass, 'succeeded'>
+/** The outcome of the call of attempt `n`. Attempts of a task are counted from 1. */
+export type AttemptOutcome = {
+  readonly n: number
+  readonly class: OutcomeClass
   readonly evidence: OutcomeEvidence
   readonly retryAfterMs?: number
+}
+
+/** The outcome of a call that brought no image. For a call with an image, `settleTask` closes the attempt. */
+export type AttemptClose = AttemptOutcome & {
+  readonly taskId: string
+  readonly class: Exclude<OutcomeClass, 'succeeded'>
   /** The answer of a family A model that refused to draw, for a synchronous caller. */
   readonly nativeRejection?: JsonObject
 }

@@ -71,7 +71,7 @@ export type TaskStore = {
   readonly readTask: (taskId: string, accountId?: string) => Promise<TaskView | undefined>
   /** Returns a task of any account, for a request that names its image. Leaves out the native response. */
   readonly readTaskOfImage: (taskId: string) => Promise<TaskView | undefined>
-  /** Returns the answer of a model that refused to draw. Returns `undefined` when the task has none. */
+  /** Returns the rejection of a family A model in the form of its answer. Returns `undefined` when the task has none. */
   readonly readNativeRejection: (taskId: string) => Promise<JsonObject | undefined>
   /**
    * Records an upload before its first byte is written. The sweep deletes the upload after `sweepAfterMs`,
@@ -108,7 +108,6 @@ export type TaskWatch = {
 }
 
 /**
- * Called for every task that was just accepted, so that its workflow is started. Never throws and never
- * waits.
+ * Called for every task that was just accepted, so that a worker gets it. Never throws and never waits.
  */
 export type OnAccepted = (start: TaskStart) => void

@@ -22,26 +22,24 @@ export type InputImage = {
 }
 
 /**
- * The routes of requests. The route is part of the fingerprint, so the same idempotency key on two routes is
- * a conflict.
+ * The routes of requests, and whether the client waits for the image there. The route is part of the fingerprint,
+ * so the same idempotency key on two routes is a conflict.
  */
-const routes = [
-  'images.tasks',
-  'images.generations',
-  'images.edits',
-  'v1beta.generateContent',
-  'v1beta.asyncGenerateContent',
-] as const
-export type Route = (typeof routes)[number]
+const routes = {
+  'images.tasks': 'asynchronous',
+  'images.generations': 'synchronous',
+  'images.edits': 'synchronous',
+  'v1beta.generateContent': 'synchronous',
+  'v1beta.asyncGenerateContent': 'asynchronous',
+} as const
+export type Route = keyof typeof routes
 
 /**
  * Returns whether the client waits for the image on this route. Such a task has a higher priority, and the
  * client is told of an upstream's refusal soon.
  */
 export function isSyncRoute(route: Route): boolean {
-  return (
-    route === 'images.generations' || route === 'images.edits' || route === 'v1beta.generateContent'
-  )
+  return routes[route] === 'synchronous'
 }
 
 /**

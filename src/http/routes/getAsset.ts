@@ -20,7 +20,7 @@ export function getAsset(parts: ApiParts): Handler {
     if (!isAssetUrl(parts.signingKeys, { taskId, name }, query)) return notFound
     if (!taskIdPattern.test(taskId)) return notFound
     context.state.taskId = taskId
-    const task = await parts.findTask(taskId)
+    const task = await parts.readTaskOfImage(taskId)
     if (task?.asset === undefined || publicStatus(task) !== 'succeeded') return notFound
     return sendAsset(context, parts, task, { ...task.asset, name })
   }

@@ -1,11 +1,14 @@
 import type { Pool, PoolClient } from 'pg'
-import { defined } from '../../domain/defined.ts'
 import type { Family } from '../../domain/models/models.ts'
-import type { AbandonedAttempt, AttemptClose } from '../../domain/ports/attemptStore.ts'
+import type {
+  AbandonedAttempt,
+  AttemptClose,
+  AttemptOutcome,
+} from '../../domain/ports/attemptStore.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
-import type { OutcomeClass, OutcomeEvidence } from '../../domain/upstream/upstreamCall.ts'
 import type { ClosedAttempt } from '../channels/updateChannelAfterCall.ts'
 import { updateChannelAfterCall } from '../channels/updateChannelAfterCall.ts'
+import { offerOverdueAfterMs, overdueAfterMs } from './beginFirstCall.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import type { LockedTask } from '../tasks/lockTask.ts'
 import { lockTask, processPresentSql } from '../tasks/lockTask.ts'
@@ -78,32 +81,30 @@ async function closeLocked(
   await client.query({
     name: 'after-attempt',
     text: afterSql,
-    values: [taskId, nativeRejection === undefined ? null : JSON.stringify(nativeRejection)],
+    values: [
+      taskId,
+      nativeRejection === undefined ? null : JSON.stringify(nativeRejection),
+      offerOverdueAfterMs,
+      overdueAfterMs,
+    ],
   })
 }
 
 /**
  * Moves the task's next check to an earlier time. It was scheduled for the end of the call's lease, and now the call
  * is over. The worker records the next step of the task itself, so the check matters only if the worker dies before
- * that. Half a minute is more than a worker needs, so the reconciler does not end a task whose worker is about to
- * continue.
+ * that. Half a minute (`overdueAfterMs`) is more than a worker needs, so the reconciler does not end a task whose
+ * worker is about to continue.
  *
- * The check of a task without a run comes after three seconds. It starts the task's workflow, because nobody else
- * continues such a task when its worker dies.
+ * The check of a task without a run comes after three seconds (`offerOverdueAfterMs`). It starts the task's workflow,
+ * because nobody else continues such a task when its worker dies.
  */
 const afterSql = `
   update task set next_check_at = least(next_check_at,
-      now() + case when started_at is null then interval '3 seconds' else interval '30 seconds' end),
+      now() + interval '1 millisecond'
+        * case when started_at is null then $3::float8 else $4::float8 end),
     native_rejection = coalesce($2, native_rejection)
   where task_id = $1`
-
-/** The outcome of one attempt's call. */
-export type AttemptOutcome = {
-  readonly n: number
-  readonly class: OutcomeClass
-  readonly evidence: OutcomeEvidence
-  readonly retryAfterMs?: number
-}
 
 /**
  * Closes an attempt with the outcome of its call, and updates the channel. The caller has locked the task, which may
@@ -131,16 +132,7 @@ export async function tellChannel(
   // The channel may be gone, because the operator removed it from the operator's file during the call.
   const channel = channelsOf(family).find(({ name }) => name === closed.channel)
   if (channel === undefined) return
-  const { evidence, retryAfterMs } = outcome
-  await updateChannelAfterCall(client, {
-    taskId,
-    model,
-    channel,
-    closed,
-    class: outcome.class,
-    evidence,
-    ...defined({ retryAfterMs }),
-  })
+  await updateChannelAfterCall(client, { ...outcome, taskId, model, channel, closed })
 }
 
 /**

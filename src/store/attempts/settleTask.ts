@@ -1,10 +1,9 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg'
 import type { Family, ModelId } from '../../domain/models/models.ts'
-import type { SettleInput } from '../../domain/ports/attemptStore.ts'
+import type { AttemptOutcome, SettleInput } from '../../domain/ports/attemptStore.ts'
 import type { DueWebhook } from '../../domain/ports/webhookStore.ts'
 import { isEnded } from '../../domain/tasks/task.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
-import type { AttemptOutcome } from './closeAttempt.ts'
 import {
   closeAttemptSql,
   closedColumns,

@@ -3,8 +3,9 @@ import { defined } from '../../domain/defined.ts'
 import { afterGrant, afterRefusal } from '../../domain/gate/cooldown.ts'
 import { isOwnFault } from '../../domain/gate/taskFacts.ts'
 import type { ModelId } from '../../domain/models/models.ts'
+import type { AttemptOutcome } from '../../domain/ports/attemptStore.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
-import type { OutcomeClass, OutcomeEvidence } from '../../domain/upstream/upstreamCall.ts'
+import type { OutcomeEvidence } from '../../domain/upstream/upstreamCall.ts'
 import { lockChannelStates, saveCooldown } from './channelStates.ts'
 
 /** An attempt that was just closed. */
@@ -17,14 +18,11 @@ export type ClosedAttempt = {
   readonly hasFaults: boolean
 }
 
-type EndedCall = {
+type EndedCall = Omit<AttemptOutcome, 'n'> & {
   readonly taskId: string
   readonly model: ModelId
   readonly channel: Channel
   readonly closed: ClosedAttempt
-  readonly class: OutcomeClass
-  readonly evidence: OutcomeEvidence
-  readonly retryAfterMs?: number
 }
 
 /**

@@ -48,21 +48,21 @@ export async function readTaskOfImage(pool: Pool, taskId: string): Promise<TaskV
 }
 
 /**
- * Returns the answer of a model that refused to draw, as `closeAttempt` recorded it. Returns `undefined` for
+ * Returns the answer with which a model of family A rejected the request, as `closeAttempt` recorded it. Returns `undefined` for
  * every other task.
  */
 export async function readNativeRejection(
   pool: Pool,
   taskId: string,
 ): Promise<JsonObject | undefined> {
-  const { rows } = await pool.query<{ refusal: string | null }>({
-    name: 'read-native-refusal',
-    text: 'select native_rejection as refusal from task where task_id = $1',
+  const { rows } = await pool.query<{ rejection: string | null }>({
+    name: 'read-native-rejection',
+    text: 'select native_rejection as rejection from task where task_id = $1',
     values: [taskId],
   })
-  const refusal = rows[0]?.refusal ?? undefined
-  if (refusal === undefined) return undefined
-  const parsed: JsonObject = JSON.parse(refusal)
+  const rejection = rows[0]?.rejection ?? undefined
+  if (rejection === undefined) return undefined
+  const parsed: JsonObject = JSON.parse(rejection)
   return parsed
 }
 
@@ -71,18 +71,18 @@ export async function readNativeRejection(
  * whole seconds, as clients see it in every answer.
  */
 export const taskViewColumns = `
-  task.task_id as "taskId", task.account_id as "accountId", route, task.model, status,
-  credits,
+  task.task_id as "taskId", task.account_id as "accountId", task.route, task.model, task.status,
+  task.credits,
   (floor(extract(epoch from task.created_at)) * 1000)::float8 as "createdAtMs",
   (extract(epoch from now()) * 1000)::float8 as "nowMs",
-  (extract(epoch from started_at) * 1000)::float8 as "startedAtMs",
-  (extract(epoch from processing_at) * 1000)::float8 as "processingAtMs",
-  (extract(epoch from completed_at) * 1000)::float8 as "completedAtMs",
-  (extract(epoch from expires_at) * 1000)::float8 as "expiresAtMs",
-  failure_code as "failureCode", failure_cause as "failureCause",
-  failure_work_possible as "workPossible", failure_retry_after_ms as "retryAfterMs",
-  answer_id as "answerId", asset_mime_type as "mimeType", asset_bytes as bytes,
-  asset_sha256 as sha256`
+  (extract(epoch from task.started_at) * 1000)::float8 as "startedAtMs",
+  (extract(epoch from task.processing_at) * 1000)::float8 as "processingAtMs",
+  (extract(epoch from task.completed_at) * 1000)::float8 as "completedAtMs",
+  (extract(epoch from task.expires_at) * 1000)::float8 as "expiresAtMs",
+  task.failure_code as "failureCode", task.failure_cause as "failureCause",
+  task.failure_work_possible as "workPossible", task.failure_retry_after_ms as "retryAfterMs",
+  task.answer_id as "answerId", task.asset_mime_type as "mimeType", task.asset_bytes as bytes,
+  task.asset_sha256 as sha256`
 
 const fromSql = `from task where task_id = $1 and (purge_at is null or purge_at > now())`
 const readSql = `select ${taskViewColumns}, native_response as native ${fromSql}`

@@ -1,8 +1,8 @@
 import type { Pool, PoolClient } from 'pg'
+import { assertNever } from '../../domain/assertNever.ts'
 import type { RetryInput, RetryResult } from '../../domain/ports/taskAdmin.ts'
 import type { TaskTerms } from '../../domain/tasks/taskTerms.ts'
 import type { ImageRequest, Route } from '../../domain/tasks/imageRequest.ts'
-import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 import type { TaskStatus } from '../../domain/tasks/task.ts'
 import { rollback, withTransaction } from '../connection/transaction.ts'
 
@@ -46,8 +46,17 @@ export async function retryTask(pool: Pool, input: RetryInput): Promise<RetryRes
  * should wait and call again.
  */
 function asyncRoute(route: Route): Route {
-  if (!isSyncRoute(route)) return route
-  return route === 'v1beta.generateContent' ? 'v1beta.asyncGenerateContent' : 'images.tasks'
+  switch (route) {
+    case 'images.tasks':
+    case 'images.generations':
+    case 'images.edits':
+      return 'images.tasks'
+    case 'v1beta.generateContent':
+    case 'v1beta.asyncGenerateContent':
+      return 'v1beta.asyncGenerateContent'
+    default:
+      return assertNever(route)
+  }
 }
 
 type FailedRow = {

@@ -25,9 +25,10 @@ type WorkerOptions = {
   readonly webhookActivities: Readonly<Record<'retryDue', (input: never) => Promise<unknown>>>
   readonly bundle: WorkflowBundle
   /**
-   * For each family, how many upstream calls may run at the same time: the sum of `concurrencyMax` of the
-   * family's channels. With more slots, some tasks would have a slot and wait there for a free channel. In
-   * that wait, accounts do not take turns.
+   * For each family, how many activities with upstream calls may run at the same time: the sum of `concurrencyMax`
+   * of the family's channels. The process works on as many offers in addition. With more slots, more tasks would
+   * wait in a slot for a place on a channel. There they ask PostgreSQL up to ten times a second, while a wait in
+   * Temporal's queue costs nothing.
    */
   readonly slots: Readonly<Record<Family, number>>
   /**

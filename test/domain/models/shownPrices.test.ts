@@ -26,8 +26,9 @@ function found(shown: readonly Price[], request: Request): number | undefined {
 }
 
 const some = <Value>(...values: readonly Value[]) => constantFrom(undefined, ...values)
+const modelsWithSizes = modelIds.filter((model) => builtInCapabilities[model].sizes.length > 1)
 const line = record({
-  model: constantFrom(...modelIds.slice(2, 6)),
+  model: constantFrom(...modelsWithSizes),
   size: some(...imageSizes),
   quality: some(...qualities),
   action: some(...actions),

@@ -46,7 +46,7 @@ describe('a generateContent call', () => {
 
   it('passes the refusal of the model on as the model wrote it', async () => {
     const rejected = { code: 'no_image_generated', cause: 'rejected', workPossible: false } as const
-    api.tasks.refusal = {
+    api.tasks.rejection = {
       candidates: [{ finishReason: 'NO_IMAGE' }],
       modelVersion: 'familya-3-pro-image',
       responseId: 'r1',
@@ -56,8 +56,8 @@ describe('a generateContent call', () => {
       nextTask().then((taskId) => api.tasks.fail(taskId, rejected)),
     ])
     expect(response.status).toBe(200)
-    expect(await response.json()).toEqual(api.tasks.refusal)
-    api.tasks.refusal = undefined
+    expect(await response.json()).toEqual(api.tasks.rejection)
+    api.tasks.rejection = undefined
   })
 
   it('answers at once with the task id when it is asynchronous', async () => {

@@ -18,7 +18,7 @@ import { redPixelPng } from '../images.ts'
  */
 export type FakeTasks = {
   readonly service: TaskService
-  readonly findTask: (taskId: string) => Promise<TaskView | undefined>
+  readonly readTaskOfImage: (taskId: string) => Promise<TaskView | undefined>
   readonly accepted: AcceptInput[]
   readonly cancelled: string[]
   readonly openUploads: Set<string>
@@ -29,7 +29,7 @@ export type FakeTasks = {
   /** When true, `accept` throws. */
   breakNext: boolean
   runStage: RunStage | undefined
-  refusal: JsonObject | undefined
+  rejection: JsonObject | undefined
   readonly change: (taskId: string, changed: Partial<TaskView>) => void
   readonly succeed: (taskId: string, native?: NativeResponse) => Promise<void>
   readonly fail: (taskId: string, failure: TaskFailure) => Promise<void>
@@ -147,7 +147,7 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
     cancelLeft: (taskId) => {
       fake.cancelled.push(taskId)
     },
-    nativeRejection: async () => fake.refusal,
+    nativeRejection: async () => fake.rejection,
   }
 
   function taskOf(taskId: string): TaskView {
@@ -182,7 +182,7 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
 
   const fake: FakeTasks = {
     service,
-    findTask: async (taskId) => tasks.get(taskId),
+    readTaskOfImage: async (taskId) => tasks.get(taskId),
     accepted: [],
     cancelled: [],
     openUploads: new Set(),
@@ -190,7 +190,7 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
     beforeAccept: undefined,
     breakNext: false,
     runStage: undefined,
-    refusal: undefined,
+    rejection: undefined,
     change,
     succeed: finish,
     fail: async (taskId, failure) => {

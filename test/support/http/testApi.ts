@@ -95,7 +95,7 @@ export function createTestDeps(changed: Partial<ApiConfig> = {}, deps: Partial<A
   const apiDeps: ApiDeps = {
     tasks: tasks.service,
     webhooks: createFakeWebhooks(),
-    findTask: tasks.findTask,
+    readTaskOfImage: tasks.readTaskOfImage,
     reads: fakeReads,
     blobs,
     config,

@@ -35,11 +35,14 @@ export type AcceptInput = {
   /** The Idempotency-Key header as sent: 1 to 255 bytes. */
   readonly idempotencyKey?: Uint8Array
   /**
-   * How error messages name two fields. Default: `size` and `aspect_ratio`. The v1beta routes pass the paths
-   * of these fields in their own documents.
+   * The names of two fields in error messages. Default: `size` and `aspect_ratio`. The v1beta routes pass the paths
+   * that these fields have in their own documents.
    */
   readonly paramNames?: ParamNames
-  /** Awaited every few milliseconds while a text of megabytes is made. Default: the next turn of the event loop. */
+  /**
+   * Awaited every few milliseconds while a text of megabytes is hashed or written, so that other work of the process
+   * can go on. Default: waits for the next iteration of the event loop.
+   */
   readonly pause?: () => Promise<void>
 }
 
@@ -51,9 +54,9 @@ const snakeCaseNames: ParamNames = { size: 'size', aspectRatio: 'aspect_ratio' }
 export type Accepted = {
   readonly taskId: string
   readonly createdAtMs: number
-  /** What the task held when it was accepted. */
+  /** The credits that were held for the task when it was accepted. */
   readonly credits: number
-  /** The idempotency key named an existing task with the same request, so no new task was made. */
+  /** Whether the idempotency key named an existing task with the same request, so that no new task was made. */
   readonly replayed: boolean
 }
 
@@ -67,7 +70,8 @@ type Submission = AcceptInput & {
 
 /**
  * Limit for the tries of one acceptance. Another try is needed only when a concurrent request took the same
- * idempotency key in the meantime. Ten in a row mean a bug.
+ * idempotency key between the lookup of the key and the insert of the task. If that happens ten times in a row,
+ * something is wrong in the code.
  */
 const triesMax = 10
 
@@ -141,14 +145,15 @@ async function acceptNew(
         replayed: false,
       })
     case 'insufficient':
-      // A concurrent request with the same key may have spent the last credits. If so, this request is its
-      // replay.
+      // A concurrent request with the same idempotency key may have spent the last credits. If so, this request gets
+      // the task of that request.
       return (
         (await replay(deps, submission)) ??
         fail({ tag: 'insufficient_quota', requiredCredits: terms.credits })
       )
     case 'over_budget':
-      // The same holds for the rest of the key's budget.
+      // In the same way, a concurrent request with the same idempotency key may have used the rest of the API key's
+      // budget.
       return (
         (await replay(deps, submission)) ??
         fail({
@@ -226,10 +231,15 @@ async function requestTextOf({ request, pause }: AcceptInput): Promise<Uint8Arra
   return Buffer.concat(chunks)
 }
 
-/** While a text of megabytes is made, other work of the process waits about this long. */
+/**
+ * How long the work on a text of megabytes goes on without a pause. Other work of the process waits about this long.
+ */
 const turnMsMax = 2
 
-/** Runs the effect for each item, and gives the event loop to other work every few milliseconds. */
+/**
+ * Runs the effect for each item. Awaits `pause` whenever `turnMsMax` has passed, so that other work of the process
+ * can go on.
+ */
 async function inTurns<Item>(
   items: Iterable<Item>,
   effect: (item: Item) => void,

@@ -25,17 +25,18 @@ type AuthenticateDeps = {
 }
 
 /**
- * How long a key that was not found is refused without a query. A key that was revoked or has expired stays so, and
- * nobody has a key before it exists, so no valid key is refused.
+ * How long a secret that names no valid key is refused without a query. This refuses no valid key: a key that was
+ * revoked or has expired never becomes valid again, and nobody knows the secret of a key before the key exists.
  */
 const refusedMs = 10_000
-/** Limit for the remembered keys. Beyond it the oldest one is forgotten. */
+/** Limit for the secrets that are remembered as refused. Beyond it the oldest one is forgotten. */
 const refusedMax = 1_000
 
 /**
- * Returns the caller of a bearer secret, or `undefined`. A secret that none of the peppers made is refused
- * without a query, so invented keys put no load on the database; nor do revoked ones that are sent again and
- * again. No caller is remembered, so a revoked key is refused from the moment of its revocation.
+ * Creates the function that returns the caller of a bearer secret, or `undefined`. The function refuses two kinds of
+ * secrets without a query, so that they put no load on the database: a secret that was not made with one of the
+ * peppers, and a secret that was refused a short time ago, such as a revoked key that is sent again and again. A
+ * valid key is looked up for each request, so it is refused from the moment of its revocation.
  */
 export function createAuthenticate(deps: AuthenticateDeps) {
   const monotonicMs = deps.monotonicMs ?? (() => performance.now())
@@ -52,7 +53,7 @@ export function createAuthenticate(deps: AuthenticateDeps) {
     const makers = deps.peppers.filter((pepper) => isWellFormedSecret(secret, digestWith(pepper)))
     if (makers.length === 0) return undefined
     const hashes = makers.map((pepper) => digestWith(pepper)(secret))
-    // Not the secret itself: a memory dump must not show it.
+    // The refused secrets are remembered by their hashes, because a memory dump must not show a secret.
     const name = Buffer.concat(hashes).toString('base64')
     if (monotonicMs() - (refusedAtMs.get(name) ?? -Infinity) < refusedMs) return undefined
     const caller = await deps.store.findCaller(hashes)
@@ -96,8 +97,9 @@ export function createIssueKey(deps: IssueKeyDeps): IssueKey {
 }
 
 /**
- * The keyed hash of a secret, under which it is stored, and of its random part for the checksum. Secrets are
- * random, so a fast hash is enough. A stolen database is useless without the pepper.
+ * Returns the function that computes keyed hashes with this pepper: of a secret, which is stored under its hash, and
+ * of the random part of a secret, which gives the checksum in the secret. Secrets are random, so a fast hash is
+ * enough. Without the pepper a stolen database is useless.
  */
 export function digestWith(pepper: Pepper): SecretDigest {
   return (text) => createHmac('sha256', pepper.secret).update(text).digest()

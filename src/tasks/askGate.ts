@@ -15,17 +15,17 @@ export type AskGateDeps = {
 }
 
 /**
- * Limit for the age of the gate's answer when the call starts. A process can be stopped (SIGSTOP, a suspended
- * machine) between the gate and the call, or PostgreSQL can be slow, and the task may end meanwhile. The
- * limit is shorter than the silence after which other workers doubt this one. So a call within the limit
- * starts before another worker may act.
+ * Limit for the time between the question to the gate and the start of the call. In this time the process can stand
+ * still (SIGSTOP, a suspended machine), PostgreSQL can be slow, and the task may end. The limit is shorter than the
+ * silence after which other processes doubt this one. So a call within the limit starts before another worker may act
+ * on the task.
  */
 const answerMsMax = silentMs - 2_000
 
 /**
- * Asks the gate whether the task may call upstream now. Throws when the gate does not answer, or answers too
- * late for a call. An error does not say whether the gate opened an attempt, because the connection can be
- * lost after the commit. So before it throws, it looks for the attempt and closes it.
+ * Asks the gate whether the task may call upstream now. Throws when the gate does not answer, or answers too late for
+ * a call. After an error nobody knows whether the gate has opened an attempt, because the connection can be lost
+ * after the commit. So this function looks for the attempt and closes it before it throws.
  */
 export async function askGate(
   deps: AskGateDeps,
@@ -51,8 +51,8 @@ export async function askGate(
 const abandonMsMax = 5_000
 
 /**
- * Closes an attempt whose call was not made. When that fails, the next beats of this process close the attempt
- * (`presence.ts`): it is open, and no work holds it.
+ * Closes an attempt whose call was not made. If that fails, the attempt stays open and no work holds it. A later beat
+ * of this process then finds it and closes it (`presence.ts`).
  */
 async function abandon(
   { attempts }: AskGateDeps,

@@ -10,13 +10,14 @@ export type AwaitEndDeps = {
 const readRetryMs = 500
 
 /**
- * Creates the function that waits until a task has ended or the signal aborts. The function returns the task
- * as it is at that moment, or `missing` when the task has no row: it is purged, or a crash of PostgreSQL has lost
- * it (`insertTask.ts` says when). A notification only causes a new read, because
- * only the task's row says whether the task has ended. If PostgreSQL does not answer, the read is tried again.
- * Once the signal has aborted, the error of a failed read is thrown.
+ * Creates the function that waits until a task has ended or the signal aborts. The function returns the task as it is
+ * at that moment, or `missing` when the task has no row: it is purged, or a crash of PostgreSQL has lost it
+ * (`insertTask.ts` says when). A notification only causes a new read, because only the task's row says whether the
+ * task has ended. If PostgreSQL does not answer, the read is tried again. Once the signal has aborted, the error of a
+ * failed read is thrown.
  *
- * A task that this process has just accepted (`isNew`) is not read before the first notification.
+ * A task that this process has just accepted (`isNew`) is not read before the first notification, because such a read
+ * would find a task that has not ended.
  */
 export function createAwaitEnd(deps: AwaitEndDeps) {
   const read = createWatchedRead(deps.store)
@@ -41,10 +42,12 @@ export function createAwaitEnd(deps: AwaitEndDeps) {
 }
 
 /**
- * Creates the function that reads a watched task, again and again while PostgreSQL does not answer. Once the
- * signal has aborted, it throws the error of the read. Callers that are woken together share one read. It is
- * shared within one turn of the event loop only: a read that began before a watch may miss what the watch
- * would have reported.
+ * Creates the function that reads a watched task, again and again while PostgreSQL does not answer. Once the signal
+ * has aborted, it throws the error of the read.
+ *
+ * Callers that are woken by the same notification share one read. They share it only until the present callback of
+ * the event loop ends: a read that began before a caller's watch may miss a change that the watch would have
+ * reported.
  */
 export function createWatchedRead({ readTask }: Pick<TaskStore, 'readTask'>) {
   const begun = new Map<string, Promise<TaskView | undefined>>()

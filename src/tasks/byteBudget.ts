@@ -1,13 +1,13 @@
 /**
- * Limits the bytes of what a process does at the same time, for all accounts together: large bodies that are
- * received, their texts, assets that are sent, or requests that are sent upstream. One account (the holder) gets at most
- * three quarters of the budget, unless `holderShareMax` says otherwise. Otherwise a single account with many slow
- * bodies could block all others.
+ * Limits the bytes that are under way in a process at the same time, for all accounts together. There are separate
+ * budgets for large bodies that are received, for their texts, for assets that are sent, and for requests that are
+ * sent upstream. One account (the holder) gets at most three quarters of a budget, or `holderShareMax` of it. Without
+ * this share, a single account with many slow bodies could block all others.
  */
 export type ByteBudget = {
   /**
-   * Resolves to true when the bytes are taken, and to false when there is no room within `waitMs`. Work that asks
-   * for more than the whole budget takes the whole budget. `alreadyBytes`: what the same work has taken before,
+   * Resolves to true when the bytes are taken, and to false when there is no room for them within `waitMs`. Work that
+   * asks for more than the whole budget gets the whole budget. `alreadyBytes` is what the same work has taken before,
    * default 0.
    */
   readonly take: (
@@ -40,7 +40,10 @@ export function createByteBudget(bytesMax: number, holderShareMax = 0.75): ByteB
     else held.set(holder, now)
   }
 
-  /** A holder that has nothing else under way may take any number of bytes, also beyond its share. */
+  /**
+   * Whether this work would take more than the share of its holder. If the holder has no other work under way, the
+   * work may take any number of bytes.
+   */
   function exceedsShare({ holder, bytes, alreadyBytes }: Waiter): boolean {
     const has = held.get(holder) ?? 0
     return has > alreadyBytes && has + bytes > bytesMax * holderShareMax
@@ -84,19 +87,22 @@ export function createByteBudget(bytesMax: number, holderShareMax = 0.75): ByteB
 }
 
 /**
- * Work up to this size takes no room in the budget. Enough for a request with only a prompt, so that large
- * requests never delay such a request.
+ * Work takes no room for its first bytes up to this size. So a request with only a prompt needs no room, and does not
+ * have to wait behind large requests.
  */
 export const freeBytes = 256 * 1024
 
-/** Room is taken in steps of this size, so a body holds little more room than bytes of it have arrived. */
+/**
+ * Room is taken in steps of at least this size, because each step costs time. So a body holds little more room than
+ * it has bytes.
+ */
 const stepBytes = 1024 * 1024
 
 /** The room that one body or request has taken in a byte budget. */
 export type ByteRoom = {
   /**
-   * Takes room until `bytes` in all are covered. Resolves to false when there is no room in time. A body that has
-   * the whole budget counts as covered, however large it is.
+   * Takes room until `bytes` bytes of this body or request are covered. Resolves to false when there is no room in
+   * time. A body that has taken the whole budget counts as covered, however large it is.
    */
   readonly cover: (bytes: number) => Promise<boolean>
   /** Gives all room back. A second call does nothing. */
@@ -104,8 +110,8 @@ export type ByteRoom = {
 }
 
 /**
- * How long a body waits for room. Long enough for a short burst of large bodies. After this wait, the client
- * gets a 429 with a Retry-After.
+ * How long a body waits for room. Long enough for a short burst of large bodies. When the wait has been in vain, the
+ * client gets a 429 with a Retry-After.
  */
 const bodyWaitMs = 3_000
 

@@ -52,18 +52,18 @@ const notFound = fail({ tag: 'task_not_found' } as const)
 
 export type LeftTasks = {
   /**
-   * Cancels a task whose last client has left, unless a call may have done work. Returns at once, and
-   * tries again while PostgreSQL does not answer. Stops when `isAwaited` reports a new client.
+   * Cancels a task whose last client has left, unless a call may have done work. Returns at once, and tries again
+   * while PostgreSQL does not answer. Gives up when `isAwaited` says that a new client waits for the task.
    */
   readonly cancelLeft: (taskId: string, isAwaited: () => boolean) => void
-  /** Waits until every cancellation was answered, at most for `limitMs`. For the end of the process. */
+  /** Waits until PostgreSQL has answered every cancellation, at most for `limitMs`. Call it when the process stops. */
   readonly answered: (limitMs: number) => Promise<void>
 }
 
 /**
- * Cancels tasks behind the requests of clients that have left. A cancellation that PostgreSQL does not
- * answer is tried again until the task's deadline, after which no call begins: otherwise the client would
- * pay for a task that it left.
+ * Creates the part of a process that cancels the tasks of clients that have left. A cancellation that PostgreSQL does
+ * not answer is tried again for as long as a task may wait for its calls, because afterwards no call of the task
+ * begins. Without these tries the client would pay for the image of a task that it has left.
  */
 export function createLeftTasks(deps: {
   readonly cancelTask: AttemptStore['cancelTask']

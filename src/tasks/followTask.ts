@@ -16,12 +16,12 @@ const waitMsMax = 60_000
 export type TaskEvent = { readonly id: number; readonly task: TaskView }
 
 /**
- * Creates the function that follows a task: it yields the task as it is, at every change of its status, and
- * whenever its progress has grown by 5 or more. It ends after the event of the task's end, when the signal
- * aborts, and when the task is purged. `lastId` is the last event that the reader has seen before; events up
- * to it are left out.
+ * Creates the function that follows a task. The function yields the task as it is now, then at every change of its
+ * status, and whenever its progress has grown by 5 or more. It stops after the event of the task's end, when the
+ * signal aborts, and when the task is purged. `lastId` is the last event that the reader has seen on an earlier
+ * connection. Events up to `lastId` are left out.
  *
- * The progress follows from the task's row and the time, so nobody is asked for it.
+ * The progress is computed from the task's row and the time, so no query is needed while only the progress changes.
  */
 export function createFollowTask(
   deps: AwaitEndDeps & { readonly capabilities: CapabilityTable; readonly nowMs?: () => number },
@@ -42,7 +42,8 @@ export function createFollowTask(
         const task = { ...row, nowMs: row.nowMs + monotonicMs() - readAtMs }
         const { usualDurationMs } = deps.capabilities[task.model]
         const id = taskEventId(task, usualDurationMs)
-        // The reader names the last event of a task that has not ended. That id is wrong, so it is ignored.
+        // The reader claims to have seen the end of the task, but the task has not ended. So `lastId` is wrong and is
+        // ignored.
         if (seenId === endEventId && id !== endEventId) seenId = undefined
         if (isEventDue(seenId, id)) {
           seenId = id

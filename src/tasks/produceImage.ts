@@ -47,8 +47,8 @@ type ProduceInput = {
 }
 
 /**
- * The stage of an attempt. The worker sends it to Temporal as the details of its heartbeats, and the task
- * lookup reads it there.
+ * The stage of an attempt. The worker sends it to Temporal as the details of its heartbeats, and the lookup of a task
+ * reads it from Temporal.
  */
 export type Stage = {
   readonly stage: 'calling' | 'storing'
@@ -100,7 +100,7 @@ export function createProduceImage(deps: ProduceImageDeps) {
     let refusedBy: RefusedBy | undefined
     for (;;) {
       if (input.signal?.aborted === true) return { kind: 'wait', delayMs: 0, reason: 'stopping' }
-      // Other workers may count this process as lost, so they would not wait for its call.
+      // Other processes may count this one as lost, and would then not wait for a call that begins now.
       if (!deps.presence.isPresent()) {
         return { kind: 'wait', delayMs: callCheckMs, reason: 'not_present' }
       }
@@ -120,7 +120,7 @@ export function createProduceImage(deps: ProduceImageDeps) {
           checked = step.n
           break
         case 'end':
-          // A worker that counted as lost may still have stored an answer.
+          // The worker of an earlier attempt may have stored an answer after it was counted as lost.
           if (step.failure.workPossible && (await settleStored(taskId))) {
             return { kind: 'succeeded' }
           }
@@ -199,8 +199,8 @@ async function runAttempt(
 }
 
 /**
- * Records the outcome of a call. Tries until the hard end, because an outcome that is not recorded later
- * counts as unknown.
+ * Records the outcome of a call. Tries again until the task's hard end, because an outcome that is not recorded
+ * counts as unknown from then on, and the task may then pay for a second call.
  */
 async function close(
   deps: ProduceImageDeps,

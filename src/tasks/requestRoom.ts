@@ -3,24 +3,33 @@ import type { ByteBudget, ByteRoom } from './byteBudget.ts'
 import { createByteBudget, freeBytes, roomFor } from './byteBudget.ts'
 
 /**
- * Limit for the texts of all large requests that one worker reads and sends at the same time, in bytes of
- * their stored text. While a request is read and sent, it takes up to twelve times its bytes of memory; once it is
- * sent, it takes none. One account gets at most half of the limit. The largest request fits into the other half, so
- * one account alone cannot keep out another.
+ * Limit for the texts of all large requests that one worker reads and sends at the same time, in bytes of their
+ * stored text. While a request is read and sent, it takes up to twelve times these bytes of memory. Once it is sent,
+ * it takes none. One account gets at most half of the limit. The largest request fits into the other half, so a
+ * single account cannot keep out another one.
  */
 const requestBytesUnderWayMax = 32 * 1024 * 1024
 const accountShareMax = 0.5
 
-/** The pace at which the requests of one account that found no room are tried again, in bytes per millisecond. */
+/**
+ * How fast the tasks of one account that found no room come back and try again, in bytes of their requests per
+ * millisecond.
+ */
 const retriedBytesPerMs = (16 * 1024 * 1024) / 1_000
 
 type NeedsRoom = Extract<BeginResult, { kind: 'needs_room' }>
 
 /** The room that one task takes in the memory of its worker before its request is read. */
 export type RequestRoom = {
-  /** The largest request that may be read now. Small requests need no room. */
+  /**
+   * Returns the size of the largest request that may be read with the room that is taken now. Small requests need no
+   * room.
+   */
   readonly bytesMax: () => number
-  /** Takes room for one request, in place of what was taken before. Resolves to false when there is none. */
+  /**
+   * Takes room for one request, in place of the room that was taken before. Resolves to false when there is not
+   * enough room now.
+   */
   readonly cover: (needed: NeedsRoom) => Promise<boolean>
   /** Gives the room back. Room can be taken again afterwards. */
   readonly end: () => void
@@ -34,9 +43,10 @@ export type RequestRooms = {
 }
 
 /**
- * Creates the rooms of one worker. A task that finds no room does not wait in its slot, because the tasks of
- * one account would then keep those of others out. It tries again later instead. The tasks of one account try
- * again one after the other at a fixed pace, so that they come back in their order and not all at once.
+ * Creates the rooms of one worker. A task that finds no room does not wait for it in its slot of the worker, because
+ * the tasks of one account could then fill all slots and keep the tasks of other accounts out. It leaves the slot and
+ * tries again later. The tasks of one account try again one after the other, at a fixed pace, so that they come back
+ * in their order and not all at once.
  */
 export function createRequestRooms(
   options: { readonly bytesMax?: number; readonly monotonicMs?: () => number } = {},

@@ -4,7 +4,7 @@ import type { OnAccepted } from '../domain/ports/taskStore.ts'
 export type SendOffersDeps = {
   /** Returns the processes that take offers and have sent a beat lately. */
   readonly acceptingProcesses: () => Promise<readonly string[]>
-  /** Sends an offer to a process. It may be lost: then the reconciler starts the task's workflow. */
+  /** Sends an offer to a process. The offer may be lost. The reconciler then starts the task's workflow. */
   readonly send: (processId: string, start: TaskStart) => void
   /** Starts the workflow of a task for which no process takes offers. */
   readonly startRun: OnAccepted
@@ -17,19 +17,22 @@ export type SendOffersDeps = {
 export type OfferSender = {
   /** Offers a synchronous task to a worker. Returns at once and never throws. */
   readonly offer: OnAccepted
-  /** Call it when nobody waits for the task any more, so that its offer no longer counts. */
+  /** Forgets the offer of a task. Call it when nobody waits for the task any more. */
   readonly close: (taskId: string) => void
 }
 
-/** How long a list of processes is used again. Far shorter than the silence after which a process is left out. */
+/**
+ * How long a list of processes is used before it is read again. Far shorter than the silence after which a process is
+ * no longer in the list.
+ */
 const listMsMax = 1_000
-/** Limit for the remembered offers. Beyond it the oldest ones no longer count. */
+/** Limit for the offers that count as open. Beyond it the oldest one is forgotten. */
 const openMax = 10_000
 
 /**
- * Creates the part of an API process that offers synchronous tasks to workers, so that their first call does
- * not wait for Temporal. Of two processes drawn at random, the one with fewer open offers of this API process
- * gets the task. If no process takes offers, the workflow is started, as for an asynchronous task.
+ * Creates the part of an API process that offers synchronous tasks to workers, so that their first call does not wait
+ * for Temporal. It draws two worker processes at random, and offers the task to the one with fewer open offers of
+ * this API process. If no process takes offers, it starts the task's workflow, as for an asynchronous task.
  */
 export function createOfferSender(deps: SendOffersDeps): OfferSender {
   const open = new Map<string, string>()

@@ -36,7 +36,7 @@ export function createSettleStored(deps: SettleDeps<'answerIdsOf' | 'settleTask'
   }
 }
 
-/** Settles this answer. Returns false when the answer was not stored or its task has ended. */
+/** Settles the task of an answer. Returns false when the answer is not stored or its task has ended already. */
 export async function settleAnswer(
   deps: SettleDeps<'settleTask'>,
   answerId: string,

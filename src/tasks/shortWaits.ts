@@ -3,13 +3,13 @@ import type { WaitReason } from '../domain/gate/taskFacts.ts'
 import type { ProduceResult } from './produceImage.ts'
 
 /**
- * Limits for waits inside a worker: for one wait, and for all waits together. Temporal's timers fire up to a
- * second late and cost a write, so a short wait is better spent inside the worker. The limits are short,
- * because such a wait occupies a slot of the worker.
+ * Limits for the waits that a task spends inside a worker: for a single wait, and for all waits of the task together.
+ * A wait in Temporal ends up to a second late and costs writes to Temporal's database, so a short wait is better
+ * spent inside the worker. The limits are short, because the waiting task occupies a slot of the worker.
  *
- * Waits for a place on a full channel count only towards the first limit. A worker has at least as many slots
- * as its channels have places, so these waits keep no call from starting. If the task stopped asking, it
- * would lose its position in the line.
+ * A wait for a place on a full channel has only the first limit. Such waits keep no call from starting, because a
+ * worker has at least as many slots as its channels have places. And a task that stops asking the gate loses its turn
+ * in the queue for a place.
  */
 const shortWaitMsMax = 1_000
 const shortWaitsTotalMsMax = 3_000
@@ -17,10 +17,11 @@ const shortWaitsTotalMsMax = 3_000
 const neverShort: ReadonlySet<WaitReason> = new Set(['backoff', 'stopping', 'not_present'])
 
 /**
- * Runs the work again after each short wait. Returns the result when it is a longer wait or no wait at all,
- * and also when the signal has aborted. A pause after an unknown outcome is never short: from then on the task
- * goes on in its workflow, where an operator can see and stop it. A worker that makes no calls does not wait
- * either, because another worker can take the task.
+ * Runs the work again after each short wait. Returns the result of the work when it is no wait or a longer wait, and
+ * when the signal has aborted.
+ *
+ * Some waits are never spent here. After an unknown outcome the task goes on in its workflow, where an operator can
+ * see and stop it. And when this worker makes no calls, another worker can take the task.
  */
 export async function repeatAfterShortWaits(
   work: () => Promise<ProduceResult>,

@@ -18,17 +18,16 @@ type AnswerToStore = {
 }
 
 /**
- * Stores an answer before anything else happens with it. `meta.json` appears only after the image, so
- * `meta.json` exists only when the answer is complete. Never overwrites a blob. Tries a failed write again
- * until the hard end, because the call is paid for and must not be made again. Then throws the last error of
- * the blob store.
+ * Stores an answer, before the task is settled with it. `meta.json` appears only after the image, so an answer with
+ * `meta.json` is complete. Never overwrites a blob. Tries a failed write again until the task's hard end, because the
+ * call is paid for and must not be made again. Then throws the last error of the blob store.
  */
 export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Promise<AnswerMeta> {
   const { taskId, attempt, answerId, hardEndMs } = answer
   const { image, native } = answer.outcome
   try {
-    // `put` computes the same digest, but too late: `meta.json` contains the digest and is written at the same time
-    // as the image. And a `put` that finds its key in use returns none.
+    // `put` computes the same digest, but two things make it useless here. `meta.json` contains the digest and is
+    // written at the same time as the image. And a `put` that finds its key in use returns no digest.
     const sha256 = await digest(image.open())
     const { mimeType, bytes, width, height } = image
     const stored = { mimeType, bytes, sha256, width, height }
@@ -37,7 +36,8 @@ export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Prom
     const put = (key: string, content: () => AsyncIterable<Uint8Array>, options: PutOptions) =>
       retryFor(hardEndMs, () => putOnce(blobs, key, content(), options))
     const after = put(answerImageKey(answerId), image.open, { flushLater: true })
-    // Both are written at the same time. Here the image is waited for in any case, so its error is not unhandled.
+    // Both blobs are written at the same time. `allSettled` waits for both, so that the failure of one does not leave
+    // the other as an unhandled rejection.
     const both = [after, put(answerMetaKey(answerId), () => once(metaBytes), { after })] as const
     const [first, second] = await Promise.allSettled(both)
     if (first.status === 'rejected') throw first.reason
@@ -49,8 +49,8 @@ export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Prom
 }
 
 /**
- * Writes a blob, and accepts that the key exists already. Only this attempt writes the key, so an existing
- * key means that an earlier write succeeded and only its reply was lost.
+ * Writes a blob. A key that exists already is not an error: only this attempt writes the key, so an earlier try has
+ * succeeded and only its reply was lost.
  */
 async function putOnce(
   blobs: BlobStore,

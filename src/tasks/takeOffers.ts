@@ -11,7 +11,7 @@ export type TakeOffersDeps = {
   readonly failTask: AttemptStore['failTask']
   /** Starts the workflow of a live task. Safe to repeat. */
   readonly continueAsRun: (taskId: string) => Promise<void>
-  /** Limit for the offers of each family that are worked on at once. */
+  /** Limit for the tasks of each family that are worked on at the same time. */
   readonly slots: Readonly<Record<Family, number>>
   /** Aborts when the process is asked to stop. Calls that are under way finish. */
   readonly stopping: AbortSignal
@@ -22,19 +22,20 @@ export type TakeOffersDeps = {
 }
 
 export type OfferTaker = {
-  /** Works on an offer at once, or hands it over. Returns at once and never throws. */
+  /** Works on the task of an offer at once, or hands the task over to a workflow. Returns at once and never throws. */
   readonly take: (offer: Offer) => void
-  /** Resolves when no offer is worked on. */
+  /** Resolves when no task of an offer is worked on. */
   readonly idle: () => Promise<void>
 }
 
 /**
- * Creates the part of a worker that makes the first call of a synchronous task without Temporal. It works on
- * an offer at once, under the same gate as every other call. It keeps no queue: an offer beyond the slots of
- * its family becomes a workflow, and waits in Temporal's queue, where accounts take turns.
+ * Creates the part of a worker that makes the first call of a synchronous task without Temporal. It works on the task
+ * of an offer at once, under the same gate as every other call. It keeps no queue: when all slots of the task's
+ * family are in use, it hands the task over to a workflow, which waits in Temporal's queue, where accounts get their
+ * turns in rotation.
  *
- * The end of a task is recorded here. A task that must go on is handed over to a workflow: after a longer
- * wait, an unknown outcome, an error, or when this worker stops.
+ * If the work ends the task, the end is recorded here. Otherwise the task is handed over to a workflow: after a
+ * longer wait, an unknown outcome, an error, or when this worker stops.
  */
 export function createOfferTaker(deps: TakeOffersDeps): OfferTaker {
   const open = { A: 0, B: 0 }

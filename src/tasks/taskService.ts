@@ -26,7 +26,7 @@ export type TaskService = {
   readonly authenticate: (secret: string) => Promise<Caller | undefined>
   /** Records an upload before its first byte is written. Returns the prefix of its blob keys. */
   readonly openUpload: () => Promise<string>
-  /** Makes an upload due for the next sweep. Changes nothing if a task has already taken the upload over. */
+  /** Makes an upload due for the sweep, which deletes it. Changes nothing if a task has taken the upload over. */
   readonly discardUpload: (uploadId: string) => Promise<void>
   readonly accept: (input: AcceptInput) => Promise<Result<Accepted, RequestFailure>>
   /** Returns a task of this caller. A task of another account is `task_not_found`, as if it did not exist. */

@@ -5,9 +5,9 @@ const firstDelayMs = 100
 const delayMsMax = 5_000
 
 /**
- * Runs `effect` again until it succeeds, with pauses that double. When `limitMs` has passed, throws the last
- * error. An aborted signal ends the tries too. Use it only for an effect that is safe to repeat and that costs
- * money when it is lost.
+ * Runs `effect` until it succeeds. The pauses between two tries double. Throws the last error when the next try would
+ * come after `limitMs`, or when the signal has aborted. Use this function only for an effect that is safe to repeat,
+ * and whose loss costs money.
  */
 export async function retryFor<Value>(
   limitMs: number,
@@ -28,10 +28,10 @@ export async function retryFor<Value>(
 }
 
 /**
- * Returns the result of the work, or throws after `limitMs`. The work itself is not stopped, but its late
- * result is ignored. If this process stalls (SIGSTOP, a suspended machine), the result may arrive during the
- * stall. Therefore the work gets up to `limitMs` more after each stall, but never more than three times
- * `limitMs` in total.
+ * Returns the result of the work, or throws after `limitMs`. The work itself is not stopped, but its late result is
+ * ignored. This process may stand still for a time (SIGSTOP, a suspended machine). The result may arrive in that
+ * time, and the process sees it only afterwards. Therefore the work gets up to `limitMs` more after each such time,
+ * but never more than three times `limitMs` in total.
  */
 export async function withTimeout<Value>(
   limitMs: number,
@@ -63,8 +63,9 @@ export function readClocks(): Instant {
 }
 
 /**
- * Returns the milliseconds from one instant to another. The monotonic clock stands still while the machine is suspended,
- * and the wall clock can be set back. So the clock that counts more is right.
+ * Returns the milliseconds from one instant to another. The monotonic clock stands still while the machine is
+ * suspended, and the wall clock can be set back. Both make the measured time too short, so the longer of the two
+ * times is used.
  */
 export function elapsedMs(since: Instant, now: Instant = readClocks()): number {
   return Math.max(now.monotonicMs - since.monotonicMs, now.wallMs - since.wallMs)

@@ -83,7 +83,7 @@ function invalidJson(message: string, param: string | null = null): RequestFailu
 /** Failure for a body when the byte budget has no room. */
 export const overloaded: RequestFailure = { tag: 'overloaded', retryAfterSeconds: 5 }
 
-/** Returns the failure for a body that is not what its headers say. */
+/** Returns the failure for a body that cannot be read in the way that its headers say. */
 export function unreadable(message: string): RequestFailure {
   return invalidRequest('read_request_body_failed', null, message)
 }

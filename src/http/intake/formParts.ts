@@ -1,13 +1,13 @@
 import type { RequestFailure } from '../../domain/failure.ts'
 import { invalidValue, paramPath } from '../../schema/requestFailures.ts'
 
-/** What the form parser does not report about the parts of a form. */
+/** What the form parser does not report about the parts of a form, read from the bytes of the form. */
 export type FormParts = {
-  /** Looks at the next bytes of the form. Called before the parser gets them. */
+  /** Reads the next bytes of the form. Call it before the parser gets these bytes. */
   readonly see: (chunk: Uint8Array) => void
-  /** Lines that begin with the boundary: one before each part, and one at the end. */
+  /** The number of boundary lines so far. A form has one before each part, and one at its end. */
   readonly delimiters: () => number
-  /** The failure of the first part that is not plain UTF-8 or bytes. */
+  /** The failure of the first part that names a charset other than UTF-8 or a transfer encoding. */
   readonly failure: () => RequestFailure | undefined
 }
 
@@ -15,13 +15,12 @@ export type FormParts = {
 export const partHeadBytesMax = 16 * 1024
 
 /**
- * Creates what looks at a form beside the parser, for two kinds of parts that would change the request
- * without an error:
- * - A part whose head names a charset other than UTF-8, or a transfer encoding. The parser would read another
- *   text than the client meant. Such a part is a failure.
- * - A part that the parser skips: one that is not form-data, or one after a boundary line that the parser
- *   cannot
- *   read. There are then more boundary lines than the parser has parts.
+ * Creates a second reader of a form's bytes beside the parser. It finds two kinds of parts that would otherwise
+ * change the request without an error:
+ * - A part whose head names a charset other than UTF-8, or a transfer encoding. The parser would read another text
+ *   than the client meant. Such a part is a failure.
+ * - A part that the parser skips: a part that is not form-data, or a part after a boundary line that the parser
+ *   cannot read. The form then has more boundary lines than the parser has found parts, plus the line at the end.
  */
 export function createFormParts(boundary: string): FormParts {
   const delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1')
@@ -31,7 +30,10 @@ export function createFormParts(boundary: string): FormParts {
   // The first boundary line may be at the very beginning, without the line end that precedes the others.
   let held: Buffer = Buffer.from('\r\n')
 
-  /** Leaves the bytes that the next chunk may complete in `held`. */
+  /**
+   * Reads a chunk together with the bytes that the chunk before it left in `held`. Leaves in `held` the bytes that
+   * may be the beginning of a head or of a boundary line.
+   */
   function see(chunk: Uint8Array): void {
     let text = Buffer.concat([held, chunk])
     for (;;) {
@@ -58,7 +60,10 @@ export function createFormParts(boundary: string): FormParts {
   return { see, delimiters: () => delimiters, failure: () => failure }
 }
 
-/** Where the head at the beginning of `text` ends; `undefined` while it does not. `delimiterAt`: -1 for none. */
+/**
+ * Returns where the head at the beginning of `text` ends, or `undefined` if its end has not arrived yet.
+ * `delimiterAt` is the place of the next boundary line, or -1 if there is none in `text`.
+ */
 function headEnd(text: Buffer, delimiterAt: number): number | undefined {
   const isWhole = delimiterAt !== -1 || text.length >= partHeadBytesMax
   const end = Math.min(delimiterAt === -1 ? text.length : delimiterAt, partHeadBytesMax)

@@ -11,20 +11,27 @@ import type { LoopTurns } from './loopTurns.ts'
 import type { ApiContext, HttpFailure } from '../context.ts'
 
 /**
- * A body keeps its room in the byte budget while the rest of it arrives. A client that sends nothing for a
- * minute, or less than a slow uplink can send, is refused, so that other bodies get its room.
+ * Limits for slow clients. A body keeps its room in the byte budget until all of it has arrived. A client is refused
+ * when it sends nothing for a minute, and when it has sent less than 32 KiB for each second after the first minute,
+ * which even a slow uplink can do. The room of a refused body is free for other bodies.
  */
 const pace = { idleMs: 60_000, graceMs: 60_000, bytesPerSecondMin: 32 * 1024 } as const
 
-/** The time in which zlib decodes one chunk in a thread and hands it over, outside of turns. */
+/**
+ * The work that one chunk of a compressed body costs outside of turns: zlib decodes it in another thread and passes
+ * it to the event loop.
+ */
 const decodeMs = 0.05
 
-/** Chunks smaller than this are joined, because each chunk costs time: see `coalesceChunks`. */
+/**
+ * Smaller chunks are joined until they have this size, because each chunk has a cost in every later step: see
+ * `coalesceChunks`.
+ */
 const chunkBytesMin = 4096
 
 /**
- * Checks everything that the headers show (content coding, declared size), then tells a client that sent
- * `Expect: 100-continue` to send the body.
+ * Checks what the headers say about the body (content coding, declared size). Then tells a client that sent `Expect:
+ * 100-continue` to send the body. Returns the body, of which nothing is read yet.
  */
 export async function openBody(
   context: ApiContext,
@@ -77,15 +84,16 @@ export type OpenBody = {
   /** Awaited between the steps of long work on the body. */
   readonly pause: () => Promise<void>
   /**
-   * Returns the failure to answer with, when the content of the body is invalid. A body above the ingress
-   * limit always gets a 413, even if its content is also invalid. When the size of the body is not known yet,
-   * reads on for at most ten seconds to find out.
+   * Returns the failure to answer with when the content of the body is invalid: `failure`, or a 413 if the body
+   * exceeds the ingress limit. A body above that limit gets a 413 even if its content is also invalid. If the size of
+   * the body is not known yet, this function reads on for at most ten seconds to find out.
    */
   readonly refusal: (failure: HttpFailure) => Promise<HttpFailure>
   /**
-   * Takes room for the texts of the body, which stay in memory until the request is accepted. `bytes`: the texts
-   * that have arrived. Long texts take at once all the room that the rest of the body may need, because
-   * bodies that take it in steps would wait for each other. Throws a `BodyError` when there is no room.
+   * Takes room for the texts of the body, which stay in memory until the request is accepted. `bytes` is the size of
+   * the texts that have arrived so far. Up to `freeBytes` no room is needed. Beyond that, a call takes at once all
+   * the room that the rest of the body may need: if bodies took room step by step, several of them could each hold a
+   * part and wait for each other. Throws a `BodyError` when there is no room.
    */
   readonly coverTexts: (bytes: number) => Promise<void>
   /** Gives the room of the body in the byte budget back, and stops reading. Its texts keep their room. */
@@ -125,8 +133,8 @@ async function exceedsLimit(content: AsyncIterable<Uint8Array>): Promise<boolean
 }
 
 /**
- * A body takes room for the bytes that have arrived. A declared size takes no room: a client could
- * declare the largest body, send nothing, and so keep out the bodies of others.
+ * Yields the chunks of `source`, and takes room for all bytes that have arrived. The size that a client declares
+ * takes no room: a client could declare the largest body, send nothing, and so keep out the bodies of others.
  */
 async function* coveredBy(
   room: ByteRoom,
@@ -181,8 +189,8 @@ export async function* readRequest(
       yield step.value
     }
   } finally {
-    // Ends our reading of the request, so that `discardRest` can read what is left. Not awaited, because
-    // `return` waits for the pending chunk. If the body stalled, that chunk may never arrive.
+    // Ends the reading of the request, so that `discardRest` can read what is left. The end is not awaited, because
+    // `return` waits for the pending chunk, and after a stall that chunk may never arrive.
     void chunks.return?.()
   }
 }

@@ -2,13 +2,13 @@
 const waitSecondsMin = 1
 const waitSecondsMax = 60
 
-/** A longer header is ignored, so that reading a hostile one costs next to nothing. */
+/** A header that is longer than this is ignored, so that a hostile header costs little time. */
 const headerLengthMax = 1_024
 
-/** What stands up to the next comma outside of quoted texts. */
+/** Matches one element of a list: everything up to the next comma that is not part of a quoted text. */
 const element = /(?:[^",]|"(?:[^"\\]|\\.)*")*/y
 
-/** One preference: a name, perhaps a value (a token or a quoted text), and perhaps parameters. */
+/** Matches one preference: a name, then perhaps a value (a token or a quoted text), then perhaps parameters. */
 const preference =
   /^[\t ]*([!#$%&'*+.^_`|~\w-]+)[\t ]*(?:=[\t ]*([!#$%&'*+.^_`|~\w-]+|"(?:[^"\\]|\\.)*")?[\t ]*)?(?:;|$)/
 

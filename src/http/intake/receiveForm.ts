@@ -56,8 +56,8 @@ async function readForm(
 ): Promise<Result<ReceivedForm, RequestFailure>> {
   const fields = new Map<string, string>()
   const stopped = Promise.withResolvers<RequestFailure>()
-  // `take` may fail late, when nothing waits for this promise any more. That must not be an unhandled
-  // rejection.
+  // `take` may fail when nothing waits for this promise any more. Without this line, that would be an unhandled
+  // rejection, which ends the process.
   stopped.promise.catch(() => {})
   let taking: Promise<ReceivedImage> | undefined
   let abandon: (() => void) | undefined
@@ -81,7 +81,10 @@ async function readForm(
   const boundary = boundaryOf(contentType)
   if (parser === undefined || boundary === undefined) return fail(unusableBoundary)
   const parts = createFormParts(boundary)
-  /** The parser keeps a text until its part ends. So all bytes outside of the image count as text. */
+  /**
+   * Yields the content for the parser. The parser keeps the bytes of a text in memory until the part of that text
+   * ends. So all bytes outside of the image count as texts, and need room as texts do.
+   */
   async function* seen(): AsyncGenerator<Uint8Array> {
     for await (const chunk of content) {
       parts.see(chunk)
@@ -109,8 +112,8 @@ async function readForm(
 }
 
 /**
- * Writes the content into the parser, as fast as the image is stored. Returns the first failure at once, and
- * leaves the rest of the content unread.
+ * Writes the content into the parser, no faster than the image is stored. Returns the first failure at once. The rest
+ * of the content then stays unread.
  */
 async function feed(
   content: AsyncIterable<Uint8Array>,
@@ -131,12 +134,17 @@ async function feed(
   return Promise.race([stopped, finished])
 }
 
-/** Counts the texts of a form behind the parser, because counting a text of megabytes at once takes long. */
+/**
+ * Counts the bytes of a form's texts. The parser only adds its texts here. They are counted afterwards, in slices
+ * with pauses between them, because counting a text of megabytes at once would block the event loop.
+ */
 function createFormTexts(pause: () => Promise<void>) {
   const uncounted: string[] = []
   let bytes = 0
 
-  /** Counts what has been added. Returns the failure when the texts are too large. */
+  /**
+   * Counts the texts that were added since the last call. Returns the failure when all texts together are too large.
+   */
   async function count(): Promise<RequestFailure | undefined> {
     for (let text = uncounted.shift(); text !== undefined; text = uncounted.shift()) {
       for (let at = 0; at < text.length; at += sliceLength) {

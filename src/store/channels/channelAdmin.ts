@@ -4,8 +4,8 @@ import type { ChannelStatus } from '../../domain/ports/channelAdmin.ts'
 import { withTransaction } from '../connection/transaction.ts'
 
 /**
- * Makes sure that every configured channel has a row. The gate locks this row when it counts the channel's
- * calls. A channel that already has a row keeps its pause.
+ * Makes sure that each of these channels has a row. The gate locks this row when it counts the channel's calls. A
+ * channel that already has a row keeps its pause.
  */
 export async function ensureChannels(pool: Pool, names: readonly string[]): Promise<void> {
   await pool.query(
@@ -36,8 +36,8 @@ const pauseSql = `
  */
 export async function resumeChannel(pool: Pool, name: string): Promise<ChannelStatus | undefined> {
   await withTransaction(pool, async (client) => {
-    // Lock the channel's row first, as every transaction does. This lock also protects the channel's
-    // cooldowns.
+    // This update comes first because it locks the channel's row, which also protects the channel's cooldowns.
+    // Transactions lock a channel before its cooldowns, so that they cannot deadlock.
     await client.query(resumeSql, [name])
     await client.query('delete from cooldown where channel = $1', [name])
   })
@@ -61,8 +61,8 @@ async function readChannel(pool: Pool, name: string): Promise<ChannelStatus | un
 }
 
 /**
- * Returns every channel that a worker has started with, sorted by name. With `name`, returns only that
- * channel.
+ * Returns the channels that any worker has had in its configuration since the installation, sorted by name. With
+ * `name`, returns only that channel.
  */
 export async function listChannels(pool: Pool, name?: string): Promise<readonly ChannelStatus[]> {
   const { rows } = await pool.query<ChannelRow>(listSql, [name ?? null])

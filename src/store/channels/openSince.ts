@@ -2,12 +2,13 @@ import type { Pool } from 'pg'
 import { withTransaction } from '../connection/transaction.ts'
 
 /**
- * Moves `channel.open_since` up to the oldest open attempt of each channel, so that the gate's count of open
- * attempts stays short. The channels are locked first, in the order of their names: an attempt that is opened
- * later gets a later time. Nothing breaks when this does not run for a while; the count only takes longer.
+ * Moves `channel.open_since` up to the oldest open attempt of each channel. The gate counts only attempts that were
+ * opened since then, so its count of open attempts stays short. This function locks the channels first, so that an
+ * attempt that is opened later also has a later time. If it does not run for a while, the gate still counts right and
+ * only takes longer.
  *
- * The bound stays ten seconds behind, so that a small step back of PostgreSQL's clock hides no attempt. A bound
- * in the future, after a large step, is computed from all attempts.
+ * `open_since` stays ten seconds behind, so that no attempt is missed when PostgreSQL's clock was set back a little.
+ * After a large step back `open_since` lies in the future. Then it is computed again from all open attempts.
  */
 export async function moveOpenSince(pool: Pool): Promise<void> {
   await withTransaction(pool, async (client) => {
@@ -16,7 +17,7 @@ export async function moveOpenSince(pool: Pool): Promise<void> {
   })
 }
 
-/** Writes only when the bound moves by seconds, so that the row of a quiet channel stays as it is. */
+/** Writes only when `open_since` moves by more than five seconds, so that the row of a quiet channel stays as it is. */
 const moveSql = `
   with oldest as (
     select name, open_since, coalesce((

@@ -14,7 +14,7 @@ export type ClosedAttempt = {
   readonly openedAtMs: number
   /** Whether the attempt's model has a cooldown on the channel. */
   readonly hasCooldown: boolean
-  /** Whether the channel has counted operator's faults since the last other outcome. */
+  /** Whether the channel's count of operator's faults is above 0. Any outcome except a fault or a refusal resets it. */
   readonly hasFaults: boolean
 }
 
@@ -75,12 +75,12 @@ async function databaseNowMs(client: PoolClient): Promise<number> {
 }
 
 /**
- * Counts an operator's fault. Several faults of one task in a row count once. A channel that is already
- * paused keeps the time and reason of its pause.
+ * Counts an operator's fault. Several faults in a row of the same task count once. A channel that is already paused
+ * keeps the time and reason of its pause.
  */
 async function countFault(client: PoolClient, call: EndedCall): Promise<void> {
   const { channel, taskId, evidence } = call
-  // Under the channel's lock, so that of two faults at once one sees the other.
+  // The lock lets the second of two faults at the same time see the first one.
   await client.query('select from channel where name = $1 for update', [channel.name])
   const certain = evidence.reason === 'credential' || evidence.reason === 'model_not_found'
   const { rowCount } = await client.query(pausesSql, [channel.name, taskId, certain])
@@ -96,15 +96,16 @@ async function countFault(client: PoolClient, call: EndedCall): Promise<void> {
 }
 
 /**
- * Returns a row when this fault of a task ($2) pauses the channel ($1). The last outcome was a fault of
- * another task, and one of these holds:
+ * Returns a row if the fault that task $2 has just met pauses the channel $1. The channel is not paused yet. Refusals
+ * aside, the outcome before this fault was also an operator's fault, but of another task. And one of these conditions
+ * holds:
  * - No request can provoke the fault ($3): the vendor refuses the credential, or does not know the model.
- * - The other task belongs to another account. A client may provoke a 403, for example with a prompt that the
- *   vendor repeats in its message, but one account must not stop a channel for the others.
- * - No other account used the family in the last day, so a pause stops nobody else. A dead credential
- *   would otherwise never pause the channel of an installation with one account.
+ * - The other task belongs to another account. A client may provoke a 403, for example with a prompt that the vendor
+ *   repeats in its message, but one account must not stop a channel for the others.
+ * - No other account used the family in the last day, so a pause stops nobody else. Otherwise a dead credential would
+ *   never pause the channel of an installation with one account.
  *
- * The accounts are probed one by one with an index, because one account can have very many tasks.
+ * The query looks up one task of each account by an index, because one account can have very many tasks.
  */
 const pausesSql = `
   select from channel join task own on own.task_id = $2

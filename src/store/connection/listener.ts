@@ -12,7 +12,7 @@ type ListenerOptions = {
   readonly channel: 'task_end' | 'webhook_due'
   /** Called with each message of a `Notifier`. */
   readonly onMessage: (text: string) => void
-  /** Called when the connection starts to listen. Earlier notifications may have been missed. */
+  /** Called each time a connection starts to listen. Messages that were sent before may have been missed. */
   readonly onConnected: () => void
   readonly onError: (error: Error) => void
 }
@@ -20,15 +20,13 @@ type ListenerOptions = {
 const connectTimeoutMs = 5_000
 const reconnectMsFirst = 250
 const reconnectMsMax = 5_000
-/**
- * How often a silent connection is tested. Needed because TCP may never report that the other side is gone.
- */
+/** How often the connection is tested with a query. Needed because TCP may never report that the other side is gone. */
 const aliveCheckMs = 15_000
 const aliveTimeoutMs = 5_000
 
 /**
- * Listens until `close` is called. Replaces a lost connection after a pause, which doubles after each
- * failure.
+ * Listens until `close` is called. When a connection is lost, opens another one after a pause. The pause doubles with
+ * each failure, up to `reconnectMsMax`.
  */
 export function createListener(options: ListenerOptions): Listener {
   const closing = new AbortController()

@@ -4,17 +4,17 @@ import { createPool } from './pool.ts'
 /** Sends messages to the processes that listen on a channel. */
 export type Notifier = {
   /**
-   * Sends a message behind the caller's work. Never throws and never waits. The message may be lost, so its
-   * receivers must also look for themselves from time to time. The text must not contain a line break.
+   * Queues a message and returns at once. The message is sent while the caller goes on. Never throws. A message may
+   * be lost, so its receivers must also read the database from time to time. The text must not contain a line break.
    */
   readonly send: (channel: string, text: string) => void
-  /** Sends what is pending and closes the connection. Takes a few seconds at most. */
+  /** Sends the queued messages and closes the connection. Takes a few seconds when PostgreSQL does not answer. */
   readonly close: () => Promise<void>
 }
 
 type Message = { readonly channel: string; readonly text: string }
 
-/** Messages that wait for the connection. Beyond this number messages are lost. */
+/** Limit for the queued messages. Further messages are lost. */
 const pendingMax = 10_000
 /** Limit for connecting and for one statement. A message that is older than this is no longer of use. */
 const sendTimeoutMs = 2_000
@@ -22,12 +22,12 @@ const sendTimeoutMs = 2_000
 const payloadBytesMax = 7_999
 
 /**
- * Creates the sender of PostgreSQL notifications of one process. It has a connection of its own. While a
+ * Creates the sender of this process for notifications of PostgreSQL. It has a connection of its own. While a
  * statement is under way, new messages are collected, and the next statement sends all of them.
  *
- * A transaction that notifies takes a lock on the whole cluster until it is committed. So no transaction that
- * changes tasks or credits may notify: all commits would wait for each other. A transaction of this sender
- * keeps the lock for a moment only, because its commit does not wait for the disk.
+ * A transaction that notifies holds, while it commits, a lock that all databases of the PostgreSQL server share. So
+ * no transaction that changes tasks or credits may notify: these transactions would commit one after the other. A
+ * transaction of this sender holds the lock for a moment only, because its commit does not wait for the disk.
  */
 export function createNotifier(options: {
   readonly databaseUrl: string
@@ -52,7 +52,7 @@ export function createNotifier(options: {
       try {
         await notify(pool, messages)
       } catch (error) {
-        // What has waited for this connection is too old by now.
+        // The messages that were queued during the failed statement are too old by now.
         pending = []
         options.onError(error instanceof Error ? error : new Error('unknown error'))
       }

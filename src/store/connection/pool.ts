@@ -12,8 +12,8 @@ export type PoolOptions = {
   /** How many idle connections stay open. Default 0. */
   readonly connectionsMin?: number
   /**
-   * `databaseUrl` leads to a pooler in transaction mode. Then statements are not prepared, and PostgreSQL's own
-   * timeouts are those of the role, because such a pooler accepts none at the start of a connection.
+   * Whether `databaseUrl` leads to a pooler in transaction mode. If it does, statements are not prepared. PostgreSQL
+   * then uses the timeouts that its role has, because such a pooler accepts no timeouts at the start of a connection.
    */
   readonly pooled?: boolean
   /** Called when an idle connection is lost. The pool opens another one when it needs it. */
@@ -25,13 +25,13 @@ export type PoolOptions = {
 }
 
 /**
- * Limit for the wait for a row's lock. Every transaction of this code keeps its locks for milliseconds, so a
- * wait of seconds is a fault.
+ * Limit for the wait for a row's lock. The transactions of this code hold their locks for milliseconds, so a wait of
+ * seconds means that something is wrong.
  */
 const lockTimeoutMs = 8_000
 /**
- * Extra time after the statement timeout. Then the client itself stops waiting, because PostgreSQL cannot
- * report its timeout when the network is gone.
+ * Time between the statement timeout and the moment when the client itself stops waiting. The client must stop by
+ * itself because PostgreSQL cannot report its own timeout when the network is gone.
  */
 const queryTimeoutExtraMs = 5_000
 const idleTimeoutMs = 30_000
@@ -81,7 +81,8 @@ function serverTimeouts(statementTimeoutMs: number) {
  * fewer connections, opens fewer and does not throw.
  */
 export async function openConnections(pool: Pool, count: number): Promise<void> {
-  // Each is given back at once, because a call that PostgreSQL refuses waits for one of these.
+  // Each connection is given back as soon as it is open. If PostgreSQL refuses a further connection, the call that
+  // wanted it waits until one of these is free (`waitWhenFull.ts`).
   const opening = Array.from({ length: count }, async () => (await pool.connect()).release())
   await Promise.allSettled(opening)
 }

@@ -2,16 +2,18 @@ import { randomBytes } from 'node:crypto'
 import type { PoolClient } from 'pg'
 import { Client } from 'pg'
 
-/** How often the check is repeated. A busy pooler may happen to use other connections once. */
+/** How often the check is repeated. A busy pooler may keep the two connections of the check apart once, by chance. */
 const tries = 3
 const timeoutMs = 5_000
 
 /**
- * Returns whether a connection to this URL keeps its session. A pooler in transaction mode (PgBouncer) gives
- * each transaction any free connection to PostgreSQL, so LISTEN, session locks and settings get lost.
+ * Returns whether a connection to this URL keeps its session in PostgreSQL. A pooler in transaction mode (PgBouncer)
+ * runs each transaction on any free session, so LISTEN, session locks and settings get lost.
  *
- * The check opens two connections. While the first one is idle, the second one begins a transaction. Behind a
- * pooler it then gets the connection that the first one had, or the first one gets another one afterwards.
+ * The check opens two connections and marks the session of the first one with a setting. While the first connection
+ * is idle, the second one begins a transaction. A pooler then gives the second connection the marked session, or
+ * gives the first connection another session afterwards. The check sees both by the mark and by the id of
+ * PostgreSQL's process.
  */
 export async function keepsSession(databaseUrl: string): Promise<boolean> {
   const [first, second] = [clientOf(databaseUrl), clientOf(databaseUrl)]
@@ -58,9 +60,9 @@ async function keptApart(first: Client, second: Client): Promise<boolean> {
 }
 
 /**
- * Makes a connection of a pool usable behind a pooler in transaction mode: sends its statements without their
- * names. A named statement is prepared on one connection to PostgreSQL, and older poolers (PgBouncer before
- * 1.21) run it on another one, which does not know the name.
+ * Makes a connection of a pool usable behind a pooler in transaction mode: sends its statements without their names.
+ * A statement with a name is prepared in one session of PostgreSQL. Older poolers (PgBouncer before 1.21) may run it
+ * in another session, which does not know the name.
  */
 export function sendUnnamed(client: PoolClient): void {
   const query: (...given: unknown[]) => unknown = client.query.bind(client)

@@ -15,15 +15,15 @@ const advisoryLock = 4_711_002
 /** Limit for connecting and for one statement. */
 const timeoutMs = 5_000
 /**
- * Limit for the silence of the lock's session. A process can be stopped (SIGSTOP, a sleeping machine), and
- * would then keep the lock and do nothing. PostgreSQL ends a session that is silent for this long, which
- * frees the lock.
+ * Limit for the time in which the connection of the lock sends nothing. Then PostgreSQL ends the connection, which
+ * frees the lock. Otherwise a process that stands still (SIGSTOP, a sleeping machine) would keep the lock, and nobody
+ * would reconcile.
  */
 const silenceMsMax = 20_000
 
 /**
- * Creates the advisory lock of the reconciler. Because of the lock, only one of all workers reconciles. The
- * lock belongs to the session of its own connection, so it is free again as soon as that connection ends.
+ * Creates the advisory lock of the reconciler. Because of the lock, only one of all workers reconciles. The lock
+ * belongs to a connection of its own, and is free again when that connection ends.
  */
 export function createReconcilerLock(options: {
   readonly databaseUrl: string

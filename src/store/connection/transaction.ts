@@ -10,9 +10,9 @@ type TransactionOptions = {
 const triesMax = 5
 
 /**
- * Runs the work in one transaction and commits. After a deadlock or a serialization failure the work runs
- * again, so it must be safe to repeat. If the work throws, the transaction is rolled back. To roll back
- * without an error, the work returns `rollback(value)`.
+ * Runs the work in one transaction and commits it. If the work throws, the transaction is rolled back. After a
+ * deadlock or a serialization failure the work runs again in a new transaction, so its effects outside of PostgreSQL
+ * must be safe to repeat. To roll back without an error, the work returns `rollback(value)`.
  */
 export async function withTransaction<Value>(
   pool: Pool,
@@ -106,9 +106,10 @@ function isRetryable(error: unknown): boolean {
 }
 
 /**
- * The SQLSTATEs of errors after which PostgreSQL has taken the whole statement back, and which pass without a
- * change of the statement: its locks or its time ran out, or the server has no memory or disk left, or only reads
- * since a failover. PostgreSQL can also report the end of a connection (57P01), which says nothing about a commit.
+ * The SQLSTATEs of errors after which two things are true: the statement had no effect, and the same statement can
+ * succeed later. Besides the retryable errors these are: a lock timeout (55P03), a statement timeout (57014), a lack
+ * of resources, disk or memory (53…), and a server that only reads since a failover (25006). The end of a connection
+ * (57P01) is not among them, because it does not say whether the transaction was committed.
  */
 const takenBackStates = new Set([
   ...retryableStates,

@@ -10,10 +10,10 @@ const holdMs = 1_000
 const pauseMs = 100
 
 /**
- * Lets a pool go on with the connections that it has when PostgreSQL refuses to open another connection. Without
- * this function, the pool gives the refusal to the caller for whom it opens the connection. That caller fails at
- * once, although another connection may be free a few milliseconds later. With this function, the caller waits for
- * its turn like every caller of a full pool, at most `connectTimeoutMs` from the refusal on.
+ * Makes a pool go on with the connections that it has when PostgreSQL refuses to open another one. Without this
+ * function, the caller for whom the pool opens the connection gets the refusal as an error, although a connection of
+ * the pool may be free a few milliseconds later. With this function, that caller waits for a free connection like
+ * every caller of a full pool, at most `connectTimeoutMs` from the refusal on.
  */
 export function waitWhenFull(pool: Pool, connectTimeoutMs: number): void {
   const connect: () => Promise<PoolClient> = pool.connect.bind(pool)

@@ -7,8 +7,9 @@ export type Answer = {
 }
 
 /**
- * Thrown when a command refuses to act, or when Temporal cannot be reached. The message is a sentence for the
- * operator. `runCli` prints it and exits with code 1, as it does for every other error.
+ * Thrown when a command cannot do what the operator asks, for example because there is no such task or because
+ * Temporal cannot be reached. The message is a sentence for the operator. `runCli` prints it and exits with code 1,
+ * as it does for every other error of a command, except for wrong usage.
  */
 export class CommandError extends Error {
   override readonly name = 'CommandError'
@@ -25,8 +26,9 @@ export function noSuchTask(taskId: string): CommandError {
 }
 
 /**
- * Formats rows as a table with headings and two spaces between columns. Aligns numbers to the right, and
- * shows a missing value as `-`. Returns `whenEmpty` if there are no rows.
+ * Formats rows as a table with headings and two spaces between columns. Aligns a column to the right if all its
+ * values are numbers, and to the left otherwise. Shows a missing value as `-`. Returns `whenEmpty` if there are no
+ * rows.
  */
 export function table(
   headings: readonly string[],

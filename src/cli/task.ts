@@ -83,8 +83,8 @@ function list(context: CliContext): Command {
 }
 
 /**
- * Throws `CommandError` when there is no such account. Otherwise a misspelled name would look like an account
- * without tasks.
+ * Throws `CommandError` when no account has this name. Without this check, a misspelled name would give the same
+ * empty list as an account without tasks.
  */
 async function refuseUnknownAccount(context: CliContext, name: string | undefined): Promise<void> {
   if (name === undefined) return
@@ -120,7 +120,8 @@ function show(context: CliContext): Command {
     .action(async (taskId: string) => {
       const detail = await (await context.parts.tasks()).readTaskDetail(taskId)
       if (detail === undefined) throw noSuchTask(taskId)
-      // A task that a worker finished at once has no run.
+      // Temporal has a run only for a task whose workflow was started. A synchronous task whose first call decided
+      // its end has no workflow.
       const hasRun = detail.startedAtMs !== undefined
       const workflowUrl = hasRun ? await context.parts.workflowUrl(taskId) : undefined
       const summary = taskSummary(detail, workflowUrl)

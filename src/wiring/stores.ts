@@ -67,7 +67,7 @@ import {
 // The functions of `src/store/` take the pool, or other dependencies, as their first argument. The ports of
 // `src/domain/ports/` do not have this argument. Each function below binds it.
 
-/** Creates the store for the acceptance and lookup of tasks. */
+/** For the HTTP routes that accept, look up and show tasks. */
 export function createTaskStore(pool: Pool): TaskStore {
   return bindFirst(pool, {
     findCaller,
@@ -82,7 +82,7 @@ export function createTaskStore(pool: Pool): TaskStore {
   })
 }
 
-/** Creates the store for the transactions of a task's execution. */
+/** For the worker and the reconciler: the gate, the ends of attempts, and the ends of tasks. */
 export function createAttemptStore(
   deps: BeginAttemptDeps & Lifetimes & { readonly announceEnd: AnnounceEnd },
 ): AttemptStore {
@@ -99,7 +99,7 @@ export function createAttemptStore(
   }
 }
 
-/** Creates the store that the reconciler reads and writes. */
+/** For the steps of the reconciler. */
 export function createReconcileStore(pool: Pool): ReconcileStore {
   return bindFirst(pool, {
     unstartedTasks,
@@ -117,7 +117,7 @@ export function createReconcileStore(pool: Pool): ReconcileStore {
   })
 }
 
-/** Creates the store for accounts, API keys and deposits. */
+/** For the operator's commands on accounts, API keys and deposits. */
 export function createAccountStore(pool: Pool): AccountStore {
   return bindFirst(pool, {
     createAccount,
@@ -130,12 +130,12 @@ export function createAccountStore(pool: Pool): AccountStore {
   })
 }
 
-/** Creates what clients read about their own account. */
+/** For the HTTP routes by which clients read about their own account. */
 export function createAccountReads(pool: Pool): AccountReads {
   return bindFirst(pool, { readAccount, listOwnTasks, readUsage })
 }
 
-/** Creates the store for what accounts do with their webhooks. */
+/** For the HTTP routes by which clients manage their webhooks. */
 export function createWebhookStore(pool: Pool): WebhookStore {
   return bindFirst(pool, {
     insertWebhook,
@@ -151,7 +151,7 @@ export function createWebhookStore(pool: Pool): WebhookStore {
   })
 }
 
-/** Creates the store for what workers do with deliveries. */
+/** For the workers, which send the deliveries of webhooks. */
 export function createDeliveryStore(pool: Pool): DeliveryStore {
   return bindFirst(pool, {
     dueWebhooks,
@@ -163,17 +163,17 @@ export function createDeliveryStore(pool: Pool): DeliveryStore {
   })
 }
 
-/** Creates the operator's view of tasks. */
+/** For the operator's commands that list, show and retry tasks. */
 export function createTaskAdmin(pool: Pool): TaskAdmin {
   return bindFirst(pool, { listTasks, readTaskDetail, retryTask })
 }
 
-/** Creates the operator's view of webhooks. */
+/** For the operator's commands on webhooks: listing, disabling and sending deliveries again. */
 export function createWebhookAdmin(pool: Pool): WebhookAdmin {
   return bindFirst(pool, { listAllWebhooks, disableWebhook, listDeliveries, redeliverAny })
 }
 
-/** Creates the operator's commands on channels. */
+/** For the operator's commands that list, pause and resume channels. */
 export function createChannelAdmin(pool: Pool): ChannelAdmin {
   return bindFirst(pool, { listChannels, pauseChannel, resumeChannel })
 }

@@ -17,9 +17,9 @@ import type { Staging } from './staging.ts'
 import { createStaging } from './staging.ts'
 
 /**
- * Does what the five routes that make a task have in common. Reads the idempotency key, receives the body
- * with `receive`, accepts the request as a task, and answers with `answer`. If the request makes no new task,
- * its stored images are discarded at the end. This happens also when the client leaves midway.
+ * Does what the five routes that make a task have in common: reads the idempotency key, receives the body with
+ * `receive`, accepts the request as a task, and answers with `answer`. If the request makes no new task, the images
+ * that were stored for it are discarded at the end, also when the client leaves midway.
  */
 export async function acceptRequest(
   context: ApiContext,
@@ -38,7 +38,8 @@ export async function acceptRequest(
     const room = roomFor(parts.largeBodies, accountId)
     const textRoom = roomFor(parts.requestTexts, accountId, textWaitMs)
     const options = { ingressLimitBytes, accountId, room, textRoom, turns: parts.loopTurns }
-    // `accept` makes several copies of the texts, so their room ends only after it.
+    // The texts stay in memory, in several copies, until `accept` has stored them. So their room is given back only
+    // after `accept`.
     const received = await receiveAndAccept(entry, () => receive(staging, options)).finally(
       textRoom.end,
     )
@@ -58,9 +59,12 @@ export type Receive = (
 type Received = { readonly request: ImageRequest; readonly paramNames?: ParamNames }
 
 /**
- * Answers an accepted request. `acceptAgain` accepts the same request once more. A call needs it if it joined
- * the task of an earlier call, and that task was cancelled because its client left. `acceptAgain` is `undefined` if
- * the request made a new task, and if its text is too large to keep in memory.
+ * Answers an accepted request. `acceptAgain` accepts the same request once more. A synchronous answer needs it for a
+ * request that joined the task of an earlier request by the same idempotency key: the client of the earlier request
+ * may leave, and its task is then cancelled if no call may have done work. This cancel makes the key free, so
+ * `acceptAgain` can make a new task with the key.
+ *
+ * `acceptAgain` is `undefined` if the request made a new task itself, and if its text is too large to keep in memory.
  */
 export type AnswerAccepted = (
   accepted: Accepted,
@@ -70,14 +74,16 @@ export type AnswerAccepted = (
 type AcceptAgain = () => Promise<Result<Accepted, HttpFailure>>
 
 /**
- * Limit for the text of a request that stays in memory while its call waits, in UTF-16 code units. Enough for
- * almost every prompt, and small enough for many waiting calls. A request with more text is not kept.
+ * Limit for the text of a request that `acceptAgain` keeps in memory while its call waits for the end of a task, in
+ * UTF-16 code units. Almost every prompt is shorter, and many waiting calls with such texts fit into memory. For a
+ * request with more text there is no `acceptAgain`.
  */
 const keptTextLengthMax = 256 * 1024
 
 /**
- * How long the long texts of a request wait for room. The largest texts of one account are received one after the
- * other, at about a second each, so this is enough for a short burst of them. A body that waits is not read.
+ * How long a request with long texts waits for room in memory. One account gets room for one request of the largest
+ * size at a time, and receiving such a request takes about a second. So this wait is enough for a short burst of
+ * them. While a body waits for room, nothing more of it is read.
  */
 const textWaitMs = 15_000
 
@@ -90,9 +96,9 @@ type Entry = {
 }
 
 /**
- * Receives a request and accepts it. This is a separate function so that the request goes out of scope when
- * the function returns: a synchronous answer may take minutes, and the request must not stay in memory for so
- * long. Only `acceptAgain` keeps the request, if it is small.
+ * Receives a request and accepts it. This is a function of its own so that the request goes out of scope when the
+ * function returns: a synchronous answer may take minutes, and the request must not stay in memory for so long. Only
+ * `acceptAgain` keeps the request, if it is short.
  */
 async function receiveAndAccept(
   entry: Entry,
@@ -121,8 +127,8 @@ async function accept(
   { context, caller, parts, staging, key }: Entry,
   { request, paramNames }: Received,
 ): Promise<Result<Accepted, HttpFailure>> {
-  // If `accept` throws, the task may exist nevertheless. A client without a key would then make a second task
-  // when it retries.
+  // If `accept` throws, the task may exist nevertheless. A client that sends its request again without a key would
+  // then make a second task.
   context.state.retryIsUnsafe = key === undefined
   const input = {
     caller,
@@ -135,8 +141,10 @@ async function accept(
     throw error
   })
   if (!accepted.ok) return accepted
-  // From now on an upstream call may be running. If the client retries, with or without a key, the same work
-  // may be done twice.
+  // From now on an upstream call may be running, so a retry can pay for the same work twice. Without a key, a retry
+  // makes a second task. With a key, a retry joins this task, but only until the key becomes free. It becomes free
+  // when the task of a synchronous call fails and the client is expected to try again (`nextTryIsNewTask` in
+  // `failTask.ts`), and when the task's record is purged.
   context.state.retryIsUnsafe = true
   context.state.taskId = accepted.value.taskId
   context.state.replayed = accepted.value.replayed
@@ -162,8 +170,8 @@ async function discardStaged(
 }
 
 /**
- * Returns the bytes of the Idempotency-Key header as they were sent, including quotes. Returns `undefined`
- * without the header. Node decodes headers as latin1, so the length of the text is the number of bytes.
+ * Returns the bytes of the Idempotency-Key header as they were sent, including quotes. Returns `undefined` when the
+ * request has no such header. Node decodes headers as latin1, so the length of the text is the number of bytes.
  */
 function readIdempotencyKey(
   request: IncomingMessage,

@@ -1,37 +1,54 @@
 /**
- * Limits how much of the time of the event loop the bodies and images of one account take while other accounts
- * use the API. All steps of the others, each answer of PostgreSQL for example, need the same thread, and often the
- * same few processors. An account that is alone may use all of it.
+ * Limits which part of the event loop's time the bodies and images of one account take while other accounts use the
+ * API. The requests of those other accounts need the same thread, for example for each answer of PostgreSQL, and
+ * often the same few processors. An account that is alone is not limited.
+ *
+ * In this file, the work of an account means the work on its bodies and images, in the event loop and in other
+ * threads.
  */
 export type AccountPace = {
-  /** Notes that the account has made a request with its API key. */
+  /** Notes that the account has made a request with its API key, so that it counts as present. */
   readonly see: (accountId: string) => void
-  /** Adds work of the account. */
+  /** Notes that the account has worked for `workMs`. */
   readonly charge: (accountId: string, workMs: number) => void
-  /** Returns how long the account must wait for its next piece of work, in milliseconds. */
+  /** Returns how long the account must wait before it works on, in milliseconds. */
   readonly delayMs: (accountId: string) => number
 }
 
-/** The part of the time that one account may take in the long run. */
+/** The part of one thread's time that the work of one account may take in the long run. */
 const shareMax = 0.25
-/** Work that an account may do at once after a pause. Enough to read a few images of a megabyte. */
+/**
+ * How long an account may work without a wait after a time in which it did not work. Enough to read a few images of a
+ * megabyte.
+ */
 const freeWorkMs = 50
 /**
- * Limit for the work that an account must make up for by waiting. It may have worked alone for a long time, before
- * another account came.
+ * Limit for the work beyond its share that an account must make up for by waiting. An account that is alone may work
+ * far beyond its share. When another account comes, the first one must not wait for all that work: it waits at most
+ * 400 ms, which is this limit divided by `shareMax`.
  */
 const owedWorkMsMax = 100
-/** How long an account counts as present after a request. Longer than the pauses between two lookups of a task. */
+/**
+ * How long an account counts as present after a request. Longer than the time between two lookups of a client that
+ * polls its task, so that such a client counts as present all the time.
+ */
 const presentMs = 10_000
 
 type Seen = { readonly accountId: string; readonly atMs: number }
 
-/** Creates the pace of one process. Nobody has worked yet. */
+/** Creates the pace of one process. At the start no account has worked. */
 export function createAccountPace(monotonicMs = () => performance.now()): AccountPace {
-  /** The latest request, and the latest one of another account. */
+  /**
+   * The latest request of all accounts, and the latest request of any account except the one that made `latest`.
+   * These two say for every account whether another account is present.
+   */
   let latest: Seen | undefined
   let latestOther: Seen | undefined
-  /** When an account that works without a pause at its share would have done its work so far. */
+  /**
+   * By account: the time at which the account would have finished its work so far if it had always worked at its
+   * share, so four milliseconds for each millisecond of work. A time in the future means that the account is ahead of
+   * its share.
+   */
   const doneAtMs = new Map<string, number>()
 
   function see(accountId: string): void {
@@ -47,7 +64,8 @@ export function createAccountPace(monotonicMs = () => performance.now()): Accoun
   function charge(accountId: string, workMs: number): void {
     const nowMs = monotonicMs()
     const before = Math.max(doneAtMs.get(accountId) ?? nowMs, nowMs)
-    // Set again, so that the accounts that have worked last come last.
+    // The entry is deleted and set again, so that the map stays in the order of the latest work. The accounts that
+    // have not worked for longest come first. An entry whose time has passed says nothing, and is deleted there.
     doneAtMs.delete(accountId)
     for (const [each, atMs] of doneAtMs) {
       if (atMs > nowMs) break

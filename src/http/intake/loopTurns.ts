@@ -2,55 +2,66 @@ import type { AccountPace } from './accountPace.ts'
 import { createAccountPace } from './accountPace.ts'
 
 /**
- * Gives the event loop to other work while bodies are read and images are sent. A few bytes of a compressed body can unpack to
- * megabytes whose chunks are all there at once, and reading them without a pause would block every other
- * request. All bodies of the process share the turns, so many such bodies at once block no longer than one. So do
- * the pieces of images: each request to S3 takes about a millisecond, and hundreds of readers may ask at once.
+ * Shares the event loop between bodies that are read, images that are sent, and all other work of the process. A few
+ * bytes of a compressed body can unpack to megabytes whose chunks are all there at once. Reading these chunks without
+ * a pause would block every other request. Images are part of this because each request to S3 takes about a
+ * millisecond of work, and hundreds of readers may ask at once.
+ *
+ * A turn is a stretch of about two milliseconds in which one body or image works. Each body and image asks for a turn
+ * before each of its pieces (`pause`), and between two turns the event loop does its other work. All of them ask
+ * here, so a hundred bodies block other work no longer than one body.
  */
 export type LoopTurns = {
   /**
-   * Resolves at once for the first few while the current turn is young, else in a later turn of the event loop. Each turn goes to
-   * one body. Accounts take turns, so many bodies of one account do not delay the body of another. While other
-   * accounts use the API, an account that works much also waits: see `accountPace.ts`.
+   * Resolves when a body or image of the account may work on its next piece: at once if the present turn is young and
+   * has few entries (`turnMsMax`, `entriesMax`), else when this body or image gets a turn of its own. Accounts get
+   * turns in rotation, so many bodies of one account do not delay the body of another account. An account that works
+   * much while other accounts use the API waits longer: see `accountPace.ts`.
    */
   readonly pause: (accountId: string, piece?: Piece) => Promise<void>
-  /** Notes that the account has made a request with its API key. */
+  /** Notes that the account has made a request with its API key, so that it counts as present. */
   readonly see: AccountPace['see']
 }
 
 export type Piece = {
-  /** The work for this piece outside of its turn, for example until its bytes are there. Default 0. */
+  /**
+   * The work that this piece costs outside of its turn, for example in a thread that decompresses it. It counts as
+   * work of the account. Default 0.
+   */
   readonly besidesMs?: number
   /**
-   * The piece belongs to an image that anybody reads by its URL. Such pieces wait in a line of their own, because
-   * hundreds of readers may wait, and requests with the API key of the account would wait behind them.
+   * The piece belongs to an image that a reader downloads by its URL, which needs no API key. Hundreds of readers may
+   * wait. Such pieces wait in a line of their own, so that requests with the API key of the account do not wait
+   * behind them.
    */
   readonly isDownload?: boolean
 }
 
 /**
- * A turn that is older than this is over. Every step of another request, such as an answer of PostgreSQL, may
- * wait for one turn, so turns are short.
+ * How long a turn lasts. Every step of another request, such as an answer of PostgreSQL, may have to wait until the
+ * present turn is over, so turns are short.
  */
 const turnMsMax = 2
 
 /**
- * Limit for the pauses that end at once in one turn. Many bodies can go on in the same microtasks: each then finds
- * a young turn, because none has worked yet.
+ * Limit for the pauses that resolve at once in one turn. Many bodies can ask in the same microtasks, before any of
+ * them has worked. All of them would find a young turn, and together they would work far longer than a turn should
+ * last.
  */
 const entriesMax = 4
 
 type Waiter = Piece & { readonly resume: () => void }
 type Line = { readonly accountId: string; readonly waiters: Waiter[] }
 
-/** The turns of one process. */
+/** Creates the turns of one process. */
 export function createLoopTurns(pace = createAccountPace()): LoopTurns {
   let startedAtMs = performance.now()
   let entries = 0
   let isScheduled = false
   let timer: NodeJS.Timeout | undefined
   let working: { readonly accountId: string; readonly besidesMs: number } | undefined
-  // The lines of the accounts, in the order of their turns.
+  // The bodies and images that wait for a turn. Each account has a line, and another one for its downloads. The first
+  // line whose account need not wait gets the next turn, and then goes to the end.
   const waiting = new Map<string, Line>()
 
   function schedule(): void {
@@ -64,7 +75,7 @@ export function createLoopTurns(pace = createAccountPace()): LoopTurns {
     }
     isScheduled = true
     setImmediate(startNext)
-    // Runs right after the turn and its microtasks, before anything else does.
+    // Node calls this right after `startNext` and the microtasks that `startNext` causes, so right after the turn.
     setImmediate(endTurn)
   }
 
@@ -114,7 +125,7 @@ export function createLoopTurns(pace = createAccountPace()): LoopTurns {
   return { pause, see: pace.see }
 }
 
-/** Yields what `source` yields. Pulls each piece in a turn of the account. */
+/** Yields what `source` yields, and waits for a turn of the account before each piece. */
 export async function* pullInTurns(
   turns: LoopTurns,
   accountId: string,
@@ -129,5 +140,5 @@ export async function* pullInTurns(
   }
 }
 
-/** The time for reading a mebibyte from S3 and for sending it, outside of turns. */
+/** The work for a mebibyte of an image outside of its turn: reading it from S3 and sending it. */
 const sendMsPerMiB = 4

@@ -18,9 +18,13 @@ type ChannelsOf = (family: Family) => readonly Channel[]
 type CloseDeps = { readonly pool: Pool; readonly channelsOf: ChannelsOf }
 
 /**
- * Closes an attempt that brought no image, and updates its channel. Does nothing when the outcome is known
- * already. The gate may have counted the worker as lost: then the outcome that the worker saw replaces the
- * unknown one, so that a refusal never counts as a call that may have done work.
+ * Closes an attempt that brought no image, and updates its channel. Does nothing when the outcome of the attempt is
+ * recorded already.
+ *
+ * One recorded outcome is replaced: the gate closes an attempt as `worker_lost` when it counts the attempt's worker
+ * as lost, and has to assume that the call may have done work. If the worker lives after all, the outcome that the
+ * worker saw replaces this assumption. Otherwise a call that the upstream refused would count as a call that may have
+ * done work.
  */
 export async function closeAttempt(deps: CloseDeps, close: AttemptClose): Promise<void> {
   await withTransaction(deps.pool, async (client) => {
@@ -30,9 +34,10 @@ export async function closeAttempt(deps: CloseDeps, close: AttemptClose): Promis
 }
 
 /**
- * Closes the attempt of a call that its worker did not make, and prevents that it is opened later: when
- * the worker lost its connection, its statement may still be on its way to the server. The statement then
- * fails, because the row of its upload exists already.
+ * Closes the attempt of a call that its worker did not make. The attempt may not exist yet: when the worker has lost
+ * its connection to PostgreSQL, the statement that opens the attempt may still be on its way there. This function
+ * then inserts the row of the attempt's upload itself. The late statement inserts the same row, so it fails and opens
+ * nothing.
  */
 export async function abandonAttempt(
   deps: CloseDeps,
@@ -56,7 +61,10 @@ export async function abandonAttempt(
   })
 }
 
-/** No statement of a lost connection runs for an hour. */
+/**
+ * The inserted row keeps the late statement from opening the attempt until the sweep deletes the row. An hour is far
+ * longer than any statement of a lost connection can still run.
+ */
 const preventSql = `
   insert into upload (upload_id, kind, sweep_after)
   values ($1, 'answer', now() + interval '1 hour')
@@ -83,10 +91,13 @@ async function closeLocked(
 }
 
 /**
- * Moves the task's next check forward, because the call is over and the lease no longer matters. The check
- * finds the task if the worker dies before it records the next step. `overdueAfterMs` is more than a worker
- * needs, so the reconciler does not end a task whose worker is about to continue. A task without a run gets its
- * workflow sooner, because nobody else continues it when its worker dies.
+ * Moves the task's next check to an earlier time. It was scheduled for the end of the call's lease, and now the call
+ * is over. The worker records the next step of the task itself, so the check matters only if the worker dies before
+ * that. Half a minute (`overdueAfterMs`) is more than a worker needs, so the reconciler does not end a task whose
+ * worker is about to continue.
+ *
+ * The check of a task without a run comes after three seconds (`offerOverdueAfterMs`). It starts the task's workflow,
+ * because nobody else continues such a task when its worker dies.
  */
 const afterSql = `
   update task set next_check_at = least(next_check_at,
@@ -96,8 +107,8 @@ const afterSql = `
   where task_id = $1`
 
 /**
- * Closes an attempt of a locked task with the outcome of its call, and updates the channel. The task
- * may have ended before. Returns false when the outcome is known already: nothing changed.
+ * Closes an attempt with the outcome of its call, and updates the channel. The caller has locked the task, which may
+ * have ended before. Returns false when the outcome is recorded already. Then nothing changes.
  */
 export async function recordOutcome(
   client: PoolClient,
@@ -118,15 +129,15 @@ export async function tellChannel(
   { taskId, family, model }: Pick<LockedTask, 'taskId' | 'family' | 'model'>,
   { closed, outcome }: { readonly closed: ClosedAttempt; readonly outcome: AttemptOutcome },
 ): Promise<void> {
-  // The operator may have removed the channel from the operator's file during the call.
+  // The channel may be gone, because the operator removed it from the operator's file during the call.
   const channel = channelsOf(family).find(({ name }) => name === closed.channel)
   if (channel === undefined) return
   await updateChannelAfterCall(client, { ...outcome, taskId, model, channel, closed })
 }
 
 /**
- * Closes the row of an attempt that is open or counted as lost, and nothing else: the channel learns
- * nothing. The caller has locked the task. Returns `undefined` when the outcome is known already.
+ * Closes the row of an attempt that is open or was closed as `worker_lost`. Does not update the channel. The caller
+ * has locked the task. Returns `undefined` when the outcome is recorded already.
  */
 export async function closeAttemptRow(
   client: PoolClient,
@@ -159,8 +170,10 @@ export function closeValues(
 }
 
 /**
- * Closes an attempt, without the `returning` clause. The time is that of the statement, so that an attempt never
- * closes after the end of its task.
+ * Closes an attempt. The caller may append conditions and a `returning` clause. `closed_at` is the time of the
+ * statement, because `settleTask` ends the task in the same statement with the same time: the attempt that brought
+ * the image must not seem to close after the end of its task. An attempt whose task has ended earlier does close
+ * after that end.
  */
 export const closeAttemptSql = `
   update attempt set closed_at = statement_timestamp(), class = $3, reason = $4, http_status = $5,
@@ -175,8 +188,12 @@ export const closedColumns = `channel, (extract(epoch from opened_at) * 1000)::f
     exists (select from channel c where c.name = attempt.channel and c.faults > 0) as "hasFaults"`
 
 /**
- * Part of every statement that ends a task ($1). Closes those open attempts of the task whose process is lost
- * or whose lease has ended. Nobody else closes the attempts of an ended task.
+ * Part of every statement that ends a task ($1). Closes those open attempts of the task whose process is lost or
+ * whose lease has ended. The workers that come later do not close them, because they ask the gate for live tasks
+ * only.
+ *
+ * An open attempt of a present process stays open, and its process closes it when the call ends. If that process is
+ * lost before, `markLost` in `workerProcesses.ts` closes it.
  */
 export const closeLostAttemptsSql = `
   update attempt set closed_at = statement_timestamp(), class = 'unknown', reason = 'worker_lost'

@@ -1,10 +1,13 @@
 import { Client } from 'pg'
 
-/** A connection of its own, for what belongs to a session: LISTEN, advisory locks. */
+/**
+ * A connection to PostgreSQL that is not part of a pool. It is for what PostgreSQL binds to one connection and drops
+ * when that connection ends: LISTEN, advisory locks and settings.
+ */
 export type Session = {
   /**
-   * Runs the work on the connection, and opens the connection first if there is none. After an error the
-   * connection is closed, so that everything that belongs to the session ends. The next call opens another.
+   * Runs the work on the connection. Opens the connection first if there is none. If the work throws, closes the
+   * connection, so that everything that belongs to it ends too. The next call of `run` then opens a new connection.
    */
   readonly run: <Value>(work: (client: Client) => Promise<Value>) => Promise<Value>
   readonly close: () => Promise<void>
@@ -19,7 +22,7 @@ export type SessionOptions = {
   readonly timeoutMs: number
 }
 
-/** Creates a session. */
+/** Creates a session without a connection. The first call of `run` opens one. */
 export function createSession(options: SessionOptions): Session {
   const { timeoutMs } = options
   let current: Promise<Client> | undefined

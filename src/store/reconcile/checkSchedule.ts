@@ -2,14 +2,14 @@ import type { Pool } from 'pg'
 import type { Backoff } from '../../domain/ports/reconcileStore.ts'
 
 /**
- * Time until the first check of a started task. If somebody terminates a run before its first attempt, the
- * reconciler notices it after this time at the latest.
+ * Time until the first check of a started task. If somebody terminates the workflow before the task's first attempt,
+ * nothing tells Darkroom so. The reconciler finds out at this check, or later if it is not running or has much to do.
  */
 const firstCheckSeconds = 15
 
 /**
- * Records that the workflows of these tasks exist, and schedules the first check of those that are queued.
- * For a task that is already processing, the gate has scheduled a check.
+ * Records that the workflows of these tasks exist, and schedules the first check of the tasks that are queued. For a
+ * task that is already processing, the gate has scheduled a check.
  */
 export async function markStarted(pool: Pool, taskIds: readonly string[]): Promise<void> {
   if (taskIds.length === 0) return
@@ -17,8 +17,9 @@ export async function markStarted(pool: Pool, taskIds: readonly string[]): Promi
 }
 
 /**
- * Locks the tasks in the order of their ids. Every statement that locks several tasks uses this order, so
- * that two of them cannot deadlock.
+ * Locks the tasks in the order of their ids. All statements that wait for the locks of several live tasks use this
+ * order, so that two of them cannot deadlock. Statements on ended tasks skip the tasks that are locked, or run only
+ * in the reconciler, which is one process at a time.
  */
 const markSql = `
   with marked as (
@@ -32,9 +33,10 @@ const markSql = `
   from marked where task.task_id = marked.task_id`
 
 /**
- * Schedules the next check of live tasks after a check that did not end them. The pause doubles each time. A
- * check never comes later than the task's deadline. If the deadline has passed, it never comes later than the
- * hard end.
+ * Schedules the next check of live tasks after a check that did not end them. The pause before the next check doubles
+ * each time, up to `backoff.mostMs`. Before the deadline of a task, its next check is scheduled for the deadline at
+ * the latest, and between deadline and hard end for the hard end at the latest. After the hard end only the pause
+ * counts.
  */
 export async function postponeChecks(
   pool: Pool,

@@ -33,13 +33,13 @@ export async function overdueTasks(pool: Pool, limit: number): Promise<readonly 
 }
 
 /**
- * Returns due live tasks for which no worker may make a call any more, earliest deadline first. These tasks are
- * past their deadline and have no open attempt of a present process, or are past their hard end.
+ * Returns due live tasks for which no worker may make a call any more, earliest deadline first. These tasks are past
+ * their deadline and have no open attempt of a present process, or they are past their hard end.
  *
- * A task is found within a second of this moment, because every statement that sets `next_check_at` sets it
- * to this moment or earlier. There are two exceptions. If a call ended past the deadline, the check may come
- * half a minute later (`closeAttempt`). If a check past the hard end could not end the task, the next check
- * is postponed (`postponeChecks`).
+ * As a rule a task is due as soon as that is true, because the statements that set `next_check_at` set it to that
+ * moment or earlier. There are two exceptions. If a call ended past the deadline, the check may come half a minute
+ * later (`closeAttempt`). If a check past the hard end could not end the task, the next check comes after a pause
+ * (`postponeChecks`).
  */
 export async function pastEndTasks(
   pool: Pool,

@@ -17,7 +17,7 @@ export async function openUpload(
   })
 }
 
-/** Makes an upload due for the next sweep. Does nothing when a task has taken the upload over. */
+/** Makes an upload due for the sweep, which deletes it. Does nothing when a task has taken the upload over. */
 export async function discardUpload(pool: Pool, uploadId: string): Promise<void> {
   await pool.query({
     name: 'discard-upload',
@@ -27,12 +27,12 @@ export async function discardUpload(pool: Pool, uploadId: string): Promise<void>
 }
 
 /**
- * Takes uploads that are due for deletion, longest overdue first, and returns their ids. From then on no task
- * can take them over, because a task takes an upload over only while `sweep_after > now()`. So blobs are
- * never deleted while a task uses them.
+ * Takes uploads that are due for deletion, longest overdue first, and returns their ids. A task can take over only an
+ * upload with `sweep_after > now()`, so no task can take over an upload that was returned here. This is why the sweep
+ * does not delete the blobs of a task.
  *
- * A taken upload may not be forgotten, because the process died or the blobs could not be deleted. Such an
- * upload is due again after `retryMs`, so other uploads can come first.
+ * The process may die before it has deleted the blobs, or the blob store may fail. The row of the upload then stays,
+ * and the upload is due again after `retryMs`. In the meantime other uploads can be deleted.
  */
 export async function takeUploads(
   pool: Pool,
@@ -57,8 +57,8 @@ export async function takeUploads(
  * also deletes the native response in the task's row.
  */
 export async function forgetUploads(pool: Pool, uploadIds: readonly string[]): Promise<void> {
-  // Update the task in its own statement, before the uploads. Every transaction that locks both locks the
-  // task before its uploads.
+  // The tasks are updated before the uploads and in a statement of their own, because transactions that lock a task
+  // and its uploads lock the task first.
   await pool.query({
     name: 'forget-native-responses',
     text: `update task set native_response = null from upload
@@ -75,12 +75,12 @@ export async function forgetUploads(pool: Pool, uploadIds: readonly string[]): P
 }
 
 /**
- * Ends the time for a retry of the oldest failed tasks where an account keeps more than `bytesMax` of requests
- * and inputs. Makes their inputs due for the sweep. Live tasks do not count: their price is held. Returns how
- * many tasks that were.
+ * Ends the time in which the oldest failed tasks of an account can be retried, if the account keeps more than
+ * `bytesMax` of requests and inputs for retries. Makes the inputs of these tasks due for the sweep. Live tasks do not
+ * count, because their price is held. Returns how many tasks have lost their time for a retry.
  *
- * A task that a retry has locked is skipped. The sums by account need the index `task_retry_until` alone, and
- * only the tasks of accounts that keep too much are sorted.
+ * A task that a retry has locked is skipped. For speed, the sums by account need only the index `task_retry_until`,
+ * and only the tasks of accounts that keep too much are sorted.
  */
 export async function dropExcessInputs(pool: Pool, bytesMax: number): Promise<number> {
   const { rows } = await pool.query<{ dropped: number }>({
@@ -113,8 +113,8 @@ const excessSql = `
   select count(*)::int as dropped from excess`
 
 /**
- * Deletes the requests of failed tasks whose time for a retry is over, longest over first. Returns how many
- * tasks that were.
+ * Deletes the requests of failed tasks whose time for a retry is over, beginning with the time that ended first.
+ * Returns how many requests were deleted.
  */
 export async function forgetRequests(pool: Pool, limit: number): Promise<number> {
   const { rowCount } = await pool.query({

@@ -16,7 +16,7 @@ export type TryDeliveryDeps = {
   readonly nowMs: () => number
   /** Returns a number from 0 to 1. */
   readonly random: () => number
-  /** Called with every try that is over. Must not throw. */
+  /** Called after each try, also after a try that failed. Must not throw. */
   readonly onTry: (seen: SeenTry) => void
 }
 
@@ -30,7 +30,10 @@ export type SeenTry = {
   readonly durationMs: number
 }
 
-/** Makes one try. Returns whether it failed, and whether the webhook's run must be woken. */
+/**
+ * Makes one try. Returns whether the try failed, and whether the webhook's workflow run must be started or woken for
+ * the next try.
+ */
 export type TryDelivery = (
   claimed: ClaimedDelivery,
 ) => Promise<{ readonly failed: boolean; readonly needsRun: boolean }>
@@ -54,8 +57,9 @@ export function createTryDelivery(deps: TryDeliveryDeps): TryDelivery {
 }
 
 /**
- * Returns the event that the receiver gets. It contains the record of the task at its end, without the native
- * response. Its status is `succeeded` even if the image has expired since.
+ * Returns the event that the receiver gets. The event of a task contains the task's record as it was when the task
+ * ended, without the native response. So the status of a succeeded task is `succeeded`, even if its image has expired
+ * by the time of this try. A delivery without a task is a test of the webhook.
  */
 function eventOf(
   { event, webhookId, createdAtMs, task }: ClaimedDelivery,
@@ -68,7 +72,8 @@ function eventOf(
   const endedAtMs = task.completedAtMs ?? createdAtMs
   const asEnded = { ...task, nowMs: endedAtMs }
   const url = assetUrl(task)
-  // 1 stands for the usual duration of the model. It is not used, because this task has ended.
+  // The 1 stands for the usual duration of the model. The record needs this duration only for the progress of a task
+  // that has not ended.
   const data = taskRecord(asEnded, 1, url === undefined ? undefined : { url })
   return { type: event, timestamp: new Date(endedAtMs).toISOString(), data }
 }

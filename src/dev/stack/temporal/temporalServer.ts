@@ -37,7 +37,7 @@ export type TemporalServerOptions = ServerOptions &
 export type TemporalDevServerOptions = ServerOptions & {
   /** The path of the Temporal CLI. */
   readonly file: string
-  /** The namespace that the server creates. Its UI shows it first. */
+  /** The namespace that the server creates. Temporal's UI opens with the workflows of this namespace. */
   readonly namespace: string
   /** The port of the UI. `undefined` starts no UI. */
   readonly uiPort: number | undefined
@@ -155,7 +155,7 @@ async function awaitTemporal(address: string, isOver: () => boolean): Promise<st
   let reason = 'it was never asked'
   while (!isOver()) {
     try {
-      await askEveryService(address)
+      await askInnerServices(address)
       return undefined
     } catch (error) {
       reason = error instanceof Error ? error.message : String(error)
@@ -166,10 +166,11 @@ async function awaitTemporal(address: string, isOver: () => boolean): Promise<st
 }
 
 /**
- * Makes one call to every service, because the frontend answers before the services behind it do. The history
+ * Makes one call to the history service and one to the matching service. Throws when one of them does not answer. A
+ * call to the frontend alone would not do, because the frontend answers before the services behind it do. The history
  * service looks up a run that does not exist. The matching service describes a task queue that nobody uses.
  */
-async function askEveryService(address: string): Promise<void> {
+async function askInnerServices(address: string): Promise<void> {
   const connection = await Connection.connect({ address, connectTimeout: callTimeoutMs })
   const { workflowService } = connection
   const namespace = systemNamespace

@@ -173,8 +173,9 @@ type TaskEnded = Extract<HttpFailure, { tag: 'task_ended' }>
 
 /**
  * The answer to a synchronous call whose task failed. A failure without possible work leaves out
- * `x-should-retry`: a retry costs nothing and may succeed. A cancel that somebody asked for is final. Clients of the Images API know a refusal by
- * moderation as `moderation_blocked`; records of tasks have the same code for both families.
+ * `x-should-retry`: a retry costs nothing and may succeed. A cancel that somebody asked for is final. Clients of the
+ * Images API know a rejection by moderation as `moderation_blocked`; records of tasks have the same code for both
+ * families.
  */
 function taskFailureAnswer({ failure, family }: TaskEnded): ErrorReply {
   const { code, cause, workPossible, retryAfterMs } = failure

@@ -74,11 +74,14 @@ const clientClosedRequest = 499
 export function allowAnyOrigin(): Middleware<ApiState> {
   return cors({
     origin: '*',
-    allowMethods: 'GET, HEAD, POST, DELETE, OPTIONS',
+    allowMethods: allowedMethods,
     exposeHeaders: exposedHeaders,
     maxAge: preflightMaxAgeSeconds,
   })
 }
+
+/** The methods of all routes together. */
+export const allowedMethods = 'GET, HEAD, POST, DELETE, OPTIONS'
 
 /** The headers that a script in a browser may read. Browsers hide most other headers from scripts. */
 const exposedHeaders = [

@@ -10,6 +10,7 @@ import type {
   HttpFailure,
 } from './context.ts'
 import { writeFailure } from './errors.ts'
+import { allowedMethods } from './middleware.ts'
 import { cancelTask } from './routes/cancelTask.ts'
 import { createPlayground } from './pages/playground.ts'
 import { createReference } from './pages/reference.ts'
@@ -167,7 +168,7 @@ function answerUnmatched(router: Router<ApiState>): Koa.Middleware<ApiState> {
     if (route) return next()
     const allow = [...new Set(path.flatMap(({ methods }) => methods)), 'OPTIONS']
     if (context.method === 'OPTIONS') {
-      context.set('Allow', path.length > 0 ? allow.join(', ') : 'GET, HEAD, POST, DELETE, OPTIONS')
+      context.set('Allow', path.length > 0 ? allow.join(', ') : allowedMethods)
       context.status = 204
       return undefined
     }

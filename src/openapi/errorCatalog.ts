@@ -1,4 +1,5 @@
 import { taskFailureMessages } from '../domain/failure.ts'
+import { familyBModels } from '../domain/models/models.ts'
 import type { Headers } from './answerHeaders.ts'
 
 /**
@@ -70,7 +71,7 @@ const describedErrors = {
   model_not_found: invalid(
     400,
     'model',
-    'The model does not exist or is not available on this route. Available models: familyb-image-2-web, familyb-image-2-vip.',
+    `The model does not exist or is not available on this route. Available models: ${familyBModels.join(', ')}.`,
   ),
   unsupported_content_type: invalid(
     400,

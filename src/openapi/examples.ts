@@ -149,5 +149,5 @@ export const examples = {
     timestamp: endedAt,
     data: { webhook_id: webhook.webhook_id },
   },
-  contentRefusal: { promptFeedback: { blockReason: 'SAFETY' }, ...native },
+  contentRejection: { promptFeedback: { blockReason: 'SAFETY' }, ...native },
 } as const

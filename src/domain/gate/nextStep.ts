@@ -37,7 +37,8 @@ export function nextStep(facts: TaskFacts): NextStep {
 /**
  * Returns the channels that this task may still use. After an unknown outcome only the channel of that call
  * is left, because it may have done the work. A later refusal does not change this. Channels with a used-up
- * quota or an operator's fault are skipped. A synchronous task calls each channel at most once.
+ * quota or an operator's fault are skipped. A synchronous task does not return to a channel that
+ * has refused it.
  */
 function usableChannels(facts: TaskFacts): readonly ChannelState[] {
   const tied = lastUnknown(facts.past)?.channel

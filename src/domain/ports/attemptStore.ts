@@ -84,7 +84,7 @@ export type AttemptOutcome = {
 export type AttemptClose = AttemptOutcome & {
   readonly taskId: string
   readonly class: Exclude<OutcomeClass, 'succeeded'>
-  /** The answer of a family A model that refused to draw, for a synchronous caller. */
+  /** The answer with which a family A model rejected the request, for a synchronous caller. */
   readonly nativeRejection?: JsonObject
 }
 

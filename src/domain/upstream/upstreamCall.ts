@@ -91,7 +91,7 @@ export type UpstreamOutcome =
   | {
       readonly class: 'rejected'
       readonly evidence: OutcomeEvidence
-      /** The answer of a family A model that refused to draw (a 200 body), for synchronous v1beta callers. */
+      /** The answer with which a family A model rejected the request (a 200 body), for synchronous v1beta callers. */
       readonly nativeRejection?: JsonObject
     }
   | {

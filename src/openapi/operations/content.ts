@@ -28,7 +28,7 @@ export const generateContent: Operation = {
   id: 'generateContent',
   summary: 'Generate or edit an image and wait for it',
   description:
-    'Keeps the connection open until the image is finished. A refusal of the model is a 200 without an image, as the model gives it.',
+    'Keeps the connection open until the image is finished. When the model rejects the request, the answer is its own 200 without an image.',
   answers: {
     200: {
       description: 'The native response of the model: the image, or why there is none.',
@@ -40,7 +40,7 @@ export const generateContent: Operation = {
       },
       content: json(contentResponse, {
         image: examples.contentResponse,
-        refusal: examples.contentRefusal,
+        rejection: examples.contentRejection,
       }),
       links: linksToTask('$response.header.X-Task-Id'),
     },

@@ -32,7 +32,7 @@ function response(imagePart: Readonly<Record<string, z.ZodType>>) {
 }
 
 /**
- * The native response of family A. A refusal has status 200 too: it has no image, and says why in
+ * The native response of family A. A rejection has status 200 too: it has no image, and says why in
  * `promptFeedback` or `finishReason`.
  */
 export const contentResponse = response({

@@ -40,8 +40,7 @@ export type AcceptInput = {
    */
   readonly paramNames?: ParamNames
   /**
-   * Awaited every few milliseconds while a text of megabytes is hashed or written, so that other work of the process
-   * can go on. Default: waits for the next iteration of the event loop.
+   * Awaited every few milliseconds while a text of megabytes is made. Default: the next iteration of the event loop.
    */
   readonly pause?: () => Promise<void>
 }
@@ -56,7 +55,7 @@ export type Accepted = {
   readonly createdAtMs: number
   /** The credits that were held for the task when it was accepted. */
   readonly credits: number
-  /** Whether the idempotency key named an existing task with the same request, so that no new task was made. */
+  /** Whether the idempotency key named an existing task with the same request. Then no new task was made. */
   readonly replayed: boolean
 }
 
@@ -152,8 +151,7 @@ async function acceptNew(
         fail({ tag: 'insufficient_quota', requiredCredits: terms.credits })
       )
     case 'over_budget':
-      // In the same way, a concurrent request with the same idempotency key may have used the rest of the API key's
-      // budget.
+      // Such a request may also have used the rest of the API key's budget.
       return (
         (await replay(deps, submission)) ??
         fail({
@@ -231,15 +229,10 @@ async function requestTextOf({ request, pause }: AcceptInput): Promise<Uint8Arra
   return Buffer.concat(chunks)
 }
 
-/**
- * How long the work on a text of megabytes goes on without a pause. Other work of the process waits about this long.
- */
+/** While a text of megabytes is made, other work of the process waits about this long at a time. */
 const turnMsMax = 2
 
-/**
- * Runs the effect for each item. Awaits `pause` whenever `turnMsMax` has passed, so that other work of the process
- * can go on.
- */
+/** Runs the effect for each item, and awaits `pause` whenever `turnMsMax` has passed. */
 async function inTurns<Item>(
   items: Iterable<Item>,
   effect: (item: Item) => void,

@@ -27,7 +27,7 @@ import { isUnderWay, lockTaskWithAttempts } from '../tasks/lockTask.ts'
 
 export type BeginAttemptDeps = {
   readonly pool: Pool
-  /** The process that makes the calls. */
+  /** The id of the process that makes the calls. */
   readonly processId: string
   readonly randomBytes: RandomBytes
   /** Returns a random number in [0, 1). */
@@ -39,12 +39,12 @@ export type BeginAttemptDeps = {
 }
 
 /**
- * The gate: decides in one transaction whether a task may call upstream now, and opens the attempt if so.
- * Every call passes the gate, even a call by a worker that Temporal has given up. A call begins only while
- * the task is live, before its deadline and within its limits, on a channel with a free place.
+ * The gate: decides in one transaction whether a task may call upstream now, and opens the attempt if so. Every call
+ * passes the gate, even a call by a worker that Temporal has given up. A call begins only while the task is live,
+ * before its deadline and within its limits, on a channel with a free place.
  *
- * A first call takes the fast path of `beginFirstCall`. If you add a condition for first calls, add it there
- * too. The test `test/store/gateAgrees.test.ts` compares both.
+ * A first call is tried on the fast path of `beginFirstCall` before. A condition for first calls must be in both
+ * places: `test/store/gateAgrees.test.ts` compares them.
  */
 export async function beginAttempt(
   deps: BeginAttemptDeps,
@@ -67,7 +67,10 @@ export async function beginInTransaction(
   return { kind: 'opened', attempt: { ...decided.attempt, takeRequest } }
 }
 
-/** Reads the request of a live task. Outside of the gate's locks, because it may have many megabytes. */
+/**
+ * Reads the request of a live task. This is done after the gate has released its locks, because the request may have
+ * many megabytes.
+ */
 async function readRequest(pool: Pool, taskId: string): Promise<ImageRequest> {
   const { rows } = await pool.query<{ request: string | null }>({
     name: 'read-request',
@@ -120,7 +123,7 @@ async function closeAsLost(
   return { ...task, attempts }
 }
 
-/** Decides the next step of a task that has no open attempt. Writes what this step needs. */
+/** Decides the next step of a task that has no open attempt, and writes what this step needs. */
 async function decide(
   deps: BeginAttemptDeps,
   client: PoolClient,
@@ -136,8 +139,8 @@ async function decide(
     accountId,
     sync,
   })
-  // The lock on a busy channel's row can take long. Add this time to the clock, so that a deadline that
-  // passed during the wait is noticed.
+  // The wait for the lock of a busy channel can take long. The time of this wait is added to the clock, so that a
+  // deadline that has passed meanwhile is noticed.
   const task = { ...locked, nowMs: locked.nowMs + performance.now() - askedAtMs }
   const step = nextStep({
     nowMs: task.nowMs,
@@ -182,7 +185,10 @@ function pastAttempt(attempt: LockedAttempt) {
   }
 }
 
-/** Saves a wait. If no worker asks the gate again in time, the reconciler checks the task. */
+/**
+ * Records that the task waits, and schedules the check that finds the task if no worker asks the gate for it again in
+ * time.
+ */
 async function postpone(
   client: PoolClient,
   task: TaskWithAttempts,

@@ -16,20 +16,25 @@ type BeginFirstCallDeps = {
 }
 
 /**
- * How long a worker may be late before it counts as overdue. The lease of a call ends this long after the timeout
- * of the call, and the reconciler checks a waiting task this long after the end of its wait.
+ * How long a worker may be late before the reconciler looks after its task. The lease of a call ends this long after
+ * the timeout of the call. The check of a waiting task comes this long after the end of its wait, and the check of a
+ * task whose call has ended comes this long after the call.
  */
 export const overdueAfterMs = 30_000
-/** The same for a task without a run. Shorter, because nobody else continues the task when its worker dies. */
+/**
+ * The same for a waiting task without a run, and after a call of such a task. Shorter, because nobody except its
+ * worker continues such a task before the check.
+ */
 export const offerOverdueAfterMs = 3_000
 
 /**
- * Opens the first attempt of a queued task, if the first channel in the task's order is free. This is the
- * gate's fast path for the most frequent case. The SQL function `begin_first_call` checks every condition
- * under the gate's locks, and writes, in one statement. The channel's row is locked without a round trip to
- * this process, so many tasks can begin at once on one channel.
+ * Opens the first attempt of a queued task, if the first channel in the task's order has a free place. This is the
+ * gate's fast path for the most frequent case: the SQL function `begin_first_call` checks every condition under the
+ * gate's locks and opens the attempt, all in one statement. PostgreSQL holds the lock of the channel's row only
+ * during this statement and its commit, so many tasks can begin on one channel in a short time.
  *
- * Returns `undefined` when a condition fails. Then nothing was written, and the gate itself must decide.
+ * Returns `undefined` when a condition is not met. Then nothing was written, and the full gate (`askGate` in
+ * `beginAttempt.ts`) must decide.
  */
 export async function beginFirstCall(
   { pool, processId, randomBytes, channelsOf }: BeginFirstCallDeps,
@@ -79,8 +84,8 @@ export async function beginFirstCall(
 }
 
 /**
- * Limit for the request that `begin_first_call` returns. PostgreSQL keeps the gate's locks until it has sent the
- * last byte of the request to this process. A larger request is left to the gate's full form.
+ * Limit for the size of a request on the fast path. PostgreSQL holds the gate's locks until it has sent the last byte
+ * of the request to this process. A task with a larger request is left to the full gate.
  */
 const requestBytesUnderLocksMax = 256 * 1024
 

@@ -6,7 +6,7 @@ import { overdueAfterMs } from './beginFirstCall.ts'
 import { saveCooldown } from '../channels/channelStates.ts'
 import type { TaskWithAttempts } from '../tasks/lockTask.ts'
 
-/** What the gate knows about the attempt that it may open. */
+/** What the worker that asks the gate has chosen for the attempt that may be opened. */
 export type NextCall = {
   readonly answerId: string
   readonly via: Via

@@ -27,11 +27,12 @@ type SettleTaskDeps = Lifetimes & {
 }
 
 /**
- * Publishes a stored answer and settles the hold, if the task is still live. Returns false when the task had
- * already ended. Then nothing is published or charged. The attempt is closed in both cases. Otherwise it
- * would take a place on its channel until its lease ends, although its call is over.
+ * Publishes a stored answer and settles the hold, if the task is still live. Returns false when the task had already
+ * ended. Then nothing is published or charged. In both cases the attempt is closed, because an open attempt would
+ * keep its place on the channel until its lease ends, although its call is over.
  *
- * The channel learns of the success in a transaction of its own, because it rarely has something to learn.
+ * The channel is updated in a second transaction, and only if the success changes something: a cooldown or a count of
+ * faults. That is rare.
  */
 export async function settleTask(deps: SettleTaskDeps, input: SettleInput): Promise<boolean> {
   const { pool, channelsOf } = deps
@@ -49,7 +50,9 @@ export async function settleTask(deps: SettleTaskDeps, input: SettleInput): Prom
   return true
 }
 
-/** Does the same under the task's lock, when the task has ended or was changed meanwhile. */
+/**
+ * Does the same under the task's lock. Needed when the task has ended, or was changed while the first statement ran.
+ */
 async function settleLocked(
   deps: SettleTaskDeps,
   input: SettleInput,
@@ -71,9 +74,10 @@ function outcomeOf({ meta, evidence = { reason: 'image' } }: SettleInput): Attem
 }
 
 /**
- * Makes an answer that was stored too late due for the sweep. A worker that stood still until after the hard end
- * may store its answer while the sweep deletes the upload, or afterwards. Without a row in `upload`, nothing would
- * ever delete those bytes. An upload that the sweep has not taken yet is left as it is.
+ * Makes an answer that was stored too late due for the sweep. A worker that stood still until after the hard end may
+ * store its answer while the sweep deletes the answer's upload, or afterwards. The row of the upload is then gone or
+ * marked as taken, so this statement inserts it or makes it due again. Without the row nothing would delete the
+ * stored bytes. An upload that the sweep has not taken yet stays as it is.
  */
 async function sweepLateAnswer(client: PoolClient, { meta, answerId }: SettleInput): Promise<void> {
   await client.query({
@@ -86,11 +90,11 @@ async function sweepLateAnswer(client: PoolClient, { meta, answerId }: SettleInp
   })
 }
 
-/** A task that was settled. */
+/** What is known of a task that was just settled. */
 type Published = {
   readonly family: Family
   readonly model: ModelId
-  /** The attempt, unless its outcome was known already. */
+  /** The attempt that was closed. `null` if its outcome was recorded before. */
   readonly closed: ClosedAttempt | null
   readonly due: readonly DueWebhook[]
 }
@@ -117,21 +121,22 @@ function publishQuery(
 }
 
 /**
- * Closes the attempt and ends the task as succeeded. The prompt is deleted and the inputs become due for the
- * sweep at once, because nothing needs them any more. If several answers are stored, only the published one is
- * kept. The sweep deletes the others an hour after the hard end, when no call can still write to them.
+ * Closes the attempt and ends the task as succeeded. The prompt is deleted and the inputs become due for the sweep at
+ * once, because nothing needs them any more. If several answers are stored, only the published one is kept. The sweep
+ * deletes the others an hour after the hard end, when no call can still write to them.
  *
- * This is one statement and a transaction of its own. A statement sees the rows as they were when it began. If
- * another transaction opens an attempt while this statement waits for the task's row, this statement does not see
- * that attempt. Every such transaction updates the task's row. So this statement does nothing when the row that it
- * locks has another version (`xmin`, see "System Columns" in PostgreSQL's documentation) than the row that it has
- * found.
+ * This is one statement and a transaction of its own. A statement sees the rows as they were when it began. While
+ * this statement waits for the lock of the task's row, another transaction may open an attempt. This statement would
+ * not see that attempt, and so would not close it. But a transaction that opens an attempt also updates the task's
+ * row, which gives the row a new version. So this statement does nothing if the task's row that it locks has another
+ * version (`xmin`, see "System Columns" in PostgreSQL's documentation) than the row that it saw when it began.
  *
- * Another attempt of the task may still be open: the answer may belong to an earlier attempt that counted as
- * lost. The worker of the open attempt closes it. This statement closes it only if that worker is lost.
+ * Another attempt of the task may be open: the answer may belong to an earlier attempt whose worker counted as lost.
+ * If the process of the open attempt is lost, this statement closes the attempt. Otherwise that process closes it
+ * when the call ends.
  *
- * The bytes of the published answer are deleted a quarter of an hour after the record reads `expired`, so
- * that a download that began earlier is not cut off.
+ * The bytes of the published answer are deleted a quarter of an hour after the task's record reads `expired`, so that
+ * a download that began earlier is not cut off.
  */
 const publishSql = `
   with found as materialized (
@@ -164,8 +169,8 @@ const publishSql = `
   from done`
 
 /**
- * Returns the answer ids of those attempts of a live task that may have a stored answer, newest attempt
- * first. Returns none when the task has ended.
+ * Returns the answer ids of a live task's attempts, newest attempt first. Leaves out attempts that ended without an
+ * answer. Returns none when the task has ended.
  */
 export async function answerIdsOf(pool: Pool, taskId: string): Promise<readonly string[]> {
   const { rows } = await pool.query<{ answerId: string }>({

@@ -4,8 +4,9 @@ import type { Beat, BeatResult, SilentProcess } from '../../domain/ports/presenc
 import { withTransaction } from '../connection/transaction.ts'
 
 /**
- * Records that a process is present. `client` is the connection on which the process also listens for offers,
- * so a process that cannot hear offers does not count as present.
+ * Records the beat of a process, and returns the silent processes and the orphaned attempts of this process. `client`
+ * is the connection on which the process also listens for offers, so a process that cannot hear offers does not count
+ * as present.
  */
 export async function beat(client: ClientBase, sent: Beat): Promise<BeatResult> {
   const { rows } = await client.query<BeatResult>({
@@ -17,8 +18,8 @@ export async function beat(client: ClientBase, sent: Beat): Promise<BeatResult> 
 }
 
 /**
- * A process whose last beat lies in the future is silent too: PostgreSQL's clock was set back, and the process
- * has not sent a beat since.
+ * A process is silent when its last beat is more than `silentMs` ($4) away from now. It is also silent when its last
+ * beat lies that far in the future: PostgreSQL's clock was then set back, and the process has not sent a beat since.
  */
 const beatSql = `
   with seen as (
@@ -42,8 +43,9 @@ const beatSql = `
     ), '[]') as orphans`
 
 /**
- * Marks a silent process as lost and makes its calls visible to the reconciler, in one transaction. An attempt
- * of an ended task is closed here, because no other worker asks the gate for that task again.
+ * Marks a silent process as lost, in one transaction with what follows from this. The live tasks with an open attempt
+ * of the process become due for a check now, so that another worker takes them up. The open attempts of ended tasks
+ * are closed here, because no worker asks the gate for these tasks any more.
  */
 export async function markLost(pool: Pool, { processId, seenAt }: SilentProcess): Promise<boolean> {
   return withTransaction(pool, async (client) => {
@@ -76,15 +78,15 @@ const closeOfEndedSql = `
   where attempt.process_id = $1 and attempt.closed_at is null
     and task.task_id = attempt.task_id and task.completed_at is not null`
 
-/** Deletes the rows of processes that were lost an hour ago and have no open call. */
+/** Deletes the rows of processes that were marked as lost more than an hour ago and have no open attempt. */
 const forgetSql = `
   delete from worker_process where lost_at < now() - interval '1 hour'
     and not exists (
       select from attempt where attempt.process_id = worker_process.process_id and closed_at is null)`
 
 /**
- * Deletes the row of a process. A row with an open attempt stays: it becomes silent, and the attempt is found
- * by it.
+ * Deletes the row of a process that stops. The row stays if the process has an open attempt. Other processes then
+ * find the process silent, mark it as lost, and so find the attempt.
  */
 export async function leave(pool: Pool, processId: string): Promise<void> {
   await pool.query(

@@ -9,9 +9,9 @@ import type { PlaceRequest } from './placeQueue.ts'
 import { aheadSql, openCallsSql } from './placeQueue.ts'
 
 /**
- * Locks the rows of these channels, then reads the state that all workers share. Because of the lock, no
- * other transaction can open an attempt between the count of open attempts and the opening of one more. Rows
- * are locked in the order of their names, so that two transactions cannot deadlock.
+ * Locks the rows of these channels, then reads the state of the channels, which all workers share. Because of the
+ * lock, no other transaction can open an attempt on them after the open attempts were counted. The rows are locked in
+ * the order of their names, so that two transactions cannot deadlock.
  *
  * Only the gate passes `request`. Without it, the queue for a place is not read, and `ahead` is 0.
  */
@@ -81,10 +81,9 @@ function cooldownOf(row: ChannelStateRow): Cooldown | undefined {
 /**
  * Reads the state of the channels $1 for calls of the model $2. `placeQueue.ts` explains `open` and `ahead`.
  *
- * `asking` and `taken` count the model's open calls of the current window. An open call counts as `asking`, which
- * means that the upstream may still refuse it, until it is as old as the cooldown's `taken_after_ms` says, or $6
- * milliseconds if the cooldown says nothing. An older open call counts as `taken`: see
- * src/domain/gate/cooldown.ts.
+ * `asking` and `taken` count the model's open calls of the current window. A young call counts as `asking`: the
+ * upstream may still refuse it. An old one counts as `taken`. The cooldown's `taken_after_ms` says from which age on
+ * a call is old, and without it $6. See src/domain/gate/cooldown.ts.
  */
 const statesSql = `
   with open as (${openCallsSql})

@@ -1,9 +1,9 @@
 import type { Pool } from 'pg'
 
 /**
- * Purges ended tasks whose record has expired, with their attempts and idempotency keys. Makes their remaining
- * uploads due for the sweep, and keeps their ledger rows. Also deletes the counts of budgets whose period ended a
- * day ago. Returns how many tasks were purged.
+ * Deletes ended tasks whose time as a record is over (`purge_at`), with their attempts and idempotency keys. Their
+ * ledger rows stay, and their remaining uploads become due for the sweep. Also deletes the counts of budgets whose
+ * period ended more than a day ago. Returns how many tasks were deleted.
  */
 export async function purgeTasks(pool: Pool, limit: number): Promise<number> {
   const { rows } = await pool.query<{ purged: number }>({

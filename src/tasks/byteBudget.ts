@@ -93,8 +93,7 @@ export function createByteBudget(bytesMax: number, holderShareMax = 0.75): ByteB
 export const freeBytes = 256 * 1024
 
 /**
- * Room is taken in steps of at least this size, because each step costs time. So a body holds little more room than
- * it has bytes.
+ * Room is taken in steps of at least this size. A step is small, so a body holds little more room than it has bytes.
  */
 const stepBytes = 1024 * 1024
 

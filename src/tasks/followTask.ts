@@ -12,7 +12,7 @@ import {
 /** Limit for one timer. Node's timers cannot be longer than 24 days. */
 const waitMsMax = 60_000
 
-/** One event of a task: the task as it is at that moment. */
+/** One event of a task, with the task as it is at that moment. */
 export type TaskEvent = { readonly id: number; readonly task: TaskView }
 
 /**

@@ -24,16 +24,19 @@ export type Presence = {
     answerId: string,
     work: (calling: () => void) => Promise<Value>,
   ) => Promise<Value>
-  /** Takes no more offers from now on. */
+  /** Sends a beat that says that this process takes no more offers. */
   readonly stopAccepting: () => Promise<void>
-  /** Stops the beats and deletes the row. Call it when all calls have ended. */
+  /** Stops the beats and deletes the row of this process. Call it when all calls have ended. */
   readonly stop: () => Promise<void>
 }
 
 type PresenceDeps = {
   readonly store: PresenceStore
   readonly processId: string
-  /** Closes an open attempt of this process that no work holds. `called`: a byte of the call may have left. */
+  /**
+   * Closes an open attempt of this process that no work holds. `called` is false if surely no byte of the call has
+   * left this process.
+   */
   readonly closeOrphan: (orphan: OrphanedAttempt & { readonly called: boolean }) => Promise<void>
   readonly onEvent: (event: PresenceEvent) => void
   readonly everyMs?: number
@@ -199,7 +202,7 @@ export function createPresence(deps: PresenceDeps): Presence {
 
 /**
  * Remembers an attempt that was surely not called. Beyond the limit the oldest attempt is forgotten. A forgotten
- * attempt counts as called, which is safe: its task then takes care not to pay for the same work twice.
+ * attempt counts as called, so its outcome counts as unknown, which is the safe side.
  */
 function remember(notCalled: Set<string>, answerId: string): void {
   const [oldest] = notCalled

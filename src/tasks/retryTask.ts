@@ -10,7 +10,7 @@ type RetryTaskDeps = TaskTermsDeps & {
 }
 
 /**
- * Creates the function that retries a failed task. The function draws the new task's id and computes its terms:
+ * Creates the function that retries a failed task. The function makes the new task's id and computes its terms:
  * today's price and a new deadline. `src/store/tasks/retryTask.ts` checks whether the failed task can be retried,
  * and inserts the new task. The reconciler then starts the workflow of the new task.
  */

@@ -13,7 +13,7 @@ import { createAccountPace } from './accountPace.ts'
  */
 export type LoopTurns = {
   /**
-   * Resolves when a body or image of the account may work on its next piece: at once if the present turn is young and
+   * Resolves when a body or image of the account may work on its next piece: at once if the current turn is young and
    * has few entries (`turnMsMax`, `entriesMax`), else when this body or image gets a turn of its own. Accounts get
    * turns in rotation, so many bodies of one account do not delay the body of another account. An account that works
    * much while other accounts use the API waits longer: see `accountPace.ts`.
@@ -39,7 +39,7 @@ export type Piece = {
 
 /**
  * How long a turn lasts. Every step of another request, such as an answer of PostgreSQL, may have to wait until the
- * present turn is over, so turns are short.
+ * current turn is over, so turns are short.
  */
 const turnMsMax = 2
 

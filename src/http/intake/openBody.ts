@@ -12,8 +12,8 @@ import type { ApiContext, HttpFailure } from '../context.ts'
 
 /**
  * Limits for slow clients. A body keeps its room in the byte budget until all of it has arrived. A client is refused
- * when it sends nothing for a minute, and when it has sent less than 32 KiB for each second after the first minute,
- * which even a slow uplink can do. The room of a refused body is free for other bodies.
+ * when it sends nothing for a minute, and when it has sent less than 32 KiB for each second after the first minute.
+ * Even a slow uplink is faster. The room of a refused body is free for other bodies.
  */
 const pace = { idleMs: 60_000, graceMs: 60_000, bytesPerSecondMin: 32 * 1024 } as const
 

@@ -5,8 +5,8 @@ import { createWholeImageCheck } from '../../streams/images/wholeImage.ts'
 import type { TaskService } from '../../tasks/taskService.ts'
 
 /**
- * Stores the images of one request until a task takes them over. All images of the request are in one upload: a
- * folder of the blob store with a row in PostgreSQL. The row tells the sweep when to delete an upload that no task
+ * Stores the images of one request until a task takes them over. All images of the request are in one upload: a key
+ * prefix in the blob store with a row in PostgreSQL. The row tells the sweep when to delete an upload that no task
  * has taken over.
  */
 export type Staging = {

@@ -33,8 +33,8 @@ export const offerOverdueAfterMs = 3_000
  * gate's locks and opens the attempt, all in one statement. PostgreSQL holds the lock of the channel's row only
  * during this statement and its commit, so many tasks can begin on one channel in a short time.
  *
- * Returns `undefined` when a condition is not met. Then nothing was written, and the full gate (`askGate` in
- * `beginAttempt.ts`) must decide.
+ * Returns `undefined` when a condition is not met. Then nothing was written, and the full gate (`beginInTransaction`)
+ * must decide.
  */
 export async function beginFirstCall(
   { pool, processId, randomBytes, channelsOf }: BeginFirstCallDeps,

@@ -127,7 +127,7 @@ function publishQuery(
  *
  * This is one statement and a transaction of its own. A statement sees the rows as they were when it began. While
  * this statement waits for the lock of the task's row, another transaction may open an attempt. This statement would
- * not see that attempt, and so would not close it. But a transaction that opens an attempt also updates the task's
+ * not see that attempt, and so could not close it. But a transaction that opens an attempt also updates the task's
  * row, which gives the row a new version. So this statement does nothing if the task's row that it locks has another
  * version (`xmin`, see "System Columns" in PostgreSQL's documentation) than the row that it saw when it began.
  *

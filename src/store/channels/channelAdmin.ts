@@ -15,8 +15,8 @@ export async function ensureChannels(pool: Pool, names: readonly string[]): Prom
 }
 
 /**
- * Pauses a channel. A channel that is already paused keeps the time and reason of its pause. Returns
- * `undefined` when the channel is not known.
+ * Pauses a channel. A channel that is already paused keeps the time and reason of its pause. Returns `undefined` when
+ * there is no such channel.
  */
 export async function pauseChannel(
   pool: Pool,
@@ -31,8 +31,8 @@ const pauseSql = `
   update channel set paused_at = now(), pause_reason = $2 where name = $1 and paused_at is null`
 
 /**
- * Ends a channel's pause and its cooldowns, and sets its count of faults to 0. Returns `undefined` when the
- * channel is not known.
+ * Ends a channel's pause and its cooldowns, and sets its count of faults to 0. Returns `undefined` when there is no
+ * such channel.
  */
 export async function resumeChannel(pool: Pool, name: string): Promise<ChannelStatus | undefined> {
   await withTransaction(pool, async (client) => {

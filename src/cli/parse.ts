@@ -7,8 +7,8 @@ import type { ModelId } from '../domain/models/models.ts'
 import { isModelId, modelIds } from '../domain/models/models.ts'
 import type { Since } from '../domain/ports/taskAdmin.ts'
 
-// Parsers of arguments and options. Each one throws `InvalidArgumentError` for a wrong value. Commander
-// reports that as wrong usage, with exit code 2.
+// The functions of this file parse arguments and options. Each throws `InvalidArgumentError` for a wrong value,
+// which Commander reports as wrong usage, with exit code 2.
 
 const limitMax = 10_000
 const expiresDaysMax = 36_500

@@ -21,16 +21,17 @@ const triesMax = 20
 const refusedState = 'DR001'
 
 /**
- * Accepts a task in one statement, which is its own transaction. The statement claims the idempotency key,
- * inserts the task, takes over its inputs, inserts the hold, and updates the balance last. Because the update
- * comes last, the balance of a busy account stays locked only while the statement commits, without a round
- * trip to this process.
+ * Accepts a task in one statement, which is its own transaction. The statement claims the idempotency key, inserts
+ * the task, takes over its inputs, inserts the ledger row of the hold, and updates the balance. It locks the balance
+ * only after it has inserted the task. So the balance of a busy account stays locked only for the rest of the
+ * statement and its commit, without a round trip to this process.
  *
- * The commit of a synchronous call does not wait for the disk. The client has no answer yet, and the transaction
- * that begins the upstream call makes both durable. If PostgreSQL crashes in between, the task is gone as if it had
- * never been accepted: nothing was called or charged, and the client gets an error (src/http/answers/answerSync.ts).
+ * The commit of a synchronous call does not wait for the disk. The client has no answer yet, and the transaction that
+ * begins the upstream call makes the task and its hold durable. If PostgreSQL crashes in between, the task is gone as
+ * if it had never been accepted: nothing was called or charged, and the client gets an error
+ * (src/http/answers/answerSync.ts).
  *
- * If another transaction has claimed the same key, the statement waits for that transaction's commit and then
+ * If another transaction has claimed the same key, the statement waits for the commit of that transaction and then
  * writes nothing. If the account does not have enough credits, no row remains.
  */
 export async function insertTask(pool: Pool, task: NewTask): Promise<InsertTaskResult> {
@@ -84,15 +85,16 @@ function valuesOf(task: NewTask): unknown[] {
 }
 
 /**
- * Claims the key, then inserts the task, then updates the balance. Each step reads from the step before it,
- * so the rows are locked in this order.
+ * Claims the key, then inserts the task, then counts the budget, then updates the balance. Each of these steps reads
+ * from the step before it, so PostgreSQL takes their locks in this order. The order of the other steps is not
+ * defined, and no lock depends on it.
  *
- * The last step joins the accepted row and does not test `exists (select from accepted)`. After a wait for
- * the balance's lock, PostgreSQL evaluates the step's condition again, but it cannot run the insert a second
- * time for this.
+ * The last step joins the accepted row and does not test `exists (select from accepted)`. After a wait for the lock
+ * of the balance, PostgreSQL evaluates the condition of the step again, and for this it cannot run the insert a
+ * second time.
  *
- * `affordable` finds an account without enough credits before anything is written, and `over` a key without
- * enough left of its budget. Both can lose credits to another task during the wait. If so, `refuse` raises an
+ * `affordable` finds an account without enough credits before anything is written, and `over` finds a key without
+ * enough left of its budget. Another task may take these credits during the wait for a lock. Then `refuse` raises an
  * error, which rolls all steps back. The count of the budget is locked before the balance, here and in releases.
  */
 const insertSql = `

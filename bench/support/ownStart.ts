@@ -28,7 +28,7 @@ export async function ownStart(
   const anyPort = ['PORT', 'INTERNAL_PORT', 'WORKER_INTERNAL_PORT', 'SIMULATOR_PORT']
   const stackPort = ['POSTGRES_PORT', 'TEMPORAL_PORT', 'TEMPORAL_UI_PORT']
   const ports = Object.fromEntries([...anyPort, ...stackPort].map((name) => [name, '0']))
-  const child = spawn(process.execPath, [sourcePath('dev.ts')], {
+  const child = spawn(process.execPath, [sourcePath('dev/main.ts')], {
     env: { ...process.env, ...ports, DATA_DIR: dataDir, LOG_LEVEL: 'warn', ...environment },
     stdio: ['ignore', 'pipe', 'inherit'],
   })

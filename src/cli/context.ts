@@ -26,18 +26,16 @@ export type CliContext = {
 
 /**
  * The parts of the service that commands use. A part loads its libraries and connects only when a command
- * asks for it. So `--help` is fast and works when nothing is running. A part throws when PostgreSQL
- * or Temporal cannot be reached. The message names the environment variable that contains the
- * address.
+ * asks for it. So `--help` is fast and works when nothing is running. A part throws when PostgreSQL or Temporal
+ * is needed and cannot be reached. The message names the environment variable that contains the address.
  */
 export type Parts = {
   readonly migrate: () => Promise<MigrateReport>
   readonly accounts: () => Promise<AccountStore>
   readonly issueKey: () => Promise<IssueKey>
   /**
-   * Sets the budget of a key, or removes it when `budget` is `undefined`. The budget is exact from the moment
-   * when the promise resolves: earlier submits of the current period count. Returns `undefined` when there is
-   * no such key.
+   * Sets the budget of a key, or removes it when `budget` is `undefined`. What the key has already held or spent
+   * in the current period counts against the budget. Returns `undefined` when there is no such key.
    */
   readonly setBudget: (keyId: string, budget: Budget | undefined) => Promise<ApiKey | undefined>
   readonly verifyLedger: () => Promise<readonly Violation[]>
@@ -79,7 +77,8 @@ export type MigrateReport = {
 
 /**
  * Cancels the task in PostgreSQL, and then asks its workflow to end. Changes nothing when the task has already
- * ended, and when an upstream call for the task is running or may have done work.
+ * ended, and when an upstream call for the task is running or may have done work. When Temporal cannot be
+ * reached, the task is cancelled all the same.
  */
 export type CancelTask = (taskId: string) => Promise<CancelResult>
 

@@ -32,9 +32,9 @@ const requestTextsBytesMax = 2 * requestTextBytesMax
 const requestTextsShareMax = 0.5
 
 /**
- * Limit for the assets that are sent at the same time. A client without an API key can read an asset as
- * slowly as it likes, and each stream takes up to `assetStreamBytes` for that time. Together they take 256
- * MiB at most.
+ * Limit for the assets that are sent at the same time. A client without an API key can read an asset
+ * slowly, as long as it reads something every 60 seconds (`createServer.ts`), and each stream takes up to
+ * `assetStreamBytes` for that time. Together they take 256 MiB at most.
  */
 const assetStreamsMax = 256
 

@@ -20,7 +20,7 @@ import { familyACall } from './familyA.ts'
 import type { FamilyBDeps } from './familyB.ts'
 import { familyBCall } from './familyB.ts'
 import type { FamilyCall, AnswerVerdict, ModelAnswer } from './familyCall.ts'
-import { readModelAnswer } from './modelAnswer.ts'
+import { readModelAnswer } from './answerImages.ts'
 import { requestBody } from './requestBody.ts'
 import type { SendRequest } from './send.ts'
 import { send } from './send.ts'
@@ -47,7 +47,7 @@ type UpstreamCallerDeps = {
  * An answer passes through these steps, one file each:
  * 1. `send.ts` sends the request and reads the answer within the deadline. It knows whether the upstream can
  *    have acted on the request.
- * 2. `modelAnswer.ts` reads a 2xx answer with its images. `errorAnswer.ts` reads any other answer, and
+ * 2. `answerImages.ts` reads a 2xx answer with its images. `errorAnswer.ts` reads any other answer, and
  *    `retryAfter.ts` the wait that it asks for.
  * 3. `familyA.ts` or `familyB.ts` judges what a 2xx answer means.
  * 4. `callOutcome.ts` turns the verdict into the outcome of the call.

@@ -14,11 +14,12 @@ export type FaultPlan = {
    */
   readonly script: (matcher: CallMatcher, faults: readonly string[]) => void
   /**
-   * Returns the fault for this call and counts the call. `undefined` means a plain answer. Fails when a
-   * directive of the prompt cannot be read, and names that directive.
+   * Returns the fault for this call, or `undefined` for an answer without a fault. Scripts come first. Without
+   * one, counts the calls of a prompt that has directives. Fails when a directive of the prompt cannot be read,
+   * and names that directive.
    */
   readonly next: (order: ImageOrder) => Result<Fault | undefined, string>
-  /** Removes all scripts, and sets the counts of directives to 0. */
+  /** Removes all scripts, and forgets how many calls each prompt had. */
   readonly clear: () => void
 }
 
@@ -27,7 +28,7 @@ type Script = { readonly matcher: CallMatcher; readonly queue: QueuedFault[] }
 
 /**
  * Limit for the number of prompts that are counted, so that memory stays small. Beyond this number, the
- * oldest prompt is forgotten, and its count begins again.
+ * prompt that was not called for the longest time is forgotten, and its count begins again.
  */
 const countedPromptsMax = 50_000
 
@@ -82,8 +83,8 @@ function takeFirst(queue: QueuedFault[]): Fault | undefined {
 }
 
 /**
- * Returns the directive for the call with the number `before` (the first is 0), or `undefined` after the last
- * directive.
+ * Returns the fault for a call when `before` calls with the same prompt came earlier. Returns `undefined` when
+ * these calls have used up all directives.
  */
 function faultOfCall(faults: readonly Fault[], before: number): Fault | undefined {
   let passed = before
@@ -104,10 +105,10 @@ function timesOf(fault: Fault, otherwise: number): number {
  *
  *     directive = "[sim:" fault "]"
  *     fault     = kind *( SP name "=" value )
- *     value     = 1*( any character but white space, quotes and brackets ) | DQUOTE text DQUOTE
+ *     value     = *( any character but white space, double quotes and brackets ) | DQUOTE text DQUOTE
  *
- * Values such as `3` and `true` are read as numbers and booleans. A prompt may contain several directives.
- * They take effect one after the other, each for `times` calls. A directive without `times` takes effect for
+ * Values such as `3` and `true` without quotes are read as numbers and booleans. A prompt may contain several
+ * directives. The first 50 count, and none that is longer than 500 characters. They take effect one after the other, each for `times` calls. A directive without `times` takes effect for
  * all further calls.
  */
 const directivePattern = /\[sim:([^\][]{1,500})\]/g

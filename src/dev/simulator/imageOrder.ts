@@ -14,7 +14,7 @@ type OrderBase = {
   readonly width: number
   readonly height: number
   readonly format: ImageFormat
-  /** The number of images that a plain answer contains. */
+  /** The number of images in the answer when no fault changes it. */
   readonly count: number
 }
 
@@ -46,8 +46,8 @@ export type SourceImage = {
   readonly sha256: string
   readonly sizeBytes: number
   /**
-   * Only the first source keeps its bytes, because only that one is drawn. So even an edit with 64 MiB of
-   * images needs little memory.
+   * Only the first source keeps its bytes, because only that one is drawn. The bytes of all others are
+   * dropped once they are read.
    */
   readonly bytes?: Buffer
 }

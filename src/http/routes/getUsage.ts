@@ -50,7 +50,7 @@ function countsJson({ succeeded, failed, credits }: UsageRow): object {
   return { tasks: { succeeded, failed }, credits }
 }
 
-/** Removes a fraction of a second that is zero. The other times in answers have none either. */
+/** Removes the fraction of a second if it is zero. The times in the rows of this answer have no fraction either. */
 function shortest(instant: string): string {
   return instant.replace('.000000Z', 'Z')
 }

@@ -1,7 +1,10 @@
 import type { Pool } from 'pg'
 import type { KeyedTask } from '../../domain/ports/taskStore.ts'
 
-/** Returns the task that this account's idempotency key names, if there is one. */
+/**
+ * Returns the task that this account's idempotency key names, if there is one. `acceptTask.ts` compares its request
+ * with the new one, by their fingerprints.
+ */
 export async function findKeyedTask(
   pool: Pool,
   accountId: string,

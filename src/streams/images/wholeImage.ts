@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib'
 import { assertNever } from '../../domain/assertNever.ts'
-import type { ImageWalk, WalkRequest, WholeImage } from './pngJpegWebp.ts'
-import { take, walkJpeg, walkPng, walkWebp } from './pngJpegWebp.ts'
+import type { ImageWalk, WalkRequest, WholeImage } from './imageWalks.ts'
+import { take, walkJpeg, walkPng, walkWebp } from './imageWalks.ts'
 
 type WholeImageCheck = {
   readonly push: (chunk: Uint8Array) => void

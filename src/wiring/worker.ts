@@ -107,9 +107,9 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     explaining(`INTERNAL_HOST ${host}, WORKER_INTERNAL_PORT ${port}`),
   )
   const bundle = await workflowBundle({ traced: tracer !== undefined })
-  // The row of this process must exist before its first call. From then on the process also gets offers. So
-  // nothing after this line may wait: a signal that arrives before `startWorker` has returned ends the process
-  // at once, and loses the calls under way.
+  // The row of this process must exist before its first call. From then on the process also gets offers. A signal
+  // that arrives before `startWorker` has returned waits for it for ten seconds only (`runProcess.ts`), so nothing
+  // after this line may take long.
   await execution.presence.start()
   // Start the reconciler before the worker, because the worker waits for Temporal. The reconciler ends tasks
   // and releases their holds even without Temporal.

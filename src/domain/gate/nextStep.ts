@@ -7,6 +7,7 @@ import {
   noChannelFailure,
   refusedFailure,
   rejectedFailure,
+  unknownFailure,
 } from './taskFailures.ts'
 
 /**
@@ -21,10 +22,7 @@ export function nextStep(facts: TaskFacts): NextStep {
   if (last?.class === 'rejected') return { kind: 'end', failure: rejectedFailure(last, facts) }
   if (facts.nowMs >= facts.deadlineAtMs) return { kind: 'end', failure: deadlineFailure(facts) }
   if (countOf(facts.past, 'unknown') >= facts.callsMax) {
-    return {
-      kind: 'end',
-      failure: { code: 'upstream_error', cause: 'unknown', workPossible: true },
-    }
+    return { kind: 'end', failure: unknownFailure }
   }
   if (countOf(facts.past, 'refused') >= refusalsMax) {
     return { kind: 'end', failure: refusedFailure(facts) }
@@ -61,8 +59,9 @@ const backoffMsFirst = 1_000
 const backoffMsMax = 30_000
 
 /**
- * Returns the pause after an unknown outcome, or after a call that we ourselves did not make. In both cases
- * no upstream has named a time. Returns `undefined` when no pause is needed or the pause is over.
+ * Returns the pause after an unknown outcome, or after a call that we ourselves did not make. The pause after an
+ * unknown outcome lasts at least as long as the upstream asked for. If that is beyond the task's deadline, returns
+ * the end of the task. Returns `undefined` when no pause is needed or the pause is over.
  */
 function backoffAfter(facts: TaskFacts, last: PastAttempt | undefined): NextStep | undefined {
   if (last === undefined) return undefined
@@ -71,9 +70,13 @@ function backoffAfter(facts: TaskFacts, last: PastAttempt | undefined): NextStep
   const tries = ownFault ? facts.past.filter(isOwnFault).length : countOf(facts.past, 'unknown')
   const backoffMs =
     Math.min(backoffMsFirst * 4 ** (tries - 1), backoffMsMax) * (1 + facts.jitter / 4)
-  const delayMs = Math.ceil(last.closedAtMs + backoffMs - facts.nowMs)
+  const pauseMs = Math.max(backoffMs, last.retryAfterMs ?? 0)
+  const delayMs = Math.ceil(last.closedAtMs + pauseMs - facts.nowMs)
   if (delayMs <= 0) return undefined
   const leftMs = facts.deadlineAtMs - facts.nowMs
+  if (delayMs >= leftMs && pauseMs > backoffMs) {
+    return { kind: 'end', failure: unknownFailure }
+  }
   return {
     kind: 'wait',
     delayMs: Math.min(delayMs, leftMs),

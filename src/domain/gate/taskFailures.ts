@@ -18,6 +18,13 @@ export function rejectedFailure(last: PastAttempt, facts: Facts): TaskFailure {
   return { code, cause: 'rejected', workPossible: mayHaveWorked(facts.past) }
 }
 
+/** The failure of a task whose calls had unknown outcomes, and that makes no further call. */
+export const unknownFailure: TaskFailure = {
+  code: 'upstream_error',
+  cause: 'unknown',
+  workPossible: true,
+}
+
 /**
  * Returns the failure of a task whose deadline has passed. If the last attempt was refused, the rate limit
  * caused the failure, not a slow upstream.

@@ -132,11 +132,10 @@ export async function* pullInTurns(
   source: AsyncIterable<Uint8Array>,
   isDownload = false,
 ): AsyncGenerator<Uint8Array> {
-  await turns.pause(accountId, { isDownload })
   for await (const piece of source) {
-    yield piece
     const besidesMs = (piece.length / (1024 * 1024)) * sendMsPerMiB
     await turns.pause(accountId, { besidesMs, isDownload })
+    yield piece
   }
 }
 

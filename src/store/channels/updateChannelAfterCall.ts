@@ -26,8 +26,7 @@ type EndedCall = Omit<AttemptOutcome, 'n'> & {
 }
 
 /**
- * Updates a channel after a call on it has ended. A refusal starts or lengthens the cooldown of the model, and so
- * does every other answer with a Retry-After: a used-up quota, or an error after which the outcome is unknown.
+ * Updates a channel after a call on it has ended. A refusal starts or lengthens the cooldown of the model.
  * After any other outcome the call counts as taken, so a slow start goes on. An operator's fault counts towards
  * a pause of the channel, and any other outcome except a refusal resets that count. A call that was not made
  * changes nothing. The caller has locked the task.
@@ -36,13 +35,10 @@ export async function updateChannelAfterCall(client: PoolClient, call: EndedCall
   // The channel was not called.
   if (isOwnFault(call.evidence)) return
   const { hasCooldown, hasFaults } = call.closed
-  if (asksForPause(call) || hasCooldown) await updateCooldown(client, call)
+  const refused = call.class === 'refused'
+  if (refused || hasCooldown) await updateCooldown(client, call)
   if (call.class === 'operator_fault') await countFault(client, call)
-  else if (call.class !== 'refused' && hasFaults) await resetFaults(client, call.channel.name)
-}
-
-function asksForPause({ class: outcomeClass, retryAfterMs }: EndedCall): boolean {
-  return outcomeClass === 'refused' || retryAfterMs !== undefined
+  else if (!refused && hasFaults) await resetFaults(client, call.channel.name)
 }
 
 async function updateCooldown(client: PoolClient, call: EndedCall): Promise<void> {
@@ -52,7 +48,7 @@ async function updateCooldown(client: PoolClient, call: EndedCall): Promise<void
   const open = state?.open ?? { asking: 0, taken: 0 }
   const nowMs = await databaseNowMs(client)
   const key = { channel: channel.name, model }
-  if (asksForPause(call)) {
+  if (call.class === 'refused') {
     // Add this attempt: it is already closed, but it was in flight when it was refused.
     const inFlight = (state?.inFlightOfModel ?? 0) + 1
     const input = { nowMs, openedAtMs, inFlight, open, ...defined({ retryAfterMs }) }

@@ -133,6 +133,24 @@ describe('the next step of a task', () => {
     expect(nextStep(facts({ past: [once, once] }))).toMatchObject({ delayMs: 4_000 })
   })
 
+  it('waits after an unknown outcome at least as long as the upstream asked, also when a client waits', () => {
+    const asked = past({ class: 'unknown', closedAtMs: nowMs, retryAfterMs: 30_000 })
+    for (const sync of [false, true]) {
+      const step = nextStep(facts({ past: [asked], sync, deadlineAtMs: nowMs + 60_000 }))
+      expect(step).toMatchObject({ kind: 'wait', reason: 'backoff', delayMs: 30_000 })
+    }
+    const shorter = { ...asked, retryAfterMs: 200 }
+    expect(nextStep(facts({ past: [shorter] }))).toMatchObject({ delayMs: 1_000 })
+  })
+
+  it('ends at once when the upstream asked for a wait beyond the deadline after an unknown outcome', () => {
+    const asked = past({ class: 'unknown', closedAtMs: nowMs, retryAfterMs: 30_000 })
+    expect(nextStep(facts({ past: [asked], deadlineAtMs: nowMs + 30_000 }))).toEqual({
+      kind: 'end',
+      failure: { code: 'upstream_error', cause: 'unknown', workPossible: true },
+    })
+  })
+
   it('backs off when the inputs could not be read, and blames no channel', () => {
     const once = past({ class: 'refused', reason: 'inputs_unreadable', closedAtMs: nowMs })
     for (const sync of [false, true]) {

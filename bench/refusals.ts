@@ -1,7 +1,7 @@
 /**
- * 200 synchronous calls a second for a model whose upstream answers every call with 429, beside calls of the other
- * family: every caller is told so within 200 ms, nothing of it reaches Temporal, and the other family's calls all
- * succeed.
+ * 200 synchronous calls a second for a model whose upstream answers every call with 429 and a Retry-After of 30 s,
+ * beside calls of the other family: every caller is told so within 200 ms, nothing of it reaches Temporal, and the
+ * other family's calls all succeed. (For a Retry-After of at most five seconds, a call would wait.)
  */
 import { loadAtRate, loadOf, shoot } from './support/load.ts'
 import { percentile, runBench } from './support/runBench.ts'
@@ -29,7 +29,7 @@ await runBench(async ({ check }) => {
     }
     await loadOf(400, 20, call('Warm', 200))
     const before = await othersDuring(client, () => new Promise((done) => setTimeout(done, 5_000)))
-    const refused = call('Refused [sim:429 retry-after=2]', 429)
+    const refused = call('Refused [sim:429 retry-after=30]', 429)
     const load = Promise.withResolvers<Awaited<ReturnType<typeof loadAtRate>>>()
     const during = await othersDuring(client, async () => {
       load.resolve(await loadAtRate(perSecond, seconds, refused))

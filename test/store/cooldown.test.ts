@@ -65,14 +65,17 @@ describe('a Retry-After', () => {
     // Work may have been done, or the channel is skipped: other tasks have no reason to wait.
     ['unknown', 'server_error', 'opened'],
     ['exhausted', 'quota_exhausted', 'opened'],
-  ] as const)('makes other tasks wait after a refusal only: %s', async (outcome, reason, expected) => {
-    await database.pool.query('delete from cooldown')
-    const [first, second] = await tasks(2)
-    expect(await ask(first)).toBe('opened')
-    const close = { taskId: first ?? '', n: 1, class: outcome, evidence: { reason } }
-    await attempts.closeAttempt({ ...close, retryAfterMs: 7_000 })
-    expect(await ask(second)).toBe(expected)
-    await letPass(8)
-    expect(await ask((await tasks(1))[0])).toBe('opened')
-  })
+  ] as const)(
+    'makes other tasks wait after a refusal only: %s',
+    async (outcome, reason, expected) => {
+      await database.pool.query('delete from cooldown')
+      const [first, second] = await tasks(2)
+      expect(await ask(first)).toBe('opened')
+      const close = { taskId: first ?? '', n: 1, class: outcome, evidence: { reason } }
+      await attempts.closeAttempt({ ...close, retryAfterMs: 7_000 })
+      expect(await ask(second)).toBe(expected)
+      await letPass(8)
+      expect(await ask((await tasks(1))[0])).toBe('opened')
+    },
+  )
 })

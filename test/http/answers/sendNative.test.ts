@@ -32,8 +32,8 @@ it('sends each piece of an image in a turn of its account, not in the line of im
   await result.arrayBuffer()
   server.closeAllConnections()
   server.close()
-  // Once before the image is read, and once after each of its pieces, of which the store in memory makes three.
-  expect(turns).toHaveLength(4)
+  // Once before each piece of the image, of which the store in memory makes three.
+  expect(turns).toHaveLength(3)
   expect(new Set(turns.map(({ accountId }) => accountId))).toEqual(new Set(['sk-a']))
-  expect(turns.map(({ isDownload }) => isDownload)).toEqual([false, false, false, false])
+  expect(turns.map(({ isDownload }) => isDownload)).toEqual([false, false, false])
 })

@@ -79,3 +79,25 @@ describe('a Retry-After', () => {
     },
   )
 })
+
+it('ends a refused synchronous call without a wait for the lock of its channel', async () => {
+  await database.pool.query('delete from cooldown')
+  const [first] = await tasks(1)
+  const { taskId } = await insertTask(database.pool, { route: 'images.generations' })
+  expect(await ask(first)).toBe('opened')
+  const evidence = { reason: 'rate_limited' } as const
+  const close = { taskId: first ?? '', n: 1, class: 'refused', evidence } as const
+  await attempts.closeAttempt({ ...close, retryAfterMs: 30_000 })
+  const client = await database.pool.connect()
+  await client.query('begin')
+  await client.query('select from channel for update')
+  try {
+    expect(await attempts.beginAttempt({ taskId })).toMatchObject({
+      kind: 'end',
+      failure: { code: 'rate_limit_exceeded' },
+    })
+  } finally {
+    await client.query('rollback')
+    client.release()
+  }
+})

@@ -3,7 +3,7 @@ import { assertNever } from '../../domain/assertNever.ts'
 import { defined } from '../../domain/defined.ts'
 import { orderChannels } from '../../domain/gate/orderChannels.ts'
 import { nextStep } from '../../domain/gate/nextStep.ts'
-import type { NextStep } from '../../domain/gate/taskFacts.ts'
+import type { ChannelState, NextStep } from '../../domain/gate/taskFacts.ts'
 import { takeOnce } from '../../domain/takeOnce.ts'
 import type { RandomBytes } from '../../domain/ids.ts'
 import { newUploadId } from '../../domain/ids.ts'
@@ -16,7 +16,7 @@ import { isEnded } from '../../domain/tasks/task.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
 import { outcomeClasses, outcomeReasons } from '../../domain/upstream/upstreamCall.ts'
 import { beginFirstCall, offerOverdueAfterMs, overdueAfterMs } from './beginFirstCall.ts'
-import { lockChannelStates, saveCooldown } from '../channels/channelStates.ts'
+import { lockChannelStates, readChannelStates, saveCooldown } from '../channels/channelStates.ts'
 import { joinPlaceQueue } from '../channels/placeQueue.ts'
 import { closeAttemptRow } from './closeAttempt.ts'
 import type { NextCall, Unread } from './openAttempt.ts'
@@ -123,7 +123,13 @@ async function closeAsLost(
   return { ...task, attempts }
 }
 
-/** Decides the next step of a task that has no open attempt, and writes what this step needs. */
+/**
+ * Decides the next step of a task that has no open attempt, and writes what this step needs.
+ *
+ * The task of a synchronous call is first judged by channel states that are read without a lock. If it must end,
+ * which writes nothing to a channel, it ends by them. Otherwise a storm of refused calls would wait for the lock of
+ * their channel, one transaction after the other.
+ */
 async function decide(
   deps: BeginAttemptDeps,
   client: PoolClient,
@@ -133,25 +139,28 @@ async function decide(
   const { taskId, accountId, family, model } = locked
   const sync = isSyncRoute(locked.route)
   const channelsOfFamily = orderChannels(deps.channelsOf(family), taskId)
+  const request = { taskId, accountId, sync }
+  const stepBy = (task: TaskWithAttempts, channels: readonly ChannelState[]) =>
+    nextStep({
+      nowMs: task.nowMs,
+      ageMs: task.nowMs - task.createdAtMs,
+      deadlineAtMs: task.deadlineAtMs,
+      sync,
+      past: task.attempts.map(pastAttempt),
+      channels,
+      callsMax: deps.callsMax,
+      jitter: deps.random(),
+    })
+  if (sync) {
+    const early = stepBy(locked, await readChannelStates(client, channelsOfFamily, model, request))
+    if (early.kind === 'end') return early
+  }
   const askedAtMs = performance.now()
-  const channels = await lockChannelStates(client, channelsOfFamily, model, {
-    taskId,
-    accountId,
-    sync,
-  })
+  const channels = await lockChannelStates(client, channelsOfFamily, model, request)
   // The wait for the lock of a busy channel can take long. The time of this wait is added to the clock, so that a
   // deadline that has passed meanwhile is noticed.
   const task = { ...locked, nowMs: locked.nowMs + performance.now() - askedAtMs }
-  const step = nextStep({
-    nowMs: task.nowMs,
-    ageMs: task.nowMs - task.createdAtMs,
-    deadlineAtMs: task.deadlineAtMs,
-    sync,
-    past: task.attempts.map(pastAttempt),
-    channels,
-    callsMax: deps.callsMax,
-    jitter: deps.random(),
-  })
+  const step = stepBy(task, channels)
   switch (step.kind) {
     case 'end':
       return step

@@ -24,6 +24,17 @@ export async function lockChannelStates(
 ): Promise<readonly ChannelState[]> {
   const names = channels.map((channel) => channel.name)
   await client.query({ name: 'lock-channels', text: lockSql, values: [names] })
+  return readChannelStates(client, channels, model, request)
+}
+
+/** Reads the same without the locks. The states may have changed when this returns. */
+export async function readChannelStates(
+  client: PoolClient,
+  channels: readonly Channel[],
+  model: ModelId,
+  request?: PlaceRequest,
+): Promise<readonly ChannelState[]> {
+  const names = channels.map((channel) => channel.name)
   const { rows } = await client.query<ChannelStateRow>({
     name: 'channel-states',
     text: statesSql,

@@ -1,10 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { TaskFailure } from '../../src/domain/failure.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
 import { openAttempt, setTask } from '../support/database/reconcileWorld.ts'
-import { loseWorker, testMeta } from '../support/database/testAttempts.ts'
+import { loseWorker, testMeta, testProcessId } from '../support/database/testAttempts.ts'
 
 const world = useAttemptWorld()
 
@@ -71,4 +72,46 @@ describe('failTask', () => {
       expect(rowCount).toBe(keys)
     },
   )
+})
+
+const refused = {
+  code: 'rate_limit_exceeded',
+  cause: 'refused',
+  workPossible: false,
+} as const
+
+it('fails no queued task that begins its call meanwhile', async () => {
+  const { taskId, accountId } = await insertTask(world.pool)
+  const client = await world.pool.connect()
+  await client.query('begin')
+  await client.query(`update task set status = 'processing' where task_id = $1`, [taskId])
+  await client.query(
+    `insert into attempt
+       (task_id, n, channel, model, answer_id, upstream_key, lease_until, process_id, via)
+     values ($1, 1, 'b-main', 'familyb-image-2-vip', 'ans_begun', 'key', now() + interval '1 minute', $2,
+       'workflow')`,
+    [taskId, testProcessId],
+  )
+  const failing = world.attempts.failTask(taskId, refused)
+  await sleep(100)
+  await client.query('commit')
+  client.release()
+  expect(await failing).toBe('call_under_way')
+  expect(await balanceOf(world.pool, accountId)).toMatchObject({ held: 10 })
+})
+
+it('frees the key of a synchronous call only', async () => {
+  const left = async (route: 'images.generations' | 'images.tasks') => {
+    const { taskId, accountId } = await insertTask(world.pool, { route })
+    await world.pool.query(
+      `insert into idempotency_key (account_id, key_digest, task_id) values ($1, '\\x01', $2)`,
+      [accountId, taskId],
+    )
+    expect(await world.attempts.failTask(taskId, refused)).toBe('failed')
+    expect(await balanceOf(world.pool, accountId)).toMatchObject({ held: 0 })
+    const key = 'select from idempotency_key where task_id = $1'
+    return (await world.pool.query(key, [taskId])).rowCount
+  }
+  expect(await left('images.generations')).toBe(0)
+  expect(await left('images.tasks')).toBe(1)
 })

@@ -12,7 +12,8 @@ import { claimDelivery, recordTry } from '../../src/store/webhooks/tries.ts'
 import { endWebhook, enableWebhook, forgetWebhooks } from '../../src/store/webhooks/webhooks.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
-import { testChannel } from '../support/database/testAttempts.ts'
+import { openAttempt } from '../support/database/reconcileWorld.ts'
+import { testChannel, testMeta } from '../support/database/testAttempts.ts'
 import { insertTestWebhook } from '../support/database/testWebhooks.ts'
 
 const announced: (readonly DueWebhook[])[] = []
@@ -60,6 +61,13 @@ describe('the end of a task', () => {
         .map((due) => due.webhookId)
         .toSorted(),
     ).toEqual([webhookId, second].toSorted())
+  })
+
+  it('announces the webhooks of a success too', async () => {
+    const { taskId } = await insertTask(world.pool, { accountId })
+    const { answerId } = await openAttempt(world.attempts, taskId)
+    expect(await world.attempts.settleTask({ meta: testMeta(taskId), answerId })).toBe(true)
+    expect(announced.flat()).toEqual([{ webhookId, accountId, failing: false, due: 1 }])
   })
 
   it('writes nothing that a rolled back end would leave', async () => {

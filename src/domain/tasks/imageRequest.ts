@@ -42,6 +42,11 @@ export function isSyncRoute(route: Route): boolean {
   return routes[route] === 'synchronous'
 }
 
+/** The routes on which the client waits for the image. */
+export const syncRoutes: readonly string[] = Object.entries(routes).flatMap(([route, kind]) =>
+  kind === 'synchronous' ? [route] : [],
+)
+
 /**
  * A v1beta document in camelCase. Each `inlineData.data` is replaced by the index `i` of an image in
  * `inputs`: `{ inlineData: { mimeType, input: i } }`.

@@ -163,9 +163,9 @@ const publishSql = `
     from done where upload.task_id = $1
   ), lost as (${closeLostAttemptsSql} and n <> $2 and exists (select from done)),
   ${deliveriesSql('task.succeeded')},
-  ${endHoldSql('settle')}, due as (${dueAfterEndSql})
+  ${endHoldSql('settle')}, receivers as (${dueAfterEndSql})
   select family, model, (select to_json(closed) from closed) as closed,
-    (select coalesce(json_agg(due), '[]') from due) as due
+    (select coalesce(json_agg(receivers), '[]') from receivers) as due
   from done`
 
 /**

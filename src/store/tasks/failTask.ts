@@ -1,12 +1,12 @@
-import type { Pool, PoolClient } from 'pg'
+import type { Pool, PoolClient, QueryConfig } from 'pg'
 import type { TaskFailure } from '../../domain/failure.ts'
 import { mayHaveWorked } from '../../domain/gate/taskFacts.ts'
 import type { FailResult } from '../../domain/ports/attemptStore.ts'
 import type { DueWebhook } from '../../domain/ports/webhookStore.ts'
-import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
+import { syncRoutes } from '../../domain/tasks/imageRequest.ts'
 import { isEnded } from '../../domain/tasks/task.ts'
 import { closeLostAttemptsSql } from '../attempts/closeAttempt.ts'
-import { withTransaction } from '../connection/transaction.ts'
+import { runStatement, withTransaction } from '../connection/transaction.ts'
 import { deliveriesSql, dueAfterEndSql } from '../webhooks/deliveriesOfEnd.ts'
 import { endedColumns, endHoldSql } from './endHold.ts'
 import type { LockedTask } from './lockTask.ts'
@@ -34,8 +34,27 @@ export type EndTaskDeps = Lifetimes & {
  * Ends a live task as failed and releases its hold. Before the hard end, refuses to do so while the worker of
  * an open call is present: the call is paid for, and its image would be lost. Records `workPossible` when an
  * attempt is open or has an unknown outcome.
+ *
+ * A queued task has no attempt, so one statement fails it, which is its own transaction. The balance of a busy account
+ * is then not locked during a round trip to this process: many refused calls of one account can end at once.
  */
 export async function failTask(
+  deps: EndTaskDeps,
+  taskId: string,
+  failure: TaskFailure,
+): Promise<FailResult> {
+  if (!failure.workPossible) {
+    const [ended] = await runStatement<Ended>(deps.pool, endQuery(deps, taskId, failure, 'queued'))
+    if (ended !== undefined) {
+      deps.announceEnd(taskId, ended.due)
+      return 'failed'
+    }
+  }
+  return failLocked(deps, taskId, failure)
+}
+
+/** Does the same under the task's lock, whatever the task's status is. */
+async function failLocked(
   deps: EndTaskDeps,
   taskId: string,
   failure: TaskFailure,
@@ -62,29 +81,42 @@ export async function failTask(
  */
 export async function endAsFailed(
   client: PoolClient,
-  { retentionSeconds, tombstoneSeconds, inputRetentionSeconds }: Lifetimes,
-  task: LockedTask,
+  lifetimes: Lifetimes,
+  { taskId }: LockedTask,
   failure: TaskFailure,
 ): Promise<readonly DueWebhook[]> {
-  const { rows } = await client.query<DueWebhook>({
+  const { rows } = await client.query<Ended>(endQuery(lifetimes, taskId, failure, 'live'))
+  return rows[0]?.due ?? []
+}
+
+type Ended = { readonly due: readonly DueWebhook[] }
+
+function endQuery(
+  { retentionSeconds, tombstoneSeconds, inputRetentionSeconds }: Lifetimes,
+  taskId: string,
+  failure: TaskFailure,
+  which: 'queued' | 'live',
+): QueryConfig {
+  return {
     name: 'end-task',
     text: endSql,
     values: [
-      task.taskId,
+      taskId,
       failure.code,
       failure.cause,
       failure.workPossible,
       failure.retryAfterMs === undefined ? null : Math.round(failure.retryAfterMs),
       retentionSeconds + tombstoneSeconds,
-      isSyncRoute(task.route) && nextTryIsNewTask(failure),
+      nextTryIsNewTask(failure),
       inputRetentionSeconds,
+      syncRoutes,
+      which === 'queued' ? ['queued'] : ['queued', 'processing'],
     ],
-  })
-  return rows
+  }
 }
 
 /**
- * Returns whether the client's next request with the same key starts a new task. It does when no work was
+ * Returns whether the next request with the key of a synchronous call starts a new task. It does when no work was
  * done, or when the answer told the client to try again later. A cancel that somebody asked for is final: the
  * next request gets the cancelled task.
  */
@@ -104,16 +136,17 @@ const endSql = `
         then statement_timestamp() + least($6, $8) * interval '1 second' end,
       retry_bytes = case when $8::integer > 0 then octet_length(request) + (
         select coalesce(sum(bytes), 0) from upload where upload.task_id = $1 and kind = 'input') end
-    where task_id = $1
-    returning coalesce(retry_until, completed_at) as input_end, hard_end_at, ${endedColumns}
+    where task_id = $1 and status = any($10)
+    returning coalesce(retry_until, completed_at) as input_end, hard_end_at, route, ${endedColumns}
   ), uploads as (
     update upload set sweep_after = case
         when kind = 'input' then done.input_end
         else done.hard_end_at + interval '1 hour' end
     from done where upload.task_id = $1
   ), freed as (
-    delete from idempotency_key where task_id = $1 and $7
-  ), lost as (${closeLostAttemptsSql}),
+    delete from idempotency_key using done
+    where idempotency_key.task_id = done.task_id and $7 and done.route = any($9)
+  ), lost as (${closeLostAttemptsSql} and exists (select from done)),
   ${deliveriesSql('task.failed')},
-  ${endHoldSql('release')}
-  ${dueAfterEndSql}`
+  ${endHoldSql('release')}, receivers as (${dueAfterEndSql})
+  select (select coalesce(json_agg(receivers), '[]') from receivers) as due from done`

@@ -270,11 +270,14 @@ describe('a run that is lost', () => {
     receiver.behave = 500
     await client.accepted(generateBody())
     const delivery = await client.seen(id, ({ attempts }) => attempts.length === 1)
-    await until('the run', () =>
-      runOf(id)
-        .describe()
-        .catch(() => undefined),
-    )
+    // The run writes when it looks again. It must not do so after the change below.
+    await until('the look of the run', async () => {
+      const { rowCount } = await service.pool.query(
+        'select from webhook_health where webhook_id = $1 and run_looks_at > now()',
+        [id],
+      )
+      return rowCount === 1 ? true : undefined
+    })
     await runOf(id).terminate('lost')
     receiver.behave = 200
     // As if its time had come half a minute ago.

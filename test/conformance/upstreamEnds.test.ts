@@ -66,7 +66,7 @@ let service: TestService
 let client: Client
 beforeAll(async () => {
   // Longer than any call that succeeds here, and short enough to wait for.
-  service = await startTestService({ channel: { timeoutSeconds: 5 } })
+  service = await startTestService({ channel: { timeoutSeconds: 12 } })
   client = createClient(service.url, (await service.account()).secret)
 }, stackStartMsMax)
 afterAll(() => service.stop())

@@ -1,22 +1,16 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { demoKey } from '../../src/dev/demoAccount.ts'
 import { createAuthenticate } from '../../src/tasks/apiKeys.ts'
 import { createAccountStore, createTaskStore } from '../../src/wiring/stores.ts'
-import type { TestDatabase } from '../support/database/testDatabase.ts'
-import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { useTestDatabase } from '../support/database/testDatabase.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
 const pepper = { id: 'new', secret: 'a pepper of these tests' }
 const older = { id: 'old', secret: 'an earlier pepper' }
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  return () => database.drop()
-})
+const database = useTestDatabase()
 
 function authenticate(secret: string) {
   return createAuthenticate({ store: createTaskStore(database.pool), peppers: [pepper] })(secret)

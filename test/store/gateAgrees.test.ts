@@ -12,7 +12,7 @@ import {
   record,
 } from 'fast-check'
 import { randomBytes } from 'node:crypto'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { defined } from '../../src/domain/defined.ts'
 import { orderChannels } from '../../src/domain/gate/orderChannels.ts'
 import type { BeginResult } from '../../src/domain/ports/attemptStore.ts'
@@ -21,8 +21,7 @@ import { beginInTransaction } from '../../src/store/attempts/beginAttempt.ts'
 import { beginFirstCall } from '../../src/store/attempts/beginFirstCall.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { testChannel } from '../support/database/testAttempts.ts'
-import type { TestDatabase } from '../support/database/testDatabase.ts'
-import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { useTestDatabase } from '../support/database/testDatabase.ts'
 
 // The conditions of a first call stand twice: in the gate, where TypeScript decides, and in its fast path,
 // the SQL function `begin_first_call`. Each generated state is written twice, for two tasks on two channels.
@@ -74,12 +73,7 @@ const state = record({
 })
 type State = typeof state extends Arbitrary<infer Value> ? Value : never
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  return () => database.drop()
-})
+const database = useTestDatabase()
 
 /** Writes one copy of the state and returns its task and channel. */
 async function writeState(given: State) {

@@ -1,14 +1,8 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { migrate, requireSchema } from '../../src/store/schema/migrate.ts'
-import type { TestDatabase } from '../support/database/testDatabase.ts'
-import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { useTestDatabase } from '../support/database/testDatabase.ts'
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  return () => database.drop()
-})
+const database = useTestDatabase()
 
 /** Replaces the migrated schema by an empty one. */
 async function startOver(): Promise<void> {

@@ -1,16 +1,10 @@
 import { Client } from 'pg'
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Notifier } from '../../src/store/connection/notifier.ts'
 import { createNotifier, messagesOf } from '../../src/store/connection/notifier.ts'
-import type { TestDatabase } from '../support/database/testDatabase.ts'
-import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { useTestDatabase } from '../support/database/testDatabase.ts'
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  return () => database.drop()
-})
+const database = useTestDatabase()
 
 function openNotifier(databaseUrl = database.databaseUrl) {
   const errors: Error[] = []

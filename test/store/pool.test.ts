@@ -1,18 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { PoolOptions } from '../../src/store/connection/pool.ts'
 import { createPool, openConnections } from '../../src/store/connection/pool.ts'
 import { limitedUrl } from '../support/database/limitedUrl.ts'
-import type { TestDatabase } from '../support/database/testDatabase.ts'
-import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { useTestDatabase } from '../support/database/testDatabase.ts'
 import { timed } from '../support/timing.ts'
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  return () => database.drop()
-})
+const database = useTestDatabase()
 
 function openPool(given: Partial<PoolOptions> = {}) {
   const lost: Error[] = []

@@ -1,16 +1,10 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { sampleSql, sampleState } from '../../src/store/sampleState.ts'
 import { insertTask } from '../support/database/insertTask.ts'
-import type { TestDatabase } from '../support/database/testDatabase.ts'
-import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { useTestDatabase } from '../support/database/testDatabase.ts'
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  return () => database.drop()
-})
+const database = useTestDatabase()
 
 /** Inserts ended tasks: of ten, one has failed, one has its image, the images of the others have expired. */
 async function insertEnded(count: number): Promise<void> {

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
 import { createAccountStore } from '../../src/wiring/stores.ts'
 import {
@@ -7,10 +7,9 @@ import {
   generateRequest,
 } from '../support/database/testAccept.ts'
 import { createTestAttempts, testMeta } from '../support/database/testAttempts.ts'
-import type { TestDatabase } from '../support/database/testDatabase.ts'
-import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase, useTestDatabase } from '../support/database/testDatabase.ts'
 
-let database: TestDatabase
+const database = useTestDatabase()
 
 /** Removes the constraints and triggers that prevent these faults, so that a test can write each one. */
 const withoutConstraints = `
@@ -19,11 +18,6 @@ const withoutConstraints = `
   drop index if exists ledger_one_end;
   alter table balance drop constraint if exists balance_available_check;
   alter table task disable trigger all;`
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  return () => database.drop()
-})
 
 const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
 const deposited = 1_000

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { RequestFailure } from '../../src/domain/failure.ts'
 import { newUploadId } from '../../src/domain/ids.ts'
 import type { Result } from '../../src/domain/result.ts'
@@ -14,15 +14,9 @@ import {
   keyBytes,
   testCredits,
 } from '../support/database/testAccept.ts'
-import type { TestDatabase } from '../support/database/testDatabase.ts'
-import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { useTestDatabase } from '../support/database/testDatabase.ts'
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  return () => database.drop()
-})
+const database = useTestDatabase()
 
 function accepted(answer: Result<Accepted, RequestFailure>): Accepted {
   if (!answer.ok) throw new Error(`refused: ${answer.failure.tag}`)

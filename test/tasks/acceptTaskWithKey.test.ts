@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { RequestFailure } from '../../src/domain/failure.ts'
 import type { Result } from '../../src/domain/result.ts'
 import type { ImageRequest } from '../../src/domain/tasks/imageRequest.ts'
@@ -11,15 +11,9 @@ import {
   keyBytes,
   testCredits,
 } from '../support/database/testAccept.ts'
-import type { TestDatabase } from '../support/database/testDatabase.ts'
-import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { useTestDatabase } from '../support/database/testDatabase.ts'
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  return () => database.drop()
-})
+const database = useTestDatabase()
 
 function accepted(answer: Result<Accepted, RequestFailure>): Accepted {
   if (!answer.ok) throw new Error(`refused: ${answer.failure.tag}`)

@@ -1,21 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { newApiKeySecret } from '../../src/domain/accounts/apiKey.ts'
 import { defined } from '../../src/domain/defined.ts'
 import { base62Digits, randomText } from '../../src/domain/ids.ts'
 import { createAuthenticate, createIssueKey, digestWith } from '../../src/tasks/apiKeys.ts'
 import { createAccountStore, createTaskStore } from '../../src/wiring/stores.ts'
 import { createTestCaller } from '../support/database/testAccept.ts'
-import type { TestDatabase } from '../support/database/testDatabase.ts'
-import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { useTestDatabase } from '../support/database/testDatabase.ts'
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  return () => database.drop()
-})
+const database = useTestDatabase()
 
 const pepper = { id: 'p1', secret: 'a pepper of sixteen or more' }
 const newer = { id: 'p2', secret: 'another pepper, made later on' }

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { createNotifier } from '../../src/store/connection/notifier.ts'
 import { taskEndChannel } from '../../src/store/tasks/announceEnd.ts'
 import { createTaskEnds } from '../../src/store/tasks/taskEnds.ts'
@@ -6,15 +6,9 @@ import { createAwaitEnd } from '../../src/tasks/awaitEnd.ts'
 import { createTaskStore } from '../../src/wiring/stores.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { createTestAttempts } from '../support/database/testAttempts.ts'
-import type { TestDatabase } from '../support/database/testDatabase.ts'
-import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { useTestDatabase } from '../support/database/testDatabase.ts'
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  return () => database.drop()
-})
+const database = useTestDatabase()
 
 const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
 

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { builtInCapabilities } from '../../src/domain/models/capabilities.ts'
 import { createNotifier } from '../../src/store/connection/notifier.ts'
 import { taskEndChannel } from '../../src/store/tasks/announceEnd.ts'
@@ -8,14 +8,9 @@ import { createFollowTask } from '../../src/tasks/followTask.ts'
 import { createTaskStore } from '../../src/wiring/stores.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { createTestAttempts } from '../support/database/testAttempts.ts'
-import type { TestDatabase } from '../support/database/testDatabase.ts'
-import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { useTestDatabase } from '../support/database/testDatabase.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-  return () => database.drop()
-})
+const database = useTestDatabase()
 
 const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { newUploadId } from '../../src/domain/ids.ts'
 import type { ImageRequest } from '../../src/domain/tasks/imageRequest.ts'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
@@ -13,15 +13,9 @@ import {
   generateRequest,
 } from '../support/database/testAccept.ts'
 import { createTestAttempts } from '../support/database/testAttempts.ts'
-import type { TestDatabase } from '../support/database/testDatabase.ts'
-import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { useTestDatabase } from '../support/database/testDatabase.ts'
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  return () => database.drop()
-})
+const database = useTestDatabase()
 
 const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { OfferResult } from '../../src/domain/tasks/offer.ts'
 import type { UpstreamOutcome } from '../../src/domain/upstream/upstreamCall.ts'
 import type { ProduceResult } from '../../src/tasks/produceImage.ts'
@@ -10,9 +10,7 @@ import { createOfferTaker } from '../../src/tasks/takeOffers.ts'
 import { createMemoryBlobs } from '../support/blobs/memoryBlobs.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { alwaysPresent, createTestAttempts, outcomesOf } from '../support/database/testAttempts.ts'
-import type { TestDatabase } from '../support/database/testDatabase.ts'
-import { createTestDatabase } from '../support/database/testDatabase.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import { useTestDatabase } from '../support/database/testDatabase.ts'
 
 const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
 
@@ -112,11 +110,7 @@ describe('an offer', () => {
 })
 
 describe('an offer with a large request', () => {
-  let database: TestDatabase
-  beforeAll(async () => {
-    database = await createTestDatabase()
-    return () => database.drop()
-  }, stackStartMsMax)
+  const database = useTestDatabase()
 
   const refusal: UpstreamOutcome = {
     class: 'rejected',

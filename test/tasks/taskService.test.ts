@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Caller } from '../../src/domain/accounts/account.ts'
 import { newTaskId } from '../../src/domain/ids.ts'
 import { builtInCapabilities } from '../../src/domain/models/capabilities.ts'
@@ -10,15 +10,9 @@ import { createTaskService } from '../../src/tasks/taskService.ts'
 import { createTaskStore } from '../../src/wiring/stores.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { createTestAttempts } from '../support/database/testAttempts.ts'
-import type { TestDatabase } from '../support/database/testDatabase.ts'
-import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { useTestDatabase } from '../support/database/testDatabase.ts'
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  return () => database.drop()
-})
+const database = useTestDatabase()
 
 function metaOf(taskId: string): AnswerMeta {
   const image = { mimeType: 'image/png', bytes: 3, sha256: 'ab', width: 1, height: 1 } as const

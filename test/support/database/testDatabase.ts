@@ -4,6 +4,7 @@ import { withPostgres } from '../../../src/dev/stack/postgres/postgresClient.ts'
 import { createPool } from '../../../src/store/connection/pool.ts'
 import { migrate } from '../../../src/store/schema/migrate.ts'
 import { embeddedStack } from '../stack/embeddedStack.ts'
+import { useOpened } from '../useOpened.ts'
 
 /** A migrated database for one test file. */
 export type TestDatabase = {
@@ -43,6 +44,14 @@ export async function createTestDatabase(): Promise<TestDatabase> {
       )
     },
   }
+}
+
+/**
+ * Creates a database before the tests of the calling file or `describe`, and drops it after them. The fields can
+ * be read from the first test or hook on.
+ */
+export function useTestDatabase(): Pick<TestDatabase, 'databaseUrl' | 'pool'> {
+  return useOpened(createTestDatabase, ({ drop }) => drop(), ['databaseUrl', 'pool'])
 }
 
 function urlOf(adminUrl: string, name: string): string {

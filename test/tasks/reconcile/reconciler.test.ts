@@ -1,18 +1,11 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createReconcilerLock } from '../../../src/store/connection/reconcilerLock.ts'
 import type { Finding, ReconcileStep } from '../../../src/tasks/reconcile/reconciler.ts'
 import { createReconciler } from '../../../src/tasks/reconcile/reconciler.ts'
-import type { TestDatabase } from '../../support/database/testDatabase.ts'
-import { createTestDatabase } from '../../support/database/testDatabase.ts'
-import { stackStartMsMax } from '../../support/stack/embeddedStack.ts'
+import { useTestDatabase } from '../../support/database/testDatabase.ts'
 import { until } from '../../support/timing.ts'
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  return () => database.drop()
-}, stackStartMsMax)
+const database = useTestDatabase()
 
 function reconciler(name: string, given: readonly Partial<ReconcileStep>[] = [{}]) {
   const lock = createReconcilerLock({ databaseUrl: database.databaseUrl, applicationName: name })

@@ -1,40 +1,22 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import type { RequestFailure } from '../../src/domain/failure.ts'
 import { newUploadId } from '../../src/domain/ids.ts'
-import type { Result } from '../../src/domain/result.ts'
 import { discardUpload, openUpload } from '../../src/store/reconcile/uploads.ts'
-import type { Accepted } from '../../src/tasks/acceptTask.ts'
 import { createTaskStore } from '../../src/wiring/stores.ts'
 import { balanceOf, entriesOf } from '../support/database/money.ts'
 import {
+  accepted,
+  countOf,
   createTestAccept,
   createTestCaller,
   generateRequest,
   keyBytes,
+  refusal,
   testCredits,
 } from '../support/database/testAccept.ts'
 import { useTestDatabase } from '../support/database/testDatabase.ts'
 
 const database = useTestDatabase()
-
-function accepted(answer: Result<Accepted, RequestFailure>): Accepted {
-  if (!answer.ok) throw new Error(`refused: ${answer.failure.tag}`)
-  return answer.value
-}
-
-function refusal(answer: Result<Accepted, RequestFailure>): string {
-  return answer.ok ? 'accepted' : answer.failure.tag
-}
-
-async function countOf(table: 'task' | 'ledger' | 'idempotency_key', accountId: string) {
-  const { rows } = await database.pool.query<{ count: number }>(
-    `select count(*)::int as count from ${table} where account_id = $1
-       ${table === 'ledger' ? `and kind = 'hold'` : ''}`,
-    [accountId],
-  )
-  return rows[0]?.count
-}
 
 const many = Array.from({ length: 64 }, (_, index) => index)
 
@@ -67,9 +49,9 @@ describe('acceptTask and the balance', () => {
     )
     expect(answers.filter(({ ok }) => ok)).toHaveLength(10)
     expect(answers.map(refusal).filter((tag) => tag === 'insufficient_quota')).toHaveLength(54)
-    expect(await countOf('task', caller.accountId)).toBe(10)
-    expect(await countOf('ledger', caller.accountId)).toBe(10)
-    expect(await countOf('idempotency_key', caller.accountId)).toBe(10)
+    expect(await countOf(database.pool, 'task', caller.accountId)).toBe(10)
+    expect(await countOf(database.pool, 'ledger', caller.accountId)).toBe(10)
+    expect(await countOf(database.pool, 'idempotency_key', caller.accountId)).toBe(10)
     expect(await balanceOf(database.pool, caller.accountId)).toEqual({
       available: testCredits - 1,
       held: 10 * testCredits,
@@ -122,7 +104,7 @@ describe('acceptTask and the model', () => {
     expect(await accept({ caller, request: pixels, paramNames })).toMatchObject({
       failure: { code: 'invalid_value', param: size },
     })
-    expect(await countOf('task', caller.accountId)).toBe(0)
+    expect(await countOf(database.pool, 'task', caller.accountId)).toBe(0)
   })
 })
 
@@ -191,7 +173,7 @@ describe('what acceptTask writes', () => {
     )
     expect(rows).toEqual([{ taskId, kept: true }])
     await expect(accept(input)).rejects.toThrow(/Bug/)
-    expect(await countOf('task', caller.accountId)).toBe(1)
+    expect(await countOf(database.pool, 'task', caller.accountId)).toBe(1)
   })
 
   it('does not take the upload when the request cannot be paid', async () => {

@@ -1,37 +1,19 @@
 import { describe, expect, it } from 'vitest'
-import type { RequestFailure } from '../../src/domain/failure.ts'
-import type { Result } from '../../src/domain/result.ts'
 import type { ImageRequest } from '../../src/domain/tasks/imageRequest.ts'
-import type { Accepted } from '../../src/tasks/acceptTask.ts'
 import { balanceOf } from '../support/database/money.ts'
 import {
+  accepted,
+  countOf,
   createTestAccept,
   createTestCaller,
   generateRequest,
   keyBytes,
+  refusal,
   testCredits,
 } from '../support/database/testAccept.ts'
 import { useTestDatabase } from '../support/database/testDatabase.ts'
 
 const database = useTestDatabase()
-
-function accepted(answer: Result<Accepted, RequestFailure>): Accepted {
-  if (!answer.ok) throw new Error(`refused: ${answer.failure.tag}`)
-  return answer.value
-}
-
-function refusal(answer: Result<Accepted, RequestFailure>): string {
-  return answer.ok ? 'accepted' : answer.failure.tag
-}
-
-async function countOf(table: 'task' | 'ledger' | 'idempotency_key', accountId: string) {
-  const { rows } = await database.pool.query<{ count: number }>(
-    `select count(*)::int as count from ${table} where account_id = $1
-       ${table === 'ledger' ? `and kind = 'hold'` : ''}`,
-    [accountId],
-  )
-  return rows[0]?.count
-}
 
 const many = Array.from({ length: 64 }, (_, index) => index)
 
@@ -44,8 +26,8 @@ describe('acceptTask with an idempotency key', () => {
     expect(new Set(answers.map(({ taskId }) => taskId)).size).toBe(1)
     expect(new Set(answers.map(({ createdAtMs }) => createdAtMs)).size).toBe(1)
     expect(answers.filter(({ replayed }) => !replayed)).toHaveLength(1)
-    expect(await countOf('task', caller.accountId)).toBe(1)
-    expect(await countOf('ledger', caller.accountId)).toBe(1)
+    expect(await countOf(database.pool, 'task', caller.accountId)).toBe(1)
+    expect(await countOf(database.pool, 'ledger', caller.accountId)).toBe(1)
     expect(await balanceOf(database.pool, caller.accountId)).toEqual({
       available: 1_000 - testCredits,
       held: testCredits,
@@ -87,8 +69,8 @@ describe('acceptTask with an idempotency key', () => {
       const answer = await accept({ caller, request: generateRequest(change), idempotencyKey })
       expect(refusal(answer)).toBe('idempotency_key_reused')
     }
-    expect(await countOf('ledger', caller.accountId)).toBe(1)
-    expect(await countOf('task', caller.accountId)).toBe(1)
+    expect(await countOf(database.pool, 'ledger', caller.accountId)).toBe(1)
+    expect(await countOf(database.pool, 'task', caller.accountId)).toBe(1)
   })
 
   it('accepts one of several changed requests that race for a key', async () => {
@@ -123,7 +105,7 @@ describe('acceptTask with an idempotency key', () => {
     const { accept } = createTestAccept(database.pool)
     const input = { caller, request: generateRequest(), idempotencyKey: keyBytes('poor') }
     expect(refusal(await accept(input))).toBe('insufficient_quota')
-    expect(await countOf('idempotency_key', caller.accountId)).toBe(0)
+    expect(await countOf(database.pool, 'idempotency_key', caller.accountId)).toBe(0)
     await database.pool.query('update balance set available = 100 where account_id = $1', [
       caller.accountId,
     ])

@@ -2,12 +2,14 @@ import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import type { Caller } from '../../../src/domain/accounts/account.ts'
 import { newAccountId } from '../../../src/domain/accounts/account.ts'
+import type { RequestFailure } from '../../../src/domain/failure.ts'
 import { builtInCapabilities } from '../../../src/domain/models/capabilities.ts'
 import type { ModelId } from '../../../src/domain/models/models.ts'
 import type { TaskStart } from '../../../src/domain/ports/taskRuns.ts'
+import type { Result } from '../../../src/domain/result.ts'
 import type { ImageRequest } from '../../../src/domain/tasks/imageRequest.ts'
 import { createAccount } from '../../../src/store/accounts/accounts.ts'
-import type { AcceptTaskDeps } from '../../../src/tasks/acceptTask.ts'
+import type { Accepted, AcceptTaskDeps } from '../../../src/tasks/acceptTask.ts'
 import { createAcceptTask } from '../../../src/tasks/acceptTask.ts'
 import { createTaskStore } from '../../../src/wiring/stores.ts'
 
@@ -62,4 +64,29 @@ export function generateRequest(given: Partial<ImageRequest> = {}): ImageRequest
 /** The bytes of an idempotency key, as the HTTP layer passes them. */
 export function keyBytes(key: string): Uint8Array {
   return Buffer.from(key, 'latin1')
+}
+
+/** Returns what `accept` accepted. Throws when it refused. */
+export function accepted(answer: Result<Accepted, RequestFailure>): Accepted {
+  if (!answer.ok) throw new Error(`refused: ${answer.failure.tag}`)
+  return answer.value
+}
+
+/** Returns why `accept` refused, or `accepted`. */
+export function refusal(answer: Result<Accepted, RequestFailure>): string {
+  return answer.ok ? 'accepted' : answer.failure.tag
+}
+
+/** Counts the rows that `accept` wrote for an account; of the ledger only the holds. */
+export async function countOf(
+  pool: Pool,
+  table: 'task' | 'ledger' | 'idempotency_key',
+  accountId: string,
+): Promise<number | undefined> {
+  const { rows } = await pool.query<{ count: number }>(
+    `select count(*)::int as count from ${table} where account_id = $1
+       ${table === 'ledger' ? `and kind = 'hold'` : ''}`,
+    [accountId],
+  )
+  return rows[0]?.count
 }

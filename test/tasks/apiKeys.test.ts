@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { newApiKeySecret } from '../../src/domain/accounts/apiKey.ts'
 import { defined } from '../../src/domain/defined.ts'
 import { base62Digits, randomText } from '../../src/domain/ids.ts'
+import type { TaskStore } from '../../src/domain/ports/taskStore.ts'
 import { createAuthenticate, createIssueKey, digestWith } from '../../src/tasks/apiKeys.ts'
 import { createAccountStore, createTaskStore } from '../../src/wiring/stores.ts'
 import { createTestCaller } from '../support/database/testAccept.ts'
@@ -27,6 +28,20 @@ function publicChecksum(text: string): string {
 
 function authenticateWith(peppers = [pepper]) {
   return createAuthenticate({ store: createTaskStore(database.pool), peppers })
+}
+
+/** A store that counts its queries. Unless another is given, it knows no key. */
+function countedStore(
+  { findCaller }: Pick<TaskStore, 'findCaller'> = { findCaller: async () => undefined },
+) {
+  let queries = 0
+  const store: Pick<TaskStore, 'findCaller'> = {
+    findCaller: (hashes) => {
+      queries += 1
+      return findCaller(hashes)
+    },
+  }
+  return { store, queries: () => queries }
 }
 
 async function issue(
@@ -58,38 +73,24 @@ describe('authenticate', () => {
   })
 
   it('refuses an invented secret without a query, whatever its checksum', async () => {
-    let queries = 0
-    const authenticate = createAuthenticate({
-      store: {
-        findCaller: async () => {
-          queries += 1
-          return undefined
-        },
-      },
-      peppers: [newer, pepper],
-    })
+    const { store, queries } = countedStore()
+    const authenticate = createAuthenticate({ store, peppers: [newer, pepper] })
     const { secret } = await issue()
     expect(await authenticate(secret)).toBeUndefined()
-    expect(queries).toBe(1)
+    expect(queries()).toBe(1)
     for (let invented = 0; invented < 1000; invented += 1) {
       const unsigned = `sk-${randomText(randomBytes, 42)}`
       expect(await authenticate(unsigned + publicChecksum(unsigned))).toBeUndefined()
       expect(await authenticate(unsigned + randomText(randomBytes, 6))).toBeUndefined()
     }
-    expect(queries).toBe(1)
+    expect(queries()).toBe(1)
   })
 
   it('asks about a revoked key once in ten seconds, however often it is sent', async () => {
-    let queries = 0
     let nowMs = 0
-    const store = createTaskStore(database.pool)
+    const { store, queries } = countedStore(createTaskStore(database.pool))
     const authenticate = createAuthenticate({
-      store: {
-        findCaller: (hashes) => {
-          queries += 1
-          return store.findCaller(hashes)
-        },
-      },
+      store,
       peppers: [pepper],
       monotonicMs: () => nowMs,
     })
@@ -97,36 +98,28 @@ describe('authenticate', () => {
     expect(await authenticate(secret)).toBeDefined()
     await accounts.revokeKey(key.keyId)
     for (let sent = 0; sent < 100; sent += 1) expect(await authenticate(secret)).toBeUndefined()
-    expect(queries).toBe(2)
+    expect(queries()).toBe(2)
     nowMs += 10_000
     expect(await authenticate(secret)).toBeUndefined()
-    expect(queries).toBe(3)
+    expect(queries()).toBe(3)
     // Another key is not affected, and a known key is asked for each time.
     const other = await issue()
     expect(await authenticate(other.secret)).toBeDefined()
     expect(await authenticate(other.secret)).toBeDefined()
-    expect(queries).toBe(5)
+    expect(queries()).toBe(5)
   })
 
   it('forgets the oldest of more than a thousand refused keys', async () => {
-    let queries = 0
-    const authenticate = createAuthenticate({
-      store: {
-        findCaller: async () => {
-          queries += 1
-          return undefined
-        },
-      },
-      peppers: [pepper],
-    })
+    const { store, queries } = countedStore()
+    const authenticate = createAuthenticate({ store, peppers: [pepper] })
     const [oldest = '', ...others] = Array.from({ length: 1_001 }, () =>
       newApiKeySecret(randomBytes, digestWith(pepper)),
     )
     for (const secret of [oldest, ...others]) await authenticate(secret)
     for (const secret of others) await authenticate(secret)
-    expect(queries).toBe(1_001)
+    expect(queries()).toBe(1_001)
     await authenticate(oldest)
-    expect(queries).toBe(1_002)
+    expect(queries()).toBe(1_002)
   })
 
   it('refuses a malformed secret without a query', async () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { TaskFailure } from '../../src/domain/failure.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
-import { balanceOf } from '../support/database/money.ts'
+import { balanceOf, endsOf } from '../support/database/money.ts'
 import { testMeta } from '../support/database/testAttempts.ts'
 import { openAttempt } from '../support/database/reconcileWorld.ts'
 
@@ -10,29 +10,14 @@ const world = useAttemptWorld()
 
 const failure: TaskFailure = { code: 'upstream_error', cause: 'unknown', workPossible: true }
 
-/** Opens the next attempt and returns its answer id. */
-async function opened(taskId: string): Promise<string> {
-  return (await openAttempt(world.attempts, taskId)).answerId
-}
-
-const creditsOf = (accountId: string) => balanceOf(world.pool, accountId)
-
-async function ends(taskId: string): Promise<string[]> {
-  const { rows } = await world.pool.query<{ kind: string }>(
-    `select kind from ledger where task_id = $1 and kind <> 'hold'`,
-    [taskId],
-  )
-  return rows.map(({ kind }) => kind)
-}
-
 describe('cancelTask', () => {
   it('cancels a task while no call is under way, once', async () => {
     const { taskId, accountId } = await insertTask(world.pool)
     expect(await world.attempts.cancelTask(taskId, 'asked')).toBe('cancelled')
     expect(await world.attempts.cancelTask(taskId, 'asked')).toBe('cancelled')
     expect(await world.attempts.cancelTask(taskId, 'client_left')).toBe('cancelled')
-    expect(await ends(taskId)).toEqual(['release'])
-    expect(await creditsOf(accountId)).toEqual({ available: 1000, held: 0, spent: 0 })
+    expect(await endsOf(world.pool, taskId)).toEqual(['release'])
+    expect(await balanceOf(world.pool, accountId)).toEqual({ available: 1000, held: 0, spent: 0 })
   })
 
   it.each([
@@ -52,12 +37,12 @@ describe('cancelTask', () => {
     for (const reason of ['asked', 'client_left'] as const) {
       expect(await world.attempts.cancelTask(taskId, reason)).toBe(result)
     }
-    expect(await creditsOf(accountId)).toMatchObject({ held: 10 })
+    expect(await balanceOf(world.pool, accountId)).toMatchObject({ held: 10 })
   })
 
   it('is no cancellation when the task has ended otherwise, or does not exist', async () => {
     const [image, none] = [await insertTask(world.pool), await insertTask(world.pool)]
-    const answerId = await opened(image.taskId)
+    const { answerId } = await openAttempt(world.attempts, image.taskId)
     await world.attempts.settleTask({ meta: testMeta(image.taskId), answerId })
     await world.attempts.failTask(none.taskId, failure)
     expect(await world.attempts.cancelTask(image.taskId, 'asked')).toBe('succeeded')

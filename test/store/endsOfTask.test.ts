@@ -3,65 +3,39 @@ import type { TaskFailure } from '../../src/domain/failure.ts'
 import { cancelTask } from '../../src/store/tasks/cancelTask.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
-import { balanceOf, entriesOf } from '../support/database/money.ts'
+import { balanceOf, entriesOf, endsOf } from '../support/database/money.ts'
 import { endLease, openAttempt, setTask } from '../support/database/reconcileWorld.ts'
 import {
   createTestAttempts,
   loseWorker,
   outcomesOf,
   testMeta,
+  letBackoffPass,
+  countOpenAttempts,
 } from '../support/database/testAttempts.ts'
 
 const world = useAttemptWorld()
 
 const failure: TaskFailure = { code: 'upstream_error', cause: 'unknown', workPossible: true }
 
-/** Opens the next attempt and returns its answer id. */
-async function opened(taskId: string): Promise<string> {
-  return (await openAttempt(world.attempts, taskId)).answerId
-}
-
-async function ends(taskId: string): Promise<string[]> {
-  const { rows } = await world.pool.query<{ kind: string }>(
-    `select kind from ledger where task_id = $1 and kind <> 'hold'`,
-    [taskId],
-  )
-  return rows.map(({ kind }) => kind)
-}
-
-async function openAttempts(taskId: string): Promise<number | null> {
-  const { rowCount } = await world.pool.query(
-    'select from attempt where task_id = $1 and closed_at is null',
-    [taskId],
-  )
-  return rowCount
-}
-
-async function letBackoffPass(taskId: string): Promise<void> {
-  await world.pool.query(
-    `update attempt set closed_at = closed_at - interval '1 minute' where task_id = $1`,
-    [taskId],
-  )
-}
-
 describe('settleTask, failTask and cancelTask', () => {
   it('settles or releases, but not both, when both come at once', async () => {
     for (let round = 0; round < 10; round += 1) {
       const { taskId } = await insertTask(world.pool)
-      const answerId = await opened(taskId)
+      const { answerId } = await openAttempt(world.attempts, taskId)
       await loseWorker(world.pool, taskId)
       const both = await Promise.all([
         world.attempts.settleTask({ meta: testMeta(taskId), answerId }),
         world.attempts.failTask(taskId, failure).then((result) => result === 'failed'),
       ])
       expect(both.filter(Boolean)).toHaveLength(1)
-      expect(await ends(taskId)).toHaveLength(1)
+      expect(await endsOf(world.pool, taskId)).toHaveLength(1)
     }
   })
 
   it('closes the open attempt of a lost worker when it ends the task', async () => {
     const { taskId } = await insertTask(world.pool)
-    await opened(taskId)
+    await openAttempt(world.attempts, taskId)
     await loseWorker(world.pool, taskId)
     expect(await world.attempts.failTask(taskId, failure)).toBe('failed')
     expect(await outcomesOf(world.pool, taskId)).toEqual(['unknown worker_lost'])
@@ -69,26 +43,26 @@ describe('settleTask, failTask and cancelTask', () => {
 
   it('closes attempts as lost when their lease has run out', async () => {
     const failed = await insertTask(world.pool)
-    await opened(failed.taskId)
+    await openAttempt(world.attempts, failed.taskId)
     await endLease(world.pool, failed.taskId)
     await setTask(world.pool, failed.taskId, { hard_end_at: 'now()' })
     await world.attempts.failTask(failed.taskId, failure)
-    expect(await openAttempts(failed.taskId)).toBe(0)
+    expect(await countOpenAttempts(world.pool, failed.taskId)).toBe(0)
 
     const settled = await insertTask(world.pool)
-    const answerId = await opened(settled.taskId)
+    const { answerId } = await openAttempt(world.attempts, settled.taskId)
     await loseWorker(world.pool, settled.taskId)
     await world.attempts.beginAttempt({ taskId: settled.taskId, checked: 1 })
-    await letBackoffPass(settled.taskId)
-    await opened(settled.taskId)
+    await letBackoffPass(world.pool, settled.taskId)
+    await openAttempt(world.attempts, settled.taskId)
     await endLease(world.pool, settled.taskId)
     await world.attempts.settleTask({ meta: testMeta(settled.taskId, 1), answerId })
-    expect(await openAttempts(settled.taskId)).toBe(0)
+    expect(await countOpenAttempts(world.pool, settled.taskId)).toBe(0)
   })
 
   it('counts every lifetime from one moment', async () => {
     const settled = await insertTask(world.pool)
-    const answerId = await opened(settled.taskId)
+    const { answerId } = await openAttempt(world.attempts, settled.taskId)
     await world.attempts.settleTask({ meta: testMeta(settled.taskId), answerId })
     const failed = await insertTask(world.pool)
     await world.attempts.failTask(failed.taskId, failure)
@@ -137,7 +111,7 @@ describe('settleTask, failTask and cancelTask', () => {
     const { pool } = world
     const { taskId, accountId } = await insertTask(pool, { credits: 0 })
     const before = await balanceOf(pool, accountId)
-    const answerId = await opened(taskId)
+    const { answerId } = await openAttempt(world.attempts, taskId)
     expect(await world.attempts.settleTask({ meta: testMeta(taskId), answerId })).toBe(true)
     expect(await entriesOf(pool, taskId)).toEqual([
       { kind: 'hold', credits: 0 },
@@ -184,10 +158,8 @@ describe('settleTask, failTask and cancelTask', () => {
       await insertTask(pool),
       await insertTask(pool),
     ]
-    await world.attempts.settleTask({
-      meta: testMeta(one.taskId),
-      answerId: await opened(one.taskId),
-    })
+    const { answerId } = await openAttempt(world.attempts, one.taskId)
+    await world.attempts.settleTask({ meta: testMeta(one.taskId), answerId })
     await world.attempts.failTask(two.taskId, failure)
     await world.attempts.cancelTask(three.taskId, 'asked')
     await pool.query(`select pg_notify('task_end', 'last')`)

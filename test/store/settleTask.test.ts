@@ -3,68 +3,40 @@ import { describe, expect, it } from 'vitest'
 import type { TaskFailure } from '../../src/domain/failure.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
-import { balanceOf } from '../support/database/money.ts'
+import { balanceOf, endsOf } from '../support/database/money.ts'
 import { openAttempt, setTask } from '../support/database/reconcileWorld.ts'
 import {
   loseWorker,
   outcomesOf,
   testProcessId,
   testMeta,
+  letBackoffPass,
+  countOpenAttempts,
 } from '../support/database/testAttempts.ts'
 
 const world = useAttemptWorld()
 
 const failure: TaskFailure = { code: 'upstream_error', cause: 'unknown', workPossible: true }
 
-/** Opens the next attempt and returns its answer id. */
-async function opened(taskId: string): Promise<string> {
-  return (await openAttempt(world.attempts, taskId)).answerId
-}
-
-const creditsOf = (accountId: string) => balanceOf(world.pool, accountId)
-
-async function ends(taskId: string): Promise<string[]> {
-  const { rows } = await world.pool.query<{ kind: string }>(
-    `select kind from ledger where task_id = $1 and kind <> 'hold'`,
-    [taskId],
-  )
-  return rows.map(({ kind }) => kind)
-}
-
-async function openAttempts(taskId: string): Promise<number | null> {
-  const { rowCount } = await world.pool.query(
-    'select from attempt where task_id = $1 and closed_at is null',
-    [taskId],
-  )
-  return rowCount
-}
-
-async function letBackoffPass(taskId: string): Promise<void> {
-  await world.pool.query(
-    `update attempt set closed_at = closed_at - interval '1 minute' where task_id = $1`,
-    [taskId],
-  )
-}
-
 describe('settleTask', () => {
   it('charges a task once when its answer is settled several times at once', async () => {
     const { taskId, accountId } = await insertTask(world.pool)
-    const answerId = await opened(taskId)
+    const { answerId } = await openAttempt(world.attempts, taskId)
     const input = { meta: testMeta(taskId), answerId }
     const settled = await Promise.all([1, 2, 3, 4].map(() => world.attempts.settleTask(input)))
     expect(settled.filter(Boolean)).toHaveLength(1)
-    expect(await ends(taskId)).toEqual(['settle'])
-    expect(await creditsOf(accountId)).toEqual({ available: 990, held: 0, spent: 10 })
+    expect(await endsOf(world.pool, taskId)).toEqual(['settle'])
+    expect(await balanceOf(world.pool, accountId)).toEqual({ available: 990, held: 0, spent: 10 })
   })
 
   it('neither publishes nor charges a success that comes after the release', async () => {
     const { taskId, accountId } = await insertTask(world.pool)
-    const answerId = await opened(taskId)
+    const { answerId } = await openAttempt(world.attempts, taskId)
     await loseWorker(world.pool, taskId)
     expect(await world.attempts.failTask(taskId, failure)).toBe('failed')
     expect(await world.attempts.settleTask({ meta: testMeta(taskId), answerId })).toBe(false)
-    expect(await ends(taskId)).toEqual(['release'])
-    expect(await creditsOf(accountId)).toEqual({ available: 1000, held: 0, spent: 0 })
+    expect(await endsOf(world.pool, taskId)).toEqual(['release'])
+    expect(await balanceOf(world.pool, accountId)).toEqual({ available: 1000, held: 0, spent: 0 })
     const { rows } = await world.pool.query(
       'select status, answer_id from task where task_id = $1',
       [taskId],
@@ -74,32 +46,32 @@ describe('settleTask', () => {
 
   it('settles the answer of an attempt that counted as lost', async () => {
     const { taskId } = await insertTask(world.pool)
-    const answerId = await opened(taskId)
+    const { answerId } = await openAttempt(world.attempts, taskId)
     await world.attempts.beginAttempt({ taskId, checked: 1 })
     expect(await world.attempts.answerIdsOf(taskId)).toEqual([answerId])
     expect(await world.attempts.settleTask({ meta: testMeta(taskId), answerId })).toBe(true)
-    expect(await ends(taskId)).toEqual(['settle'])
+    expect(await endsOf(world.pool, taskId)).toEqual(['settle'])
   })
 
   it('closes the attempt of a worker that finishes after the task has ended', async () => {
     const failed = await insertTask(world.pool)
-    const failedAnswer = await opened(failed.taskId)
+    const { answerId: failedAnswer } = await openAttempt(world.attempts, failed.taskId)
     await setTask(world.pool, failed.taskId, { hard_end_at: 'now()' })
     await world.attempts.failTask(failed.taskId, failure)
-    expect(await openAttempts(failed.taskId)).toBe(1)
+    expect(await countOpenAttempts(world.pool, failed.taskId)).toBe(1)
     await world.attempts.settleTask({ meta: testMeta(failed.taskId), answerId: failedAnswer })
-    expect(await openAttempts(failed.taskId)).toBe(0)
+    expect(await countOpenAttempts(world.pool, failed.taskId)).toBe(0)
 
     const settled = await insertTask(world.pool)
-    const firstAnswer = await opened(settled.taskId)
+    const { answerId: firstAnswer } = await openAttempt(world.attempts, settled.taskId)
     await loseWorker(world.pool, settled.taskId)
     await world.attempts.beginAttempt({ taskId: settled.taskId, checked: 1 })
-    await letBackoffPass(settled.taskId)
-    const secondAnswer = await opened(settled.taskId)
+    await letBackoffPass(world.pool, settled.taskId)
+    const { answerId: secondAnswer } = await openAttempt(world.attempts, settled.taskId)
     await world.attempts.settleTask({ meta: testMeta(settled.taskId, 1), answerId: firstAnswer })
-    expect(await openAttempts(settled.taskId)).toBe(1)
+    expect(await countOpenAttempts(world.pool, settled.taskId)).toBe(1)
     await world.attempts.settleTask({ meta: testMeta(settled.taskId, 2), answerId: secondAnswer })
-    expect(await openAttempts(settled.taskId)).toBe(0)
+    expect(await countOpenAttempts(world.pool, settled.taskId)).toBe(0)
   })
 
   it('drops prompt and inputs on success and keeps the answer for its retention and a grace for downloads', async () => {
@@ -108,7 +80,7 @@ describe('settleTask', () => {
       `insert into upload (upload_id, kind, task_id, sweep_after) values ($1, 'input', $2, 'infinity')`,
       [`in-${taskId}`, taskId],
     )
-    const answerId = await opened(taskId)
+    const { answerId } = await openAttempt(world.attempts, taskId)
     await world.attempts.settleTask({ meta: testMeta(taskId), answerId })
     const { rows } = await world.pool.query(
       `select u.kind, u.sweep_after <= now() as swept,

@@ -18,6 +18,11 @@ export async function moneyOf(pool: Pool, taskId: string): Promise<readonly stri
   return (await entriesOf(pool, taskId)).map(({ kind }) => kind)
 }
 
+/** Returns the kinds of the entries that end the hold of a task: `settle` or `release`, and nothing before its end. */
+export async function endsOf(pool: Pool, taskId: string): Promise<readonly string[]> {
+  return (await moneyOf(pool, taskId)).filter((kind) => kind !== 'hold')
+}
+
 /** Throws when deposits, ledger, balances and tasks do not agree. */
 export async function assertLedgerVerifies(pool: Pool): Promise<void> {
   const violations = await verifyLedger(pool)

@@ -32,6 +32,23 @@ export async function loseWorker(pool: Pool, taskId: string): Promise<void> {
   await pool.query(`update attempt set process_id = 'lost' where task_id = $1`, [taskId])
 }
 
+/** Moves the end of each attempt of a task a minute back, so that the wait before the next one is over. */
+export async function letBackoffPass(pool: Pool, taskId: string): Promise<void> {
+  await pool.query(
+    `update attempt set closed_at = closed_at - interval '1 minute' where task_id = $1`,
+    [taskId],
+  )
+}
+
+/** Counts the open attempts of a task. */
+export async function countOpenAttempts(pool: Pool, taskId: string): Promise<number | null> {
+  const { rowCount } = await pool.query(
+    'select from attempt where task_id = $1 and closed_at is null',
+    [taskId],
+  )
+  return rowCount
+}
+
 /** The presence of a process whose beats always succeed. */
 export const alwaysPresent: Pick<Presence, 'isPresent' | 'during'> = {
   isPresent: () => true,

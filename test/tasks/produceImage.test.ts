@@ -1,33 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { AttemptClose } from '../../src/domain/ports/attemptStore.ts'
 import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
 import type { UpstreamCaller } from '../../src/domain/upstream/upstreamCall.ts'
-import type { ProduceImageDeps } from '../../src/tasks/produceImage.ts'
-import { createProduceImage } from '../../src/tasks/produceImage.ts'
 import { createRequestRooms } from '../../src/tasks/requestRoom.ts'
 import { createMemoryBlobs } from '../support/blobs/memoryBlobs.ts'
+import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
-import {
-  alwaysPresent,
-  createTestAttempts,
-  loseWorker,
-  outcomesOf,
-} from '../support/database/testAttempts.ts'
-import type { TestDatabase } from '../support/database/testDatabase.ts'
-import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { alwaysPresent, loseWorker, outcomesOf } from '../support/database/testAttempts.ts'
+import { createTestProduceImage } from '../support/database/testProduceImage.ts'
 import { countedUpstream, succeeded } from '../support/upstream/countedUpstream.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
-let database: TestDatabase
-let attempts: ProduceImageDeps['attempts']
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  attempts = await createTestAttempts(database.pool)
-  return () => database.drop()
-}, stackStartMsMax)
+const world = useAttemptWorld()
 
 function failing(blobs: BlobStore, times: number): BlobStore {
   let left = times
@@ -43,90 +28,64 @@ function failing(blobs: BlobStore, times: number): BlobStore {
 
 describe('produceImage', () => {
   it('calls once, stores, settles and charges', async () => {
-    const { taskId, accountId } = await insertTask(database.pool)
+    const { taskId, accountId } = await insertTask(world.pool)
     const { call, calls } = countedUpstream()
-    const produce = createProduceImage({
-      presence: alwaysPresent,
-      attempts,
-      blobs: createMemoryBlobs(),
-      callUpstream: call,
-    })
+    const produce = createTestProduceImage({ attempts: world.attempts, callUpstream: call })
     expect(await produce({ taskId })).toEqual({ kind: 'succeeded' })
     expect(await produce({ taskId })).toEqual({ kind: 'over' })
     expect(calls()).toBe(1)
-    expect(await balanceOf(database.pool, accountId)).toMatchObject({ held: 0, spent: 10 })
+    expect(await balanceOf(world.pool, accountId)).toMatchObject({ held: 0, spent: 10 })
   })
 
   it('settles a stored answer after a crash instead of calling again', async () => {
-    const { taskId } = await insertTask(database.pool)
+    const { taskId } = await insertTask(world.pool)
     const blobs = createMemoryBlobs()
     const { call, calls } = countedUpstream()
-    const crashing = { ...attempts, settleTask: () => Promise.reject(new Error('killed')) }
-    const first = createProduceImage({
-      presence: alwaysPresent,
-      attempts: crashing,
-      blobs,
-      callUpstream: call,
-    })
+    const crashing = { ...world.attempts, settleTask: () => Promise.reject(new Error('killed')) }
+    const first = createTestProduceImage({ attempts: crashing, blobs, callUpstream: call })
     await expect(first({ taskId })).rejects.toThrow('killed')
-    const second = createProduceImage({
-      presence: alwaysPresent,
-      attempts,
-      blobs,
-      callUpstream: call,
-    })
+    const second = createTestProduceImage({ attempts: world.attempts, blobs, callUpstream: call })
     expect(await second({ taskId })).toEqual({ kind: 'succeeded' })
     expect(calls()).toBe(1)
   })
 
   it('repeats a failed store without calling again', async () => {
-    const { taskId } = await insertTask(database.pool)
+    const { taskId } = await insertTask(world.pool)
     const { call, calls } = countedUpstream()
     const blobs = failing(createMemoryBlobs(), 3)
-    const produce = createProduceImage({
-      presence: alwaysPresent,
-      attempts,
-      blobs,
-      callUpstream: call,
-    })
+    const produce = createTestProduceImage({ attempts: world.attempts, blobs, callUpstream: call })
     expect(await produce({ taskId })).toEqual({ kind: 'succeeded' })
     expect(calls()).toBe(1)
   })
 
   it('records a refusal as such, also after its worker counted as lost', async () => {
-    const { taskId } = await insertTask(database.pool)
+    const { taskId } = await insertTask(world.pool)
     const evidence = { reason: 'rate_limited', httpStatus: 429 } as const
     const { call } = countedUpstream({ class: 'refused', evidence, retryAfterMs: 60_000 })
     let failuresLeft = 1
     const away = {
-      ...attempts,
+      ...world.attempts,
       closeAttempt: async (close: AttemptClose) => {
         failuresLeft -= 1
-        if (failuresLeft < 0) return attempts.closeAttempt(close)
-        await loseWorker(database.pool, taskId)
-        await attempts.beginAttempt({ taskId, checked: 1 })
-        expect(await outcomesOf(database.pool, taskId)).toEqual(['unknown worker_lost'])
+        if (failuresLeft < 0) return world.attempts.closeAttempt(close)
+        await loseWorker(world.pool, taskId)
+        await world.attempts.beginAttempt({ taskId, checked: 1 })
+        expect(await outcomesOf(world.pool, taskId)).toEqual(['unknown worker_lost'])
         throw new Error('PostgreSQL restarts')
       },
     }
-    const blobs = createMemoryBlobs()
-    const produce = createProduceImage({
-      presence: alwaysPresent,
-      attempts: away,
-      blobs,
-      callUpstream: call,
-    })
+    const produce = createTestProduceImage({ attempts: away, callUpstream: call })
     expect(await produce({ taskId })).toMatchObject({ kind: 'wait', reason: 'cooldown' })
-    expect(await outcomesOf(database.pool, taskId)).toEqual(['refused rate_limited'])
-    await database.pool.query('delete from cooldown')
+    expect(await outcomesOf(world.pool, taskId)).toEqual(['refused rate_limited'])
+    await world.pool.query('delete from cooldown')
   })
 
   it('makes no call with a large request while the worker has no memory for it', async () => {
     const prompt = 'p'.repeat(1024 * 1024)
-    const first = await insertTask(database.pool, { prompt })
+    const first = await insertTask(world.pool, { prompt })
     const { accountId } = first
-    const second = await insertTask(database.pool, { accountId, prompt })
-    const small = await insertTask(database.pool, { accountId })
+    const second = await insertTask(world.pool, { accountId, prompt })
+    const small = await insertTask(world.pool, { accountId })
     const called: string[] = []
     const answering = Promise.withResolvers<void>()
     const sending = Promise.withResolvers<() => void>()
@@ -141,14 +100,7 @@ describe('produceImage', () => {
       return succeeded()
     }
     const rooms = createRequestRooms({ bytesMax: 2 * 1024 * 1024 })
-    const blobs = createMemoryBlobs()
-    const produce = createProduceImage({
-      attempts,
-      blobs,
-      callUpstream,
-      presence: alwaysPresent,
-      rooms,
-    })
+    const produce = createTestProduceImage({ attempts: world.attempts, callUpstream, rooms })
     const calling = produce({ taskId: first.taskId })
     const sent = await sending.promise
     expect(await produce({ taskId: second.taskId })).toMatchObject({
@@ -164,15 +116,14 @@ describe('produceImage', () => {
   })
 
   it('tries to store until the hard end, also after a long call', async () => {
-    const { taskId } = await insertTask(database.pool, { deadlineSeconds: 1, hardEndSeconds: 1.5 })
+    const { taskId } = await insertTask(world.pool, { deadlineSeconds: 1, hardEndSeconds: 1.5 })
     const startedAtMs = performance.now()
     const callUpstream: UpstreamCaller = async () => {
       await sleep(1_200)
       return succeeded()
     }
-    const produce = createProduceImage({
-      presence: alwaysPresent,
-      attempts,
+    const produce = createTestProduceImage({
+      attempts: world.attempts,
       blobs: failing(createMemoryBlobs(), 1_000),
       callUpstream,
     })
@@ -181,26 +132,20 @@ describe('produceImage', () => {
   })
 
   it('starts no call after the signal aborted', async () => {
-    const { taskId } = await insertTask(database.pool)
+    const { taskId } = await insertTask(world.pool)
     const { call, calls } = countedUpstream()
-    const produce = createProduceImage({
-      presence: alwaysPresent,
-      attempts,
-      blobs: createMemoryBlobs(),
-      callUpstream: call,
-    })
+    const produce = createTestProduceImage({ attempts: world.attempts, callUpstream: call })
     const stopping = { kind: 'wait', reason: 'stopping' }
     expect(await produce({ taskId, signal: AbortSignal.abort() })).toMatchObject(stopping)
     expect(calls()).toBe(0)
   })
 
   it('starts no call while other processes may count this one as lost', async () => {
-    const { taskId } = await insertTask(database.pool)
+    const { taskId } = await insertTask(world.pool)
     const { call, calls } = countedUpstream()
-    const produce = createProduceImage({
+    const produce = createTestProduceImage({
       presence: { ...alwaysPresent, isPresent: () => false },
-      attempts,
-      blobs: createMemoryBlobs(),
+      attempts: world.attempts,
       callUpstream: call,
     })
     expect(await produce({ taskId })).toMatchObject({ kind: 'wait', reason: 'not_present' })
@@ -208,15 +153,10 @@ describe('produceImage', () => {
   })
 
   it('returns the end of a task that the upstream rejects', async () => {
-    const { taskId } = await insertTask(database.pool)
+    const { taskId } = await insertTask(world.pool)
     const evidence = { reason: 'content_policy', httpStatus: 400 } as const
     const { call } = countedUpstream({ class: 'rejected', evidence })
-    const produce = createProduceImage({
-      presence: alwaysPresent,
-      attempts,
-      blobs: createMemoryBlobs(),
-      callUpstream: call,
-    })
+    const produce = createTestProduceImage({ attempts: world.attempts, callUpstream: call })
     expect(await produce({ taskId })).toMatchObject({
       kind: 'end',
       failure: { code: 'content_policy_violation' },

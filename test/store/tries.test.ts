@@ -1,51 +1,30 @@
-import { beforeEach, describe, expect, it } from 'vitest'
-import type { DueWebhook } from '../../src/domain/ports/webhookStore.ts'
+import { describe, expect, it } from 'vitest'
 import type { Verdict } from '../../src/domain/webhooks/delivery.ts'
-import { listDeliveries, redeliver } from '../../src/store/webhooks/deliveries.ts'
+import { redeliver } from '../../src/store/webhooks/deliveries.ts'
 import { claimDelivery, dueWebhooks, recordTry } from '../../src/store/webhooks/tries.ts'
 import { endWebhook, neededKeyIds, rotateSecret } from '../../src/store/webhooks/webhooks.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
-import { testChannel } from '../support/database/testAttempts.ts'
-import { insertTestWebhook } from '../support/database/testWebhooks.ts'
+import { insertTestWebhook, useTestWebhook } from '../support/database/testWebhooks.ts'
 
-const announced: (readonly DueWebhook[])[] = []
-const world = useAttemptWorld([testChannel()], (_taskId, due) => {
-  announced.push(due)
-})
-let accountId: string
-let webhookId: string
-beforeEach(async () => {
-  announced.length = 0
-  accountId = (await insertTask(world.pool)).accountId
-  webhookId = await insertTestWebhook(world.pool, accountId)
-})
+const world = useAttemptWorld()
+const webhook = useTestWebhook(world)
+const { endOne, claimed, all } = webhook
 
-const failure = { code: 'upstream_error', cause: 'unknown', workPossible: false } as const
 const again: Verdict = { kind: 'retry', waitMs: 60_000 }
 const outcome = { httpStatus: 500, durationMs: 10 }
-
-/** Ends a new task of the account as failed. */
-async function endOne(): Promise<string> {
-  const { taskId } = await insertTask(world.pool, { accountId })
-  await world.attempts.failTask(taskId, failure)
-  return taskId
-}
-
-async function claimed(which: 'first' | 'again' = 'first') {
-  const delivery = await claimDelivery(world.pool, webhookId, which)
-  if (delivery === undefined) throw new Error('nothing to claim')
-  return delivery
-}
-
-const all = () => listDeliveries(world.pool, webhookId, { limit: 100 })
 
 describe('a claim', () => {
   it('is had by one process, until its time is over', async () => {
     await endOne()
     const first = await claimed()
-    expect(first).toMatchObject({ webhookId, tries: 0, claim: 1, url: 'https://receiver.example/' })
-    expect(await claimDelivery(world.pool, webhookId, 'first')).toBeUndefined()
+    expect(first).toMatchObject({
+      webhookId: webhook.id,
+      tries: 0,
+      claim: 1,
+      url: 'https://receiver.example/',
+    })
+    expect(await claimDelivery(world.pool, webhook.id, 'first')).toBeUndefined()
     await world.pool.query(
       'update webhook_delivery set claimed_until = now() where delivery_id = $1',
       [first.deliveryId],
@@ -63,7 +42,7 @@ describe('a claim', () => {
 
   it('is one of at most four of its webhook, however many processes ask at once', async () => {
     for (let n = 0; n < 8; n += 1) await endOne()
-    const asked = Array.from({ length: 16 }, () => claimDelivery(world.pool, webhookId, 'first'))
+    const asked = Array.from({ length: 16 }, () => claimDelivery(world.pool, webhook.id, 'first'))
     const had = (await Promise.all(asked)).filter((each) => each !== undefined)
     expect(new Set(had.map(({ deliveryId }) => deliveryId)).size).toBe(4)
     for (const each of had) await recordTry(world.pool, each, outcome, again)
@@ -72,22 +51,22 @@ describe('a claim', () => {
 
   it('contains the task as it ended, and the secrets that sign now', async () => {
     await endOne()
-    await rotateSecret(world.pool, accountId, webhookId, 'w2')
+    await rotateSecret(world.pool, webhook.accountId, webhook.id, 'w2')
     const delivery = await claimed()
     expect(delivery.secrets).toEqual([
       { keyId: 'w2', version: 2 },
       { keyId: 'w1', version: 1 },
     ])
-    expect(delivery.task).toMatchObject({ status: 'failed', accountId })
+    expect(delivery.task).toMatchObject({ status: 'failed', accountId: webhook.accountId })
     expect(await neededKeyIds(world.pool)).toEqual(expect.arrayContaining(['w1', 'w2']))
   })
 
   it('is not had of a webhook that is disabled or deleted', async () => {
     await endOne()
-    await endWebhook(world.pool, accountId, webhookId, 'deleted')
-    expect(await claimDelivery(world.pool, webhookId, 'first')).toBeUndefined()
+    await endWebhook(world.pool, webhook.accountId, webhook.id, 'deleted')
+    expect(await claimDelivery(world.pool, webhook.id, 'first')).toBeUndefined()
     const due = await dueWebhooks(world.pool, 100)
-    expect(due.filter((each) => each.webhookId === webhookId)).toEqual([])
+    expect(due.filter((each) => each.webhookId === webhook.id)).toEqual([])
   })
 })
 
@@ -100,9 +79,9 @@ describe('webhooks with due first tries', () => {
       [other],
     )
     const due = await dueWebhooks(world.pool, 100)
-    const found = due.filter((each) => [webhookId, other].includes(each.webhookId))
+    const found = due.filter((each) => [webhook.id, other].includes(each.webhookId))
     expect(Object.fromEntries(found.map((each) => [each.webhookId, each.due]))).toEqual({
-      [webhookId]: 4,
+      [webhook.id]: 4,
       [other]: 1,
     })
   })
@@ -112,7 +91,7 @@ describe('webhooks with due first tries', () => {
     await endOne()
     await recordTry(world.pool, await claimed(), outcome, again)
     const failing = async () =>
-      (await dueWebhooks(world.pool, 100)).find((each) => each.webhookId === webhookId)?.failing
+      (await dueWebhooks(world.pool, 100)).find((each) => each.webhookId === webhook.id)?.failing
     expect(await failing()).toBe(true)
     await recordTry(
       world.pool,
@@ -134,7 +113,7 @@ describe('the answer 410', () => {
     await recordTry(world.pool, await claimed(), gone, { kind: 'gone' })
     expect((await all()).map((each) => each.status)).toEqual(['failed', 'failed'])
     expect((await all()).flatMap((each) => each.attempts)).toMatchObject([{ httpStatus: 410 }])
-    expect(await redeliver(world.pool, webhookId, (await all())[0]?.deliveryId ?? '')).toBe(
+    expect(await redeliver(world.pool, webhook.id, (await all())[0]?.deliveryId ?? '')).toBe(
       undefined,
     )
   })

@@ -14,42 +14,23 @@ import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { openAttempt } from '../support/database/reconcileWorld.ts'
 import { testChannel, testMeta } from '../support/database/testAttempts.ts'
-import { insertTestWebhook } from '../support/database/testWebhooks.ts'
+import { insertTestWebhook, useTestWebhook } from '../support/database/testWebhooks.ts'
 
 const announced: (readonly DueWebhook[])[] = []
 const world = useAttemptWorld([testChannel()], (_taskId, due) => {
   announced.push(due)
 })
-let accountId: string
-let webhookId: string
-beforeEach(async () => {
-  announced.length = 0
-  accountId = (await insertTask(world.pool)).accountId
-  webhookId = await insertTestWebhook(world.pool, accountId)
-})
+const webhook = useTestWebhook(world)
+const { endOne, claimed, all } = webhook
+beforeEach(() => announced.splice(0))
 
 const failure = { code: 'upstream_error', cause: 'unknown', workPossible: false } as const
 const again: Verdict = { kind: 'retry', waitMs: 60_000 }
 const outcome = { httpStatus: 500, durationMs: 10 }
 
-/** Ends a new task of the account as failed. */
-async function endOne(): Promise<string> {
-  const { taskId } = await insertTask(world.pool, { accountId })
-  await world.attempts.failTask(taskId, failure)
-  return taskId
-}
-
-async function claimed(which: 'first' | 'again' = 'first') {
-  const delivery = await claimDelivery(world.pool, webhookId, which)
-  if (delivery === undefined) throw new Error('nothing to claim')
-  return delivery
-}
-
-const all = () => listDeliveries(world.pool, webhookId, { limit: 100 })
-
 describe('the end of a task', () => {
   it('writes a delivery for each active webhook of its account and of no other', async () => {
-    const second = await insertTestWebhook(world.pool, accountId)
+    const second = await insertTestWebhook(world.pool, webhook.accountId)
     const stranger = await insertTestWebhook(world.pool, (await insertTask(world.pool)).accountId)
     const taskId = await endOne()
     expect(await all()).toMatchObject([{ event: 'task.failed', taskId, status: 'pending' }])
@@ -60,18 +41,20 @@ describe('the end of a task', () => {
         .flat()
         .map((due) => due.webhookId)
         .toSorted(),
-    ).toEqual([webhookId, second].toSorted())
+    ).toEqual([webhook.id, second].toSorted())
   })
 
   it('announces the webhooks of a success too', async () => {
-    const { taskId } = await insertTask(world.pool, { accountId })
+    const { taskId } = await insertTask(world.pool, { accountId: webhook.accountId })
     const { answerId } = await openAttempt(world.attempts, taskId)
     expect(await world.attempts.settleTask({ meta: testMeta(taskId), answerId })).toBe(true)
-    expect(announced.flat()).toEqual([{ webhookId, accountId, failing: false, due: 1 }])
+    expect(announced.flat()).toEqual([
+      { webhookId: webhook.id, accountId: webhook.accountId, failing: false, due: 1 },
+    ])
   })
 
   it('writes nothing that a rolled back end would leave', async () => {
-    const { taskId } = await insertTask(world.pool, { accountId })
+    const { taskId } = await insertTask(world.pool, { accountId: webhook.accountId })
     await world.pool.query(
       `create or replace function break_end() returns trigger language plpgsql as
        $$ begin raise exception 'broken'; end $$;
@@ -87,37 +70,37 @@ describe('the end of a task', () => {
 
   it('writes nothing for events that the webhook did not ask for, or while it is disabled', async () => {
     await world.pool.query(`update webhook set events = '{task.succeeded}' where webhook_id = $1`, [
-      webhookId,
+      webhook.id,
     ])
     await endOne()
     await world.pool.query(`update webhook set events = '{task.failed}' where webhook_id = $1`, [
-      webhookId,
+      webhook.id,
     ])
-    await endWebhook(world.pool, accountId, webhookId, 'disabled')
+    await endWebhook(world.pool, webhook.accountId, webhook.id, 'disabled')
     await endOne()
     expect(await all()).toEqual([])
-    await enableWebhook(world.pool, accountId, webhookId)
+    await enableWebhook(world.pool, webhook.accountId, webhook.id)
     await endOne()
     expect(await all()).toHaveLength(1)
   })
 
   it('leaves no pending delivery when its webhook is disabled at the same moment', async () => {
     for (let round = 0; round < 20; round += 1) {
-      const { taskId } = await insertTask(world.pool, { accountId })
+      const { taskId } = await insertTask(world.pool, { accountId: webhook.accountId })
       await Promise.all([
         world.attempts.failTask(taskId, failure),
-        endWebhook(world.pool, accountId, webhookId, 'disabled'),
+        endWebhook(world.pool, webhook.accountId, webhook.id, 'disabled'),
       ])
       const pending = (await all()).filter(({ status }) => status === 'pending')
       expect(pending).toEqual([])
-      await enableWebhook(world.pool, accountId, webhookId)
+      await enableWebhook(world.pool, webhook.accountId, webhook.id)
     }
   })
 })
 
 describe('a test delivery', () => {
   it('is refused only when twenty of its webhook are pending', async () => {
-    const insert = () => insertTestDelivery(world.pool, webhookId)
+    const insert = () => insertTestDelivery(world.pool, webhook.id)
     const first = await insert()
     if (first === undefined || first === 'too_many') throw new Error('no test')
     // The oldest one stays pending, and all later ones are delivered.
@@ -126,7 +109,7 @@ describe('a test delivery', () => {
       await world.pool.query(
         `update webhook_delivery set status = 'delivered', next_attempt_at = null
          where webhook_id = $1 and delivery_id <> $2`,
-        [webhookId, first.deliveryId],
+        [webhook.id, first.deliveryId],
       )
     }
     expect(await all()).toHaveLength(testDeliveriesMax)
@@ -140,7 +123,7 @@ describe('a redelivery that is asked for during a try', () => {
   it('is not ended by the failure of that try, and is ended by its success', async () => {
     await endOne()
     const earlier = await claimed()
-    await redeliver(world.pool, webhookId, earlier.deliveryId)
+    await redeliver(world.pool, webhook.id, earlier.deliveryId)
     await recordTry(world.pool, earlier, outcome, { kind: 'given_up' })
     expect(await all()).toMatchObject([{ status: 'pending', attempts: [] }])
     const success = { httpStatus: 200, durationMs: 1 }
@@ -155,7 +138,7 @@ describe('the run of a webhook', () => {
     const needs = async (verdict: Verdict) =>
       (await recordTry(world.pool, await claimed(), outcome, verdict)).needsRun
     expect(await needs(again)).toBe(true)
-    const waitMs = await planLook(world.pool, webhookId)
+    const waitMs = await planLook(world.pool, webhook.id)
     expect(waitMs).toBeGreaterThan(55_000)
     expect(waitMs).toBeLessThanOrEqual(60_000)
     expect(await needs({ kind: 'retry', waitMs: 120_000 })).toBe(false)
@@ -166,35 +149,35 @@ describe('the run of a webhook', () => {
     for (let n = 0; n < 5; n += 1) await endOne()
     await recordTry(world.pool, await claimed(), outcome, { kind: 'retry', waitMs: 0 })
     for (let n = 0; n < 3; n += 1) await claimed()
-    expect(await planLook(world.pool, webhookId)).toBe(0)
+    expect(await planLook(world.pool, webhook.id)).toBe(0)
     await claimed()
-    expect(await claimDelivery(world.pool, webhookId, 'again')).toBeUndefined()
-    const waitMs = await planLook(world.pool, webhookId)
+    expect(await claimDelivery(world.pool, webhook.id, 'again')).toBeUndefined()
+    const waitMs = await planLook(world.pool, webhook.id)
     expect(waitMs).toBeGreaterThan(15_000)
     expect(waitMs).toBeLessThanOrEqual(20_000)
   })
 
   it('ends when no later try is pending', async () => {
     await endOne()
-    expect(await planLook(world.pool, webhookId)).toBeUndefined()
+    expect(await planLook(world.pool, webhook.id)).toBeUndefined()
     await recordTry(world.pool, await claimed(), outcome, again)
-    expect(await planLook(world.pool, webhookId)).toBeDefined()
-    await endWebhook(world.pool, accountId, webhookId, 'disabled')
-    expect(await planLook(world.pool, webhookId)).toBeUndefined()
+    expect(await planLook(world.pool, webhook.id)).toBeDefined()
+    await endWebhook(world.pool, webhook.accountId, webhook.id, 'disabled')
+    expect(await planLook(world.pool, webhook.id)).toBeUndefined()
   })
 
   it('is missing when it has not looked half a minute after it promised', async () => {
     const isMissing = async () =>
-      (await webhooksWithoutRun(world.pool, 100)).some((run) => run.webhookId === webhookId)
+      (await webhooksWithoutRun(world.pool, 100)).some((run) => run.webhookId === webhook.id)
     await endOne()
     expect(await isMissing()).toBe(false)
     await recordTry(world.pool, await claimed(), outcome, again)
     expect(await isMissing()).toBe(true)
-    await planLook(world.pool, webhookId, 1_000)
+    await planLook(world.pool, webhook.id, 1_000)
     expect(await isMissing()).toBe(false)
     await world.pool.query(
       `update webhook_health set run_looks_at = now() - interval '31 seconds' where webhook_id = $1`,
-      [webhookId],
+      [webhook.id],
     )
     expect(await isMissing()).toBe(true)
   })
@@ -203,9 +186,9 @@ describe('the run of a webhook', () => {
 describe('a deleted webhook', () => {
   it('is forgotten with its last delivery', async () => {
     const taskId = await endOne()
-    await endWebhook(world.pool, accountId, webhookId, 'deleted')
+    await endWebhook(world.pool, webhook.accountId, webhook.id, 'deleted')
     await forgetWebhooks(world.pool)
-    const left = () => world.pool.query('select from webhook where webhook_id = $1', [webhookId])
+    const left = () => world.pool.query('select from webhook where webhook_id = $1', [webhook.id])
     expect((await left()).rowCount).toBe(1)
     await world.pool.query('delete from task where task_id = $1', [taskId])
     expect(await forgetWebhooks(world.pool)).toBeGreaterThanOrEqual(1)

@@ -1,7 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
+import { beforeEach } from 'vitest'
+import type { ClaimedDelivery, Delivery } from '../../../src/domain/webhooks/delivery.ts'
 import { newWebhookId } from '../../../src/domain/webhooks/webhook.ts'
+import { listDeliveries } from '../../../src/store/webhooks/deliveries.ts'
+import { claimDelivery } from '../../../src/store/webhooks/tries.ts'
 import { insertWebhook } from '../../../src/store/webhooks/webhooks.ts'
+import type { AttemptWorld } from './attemptWorld.ts'
+import { insertTask } from './insertTask.ts'
 
 /** Inserts an active webhook of the account and returns its id. */
 export async function insertTestWebhook(
@@ -19,4 +25,45 @@ export async function insertTestWebhook(
   })
   if (inserted === undefined) throw new Error('the account has too many webhooks')
   return webhookId
+}
+
+/** The only webhook of a new account for each test. */
+type TestWebhook = {
+  readonly id: string
+  readonly accountId: string
+  /** Ends a new task of the account as failed, and returns its id. */
+  readonly endOne: () => Promise<string>
+  /** Claims a delivery. Throws when there is none to claim. */
+  readonly claimed: (which?: 'first' | 'again') => Promise<ClaimedDelivery>
+  /** The deliveries of the webhook. */
+  readonly all: () => Promise<readonly Delivery[]>
+}
+
+/** Makes an account with one webhook before each test of the calling file. */
+export function useTestWebhook(world: Pick<AttemptWorld, 'pool' | 'attempts'>): TestWebhook {
+  let [id, accountId] = ['', '']
+  beforeEach(async () => {
+    accountId = (await insertTask(world.pool)).accountId
+    id = await insertTestWebhook(world.pool, accountId)
+  })
+  return {
+    get id() {
+      return id
+    },
+    get accountId() {
+      return accountId
+    },
+    endOne: async () => {
+      const { taskId } = await insertTask(world.pool, { accountId })
+      const failure = { code: 'upstream_error', cause: 'unknown', workPossible: false } as const
+      await world.attempts.failTask(taskId, failure)
+      return taskId
+    },
+    claimed: async (which = 'first') => {
+      const delivery = await claimDelivery(world.pool, id, which)
+      if (delivery === undefined) throw new Error('nothing to claim')
+      return delivery
+    },
+    all: () => listDeliveries(world.pool, id, { limit: 100 }),
+  }
 }

@@ -1,37 +1,13 @@
 import { Webhook } from 'standardwebhooks'
-import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { generateBody } from '../support/clients/requestBodies.ts'
-import type { TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { until } from '../support/timing.ts'
-import type { Receiver } from '../support/webhooks/receiver.ts'
-import { eventOf, headersOf, startReceiver } from '../support/webhooks/receiver.ts'
+import { eventOf, headersOf } from '../support/webhooks/receiver.ts'
 import type { DeliveryJson, WebhookClient } from '../support/webhooks/webhookClient.ts'
-import { createWebhookClient } from '../support/webhooks/webhookClient.ts'
+import { useWebhookService } from '../support/webhooks/webhookService.ts'
 
-let service: TestService
-let receiver: Receiver
-beforeAll(async () => {
-  service = await startTestService({ environment: { PUBLIC_URL: 'https://images.example.test' } })
-  receiver = await startReceiver()
-  return async () => {
-    await receiver.close()
-    await service.stop()
-  }
-}, stackStartMsMax)
-afterEach(() => {
-  receiver.behave = 200
-})
-
-let accounts = 0
-/** A client of a new account, and an address of its own at the receiver. */
-async function newClient(): Promise<{ client: WebhookClient; path: string; url: string }> {
-  accounts += 1
-  const path = `/hooks/${accounts}`
-  const client = createWebhookClient({ url: service.url }, await service.account())
-  return { client, path, url: `${receiver.url}${path}` }
-}
+const world = useWebhookService()
+const { newClient } = world
 
 type ErrorJson = { readonly error: { readonly code: string; readonly param: string | null } }
 
@@ -41,7 +17,7 @@ describe('a test event', () => {
     const { webhook_id: id, secret } = await client.register(url, ['task.failed'])
     const asked = await client.call<DeliveryJson>('POST', `/v1/webhooks/${id}/test`)
     expect(asked).toMatchObject({ status: 202, body: { event: 'webhook.test', status: 'pending' } })
-    const [received] = await receiver.waitFor(1, path)
+    const [received] = await world.receiver.waitFor(1, path)
     if (received === undefined) throw new Error('nothing received')
     expect(new Webhook(secret).verify(received.body, headersOf(received))).toEqual({
       type: 'webhook.test',
@@ -55,7 +31,7 @@ describe('a test event', () => {
 
   it('keeps the list short: the oldest tests are dropped, and many pending ones are 429', async () => {
     const { client, url } = await newClient()
-    receiver.behave = 500
+    world.receiver.behave = 500
     const { webhook_id: id } = await client.register(url)
     const made = []
     for (let n = 0; n < 22; n += 1) {
@@ -108,7 +84,7 @@ describe('deliveries', () => {
       status: 202,
       body: { delivery_id: deliveryId, status: 'pending' },
     })
-    const received = await receiver.waitFor(2, path)
+    const received = await world.receiver.waitFor(2, path)
     expect(received.map(({ headers }) => headers['webhook-id'])).toEqual([deliveryId, deliveryId])
     expect(received[1]?.body).toBe(received[0]?.body)
     const again = await client.seen(id, ({ attempts }) => attempts.length === 2)
@@ -122,7 +98,7 @@ describe('deliveries', () => {
     const { webhook_id: id } = await client.register(url)
     const { task_id: taskId } = await client.accepted(generateBody())
     await client.seen(id, ({ status }) => status === 'delivered')
-    await service.pool.query('update task set purge_at = now() where task_id = $1', [taskId])
+    await world.service.pool.query('update task set purge_at = now() where task_id = $1', [taskId])
     const left = await until('the purge', async () => {
       const deliveries = await client.deliveries(id)
       return deliveries.length === 0 ? deliveries : undefined
@@ -138,10 +114,12 @@ describe('deliveries', () => {
       id,
       ({ status }) => status === 'delivered',
     )
-    await service.pool.query('update task set expires_at = now() where task_id = $1', [taskId])
+    await world.service.pool.query('update task set expires_at = now() where task_id = $1', [
+      taskId,
+    ])
     expect((await client.ended(taskId)).status).toBe('expired')
     await client.call('POST', `/v1/webhooks/${id}/deliveries/${deliveryId}/redeliver`)
-    const [, again] = await receiver.waitFor(2, path)
+    const [, again] = await world.receiver.waitFor(2, path)
     expect(again && eventOf(again)).toMatchObject({
       type: 'task.succeeded',
       data: { task_id: taskId, status: 'succeeded' },
@@ -155,7 +133,7 @@ describe('an end that no worker records', () => {
     const { client, path, url } = await newClient()
     await client.register(url)
     const { task_id: taskId } = await cancelledTask(client)
-    const [received] = await receiver.waitFor(1, path)
+    const [received] = await world.receiver.waitFor(1, path)
     expect(received && eventOf(received)).toMatchObject({
       type: 'task.failed',
       data: { task_id: taskId, error: { code: 'cancelled' } },
@@ -165,13 +143,13 @@ describe('an end that no worker records', () => {
 
 /** Submits tasks until one can be cancelled before its call. */
 async function cancelledTask(client: WebhookClient): Promise<{ task_id: string }> {
-  await service.pool.query(`update channel set paused_at = now(), pause_reason = 'test'`)
+  await world.service.pool.query(`update channel set paused_at = now(), pause_reason = 'test'`)
   try {
     const submitted = await client.accepted(generateBody())
     const cancelled = await client.call('POST', `/v1/tasks/${submitted.task_id}/cancel`)
     expect(cancelled.status).toBe(200)
     return submitted
   } finally {
-    await service.pool.query('update channel set paused_at = null, pause_reason = null')
+    await world.service.pool.query('update channel set paused_at = null, pause_reason = null')
   }
 }

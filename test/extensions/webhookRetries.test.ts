@@ -1,45 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { retryWaitsMs } from '../../src/domain/webhooks/delivery.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
-import type { TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { runParallel, until } from '../support/timing.ts'
-import type { Receiver } from '../support/webhooks/receiver.ts'
-import { startReceiver } from '../support/webhooks/receiver.ts'
 import type { DeliveryJson, WebhookClient } from '../support/webhooks/webhookClient.ts'
-import { createWebhookClient } from '../support/webhooks/webhookClient.ts'
+import { useWebhookService } from '../support/webhooks/webhookService.ts'
 
-let service: TestService
-let receiver: Receiver
-beforeAll(async () => {
-  service = await startTestService({ environment: { PUBLIC_URL: 'https://images.example.test' } })
-  receiver = await startReceiver()
-  return async () => {
-    await receiver.close()
-    await service.stop()
-  }
-}, stackStartMsMax)
-afterEach(() => {
-  receiver.behave = 200
-})
+const world = useWebhookService()
 
-let accounts = 0
 /** A client of a new account with one webhook. */
 async function newWebhook(): Promise<{ client: WebhookClient; id: string; path: string }> {
-  accounts += 1
-  const path = `/hooks/${accounts}`
-  const client = createWebhookClient({ url: service.url }, await service.account())
-  const { webhook_id: id } = await client.register(`${receiver.url}${path}`)
+  const { client, path, url } = await world.newClient()
+  const { webhook_id: id } = await client.register(url)
   return { client, id, path }
 }
 
-const runOf = (id: string) => service.temporal.temporal.client.workflow.getHandle(`webhook/${id}`)
+const runOf = (id: string) =>
+  world.service.temporal.temporal.client.workflow.getHandle(`webhook/${id}`)
 
 /** Makes the next try of a delivery due now, as if its wait were over, and wakes the run. */
 async function skipWait(id: string, delivery: DeliveryJson): Promise<void> {
-  await service.pool.query(
+  await world.service.pool.query(
     'update webhook_delivery set next_attempt_at = now() where delivery_id = $1',
     [delivery.delivery_id],
   )
@@ -53,7 +34,7 @@ function waitMsOf({ next_attempt_at: next, attempts }: DeliveryJson): number {
 describe('a delivery that fails', () => {
   it('is tried again after each published wait, with the same id, for 75 hours', async () => {
     const { client, id, path } = await newWebhook()
-    receiver.behave = 503
+    world.receiver.behave = 503
     await client.accepted(generateBody())
     for (const [tries, plannedMs] of retryWaitsMs.entries()) {
       const tried = ({ attempts }: DeliveryJson) => attempts.length === tries + 1
@@ -75,7 +56,7 @@ describe('a delivery that fails', () => {
       next_attempt_at: next,
     } = await client.seen(id, (each) => each.status === 'failed')
     expect({ attempts: attempts.length, status, next }).toEqual({ attempts: 10, status: 'failed' })
-    const received = receiver.received.filter((each) => each.path === path)
+    const received = world.receiver.received.filter((each) => each.path === path)
     expect(new Set(received.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
     expect(received).toHaveLength(10)
     expect(await runOf(id).result()).toBeUndefined()
@@ -85,14 +66,14 @@ describe('a delivery that fails', () => {
 
   it('is delivered by the run when the receiver heals', async () => {
     const { client, id, path } = await newWebhook()
-    receiver.behave = 500
+    world.receiver.behave = 500
     await client.accepted(generateBody())
-    await receiver.waitFor(1, path)
-    receiver.behave = 200
+    await world.receiver.waitFor(1, path)
+    world.receiver.behave = 200
     const delivery = await client.seen(id, ({ status }) => status === 'delivered')
     expect(delivery.attempts.map((attempt) => attempt.http_status)).toEqual([500, 200])
     expect(await runOf(id).result()).toBeUndefined()
-    const [first, second] = await receiver.waitFor(2, path)
+    const [first, second] = await world.receiver.waitFor(2, path)
     expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).toBeGreaterThan(4_500)
   })
 
@@ -103,7 +84,7 @@ describe('a delivery that fails', () => {
       ['3600', 3_600],
       ['999999', 86_400],
     ] as const) {
-      receiver.behave = (_request, response) =>
+      world.receiver.behave = (_request, response) =>
         response.writeHead(429, { 'retry-after': seconds }).end()
       const { task_id: taskId } = await client.accepted(generateBody())
       const tried = (each: DeliveryJson) => each.task_id === taskId && each.attempts.length === 1
@@ -115,7 +96,7 @@ describe('a delivery that fails', () => {
 
   it('and has no answer says why', async () => {
     const { client, id } = await newWebhook()
-    receiver.behave = (request) => request.socket.destroy()
+    world.receiver.behave = (request) => request.socket.destroy()
     await client.accepted(generateBody())
     const { attempts } = await client.seen(id, (each) => each.attempts.length === 1)
     expect(attempts).toEqual([{ at: expect.any(String), error: 'connection_failed' }])
@@ -125,10 +106,10 @@ describe('a delivery that fails', () => {
 describe('a receiver that answers 410', () => {
   it('disables the webhook: what is pending fails, and enabling revives nothing', async () => {
     const { client, id, path } = await newWebhook()
-    receiver.behave = 500
+    world.receiver.behave = 500
     await client.accepted(generateBody())
     await client.seen(id, ({ attempts }) => attempts.length === 1)
-    receiver.behave = 410
+    world.receiver.behave = 410
     await client.accepted(generateBody())
     await until('disabled', async () => {
       const { body } = await client.call<{ status: string }>('GET', `/v1/webhooks/${id}`)
@@ -138,7 +119,7 @@ describe('a receiver that answers 410', () => {
     expect(deliveries.map(({ status }) => status)).toEqual(['failed', 'failed'])
     expect(deliveries.every((each) => each.next_attempt_at === undefined)).toBe(true)
 
-    receiver.behave = 200
+    world.receiver.behave = 200
     await client.ended((await client.accepted(generateBody())).task_id)
     expect(await client.deliveries(id)).toHaveLength(2)
     for (const rest of ['/test', `/deliveries/${deliveries[0]?.delivery_id}/redeliver`]) {
@@ -152,18 +133,18 @@ describe('a receiver that answers 410', () => {
     await client.seen(id, (each) => each.task_id === taskId && each.status === 'delivered')
     const after = await client.deliveries(id)
     expect(after.map(({ status }) => status)).toEqual(['delivered', 'failed', 'failed'])
-    expect(receiver.received.filter((each) => each.path === path)).toHaveLength(3)
+    expect(world.receiver.received.filter((each) => each.path === path)).toHaveLength(3)
   })
 })
 
 describe('a deleted webhook', () => {
   it('ends what is pending as failed, keeps no address, and receives no further try', async () => {
     const { client, id, path } = await newWebhook()
-    receiver.behave = 500
+    world.receiver.behave = 500
     await client.accepted(generateBody())
     await client.seen(id, ({ attempts }) => attempts.length === 1)
     await client.call('DELETE', `/v1/webhooks/${id}`)
-    const { rows } = await service.pool.query(
+    const { rows } = await world.service.pool.query(
       `select d.status, d.next_attempt_at, w.url from webhook_delivery d join webhook w
        using (webhook_id) where webhook_id = $1`,
       [id],
@@ -171,7 +152,7 @@ describe('a deleted webhook', () => {
     expect(rows).toEqual([{ status: 'failed', next_attempt_at: null, url: '' }])
     // The run wakes up after its 5 seconds, finds nothing, and ends.
     expect(await runOf(id).result()).toBeUndefined()
-    expect(receiver.received.filter((each) => each.path === path)).toHaveLength(1)
+    expect(world.receiver.received.filter((each) => each.path === path)).toHaveLength(1)
   })
 })
 
@@ -181,7 +162,7 @@ describe('a receiver that is dead for many ends', () => {
     const { client: other, path: otherPath } = await newWebhook()
     let open = 0
     let openMax = 0
-    receiver.behave = (request, response) => {
+    world.receiver.behave = (request, response) => {
       if (request.url !== path) return response.writeHead(200).end()
       open += 1
       openMax = Math.max(openMax, open)
@@ -196,7 +177,7 @@ describe('a receiver that is dead for many ends', () => {
     })
     const askedAtMs = Date.now()
     await other.accepted(generateBody())
-    const [delivered] = await receiver.waitFor(1, otherPath)
+    const [delivered] = await world.receiver.waitFor(1, otherPath)
     expect((delivered?.atMs ?? 0) - askedAtMs).toBeLessThan(5_000)
     await until('30 first tries', async () => {
       const tried = (await client.deliveries(id)).filter(({ attempts }) => attempts.length > 0)
@@ -207,12 +188,12 @@ describe('a receiver that is dead for many ends', () => {
     const query = `WorkflowId = 'webhook/${id}'`
     await until('the run in the list', async () => {
       runs.length = 0
-      for await (const run of service.temporal.temporal.client.workflow.list({ query }))
+      for await (const run of world.service.temporal.temporal.client.workflow.list({ query }))
         runs.push(run.runId)
       return runs.length > 0 ? true : undefined
     })
     expect(runs).toHaveLength(1)
-    receiver.behave = 200
+    world.receiver.behave = 200
     // On a slow machine some have failed twice once no try is open, and would be tried in five minutes.
     await until('no try under way', () => (open === 0 ? true : undefined))
     await sleep(500)
@@ -235,7 +216,7 @@ describe('a receiver that is dead for many ends', () => {
 describe('a due delivery while first tries hold every slot of its webhook', () => {
   it('waits for a slot, and its run does not look again before one can be free', async () => {
     const { client, id, path } = await newWebhook()
-    receiver.behave = 500
+    world.receiver.behave = 500
     const { task_id: taskId } = await client.accepted(generateBody())
     const failed = ({ attempts }: DeliveryJson) => attempts.length === 1
     const delivery = await client.seen(id, failed)
@@ -245,18 +226,18 @@ describe('a due delivery while first tries hold every slot of its webhook', () =
         .catch(() => undefined),
     )
     const held: (() => void)[] = []
-    receiver.behave = (_request, response) => {
+    world.receiver.behave = (_request, response) => {
       held.push(() => response.writeHead(200).end())
     }
     for (let n = 0; n < 4; n += 1) await client.accepted(generateBody())
-    await receiver.waitFor(5, path)
+    await world.receiver.waitFor(5, path)
     await skipWait(id, delivery)
     await sleep(3_000)
     const { events } = await runOf(id).fetchHistory()
     const looks = events?.filter((each) => each.activityTaskScheduledEventAttributes) ?? []
     // One look after the failed try, and one after the signal. The next one is when a lease ends.
     expect(looks).toHaveLength(2)
-    receiver.behave = 200
+    world.receiver.behave = 200
     for (const answer of held) answer()
     await client.seen(id, (each) => each.task_id !== taskId && each.status === 'delivered')
     await runOf(id).signal('wake')
@@ -267,25 +248,25 @@ describe('a due delivery while first tries hold every slot of its webhook', () =
 describe('a run that is lost', () => {
   it('is started again by the reconciler', async () => {
     const { client, id } = await newWebhook()
-    receiver.behave = 500
+    world.receiver.behave = 500
     await client.accepted(generateBody())
     const delivery = await client.seen(id, ({ attempts }) => attempts.length === 1)
     // The run writes when it looks again. It must not do so after the change below.
     await until('the look of the run', async () => {
-      const { rowCount } = await service.pool.query(
+      const { rowCount } = await world.service.pool.query(
         'select from webhook_health where webhook_id = $1 and run_looks_at > now()',
         [id],
       )
       return rowCount === 1 ? true : undefined
     })
     await runOf(id).terminate('lost')
-    receiver.behave = 200
+    world.receiver.behave = 200
     // As if its time had come half a minute ago.
-    await service.pool.query(
+    await world.service.pool.query(
       `update webhook_health set run_looks_at = now() - interval '31 seconds' where webhook_id = $1`,
       [id],
     )
-    await service.pool.query(
+    await world.service.pool.query(
       'update webhook_delivery set next_attempt_at = now() where delivery_id = $1',
       [delivery.delivery_id],
     )

@@ -1,38 +1,13 @@
 import OpenAI from 'openai'
 import { Webhook } from 'standardwebhooks'
-import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { taskRecordResponse } from '../support/clients/responses.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
-import type { TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import type { Receiver } from '../support/webhooks/receiver.ts'
-import { eventOf, headersOf, startReceiver } from '../support/webhooks/receiver.ts'
-import type { WebhookClient } from '../support/webhooks/webhookClient.ts'
-import { createWebhookClient } from '../support/webhooks/webhookClient.ts'
+import { eventOf, headersOf } from '../support/webhooks/receiver.ts'
+import { useWebhookService } from '../support/webhooks/webhookService.ts'
 
-let service: TestService
-let receiver: Receiver
-beforeAll(async () => {
-  service = await startTestService({ environment: { PUBLIC_URL: 'https://images.example.test' } })
-  receiver = await startReceiver()
-  return async () => {
-    await receiver.close()
-    await service.stop()
-  }
-}, stackStartMsMax)
-afterEach(() => {
-  receiver.behave = 200
-})
-
-let accounts = 0
-/** A client of a new account, and an address of its own at the receiver. */
-async function newClient(): Promise<{ client: WebhookClient; path: string; url: string }> {
-  accounts += 1
-  const path = `/hooks/${accounts}`
-  const client = createWebhookClient({ url: service.url }, await service.account())
-  return { client, path, url: `${receiver.url}${path}` }
-}
+const world = useWebhookService()
+const { newClient } = world
 
 const rejectedPrompt = '[sim:status=400] a lighthouse'
 
@@ -50,7 +25,7 @@ describe('a webhook', () => {
     })
     const { task_id: taskId } = await client.accepted(generateBody())
     const record = await client.ended(taskId)
-    const [received] = await receiver.waitFor(1, path)
+    const [received] = await world.receiver.waitFor(1, path)
     if (received === undefined) throw new Error('nothing received')
     expect(received.method).toBe('POST')
     expect(received.headers['content-type']).toBe('application/json')
@@ -83,7 +58,7 @@ describe('a webhook', () => {
     const { client, path, url } = await newClient()
     const { secret } = await client.register(url)
     await client.accepted(generateBody())
-    const [received] = await receiver.waitFor(1, path)
+    const [received] = await world.receiver.waitFor(1, path)
     if (received === undefined) throw new Error('nothing received')
     const openai = new OpenAI({ apiKey: 'unused' })
     const headers = headersOf(received)
@@ -98,7 +73,7 @@ describe('a webhook', () => {
     await client.register(url)
     const { task_id: taskId } = await client.accepted(generateBody({ prompt: rejectedPrompt }))
     const record = await client.ended(taskId)
-    const [received] = await receiver.waitFor(1, path)
+    const [received] = await world.receiver.waitFor(1, path)
     expect(received && eventOf(received)).toMatchObject({ type: 'task.failed', data: record })
     expect(record.error?.code).toBe('upstream_invalid_request')
   })
@@ -217,8 +192,8 @@ describe('the webhooks of an account', () => {
     const other = await newClient()
     const { webhook_id: otherId } = await other.client.register(other.url)
     await other.client.call('POST', `/v1/webhooks/${otherId}/test`)
-    await receiver.waitFor(1, other.path)
-    expect(receiver.received.filter((each) => each.path === path)).toEqual([])
+    await world.receiver.waitFor(1, other.path)
+    expect(world.receiver.received.filter((each) => each.path === path)).toEqual([])
   })
 })
 
@@ -231,11 +206,11 @@ describe('a rotation', () => {
     expect(rotated.status).toBe(200)
     expect(secret).not.toBe(former)
     await client.call('POST', `/v1/webhooks/${id}/test`)
-    const [both] = await receiver.waitFor(1, path)
+    const [both] = await world.receiver.waitFor(1, path)
     if (both === undefined) throw new Error('nothing received')
     expect(String(both.headers['webhook-signature']).split(' ')).toHaveLength(2)
     for (const each of [secret, former]) new Webhook(each).verify(both.body, headersOf(both))
-    const { rows } = await service.pool.query<{ hours: number }>(
+    const { rows } = await world.service.pool.query<{ hours: number }>(
       `update webhook set previous_until = now() where webhook_id = $1
        returning (select extract(epoch from previous_until - now()) / 3600 from webhook
          where webhook_id = $1)::float8 as hours`,
@@ -243,7 +218,7 @@ describe('a rotation', () => {
     )
     expect(rows[0]?.hours).toBeCloseTo(24, 1)
     await client.call('POST', `/v1/webhooks/${id}/test`)
-    const [, one] = await receiver.waitFor(2, path)
+    const [, one] = await world.receiver.waitFor(2, path)
     if (one === undefined) throw new Error('nothing received')
     expect(String(one.headers['webhook-signature']).split(' ')).toHaveLength(1)
     new Webhook(secret).verify(one.body, headersOf(one))

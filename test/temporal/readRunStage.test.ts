@@ -1,24 +1,17 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { ProduceResult } from '../../src/tasks/produceImage.ts'
 import { connectTemporal } from '../../src/temporal/connect.ts'
 import { createReadRunStage } from '../../src/temporal/readRunStage.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import type { TemporalWorld } from '../support/temporal/temporalWorld.ts'
 import {
-  openScriptedWorld,
+  useScriptedWorld,
   createScripts,
   handleOf,
   testStart,
 } from '../support/temporal/temporalWorld.ts'
 import { until } from '../support/timing.ts'
 
-let world: TemporalWorld
 const scripts = createScripts()
-
-beforeAll(async () => {
-  world = await openScriptedWorld(scripts)
-  return () => world.close()
-}, stackStartMsMax)
+const world = useScriptedWorld(scripts)
 
 /** A clock that jumps a minute at each call, so that no answer comes from the cache. */
 function uncached() {

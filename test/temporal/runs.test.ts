@@ -1,11 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { connectTemporal } from '../../src/temporal/connect.ts'
 import { listTerminatedRuns, reportRun } from '../../src/temporal/runs.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import type { TemporalWorld } from '../support/temporal/temporalWorld.ts'
 import {
-  openScriptedWorld,
+  useScriptedWorld,
   openTestWorld,
   createScripts,
   handleOf,
@@ -13,13 +11,8 @@ import {
 } from '../support/temporal/temporalWorld.ts'
 import { until } from '../support/timing.ts'
 
-let world: TemporalWorld
 const scripts = createScripts()
-
-beforeAll(async () => {
-  world = await openScriptedWorld(scripts)
-  return () => world.close()
-}, stackStartMsMax)
+const world = useScriptedWorld(scripts)
 
 describe('reportRun', () => {
   it('distinguishes running, terminated and missing runs', async () => {

@@ -1,12 +1,11 @@
 import { WorkflowFailedError } from '@temporalio/client'
 import { CancelledFailure } from '@temporalio/common'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { ProduceResult } from '../../src/tasks/produceImage.ts'
 import { cancelWorkflow } from '../../src/temporal/runs.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import type { Script, TemporalWorld } from '../support/temporal/temporalWorld.ts'
+import type { Script } from '../support/temporal/temporalWorld.ts'
 import {
-  openScriptedWorld,
+  useScriptedWorld,
   openTestWorld,
   createScripts,
   handleOf,
@@ -14,13 +13,8 @@ import {
 } from '../support/temporal/temporalWorld.ts'
 import { until } from '../support/timing.ts'
 
-let world: TemporalWorld
 const scripts = createScripts()
-
-beforeAll(async () => {
-  world = await openScriptedWorld(scripts)
-  return () => world.close()
-}, stackStartMsMax)
+const world = useScriptedWorld(scripts)
 
 const longWait: ProduceResult = { kind: 'wait', delayMs: 600_000, reason: 'cooldown' }
 

@@ -1,20 +1,14 @@
 import { WorkflowFailedError } from '@temporalio/client'
 import { ApplicationFailure, defaultPayloadConverter } from '@temporalio/common'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { fetchHistory } from '../../src/temporal/runs.ts'
-import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import type { Script, TemporalWorld } from '../support/temporal/temporalWorld.ts'
-import { openScriptedWorld, createScripts, handleOf } from '../support/temporal/temporalWorld.ts'
+import type { Script } from '../support/temporal/temporalWorld.ts'
+import { useScriptedWorld, createScripts, handleOf } from '../support/temporal/temporalWorld.ts'
 import { until } from '../support/timing.ts'
 
-let world: TemporalWorld
 const scripts = createScripts()
-
-beforeAll(async () => {
-  world = await openScriptedWorld(scripts)
-  return () => world.close()
-}, stackStartMsMax)
+const world = useScriptedWorld(scripts)
 
 const wait = (delayMs: number) => ({ kind: 'wait', delayMs, reason: 'cooldown' }) as const
 const rejected = {

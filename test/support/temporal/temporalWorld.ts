@@ -14,6 +14,7 @@ import { installRuntime } from '../../../src/temporal/worker/runtime.ts'
 import type { WorkflowBundle } from '../../../src/temporal/worker/workflowBundle.ts'
 import { workflowBundle } from '../../../src/temporal/worker/workflowBundle.ts'
 import { embeddedStack } from '../stack/embeddedStack.ts'
+import { useOpened } from '../useOpened.ts'
 
 /** A namespace on the real server that no other test uses. */
 export type TemporalWorld = {
@@ -66,7 +67,7 @@ async function makeNamespace(address: string): Promise<TemporalSettings> {
 }
 
 /** Returns the Temporal handle of a task's workflow. */
-export function handleOf(world: TemporalWorld, taskId: string) {
+export function handleOf(world: Pick<TemporalWorld, 'temporal'>, taskId: string) {
   return world.temporal.client.workflow.getHandle(workflowIdOf(taskId))
 }
 
@@ -100,19 +101,24 @@ export async function startTestWorker(
   })
 }
 
-/** Creates a namespace with a worker whose activities follow the scripts. `close` also stops the worker. */
-export async function openScriptedWorld(
+/**
+ * Creates a namespace with a worker whose activities follow the scripts before the tests of the calling file, and
+ * stops the worker after them.
+ */
+export function useScriptedWorld(
   scripts: ReturnType<typeof createScripts>,
-): Promise<TemporalWorld> {
-  const world = await openTestWorld()
-  const worker = await startTestWorker(world.settings, scripts.activities)
-  return {
-    ...world,
-    close: async () => {
-      await worker.stop()
-      await world.close()
+): Omit<TemporalWorld, 'close'> {
+  return useOpened(
+    async () => {
+      const world = await openTestWorld()
+      return { ...world, worker: await startTestWorker(world.settings, scripts.activities) }
     },
-  }
+    async ({ worker, close }) => {
+      await worker.stop()
+      await close()
+    },
+    ['settings', 'temporal', 'startTask'],
+  )
 }
 
 type Run = {

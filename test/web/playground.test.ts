@@ -3,14 +3,13 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Route } from 'playwright-core'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { paddedPng, redPixelPng } from '../support/images.ts'
 import { tempFolder } from '../support/tempFolder.ts'
-import { noChromium, seriousProblems } from '../support/web/browser.ts'
-import type { PlaygroundWorld } from '../support/web/playgroundWorld.ts'
-import { openPlaygroundWorld } from '../support/web/playgroundWorld.ts'
+import { seriousProblems } from '../support/web/browser.ts'
+import { usePlaygroundWorld } from '../support/web/playgroundWorld.ts'
 import { studioOf } from '../support/web/studio.ts'
 
 /** A cooldown belongs to a model, so a test that causes one uses a model that no other test uses. */
@@ -22,14 +21,7 @@ const patience = { timeout: 10_000 }
 
 const run = promisify(execFile)
 
-let world: PlaygroundWorld
-beforeAll(async () => {
-  if (noChromium === undefined) world = await openPlaygroundWorld()
-})
-afterAll(() => world?.stop())
-beforeEach((context) => {
-  if (noChromium !== undefined) context.skip(noChromium)
-})
+const world = usePlaygroundWorld()
 
 /** Pastes one image and drops another, as the browser reports both. */
 const pasteAndDrop = `

@@ -1,18 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { noChromium, seriousProblems, visit } from '../support/web/browser.ts'
-import type { PlaygroundWorld } from '../support/web/playgroundWorld.ts'
-import { openPlaygroundWorld } from '../support/web/playgroundWorld.ts'
+import { describe, expect, it } from 'vitest'
+import { seriousProblems, visit } from '../support/web/browser.ts'
+import { usePlaygroundWorld } from '../support/web/playgroundWorld.ts'
 
 const vip = 'familyb-image-2-vip'
 
-let world: PlaygroundWorld
-beforeAll(async () => {
-  if (noChromium === undefined) world = await openPlaygroundWorld()
-})
-afterAll(() => world?.stop())
-beforeEach((context) => {
-  if (noChromium !== undefined) context.skip(noChromium)
-})
+const world = usePlaygroundWorld()
 
 describe('the page', () => {
   it('takes a stranger with a key to the first image by three clicks', async () => {

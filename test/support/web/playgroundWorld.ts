@@ -1,9 +1,10 @@
 import type { Browser } from 'playwright-core'
-import { expect } from 'vitest'
+import { beforeEach, expect } from 'vitest'
 import type { TestService } from '../service/testService.ts'
 import { startTestService } from '../service/testService.ts'
+import { useOpened } from '../useOpened.ts'
 import type { Visit } from './browser.ts'
-import { launchChromium, visit } from './browser.ts'
+import { launchChromium, noChromium, visit } from './browser.ts'
 import type { Studio } from './studio.ts'
 import { openStudio } from './studio.ts'
 
@@ -12,7 +13,7 @@ type Options = Parameters<typeof visit>[2] & {
 }
 
 /** A whole service, and a browser to open its playground with. */
-export type PlaygroundWorld = {
+type PlaygroundWorld = {
   readonly service: TestService
   readonly browser: Browser
   /** The upstream calls for a prompt. */
@@ -29,8 +30,22 @@ export type PlaygroundWorld = {
   readonly stop: () => Promise<void>
 }
 
-/** Starts the service and the browser. The caller must call `stop`. */
-export async function openPlaygroundWorld(): Promise<PlaygroundWorld> {
+/**
+ * Opens a `PlaygroundWorld` before the tests of the calling file, and stops it after them. Without a Chromium
+ * nothing is started, and each test is skipped.
+ */
+export function usePlaygroundWorld(): Omit<PlaygroundWorld, 'stop'> {
+  beforeEach((context) => {
+    if (noChromium !== undefined) context.skip(noChromium)
+  })
+  return useOpened(
+    async () => (noChromium === undefined ? openPlaygroundWorld() : undefined),
+    ({ stop }) => stop(),
+    ['service', 'browser', 'calls', 'inStudio'],
+  )
+}
+
+async function openPlaygroundWorld(): Promise<PlaygroundWorld> {
   const [service, browser] = await Promise.all([startTestService(), launchChromium()])
   return {
     service,

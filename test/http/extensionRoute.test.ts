@@ -1,13 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { errorResponse } from '../support/clients/responses.ts'
-import type { TestApi } from '../support/http/testApi.ts'
-import { startTestApi } from '../support/http/testApi.ts'
+import { useTestApi } from '../support/http/testApi.ts'
 
-let api: TestApi
-beforeAll(async () => {
-  api = await startTestApi()
-})
-afterAll(() => api.close())
+const api = useTestApi()
 
 /** Paths of the extensions that answer GET with JSON for an account without tasks and webhooks. */
 const reads = [

@@ -1,12 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { TestApi } from '../support/http/testApi.ts'
-import { startTestApi } from '../support/http/testApi.ts'
+import { describe, expect, it } from 'vitest'
+import { useTestApi } from '../support/http/testApi.ts'
 
-let api: TestApi
-beforeAll(async () => {
-  api = await startTestApi()
-})
-afterAll(() => api.close())
+const api = useTestApi()
 
 const submitPath = '/v1/images/tasks'
 const taskPath = `/v1/tasks/task_${'0'.repeat(32)}`

@@ -1,13 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { errorResponse, shortErrorResponse } from '../support/clients/responses.ts'
-import type { TestApi } from '../support/http/testApi.ts'
-import { startTestApi } from '../support/http/testApi.ts'
+import { useTestApi } from '../support/http/testApi.ts'
 
-let api: TestApi
-beforeAll(async () => {
-  api = await startTestApi()
-})
-afterAll(() => api.close())
+const api = useTestApi()
 
 const submitPath = '/v1/images/tasks'
 const taskPath = `/v1/tasks/task_${'0'.repeat(32)}`

@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { errorResponse } from '../../support/clients/responses.ts'
 import { familyANative } from '../../support/http/fakeTasks.ts'
-import type { TestApi } from '../../support/http/testApi.ts'
-import { startTestApi } from '../../support/http/testApi.ts'
+import { useTestApi } from '../../support/http/testApi.ts'
 import { redPixelPng } from '../../support/images.ts'
 
-let api: TestApi
-beforeAll(async () => {
-  api = await startTestApi({ syncDeadlineMs: 400 })
-})
-afterAll(() => api.close())
+const api = useTestApi({ syncDeadlineMs: 400 })
 beforeEach(() => api.tasks.cancelled.splice(0))
 
 const path = '/v1/images/generations'
@@ -17,18 +12,11 @@ const body = { model: 'familyb-image-2-vip', prompt: 'a lighthouse' }
 const contentPath = '/v1beta/models/familya-3-pro-image:generateContent'
 const content = { contents: [{ parts: [{ text: 'a lighthouse' }] }] }
 
-/** The id of the task that the next call becomes. */
-async function nextTask(): Promise<string> {
-  const count = api.tasks.accepted.length
-  await expect.poll(() => api.tasks.accepted.length).toBe(count + 1)
-  return api.tasks.newestId()
-}
-
 describe('a synchronous call', () => {
   it('answers with the image inside the native response when its task ends', async () => {
     const [response, taskId] = await Promise.all([
       api.postJson(path, body),
-      nextTask().then(async (taskId) => {
+      api.tasks.nextId().then(async (taskId) => {
         await api.tasks.succeed(taskId)
         return taskId
       }),
@@ -48,7 +36,7 @@ describe('a synchronous call', () => {
   it('gets a 500 that it may repeat when a crash of PostgreSQL has lost its task', async () => {
     const [response] = await Promise.all([
       api.postJson(path, body),
-      nextTask().then(api.tasks.loseTask),
+      api.tasks.nextId().then(api.tasks.loseTask),
     ])
     expect(response.status).toBe(500)
     expect(response.headers.get('x-should-retry')).toBeNull()
@@ -60,7 +48,7 @@ describe('a synchronous call', () => {
   })
 
   it('names the task at its deadline, and says not to retry', async () => {
-    const [response, taskId] = await Promise.all([api.postJson(path, body), nextTask()])
+    const [response, taskId] = await Promise.all([api.postJson(path, body), api.tasks.nextId()])
     expect(response.status).toBe(500)
     expect(response.headers.get('x-should-retry')).toBe('false')
     expect(response.headers.get('x-task-id')).toBe(taskId)
@@ -120,7 +108,7 @@ describe('a synchronous call', () => {
   ] as const)('answers with the failure of its task: %s', async (_what, failure, expected) => {
     const [response] = await Promise.all([
       api.postJson(path, body),
-      nextTask().then((taskId) => api.tasks.fail(taskId, failure)),
+      api.tasks.nextId().then((taskId) => api.tasks.fail(taskId, failure)),
     ])
     const { error } = errorResponse.parse(await response.json())
     const { headers } = response
@@ -142,7 +130,7 @@ describe('a synchronous call', () => {
       vi.spyOn(api.blobs, 'read').mockRejectedValueOnce(new Error('disk is gone'))
       const [response, taskId] = await Promise.all([
         api.postJson(path, body, headers),
-        nextTask().then(async (taskId) => {
+        api.tasks.nextId().then(async (taskId) => {
           await api.tasks.succeed(taskId)
           return taskId
         }),
@@ -158,7 +146,7 @@ describe('a synchronous call', () => {
   it('joins the task that its key names, and gets the same answer', async () => {
     const headers = { 'Idempotency-Key': 'join' }
     const first = api.postJson(path, body, headers)
-    const taskId = await nextTask()
+    const taskId = await api.tasks.nextId()
     const second = api.postJson(path, body, headers)
     await new Promise((resolve) => setTimeout(resolve, 50))
     await api.tasks.succeed(taskId)
@@ -180,7 +168,7 @@ describe('a key whose image has expired', () => {
       const headers = { 'Idempotency-Key': `expired ${name}` }
       const [first, taskId] = await Promise.all([
         api.postJson(route, request, headers),
-        nextTask().then(async (taskId) => {
+        api.tasks.nextId().then(async (taskId) => {
           await api.tasks.succeed(taskId, native)
           return taskId
         }),
@@ -214,7 +202,7 @@ describe('an image that is lost before it expires', () => {
     const headers = { 'Idempotency-Key': `lost ${what}` }
     const [first, taskId] = await Promise.all([
       api.postJson(path, body, headers),
-      nextTask().then(async (id) => {
+      api.tasks.nextId().then(async (id) => {
         await api.tasks.succeed(id)
         return id
       }),

@@ -1,26 +1,14 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { errorResponse } from '../../support/clients/responses.ts'
-import type { TestApi } from '../../support/http/testApi.ts'
-import { startTestApi } from '../../support/http/testApi.ts'
+import { useTestApi } from '../../support/http/testApi.ts'
 
-let api: TestApi
-beforeAll(async () => {
-  api = await startTestApi({ syncDeadlineMs: 400 })
-})
-afterAll(() => api.close())
+const api = useTestApi({ syncDeadlineMs: 400 })
 beforeEach(() => api.tasks.cancelled.splice(0))
 
 const path = '/v1/images/generations'
 const body = { model: 'familyb-image-2-vip', prompt: 'a lighthouse' }
-
-/** The id of the task that the next call becomes. */
-async function nextTask(): Promise<string> {
-  const count = api.tasks.accepted.length
-  await expect.poll(() => api.tasks.accepted.length).toBe(count + 1)
-  return api.tasks.newestId()
-}
 
 describe('a call that joined a task which is then cancelled', () => {
   const left = { code: 'cancelled', cause: 'client_left', workPossible: false } as const
@@ -28,7 +16,7 @@ describe('a call that joined a task which is then cancelled', () => {
   async function joined(key: string) {
     const headers = { 'Idempotency-Key': key }
     const first = api.postJson(path, body, headers)
-    const taskId = await nextTask()
+    const taskId = await api.tasks.nextId()
     const second = api.postJson(path, body, headers)
     await new Promise((resolve) => setTimeout(resolve, 50))
     return { first, second, taskId }
@@ -37,7 +25,7 @@ describe('a call that joined a task which is then cancelled', () => {
   it('becomes a new task when the client of the cancelled one has left', async () => {
     const { first, second, taskId } = await joined('cancelled under it')
     api.tasks.freeKeys()
-    const renewed = nextTask()
+    const renewed = api.tasks.nextId()
     await api.tasks.fail(taskId, left)
     expect((await first).status).toBe(500)
     const next = await renewed
@@ -76,10 +64,10 @@ describe('a call that joined a task which then has no row', () => {
   it('becomes a new task, while the call that made the task says that it is lost', async () => {
     const headers = { 'Idempotency-Key': 'gone under it' }
     const first = api.postJson(path, body, headers)
-    const taskId = await nextTask()
+    const taskId = await api.tasks.nextId()
     const second = api.postJson(path, body, headers)
     await new Promise((resolve) => setTimeout(resolve, 50))
-    const renewed = nextTask()
+    const renewed = api.tasks.nextId()
     api.tasks.loseTask(taskId)
     expect((await first).status).toBe(500)
     expect(api.reported.map(String)).toEqual([`Error: PostgreSQL has lost ${taskId}`])
@@ -102,7 +90,7 @@ describe('a client that leaves', () => {
 
   it('cancels its task', async () => {
     const socket = openCall('alone')
-    const taskId = await nextTask()
+    const taskId = await api.tasks.nextId()
     expect(api.tasks.cancelled).toEqual([])
     socket.destroy()
     await expect.poll(() => api.tasks.cancelled).toEqual([taskId])
@@ -111,7 +99,7 @@ describe('a client that leaves', () => {
 
   it('does not cancel a task that another client waits for', async () => {
     const first = openCall('shared')
-    const taskId = await nextTask()
+    const taskId = await api.tasks.nextId()
     const second = openCall('shared')
     await new Promise((resolve) => setTimeout(resolve, 50))
     first.destroy()

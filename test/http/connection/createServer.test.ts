@@ -4,19 +4,14 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { createServer } from '../../../src/http/connection/createServer.ts'
 import type { ApiState } from '../../../src/http/context.ts'
 import { errorResponse } from '../../support/clients/responses.ts'
-import type { TestApi } from '../../support/http/testApi.ts'
-import { startTestApi } from '../../support/http/testApi.ts'
+import { startTestApi, useTestApi } from '../../support/http/testApi.ts'
 import { portOf } from '../../support/upstream/testServers.ts'
 
-let api: TestApi
-beforeAll(async () => {
-  api = await startTestApi()
-})
-afterAll(() => api.close())
+const api = useTestApi()
 
 const body = JSON.stringify({
   model: 'familyb-image-2-vip',

@@ -1,16 +1,11 @@
 import { brotliCompressSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { requestTextBytesMax } from '../../../src/domain/limits.ts'
 import { formBody, formType } from '../../support/clients/requestBodies.ts'
-import type { TestApi } from '../../support/http/testApi.ts'
-import { startTestApi } from '../../support/http/testApi.ts'
+import { useTestApi } from '../../support/http/testApi.ts'
 import { redPixelPng } from '../../support/images.ts'
 
-let api: TestApi
-beforeAll(async () => {
-  api = await startTestApi({ ingressLimitBytes: 128 * 1024 * 1024 })
-})
-afterAll(() => api.close())
+const api = useTestApi({ ingressLimitBytes: 128 * 1024 * 1024 })
 
 const taskPath = '/v1/images/tasks'
 const contentPath = '/v1beta/models/familya-3-pro-image:asyncGenerateContent'

@@ -1,15 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import {
   inputImageBytesMax,
   inputImagesBytesMax,
   inputImagesMax,
 } from '../../../src/domain/limits.ts'
 import { errorResponse } from '../../support/clients/responses.ts'
-import type { TestApi } from '../../support/http/testApi.ts'
-import { startTestApi } from '../../support/http/testApi.ts'
+import { startTestApi, useTestApi } from '../../support/http/testApi.ts'
 
 const folder = new URL('../../../src/web/playground/', import.meta.url)
 const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
@@ -17,11 +16,7 @@ const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
 )
 const libraries = ['preact.js', 'hooks.js', 'htm.js', 'html.js'].map((name) => `library/${name}`)
 
-let api: TestApi
-beforeAll(async () => {
-  api = await startTestApi()
-})
-afterAll(() => api.close())
+const api = useTestApi()
 
 /** Asks without an API key, and does not decode the answer. */
 async function ask(path: string, headers: Record<string, string> = {}, url = api.url) {

@@ -1,13 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { errorResponse } from '../../support/clients/responses.ts'
-import type { TestApi } from '../../support/http/testApi.ts'
-import { startTestApi } from '../../support/http/testApi.ts'
+import { useTestApi } from '../../support/http/testApi.ts'
 
-let api: TestApi
-beforeAll(async () => {
-  api = await startTestApi()
-})
-afterAll(() => api.close())
+const api = useTestApi()
 
 async function acceptedTask(): Promise<string> {
   const body = { model: 'familyb-image-2-vip', action: 'generate', prompt: 'a lighthouse' }

@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { FormPart } from '../../support/clients/requestBodies.ts'
 import { formBody, formType } from '../../support/clients/requestBodies.ts'
 import { imagesResponse } from '../../support/clients/responses.ts'
-import type { TestApi } from '../../support/http/testApi.ts'
-import { startTestApi } from '../../support/http/testApi.ts'
+import { useTestApi } from '../../support/http/testApi.ts'
 import { redPixelPng } from '../../support/images.ts'
 
-let api: TestApi
-beforeAll(async () => {
-  api = await startTestApi({ ingressLimitBytes: 32 * 1024 * 1024 })
-})
-afterAll(() => api.close())
+const api = useTestApi({ ingressLimitBytes: 32 * 1024 * 1024 })
 
 const path = '/v1/images/edits'
 const named = 'Content-Disposition: form-data; name="n"'
@@ -35,9 +30,7 @@ function post(parts: readonly FormPart[]): Promise<Response> {
 
 /** Finishes the next accepted task as soon as it is there. */
 async function finishNext(): Promise<void> {
-  const count = api.tasks.accepted.length
-  await expect.poll(() => api.tasks.accepted.length).toBe(count + 1)
-  await api.tasks.succeed(api.tasks.newestId())
+  await api.tasks.succeed(await api.tasks.nextId())
 }
 
 async function errorOf(response: Response): Promise<unknown> {

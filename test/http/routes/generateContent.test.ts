@@ -1,31 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { errorResponse } from '../../support/clients/responses.ts'
 import { familyANative } from '../../support/http/fakeTasks.ts'
-import type { TestApi } from '../../support/http/testApi.ts'
-import { startTestApi } from '../../support/http/testApi.ts'
+import { useTestApi } from '../../support/http/testApi.ts'
 import { redPixelPng } from '../../support/images.ts'
 
-let api: TestApi
-beforeAll(async () => {
-  api = await startTestApi()
-})
-afterAll(() => api.close())
+const api = useTestApi()
 
 const contentPath = '/v1beta/models/familya-3-pro-image:generateContent'
 const content = { contents: [{ parts: [{ text: 'a lighthouse' }] }] }
-
-/** The id of the task that the next call becomes. */
-async function nextTask(): Promise<string> {
-  const count = api.tasks.accepted.length
-  await expect.poll(() => api.tasks.accepted.length).toBe(count + 1)
-  return api.tasks.newestId()
-}
 
 describe('a generateContent call', () => {
   it('answers with the native response of family A', async () => {
     const [response] = await Promise.all([
       api.postJson(contentPath, content),
-      nextTask().then((taskId) => api.tasks.succeed(taskId, familyANative)),
+      api.tasks.nextId().then((taskId) => api.tasks.succeed(taskId, familyANative)),
     ])
     expect(response.status).toBe(200)
     expect(await response.json()).toEqual({
@@ -53,7 +41,7 @@ describe('a generateContent call', () => {
     }
     const [response] = await Promise.all([
       api.postJson(contentPath, content),
-      nextTask().then((taskId) => api.tasks.fail(taskId, rejected)),
+      api.tasks.nextId().then((taskId) => api.tasks.fail(taskId, rejected)),
     ])
     expect(response.status).toBe(200)
     expect(await response.json()).toEqual(api.tasks.rejection)

@@ -1,13 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { errorResponse } from '../../support/clients/responses.ts'
-import type { TestApi } from '../../support/http/testApi.ts'
-import { startTestApi } from '../../support/http/testApi.ts'
+import { startTestApi, useTestApi } from '../../support/http/testApi.ts'
 
-let api: TestApi
-beforeAll(async () => {
-  api = await startTestApi()
-})
-afterAll(() => api.close())
+const api = useTestApi()
 
 describe('GET /openapi.json', () => {
   it('is served without a key, and again only when it has changed', async () => {

@@ -1,16 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { taskRecordResponse } from '../../support/clients/responses.ts'
-import type { TestApi } from '../../support/http/testApi.ts'
-import { startTestApi } from '../../support/http/testApi.ts'
+import { startTestApi, useTestApi } from '../../support/http/testApi.ts'
 import { redPixelPng } from '../../support/images.ts'
 import { standStill } from '../../support/timing.ts'
 
-let api: TestApi
+const api = useTestApi()
 let taskId: string
 /** Path and query of the finished asset. */
 let asset: string
 beforeAll(async () => {
-  api = await startTestApi()
   const body = { model: 'familyb-image-2-vip', action: 'generate', prompt: 'a lighthouse' }
   const accepted: unknown = await (await api.postJson('/v1/images/tasks', body)).json()
   taskId = String(Reflect.get(Object(accepted), 'task_id'))
@@ -18,7 +16,6 @@ beforeAll(async () => {
   const record = taskRecordResponse.parse(await (await api.send(`/v1/tasks/${taskId}`)).json())
   asset = (record.output?.assets[0]?.url ?? '').replace('https://images.example.test', '')
 })
-afterAll(() => api.close())
 
 /** Without an API key. */
 const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>

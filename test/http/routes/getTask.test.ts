@@ -1,19 +1,14 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import {
   errorResponse,
   shortErrorResponse,
   taskRecordResponse,
 } from '../../support/clients/responses.ts'
-import type { TestApi } from '../../support/http/testApi.ts'
-import { startTestApi } from '../../support/http/testApi.ts'
+import { useTestApi } from '../../support/http/testApi.ts'
 import { redPixelPng } from '../../support/images.ts'
 
-let api: TestApi
+const api = useTestApi()
 let taskId: string
-beforeAll(async () => {
-  api = await startTestApi()
-})
-afterAll(() => api.close())
 beforeEach(async () => {
   const body = { model: 'familyb-image-2-vip', action: 'generate', prompt: 'a lighthouse' }
   const response = await api.postJson('/v1/images/tasks', body)

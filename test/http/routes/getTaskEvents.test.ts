@@ -1,15 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { errorResponse, shortErrorResponse } from '../../support/clients/responses.ts'
-import type { TestApi } from '../../support/http/testApi.ts'
-import { startTestApi } from '../../support/http/testApi.ts'
+import { useTestApi } from '../../support/http/testApi.ts'
 
 const waitersMax = { account: 3, process: 4 }
 const stopping = new AbortController()
-let api: TestApi
-beforeAll(async () => {
-  api = await startTestApi({ waitersMax }, { stopping: stopping.signal })
-})
-afterAll(() => api.close())
+const api = useTestApi({ waitersMax }, { stopping: stopping.signal })
 
 const open = new Set<AbortController>()
 afterEach(() => {

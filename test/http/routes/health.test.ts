@@ -1,22 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { errorResponse } from '../../support/clients/responses.ts'
-import type { TestApi } from '../../support/http/testApi.ts'
-import { startTestApi } from '../../support/http/testApi.ts'
+import { useTestApi } from '../../support/http/testApi.ts'
 
-let api: TestApi
 let ready = true
-beforeAll(async () => {
-  api = await startTestApi(
-    {},
-    {
-      ready: async () => {
-        if (!ready) throw new Error('no database')
-        return true
-      },
+const api = useTestApi(
+  {},
+  {
+    ready: async () => {
+      if (!ready) throw new Error('no database')
+      return true
     },
-  )
-})
-afterAll(() => api.close())
+  },
+)
 
 describe('health', () => {
   it('is answered without an API key, and readiness follows the parts of the process', async () => {

@@ -1,15 +1,10 @@
 import { brotliCompressSync, gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { NothingWrittenError } from '../../../src/domain/ports/nothingWrittenError.ts'
-import type { TestApi } from '../../support/http/testApi.ts'
-import { startTestApi } from '../../support/http/testApi.ts'
+import { startTestApi, useTestApi } from '../../support/http/testApi.ts'
 import { redPixelPng } from '../../support/images.ts'
 
-let api: TestApi
-beforeAll(async () => {
-  api = await startTestApi()
-})
-afterAll(() => api.close())
+const api = useTestApi()
 
 const path = '/v1/images/tasks'
 const generate = { model: 'familyb-image-2-vip', action: 'generate', prompt: 'a lighthouse' }

@@ -1,3 +1,4 @@
+import { expect } from 'vitest'
 import type { RequestFailure, TaskFailure } from '../../../src/domain/failure.ts'
 import type { JsonObject } from '../../../src/domain/json.ts'
 import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
@@ -38,6 +39,8 @@ export type FakeTasks = {
   /** Removes the native response of a task. */
   readonly loseNative: (taskId: string) => void
   readonly newestId: () => string
+  /** Waits for the next task, and returns its id. */
+  readonly nextId: () => Promise<string>
   /** Forgets all idempotency keys. */
   readonly freeKeys: () => void
 }
@@ -206,6 +209,11 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
       tasks.set(taskId, task)
     },
     newestId: () => [...tasks.keys()].at(-1) ?? '',
+    nextId: async () => {
+      const count = fake.accepted.length
+      await expect.poll(() => fake.accepted.length).toBe(count + 1)
+      return fake.newestId()
+    },
     freeKeys: () => keys.clear(),
   }
   return fake

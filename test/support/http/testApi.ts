@@ -14,6 +14,7 @@ import type { FakeTasks } from './fakeTasks.ts'
 import { createFakeTasks } from './fakeTasks.ts'
 import { createFakeWebhooks } from './fakeWebhooks.ts'
 import { portOf } from '../upstream/testServers.ts'
+import { useOpened } from '../useOpened.ts'
 
 /** The HTTP server on a free port, with tasks and blobs in memory. */
 export type TestApi = {
@@ -75,6 +76,18 @@ export async function startTestApi(
       await once(server, 'close')
     },
   }
+}
+
+/** Starts a `TestApi` before the tests of the calling file, and closes it after them. */
+export function useTestApi(
+  changed?: Partial<ApiConfig>,
+  deps?: Partial<ApiDeps>,
+): Omit<TestApi, 'close'> {
+  return useOpened(
+    () => startTestApi(changed, deps),
+    ({ close }) => close(),
+    ['url', 'port', 'server', 'tasks', 'blobs', 'observed', 'reported', 'send', 'postJson', 'raw'],
+  )
 }
 
 /** Dependencies of the API in memory, with the given ones replaced. */

@@ -18,8 +18,6 @@ export default defineConfig({
     testTimeout: 45_000,
     hookTimeout: 60_000,
     teardownTimeout: 30_000,
-    // On a busy machine a service can miss the time limit of its test. A test that fails twice in a row is broken.
-    retry: 1,
     restoreMocks: true,
     // The processes of vitest, and those that they start, then load code in half the time.
     env: {

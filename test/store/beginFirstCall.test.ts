@@ -5,7 +5,7 @@ import { insertTask } from '../support/database/insertTask.ts'
 import { createTestAttempts, testChannel } from '../support/database/testAttempts.ts'
 import type { TestDatabase } from '../support/database/testDatabase.ts'
 import { createTestDatabase } from '../support/database/testDatabase.ts'
-import { until } from '../support/timing.ts'
+import { untilLockAwaited } from '../support/database/untilLockAwaited.ts'
 
 let database: TestDatabase
 let taskId: string
@@ -37,15 +37,6 @@ async function taskRow(): Promise<unknown> {
     [taskId],
   )
   return rows[0]
-}
-
-async function untilLockAwaited(): Promise<void> {
-  await until('a session that waits for a lock', async () => {
-    const { rowCount } = await database.pool.query(
-      `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-    )
-    return rowCount === 1 ? true : undefined
-  })
 }
 
 describe('beginFirstCall', () => {
@@ -93,7 +84,7 @@ describe('beginFirstCall', () => {
     await holder.query('begin')
     await holder.query(`select from channel where name = 'b-main' for update`)
     const beginning = begin()
-    await untilLockAwaited()
+    await untilLockAwaited(database.pool)
     await holder.query(change)
     await holder.query('commit')
     expect(await beginning).toBeUndefined()
@@ -106,7 +97,7 @@ describe('beginFirstCall', () => {
     await holder.query('begin')
     await holder.query('select from task where task_id = $1 for update', [taskId])
     const beginning = begin()
-    await untilLockAwaited()
+    await untilLockAwaited(database.pool)
     await holder.query(
       `update task set status = 'failed', failure_code = 'cancelled', failure_cause = 'cancelled',
          failure_work_possible = false, completed_at = now()

@@ -1,11 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { TaskFailure } from '../../src/domain/failure.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
 import { openAttempt, setTask } from '../support/database/reconcileWorld.ts'
-import { loseWorker, testMeta, testProcessId } from '../support/database/testAttempts.ts'
+import { insertAttempt, loseWorker, testMeta } from '../support/database/testAttempts.ts'
+import { untilLockAwaited } from '../support/database/untilLockAwaited.ts'
 
 const world = useAttemptWorld()
 
@@ -80,24 +80,37 @@ const refused = {
   workPossible: false,
 } as const
 
-it('fails no queued task that begins its call meanwhile', async () => {
-  const { taskId, accountId } = await insertTask(world.pool)
-  const client = await world.pool.connect()
-  await client.query('begin')
-  await client.query(`update task set status = 'processing' where task_id = $1`, [taskId])
-  await client.query(
-    `insert into attempt
-       (task_id, n, channel, model, answer_id, upstream_key, lease_until, process_id, via)
-     values ($1, 1, 'b-main', 'familyb-image-2-vip', 'ans_begun', 'key', now() + interval '1 minute', $2,
-       'workflow')`,
-    [taskId, testProcessId],
-  )
-  const failing = world.attempts.failTask(taskId, refused)
-  await sleep(100)
-  await client.query('commit')
-  client.release()
-  expect(await failing).toBe('call_under_way')
-  expect(await balanceOf(world.pool, accountId)).toMatchObject({ held: 10 })
+/** Inserts a task. With `attempts`, its worker was too late for a first call, so the call was not made. */
+async function taskAfter(attempts: 0 | 1) {
+  const task = await insertTask(world.pool)
+  if (attempts === 1) {
+    await opened(task.taskId)
+    const evidence = { reason: 'not_called' } as const
+    await world.attempts.closeAttempt({ taskId: task.taskId, n: 1, class: 'refused', evidence })
+  }
+  return task
+}
+
+describe.each([0, 1] as const)('a task after %i closed attempts', (attempts) => {
+  it('fails', async () => {
+    const { taskId, accountId } = await taskAfter(attempts)
+    expect(await world.attempts.failTask(taskId, refused)).toBe('failed')
+    expect(await creditsOf(accountId)).toMatchObject({ held: 0 })
+  })
+
+  it('does not fail when a call begins meanwhile', async () => {
+    const { taskId, accountId } = await taskAfter(attempts)
+    const client = await world.pool.connect()
+    await client.query('begin')
+    await client.query(`update task set status = 'processing' where task_id = $1`, [taskId])
+    await insertAttempt(client, taskId, attempts + 1)
+    const failing = world.attempts.failTask(taskId, refused)
+    await untilLockAwaited(world.pool)
+    await client.query('commit')
+    client.release()
+    expect(await failing).toBe('call_under_way')
+    expect(await creditsOf(accountId)).toMatchObject({ held: 10 })
+  })
 })
 
 it('frees the key of a synchronous call only', async () => {

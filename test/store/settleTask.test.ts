@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { TaskFailure } from '../../src/domain/failure.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
@@ -6,13 +5,14 @@ import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf, endsOf } from '../support/database/money.ts'
 import { openAttempt, setTask } from '../support/database/reconcileWorld.ts'
 import {
+  insertAttempt,
   loseWorker,
   outcomesOf,
-  testProcessId,
   testMeta,
   letBackoffPass,
   countOpenAttempts,
 } from '../support/database/testAttempts.ts'
+import { untilLockAwaited } from '../support/database/untilLockAwaited.ts'
 
 const world = useAttemptWorld()
 
@@ -104,17 +104,11 @@ describe('settleTask', () => {
     await client.query('begin')
     await client.query('select from task where task_id = $1 for update', [taskId])
     const settling = world.attempts.settleTask({ meta, answerId })
-    await sleep(100)
+    await untilLockAwaited(world.pool)
+    const secondAnswerId = await insertAttempt(client, taskId, 2)
     await client.query(
-      `insert into attempt
-         (task_id, n, channel, model, answer_id, upstream_key, lease_until, process_id, via)
-       values ($1, 2, 'b-main', 'familyb-image-2-vip', 'ans_second', 'key', now() + interval '1 minute', $2,
-         'workflow')`,
-      [taskId, testProcessId],
-    )
-    await client.query(
-      `insert into upload (upload_id, kind, task_id, sweep_after) values ('ans_second', 'answer', $1, 'infinity')`,
-      [taskId],
+      `insert into upload (upload_id, kind, task_id, sweep_after) values ($1, 'answer', $2, 'infinity')`,
+      [secondAnswerId, taskId],
     )
     await client.query('update task set checks = 0 where task_id = $1', [taskId])
     await client.query('commit')
@@ -122,7 +116,8 @@ describe('settleTask', () => {
 
     expect(await settling).toBe(true)
     const { rows } = await pool.query(
-      `select sweep_after < 'infinity' as due from upload where upload_id = 'ans_second'`,
+      `select sweep_after < 'infinity' as due from upload where upload_id = $1`,
+      [secondAnswerId],
     )
     expect(rows).toEqual([{ due: true }])
     expect(await outcomesOf(pool, taskId)).toEqual(['succeeded image', 'open '])

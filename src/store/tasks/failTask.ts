@@ -35,8 +35,9 @@ export type EndTaskDeps = Lifetimes & {
  * an open call is present: the call is paid for, and its image would be lost. Records `workPossible` when an
  * attempt is open or has an unknown outcome.
  *
- * A queued task has no attempt, so one statement fails it, which is its own transaction. The balance of a busy account
- * is then not locked during a round trip to this process: many refused calls of one account can end at once.
+ * When no attempt of the task may have done work, one statement fails it, which is its own transaction. The balance of
+ * a busy account is then not locked during a round trip to this process: many refused calls of one account can end at
+ * once.
  */
 export async function failTask(
   deps: EndTaskDeps,
@@ -44,7 +45,8 @@ export async function failTask(
   failure: TaskFailure,
 ): Promise<FailResult> {
   if (!failure.workPossible) {
-    const [ended] = await runStatement<Ended>(deps.pool, endQuery(deps, taskId, failure, 'queued'))
+    const query = endQuery(deps, taskId, failure, 'if_no_work')
+    const [ended] = await runStatement<Ended>(deps.pool, query)
     if (ended !== undefined) {
       deps.announceEnd(taskId, ended.due)
       return 'failed'
@@ -53,7 +55,7 @@ export async function failTask(
   return failLocked(deps, taskId, failure)
 }
 
-/** Does the same under the task's lock, whatever the task's status is. */
+/** Does the same under the task's lock, whatever the task's attempts are. */
 async function failLocked(
   deps: EndTaskDeps,
   taskId: string,
@@ -85,7 +87,7 @@ export async function endAsFailed(
   { taskId }: LockedTask,
   failure: TaskFailure,
 ): Promise<readonly DueWebhook[]> {
-  const { rows } = await client.query<Ended>(endQuery(lifetimes, taskId, failure, 'live'))
+  const { rows } = await client.query<Ended>(endQuery(lifetimes, taskId, failure, 'always'))
   return rows[0]?.due ?? []
 }
 
@@ -95,7 +97,7 @@ function endQuery(
   { retentionSeconds, tombstoneSeconds, inputRetentionSeconds }: Lifetimes,
   taskId: string,
   failure: TaskFailure,
-  which: 'queued' | 'live',
+  when: 'if_no_work' | 'always',
 ): QueryConfig {
   return {
     name: 'end-task',
@@ -110,7 +112,7 @@ function endQuery(
       nextTryIsNewTask(failure),
       inputRetentionSeconds,
       syncRoutes,
-      which === 'queued' ? ['queued'] : ['queued', 'processing'],
+      when === 'if_no_work',
     ],
   }
 }
@@ -125,8 +127,15 @@ function nextTryIsNewTask({ code, cause, workPossible }: TaskFailure): boolean {
   return !workPossible || code === 'rate_limit_exceeded'
 }
 
+/**
+ * Ends a live task without an image. With $10, only a task without an attempt that may have done work: see
+ * `mayHaveWorked`. An attempt may open while this statement waits for the lock of the task's row. The statement would
+ * not see it, but the row would have another version then: see `publishSql` in settleTask.ts.
+ */
 const endSql = `
-  with done as (
+  with found as materialized (
+    select task_id as id, xmin as version from task where task_id = $1
+  ), done as (
     update task set status = 'failed', failure_code = $2, failure_cause = $3,
       failure_work_possible = $4, failure_retry_after_ms = $5,
       completed_at = statement_timestamp(),
@@ -136,7 +145,11 @@ const endSql = `
         then statement_timestamp() + least($6, $8) * interval '1 second' end,
       retry_bytes = case when $8::integer > 0 then octet_length(request) + (
         select coalesce(sum(bytes), 0) from upload where upload.task_id = $1 and kind = 'input') end
-    where task_id = $1 and status = any($10)
+    from found
+    where task_id = found.id and task.xmin = found.version and status in ('queued', 'processing')
+      and not ($10 and exists (
+        select from attempt
+        where attempt.task_id = $1 and (attempt.class is null or attempt.class = 'unknown')))
     returning coalesce(retry_until, completed_at) as input_end, hard_end_at, route, ${endedColumns}
   ), uploads as (
     update upload set sweep_after = case

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import type { AttemptStore } from '../../../src/domain/ports/attemptStore.ts'
 import type { AnswerMeta } from '../../../src/domain/upstream/answerMeta.ts'
 import type { Channel } from '../../../src/domain/upstream/channel.ts'
@@ -47,6 +47,26 @@ export async function countOpenAttempts(pool: Pool, taskId: string): Promise<num
     [taskId],
   )
   return rowCount
+}
+
+/**
+ * Inserts an open attempt of the process `testProcessId`, as the transaction of `client` that opens a call does.
+ * Returns its answer id.
+ */
+export async function insertAttempt(
+  client: PoolClient,
+  taskId: string,
+  n: number,
+): Promise<string> {
+  const answerId = `${taskId}-answer-${n}`
+  await client.query(
+    `insert into attempt
+       (task_id, n, channel, model, answer_id, upstream_key, lease_until, process_id, via)
+     values ($1, $2, 'b-main', 'familyb-image-2-vip', $3, 'key', now() + interval '1 minute', $4,
+       'workflow')`,
+    [taskId, n, answerId, testProcessId],
+  )
+  return answerId
 }
 
 /** The presence of a process whose beats always succeed. */

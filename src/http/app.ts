@@ -14,7 +14,7 @@ import {
   startRequest,
 } from './middleware.ts'
 import { installRoutes } from './routes.ts'
-import { assetStreamBytes } from './routes/getAsset.ts'
+import { assetStreamBytes, assetStreamsMax } from './routes/getAsset.ts'
 
 /**
  * Limit for the bytes of all large bodies that arrive at the same time: about twelve of the largest bodies
@@ -30,13 +30,6 @@ const largeBodiesBytesMax = 1024 * 1024 * 1024
  */
 const requestTextsBytesMax = 2 * requestTextBytesMax
 const requestTextsShareMax = 0.5
-
-/**
- * Limit for the assets that are sent at the same time. A client without an API key can read an asset
- * slowly, as long as it reads something every 60 seconds (`createServer.ts`), and each stream takes up to
- * `assetStreamBytes` for that time. Together they take 256 MiB at most.
- */
-const assetStreamsMax = 256
 
 /**
  * Creates the whole HTTP API as one Koa application. A request passes through the parts in the order of this

@@ -1,7 +1,11 @@
-import { Gauge, Registry, collectDefaultMetrics } from 'prom-client'
+import { Counter, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
 import type { StateSample } from '../domain/ports/stateSample.ts'
-import type { Recorders } from './recorders.ts'
-import { createRecorders } from './recorders.ts'
+import type { OfferResult } from '../domain/tasks/offer.ts'
+import { offerResults } from '../domain/tasks/offer.ts'
+import type { Verdict } from '../domain/webhooks/delivery.ts'
+import type { OutcomeClass, OutcomeReason } from '../domain/upstream/upstreamCall.ts'
+import type { PoolSample } from './gauges.ts'
+import { createProcessGauges, createStateGauges } from './gauges.ts'
 
 export type MetricsSources = {
   readonly pool?: () => PoolSample
@@ -34,8 +38,8 @@ export type Metrics = Recorders & {
 }
 
 /**
- * Creates the metrics of one process. The gauges, whose values are read at each scrape, are made here. The counters
- * and histograms, which the process updates when something happens, are made in `recorders.ts`. Labels have only
+ * Creates the metrics of one process. The counters and histograms, which the process updates when something happens,
+ * are made in this file. The gauges, whose values are read at each scrape, are made in `gauges.ts`. Labels have only
  * names from fixed sets, channel names and route patterns as values, so the number of time series is limited.
  * `tools/observability/` contains alerts and a dashboard.
  */
@@ -57,128 +61,178 @@ export function createMetrics(sources: MetricsSources = {}): Metrics {
   }
 }
 
-type PoolSample = { readonly total: number; readonly idle: number; readonly waiting: number }
+/**
+ * Functions with which a process records what happens, in counters and histograms. They never throw, and they return
+ * at once.
+ */
+export type Recorders = {
+  readonly request: (seen: {
+    readonly route: string
+    readonly method: string
+    readonly status: number
+    readonly durationMs: number
+  }) => void
+  readonly upstreamCall: (seen: {
+    readonly channel: string
+    readonly class: OutcomeClass
+    readonly reason: OutcomeReason
+    readonly latencyMs: number | undefined
+  }) => void
+  readonly finding: (kind: string, count: number) => void
+  readonly startLeft: (reason: string) => void
+  readonly offer: (result: OfferResult) => void
+  readonly webhookTry: (seen: {
+    readonly outcome: Verdict['kind']
+    readonly durationMs: number
+  }) => void
+}
+
+const requestSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
+const callSeconds = [0.1, 0.5, 1, 2, 5, 10, 20, 40, 80, 160, 320]
 
 /**
- * Creates the gauges that this process reads from its own memory: its connection pool and its start queue.
+ * The counters that exist from the start, with the value 0, for every channel. If a counter appeared only
+ * with its first event, Prometheus would see no increase from 0 to 1.
  */
-function createProcessGauges(
-  registry: Registry,
-  sources: { readonly pool?: () => PoolSample; readonly startQueueDepth?: () => number },
-): void {
-  const { pool, startQueueDepth } = sources
-  if (pool !== undefined) {
-    const gauge = new Gauge({
-      name: 'darkroom_pool_connections',
-      help: 'PostgreSQL pool: connections that are total and idle, and callers that wait for one.',
-      labelNames: ['state'],
-      registers: [registry],
-      collect: () => {
-        for (const [state, count] of Object.entries(pool())) gauge.set({ state }, count)
-      },
-    })
-  }
-  if (startQueueDepth !== undefined) {
-    const gauge: Gauge = new Gauge({
-      name: 'darkroom_start_queue_depth',
-      help: 'Accepted tasks whose workflow start waits or is under way.',
-      registers: [registry],
-      collect: (): void => gauge.set(startQueueDepth()),
-    })
+const expectedReasons: Readonly<Record<OutcomeClass, readonly OutcomeReason[]>> = {
+  succeeded: ['image'],
+  refused: [
+    'rate_limited',
+    'overloaded',
+    'not_sent',
+    'not_called',
+    'inputs_unreadable',
+    'credential_unreadable',
+  ],
+  rejected: ['invalid_request', 'content_policy', 'no_image', 'forbidden'],
+  exhausted: ['quota_exhausted'],
+  operator_fault: ['credential', 'forbidden', 'model_not_found'],
+  unknown: [
+    'server_error',
+    'connection_lost',
+    'timeout',
+    'broken_body',
+    'answer_too_large',
+    'unexpected_status',
+    'forbidden',
+  ],
+}
+
+/** Creates the counters and histograms of one process in `registry`. */
+export function createRecorders(registry: Registry, channels: readonly string[]): Recorders {
+  return {
+    ...requestRecorder(registry),
+    ...callRecorder(registry, channels),
+    ...taskRecorders(registry),
+    ...webhookRecorder(registry),
   }
 }
 
-/**
- * How long one sample of the state is used again. So several Prometheus servers that ask at the same time
- * cause only one read.
- */
-const sampleMsMax = 5_000
-
-/**
- * Creates the gauges of the whole installation. Every process shows the same values. Returns a function that
- * refreshes all gauges together, so that they show the same moment.
- */
-function createStateGauges(
-  registry: Registry,
-  state: (() => Promise<StateSample>) | undefined,
-): () => Promise<void> {
-  if (state === undefined) return async () => {}
-  const show = gaugesIn(registry)
-  let shown = Promise.resolve()
-  let untilMs = 0
-  return () => {
-    if (performance.now() >= untilMs) {
-      untilMs = performance.now() + sampleMsMax
-      shown = state().then(show, () => show(undefined))
-    }
-    return shown
+function requestRecorder(registry: Registry): Pick<Recorders, 'request'> {
+  const registers = [registry]
+  const requests = new Counter({
+    name: 'darkroom_http_requests_total',
+    help: 'Answered requests.',
+    labelNames: ['route', 'method', 'status'],
+    registers,
+  })
+  const durations = new Histogram({
+    name: 'darkroom_http_request_duration_seconds',
+    help: 'From the request line to the last byte of the answer.',
+    labelNames: ['route', 'method'],
+    buckets: requestSeconds,
+    registers,
+  })
+  return {
+    request: ({ route, method, status, durationMs }) => {
+      requests.inc({ route, method, status })
+      durations.observe({ route, method }, durationMs / 1000)
+    },
   }
 }
 
-function gaugesIn(registry: Registry): (sample: StateSample | undefined) => void {
-  const gauge = (name: string, help: string, labelNames: string[] = []) =>
-    new Gauge({ name, help, labelNames, registers: [registry] })
-  const tasks = gauge(
-    'darkroom_tasks',
-    'Tasks by status; succeeded ones while their result is kept.',
-    ['status'],
-  )
-  const oldest = gauge(
-    'darkroom_oldest_task_age_seconds',
-    'Age of the oldest unfinished task; 0 without one.',
-    ['status'],
-  )
-  const held = gauge('darkroom_credits_held', 'Credits held for unfinished tasks.')
-  const holds = gauge('darkroom_holds_open', 'Holds neither settled nor released.')
-  const bytes = gauge(
-    'darkroom_blob_bytes',
-    'Bytes of finished images and of inputs that are kept.',
-  )
-  const paused = gauge('darkroom_channel_paused', '1 while a channel is paused.', ['channel'])
-  const open = gauge('darkroom_channel_open_attempts', 'Upstream calls under way.', ['channel'])
-  const cooldown = gauge(
-    'darkroom_cooldown_seconds',
-    'Time left until a refused model is asked again.',
-    ['channel', 'model'],
-  )
-  const failing = gauge('darkroom_webhooks_failing', 'Webhooks whose last try failed.')
-  const pending = gauge('darkroom_webhook_deliveries_pending', 'Deliveries that are not over.')
-  const oldestPending = gauge(
-    'darkroom_webhook_oldest_pending_seconds',
-    'Age of the oldest delivery that is not over; 0 without one.',
-  )
-  const firstLate = gauge(
-    'darkroom_webhook_first_try_late_seconds',
-    'How long the oldest first try of a webhook that does not fail is overdue; 0 without one.',
-  )
-  const up = gauge('darkroom_state_sample_up', '1 when PostgreSQL answered for this scrape.')
-  return (sample) => {
-    for (const each of [tasks, oldest, held, holds, bytes, paused, open, cooldown]) each.reset()
-    for (const each of [failing, pending, oldestPending, firstLate]) each.reset()
-    up.set(sample === undefined ? 0 : 1)
-    if (sample === undefined) return
-    held.set(sample.creditsHeld)
-    holds.set(sample.holdsOpen)
-    bytes.set(sample.blobBytes)
-    for (const status of ['queued', 'processing']) {
-      tasks.set({ status }, 0)
-      oldest.set({ status }, 0)
+function callRecorder(
+  registry: Registry,
+  channels: readonly string[],
+): Pick<Recorders, 'upstreamCall'> {
+  const registers = [registry]
+  const calls = new Counter({
+    name: 'darkroom_upstream_calls_total',
+    help: 'Upstream calls by outcome class and reason.',
+    labelNames: ['channel', 'class', 'reason'],
+    registers,
+  })
+  const durations = new Histogram({
+    name: 'darkroom_upstream_call_duration_seconds',
+    help: 'Upstream calls, from the first byte sent to the verdict.',
+    labelNames: ['channel'],
+    buckets: callSeconds,
+    registers,
+  })
+  for (const channel of channels) {
+    durations.zero({ channel })
+    for (const [outcome, reasons] of Object.entries(expectedReasons)) {
+      for (const reason of reasons) calls.inc({ channel, class: outcome, reason }, 0)
     }
-    for (const { status, count, oldestSeconds } of sample.tasks) {
-      tasks.set({ status }, count)
-      if (oldestSeconds > 0) oldest.set({ status }, oldestSeconds)
-    }
-    const { webhooks } = sample
-    failing.set(webhooks.failing)
-    pending.set(webhooks.pending)
-    oldestPending.set(webhooks.oldestSeconds)
-    firstLate.set(webhooks.firstLateSeconds)
-    for (const row of sample.channels) {
-      paused.set({ channel: row.channel }, row.paused ? 1 : 0)
-      open.set({ channel: row.channel }, row.open)
-    }
-    for (const { channel, model, seconds } of sample.cooldowns) {
-      cooldown.set({ channel, model }, seconds)
-    }
+  }
+  return {
+    upstreamCall: ({ channel, class: outcome, reason, latencyMs }) => {
+      calls.inc({ channel, class: outcome, reason })
+      if (latencyMs !== undefined) durations.observe({ channel }, latencyMs / 1000)
+    },
+  }
+}
+
+function taskRecorders(registry: Registry): Pick<Recorders, 'finding' | 'startLeft' | 'offer'> {
+  const registers = [registry]
+  const findings = new Counter({
+    name: 'darkroom_reconciler_findings_total',
+    help: 'What the reconciler had to do.',
+    labelNames: ['finding'],
+    registers,
+  })
+  const left = new Counter({
+    name: 'darkroom_start_queue_left_total',
+    help: 'Workflow starts left to the reconciler.',
+    labelNames: ['reason'],
+    registers,
+  })
+  const offers = new Counter({
+    name: 'darkroom_offers_total',
+    help: 'Synchronous tasks offered to workers, by what became of the offer.',
+    labelNames: ['result'],
+    registers,
+  })
+  for (const result of offerResults) offers.inc({ result }, 0)
+  return {
+    offer: (result) => offers.inc({ result }),
+    finding: (finding, count) => findings.inc({ finding }, count),
+    startLeft: (reason) => left.inc({ reason }),
+  }
+}
+
+const tryOutcomes: readonly Verdict['kind'][] = ['delivered', 'retry', 'given_up', 'gone']
+const trySeconds = [0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 15]
+
+function webhookRecorder(registry: Registry): Pick<Recorders, 'webhookTry'> {
+  const registers = [registry]
+  const tries = new Counter({
+    name: 'darkroom_webhook_tries_total',
+    help: 'Tries of webhook deliveries by outcome: delivered, retry (one more follows), given_up, gone (410).',
+    labelNames: ['outcome'],
+    registers,
+  })
+  const durations = new Histogram({
+    name: 'darkroom_webhook_try_duration_seconds',
+    help: 'Tries of webhook deliveries, from the look-up of the name to the answer.',
+    buckets: trySeconds,
+    registers,
+  })
+  for (const outcome of tryOutcomes) tries.inc({ outcome }, 0)
+  return {
+    webhookTry: ({ outcome, durationMs }) => {
+      tries.inc({ outcome })
+      durations.observe(durationMs / 1000)
+    },
   }
 }

@@ -15,7 +15,7 @@ import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
 import type { UpstreamCall, UpstreamCaller } from '../domain/upstream/upstreamCall.ts'
 import { readErrorAnswer } from './errorAnswer.ts'
 import type { Answer } from './exchange.ts'
-import { createUpstreamAgent } from './exchange.ts'
+import { createUpstreamConnections } from './upstreamConnections.ts'
 import { familyACall } from './familyA.ts'
 import type { FamilyBDeps } from './familyB.ts'
 import { familyBCall } from './familyB.ts'
@@ -29,7 +29,7 @@ type UpstreamCallerDeps = {
   readonly capabilities: CapabilityTable
   /** Local directory for images that are too large to keep in memory. Created when it does not exist. */
   readonly tempDir: string
-  /** Default: `createUpstreamAgent()`. A caller that wants to close the agent passes its own. */
+  /** Default: `createUpstreamConnections()`. A caller that wants to close the agent passes its own. */
   readonly dispatcher?: Dispatcher
   readonly randomBytes?: RandomBytes
   /** Returns epoch milliseconds. */
@@ -53,7 +53,7 @@ type UpstreamCallerDeps = {
  * 4. `callOutcome.ts` turns the verdict into the outcome of the call.
  */
 export function createUpstreamCaller(deps: UpstreamCallerDeps): UpstreamCaller {
-  const dispatcher = deps.dispatcher ?? createUpstreamAgent()
+  const dispatcher = deps.dispatcher ?? createUpstreamConnections()
   const nowMs = deps.nowMs ?? Date.now
   const monotonicMs = deps.monotonicMs ?? (() => performance.now())
   const randomBytes = deps.randomBytes ?? cryptoRandomBytes

@@ -6,7 +6,8 @@ import type { ChannelCheck } from '../domain/ports/channelAdmin.ts'
 import type { Channel } from '../domain/upstream/channel.ts'
 import { readErrorAnswer } from './errorAnswer.ts'
 import type { Answer } from './exchange.ts'
-import { createUpstreamAgent, exchange } from './exchange.ts'
+import { exchange } from './exchange.ts'
+import { createUpstreamConnections } from './upstreamConnections.ts'
 
 const checkMsMax = 5_000
 
@@ -29,7 +30,7 @@ async function ask(
   url: string,
   credential: Readonly<Record<string, string>>,
 ): Promise<Omit<ChannelCheck, 'url' | 'header'>> {
-  const agent = createUpstreamAgent()
+  const agent = createUpstreamConnections()
   const startedAtMs = performance.now()
   const elapsedMs = () => performance.now() - startedAtMs
   const { origin, pathname, search } = new URL(url)

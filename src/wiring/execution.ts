@@ -19,7 +19,7 @@ import { createOfferTaker } from '../tasks/takeOffers.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { createUpstreamCaller } from '../upstream/callUpstream.ts'
-import { createUpstreamAgent } from '../upstream/exchange.ts'
+import { createUpstreamConnections } from '../upstream/upstreamConnections.ts'
 
 /** The parts that execute tasks. The activities and the reconciler use them. */
 export type Execution = {
@@ -45,7 +45,7 @@ export function createExecution(
 ): Execution {
   const { sessionUrl, pool, blobs, operatorSettings, tempDir, announceEnd } = parts.installation
   const processId = newProcessId(randomBytes)
-  const agent = createUpstreamAgent()
+  const agent = createUpstreamConnections()
   const attempts = createAttemptStore({
     pool,
     processId,

@@ -34,7 +34,7 @@ import {
   openUpload,
   takeUploads,
 } from '../store/reconcile/uploads.ts'
-import type { Lifetimes } from '../store/tasks/failTask.ts'
+import type { Lifetimes } from '../store/tasks/lifetimes.ts'
 import type { AnnounceEnd } from '../store/tasks/announceEnd.ts'
 import { cancelTask } from '../store/tasks/cancelTask.ts'
 import { failTask } from '../store/tasks/failTask.ts'

@@ -5,7 +5,8 @@ import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Answer } from '../../src/upstream/exchange.ts'
-import { createUpstreamAgent, exchange } from '../../src/upstream/exchange.ts'
+import { exchange } from '../../src/upstream/exchange.ts'
+import { createUpstreamConnections } from '../../src/upstream/upstreamConnections.ts'
 import { collect } from '../support/byteStreams.ts'
 import { paddedPng } from '../support/images.ts'
 import { goodAnswer, listenAnswering } from '../support/upstream/testServers.ts'
@@ -14,7 +15,7 @@ import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
 const nobodyListens = 'http://127.0.0.1:1'
 
 function exchangeWith(origin: string, signal: AbortSignal): Promise<Answer> {
-  const agent = createUpstreamAgent()
+  const agent = createUpstreamConnections()
   onTestFinished(() => agent.destroy())
   const body = Readable.from([Buffer.from('{}')])
   return exchange(agent, { origin, path: '/', method: 'POST', body }, signal, () => 0)

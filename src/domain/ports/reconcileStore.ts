@@ -17,11 +17,17 @@ export type PastEndTask = {
   readonly graceOver: boolean
 }
 
-/**
- * The pause before the next check. It starts with `firstMs` and doubles with every check so far, up to
- * `mostMs`.
- */
-export type Backoff = { readonly firstMs: number; readonly mostMs: number }
+/** Why a check did not end its task. The pauses before the next check depend on it: see `checkSchedule.ts`. */
+export type CheckResult =
+  /** The task's workflow runs, or was just started again. */
+  | 'running'
+  | 'temporal_unreachable'
+  /** Temporal did not start the task's workflow. */
+  | 'not_started'
+  /** A call is under way, but no workflow. The call may end at any time. */
+  | 'call_under_way'
+  /** The check itself failed, for example because the blob store could not be read. */
+  | 'error'
 
 /**
  * What the reconciler reads and writes. A task is due for a check when no worker has updated it for too long.
@@ -44,7 +50,7 @@ export type ReconcileStore = {
   /** Returns due tasks that are past their deadline and have no open attempt, or are past their hard end. */
   readonly pastEndTasks: (limit: number, graceMs: number) => Promise<readonly PastEndTask[]>
   /** Schedules the next check of live tasks after a check that did not end them. */
-  readonly postponeChecks: (taskIds: readonly string[], backoff: Backoff) => Promise<void>
+  readonly postponeChecks: (taskIds: readonly string[], result: CheckResult) => Promise<void>
   /** Makes live tasks due for a check now. */
   readonly makeChecksDue: (taskIds: readonly string[]) => Promise<void>
   /**

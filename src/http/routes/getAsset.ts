@@ -9,6 +9,13 @@ import type { ApiContext, ApiParts, Handler, HttpFailure } from '../context.ts'
 import { pullInTurns } from '../intake/loopTurns.ts'
 
 /**
+ * Limit for the assets that are sent at the same time. A client without an API key can read an asset
+ * slowly, as long as it reads something every 60 seconds (`createServer.ts`), and each stream takes up to
+ * `assetStreamBytes` for that time. Together they take 256 MiB at most.
+ */
+export const assetStreamsMax = 256
+
+/**
  * `GET /v1/assets/{task_id}/{name}?…`: answers with the image behind a signed URL, without an API key. A
  * valid signature is not enough. The task must also not have expired by the clock of the database. So the
  * image is never served when the task's record already says `expired`.

@@ -14,7 +14,8 @@ import {
 } from './closeAttempt.ts'
 import type { ClosedAttempt } from '../channels/updateChannelAfterCall.ts'
 import { runStatement, withTransaction } from '../connection/transaction.ts'
-import type { Lifetimes } from '../tasks/failTask.ts'
+import type { Lifetimes } from '../tasks/lifetimes.ts'
+import { downloadGraceSql, unusedAnswerKeptSql } from '../tasks/lifetimes.ts'
 import type { AnnounceEnd } from '../tasks/announceEnd.ts'
 import { endedColumns, endHoldSql } from '../tasks/endHold.ts'
 import { lockTask } from '../tasks/lockTask.ts'
@@ -123,7 +124,7 @@ function publishQuery(
 /**
  * Closes the attempt and ends the task as succeeded. The prompt is deleted and the inputs become due for the sweep at
  * once, because nothing needs them any more. If several answers are stored, only the published one is kept. The sweep
- * deletes the others an hour after the hard end, when no call can still write to them.
+ * deletes all of them at the times in `lifetimes.ts`.
  *
  * This is one statement and a transaction of its own. A statement sees the rows as they were when it began. While
  * this statement waits for the lock of the task's row, another transaction may open an attempt. This statement would
@@ -134,9 +135,6 @@ function publishQuery(
  * Another attempt of the task may be open: the answer may belong to an earlier attempt whose worker counted as lost.
  * If the process of the open attempt is lost, this statement closes the attempt. Otherwise that process closes it
  * when the call ends.
- *
- * The bytes of the published answer are deleted a quarter of an hour after the task's record reads `expired`, so that
- * a download that began earlier is not cut off.
  */
 const publishSql = `
   with found as materialized (
@@ -157,9 +155,9 @@ const publishSql = `
     returning ${closedColumns}
   ), uploads as (
     update upload set sweep_after = case
-        when upload_id = $9 then done.expires_at + interval '15 minutes'
+        when upload_id = $9 then done.expires_at + ${downloadGraceSql}
         when kind = 'input' then now()
-        else done.hard_end_at + interval '1 hour' end
+        else done.hard_end_at + ${unusedAnswerKeptSql} end
     from done where upload.task_id = $1
   ), lost as (${closeLostAttemptsSql} and n <> $2 and exists (select from done)),
   ${deliveriesSql('task.succeeded')},

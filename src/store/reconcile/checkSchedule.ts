@@ -1,11 +1,24 @@
 import type { Pool } from 'pg'
-import type { Backoff } from '../../domain/ports/reconcileStore.ts'
+import type { CheckResult } from '../../domain/ports/reconcileStore.ts'
 
 /**
  * Time until the first check of a started task. If somebody terminates the workflow before the task's first attempt,
  * nothing tells Darkroom so. The reconciler finds out at this check, or later if it is not running or has much to do.
  */
 const firstCheckSeconds = 15
+
+/**
+ * The pauses between the later checks of one task. The first pause is `firstMs`, and each pause is twice as long as
+ * the one before, up to `mostMs`. A task that stays in Temporal's queue for half an hour is checked about eight times.
+ */
+const pauses: Readonly<Record<CheckResult, { readonly firstMs: number; readonly mostMs: number }>> =
+  {
+    running: { firstMs: 15_000, mostMs: 600_000 },
+    temporal_unreachable: { firstMs: 5_000, mostMs: 30_000 },
+    not_started: { firstMs: 2_000, mostMs: 30_000 },
+    call_under_way: { firstMs: 5_000, mostMs: 10_000 },
+    error: { firstMs: 2_000, mostMs: 60_000 },
+  }
 
 /**
  * Records that the workflows of these tasks exist, and schedules the first check of the tasks that are queued. For a
@@ -33,21 +46,21 @@ const markSql = `
   from marked where task.task_id = marked.task_id`
 
 /**
- * Schedules the next check of live tasks after a check that did not end them. The pause before the next check doubles
- * each time, up to `backoff.mostMs`. Before the deadline of a task, its next check is scheduled for the deadline at
+ * Schedules the next check of live tasks after a check that did not end them, with the `pauses` of its result. Before the deadline of a task, its next check is scheduled for the deadline at
  * the latest, and between deadline and hard end for the hard end at the latest. After the hard end only the pause
  * counts.
  */
 export async function postponeChecks(
   pool: Pool,
   taskIds: readonly string[],
-  backoff: Backoff,
+  result: CheckResult,
 ): Promise<void> {
   if (taskIds.length === 0) return
+  const { firstMs, mostMs } = pauses[result]
   await pool.query({
     name: 'postpone-checks',
     text: postponeSql,
-    values: [taskIds, backoff.firstMs, backoff.mostMs],
+    values: [taskIds, firstMs, mostMs],
   })
 }
 

@@ -9,20 +9,12 @@ import { closeLostAttemptsSql } from '../attempts/closeAttempt.ts'
 import { runStatement, withTransaction } from '../connection/transaction.ts'
 import { deliveriesSql, dueAfterEndSql } from '../webhooks/deliveriesOfEnd.ts'
 import { endedColumns, endHoldSql } from './endHold.ts'
+import { freeKeySql, isKeyFreed } from './idempotencyKey.ts'
+import type { Lifetimes } from './lifetimes.ts'
+import { unusedAnswerKeptSql } from './lifetimes.ts'
 import type { LockedTask } from './lockTask.ts'
 import { isUnderWay, lockTaskWithAttempts } from './lockTask.ts'
 import type { AnnounceEnd } from './announceEnd.ts'
-
-/**
- * How long an image is kept (`retentionSeconds`), and how much longer its task's record is kept
- * (`tombstoneSeconds`). The record of a failed task is kept for the sum of both, and its inputs for
- * `inputRetentionSeconds`. With 0, the inputs and the prompt are deleted at once.
- */
-export type Lifetimes = {
-  readonly retentionSeconds: number
-  readonly tombstoneSeconds: number
-  readonly inputRetentionSeconds: number
-}
 
 /** What the statements need that end a task without an image. */
 export type EndTaskDeps = Lifetimes & {
@@ -78,8 +70,8 @@ async function failLocked(
 
 /**
  * Ends a locked live task as failed and releases its hold. The task's input images are kept for a time,
- * because an operator may retry the task. The idempotency key of a synchronous task is freed if the client's
- * next request with the same key must start a new task. Returns the webhooks that receive the end.
+ * because an operator may retry the task. The task's idempotency key may become free: see `isKeyFreed`. Returns
+ * the webhooks that receive the end.
  */
 export async function endAsFailed(
   client: PoolClient,
@@ -109,22 +101,12 @@ function endQuery(
       failure.workPossible,
       failure.retryAfterMs === undefined ? null : Math.round(failure.retryAfterMs),
       retentionSeconds + tombstoneSeconds,
-      nextTryIsNewTask(failure),
+      isKeyFreed(failure),
       inputRetentionSeconds,
       syncRoutes,
       when === 'if_no_work',
     ],
   }
-}
-
-/**
- * Returns whether the next request with the key of a synchronous call starts a new task. It does when no work was
- * done, or when the answer told the client to try again later. A cancel that somebody asked for is final: the
- * next request gets the cancelled task.
- */
-function nextTryIsNewTask({ code, cause, workPossible }: TaskFailure): boolean {
-  if (cause === 'cancelled') return false
-  return !workPossible || code === 'rate_limit_exceeded'
 }
 
 /**
@@ -154,12 +136,9 @@ const endSql = `
   ), uploads as (
     update upload set sweep_after = case
         when kind = 'input' then done.input_end
-        else done.hard_end_at + interval '1 hour' end
+        else done.hard_end_at + ${unusedAnswerKeptSql} end
     from done where upload.task_id = $1
-  ), freed as (
-    delete from idempotency_key using done
-    where idempotency_key.task_id = done.task_id and $7 and done.route = any($9)
-  ), lost as (${closeLostAttemptsSql} and exists (select from done)),
+  ), freed as (${freeKeySql}), lost as (${closeLostAttemptsSql} and exists (select from done)),
   ${deliveriesSql('task.failed')},
   ${endHoldSql('release')}, receivers as (${dueAfterEndSql})
   select (select coalesce(json_agg(receivers), '[]') from receivers) as due from done`

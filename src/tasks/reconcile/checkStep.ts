@@ -1,7 +1,7 @@
 import { assertNever } from '../../domain/assertNever.ts'
 import type { TaskFailure } from '../../domain/failure.ts'
 import type { AttemptStore } from '../../domain/ports/attemptStore.ts'
-import type { Backoff, OverdueTask, ReconcileStore } from '../../domain/ports/reconcileStore.ts'
+import type { OverdueTask, ReconcileStore } from '../../domain/ports/reconcileStore.ts'
 import type { TerminatedRun, RunReport, StartTask } from '../../domain/ports/taskRuns.ts'
 import type { PostponeOnErrorDeps } from './inParallel.ts'
 import { inParallel, postponeOnError } from './inParallel.ts'
@@ -18,14 +18,6 @@ export type CheckDeps = PostponeOnErrorDeps & {
 
 const batchMax = 100
 const parallel = 8
-/**
- * Pause before the next check of a task whose run is still running. It doubles at each check, so a task that
- * stays in Temporal's queue for half an hour is checked about eight times.
- */
-const runningBackoff: Backoff = { firstMs: 15_000, mostMs: 600_000 }
-const unreachableBackoff: Backoff = { firstMs: 5_000, mostMs: 30_000 }
-/** Pause before the next check of a task that has a call under way but no run. The call may end at any time. */
-const callBackoff: Backoff = { firstMs: 5_000, mostMs: 10_000 }
 
 /**
  * The failure of a task whose run ended without recording an end. `failTask` sets `workPossible` to true if a
@@ -55,10 +47,10 @@ async function check(deps: CheckDeps, task: OverdueTask, report: ReportFinding):
   const run = await deps.reportRun(taskId)
   switch (run) {
     case 'running':
-      return deps.store.postponeChecks([taskId], runningBackoff)
+      return deps.store.postponeChecks([taskId], 'running')
     case 'unreachable':
       report({ found: 'unreachable', count: 1, taskId })
-      return deps.store.postponeChecks([taskId], unreachableBackoff)
+      return deps.store.postponeChecks([taskId], 'temporal_unreachable')
     case 'missing':
       return startAgain(deps, task, report)
     case 'completed':
@@ -82,11 +74,11 @@ async function startAgain(
   report: ReportFinding,
 ): Promise<void> {
   const { taskId } = task.start
-  if (task.callUnderWay) return deps.store.postponeChecks([taskId], callBackoff)
+  if (task.callUnderWay) return deps.store.postponeChecks([taskId], 'call_under_way')
   const result = await deps.startTask(task.start)
-  if (result.kind === 'failed') return deps.store.postponeChecks([taskId], unreachableBackoff)
+  if (result.kind === 'failed') return deps.store.postponeChecks([taskId], 'temporal_unreachable')
   report({ found: 'restarted', count: 1, taskId })
-  return deps.store.postponeChecks([taskId], runningBackoff)
+  return deps.store.postponeChecks([taskId], 'running')
 }
 
 /**
@@ -106,14 +98,14 @@ async function endWithoutRun(
 ): Promise<void> {
   const { taskId } = task.start
   if (await deps.settleStored(taskId)) return report({ found: 'settled', count: 1, taskId })
-  if (task.callUnderWay) return deps.store.postponeChecks([taskId], callBackoff)
+  if (task.callUnderWay) return deps.store.postponeChecks([taskId], 'call_under_way')
   if (run.stopped && (await deps.cancelTask(taskId, 'asked')) === 'cancelled') {
     return report({ found: 'cancelled', count: 1, taskId })
   }
   const result = await deps.failTask(taskId, lostRun)
   if (result === 'failed') report({ found: 'failed', count: 1, taskId })
   // The call may have begun after this task was listed as overdue.
-  if (result === 'call_under_way') await deps.store.postponeChecks([taskId], callBackoff)
+  if (result === 'call_under_way') await deps.store.postponeChecks([taskId], 'call_under_way')
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Backoff, ReconcileStore } from '../../domain/ports/reconcileStore.ts'
+import type { ReconcileStore } from '../../domain/ports/reconcileStore.ts'
 
 /**
  * Runs the effect for every item, for at most `parallel` items at once. Starts no further item after the
@@ -28,8 +28,6 @@ export type PostponeOnErrorDeps = {
   readonly onError: (taskId: string, error: unknown) => void
 }
 
-const errorBackoff: Backoff = { firstMs: 2_000, mostMs: 60_000 }
-
 /**
  * Runs the work for one task. If the work throws, reports the error and postpones the task's next check, so
  * that the next batch has room for other tasks.
@@ -43,6 +41,6 @@ export async function postponeOnError(
     await work()
   } catch (error) {
     deps.onError(taskId, error)
-    await deps.store.postponeChecks([taskId], errorBackoff)
+    await deps.store.postponeChecks([taskId], 'error')
   }
 }

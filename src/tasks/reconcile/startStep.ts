@@ -1,11 +1,10 @@
-import type { Backoff, ReconcileStore } from '../../domain/ports/reconcileStore.ts'
+import type { ReconcileStore } from '../../domain/ports/reconcileStore.ts'
 import type { StartTask } from '../../domain/ports/taskRuns.ts'
 import { inParallel } from './inParallel.ts'
 import type { ReconcileStep } from './reconciler.ts'
 
 const batchMax = 200
 const parallel = 16
-const backoff: Backoff = { firstMs: 2_000, mostMs: 30_000 }
 
 /**
  * Creates the step that starts the workflows of accepted tasks that have none. A task has no workflow when
@@ -34,7 +33,7 @@ export function createStartStep(deps: {
           list.push(start.taskId)
         })
         await deps.store.markStarted(started)
-        await deps.store.postponeChecks(failed, backoff)
+        await deps.store.postponeChecks(failed, 'not_started')
         if (started.length > 0) report({ found: 'started', count: started.length })
         if (failed.length > 0) report({ found: 'start_failed', count: failed.length })
         startedAll = started.length === batchMax

@@ -10,7 +10,7 @@ import type { ImageRequest, InputImage } from '../../../src/domain/tasks/imageRe
 import type { Channel } from '../../../src/domain/upstream/channel.ts'
 import type { UpstreamCall, UpstreamOutcome } from '../../../src/domain/upstream/upstreamCall.ts'
 import { createUpstreamCaller } from '../../../src/upstream/callUpstream.ts'
-import { createUpstreamAgent } from '../../../src/upstream/exchange.ts'
+import { createUpstreamConnections } from '../../../src/upstream/upstreamConnections.ts'
 import { streamOf } from '../byteStreams.ts'
 import { tempFolder } from '../tempFolder.ts'
 
@@ -29,7 +29,7 @@ export type CallOptions = {
 export async function openUpstreamWorld(wrapBlobs = (blobs: BlobStore): BlobStore => blobs) {
   const nowMs = Date.now
   const blobs = await createFileBlobStore({ directory: tempFolder(), randomBytes, nowMs })
-  const dispatcher = createUpstreamAgent()
+  const dispatcher = createUpstreamConnections()
   onTestFinished(() => dispatcher.destroy())
   const tempDir = tempFolder()
   const caller = createUpstreamCaller({

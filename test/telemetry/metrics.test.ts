@@ -2,7 +2,7 @@ import { Registry } from 'prom-client'
 import { describe, expect, it } from 'vitest'
 import { classifyErrorAnswer } from '../../src/domain/upstream/classifyErrorAnswer.ts'
 import { outcomeReasons } from '../../src/domain/upstream/upstreamCall.ts'
-import { createRecorders } from '../../src/telemetry/recorders.ts'
+import { createRecorders } from '../../src/telemetry/metrics.ts'
 
 async function callsAtStart(): Promise<readonly string[]> {
   const registry = new Registry()

@@ -1,0 +1,22 @@
+/**
+ * How long an image is kept (`retentionSeconds`), and how much longer its task's record is kept
+ * (`tombstoneSeconds`). The record of a failed task is kept for the sum of both, and its inputs for
+ * `inputRetentionSeconds`. With 0, the inputs and the prompt are deleted at once.
+ */
+export type Lifetimes = {
+  readonly retentionSeconds: number
+  readonly tombstoneSeconds: number
+  readonly inputRetentionSeconds: number
+}
+
+/**
+ * How much longer than its record the bytes of a published image are kept. A download that began before the record
+ * reads `expired` is then not cut off.
+ */
+export const downloadGraceSql = `interval '15 minutes'`
+
+/**
+ * How long after the hard end of a task the answers are kept that were not published. After this time, no call can
+ * still write to them.
+ */
+export const unusedAnswerKeptSql = `interval '1 hour'`

@@ -103,7 +103,10 @@ async function answerTask(
     case 'expired':
       return { tag: 'result_expired' }
     case 'succeeded':
-      await sendNative(context, parts, task, { 'X-Credits-Charged': String(chargedCredits(task)) })
+      await sendNative(context, parts, task, {
+        headers: { 'X-Credits-Charged': String(chargedCredits(task)) },
+        ...(context.state.replayed === true ? {} : { image: 'paid_answer' }),
+      })
       return undefined
     default:
       return assertNever(status)

@@ -1,5 +1,6 @@
 import type { AccountPace } from './accountPace.ts'
 import { createAccountPace } from './accountPace.ts'
+import { defined } from '../../domain/defined.ts'
 
 /**
  * Shares the event loop between bodies that are read, images that are sent, and all other work of the process. A few
@@ -30,11 +31,13 @@ export type Piece = {
    */
   readonly besidesMs?: number
   /**
-   * The piece belongs to an image that a reader downloads by its URL, which needs no API key. Hundreds of readers may
-   * wait. Such pieces wait in a line of their own, so that requests with the API key of the account do not wait
-   * behind them.
+   * Pieces of images wait in lines of their own, so that the account's requests do not wait behind them.
+   *
+   * - `download`: of an image that a reader downloads by its URL, which needs no API key. Hundreds of readers may wait.
+   * - `paid_answer`: of the first answer to a synchronous call. The account has paid for this image, so the pace
+   *   neither counts this work nor delays it.
    */
-  readonly isDownload?: boolean
+  readonly image?: 'download' | 'paid_answer'
 }
 
 /**
@@ -51,7 +54,11 @@ const turnMsMax = 2
 const entriesMax = 4
 
 type Waiter = Piece & { readonly resume: () => void }
-type Line = { readonly accountId: string; readonly waiters: Waiter[] }
+type Line = {
+  readonly accountId: string
+  readonly isPaced: boolean
+  readonly waiters: Waiter[]
+}
 
 /** Creates the turns of one process. */
 export function createLoopTurns(pace = createAccountPace()): LoopTurns {
@@ -59,16 +66,15 @@ export function createLoopTurns(pace = createAccountPace()): LoopTurns {
   let entries = 0
   let isScheduled = false
   let timer: NodeJS.Timeout | undefined
-  let working: { readonly accountId: string; readonly besidesMs: number } | undefined
-  // The bodies and images that wait for a turn. Each account has a line, and another one for its downloads. The first
-  // line whose account need not wait gets the next turn, and then goes to the end.
+  let working: (Line & { readonly besidesMs: number }) | undefined
+  // The bodies and images that wait for a turn. Each account has a line for its requests, and one for each kind of
+  // image. The first line that need not wait gets the next turn, and then goes to the end.
   const waiting = new Map<string, Line>()
 
   function schedule(): void {
     if (isScheduled || waiting.size === 0) return
     clearTimeout(timer)
-    const lines = [...waiting.values()]
-    const delayMs = Math.min(...lines.map(({ accountId }) => pace.delayMs(accountId)))
+    const delayMs = Math.min(...[...waiting.values()].map(delayOf))
     if (delayMs > 0) {
       timer = setTimeout(schedule, Math.ceil(delayMs))
       return
@@ -80,21 +86,21 @@ export function createLoopTurns(pace = createAccountPace()): LoopTurns {
   }
 
   function startNext(): void {
-    const next = [...waiting].find(([, { accountId }]) => pace.delayMs(accountId) === 0)
+    const next = [...waiting].find(([, line]) => delayOf(line) === 0)
     if (next === undefined) return
     const [name, line] = next
-    const { accountId, waiters } = line
+    const { waiters } = line
     waiting.delete(name)
     const body = waiters.shift()
     if (waiters.length > 0) waiting.set(name, line)
     startedAtMs = performance.now()
     entries = 0
-    working = { accountId, besidesMs: body?.besidesMs ?? 0 }
+    working = { ...line, besidesMs: body?.besidesMs ?? 0 }
     body?.resume()
   }
 
   function endTurn(): void {
-    if (working !== undefined) {
+    if (working?.isPaced === true) {
       const { accountId, besidesMs } = working
       pace.charge(accountId, performance.now() - startedAtMs + besidesMs)
     }
@@ -103,11 +109,18 @@ export function createLoopTurns(pace = createAccountPace()): LoopTurns {
     schedule()
   }
 
+  /** Returns how long the line must wait before its next turn, in milliseconds. */
+  function delayOf({ accountId, isPaced }: Pick<Line, 'accountId' | 'isPaced'>): number {
+    return isPaced ? pace.delayMs(accountId) : 0
+  }
+
   async function pause(accountId: string, piece: Piece = {}): Promise<void> {
     entries += 1
     const isYoung = entries <= entriesMax && performance.now() - startedAtMs <= turnMsMax
-    if (isYoung && pace.delayMs(accountId) === 0) {
-      return pace.charge(accountId, piece.besidesMs ?? 0)
+    const isPaced = piece.image !== 'paid_answer'
+    if (isYoung && delayOf({ accountId, isPaced }) === 0) {
+      if (isPaced) pace.charge(accountId, piece.besidesMs ?? 0)
+      return
     }
     await new Promise<void>((resolve) => {
       enqueue(accountId, { ...piece, resume: resolve })
@@ -116,8 +129,9 @@ export function createLoopTurns(pace = createAccountPace()): LoopTurns {
   }
 
   function enqueue(accountId: string, waiter: Waiter): void {
-    const name = waiter.isDownload === true ? `${accountId} downloads` : accountId
-    const line = waiting.get(name) ?? { accountId, waiters: [] }
+    const { image } = waiter
+    const name = `${accountId} ${image}`
+    const line = waiting.get(name) ?? { accountId, isPaced: image !== 'paid_answer', waiters: [] }
     line.waiters.push(waiter)
     waiting.set(name, line)
   }
@@ -130,11 +144,11 @@ export async function* pullInTurns(
   turns: LoopTurns,
   accountId: string,
   source: AsyncIterable<Uint8Array>,
-  isDownload = false,
+  image?: Piece['image'],
 ): AsyncGenerator<Uint8Array> {
   for await (const piece of source) {
     const besidesMs = (piece.length / (1024 * 1024)) * sendMsPerMiB
-    await turns.pause(accountId, { besidesMs, isDownload })
+    await turns.pause(accountId, { besidesMs, ...defined({ image }) })
     yield piece
   }
 }

@@ -93,7 +93,7 @@ async function sendImage(
   { accountId }: TaskView,
   { asset, headers, part }: ImageAnswer,
 ): Promise<HttpFailure | undefined> {
-  await parts.loopTurns.pause(accountId, { besidesMs: openMs, isDownload: true })
+  await parts.loopTurns.pause(accountId, { besidesMs: openMs, image: 'download' })
   const found = await parts.blobs.read(answerImageKey(asset.answerId), part)
   if (found === undefined) return notFound
   await sendStream(context, {
@@ -106,7 +106,7 @@ async function sendImage(
         : { 'Content-Range': `bytes ${part.first}-${part.last}/${asset.bytes}` }),
     },
     contentLength: part === undefined ? asset.bytes : part.last - part.first + 1,
-    content: () => pullInTurns(parts.loopTurns, accountId, found.content, true),
+    content: () => pullInTurns(parts.loopTurns, accountId, found.content, 'download'),
   })
   return undefined
 }

@@ -23,14 +23,14 @@ function work(accountId: string, forMs: number): number {
 }
 
 describe('the pace of an account', () => {
-  it('is a quarter of the time while another account makes requests', () => {
+  it('is an eighth of the time while another account makes requests', () => {
     pace.see('other')
     pace.see('many')
     work('many', 1_000)
     pace.see('other')
     const workedMs = work('many', 8_000)
-    expect(workedMs).toBeGreaterThan(0.2 * 8_000)
-    expect(workedMs).toBeLessThan(0.26 * 8_000)
+    expect(workedMs).toBeGreaterThan(0.1 * 8_000)
+    expect(workedMs).toBeLessThan(0.13 * 8_000)
   })
 
   it('is all of the time for an account that is alone, however many requests it makes', () => {
@@ -46,7 +46,7 @@ describe('the pace of an account', () => {
   it('does not delay an account that works little, nor one that did nothing for a while', () => {
     pace.see('other')
     pace.see('many')
-    expect(work('many', 50)).toBe(50)
+    expect(work('many', 25)).toBeGreaterThanOrEqual(24)
     work('many', 5_000)
     pace.charge('many', 2)
     expect(pace.delayMs('many')).toBeGreaterThan(0)

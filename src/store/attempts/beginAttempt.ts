@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { assertNever } from '../../domain/assertNever.ts'
 import { defined } from '../../domain/defined.ts'
+import type { TaskFailure } from '../../domain/failure.ts'
 import { orderChannels } from '../../domain/gate/orderChannels.ts'
 import { nextStep } from '../../domain/gate/nextStep.ts'
 import type { ChannelState, NextStep } from '../../domain/gate/taskFacts.ts'
@@ -53,25 +54,26 @@ export async function beginAttempt(
   const answerId = input.answerId ?? newUploadId(deps.randomBytes, 'answer')
   const attempt = await beginFirstCall(deps, { ...input, answerId })
   if (attempt !== undefined) return { kind: 'opened', attempt }
-  const ended = input.via === 'offer' ? await endWithoutLocks(deps, input.taskId) : undefined
-  return ended ?? beginInTransaction(deps, { ...input, answerId })
+  const failure = input.via === 'offer' ? await endOfFirstCall(deps, input.taskId) : undefined
+  if (failure !== undefined) return { kind: 'end', failure }
+  return beginInTransaction(deps, { ...input, answerId })
 }
 
 /**
- * Judges the first call of an offered task by states that are read without locks. Returns how the task must end, or
- * `undefined` if it need not end. This writes nothing, and `failTask` fails the task only if no call has opened
- * meanwhile. With locks, a storm of refused calls would wait for the lock of their channel, one transaction after the
- * other, and the commit of each would wait for the disk.
+ * Judges the first call of a task by states that are read without locks. Returns the failure with which the task must
+ * end instead, or `undefined` if it need not end. This writes nothing, and `failTask` fails the task only if no call
+ * has opened meanwhile. With locks, a storm of refused calls would wait for the lock of their channel, one
+ * transaction after the other, and the commit of each would wait for the disk.
  */
-async function endWithoutLocks(
+export async function endOfFirstCall(
   deps: BeginAttemptDeps,
   taskId: string,
-): Promise<Extract<NextStep, { kind: 'end' }> | undefined> {
+): Promise<TaskFailure | undefined> {
   const task = await readUnlockedTask(deps.pool, taskId)
   if (task?.status !== 'queued') return undefined
   const { channels, model, request, stepBy } = judgeOf(deps, { ...task, attempts: [] })
   const step = stepBy(task.nowMs, await readChannelStates(deps.pool, channels, model, request))
-  return step.kind === 'end' ? step : undefined
+  return step.kind === 'end' ? step.failure : undefined
 }
 
 /** The gate without its fast path. */

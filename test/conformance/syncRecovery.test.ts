@@ -10,7 +10,7 @@ import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 // What happens to synchronous calls in flight when a process ends.
 
-const inFlight = 20
+const inFlight = 50
 
 let service: TestService
 let account: TestAccount

@@ -158,18 +158,40 @@ const credentialCodePart =
 
 /** An apostrophe inside or at the end of a word does not open a quotation. */
 const openingMark = /(?<!\w)['"`‘“«]/
-const closingMark = /['"`’”»](?!\w)/
+const closingMarks: ReadonlyMap<string, string> = new Map([
+  ["'", "'"],
+  ['"', '"'],
+  ['`', '`'],
+  ['‘', '’'],
+  ['“', '”'],
+  ['«', '»'],
+])
+const cutOffEnd = /(?:…|\.\.\.)\W{0,3}$/
 
 /**
- * The message without what it quotes, because a quotation can be the client's prompt. A prompt may contain
- * quotation marks too, so everything from the first mark to the last is left out. A quotation without an
- * end, which the vendor has cut off, is left out to the end of the message.
+ * Returns the message without the text that it quotes, because that text can be the client's prompt. A prompt may
+ * contain quotation marks too, so everything from the first mark to the last matching closing mark is left out.
+ *
+ * The vendor may cut off a long prompt together with its closing mark. The message shows this when it ends with an
+ * ellipsis, or when it has more opening marks than closing marks or fewer. Then everything from the first mark on is
+ * left out.
  */
 function vendorText(message: string): string {
   const from = message.search(openingMark)
-  if (from === -1) return message
-  const [, ...pieces] = message.slice(from + 1).split(closingMark)
-  return `${message.slice(0, from)} ${pieces.at(-1) ?? ''}`
+  const opening = message.charAt(from)
+  const closing = closingMarks.get(opening)
+  if (closing === undefined) return message
+  const before = message.slice(0, from)
+  const quoted = message.slice(from)
+  // A mark inside a word is an apostrophe, and counts as neither.
+  const opens = new RegExp(`(?<!\\S)${opening}|(?<!\\w)${opening}(?=\\w)`, 'g')
+  const closes = new RegExp(`(?<=\\S)${closing}(?!\\w)`, 'g')
+  const ends = [...quoted.matchAll(closes)]
+  const end = ends.at(-1)
+  const isCutOff = cutOffEnd.test(quoted) || ends.length !== [...quoted.matchAll(opens)].length
+  if (end === undefined || isCutOff) return before
+  // The rest may quote something in marks of another kind.
+  return `${before} ${vendorText(quoted.slice(end.index + closing.length))}`
 }
 
 function hasCode(error: VendorError, codes: readonly string[]): boolean {

@@ -84,6 +84,7 @@ it('leaves no process running when it is killed while PostgreSQL is started agai
   child.kill('SIGINT')
   await once(child, 'exit')
   await until('the end of PostgreSQL', () => !isSameProcessAlive(again) || undefined)
+  expect(processStart(again.pid)).not.toBe(again.start)
 })
 
 it('refuses a second start on the same DATA_DIR, and the first one keeps running', async () => {

@@ -36,12 +36,12 @@ await runBench(async ({ check }) => {
     })
     const told = await load.promise
     const calls = service.simulator.calls({ prompt: 'Refused' }).length
-    const { rows } = await service.pool.query<{ tasks: string; runs: string }>(
-      `select count(*) as tasks, count(started_at) as runs from task
+    const { rows } = await service.pool.query<{ tasks: number; runs: number }>(
+      `select count(*)::int as tasks, count(started_at)::int as runs from task
        where model = $1 and status = 'failed'`,
       [refusedModel],
     )
-    const { tasks = '0', runs = '' } = rows[0] ?? {}
+    const { tasks = 0, runs = NaN } = rows[0] ?? {}
     process.stdout.write(
       `other family p50 ${percentile(before, 0.5).toFixed(0)} ms before, ${percentile(during, 0.5).toFixed(0)} ms ` +
         `during; p99 ${percentile(before, 0.99).toFixed(0)} and ${percentile(during, 0.99).toFixed(0)} ms\n`,
@@ -52,7 +52,7 @@ await runBench(async ({ check }) => {
     )
     check(
       `${tasks} calls of ${perSecond * seconds} refused, ${runs} runs in Temporal`,
-      Number(tasks) === perSecond * seconds && runs === '0',
+      tasks === perSecond * seconds && runs === 0,
     )
     check(`${calls} of them reached the upstream, at most 100`, calls <= 100)
     const violations = await verifyLedger(service.pool)

@@ -78,6 +78,7 @@ export function createExecution(
   const produceImage = createProduceImage({ attempts, blobs, presence, callUpstream, onOutcome })
   const offers = createOfferTaker({
     produceImage,
+    endOfFirstCall: attempts.endOfFirstCall,
     failTask: attempts.failTask,
     continueAsRun: async (taskId) => {
       const start = await makeStartDue(pool, taskId)

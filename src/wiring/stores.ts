@@ -18,7 +18,7 @@ import {
 import { createKey, findCaller, listKeys, revokeKey } from '../store/accounts/apiKeys.ts'
 import { readUsage } from '../store/accounts/readUsage.ts'
 import type { BeginAttemptDeps } from '../store/attempts/beginAttempt.ts'
-import { beginAttempt } from '../store/attempts/beginAttempt.ts'
+import { beginAttempt, endOfFirstCall } from '../store/attempts/beginAttempt.ts'
 import { abandonAttempt, closeAttempt } from '../store/attempts/closeAttempt.ts'
 import { answerIdsOf, settleTask } from '../store/attempts/settleTask.ts'
 import { moveOpenSince } from '../store/channels/openSince.ts'
@@ -89,6 +89,7 @@ export function createAttemptStore(
   return {
     ...bindFirst(deps, {
       beginAttempt,
+      endOfFirstCall,
       closeAttempt,
       abandonAttempt,
       settleTask,

@@ -80,7 +80,7 @@ describe('a Retry-After', () => {
   )
 })
 
-it('ends a refused synchronous call without a wait for the lock of its channel', async () => {
+it('ends a refused offered task without a wait for the lock of its channel or its own', async () => {
   await database.pool.query('delete from cooldown')
   const [first] = await tasks(1)
   const { taskId } = await insertTask(database.pool, { route: 'images.generations' })
@@ -91,8 +91,9 @@ it('ends a refused synchronous call without a wait for the lock of its channel',
   const client = await database.pool.connect()
   await client.query('begin')
   await client.query('select from channel for update')
+  await client.query('select from task where task_id = $1 for update', [taskId])
   try {
-    expect(await attempts.beginAttempt({ taskId })).toMatchObject({
+    expect(await attempts.beginAttempt({ taskId, via: 'offer' })).toMatchObject({
       kind: 'end',
       failure: { code: 'rate_limit_exceeded' },
     })

@@ -25,6 +25,7 @@ function world(produce: (taskId: string) => Promise<ProduceResult>) {
       expect(via).toBe('offer')
       return produce(taskId)
     },
+    endOfFirstCall: async (taskId) => (taskId === 'refused' ? failure : undefined),
     failTask: async (taskId) => {
       failed.push(taskId)
       return 'failed'
@@ -94,6 +95,16 @@ describe('an offer', () => {
     taker.take({ taskId: 'b4', family: 'B' })
     await taker.idle()
     expect(results.toSorted()).toEqual(['no_slot', ...Array(4).fill('succeeded')])
+  })
+
+  it('beyond the slots of its family ends at once when its task must end now', async () => {
+    const done = Promise.withResolvers<ProduceResult>()
+    const { taker, results, runs, failed } = world(() => done.promise)
+    for (const taskId of ['b1', 'b2', 'refused']) taker.take({ taskId, family: 'B' })
+    await sleep(5)
+    expect([results, runs, failed]).toEqual([['failed'], [], ['refused']])
+    done.resolve({ kind: 'succeeded' })
+    await taker.idle()
   })
 
   it('is continued as a run when the process stops', async () => {

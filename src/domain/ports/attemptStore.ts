@@ -141,6 +141,11 @@ export type AttemptStore = {
   /** The gate. Decides whether the task may call upstream now, and opens the attempt if so. */
   readonly beginAttempt: (input: BeginInput) => Promise<BeginResult>
   /**
+   * Returns the failure with which a task must end instead of its first call, if the gate would end it now. Writes
+   * nothing and takes no lock.
+   */
+  readonly endOfFirstCall: (taskId: string) => Promise<TaskFailure | undefined>
+  /**
    * Closes an attempt and updates its channel. Does nothing when the outcome is already recorded. But if the attempt
    * was closed only because its worker seemed lost, it now gets the outcome that its worker saw.
    */

@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { assertNever } from '../../domain/assertNever.ts'
 import { defined } from '../../domain/defined.ts'
+import type { TaskFailure } from '../../domain/failure.ts'
 import { orderChannels } from '../../domain/gate/orderChannels.ts'
 import { nextStep } from '../../domain/gate/nextStep.ts'
 import type { ChannelState, NextStep } from '../../domain/gate/taskFacts.ts'
@@ -23,7 +24,7 @@ import type { NextCall, Unread } from './openAttempt.ts'
 import { openAttempt } from './openAttempt.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import type { LockedAttempt, TaskWithAttempts } from '../tasks/lockTask.ts'
-import { isUnderWay, lockTaskWithAttempts } from '../tasks/lockTask.ts'
+import { isUnderWay, lockTaskWithAttempts, readUnlockedTask } from '../tasks/lockTask.ts'
 
 export type BeginAttemptDeps = {
   readonly pool: Pool
@@ -53,7 +54,26 @@ export async function beginAttempt(
   const answerId = input.answerId ?? newUploadId(deps.randomBytes, 'answer')
   const attempt = await beginFirstCall(deps, { ...input, answerId })
   if (attempt !== undefined) return { kind: 'opened', attempt }
+  const failure = input.via === 'offer' ? await endOfFirstCall(deps, input.taskId) : undefined
+  if (failure !== undefined) return { kind: 'end', failure }
   return beginInTransaction(deps, { ...input, answerId })
+}
+
+/**
+ * Judges the first call of a task by states that are read without locks. Returns the failure with which the task must
+ * end instead, or `undefined` if it need not end. This writes nothing, and `failTask` fails the task only if no call
+ * has opened meanwhile. With locks, a storm of refused calls would wait for the lock of their channel, one
+ * transaction after the other, and the commit of each would wait for the disk.
+ */
+export async function endOfFirstCall(
+  deps: BeginAttemptDeps,
+  taskId: string,
+): Promise<TaskFailure | undefined> {
+  const task = await readUnlockedTask(deps.pool, taskId)
+  if (task?.status !== 'queued') return undefined
+  const { channels, model, request, stepBy } = judgeOf(deps, { ...task, attempts: [] })
+  const step = stepBy(task.nowMs, await readChannelStates(deps.pool, channels, model, request))
+  return step.kind === 'end' ? step.failure : undefined
 }
 
 /** The gate without its fast path. */
@@ -123,44 +143,42 @@ async function closeAsLost(
   return { ...task, attempts }
 }
 
-/**
- * Decides the next step of a task that has no open attempt, and writes what this step needs.
- *
- * The task of a synchronous call is first judged by channel states that are read without a lock. If it must end,
- * which writes nothing to a channel, it ends by them. Otherwise a storm of refused calls would wait for the lock of
- * their channel, one transaction after the other.
- */
+/** Returns what the gate asks about a task's channels, and the function that decides by the answers. */
+function judgeOf(deps: BeginAttemptDeps, task: TaskWithAttempts) {
+  const { taskId, accountId, family, model } = task
+  const sync = isSyncRoute(task.route)
+  return {
+    channels: orderChannels(deps.channelsOf(family), taskId),
+    model,
+    request: { taskId, accountId, sync },
+    stepBy: (nowMs: number, channels: readonly ChannelState[]) =>
+      nextStep({
+        nowMs,
+        ageMs: nowMs - task.createdAtMs,
+        deadlineAtMs: task.deadlineAtMs,
+        sync,
+        past: task.attempts.map(pastAttempt),
+        channels,
+        callsMax: deps.callsMax,
+        jitter: deps.random(),
+      }),
+  }
+}
+
+/** Decides the next step of a task that has no open attempt, and writes what this step needs. */
 async function decide(
   deps: BeginAttemptDeps,
   client: PoolClient,
   locked: TaskWithAttempts,
   next: NextCall,
 ): Promise<Decided> {
-  const { taskId, accountId, family, model } = locked
-  const sync = isSyncRoute(locked.route)
-  const channelsOfFamily = orderChannels(deps.channelsOf(family), taskId)
-  const request = { taskId, accountId, sync }
-  const stepBy = (task: TaskWithAttempts, channels: readonly ChannelState[]) =>
-    nextStep({
-      nowMs: task.nowMs,
-      ageMs: task.nowMs - task.createdAtMs,
-      deadlineAtMs: task.deadlineAtMs,
-      sync,
-      past: task.attempts.map(pastAttempt),
-      channels,
-      callsMax: deps.callsMax,
-      jitter: deps.random(),
-    })
-  if (sync) {
-    const early = stepBy(locked, await readChannelStates(client, channelsOfFamily, model, request))
-    if (early.kind === 'end') return early
-  }
+  const judge = judgeOf(deps, locked)
   const askedAtMs = performance.now()
-  const channels = await lockChannelStates(client, channelsOfFamily, model, request)
+  const states = await lockChannelStates(client, judge.channels, judge.model, judge.request)
   // The wait for the lock of a busy channel can take long. The time of this wait is added to the clock, so that a
   // deadline that has passed meanwhile is noticed.
   const task = { ...locked, nowMs: locked.nowMs + performance.now() - askedAtMs }
-  const step = stepBy(task, channels)
+  const step = judge.stepBy(task.nowMs, states)
   switch (step.kind) {
     case 'end':
       return step
@@ -168,7 +186,7 @@ async function decide(
       return postpone(client, task, step)
     case 'call':
       if (task.requestBytes > (next.requestBytesMax ?? Infinity)) {
-        return { kind: 'needs_room', accountId, bytes: task.requestBytes }
+        return { kind: 'needs_room', accountId: task.accountId, bytes: task.requestBytes }
       }
       return {
         kind: 'opened',

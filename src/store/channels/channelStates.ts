@@ -29,7 +29,7 @@ export async function lockChannelStates(
 
 /** Reads the same without the locks. The states may have changed when this returns. */
 export async function readChannelStates(
-  client: PoolClient,
+  client: Pick<PoolClient, 'query'>,
   channels: readonly Channel[],
   model: ModelId,
   request?: PlaceRequest,

@@ -1,4 +1,4 @@
-import type { PoolClient } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import type { Family, ModelId } from '../../domain/models/models.ts'
 import type { Route } from '../../domain/tasks/imageRequest.ts'
 import type { TaskStatus } from '../../domain/tasks/task.ts'
@@ -49,14 +49,27 @@ export async function lockTask(
 ): Promise<LockedTask | undefined> {
   const locked = await client.query<LockedTask>({
     name: 'lock-task',
-    text: lockSql,
+    text: taskSql('for update'),
     values: [taskId],
   })
   return locked.rows[0]
 }
 
+/** Reads the same without the lock. The task may have changed when this returns. */
+export async function readUnlockedTask(
+  pool: Pool,
+  taskId: string,
+): Promise<LockedTask | undefined> {
+  const { rows } = await pool.query<LockedTask>({
+    name: 'read-unlocked-task',
+    text: taskSql(''),
+    values: [taskId],
+  })
+  return rows[0]
+}
+
 /** Reads the clock outside of `locked`, so that PostgreSQL reads it after the wait for the lock. */
-const lockSql = `
+const taskSql = (lock: 'for update' | '') => `
   with locked as materialized (
     select task_id as "taskId", account_id as "accountId", route, family, model, status,
       credits::float8 as credits, coalesce(octet_length(request), 0) as "requestBytes",
@@ -64,7 +77,7 @@ const lockSql = `
       (extract(epoch from deadline_at) * 1000)::float8 as "deadlineAtMs",
       (extract(epoch from hard_end_at) * 1000)::float8 as "hardEndAtMs"
     from task where task_id = $1
-    for update
+    ${lock}
   )
   select *, (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs" from locked`
 

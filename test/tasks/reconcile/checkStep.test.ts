@@ -1,10 +1,8 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { RunReport, StartResult } from '../../../src/domain/ports/taskRuns.ts'
 import type { CheckDeps } from '../../../src/tasks/reconcile/checkStep.ts'
-import {
-  createCheckStep,
-  createTerminatedRunsStep,
-} from '../../../src/tasks/reconcile/checkStep.ts'
+import { createCheckStep } from '../../../src/tasks/reconcile/checkStep.ts'
+import { createTerminatedRunsStep } from '../../../src/tasks/reconcile/terminatedRunsStep.ts'
 import { createSettleStored } from '../../../src/tasks/settleOrFail.ts'
 import { listTerminatedRuns, reportRun } from '../../../src/temporal/runs.ts'
 import { insertTask } from '../../support/database/insertTask.ts'

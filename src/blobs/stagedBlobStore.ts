@@ -11,7 +11,8 @@ import { createTempFiles } from './tempFiles.ts'
  */
 export type BlobBackend = {
   /**
-   * Makes a temporary file appear under a name, either completely or not at all. Throws `BlobExistsError`.
+   * Makes a temporary file appear under a name, either completely or not at all. Throws `BlobExistsError` when the
+   * name exists.
    */
   readonly publish: (name: string, file: TempFile, options: PutOptions) => Promise<void>
   readonly read: BlobStore['read']
@@ -20,11 +21,11 @@ export type BlobBackend = {
 }
 
 /**
- * Creates a blob store on a backend. Content is first written to a local temporary file and then published.
+ * Creates a blob store on a backend. It writes content to a temporary file first and then publishes the file.
  * So a key never has incomplete content, and the size and SHA-256 are known before the content is published.
  *
- * A mount or a bucket can be lost while the process runs, and then all blobs seem absent. So the store
- * reports absence only after the backend has answered with the id that it had at first.
+ * A mount or a bucket can be lost while the process runs, and then all blobs seem absent. So before the store
+ * reports that a blob is absent, it reads its own id again (`storeId`). If the id is gone or has changed, it throws.
  */
 export async function createStagedBlobStore(
   backend: BlobBackend,

@@ -1,12 +1,12 @@
 /**
- * Limits of the API contract, and our own limits where the contract has none. "Contract" marks the first
- * kind.
+ * Limits and times. A comment that begins with "Contract" marks a limit that the API promises to its clients. All
+ * others are our own choice.
  */
 
 const kibibyte = 1024
 const mebibyte = 1024 * kibibyte
 
-/** Contract. Limit for the Idempotency-Key header. Counts the bytes as sent, not the characters. */
+/** Contract. Limit for the Idempotency-Key header, in bytes as they are sent. */
 export const idempotencyKeyBytesMax = 255
 
 /** Contract. Number of source images of one edit. */
@@ -18,8 +18,9 @@ export const inputImageBytesMax = 20 * mebibyte
 export const inputImagesBytesMax = 64 * mebibyte
 
 /**
- * All texts of a request, which are kept in memory. Counts their bytes with the escapes of JSON, as they are
- * stored and sent upstream. The contract has no longest prompt; a prompt of 3 MB must work.
+ * Limit for all texts of a request together, because they are kept in memory. Counts their bytes as JSON with its
+ * escapes, because so they are stored and sent upstream. The contract does not limit a prompt, and a prompt of 3 MB
+ * must work.
  */
 export const requestTextBytesMax = 16 * mebibyte
 
@@ -27,18 +28,21 @@ export const requestTextBytesMax = 16 * mebibyte
 export const jsonDepthMax = 32
 
 /**
- * Keys, array items and values of one JSON body. A task with 16 images has about a hundred, a v1beta
- * conversation eight for each turn with one text. Validation handles all of them in one step, which must not
- * block the process: 100,000 took more than a second.
+ * Limit for the keys, array items and values of one JSON body, counted together. A task with 16 images has about a
+ * hundred of them. A v1beta conversation has eight for each turn with one text. Validation checks all of them in one
+ * step, and the process does nothing else during this step. For 100,000 of them it took more than a second.
  */
 export const jsonTokensMax = 2_000
 
-/** The same for an upstream answer. It is paid for, so the limit is far beyond what vendors send. */
+/**
+ * The same limit for an upstream answer. Vendors send far fewer. The limit is this large because the answer is paid
+ * for and should not be refused.
+ */
 export const upstreamAnswerTokensMax = 100_000
 
 /**
- * Limit for an upstream answer. A 4K PNG has about 30 MiB, and base64 adds a third. A larger answer is
- * broken.
+ * Limit for an upstream answer. A 4K PNG has about 30 MiB, and base64 adds a third. So an answer beyond the limit must
+ * be broken.
  */
 export const upstreamAnswerBytesMax = 96 * mebibyte
 
@@ -51,40 +55,39 @@ export const upstreamAnswerTextBytesMax = 4 * mebibyte
 /** Limit for the pixels of an output image that is converted to PNG. Twice the pixels of the 4K size. */
 export const outputImagePixelsMax = 2 * 3840 * 2160
 
-/** Limit for the refused calls of one task. Then the task fails. */
+/** Limit for the refused calls of one task. A task with this many of them fails. */
 export const refusalsMax = 100
 
 /** Limit for the Retry-After of an upstream. A longer one counts as this long. */
 export const cooldownMsMax = 15 * 60_000
 
 /**
- * Limit for one wait of a synchronous task whose length is known beforehand, such as that for the end of a cooldown.
- * If it would be longer, the task ends at once. A task in line for a place asks again every second or sooner, so
- * this does not limit how long it stands in line.
+ * Limit for one wait of a synchronous task, such as the wait for the end of a cooldown. If the gate would let the task
+ * wait longer, the task ends at once. A task in line for a place waits a second or less each time and then asks again.
+ * So this limit does not apply to the whole time in line.
  */
 export const syncCooldownWaitMsMax = 5_000
 
 /**
- * Time for storing and settling the answer of the last possible call. Then the task has reached its hard end
- * and fails.
+ * How much time before a task's hard end is kept for storing and settling the answer of its last call, even if that
+ * call begins right before the deadline and takes as long as a call may.
  */
 export const hardEndGraceMs = 60_000
 
 /**
- * Limit for the wait past a task's hard end while the blob store cannot say whether an answer is stored. Then
- * the task fails and its hold is released.
+ * At its hard end, a task fails unless an answer is stored for it. While the blob store cannot say whether there is
+ * one, the task stays live for at most this much longer. Then it fails, and its hold is released.
  */
 export const unreadableStoreMsMax = 5 * 60_000
 
 /**
- * Times for the presence of processes that make calls. Such a process beats every `beatEveryMs`. Another
- * process doubts it when it has been silent for `silentMs`, and counts it as lost when it stays silent for
- * `doubtMs` more.
+ * A process that makes calls shows that it lives: it sends a beat every `beatEveryMs`. Another process begins to
+ * doubt it when no beat has come for `silentMs`, and counts it as lost when no beat comes for `doubtMs` more.
  *
- * After an outage of PostgreSQL all processes are silent, and a process that lives must beat again before
- * another one counts it as lost. So `doubtMs` is longer than the slowest way to the next beat: the attempt to
- * connect that has just begun fails (`beatTimeoutMs`), the process pauses (`beatEveryMs`), and the next
- * connection and its beat take their time (`beatTimeoutMs`). A second stays in reserve.
+ * During an outage of PostgreSQL no process can send a beat. After the outage, a process that lives must send one
+ * before another process counts it as lost. So `doubtMs` is a second longer than the slowest way to the next beat. On
+ * this way, an attempt to connect that has just begun fails (`beatTimeoutMs`), the process pauses (`beatEveryMs`),
+ * and then it connects and sends the beat (`beatTimeoutMs`).
  */
 export const beatEveryMs = 1_000
 export const silentMs = 10_000
@@ -92,15 +95,18 @@ export const doubtMs = 6_000
 /** Limit for connecting, and for one statement, on the connection that beats. */
 export const beatTimeoutMs = 2_000
 
-/** How long to wait before asking again for a task whose call is under way in a present process. */
+/**
+ * How long a worker waits before it asks the gate again for a task that it may not call for now, because a call of the
+ * task is under way in a present process, or because the worker's own process is not present.
+ */
 export const callCheckMs = 2_500
 
-/** Time after which the sweep deletes an upload that no task has taken over. */
+/** The sweep deletes an upload that is older than this and that no task has taken over. */
 export const uploadGraceMs = 24 * 3_600_000
 
 /**
- * Limit for the requests and inputs of failed tasks that one account may keep for a retry. A failed task costs
- * nothing, so without a limit they would be free storage. Beyond the limit the oldest are deleted. No
- * request is refused for it, because an outage of an upstream can fail many tasks of an honest client.
+ * Limit for the requests and inputs of an account's failed tasks, which are kept for a retry. A failed task costs
+ * nothing, so without a limit the account would have free storage. Beyond the limit the oldest are deleted. New
+ * requests are accepted nevertheless, because an outage of an upstream can fail many tasks of an honest client.
  */
 export const keptInputBytesMax = 1024 * mebibyte

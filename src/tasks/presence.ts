@@ -16,9 +16,9 @@ export type Presence = {
   /** Whether the last successful beat of this process is recent enough to begin a call. */
   readonly isPresent: () => boolean
   /**
-   * Runs the work on one attempt, from before the question to the gate until the attempt is closed. The
-   * attempt is named by its answer id, because its number is not known before the gate answers. The work calls
-   * `calling` before a byte of the upstream call may leave.
+   * Runs the work on one attempt. The work asks the gate, makes the call and closes the attempt. This process holds
+   * the attempt while the work runs. The answer id names the attempt, because the gate gives the attempt its number
+   * only with its answer. The work calls `calling` right before it begins the upstream call.
    */
   readonly during: <Value>(
     answerId: string,
@@ -26,7 +26,10 @@ export type Presence = {
   ) => Promise<Value>
   /** Sends a beat that says that this process takes no more offers. */
   readonly stopAccepting: () => Promise<void>
-  /** Stops the beats and deletes the row of this process. Call it when all calls have ended. */
+  /**
+   * Stops the beats and deletes the row of this process. The row stays if the process still has an open attempt. Call
+   * this when all calls have ended.
+   */
   readonly stop: () => Promise<void>
 }
 
@@ -34,8 +37,8 @@ type PresenceDeps = {
   readonly store: PresenceStore
   readonly processId: string
   /**
-   * Closes an open attempt of this process that no work holds. `called` is false if surely no byte of the call has
-   * left this process.
+   * Closes an orphaned attempt: an open attempt of this process that no work holds (see `during`). `called` is false
+   * if it is certain that this process has sent nothing of the call.
    */
   readonly closeOrphan: (orphan: OrphanedAttempt & { readonly called: boolean }) => Promise<void>
   readonly onEvent: (event: PresenceEvent) => void
@@ -49,13 +52,14 @@ export type PresenceEvent =
   | { readonly kind: 'orphan_kept'; readonly taskId: string; readonly error: unknown }
 
 /**
- * Limit for the age of the last beat when a call begins. It is shorter than the silence after which other processes
- * doubt this one (`silentMs`, 10 seconds), so the call is recorded before another process may count this one as lost.
+ * This process asks the gate for a call only while its last successful beat is younger than this. Other processes
+ * doubt this one when it has been silent for longer (`silentMs`, 10 seconds). So the gate records the attempt before
+ * another process can count this one as lost.
  */
 const freshMsMax = 8_000
 /**
- * After a longer gap between two of its own beats, this process begins its doubts again, because what delayed its own
- * beats may have delayed the beats of the other processes too.
+ * When more time than this passes between two of its own beats, this process drops its doubts and starts to measure
+ * again. What delayed its own beats may have delayed the beats of the other processes too.
  */
 const gapMsMax = 3_000
 /**
@@ -80,9 +84,9 @@ const notCalledMax = 10_000
  * when the silence goes on for 6 more seconds (`doubtMs`), so about 16 seconds after the last beat. Both times are in
  * `src/domain/limits.ts`.
  *
- * PostgreSQL's clock measures the silence. This process's monotonic clock measures the doubt, and the doubt begins
- * again after a gap between the own beats of this process: while PostgreSQL is away, every process is silent, also
- * those that live.
+ * PostgreSQL's clock measures the silence. The monotonic clock of this process measures the doubt. While PostgreSQL
+ * does not answer, no process can send a beat, so processes that live are silent too. Therefore this process measures
+ * every doubt from zero after such a gap between its own beats (`gapMsMax`).
  *
  * The process closes its own open attempts that no work holds. Such an attempt remains, for example, when the gate's
  * answer was lost.

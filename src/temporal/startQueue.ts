@@ -9,7 +9,10 @@ export type StartQueue = {
   readonly enqueue: (start: TaskStart) => void
   /** Returns the number of starts that wait or are running. */
   readonly depth: () => number
-  /** Stops accepting starts. Resolves when the running starts are finished and recorded. */
+  /**
+   * Stops accepting starts, and leaves those that wait to the reconciler. Resolves when the running starts are finished
+   * and recorded.
+   */
   readonly stop: () => Promise<void>
 }
 
@@ -47,9 +50,9 @@ type StartQueueLimits = {
 const defaults: StartQueueLimits = { parallel: 16, waiting: 2_000, failures: 5, pauseMs: 2_000 }
 
 /**
- * Creates the queue that starts the workflows of accepted tasks. No answer waits for a start: both begin when the
- * task is committed, so a slow Temporal does not delay the client. Accounts take turns, so many tasks of one account do
- * not delay the task of another account.
+ * Creates the queue that starts the workflows of accepted tasks. `enqueue` returns at once, so nobody waits for a slow
+ * Temporal. Synchronous tasks go before all others. Accounts take turns, so many tasks of one account do not delay the
+ * task of another account.
  */
 export function createStartQueue(deps: StartQueueDeps): StartQueue {
   const limits = { ...defaults, ...deps.limits }
@@ -155,9 +158,9 @@ const sizeMax = 200
 const delayMs = 50
 
 /**
- * Gathers ids for `delayMs` and flushes them together, one flush at a time. A failed flush is reported and
- * not repeated. The reconciler later finds the tasks without a record, starts them again (which is harmless)
- * and records them.
+ * Gathers ids until `delayMs` have passed or `sizeMax` ids are there, and flushes them together. Runs one flush at a
+ * time. Reports a failed flush and does not repeat it. Later the reconciler finds the tasks that are not marked as
+ * started. It starts them again, which is harmless, and marks them.
  */
 function createBatcher(options: {
   readonly flush: (ids: readonly string[]) => Promise<void>

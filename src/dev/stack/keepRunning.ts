@@ -6,9 +6,9 @@ import type { Say } from './startError.ts'
 export type KeptPart = {
   /** Ends the part and does not start it again. Resolves when its process has ended. */
   readonly stop: () => Promise<void>
-  /** Sends SIGKILL and does not start the part again. */
+  /** Sends SIGKILL and does not start the part again. A start that is under way gets SIGKILL when it is done. */
   readonly kill: () => void
-  /** Returns the process that runs now. */
+  /** Returns the process that was started last. It may have ended, because the next start is still to come. */
   readonly current: () => PartProcess
 }
 
@@ -25,6 +25,7 @@ export async function keepRunning(
   say: Say,
 ): Promise<KeptPart> {
   const stopped = new AbortController()
+  let isKilled = false
   let current = await start()
 
   const restartOnEnd = async (): Promise<void> => {
@@ -37,6 +38,8 @@ export async function keepRunning(
       if (stopped.signal.aborted) return
       try {
         current = await start()
+        // If `kill` was called during this start, it could only reach the process before.
+        if (isKilled) current.kill()
         pauseMs = restartPauseMs
       } catch (error) {
         pauseMs = Math.min(pauseMs * 2, restartPauseMsMax)
@@ -56,6 +59,7 @@ export async function keepRunning(
       await current.stop()
     },
     kill: () => {
+      isKilled = true
       stopped.abort()
       current.kill()
     },

@@ -65,7 +65,10 @@ export type Stack = {
   readonly temporalUiUrl?: string
   /** Ends the UI, Temporal and PostgreSQL, in that order. A part that does not end in time gets SIGKILL. */
   readonly stop: () => Promise<void>
-  /** Sends SIGKILL to every part. */
+  /**
+   * Sends SIGKILL to every part. The caller then ends this process. If a part is being started at this moment, the
+   * watchdog ends it.
+   */
   readonly kill: () => void
   /** Returns the process ids of the parts that run now, in the order of their start. */
   readonly pids: () => readonly number[]
@@ -136,7 +139,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       stop,
       kill: () => {
         for (const part of parts) part.kill()
-        pids.clear()
+        // The record stays, because the watchdog reads from it which parts it must end.
         lock.release()
       },
       pids: () => parts.map((part) => part.current().pid),

@@ -5,19 +5,20 @@ import { cooldownMsMax } from '../limits.ts'
  * How fast one model of one channel may be called after a refusal. All workers share this state through
  * PostgreSQL. Instants are epoch milliseconds of PostgreSQL's clock.
  *
- * After a refusal no call starts before `untilMs`. Then a window begins with one call, the probe. A call
- * counts as taken when the upstream does not refuse it, and is undecided until it is refused or taken. With n
- * taken calls, 2^n calls may be undecided at the same time, but no more than are left to the threshold
- * `learned`, which is how many calls the upstream took last time. At the threshold the number begins again at
- * one, and each further taken call adds one. The idea is TCP's slow start (RFC 5681 section 3.1). A refusal
- * ends the window.
+ * After a refusal no call starts before `untilMs`. The first call after that is the probe, and a window begins with
+ * it. Each call of the window is undecided until the upstream refuses it or it counts as taken. A refusal ends the
+ * window. The threshold `learned` says how many calls the upstream took last time. Until so many calls are taken, the
+ * number of calls that may be undecided at the same time doubles with each taken call: 1, 2, 4, … But taken and
+ * undecided calls together never exceed the threshold. At the threshold the number starts again at one, and each
+ * further taken call adds one. The idea is TCP's slow start (RFC 5681 section 3.1).
  *
  * Tasks that must wait get time slots that are `slotMs` apart. Because of this, waiting tasks do not call all
  * at once when the cooldown ends, and they do not ask the gate more often than needed.
  *
  * Most upstreams refuse at once but take minutes to draw. Therefore a call counts as taken after `takenAfterMs`
  * without a refusal. If the gate waited for the end of each call, all other tasks would wait minutes each
- * time. A host that does not answer refuses only when our connection times out: then calls count as taken later.
+ * time. Some refusals come later: when a host does not answer, the call counts as refused only when our connection
+ * times out. After such a refusal, calls count as taken later (`takenAfterMs` in the state).
  */
 export type Cooldown = {
   readonly untilMs: number
@@ -35,7 +36,10 @@ export type Cooldown = {
   /** The start of the next free time slot. */
   readonly slotAtMs: number
   readonly slotMs: number
-  /** When a call counts as taken, after refusals that came later than usual. Default: `takenAfterMs`. */
+  /**
+   * A call counts as taken after this time without a refusal. Present only after a refusal that came late. Default:
+   * the constant `takenAfterMs`.
+   */
   readonly takenAfterMs?: number
 }
 
@@ -68,7 +72,7 @@ const slotMsMax = 10_000
  */
 const slotWaitMsMax = 60_000
 
-/** Time without a refusal after which the state is out of date. */
+/** The state is out of date when the end of its cooldown and the start of its window are longer ago than this. */
 export const quietMs = 60_000
 
 /**
@@ -98,8 +102,8 @@ export function admit(
 }
 
 /**
- * Returns how many calls may be undecided at once. Before the threshold: 1, 2, 4, … From the threshold on: 1,
- * 2, 3, …
+ * Returns how many calls may be undecided at once. Before the threshold: 1, 2, 4, …, but at most as many as are still
+ * missing to the threshold. From the threshold on: 1, 2, 3, …
  */
 function askingMax({ granted, learned }: Cooldown, open: WindowCalls): number {
   const taken = granted + open.taken
@@ -155,14 +159,21 @@ export function afterRefusal(
   const took = state.granted + open.taken
   // When the probe was refused, the cooldown was too short, and the threshold stays.
   const learned = took === 0 ? state.learned : took
-  // The upstream took `learned` calls between the start of this window and the start of the next one. This is
-  // the upstream's limit only if more tasks were waiting. Otherwise the upstream could have taken more calls.
+  // The upstream takes about `learned` calls in the time from the start of this window to the end of the new cooldown.
+  // This time gets twice as many slots, because a slot is not yet a call: a task asks in its slot, and the slow start
+  // may send it on to a later slot. With only `learned` slots, the upstream would get fewer calls than it takes.
+  //
+  // The new distance applies only if all slots up to now have been given to tasks. Otherwise too few tasks were
+  // waiting, and the upstream could have taken more calls.
   const limitMs = clamp((untilMs - state.windowAtMs) / learned / 2, slotMsMin, slotMsMax)
   const slotMs = state.slotAtMs > nowMs ? limitMs : state.slotMs
   return { untilMs, granted: 0, learned, refusals, slotAtMs: untilMs, slotMs, ...late }
 }
 
-/** A quarter more than the latest refusal took, so that the next one comes before its call counts as taken. */
+/**
+ * Raises `takenAfterMs` to a quarter more than the time that this refusal took, so that the next such refusal comes
+ * before its call counts as taken. Never lowers it.
+ */
 function lateRefusal(
   knownMs: number | undefined,
   refusedAfterMs: number,
@@ -193,8 +204,9 @@ function cooldownMs(retryAfterMs: number | undefined, refusals: number): number 
 }
 
 /**
- * Returns the state after a call that was not refused, whatever its outcome. Returns `undefined` when the
- * limit no longer applies and the state must be deleted.
+ * Returns the state after a call that was not refused, whatever its outcome. Returns `undefined` when the caller must
+ * delete the state: when it is out of date, or when the upstream took at least `concurrencyMax` calls more than the
+ * threshold.
  */
 export function afterGrant(
   state: Cooldown,

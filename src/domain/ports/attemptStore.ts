@@ -9,26 +9,26 @@ import type { OutcomeClass, OutcomeEvidence } from '../upstream/upstreamCall.ts'
 
 export type BeginInput = {
   readonly taskId: string
-  /** The number of the open attempt, if the caller has looked for its stored answer and found none. */
+  /** The number of the open attempt for which the caller has looked for a stored answer and found none. */
   readonly checked?: number
   /**
-   * The id under which the answer of a new attempt is stored, used for this question alone. When the
-   * question gets no answer, `abandonAttempt` finds the attempt by it. Default: a random id.
+   * The id under which the answer of a new attempt will be stored. Each question to the gate needs a new id. If the
+   * caller loses the gate's reply, `abandonAttempt` finds the attempt by this id. Default: a random id.
    */
   readonly answerId?: string
   /** Default: `workflow`. */
   readonly via?: Via
   /**
-   * The largest request that the caller has memory for, in bytes of its stored text. A larger one is not
-   * read. Default: any request.
+   * The size of the largest request that the caller has memory for, in bytes of the stored text. A larger request is
+   * not read (`needs_room`). Default: any request is read.
    */
   readonly requestBytesMax?: number
 }
 
-/** How a task came to the worker: as an offer of an API process, or through the activity of its workflow. */
+/** How the worker got the task: an API process offered it, or the activity of the task's workflow runs. */
 export type Via = 'offer' | 'workflow'
 
-/** An attempt by the answer id that its worker chose before it asked the gate. */
+/** Names an attempt that may or may not exist, by the answer id that its worker chose before it asked the gate. */
 export type AbandonedAttempt = { readonly taskId: string; readonly answerId: string }
 
 /** An attempt whose call must be made now. */
@@ -39,28 +39,31 @@ export type OpenedAttempt = {
   readonly answerId: string
   /** The Idempotency-Key for the upstream. */
   readonly upstreamKey: string
-  /** Limit for the call: the channel's timeout, or less near the task's hard end. */
+  /** Limit for the call: the channel's timeout, or the time until the task's hard end if that is shorter. */
   readonly timeoutMs: number
   /** Time until the task's hard end. During this time a failed write to the blob store is tried again. */
   readonly hardEndMs: number
   readonly model: ModelId
-  /** Returns the request once. It may have many megabytes, so nothing but the call should hold it. */
+  /**
+   * Returns the request. May be called once only: the request may have many megabytes, so nothing but the call should
+   * hold it in memory.
+   */
   readonly takeRequest: () => ImageRequest
 }
 
 export type BeginResult =
   | { readonly kind: 'opened'; readonly attempt: OpenedAttempt }
   /**
-   * An earlier attempt is still open. Look for its stored answer. If there is none, begin again with
+   * An earlier attempt is still open. Look for its stored answer. If there is none, ask the gate again with
    * `checked: n`.
    */
   | { readonly kind: 'unchecked'; readonly n: number; readonly answerId: string }
   /**
-   * The task may call, but its request is larger than `requestBytesMax`. Nothing was opened. Get memory for
-   * `bytes` and begin again.
+   * The task may call, but its request is larger than `requestBytesMax`. No attempt was opened. Get memory for
+   * `bytes` and ask the gate again.
    */
   | { readonly kind: 'needs_room'; readonly accountId: string; readonly bytes: number }
-  /** No call may be made now. Begin again after `delayMs`. */
+  /** No call may be made now. Ask the gate again after `delayMs`. */
   | {
       readonly kind: 'wait'
       readonly delayMs: number
@@ -84,7 +87,7 @@ export type AttemptOutcome = {
 export type AttemptClose = AttemptOutcome & {
   readonly taskId: string
   readonly class: Exclude<OutcomeClass, 'succeeded'>
-  /** The answer with which a family A model rejected the request, for a synchronous caller. */
+  /** The vendor's own answer when a family A model rejected the request. A synchronous caller gets it. */
   readonly nativeRejection?: JsonObject
 }
 
@@ -92,13 +95,13 @@ export type AttemptClose = AttemptOutcome & {
 export type SettleInput = {
   readonly meta: AnswerMeta
   readonly answerId: string
-  /** What was observed of the call that brought the answer. Absent when another process made the call. */
+  /** What the caller saw of the call that brought the answer. Absent when another process made the call. */
   readonly evidence?: OutcomeEvidence
 }
 
 /**
  * What `failTask` did or found. Only `failed` changed the task.
- * - `call_under_way`: its worker is present, or has been silent for too short a time. Ask again later.
+ * - `call_under_way`: a call of the task is under way, and its process does not count as lost. Try again later.
  * - `succeeded`: the task has ended with an image.
  * - `over`: the task has ended without an image, or is purged.
  */
@@ -108,17 +111,17 @@ export type FailResult = 'failed' | 'call_under_way' | 'succeeded' | 'over'
  * Why a task is cancelled.
  * - `asked`: a client, an operator or Temporal asked for it. This is final: the idempotency key stays with the
  *   cancelled task.
- * - `client_left`: the last client of a synchronous call has disconnected. The call may be sent again, so its
- *   idempotency key is freed, and nobody needs the inputs of the task any more.
+ * - `client_left`: the last client of a synchronous call has disconnected. The idempotency key is freed, so that the
+ *   client can send the call again. The inputs of the task are deleted, because nobody needs them any more.
  */
 export type CancelReason = 'asked' | 'client_left'
 
 /**
  * What `cancelTask` did or found.
- * - `cancelled`: the task is cancelled, by this call or before.
+ * - `cancelled`: the task was cancelled now or earlier.
  * - `call_under_way`: an upstream call is under way. The task continues.
- * - `work_possible`: an earlier call may have done work. The task continues.
- * - `succeeded`, `failed`: the task had already ended, not as cancelled.
+ * - `work_possible`: an earlier upstream call may have done work that is paid for. The task continues.
+ * - `succeeded`, `failed`: the task had already ended in this way.
  * - `missing`: there is no such task, or it is purged.
  */
 export type CancelResult =
@@ -130,9 +133,9 @@ export type CancelResult =
   | 'missing'
 
 /**
- * The transactions of a task's execution. Each is atomic and safe to repeat. A transaction that ends a task
- * first locks it, and ends it only if it is still live. So when several ends are tried at once, the first one
- * wins. Implemented in `src/store/attempts/` and `src/store/tasks/`.
+ * What a worker writes while it carries out a task. Each function is atomic and safe to repeat. A task ends only once:
+ * a function that would end it locks it first and ends it only if it is still live. So if several processes try to end
+ * a task at once, the first one wins. Implemented in `src/store/attempts/` and `src/store/tasks/`.
  */
 export type AttemptStore = {
   /** The gate. Decides whether the task may call upstream now, and opens the attempt if so. */
@@ -143,17 +146,17 @@ export type AttemptStore = {
    */
   readonly endOfFirstCall: (taskId: string) => Promise<TaskFailure | undefined>
   /**
-   * Closes an attempt and updates its channel. Does nothing when the outcome is already known. An attempt
-   * that counted as lost gets the outcome that its worker saw.
+   * Closes an attempt and updates its channel. Does nothing when the outcome is already recorded. But if the attempt
+   * was closed only because its worker seemed lost, it now gets the outcome that its worker saw.
    */
   readonly closeAttempt: (close: AttemptClose) => Promise<void>
   /**
-   * Makes sure that no attempt with this answer id is open, now or later, because its call was not made and
-   * will not be made. Closes an open attempt as refused.
+   * Makes sure that no attempt with this answer id is open, now or later. Call it when the call was not made and will
+   * not be made. Closes an open attempt as refused.
    */
   readonly abandonAttempt: (attempt: AbandonedAttempt) => Promise<void>
   /**
-   * Returns the answer ids of those attempts of a live task that may have a stored answer, newest first.
+   * Returns the answer ids of the attempts of a live task that may have a stored answer, newest attempt first.
    * Returns none when the task has ended.
    */
   readonly answerIdsOf: (taskId: string) => Promise<readonly string[]>
@@ -165,8 +168,8 @@ export type AttemptStore = {
   /** Ends a task as failed and releases its hold, unless a call of a present worker is under way. */
   readonly failTask: (taskId: string, failure: TaskFailure) => Promise<FailResult>
   /**
-   * Ends a task as `cancelled` and releases its hold. Changes nothing when the task had already ended, and when
-   * one of its attempts is open or may have done work.
+   * Ends a task as `cancelled` and releases its hold. Changes nothing when the task has already ended, or when one of
+   * its attempts is open or may have done work.
    */
   readonly cancelTask: (taskId: string, reason: CancelReason) => Promise<CancelResult>
 }

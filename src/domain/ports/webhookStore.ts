@@ -60,11 +60,11 @@ export type DeliveryPage = {
 
 /** What workers do with deliveries. */
 export type DeliveryStore = {
-  /** Lists webhooks that have due first tries, each with their number, counted up to `inFlightMax`. */
+  /** Lists webhooks that have due first tries. */
   readonly dueWebhooks: (limit: number) => Promise<readonly DueWebhook[]>
   /**
-   * Claims the oldest due delivery of an active webhook for one try, and reads what the try needs. Returns
-   * `undefined` when there is none, and when `inFlightMax` tries of the webhook are under way.
+   * Claims one delivery of an active webhook for one try: the delivery that has been due longest. Reads what the try
+   * needs. Returns `undefined` when there is none, or when `inFlightMax` tries of the webhook are under way.
    */
   readonly claimDelivery: (
     webhookId: string,

@@ -7,14 +7,14 @@ import type { OutcomeClass, OutcomeReason } from './upstreamCall.ts'
 export type VendorError = {
   /** The values of `code`, `type`, `status` and of each `reason` in the details, in lower case. */
   readonly codes: readonly string[]
-  /** The ids of the quotas that a 429 of family A names. */
+  /** The ids and metrics of the quotas that an error of family A names. Only a 429 is judged by them. */
   readonly quotaIds: readonly string[]
   readonly message: string
 }
 
 export type ErrorAnswer = {
   readonly status: number
-  /** Absent when the body does not have the form of the vendor's errors. */
+  /** Absent when the body does not have the form of the vendor's errors, or cannot be read. */
   readonly error?: VendorError
   /** Time from the first byte sent until the headers of the answer arrived. */
   readonly elapsedMs: number
@@ -36,7 +36,10 @@ export function classifyErrorAnswer(answer: ErrorAnswer): ErrorVerdict {
   return (hasCodes ? byVendorCodes(status, error) : undefined) ?? byStatus(answer)
 }
 
-/** Returns the class that the vendor's codes name, if the codes are more exact than the status of a 4xx. */
+/**
+ * Classifies a 4xx by the vendor's codes, quota ids and message, because they can say more than the status. Returns
+ * `undefined` when they say nothing known. Then the status decides.
+ */
 function byVendorCodes(status: number, error: VendorError): ErrorVerdict | undefined {
   if (hasCode(error, exhaustedCodes)) return exhausted
   if (status === 429) return isUsedUp(error) ? exhausted : undefined
@@ -74,8 +77,9 @@ const credentialCodes: readonly string[] = [
 /** Codes of a 400 from family A when the vendor does not serve this country or the project has no billing. */
 const accountCodes: readonly string[] = ['failed_precondition']
 /**
- * Recognizes a prompt that family A blocked before the model saw it. Family A has no code for this case. The
- * whole message is read, because words of the client's own can only reject the client's own task.
+ * Recognizes the message about a prompt that family A blocked before the model saw it. Family A has no code for this
+ * case. Parts of the message that quote the prompt are read too: if the prompt itself contains such words, only the
+ * task of its own client fails.
  */
 const moderationText = /violat\w{1,5} .{0,80}polic|safety (?:system|polic)|content polic/i
 const exhausted: ErrorVerdict = { class: 'exhausted', reason: 'quota_exhausted' }
@@ -122,17 +126,19 @@ function byStatus(answer: ErrorAnswer): ErrorVerdict {
 }
 
 /**
- * Limit for the time until a 503 that counts as refused. A later 503 may come from a proxy that stopped
- * waiting for work that the upstream had already started.
+ * A 503 counts as refused only when its headers arrive within this time. A later 503 may come from a proxy that
+ * stopped waiting for work that the upstream had already started. So the outcome of its call is unknown.
  */
 export const promptRefusalMsMax = 10_000
 
 /**
- * Classifies a 403. It is the operator's fault only when its body names the operator's account, because this
- * class pauses the channel. A 403 about one request (a policy) must not pause the channel, or one client
- * could stop it for all others. So words about content count before words about the account. Without the
- * vendor's form of errors, any proxy between us and the vendor may have sent the 403, so the outcome is
- * unknown.
+ * Classifies a 403. It is the operator's fault only when its body is about the operator's account, credential or
+ * region. Such faults can pause the channel, so a 403 about one request must not count as one: otherwise the prompts
+ * of a client could stop the channel for all others.
+ *
+ * Codes about the account are a sure sign, so they are checked before the message. In the message, words about content
+ * are checked before words about the account. A 403 with none of these signs is rejected. A body without the form of
+ * the vendor's errors may come from any proxy between us and the vendor. Then the outcome is unknown.
  */
 function forbidden(error: VendorError | undefined): ErrorVerdict {
   if (error === undefined) return { class: 'unknown', reason: 'forbidden' }
@@ -158,18 +164,40 @@ const credentialCodePart =
 
 /** An apostrophe inside or at the end of a word does not open a quotation. */
 const openingMark = /(?<!\w)['"`‘“«]/
-const closingMark = /['"`’”»](?!\w)/
+const closingMarks: ReadonlyMap<string, string> = new Map([
+  ["'", "'"],
+  ['"', '"'],
+  ['`', '`'],
+  ['‘', '’'],
+  ['“', '”'],
+  ['«', '»'],
+])
+const cutOffEnd = /(?:…|\.\.\.)\W{0,3}$/
 
 /**
- * The message without what it quotes, because a quotation can be the client's prompt. A prompt may contain
- * quotation marks too, so everything from the first mark to the last is left out. A quotation without an
- * end, which the vendor has cut off, is left out to the end of the message.
+ * Returns the message without the text that it quotes, because that text can be the client's prompt. A prompt may
+ * contain quotation marks too, so everything from the first mark to the last matching closing mark is left out.
+ *
+ * The vendor may cut off a long prompt together with its closing mark. The message shows this when it ends with an
+ * ellipsis, or when it has more opening marks than closing marks or fewer. Then everything from the first mark on is
+ * left out.
  */
 function vendorText(message: string): string {
   const from = message.search(openingMark)
-  if (from === -1) return message
-  const [, ...pieces] = message.slice(from + 1).split(closingMark)
-  return `${message.slice(0, from)} ${pieces.at(-1) ?? ''}`
+  const opening = message.charAt(from)
+  const closing = closingMarks.get(opening)
+  if (closing === undefined) return message
+  const before = message.slice(0, from)
+  const quoted = message.slice(from)
+  // A mark inside a word is an apostrophe, and counts as neither.
+  const opens = new RegExp(`(?<!\\S)${opening}|(?<!\\w)${opening}(?=\\w)`, 'g')
+  const closes = new RegExp(`(?<=\\S)${closing}(?!\\w)`, 'g')
+  const ends = [...quoted.matchAll(closes)]
+  const end = ends.at(-1)
+  const isCutOff = cutOffEnd.test(quoted) || ends.length !== [...quoted.matchAll(opens)].length
+  if (end === undefined || isCutOff) return before
+  // The rest may quote something in marks of another kind.
+  return `${before} ${vendorText(quoted.slice(end.index + closing.length))}`
 }
 
 function hasCode(error: VendorError, codes: readonly string[]): boolean {

@@ -8,16 +8,20 @@ import { defined } from '../../domain/defined.ts'
  * a pause would block every other request. Images are part of this because each request to S3 takes about a
  * millisecond of work, and hundreds of readers may ask at once.
  *
- * A turn is a stretch of about two milliseconds in which one body or image works. Each body and image asks for a turn
- * before each of its pieces (`pause`), and between two turns the event loop does its other work. All of them ask
- * here, so a hundred bodies block other work no longer than one body.
+ * A turn is a stretch of about two milliseconds for work on bodies and images. Between two turns the event loop does
+ * its other work. A body or image asks for leave before each of its pieces (`pause`). The piece that has waited for
+ * the turn begins it. A few further pieces, also of other bodies and images, may join the same turn. All bodies and
+ * images share these turns, so a hundred of them block other work for no longer than one does.
  */
 export type LoopTurns = {
   /**
-   * Resolves when a body or image of the account may work on its next piece: at once if the current turn is young and
-   * has few entries (`turnMsMax`, `entriesMax`), else when this body or image gets a turn of its own. Accounts get
-   * turns in rotation, so many bodies of one account do not delay the body of another account. An account that works
-   * much while other accounts use the API waits longer: see `accountPace.ts`.
+   * Resolves when a body or image of the account may work on its next piece. It resolves at once and the piece joins
+   * the current turn if three things are true: the turn is not over (`turnMsMax`), few pieces have asked in it
+   * (`entriesMax`), and the account's pace (`accountPace.ts`) lets it work now. Otherwise the piece waits and begins a
+   * later turn.
+   *
+   * The turns go from account to account, so many bodies of one account do not delay the body of another account.
+   * An account that works much while other accounts use the API waits longer.
    */
   readonly pause: (accountId: string, piece?: Piece) => Promise<void>
   /** Notes that the account has made a request with its API key, so that it counts as present. */
@@ -31,11 +35,15 @@ export type Piece = {
    */
   readonly besidesMs?: number
   /**
-   * Pieces of images wait in lines of their own, so that the account's requests do not wait behind them.
+   * What kind of image the piece belongs to. Each kind waits in a line of its own, so that the account's requests do
+   * not wait behind it.
    *
-   * - `download`: of an image that a reader downloads by its URL, which needs no API key. Hundreds of readers may wait.
-   * - `paid_answer`: of the first answer to a synchronous call. The account has paid for this image, so the pace
-   *   neither counts this work nor delays it.
+   * - `download`: a reader downloads the image by its URL, without an API key. Hundreds of readers may wait.
+   * - `paid_answer`: the image is in the first answer to a synchronous call. The account has paid for this image, so
+   *   the pace neither counts this work nor delays it.
+   *
+   * Absent for a piece of a request body, and of an image in any other answer. These wait together in the line of the
+   * account's requests.
    */
   readonly image?: 'download' | 'paid_answer'
 }
@@ -47,9 +55,9 @@ export type Piece = {
 const turnMsMax = 2
 
 /**
- * Limit for the pauses that resolve at once in one turn. Many bodies can ask in the same microtasks, before any of
- * them has worked. All of them would find a young turn, and together they would work far longer than a turn should
- * last.
+ * Limit for the pauses that resolve at once in one turn. Many bodies can ask right after each other, before any of
+ * them has worked. Each of them would find that the turn has just begun, and together they would work far longer than
+ * `turnMsMax`.
  */
 const entriesMax = 4
 
@@ -68,7 +76,8 @@ export function createLoopTurns(pace = createAccountPace()): LoopTurns {
   let timer: NodeJS.Timeout | undefined
   let working: (Line & { readonly besidesMs: number }) | undefined
   // The bodies and images that wait for a turn. Each account has a line for its requests, and one for each kind of
-  // image. The first line that need not wait gets the next turn, and then goes to the end.
+  // image. The next turn goes to the first line whose account may work now (`delayOf` is 0). If others still wait in
+  // this line, the line then moves to the end.
   const waiting = new Map<string, Line>()
 
   function schedule(): void {

@@ -72,7 +72,10 @@ async function sendAsset(
  */
 export const assetStreamBytes = 1024 * 1024
 
-/** The work of opening an image in the blob store, in addition to the account's turn. The account's pace counts it. */
+/**
+ * The work of opening an image in the blob store, which happens outside of a turn of the event loop (`besidesMs` in
+ * `loopTurns.ts`). It counts as work of the account.
+ */
 const openMs = 1
 
 /**
@@ -112,8 +115,8 @@ async function sendImage(
 }
 
 /**
- * Returns the part of the image to send. Only a GET request can ask for a part. If the request has If-Range,
- * its ETag must match.
+ * Returns the part of the image to send. Only a GET request can ask for a part. If the request has an If-Range with
+ * another value than the ETag of the image, returns `whole`.
  */
 function rangeOf(context: ApiContext, etag: string, bytes: number): ReturnType<typeof parseRange> {
   const ifRange = context.get('If-Range')

@@ -6,7 +6,7 @@ import { overdueAfterMs } from './beginFirstCall.ts'
 import { saveCooldown } from '../channels/channelStates.ts'
 import type { TaskWithAttempts } from '../tasks/lockTask.ts'
 
-/** What the worker that asks the gate has chosen for the attempt that may be opened. */
+/** What the worker has chosen for its next call before it asks the gate. */
 export type NextCall = {
   readonly answerId: string
   readonly via: Via
@@ -16,7 +16,10 @@ export type NextCall = {
 /** An opened attempt whose request is not read yet. */
 export type Unread = Omit<OpenedAttempt, 'takeRequest'>
 
-/** Opens the next attempt of a locked task on a locked channel. */
+/**
+ * Opens the next attempt of a locked task on a locked channel. Also saves the changed cooldown, takes the task out of
+ * the place queue and sets it to `processing`.
+ */
 export async function openAttempt(
   client: PoolClient,
   task: TaskWithAttempts,

@@ -29,11 +29,13 @@ type SettleTaskDeps = Lifetimes & {
 
 /**
  * Publishes a stored answer and settles the hold, if the task is still live. Returns false when the task had already
- * ended. Then nothing is published or charged. In both cases the attempt is closed, because an open attempt would
- * keep its place on the channel until its lease ends, although its call is over.
+ * ended. Then nothing is published or charged.
  *
- * The channel is updated in a second transaction, and only if the success changes something: a cooldown or a count of
- * faults. That is rare.
+ * Closes the attempt in both cases. The call is over, but an open attempt would keep its place on the channel until
+ * its lease ends.
+ *
+ * Most successes do not change the channel. If the channel has a cooldown or a count of faults, a second transaction
+ * updates it.
  */
 export async function settleTask(deps: SettleTaskDeps, input: SettleInput): Promise<boolean> {
   const { pool, channelsOf } = deps
@@ -52,7 +54,8 @@ export async function settleTask(deps: SettleTaskDeps, input: SettleInput): Prom
 }
 
 /**
- * Does the same under the task's lock. Needed when the task has ended, or was changed while the first statement ran.
+ * Does the same under the task's lock. Needed when the task has ended, or when another transaction changed it while
+ * the first statement ran.
  */
 async function settleLocked(
   deps: SettleTaskDeps,
@@ -75,10 +78,11 @@ function outcomeOf({ meta, evidence = { reason: 'image' } }: SettleInput): Attem
 }
 
 /**
- * Makes an answer that was stored too late due for the sweep. A worker that stood still until after the hard end may
- * store its answer while the sweep deletes the answer's upload, or afterwards. The row of the upload is then gone or
- * marked as taken, so this statement inserts it or makes it due again. Without the row nothing would delete the
- * stored bytes. An upload that the sweep has not taken yet stays as it is.
+ * Makes sure that the sweep deletes an answer that was stored too late. A worker may stand still until after the hard
+ * end, and then store its answer while the sweep deletes the answer's upload, or later. Then the row of the upload is
+ * gone, or it is marked as taken by the sweep (`-infinity`). Without a row that is due, nothing would delete the
+ * stored bytes. So this statement inserts the row or makes it due again. If the sweep has not taken the upload yet,
+ * it does nothing.
  */
 async function sweepLateAnswer(client: PoolClient, { meta, answerId }: SettleInput): Promise<void> {
   await client.query({
@@ -91,7 +95,7 @@ async function sweepLateAnswer(client: PoolClient, { meta, answerId }: SettleInp
   })
 }
 
-/** What is known of a task that was just settled. */
+/** What the statement returns about the task that it has settled. */
 type Published = {
   readonly family: Family
   readonly model: ModelId
@@ -122,19 +126,19 @@ function publishQuery(
 }
 
 /**
- * Closes the attempt and ends the task as succeeded. The prompt is deleted and the inputs become due for the sweep at
- * once, because nothing needs them any more. If several answers are stored, only the published one is kept. The sweep
- * deletes all of them at the times in `lifetimes.ts`.
+ * Closes the attempt and ends the task as succeeded. Deletes the prompt and makes the inputs due for the sweep now,
+ * because nothing needs them any more. The sweep deletes the stored answers later: the published one after its image
+ * has expired, and any others after the hard end (both with the extra times in `lifetimes.ts`).
  *
- * This is one statement and a transaction of its own. A statement sees the rows as they were when it began. While
- * this statement waits for the lock of the task's row, another transaction may open an attempt. This statement would
- * not see that attempt, and so could not close it. But a transaction that opens an attempt also updates the task's
- * row, which gives the row a new version. So this statement does nothing if the task's row that it locks has another
- * version (`xmin`, see "System Columns" in PostgreSQL's documentation) than the row that it saw when it began.
+ * This statement is a transaction of its own. A statement sees the rows as they were when it began. While this one
+ * waits for the lock of the task's row, another transaction may open an attempt. This statement would not see that
+ * attempt and could not close it. But the other transaction also updates the task's row, which gives the row a new
+ * version (`xmin`, one of PostgreSQL's system columns). So this statement does nothing if the row has another version
+ * when it is locked than when the statement began.
  *
- * Another attempt of the task may be open: the answer may belong to an earlier attempt whose worker counted as lost.
- * If the process of the open attempt is lost, this statement closes the attempt. Otherwise that process closes it
- * when the call ends.
+ * The answer may belong to an earlier attempt whose worker counted as lost. Then a later attempt of the task may be
+ * open. If the process of that attempt is lost, this statement closes the attempt (`lost`). Otherwise that process
+ * closes it when the call ends.
  */
 const publishSql = `
   with found as materialized (
@@ -167,8 +171,8 @@ const publishSql = `
   from done`
 
 /**
- * Returns the answer ids of a live task's attempts, newest attempt first. Leaves out attempts that ended without an
- * answer. Returns none when the task has ended.
+ * Returns the answer ids of those attempts of a live task that may have a stored answer, newest attempt first. Returns
+ * none when the task has ended.
  */
 export async function answerIdsOf(pool: Pool, taskId: string): Promise<readonly string[]> {
   const { rows } = await pool.query<{ answerId: string }>({

@@ -14,7 +14,7 @@ export type ClosedAttempt = {
   readonly openedAtMs: number
   /** Whether the attempt's model has a cooldown on the channel. */
   readonly hasCooldown: boolean
-  /** Whether the channel's count of operator's faults is above 0. Any outcome except a fault or a refusal resets it. */
+  /** Whether the channel's count of operator's faults is above 0. */
   readonly hasFaults: boolean
 }
 
@@ -26,13 +26,14 @@ type EndedCall = Omit<AttemptOutcome, 'n'> & {
 }
 
 /**
- * Updates a channel after a call on it has ended. A refusal starts or lengthens the cooldown of the model.
- * After any other outcome the call counts as taken, so a slow start goes on. An operator's fault counts towards
- * a pause of the channel, and any other outcome except a refusal resets that count. A call that was not made
- * changes nothing. The caller has locked the task.
+ * Updates a channel after a call on it has ended. The caller has locked the task.
+ * - A refusal starts or lengthens the cooldown of the model. It does not change the count of faults.
+ * - After any other outcome, the call counts as taken in the slow start.
+ * - An operator's fault is counted, and can pause the channel. Any other outcome except a refusal sets the count to 0.
+ * - An attempt whose call we did not make changes nothing.
  */
 export async function updateChannelAfterCall(client: PoolClient, call: EndedCall): Promise<void> {
-  // The channel was not called.
+  // We did not call the channel.
   if (isOwnFault(call.evidence)) return
   const { hasCooldown, hasFaults } = call.closed
   const refused = call.class === 'refused'
@@ -49,7 +50,7 @@ async function updateCooldown(client: PoolClient, call: EndedCall): Promise<void
   const nowMs = await databaseNowMs(client)
   const key = { channel: channel.name, model }
   if (call.class === 'refused') {
-    // Add this attempt: it is already closed, but it was in flight when it was refused.
+    // This attempt counts too. It is already closed, but it was in flight when the upstream refused it.
     const inFlight = (state?.inFlightOfModel ?? 0) + 1
     const input = { nowMs, openedAtMs, inFlight, open, ...defined({ retryAfterMs }) }
     await saveCooldown(client, key, afterRefusal(state?.cooldown, input))
@@ -61,7 +62,8 @@ async function updateCooldown(client: PoolClient, call: EndedCall): Promise<void
 }
 
 /**
- * Reads PostgreSQL's clock. Call this after locking the channel, because the wait for the lock can be long.
+ * Reads PostgreSQL's clock. Call this after the channel is locked: the wait for the lock can be long, and an earlier
+ * time would be wrong.
  */
 async function databaseNowMs(client: PoolClient): Promise<number> {
   const { rows } = await client.query<{ nowMs: number }>(
@@ -71,12 +73,12 @@ async function databaseNowMs(client: PoolClient): Promise<number> {
 }
 
 /**
- * Counts an operator's fault. Several faults in a row of the same task count once. A channel that is already paused
- * keeps the time and reason of its pause.
+ * Counts an operator's fault, and pauses the channel if `pausesSql` says so. Several faults of the same task in a row
+ * count once. A channel that is already paused keeps the time and the reason of its pause.
  */
 async function countFault(client: PoolClient, call: EndedCall): Promise<void> {
   const { channel, taskId, evidence } = call
-  // The lock lets the second of two faults at the same time see the first one.
+  // If two faults come at the same time, the lock makes the second one wait, so that it sees the first one.
   await client.query('select from channel where name = $1 for update', [channel.name])
   const certain = evidence.reason === 'credential' || evidence.reason === 'model_not_found'
   const { rowCount } = await client.query(pausesSql, [channel.name, taskId, certain])
@@ -92,16 +94,16 @@ async function countFault(client: PoolClient, call: EndedCall): Promise<void> {
 }
 
 /**
- * Returns a row if the fault that task $2 has just met pauses the channel $1. The channel is not paused yet. Refusals
- * aside, the outcome before this fault was also an operator's fault, but of another task. And one of these conditions
- * holds:
- * - No request can provoke the fault ($3): the vendor refuses the credential, or does not know the model.
- * - The other task belongs to another account. A client may provoke a 403, for example with a prompt that the vendor
- *   repeats in its message, but one account must not stop a channel for the others.
- * - No other account used the family in the last day, so a pause stops nobody else. Otherwise a dead credential would
- *   never pause the channel of an installation with one account.
+ * Returns a row if the fault that task $2 has just met must pause the channel $1. It must if the channel is not paused
+ * yet, if the last outcome before (refusals do not count) was an operator's fault of another task, and if one of these
+ * conditions is true:
+ * - No request can cause the fault ($3): the vendor refuses the credential, or does not know the model.
+ * - The other task belongs to another account. A client may be able to cause a 403, for example with a prompt that the
+ *   vendor repeats in its message. But one account must not stop a channel for the others.
+ * - No other account used the family in the last day, so a pause stops nobody else. Without this condition, faults
+ *   other than those of $3 would never pause a channel of a family that only one account uses.
  *
- * The query looks up one task of each account by an index, because one account can have very many tasks.
+ * One account can have very many tasks. So the query looks for only one recent task of each account, by an index.
  */
 const pausesSql = `
   select from channel join task own on own.task_id = $2

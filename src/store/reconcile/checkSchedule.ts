@@ -2,14 +2,16 @@ import type { Pool } from 'pg'
 import type { CheckResult } from '../../domain/ports/reconcileStore.ts'
 
 /**
- * Time until the first check of a started task. If somebody terminates the workflow before the task's first attempt,
- * nothing tells Darkroom so. The reconciler finds out at this check, or later if it is not running or has much to do.
+ * Time from the start of a task's workflow to the first check of the task. Somebody may terminate the workflow before
+ * the task's first attempt, and nothing tells Darkroom about it. The reconciler notices it at this check, which comes
+ * late if the reconciler has much to do.
  */
 const firstCheckSeconds = 15
 
 /**
- * The pauses between the later checks of one task. The first pause is `firstMs`, and each pause is twice as long as
- * the one before, up to `mostMs`. A task that stays in Temporal's queue for half an hour is checked about eight times.
+ * The pauses between the later checks of one task, by the result of the last check. The first pause takes `firstMs`,
+ * and each further pause twice as long as the one before, but at most `mostMs`. A task that stays in Temporal's queue
+ * for half an hour is checked about eight times.
  */
 const pauses: Readonly<Record<CheckResult, { readonly firstMs: number; readonly mostMs: number }>> =
   {
@@ -21,8 +23,8 @@ const pauses: Readonly<Record<CheckResult, { readonly firstMs: number; readonly 
   }
 
 /**
- * Records that the workflows of these tasks exist, and schedules the first check of the tasks that are queued. For a
- * task that is already processing, the gate has scheduled a check.
+ * Records that the workflows of these tasks exist, and schedules the first check of those tasks that are still queued.
+ * For a task that is already processing, the gate has scheduled the check.
  */
 export async function markStarted(pool: Pool, taskIds: readonly string[]): Promise<void> {
   if (taskIds.length === 0) return
@@ -30,9 +32,9 @@ export async function markStarted(pool: Pool, taskIds: readonly string[]): Promi
 }
 
 /**
- * Locks the tasks in the order of their ids. All statements that wait for the locks of several live tasks use this
- * order, so that two of them cannot deadlock. Statements on ended tasks skip the tasks that are locked, or run only
- * in the reconciler, which is one process at a time.
+ * Locks the tasks in the order of their ids. Every statement that waits for the locks of several live tasks uses this
+ * order, so that two such statements cannot deadlock. Statements on ended tasks need no order: they skip tasks that
+ * are locked, or only the reconciler runs them, and it runs in one process at a time.
  */
 const markSql = `
   with marked as (
@@ -46,9 +48,9 @@ const markSql = `
   from marked where task.task_id = marked.task_id`
 
 /**
- * Schedules the next check of live tasks after a check that did not end them, with the `pauses` of its result. Before the deadline of a task, its next check is scheduled for the deadline at
- * the latest, and between deadline and hard end for the hard end at the latest. After the hard end only the pause
- * counts.
+ * Schedules the next check of live tasks after a check that did not end them. The pause depends on the result of that
+ * check (`pauses`). But no check is scheduled past the deadline of its task, or past the hard end when the deadline is
+ * over. After the hard end only the pause counts.
  */
 export async function postponeChecks(
   pool: Pool,

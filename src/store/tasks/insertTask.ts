@@ -12,8 +12,8 @@ type InsertedRow = {
 }
 
 /**
- * Limit for the tries of one insert. A try that lost the rest of a budget to another submit is repeated: it then
- * sees what is left.
+ * Limit for the tries of one insert. If another submit takes the rest of the budget during a try, the insert is tried
+ * again. The next try sees what is left of the budget.
  */
 const triesMax = 20
 
@@ -21,18 +21,18 @@ const triesMax = 20
 const refusedState = 'DR001'
 
 /**
- * Accepts a task in one statement, which is its own transaction. The statement claims the idempotency key, inserts
- * the task, takes over its inputs, inserts the ledger row of the hold, and updates the balance. It locks the balance
- * only after it has inserted the task. So the balance of a busy account stays locked only for the rest of the
- * statement and its commit, without a round trip to this process.
+ * Accepts a task in one statement, which is a transaction of its own. The statement claims the idempotency key,
+ * inserts the task, takes over its inputs, inserts the ledger row of the hold, and updates the balance. Many tasks of
+ * one account need the lock of the same balance. So the statement takes this lock only after it has inserted the
+ * task, and holds it until its commit, without a round trip to this process.
  *
- * The commit of a synchronous call does not wait for the disk. The client has no answer yet, and the transaction that
- * begins the upstream call makes the task and its hold durable. If PostgreSQL crashes in between, the task is gone as
- * if it had never been accepted: nothing was called or charged, and the client gets an error
- * (src/http/answers/answerSync.ts).
+ * For a synchronous call the commit does not wait until the task is safe on disk. The client has no answer yet, and
+ * the transaction that begins the upstream call makes the task and its hold durable too. If PostgreSQL crashes before
+ * that, the task is gone as if it had never been accepted: nothing was called or charged, and the client gets an
+ * error (`src/http/answers/answerSync.ts`).
  *
- * If another transaction has claimed the same key, the statement waits for the commit of that transaction and then
- * writes nothing. If the account does not have enough credits, no row remains.
+ * If another transaction has just claimed the same key, the statement waits for the end of that transaction. If that
+ * transaction commits, the statement writes nothing. If the account does not have enough credits, no row remains.
  */
 export async function insertTask(pool: Pool, task: NewTask): Promise<InsertTaskResult> {
   for (let tries = 0; tries < triesMax; tries += 1) {
@@ -71,7 +71,8 @@ function valuesOf(task: NewTask): unknown[] {
     request.action,
     request.size ?? null,
     request.quality ?? null,
-    // PostgreSQL takes bytes for a text as they are, so a text of megabytes is not encoded at once.
+    // The bytes go to PostgreSQL as they are. As a string, a text of megabytes would first be encoded in one step,
+    // which would block the process.
     Buffer.from(task.requestText.buffer, task.requestText.byteOffset, task.requestText.byteLength),
     Buffer.from(task.fingerprint),
     task.keyDigest === undefined ? null : Buffer.from(task.keyDigest),
@@ -85,17 +86,16 @@ function valuesOf(task: NewTask): unknown[] {
 }
 
 /**
- * Claims the key, then inserts the task, then counts the budget, then updates the balance. Each of these steps reads
- * from the step before it, so PostgreSQL takes their locks in this order. The order of the other steps is not
- * defined, and no lock depends on it.
+ * Claims the key (`claim`), then inserts the task (`accepted`), then counts the budget (`counted`), then updates the
+ * balance (`paid`). Each of these steps reads from the step before it, so PostgreSQL takes their locks in this order.
+ * A release locks the budget before the balance too. The order of the other steps is not defined and does not matter.
  *
- * The last step joins the accepted row and does not test `exists (select from accepted)`. After a wait for the lock
- * of the balance, PostgreSQL evaluates the condition of the step again, and for this it cannot run the insert a
- * second time.
+ * `paid` joins the accepted row. It must not test `exists (select from accepted)` instead: after a wait for the lock
+ * of the balance, PostgreSQL evaluates the condition of the step again, and it cannot run the insert again for this.
  *
- * `affordable` finds an account without enough credits before anything is written, and `over` finds a key without
- * enough left of its budget. Another task may take these credits during the wait for a lock. Then `refuse` raises an
- * error, which rolls all steps back. The count of the budget is locked before the balance, here and in releases.
+ * `affordable` is empty when the account has too few credits, and `over` has a row when too little of the key's
+ * budget is left. Then nothing is written. Another task may take the credits later, while this statement waits for a
+ * lock. Then `refuse` raises an error, which rolls all steps back.
  */
 const insertSql = `
   with affordable as (

@@ -11,8 +11,8 @@ import { taskViewColumns, taskViewOf } from '../tasks/readTask.ts'
 import { disableWebhook } from './webhookAdmin.ts'
 
 /**
- * The channel of NOTIFY on which a process names webhooks with due deliveries to the workers. Workers send
- * nothing on it, because they deliver the events of the tasks that they end themselves.
+ * The name under which NOTIFY tells the workers the id of a webhook that has due deliveries. A worker that ends a task
+ * tells the others nothing, because it delivers the events of this task itself.
  */
 export const webhookDueChannel = 'webhook_due'
 
@@ -25,9 +25,9 @@ const recordGraceMs = 5_000
 const attemptsMax = 30
 
 /**
- * Claims the oldest due delivery of an active webhook for one try, and reads what the try needs. `first` chooses
- * first tries, `again` later ones. Returns `undefined` when nothing is due, and when `inFlightMax` tries of the
- * webhook are under way in all processes together.
+ * Claims one delivery of an active webhook for one try: the delivery that has been due longest. Reads what the try
+ * needs. `first` chooses first tries, `again` later ones. Returns `undefined` when no delivery is due, when the
+ * webhook is not active, or when `inFlightMax` tries of the webhook are under way in all processes together.
  */
 export async function claimDelivery(
   pool: Pool,
@@ -56,7 +56,7 @@ type ClaimedRow = Pick<ClaimedDelivery, 'deliveryId' | 'event' | 'url' | 'tries'
   readonly secrets: SecretVersion[]
 }
 
-/** Whether the previous secret still signs is decided for each try, by the time of the try. */
+/** Reads the previous secret too, as long as its time (`previous_until`) is not over when the try begins. */
 const readClaimedSql = `
   select d.delivery_id as "deliveryId", d.webhook_id as "ofWebhook", d.event, d.tries, w.url,
     (extract(epoch from d.created_at) * 1000)::float8 as "deliveryCreatedAtMs",
@@ -86,9 +86,12 @@ function claimedOf(row: ClaimedRow & TaskViewRow, claim: number): ClaimedDeliver
 }
 
 /**
- * Records the outcome of a try, and what follows from it. A worker that stood still may come so late that another
- * worker has claimed the delivery again. Then its success counts, and its failure does not. Returns whether the
- * webhook's run must be started or woken, because it would come too late for the next try.
+ * Records the outcome of a try, and what follows from it. While this worker stood still, another worker may have
+ * claimed the delivery again. Then a success of this worker still counts, and a failure does not.
+ *
+ * Returns whether the caller must start or wake the webhook's run, so that it makes the next try in time. The caller
+ * must do so when there is no run, when the run counts as lost, and when the run looks for due deliveries only after
+ * the next try is due.
  */
 export async function recordTry(
   pool: Pool,
@@ -137,8 +140,9 @@ function statusAfter(verdict: Verdict): 'pending' | 'delivered' | 'failed' {
 export const lateAfter = `interval '30 seconds'`
 
 /**
- * Locks the row in `webhook_health`, as `planLook` does. One of the two is first: either the run sees this delivery
- * before it ends, or this statement sees that the run has ended. So no delivery is left without a run.
+ * This statement and the run's `planLook` lock the same row of `webhook_health`, so one of them waits for the other.
+ * If this statement is first, `planLook` sees the delivery, and the run goes on. If `planLook` is first, this
+ * statement sees that the run ends. So no delivery that must be repeated is left without a run.
  */
 const recordSql = `
   with health as materialized (
@@ -164,8 +168,9 @@ const recordSql = `
   from recorded, health`
 
 /**
- * Lists active webhooks that have due first tries, each with their number, counted up to `inFlightMax`. Jumps from
- * webhook to webhook in the index, so that it does not read all deliveries of a webhook that has many.
+ * Lists active webhooks that have due first tries. Says for each webhook how many such tries it has, counted up to
+ * `inFlightMax`. Looks up the next webhook in the index each time, so that it does not read all deliveries of a
+ * webhook that has many.
  */
 export async function dueWebhooks(pool: Pool, limit: number): Promise<readonly DueWebhook[]> {
   const { rows } = await pool.query<DueWebhook>({

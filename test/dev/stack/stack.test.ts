@@ -7,7 +7,8 @@ import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { withPostgres } from '../../../src/dev/stack/postgres/postgresClient.ts'
-import { processStart } from '../../../tools/processIdentity.mjs'
+import { readPidRecord } from '../../../src/dev/stack/pidRecord.ts'
+import { isSameProcessAlive, processStart } from '../../../tools/processIdentity.mjs'
 import { tempFolder } from '../../support/tempFolder.ts'
 import { until } from '../../support/timing.ts'
 
@@ -70,6 +71,20 @@ it('leaves no process running when it is killed and not started again', async ()
     () => !existsSync(join(dataDir, 'pids.json')) || undefined,
   )
   expect(pids.map(processStart)).toEqual([undefined])
+})
+
+it('leaves no process running when it is killed while PostgreSQL is started again', async () => {
+  const dataDir = tempFolder()
+  const { child, pids } = await startedStack(dataDir)
+  for (const pid of pids) process.kill(pid, 'SIGKILL')
+  const again = await until('the next start of PostgreSQL', () =>
+    readPidRecord(dataDir)?.parts.find(({ pid }) => !pids.includes(pid)),
+  )
+  onTestFinished(() => void (isSameProcessAlive(again) && process.kill(again.pid, 'SIGKILL')))
+  child.kill('SIGINT')
+  await once(child, 'exit')
+  await until('the end of PostgreSQL', () => !isSameProcessAlive(again) || undefined)
+  expect(processStart(again.pid)).not.toBe(again.start)
 })
 
 it('refuses a second start on the same DATA_DIR, and the first one keeps running', async () => {

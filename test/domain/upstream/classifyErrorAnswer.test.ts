@@ -70,6 +70,41 @@ const rows: readonly (readonly [title: string, ErrorAnswer, string])[] = [
     'rejected forbidden',
   ],
   [
+    '403 that quotes the start of a prompt with marks of another kind in it',
+    answer(403, { message: `Not allowed: "a 'red' project and its credentials` }),
+    'rejected forbidden',
+  ],
+  [
+    '403 that quotes the start of a prompt with marks of the same kind in it',
+    answer(403, { message: 'Not allowed: "a "red" project and its credentials' }),
+    'rejected forbidden',
+  ],
+  [
+    '403 that quotes a prompt up to the middle of a quotation in it',
+    answer(403, { message: 'Not allowed: “a “red” hat for “my” project in “our project' }),
+    'rejected forbidden',
+  ],
+  [
+    '403 that quotes the start of a prompt with an unmatched mark in it',
+    answer(403, { message: 'Not allowed: "a 5" wide project and its credentials…' }),
+    'rejected forbidden',
+  ],
+  [
+    '403 that quotes two prompts in marks of two kinds',
+    answer(403, { message: `Neither 'a hat' nor "a poster for my project" is allowed.` }),
+    'rejected forbidden',
+  ],
+  [
+    '403 that quotes the start of a prompt with an apostrophe in it',
+    answer(403, { message: "Not allowed: 'my organization's 'red' project and its credentials" }),
+    'rejected forbidden',
+  ],
+  [
+    '403 naming the organization after a name in quotation marks',
+    answer(403, { message: "The model 'image-1' isn't in your organization's plan." }),
+    'operator_fault forbidden',
+  ],
+  [
     '403 naming the project, with apostrophes and a name in quotation marks',
     answer(403, { message: "The caller's project 'darkroom-1' can't use this model." }),
     'operator_fault forbidden',

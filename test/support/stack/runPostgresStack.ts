@@ -1,4 +1,5 @@
 // node runPostgresStack.ts DATA_DIR runs the stack with PostgreSQL only, until the process is ended.
+// SIGTERM stops the stack, SIGINT kills it.
 import { startStack } from '../../../src/dev/stack/stack.ts'
 
 const dataDir = process.argv[2]
@@ -19,6 +20,10 @@ try {
     `${JSON.stringify({ databaseUrl: stack.databaseUrl, pids: stack.pids() })}\n`,
   )
   process.once('SIGTERM', () => void stack.stop().then(() => process.exit(0)))
+  process.once('SIGINT', () => {
+    stack.kill()
+    process.exit(0)
+  })
   setInterval(() => undefined, 60_000)
 } catch (error) {
   process.stderr.write(error instanceof Error ? error.message : String(error))

@@ -44,25 +44,31 @@ export function createOfferTaker(deps: TakeOffersDeps): OfferTaker {
   const running = new Set<Promise<void>>()
 
   async function work({ taskId, family }: Offer): Promise<void> {
-    const result = await traced(taskId, () =>
-      inSlot(taskId, family).catch((error: unknown) => {
-        deps.onUnexpected(taskId, error)
-        return 'error'
-      }),
-    )
+    const result = await inSlot(taskId, family)
     deps.onResult(result)
     if (isHandedOver(result)) await deps.continueAsRun(taskId)
   }
 
   async function inSlot(taskId: string, family: Family): Promise<OfferResult> {
     if (open[family] >= deps.slots[family]) {
-      const failure = await deps.endOfFirstCall(taskId)
-      return failure === undefined ? 'no_slot' : deps.failTask(taskId, failure)
+      return orError(taskId, async () => {
+        const failure = await deps.endOfFirstCall(taskId)
+        return failure === undefined ? 'no_slot' : deps.failTask(taskId, failure)
+      })
     }
     open[family] += 1
-    return endOrReason(deps, taskId).finally(() => {
+    return traced(taskId, () => orError(taskId, () => endOrReason(deps, taskId))).finally(() => {
       open[family] -= 1
     })
+  }
+
+  async function orError(taskId: string, run: () => Promise<OfferResult>): Promise<OfferResult> {
+    try {
+      return await run()
+    } catch (error) {
+      deps.onUnexpected(taskId, error)
+      return 'error'
+    }
   }
 
   function traced(taskId: string, run: () => Promise<OfferResult>): Promise<OfferResult> {

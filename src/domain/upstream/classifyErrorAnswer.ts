@@ -180,7 +180,8 @@ const cutOffEnd = /(?:…|\.\.\.)\W{0,3}$/
  *
  * The vendor may cut off a long prompt together with its closing mark. The message shows this when it ends with an
  * ellipsis, or when it has more opening marks than closing marks or fewer. Then everything from the first mark on is
- * left out.
+ * left out. A prompt that contains marks of its own and is cut off without an ellipsis cannot always be told from a
+ * whole one. So one account alone cannot pause a channel that others use: see `updateChannelAfterCall.ts`.
  */
 function vendorText(message: string): string {
   const from = message.search(openingMark)
@@ -191,7 +192,8 @@ function vendorText(message: string): string {
   const quoted = message.slice(from)
   // A mark inside a word is an apostrophe, and counts as neither.
   const opens = new RegExp(`(?<!\\S)${opening}|(?<!\\w)${opening}(?=\\w)`, 'g')
-  const closes = new RegExp(`(?<=\\S)${closing}(?!\\w)`, 'g')
+  // The first character is the opening mark. A prompt can end with a space, so a space may come before a closing mark.
+  const closes = new RegExp(`(?!^)${closing}(?!\\w)`, 'g')
   const ends = [...quoted.matchAll(closes)]
   const end = ends.at(-1)
   const isCutOff = cutOffEnd.test(quoted) || ends.length !== [...quoted.matchAll(opens)].length

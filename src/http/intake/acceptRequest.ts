@@ -82,7 +82,7 @@ const keptTextLengthMax = 256 * 1024
 
 /**
  * How long a request with long texts waits for room in memory. One account gets room for one request of the largest
- * size at a time, and receiving such a request takes about a second, and four while other accounts use the API.
+ * size at a time, and receiving such a request takes about a second, and eight while other accounts use the API.
  * So this wait is enough for a short burst of them. While a body waits for room, nothing more of it is read.
  */
 const textWaitMs = 30_000

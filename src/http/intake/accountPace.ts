@@ -18,7 +18,7 @@ export type AccountPace = {
 /** The part of one thread's time that the work of one account may take in the long run. */
 const shareMax = 0.125
 /**
- * How long an account may work without a wait after a time in which it did not work. Enough to read a few images of a
+ * How long an account may work without a wait after a time in which it did not work. Enough to read two images of a
  * megabyte.
  */
 const freeWorkMs = 25

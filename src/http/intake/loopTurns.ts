@@ -74,7 +74,7 @@ export function createLoopTurns(pace = createAccountPace()): LoopTurns {
   let entries = 0
   let isScheduled = false
   let timer: NodeJS.Timeout | undefined
-  let working: (Line & { readonly besidesMs: number }) | undefined
+  let working: (Omit<Line, 'waiters'> & { readonly besidesMs: number }) | undefined
   // The bodies and images that wait for a turn. Each account has a line for its requests, and one for each kind of
   // image. The next turn goes to the first line whose account may work now (`delayOf` is 0). If others still wait in
   // this line, the line then moves to the end.
@@ -104,7 +104,8 @@ export function createLoopTurns(pace = createAccountPace()): LoopTurns {
     if (waiters.length > 0) waiting.set(name, line)
     startedAtMs = performance.now()
     entries = 0
-    working = { ...line, besidesMs: body?.besidesMs ?? 0 }
+    const { accountId, isPaced } = line
+    working = { accountId, isPaced, besidesMs: body?.besidesMs ?? 0 }
     body?.resume()
   }
 
@@ -129,6 +130,8 @@ export function createLoopTurns(pace = createAccountPace()): LoopTurns {
     const isPaced = piece.image !== 'paid_answer'
     if (isYoung && delayOf({ accountId, isPaced }) === 0) {
       if (isPaced) pace.charge(accountId, piece.besidesMs ?? 0)
+      // The rest of a turn that counted for nobody counts for this account.
+      if (isPaced && working?.isPaced === false) working = { accountId, isPaced, besidesMs: 0 }
       return
     }
     await new Promise<void>((resolve) => {

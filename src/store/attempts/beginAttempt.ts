@@ -44,7 +44,7 @@ export type BeginAttemptDeps = {
  * passes the gate, even a call by a worker that Temporal has given up. A call begins only while the task is live,
  * before its deadline and within its limits, on a channel with a free place.
  *
- * A first call is tried on the fast path of `beginFirstCall` before. A condition for first calls must be in both
+ * A first call is tried on the fast path of `beginFirstCall` before, and an offered task may end by `endOfFirstCall`. A condition for first calls must be in both
  * places: `test/store/gateAgrees.test.ts` compares them.
  */
 export async function beginAttempt(
@@ -61,8 +61,8 @@ export async function beginAttempt(
 
 /**
  * Judges the first call of a task by states that are read without locks. Returns the failure with which the task must
- * end instead, or `undefined` if it need not end. This writes nothing, and `failTask` fails the task only if no call
- * has opened meanwhile. With locks, a storm of refused calls would wait for the lock of their channel, one
+ * end instead, or `undefined` if it need not end. This writes nothing, and `failTask` does not fail a task whose call
+ * is under way. With locks, a storm of refused calls would wait for the lock of their channel, one
  * transaction after the other, and the commit of each would wait for the disk.
  */
 export async function endOfFirstCall(

@@ -90,6 +90,11 @@ const rows: readonly (readonly [title: string, ErrorAnswer, string])[] = [
     'rejected forbidden',
   ],
   [
+    '403 that quotes a prompt with marks in it and a space at its end',
+    answer(403, { message: 'Not allowed: "x" y" my project ".' }),
+    'rejected forbidden',
+  ],
+  [
     '403 that quotes two prompts in marks of two kinds',
     answer(403, { message: `Neither 'a hat' nor "a poster for my project" is allowed.` }),
     'rejected forbidden',

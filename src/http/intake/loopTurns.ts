@@ -98,13 +98,12 @@ export function createLoopTurns(pace = createAccountPace()): LoopTurns {
     const next = [...waiting].find(([, line]) => delayOf(line) === 0)
     if (next === undefined) return
     const [name, line] = next
-    const { waiters } = line
+    const { accountId, isPaced, waiters } = line
     waiting.delete(name)
     const body = waiters.shift()
     if (waiters.length > 0) waiting.set(name, line)
     startedAtMs = performance.now()
     entries = 0
-    const { accountId, isPaced } = line
     working = { accountId, isPaced, besidesMs: body?.besidesMs ?? 0 }
     body?.resume()
   }
@@ -127,7 +126,7 @@ export function createLoopTurns(pace = createAccountPace()): LoopTurns {
   async function pause(accountId: string, piece: Piece = {}): Promise<void> {
     entries += 1
     const isYoung = entries <= entriesMax && performance.now() - startedAtMs <= turnMsMax
-    const isPaced = piece.image !== 'paid_answer'
+    const isPaced = countsForPace(piece)
     if (isYoung && delayOf({ accountId, isPaced }) === 0) {
       if (isPaced) pace.charge(accountId, piece.besidesMs ?? 0)
       // The rest of a turn that counted for nobody counts for this account.
@@ -141,14 +140,18 @@ export function createLoopTurns(pace = createAccountPace()): LoopTurns {
   }
 
   function enqueue(accountId: string, waiter: Waiter): void {
-    const { image } = waiter
-    const name = `${accountId} ${image}`
-    const line = waiting.get(name) ?? { accountId, isPaced: image !== 'paid_answer', waiters: [] }
+    const name = `${accountId} ${waiter.image}`
+    const line = waiting.get(name) ?? { accountId, isPaced: countsForPace(waiter), waiters: [] }
     line.waiters.push(waiter)
     waiting.set(name, line)
   }
 
   return { pause, see: pace.see }
+}
+
+/** Returns whether the pace of the account counts and delays the piece. */
+function countsForPace({ image }: Piece): boolean {
+  return image !== 'paid_answer'
 }
 
 /** Yields what `source` yields, and waits for a turn of the account before each piece. */

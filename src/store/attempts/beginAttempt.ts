@@ -62,8 +62,8 @@ export async function beginAttempt(
 /**
  * Judges the first call of a task by states that are read without locks. Returns the failure with which the task must
  * end instead, or `undefined` if it need not end. This writes nothing, and `failTask` does not fail a task whose call
- * is under way. With locks, a storm of refused calls would wait for the lock of their channel, one
- * transaction after the other, and the commit of each would wait for the disk.
+ * is under way. With locks, a storm of refused calls would wait for the lock of their channel, one transaction after
+ * the other, and the commit of each would wait for the disk.
  */
 export async function endOfFirstCall(
   deps: BeginAttemptDeps,

@@ -15,6 +15,7 @@ export type ProduceImageActivityDeps = {
     readonly taskId: string
     readonly signal?: AbortSignal
     readonly onStage?: (stage: Stage) => void
+    readonly askedBefore?: boolean
   }) => Promise<ProduceResult>
   readonly onUnexpected: ReportUnexpected
   /**
@@ -43,7 +44,8 @@ export function createProduceImageActivity(deps: ProduceImageActivityDeps) {
     const onStage = (next: Stage) => {
       stage = next
     }
-    const produce = () => deps.produceImage({ taskId, signal, onStage })
+    const produce = (askedBefore: boolean) =>
+      deps.produceImage({ taskId, signal, onStage, askedBefore })
     const result = await withHeartbeats(
       context,
       () => stage,

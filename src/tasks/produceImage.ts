@@ -44,6 +44,8 @@ type ProduceInput = {
   readonly onStage?: (stage: Stage) => void
   /** Default: `workflow`. */
   readonly via?: Via
+  /** Whether this worker repeats its work on the task after a short wait. Default: false. */
+  readonly askedBefore?: boolean
 }
 
 /**
@@ -98,13 +100,15 @@ export function createProduceImage(deps: ProduceImageDeps) {
     const { taskId } = input
     let checked: number | undefined
     let refusedBy: RefusedBy | undefined
+    let askedBefore = input.askedBefore ?? false
     for (;;) {
       if (input.signal?.aborted === true) return { kind: 'wait', delayMs: 0, reason: 'stopping' }
       // Other processes may count this one as lost, and would then not wait for a call that begins now.
       if (!deps.presence.isPresent()) {
         return { kind: 'wait', delayMs: callCheckMs, reason: 'not_present' }
       }
-      const step = await askAndCall(deps, input, room, checked)
+      const step = await askAndCall(deps, { ...input, askedBefore }, room, checked)
+      askedBefore = true
       switch (step.kind) {
         case 'ran':
           if (step.result.kind !== 'closed') return step.result
@@ -150,11 +154,16 @@ function askAndCall(
   room: RequestRoom,
   checked: number | undefined,
 ): Promise<Step> {
-  const { taskId, signal, via } = input
+  const { taskId, signal, via, askedBefore } = input
   const answerId = newUploadId(deps.randomBytes ?? cryptoRandomBytes, 'answer')
   return deps.presence.during(answerId, async (calling) => {
     const requestBytesMax = room.bytesMax()
-    const question = { taskId, answerId, requestBytesMax, ...defined({ checked, via }) }
+    const question = {
+      taskId,
+      answerId,
+      requestBytesMax,
+      ...defined({ checked, via, askedBefore }),
+    }
     const begun = await askGate(deps, question, signal)
     if (begun.kind !== 'opened') return begun
     calling()

@@ -17,19 +17,19 @@ const shortWaitsTotalMsMax = 3_000
 const neverShort: ReadonlySet<WaitReason> = new Set(['backoff', 'stopping', 'not_present'])
 
 /**
- * Runs the work again after each short wait. Returns the result of the work when it is no wait or a longer wait, and
+ * Runs the work again after each short wait, from the second time with `true`. Returns the result of the work when it is no wait or a longer wait, and
  * when the signal has aborted.
  *
  * Some waits are never spent here. After an unknown outcome the task goes on in its workflow, where an operator can
  * see and stop it. And when this worker makes no calls, another worker can take the task.
  */
 export async function repeatAfterShortWaits(
-  work: () => Promise<ProduceResult>,
+  work: (askedBefore: boolean) => Promise<ProduceResult>,
   signal: AbortSignal,
 ): Promise<ProduceResult> {
   let leftMs = shortWaitsTotalMsMax
-  for (;;) {
-    const result = await work()
+  for (let askedBefore = false; ; askedBefore = true) {
+    const result = await work(askedBefore)
     if (result.kind !== 'wait' || neverShort.has(result.reason)) return result
     const inLine = result.reason === 'channel_full'
     if (result.delayMs > (inLine ? shortWaitMsMax : Math.min(shortWaitMsMax, leftMs))) return result

@@ -92,7 +92,7 @@ export function createOfferTaker(deps: TakeOffersDeps): OfferTaker {
 async function endOrReason(deps: TakeOffersDeps, taskId: string): Promise<OfferResult> {
   const { produceImage, failTask, stopping: signal } = deps
   const result = await repeatAfterShortWaits(
-    () => produceImage({ taskId, signal, via: 'offer' }),
+    (askedBefore) => produceImage({ taskId, signal, via: 'offer', askedBefore }),
     signal,
   )
   switch (result.kind) {

@@ -18,6 +18,14 @@ async function newWebhook(): Promise<{ client: WebhookClient; id: string; path: 
 const runOf = (id: string) =>
   world.service.temporal.temporal.client.workflow.getHandle(`webhook/${id}`)
 
+/** Resolves once the run has started: this happens shortly after the first try has failed. */
+const runStarted = (id: string) =>
+  until('the run', () =>
+    runOf(id)
+      .describe()
+      .catch(() => undefined),
+  )
+
 /** Makes the next try of a delivery due now, as if its wait were over, and wakes the run. */
 async function skipWait(id: string, delivery: DeliveryJson): Promise<void> {
   await world.service.pool.query(
@@ -43,11 +51,7 @@ describe('a delivery that fails', () => {
       expect(delivery.attempts.at(-1)).toEqual({ at: expect.any(String), http_status: 503 })
       expect(waitMsOf(delivery)).toBeGreaterThanOrEqual(plannedMs)
       expect(waitMsOf(delivery)).toBeLessThan(plannedMs * 1.1 + 5_000)
-      await until('the run', () =>
-        runOf(id)
-          .describe()
-          .catch(() => undefined),
-      )
+      await runStarted(id)
       await skipWait(id, delivery)
     }
     const {
@@ -150,6 +154,7 @@ describe('a deleted webhook', () => {
       [id],
     )
     expect(rows).toEqual([{ status: 'failed', next_attempt_at: null, url: '' }])
+    await runStarted(id)
     // The run wakes up after its 5 seconds, finds nothing, and ends.
     expect(await runOf(id).result()).toBeUndefined()
     expect(world.receiver.received.filter((each) => each.path === path)).toHaveLength(1)
@@ -220,11 +225,7 @@ describe('a due delivery while first tries hold every slot of its webhook', () =
     const { task_id: taskId } = await client.accepted(generateBody())
     const failed = ({ attempts }: DeliveryJson) => attempts.length === 1
     const delivery = await client.seen(id, failed)
-    await until('the run', () =>
-      runOf(id)
-        .describe()
-        .catch(() => undefined),
-    )
+    await runStarted(id)
     const held: (() => void)[] = []
     world.receiver.behave = (_request, response) => {
       held.push(() => response.writeHead(200).end())

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import type { Pool } from 'pg'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { AttemptStore, OpenedAttempt } from '../../src/domain/ports/attemptStore.ts'
 import { createPool } from '../../src/store/connection/pool.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
@@ -100,6 +100,20 @@ describe('beginAttempt', () => {
     expect(attempt).toMatchObject({ n: 1, upstreamKey: `${taskId}-1`, timeoutMs: 5_000 })
     const { rows } = await world.pool.query('select status from task where task_id = $1', [taskId])
     expect(rows).toEqual([{ status: 'processing' }])
+  })
+
+  it('opens the first attempt also for a worker that has asked before', async () => {
+    const { taskId } = await insertTask(world.pool)
+    const begun = await world.attempts.beginAttempt({ taskId, askedBefore: true })
+    expect(begun).toMatchObject({ kind: 'opened', attempt: { n: 1 } })
+  })
+
+  it('leaves out its fast path for a worker that has asked before', async () => {
+    const { taskId } = await insertTask(world.pool)
+    const query = vi.spyOn(world.pool, 'query')
+    onTestFinished(() => query.mockRestore())
+    await world.attempts.beginAttempt({ taskId, via: 'offer', askedBefore: true })
+    expect(query.mock.calls).toEqual([[expect.objectContaining({ name: 'read-request' })]])
   })
 
   it('opens one attempt when two workers begin at once', async () => {

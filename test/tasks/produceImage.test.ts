@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import type { AttemptClose } from '../../src/domain/ports/attemptStore.ts'
+import type { AttemptClose, AttemptStore } from '../../src/domain/ports/attemptStore.ts'
 import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
 import type { UpstreamCaller } from '../../src/domain/upstream/upstreamCall.ts'
 import { createRequestRooms } from '../../src/tasks/requestRoom.ts'
@@ -47,6 +47,24 @@ describe('produceImage', () => {
     const second = createTestProduceImage({ attempts: world.attempts, blobs, callUpstream: call })
     expect(await second({ taskId })).toEqual({ kind: 'succeeded' })
     expect(calls()).toBe(1)
+  })
+
+  it('tells the gate from the second question on that it has asked before', async () => {
+    const evidence = { reason: 'content_policy', httpStatus: 400 } as const
+    const { call } = countedUpstream({ class: 'rejected', evidence })
+    const told: unknown[] = []
+    const attempts: AttemptStore = {
+      ...world.attempts,
+      beginAttempt: (input) => {
+        told.push(input.askedBefore)
+        return world.attempts.beginAttempt(input)
+      },
+    }
+    const produce = createTestProduceImage({ attempts, callUpstream: call })
+    const { taskId } = await insertTask(world.pool)
+    expect(await produce({ taskId })).toMatchObject({ kind: 'end' })
+    expect(await produce({ taskId, askedBefore: true })).toMatchObject({ kind: 'end' })
+    expect(told).toEqual([false, true, true])
   })
 
   it('repeats a failed store without calling again', async () => {

@@ -20,6 +20,15 @@ describe('a wait inside the activity', () => {
     expect(performance.now() - startedAtMs).toBeGreaterThanOrEqual(45)
   })
 
+  it('tells the work from the second time on that it has asked before', async () => {
+    const told: boolean[] = []
+    await repeatAfterShortWaits(async (askedBefore) => {
+      told.push(askedBefore)
+      return told.length < 3 ? wait(1) : { kind: 'succeeded' }
+    }, new AbortController().signal)
+    expect(told).toEqual([false, true, true])
+  })
+
   it('is returned when it is long', async () => {
     const { run, left } = script([wait(1_001), { kind: 'succeeded' }])
     expect(await run()).toEqual(wait(1_001))

@@ -19,6 +19,11 @@ export type BeginInput = {
   /** Default: `workflow`. */
   readonly via?: Via
   /**
+   * Whether the same worker has just asked for this task and did not get its first call at once. The gate then leaves
+   * out what helps only a first question. Default: false.
+   */
+  readonly askedBefore?: boolean
+  /**
    * The size of the largest request that the caller has memory for, in bytes of the stored text. A larger request is
    * not read (`needs_room`). Default: any request is read.
    */

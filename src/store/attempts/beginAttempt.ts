@@ -44,19 +44,29 @@ export type BeginAttemptDeps = {
  * passes the gate, even a call by a worker that Temporal has given up. A call begins only while the task is live,
  * before its deadline and within its limits, on a channel with a free place.
  *
- * A first call is tried on the fast path of `beginFirstCall` before, and an offered task may end by `endOfFirstCall`. A condition for first calls must be in both
- * places: `test/store/gateAgrees.test.ts` compares them.
+ * A worker's first question about a task is tried on the fast path of `beginFirstCall` before, and an offered task
+ * may end by `endOfFirstCall`. A condition for first calls must be in both places: `test/store/gateAgrees.test.ts`
+ * compares them.
  */
 export async function beginAttempt(
   deps: BeginAttemptDeps,
   input: BeginInput,
 ): Promise<BeginResult> {
   const answerId = input.answerId ?? newUploadId(deps.randomBytes, 'answer')
+  const quick = input.askedBefore === true ? undefined : await answerQuickly(deps, input, answerId)
+  return quick ?? beginInTransaction(deps, { ...input, answerId })
+}
+
+/** Answers the first question of a worker about a task, where this is possible without the full gate. */
+async function answerQuickly(
+  deps: BeginAttemptDeps,
+  input: BeginInput,
+  answerId: string,
+): Promise<BeginResult | undefined> {
   const attempt = await beginFirstCall(deps, { ...input, answerId })
   if (attempt !== undefined) return { kind: 'opened', attempt }
   const failure = input.via === 'offer' ? await endOfFirstCall(deps, input.taskId) : undefined
-  if (failure !== undefined) return { kind: 'end', failure }
-  return beginInTransaction(deps, { ...input, answerId })
+  return failure === undefined ? undefined : { kind: 'end', failure }
 }
 
 /**

@@ -80,6 +80,7 @@ export async function openInstallation(
     applicationName: `darkroom-${options.process}`,
     connectionsMax: options.connectionsMax,
     connectionsMin: options.connectionsMin,
+    plansOnce: true,
     onConnectionError: (error) => log.warn('database connection lost', { error }),
   })
   const notifier = createNotifier({

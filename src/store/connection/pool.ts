@@ -16,6 +16,14 @@ export type PoolOptions = {
    * then uses the timeouts that its role has, because such a pooler accepts no timeouts at the start of a connection.
    */
   readonly pooled?: boolean
+  /**
+   * Whether each connection plans a prepared statement once, for all values (`plan_cache_mode`). Without this,
+   * PostgreSQL plans it anew at least five times, and some statements each time. The most frequent question of the
+   * gate is one of these: planning it takes longer than running it. So no statement on such a pool may need another
+   * plan for other values, such as one with `$1 is null or column = $1`. A pooler decides this by its role. Default:
+   * false.
+   */
+  readonly plansOnce?: boolean
   /** Called when an idle connection is lost. The pool opens another one when it needs it. */
   readonly onConnectionError: (error: Error) => void
   /** Limit for getting a connection, including the wait until one is free. Default 5 s. */
@@ -52,6 +60,7 @@ export function createPool(options: PoolOptions): Pool {
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: statementTimeoutMs + queryTimeoutExtraMs,
     ...(options.pooled === true ? {} : serverTimeouts(statementTimeoutMs)),
+    ...(options.pooled !== true && options.plansOnce === true ? { options: plansOnce } : {}),
     idleTimeoutMillis: idleTimeoutMs,
     maxLifetimeSeconds: connectionLifetimeSeconds,
     keepAlive: true,
@@ -67,6 +76,8 @@ export function createPool(options: PoolOptions): Pool {
   })
   return pool
 }
+
+const plansOnce = '-c plan_cache_mode=force_generic_plan'
 
 function serverTimeouts(statementTimeoutMs: number) {
   return {

@@ -12,15 +12,18 @@ export async function listDeliveries(
   webhookId: string,
   { limit, after, status }: DeliveryPage,
 ): Promise<readonly Delivery[]> {
-  const { rows } = await pool.query<DeliveryRow>({
-    name: 'list-deliveries',
-    text: `select ${deliveryColumns} from webhook_delivery
-      where webhook_id = $1 and ($3::text is null or status = $3)
-        and ($4::text is null or (created_at, delivery_id) < (
-          select created_at, delivery_id from webhook_delivery where delivery_id = $4))
-      order by created_at desc, delivery_id desc limit $2`,
-    values: [webhookId, limit, status ?? null, after ?? null],
-  })
+  const values: unknown[] = [webhookId, limit]
+  const conditions: string[] = []
+  if (status !== undefined) conditions.push(`and status = $${values.push(status)}`)
+  if (after !== undefined) {
+    conditions.push(`and (created_at, delivery_id) < (
+      select created_at, delivery_id from webhook_delivery where delivery_id = $${values.push(after)})`)
+  }
+  const { rows } = await pool.query<DeliveryRow>(
+    `select ${deliveryColumns} from webhook_delivery where webhook_id = $1 ${conditions.join(' ')}
+     order by created_at desc, delivery_id desc limit $2`,
+    values,
+  )
   return rows.map(deliveryOf)
 }
 

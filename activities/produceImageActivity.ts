@@ -4,7 +4,7 @@ import { endFailure, reportingUnexpected, waitFailure } from './applicationFailu
 import { assertNever } from '../src/domain/assertNever.ts'
 import type { ProduceResult, Stage } from '../src/tasks/produceImage.ts'
 import { repeatAfterShortWaits } from '../src/tasks/shortWaits.ts'
-import { heartbeatIntervalMs } from '../workflows/contract.ts'
+import { heartbeatIntervalMs } from '../workflows/heartbeats.ts'
 
 export type ProduceImageActivityDeps = {
   /**

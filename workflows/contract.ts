@@ -65,13 +65,6 @@ export const waitFailureType = 'Wait'
 export const unexpectedFailureType = 'Unexpected'
 
 /**
- * Heartbeats of `produceImage`. After `heartbeatTimeoutMs` without a heartbeat, Temporal gives the activity
- * to another worker. The timeout is long enough that three heartbeats in a row may be lost.
- */
-export const heartbeatTimeoutMs = 15_000
-export const heartbeatIntervalMs = 3_000
-
-/**
  * The search attributes of runs. `migrate` registers them and `/readyz` checks them, because Temporal does
  * not start a run that has an unknown search attribute.
  */

@@ -10,12 +10,8 @@ import {
 } from '@temporalio/workflow'
 import type { Activities } from '../activities/createActivities.ts'
 import type { ImageTaskInput, ImageTaskResult, ImageTaskStatus } from './contract.ts'
-import {
-  heartbeatTimeoutMs,
-  produceTaskQueue,
-  searchAttributes,
-  statusQueryName,
-} from './contract.ts'
+import { produceTaskQueue, searchAttributes, statusQueryName } from './contract.ts'
+import { heartbeatTimeoutMs } from './heartbeats.ts'
 import { defined } from '../src/domain/defined.ts'
 import type { TaskFailure, TaskFailureCode } from '../src/domain/failure.ts'
 import { failureCauses, taskFailureCodes, taskFailureMessages } from '../src/domain/failure.ts'

@@ -2,7 +2,7 @@ import { Counter, Histogram, Registry, collectDefaultMetrics } from 'prom-client
 import type { StateSample } from '../domain/ports/stateSample.ts'
 import type { OfferResult } from '../domain/tasks/offer.ts'
 import { offerResults } from '../domain/tasks/offer.ts'
-import type { Verdict } from '../domain/webhooks/delivery.ts'
+import type { Verdict } from '../domain/webhooks/retries.ts'
 import type { OutcomeClass, OutcomeReason } from '../domain/upstream/upstreamCall.ts'
 import type { PoolSample } from './gauges.ts'
 import { createProcessGauges, createStateGauges } from './gauges.ts'

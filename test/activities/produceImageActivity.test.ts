@@ -6,7 +6,7 @@ import { createProduceImageActivity } from '../../activities/produceImageActivit
 import { defined } from '../../src/domain/defined.ts'
 import type { ProduceResult } from '../../src/tasks/produceImage.ts'
 import { loggerOf } from '../../src/temporal/worker/runtime.ts'
-import { heartbeatIntervalMs } from '../../workflows/contract.ts'
+import { heartbeatIntervalMs } from '../../workflows/heartbeats.ts'
 
 type Produce = ProduceImageActivityDeps['produceImage']
 

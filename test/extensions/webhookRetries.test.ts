@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { retryWaitsMs } from '../../src/domain/webhooks/delivery.ts'
+import { retryWaitsMs } from '../../src/domain/webhooks/retries.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { runParallel, until } from '../support/timing.ts'
 import type { DeliveryJson, WebhookClient } from '../support/webhooks/webhookClient.ts'

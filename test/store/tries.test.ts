@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Verdict } from '../../src/domain/webhooks/delivery.ts'
+import type { Verdict } from '../../src/domain/webhooks/retries.ts'
 import { redeliver } from '../../src/store/webhooks/deliveries.ts'
 import { claimDelivery, dueWebhooks, recordTry } from '../../src/store/webhooks/tries.ts'
 import { endWebhook, neededKeyIds, rotateSecret } from '../../src/store/webhooks/webhooks.ts'

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { DueWebhook } from '../../src/domain/ports/webhookStore.ts'
-import type { Verdict } from '../../src/domain/webhooks/delivery.ts'
+import type { Verdict } from '../../src/domain/webhooks/retries.ts'
 import { testDeliveriesMax } from '../../src/domain/webhooks/webhook.ts'
 import {
   insertTestDelivery,

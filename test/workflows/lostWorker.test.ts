@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
-import { heartbeatTimeoutMs } from '../../workflows/contract.ts'
+import { heartbeatTimeoutMs } from '../../workflows/heartbeats.ts'
 import {
   openTestWorld,
   createScripts,

@@ -3,8 +3,8 @@ import type {
   Delivery,
   DeliveryAttempt,
   DeliveryError,
-  Verdict,
 } from '../webhooks/delivery.ts'
+import type { Verdict } from '../webhooks/retries.ts'
 import type { SecretVersion, Webhook, WebhookEvent } from '../webhooks/webhook.ts'
 
 /** What accounts do with their webhooks. Every function sees the webhooks of one account only. */

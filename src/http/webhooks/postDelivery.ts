@@ -10,7 +10,8 @@ import { defined } from '../../domain/defined.ts'
 import type { Post, PostDelivery, PostOutcome } from '../../domain/ports/webhookStore.ts'
 import { retryAfterMs } from '../../domain/retryAfter.ts'
 import type { DeliveryError } from '../../domain/webhooks/delivery.ts'
-import { tryTimeoutMs, waitMsMax } from '../../domain/webhooks/delivery.ts'
+import { tryTimeoutMs } from '../../domain/webhooks/delivery.ts'
+import { waitMsMax } from '../../domain/webhooks/retries.ts'
 
 const headerBytesMax = 16 * 1024
 /** How much of the answer's body is read and thrown away, and for how long, so that the receiver can finish it. */

@@ -10,7 +10,7 @@ import type { ClosedAttempt } from '../channels/updateChannelAfterCall.ts'
 import { updateChannelAfterCall } from '../channels/updateChannelAfterCall.ts'
 import { offerOverdueAfterMs, overdueAfterMs } from './beginFirstCall.ts'
 import { withTransaction } from '../connection/transaction.ts'
-import type { LockedTask } from '../tasks/lockTask.ts'
+import type { TaskState } from '../tasks/lockTask.ts'
 import { lockTask, processPresentSql } from '../tasks/lockTask.ts'
 
 type ChannelsOf = (family: Family) => readonly Channel[]
@@ -73,7 +73,7 @@ const preventSql = `
 async function closeLocked(
   client: PoolClient,
   channelsOf: ChannelsOf,
-  task: LockedTask,
+  task: TaskState,
   close: AttemptClose,
 ): Promise<void> {
   if (!(await recordOutcome(client, channelsOf, task, close))) return
@@ -113,7 +113,7 @@ const afterSql = `
 export async function recordOutcome(
   client: PoolClient,
   channelsOf: ChannelsOf,
-  task: Pick<LockedTask, 'taskId' | 'family' | 'model'>,
+  task: Pick<TaskState, 'taskId' | 'family' | 'model'>,
   outcome: AttemptOutcome,
 ): Promise<boolean> {
   const closed = await closeAttemptRow(client, task.taskId, outcome)
@@ -126,7 +126,7 @@ export async function recordOutcome(
 export async function tellChannel(
   client: PoolClient,
   channelsOf: ChannelsOf,
-  { taskId, family, model }: Pick<LockedTask, 'taskId' | 'family' | 'model'>,
+  { taskId, family, model }: Pick<TaskState, 'taskId' | 'family' | 'model'>,
   { closed, outcome }: { readonly closed: ClosedAttempt; readonly outcome: AttemptOutcome },
 ): Promise<void> {
   // The channel may be gone, because the operator removed it from the operator's file during the call.

@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
-import type { LockedTask } from '../tasks/lockTask.ts'
+import type { TaskState } from '../tasks/lockTask.ts'
 
 /** The task that asks for a place on a channel. */
 export type PlaceRequest = {
@@ -68,7 +68,7 @@ const lateMs = 1_000
  */
 export async function joinPlaceQueue(
   client: PoolClient,
-  task: Pick<LockedTask, 'taskId' | 'accountId' | 'route'>,
+  task: Pick<TaskState, 'taskId' | 'accountId' | 'route'>,
   channels: readonly string[],
   delayMs: number,
 ): Promise<void> {

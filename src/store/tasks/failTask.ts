@@ -12,7 +12,7 @@ import { endedColumns, endHoldSql } from './endHold.ts'
 import { freeKeySql, isKeyFreed } from './idempotencyKey.ts'
 import type { Lifetimes } from './lifetimes.ts'
 import { unusedAnswerKeptSql } from './lifetimes.ts'
-import type { LockedTask } from './lockTask.ts'
+import type { TaskState } from './lockTask.ts'
 import { isUnderWay, lockTaskWithAttempts } from './lockTask.ts'
 import type { AnnounceEnd } from './announceEnd.ts'
 
@@ -76,7 +76,7 @@ async function failLocked(
 export async function endAsFailed(
   client: PoolClient,
   lifetimes: Lifetimes,
-  { taskId }: LockedTask,
+  { taskId }: TaskState,
   failure: TaskFailure,
 ): Promise<readonly DueWebhook[]> {
   const { rows } = await client.query<Ended>(endQuery(lifetimes, taskId, failure, 'always'))

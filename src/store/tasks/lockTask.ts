@@ -4,10 +4,10 @@ import type { Route } from '../../domain/tasks/imageRequest.ts'
 import type { TaskStatus } from '../../domain/tasks/task.ts'
 
 /**
- * A task whose row is locked. Instants are epoch milliseconds. `nowMs` is PostgreSQL's clock, read after the
- * row was locked.
+ * What the gate and the ends of a task decide by. Instants are epoch milliseconds. `nowMs` is PostgreSQL's clock,
+ * read after the row was locked.
  */
-export type LockedTask = {
+export type TaskState = {
   readonly taskId: string
   readonly accountId: string
   readonly route: Route
@@ -24,7 +24,7 @@ export type LockedTask = {
 }
 
 /** A locked task and its attempts, oldest first. */
-export type TaskWithAttempts = LockedTask & { readonly attempts: readonly LockedAttempt[] }
+export type TaskWithAttempts = TaskState & { readonly attempts: readonly LockedAttempt[] }
 
 export type LockedAttempt = {
   readonly n: number
@@ -43,11 +43,8 @@ export type LockedAttempt = {
  * Locks the task's row. Rows are locked in the order task, channel, cooldown, balance. Returns `undefined`
  * when there is no such task.
  */
-export async function lockTask(
-  client: PoolClient,
-  taskId: string,
-): Promise<LockedTask | undefined> {
-  const locked = await client.query<LockedTask>({
+export async function lockTask(client: PoolClient, taskId: string): Promise<TaskState | undefined> {
+  const locked = await client.query<TaskState>({
     name: 'lock-task',
     text: taskSql('for update'),
     values: [taskId],
@@ -56,11 +53,8 @@ export async function lockTask(
 }
 
 /** Reads the same without the lock. The task may have changed when this returns. */
-export async function readUnlockedTask(
-  pool: Pool,
-  taskId: string,
-): Promise<LockedTask | undefined> {
-  const { rows } = await pool.query<LockedTask>({
+export async function readUnlockedTask(pool: Pool, taskId: string): Promise<TaskState | undefined> {
+  const { rows } = await pool.query<TaskState>({
     name: 'read-unlocked-task',
     text: taskSql(''),
     values: [taskId],
@@ -104,7 +98,7 @@ export async function lockTaskWithAttempts(
  * Whether the open call of an attempt counts as under way, so that nobody makes it again and nobody fails its
  * task. Past the task's hard end, no call is waited for.
  */
-export function isUnderWay(task: LockedTask, { present }: LockedAttempt): boolean {
+export function isUnderWay(task: TaskState, { present }: LockedAttempt): boolean {
   return present && task.nowMs < task.hardEndAtMs
 }
 

@@ -3,8 +3,9 @@ import { webhookSecret } from './webhookSecret.ts'
 import type { DeliveryStore, PostDelivery } from '../../domain/ports/webhookStore.ts'
 import type { TaskView } from '../../domain/tasks/task.ts'
 import { taskRecord } from '../../domain/tasks/taskRecord.ts'
-import type { ClaimedDelivery, DeliveryError, Verdict } from '../../domain/webhooks/delivery.ts'
-import { verdictOf } from '../../domain/webhooks/delivery.ts'
+import type { ClaimedDelivery, DeliveryError } from '../../domain/webhooks/delivery.ts'
+import type { Verdict } from '../../domain/webhooks/retries.ts'
+import { verdictOf } from '../../domain/webhooks/retries.ts'
 
 export type TryDeliveryDeps = {
   readonly store: Pick<DeliveryStore, 'recordTry'>

@@ -1,0 +1,8 @@
+/** How often the activity `produceImage` sends Temporal a heartbeat while its upstream call is under way. */
+export const heartbeatIntervalMs = 3_000
+
+/**
+ * After this time without a heartbeat, Temporal gives the activity to another worker. Long enough that three
+ * heartbeats in a row may be lost.
+ */
+export const heartbeatTimeoutMs = 15_000

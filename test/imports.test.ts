@@ -21,6 +21,7 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'src/domain',
     'src/tasks',
     'workflows/contract.ts',
+    'workflows/heartbeats.ts',
     '@temporalio/activity',
     '@temporalio/common',
   ],

@@ -18,10 +18,10 @@ export type PoolOptions = {
   readonly pooled?: boolean
   /**
    * Whether each connection plans a prepared statement once, for all values (`plan_cache_mode`). Without this,
-   * PostgreSQL plans it anew at least five times, and some statements each time. The most frequent question of the
-   * gate is one of these: planning it takes longer than running it. So no statement on such a pool may need another
-   * plan for other values, such as one with `$1 is null or column = $1`. A pooler decides this by its role. Default:
-   * false.
+   * PostgreSQL plans a statement again for each of its first five uses, and some statements for every use. One of
+   * those is the most frequent question of the gate, and planning it takes longer than running it. Because of this,
+   * no statement on such a pool may need different plans for different values, as `$1 is null or column = $1` does.
+   * Has no effect with `pooled`. Default: false.
    */
   readonly plansOnce?: boolean
   /** Called when an idle connection is lost. The pool opens another one when it needs it. */

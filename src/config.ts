@@ -23,7 +23,7 @@ export type Config = {
   readonly workerInternalPort: number
   readonly dataDir: string
   readonly databaseUrl: string | undefined
-  /** Where connections keep their session: for LISTEN, presence and the reconciler's lock. */
+  /** For connections whose session must stay: LISTEN, presence and the reconciler's lock. Default: `databaseUrl`. */
   readonly databaseSessionUrl: string | undefined
   readonly temporalAddress: string | undefined
   readonly temporalNamespace: string
@@ -204,7 +204,7 @@ export function requiredSecrets(
 }
 
 const secretCharsMin = 16
-/** Random secrets have more. Fewer are a placeholder such as `xxxxxxxxxxxxxxxx`. */
+/** A secret of `openssl rand -hex 32` has more different characters. A placeholder such as `xxxxxxx…` has fewer. */
 const differentCharsMin = 8
 
 /**

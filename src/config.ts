@@ -23,7 +23,10 @@ export type Config = {
   readonly workerInternalPort: number
   readonly dataDir: string
   readonly databaseUrl: string | undefined
-  /** Where connections keep their session: for LISTEN, presence and the reconciler's lock. */
+  /**
+   * The address of PostgreSQL itself, not of a pooler in transaction mode. LISTEN, presence and the reconciler's
+   * lock need connections that keep their session.
+   */
   readonly databaseSessionUrl: string | undefined
   readonly temporalAddress: string | undefined
   readonly temporalNamespace: string
@@ -48,7 +51,7 @@ export type Config = {
   readonly taskDeadlineSeconds: number
   readonly syncDeadlineSeconds: number
   readonly upstreamCallsMax: number
-  /** Whether anybody may read the pages that describe the API. */
+  /** Whether the playground, the reference and the OpenAPI document are served. Nobody needs a key for them. */
   readonly publicPages: boolean
   readonly logLevel: LogLevel
   readonly otlpEndpoint: string | undefined
@@ -204,7 +207,7 @@ export function requiredSecrets(
 }
 
 const secretCharsMin = 16
-/** Random secrets have more. Fewer are a placeholder such as `xxxxxxxxxxxxxxxx`. */
+/** A random secret has more different characters. A secret with fewer is a placeholder such as `xxxxxxxxxxxxxxxx`. */
 const differentCharsMin = 8
 
 /**

@@ -26,15 +26,18 @@ export type ProduceImageActivityDeps = {
   readonly stopping?: AbortSignal
 }
 
-/** The result of an activity that ended well. Every other end is thrown as an `ApplicationFailure`. */
+/**
+ * The result of an activity that did not fail. `over`: the task had already ended or does not exist. Every other end
+ * is thrown as an `ApplicationFailure`.
+ */
 type Produced = { readonly outcome: 'succeeded' | 'over' }
 
 /**
  * Creates the activity that brings a task as far as possible now. Its heartbeats tell Temporal that this
  * worker is alive, and their details contain the stage that the task lookup shows.
  *
- * A longer wait is thrown as a failure with a delay. Temporal then keeps the timer, so the wait occupies no
- * slot of the worker and adds nothing to the history.
+ * Short waits happen inside the activity (`shortWaits.ts`). Any other wait is thrown as a failure with a delay.
+ * Temporal then keeps the timer, so the wait occupies no slot of the worker and adds nothing to the history.
  */
 export function createProduceImageActivity(deps: ProduceImageActivityDeps) {
   return async ({ taskId }: { readonly taskId: string }): Promise<Produced> => {
@@ -86,9 +89,9 @@ async function withHeartbeats<Value>(
 }
 
 /**
- * Returns a signal that aborts when no new call should start. This is so when the workflow is closed, or when
- * the activity is cancelled, paused, reset or timed out. A shutdown of the worker does not abort the signal,
- * because calls under way are paid for and finish within the grace time.
+ * Returns a signal that aborts when Temporal wants no new call of this activity: the workflow is closed, or the
+ * activity is cancelled, paused, reset or timed out. A shutdown of the worker does not abort this signal, because the
+ * signal `stopping` stands for it. Neither signal stops a call under way.
  */
 function stopSignal(
   context: Pick<Context, 'cancellationSignal' | 'cancellationDetails'>,

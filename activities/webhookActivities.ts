@@ -8,16 +8,19 @@ import type { WebhookLook, WebhookRetriesInput } from '../workflows/contract.ts'
 type WebhookActivityDeps = {
   readonly retryDue: RetryDue
   readonly onUnexpected: ReportUnexpected
-  /** Aborts when the process is asked to stop. Tries under way finish, and no other one starts. */
+  /** Aborts when the process is asked to stop. Tries under way finish, and no other try starts. */
   readonly stopping: AbortSignal
 }
 
-/** Creates the activities of the runs of webhooks. Histories contain their names. */
+/**
+ * Creates the activities of the runs of webhooks. Histories contain the activities' names, so these names must never
+ * change.
+ */
 export function createWebhookActivities({ retryDue, onUnexpected, stopping }: WebhookActivityDeps) {
   return {
     /**
-     * Tries what is due of one webhook. The address, the secret and the events stay in this process: histories
-     * contain the id of the webhook and the time of the next look.
+     * Repeats the deliveries of one webhook that are due. The address, the secret and the events stay in this
+     * process: histories contain only the id of the webhook and the time until the next look.
      */
     retryDue: ({ webhookId }: WebhookRetriesInput): Promise<WebhookLook> =>
       reportingUnexpected(onUnexpected, { activity: 'retryDue', webhookId }, async () => {

@@ -1,6 +1,6 @@
 import { useCompileCache } from './wiring/compileCache.ts'
 
-// The process `api`. The compile cache is on before the rest is imported.
+// The process `api`. It turns on the compile cache first, so that the cache serves the imports below.
 useCompileCache()
 
 const { runProcess } = await import('./wiring/runProcess.ts')

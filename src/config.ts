@@ -23,10 +23,7 @@ export type Config = {
   readonly workerInternalPort: number
   readonly dataDir: string
   readonly databaseUrl: string | undefined
-  /**
-   * The address of PostgreSQL itself, not of a pooler in transaction mode. LISTEN, presence and the reconciler's
-   * lock need connections that keep their session.
-   */
+  /** For connections whose session must stay: LISTEN, presence and the reconciler's lock. Default: `databaseUrl`. */
   readonly databaseSessionUrl: string | undefined
   readonly temporalAddress: string | undefined
   readonly temporalNamespace: string
@@ -207,7 +204,7 @@ export function requiredSecrets(
 }
 
 const secretCharsMin = 16
-/** A random secret has more different characters. A secret with fewer is a placeholder such as `xxxxxxxxxxxxxxxx`. */
+/** A secret of `openssl rand -hex 32` has more different characters. A placeholder such as `xxxxxxx…` has fewer. */
 const differentCharsMin = 8
 
 /**

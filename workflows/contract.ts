@@ -29,7 +29,7 @@ export const wakeSignalName = 'wake'
 
 export type WebhookRetriesInput = { readonly webhookId: string }
 
-/** When the run looks for due deliveries again. Without `waitMs` it ends. */
+/** `waitMs` is the time until the run looks for due deliveries again. Without `waitMs` the run ends. */
 export type WebhookLook = { readonly waitMs?: number }
 
 /** The name of the status query. Use it in Temporal's UI or CLI: `temporal workflow query --type status`. */

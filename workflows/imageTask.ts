@@ -23,7 +23,7 @@ const statusQuery = defineQuery<ImageTaskStatus>(statusQueryName)
  * upstream refuses, Temporal runs the activity again after each delay. When the task fails, the workflow
  * first has the failure recorded in PostgreSQL, and then fails with the same code.
  *
- * A cancel succeeds only if no call may have done work. Otherwise the upstream must be paid, so the task
+ * A cancel succeeds only if no call may have done work. Otherwise the upstream may have to be paid, so the task
  * continues to its end.
  */
 export async function imageTask(input: ImageTaskInput): Promise<ImageTaskResult> {

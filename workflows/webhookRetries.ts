@@ -12,8 +12,8 @@ import { wakeSignalName, webhookTaskQueue } from './contract.ts'
 import { lookTimeoutMs } from '../src/domain/webhooks/delivery.ts'
 
 /**
- * The shortest sleep. A due delivery can wait for a slot that first tries hold. Without this limit the run would
- * then call the activity without a pause.
+ * The shortest sleep. The activity can return 0, for example when more deliveries are due than one look could try.
+ * Without this limit, the run would then call the activity again without a pause.
  */
 const waitMsMin = 1_000
 
@@ -26,9 +26,10 @@ const { retryDue } = proxyActivities<WebhookActivities>({
 })
 
 /**
- * Repeats the deliveries of one webhook that failed. The activity tries what is due and returns when to look
- * again; in between the run sleeps, or is woken because a delivery becomes due earlier. It ends when nothing is
- * pending. PostgreSQL knows all deliveries, so a run can be lost and started again.
+ * Repeats the pending deliveries of one webhook whose last try failed. The activity tries what is due and returns
+ * the time until the next look. Until then the run sleeps. A signal wakes it when a delivery becomes due earlier. The
+ * run ends when no delivery waits for a repetition. PostgreSQL knows all deliveries, so a run can be lost and started
+ * again.
  */
 export async function webhookRetries(input: WebhookRetriesInput): Promise<void> {
   let woken = false
@@ -40,7 +41,8 @@ export async function webhookRetries(input: WebhookRetriesInput): Promise<void> 
     const { waitMs } = await retryDue(input)
     if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof webhookRetries>(input)
     if (waitMs === undefined) {
-      // A signal that arrives now is not lost: the server then lets this code run again before the run ends.
+      // A signal that came during the activity starts another look. A signal that comes after this line is not lost
+      // either: Temporal then refuses to close the run, and this code runs again with the signal.
       if (woken) continue
       return
     }

@@ -151,7 +151,7 @@ async function acceptNew(
         fail({ tag: 'insufficient_quota', requiredCredits: terms.credits })
       )
     case 'over_budget':
-      // Such a request may also have used the rest of the API key's budget.
+      // A concurrent request with the same idempotency key may also have used the rest of the API key's budget.
       return (
         (await replay(deps, submission)) ??
         fail({

@@ -97,9 +97,9 @@ export function createIssueKey(deps: IssueKeyDeps): IssueKey {
 }
 
 /**
- * Returns the function that computes keyed hashes with this pepper: of a secret, which is stored under its hash, and
- * of the random part of a secret, which gives the checksum in the secret. Secrets are random, so a fast hash is
- * enough. Without the pepper a stolen database is useless.
+ * Returns the function that computes keyed hashes with this pepper. The hash of a whole secret is what the database
+ * stores. The hash of a secret without its checksum gives the checksum. Secrets are random, so a fast hash is enough.
+ * Without the pepper a stolen database is useless.
  */
 export function digestWith(pepper: Pepper): SecretDigest {
   return (text) => createHmac('sha256', pepper.secret).update(text).digest()

@@ -101,7 +101,8 @@ const stepBytes = 1024 * 1024
 export type ByteRoom = {
   /**
    * Takes room until `bytes` bytes of this body or request are covered. Resolves to false when there is no room in
-   * time. A body that has taken the whole budget counts as covered, however large it is.
+   * time, or when `end` is called meanwhile. A body that has taken the whole budget counts as covered, however large
+   * it is.
    */
   readonly cover: (bytes: number) => Promise<boolean>
   /** Gives all room back. A second call does nothing. */

@@ -56,7 +56,7 @@ export type LeftTasks = {
    * while PostgreSQL does not answer. Gives up when `isAwaited` says that a new client waits for the task.
    */
   readonly cancelLeft: (taskId: string, isAwaited: () => boolean) => void
-  /** Waits until PostgreSQL has answered every cancellation, at most for `limitMs`. Call it when the process stops. */
+  /** Waits until PostgreSQL has answered every cancellation, for `limitMs` at most. Called when the process stops. */
   readonly answered: (limitMs: number) => Promise<void>
 }
 

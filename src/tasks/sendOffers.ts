@@ -17,7 +17,7 @@ export type SendOffersDeps = {
 export type OfferSender = {
   /** Offers a synchronous task to a worker. Returns at once and never throws. */
   readonly offer: OnAccepted
-  /** Forgets the offer of a task. Call it when nobody waits for the task any more. */
+  /** Stops to count the offer of a task as open. Call it when nobody waits for the task any more. */
   readonly close: (taskId: string) => void
 }
 
@@ -31,8 +31,9 @@ const openMax = 10_000
 
 /**
  * Creates the part of an API process that offers synchronous tasks to workers, so that their first call does not wait
- * for Temporal. It draws two worker processes at random, and offers the task to the one with fewer open offers of
- * this API process. If no process takes offers, it starts the task's workflow, as for an asynchronous task.
+ * for Temporal. It draws two worker processes at random, and offers the task to the one with fewer open offers. Only
+ * the offers of this API process are counted. An offer is open while a client waits for its task. If no process takes
+ * offers, this part starts the task's workflow, as for an asynchronous task.
  */
 export function createOfferSender(deps: SendOffersDeps): OfferSender {
   const open = new Map<string, string>()

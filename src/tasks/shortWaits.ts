@@ -17,8 +17,8 @@ const shortWaitsTotalMsMax = 3_000
 const neverShort: ReadonlySet<WaitReason> = new Set(['backoff', 'stopping', 'not_present'])
 
 /**
- * Runs the work again after each short wait, from the second time with `true`. Returns the result of the work when it is no wait or a longer wait, and
- * when the signal has aborted.
+ * Runs the work, and runs it again after each short wait. `askedBefore` is false at the first time and true
+ * afterwards. Returns the result of the work when it is not a short wait, or when the signal has aborted.
  *
  * Some waits are never spent here. After an unknown outcome the task goes on in its workflow, where an operator can
  * see and stop it. And when this worker makes no calls, another worker can take the task.

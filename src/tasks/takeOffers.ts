@@ -23,7 +23,7 @@ export type TakeOffersDeps = {
 }
 
 export type OfferTaker = {
-  /** Works on the task of an offer at once, or hands the task over to a workflow. Returns at once and never throws. */
+  /** Works on the task of an offer at once, or hands it over to a workflow. Returns at once and never throws. */
   readonly take: (offer: Offer) => void
   /** Resolves when no task of an offer is worked on. */
   readonly idle: () => Promise<void>
@@ -36,8 +36,8 @@ export type OfferTaker = {
  * turns in rotation. But a task that must end now gets its end at once, because a storm of refused calls would
  * otherwise become as many workflows, and each takes ten times as much CPU time as the refusal.
  *
- * If the work ends the task, the end is recorded here. Otherwise the task is handed over to a workflow: after a
- * longer wait, an unknown outcome, an error, or when this worker stops.
+ * If the work ends the task, the end is recorded here. Otherwise the task is handed over to a workflow: before a wait
+ * that is not short (`shortWaits.ts`), after an unknown outcome, after an error, and when this worker stops.
  */
 export function createOfferTaker(deps: TakeOffersDeps): OfferTaker {
   const open = { A: 0, B: 0 }
@@ -88,7 +88,7 @@ export function createOfferTaker(deps: TakeOffersDeps): OfferTaker {
   }
 }
 
-/** Brings the task as far as possible now, and records its end if it has one. */
+/** Brings the task as far as possible now. Records a failure. Returns the end, or why the task is handed over. */
 async function endOrReason(deps: TakeOffersDeps, taskId: string): Promise<OfferResult> {
   const { produceImage, failTask, stopping: signal } = deps
   const result = await repeatAfterShortWaits(

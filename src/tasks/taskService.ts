@@ -31,7 +31,10 @@ export type TaskService = {
   readonly accept: (input: AcceptInput) => Promise<Result<Accepted, RequestFailure>>
   /** Returns a task of this caller. A task of another account is `task_not_found`, as if it did not exist. */
   readonly read: (caller: Caller, taskId: string) => Promise<Result<TaskView, RequestFailure>>
-  /** Returns what the workflow of a live task does now. Returns `undefined` when Temporal does not answer in 250 ms. */
+  /**
+   * Returns what the workflow of a live task does now. Returns `undefined` when Temporal knows no more than
+   * PostgreSQL, does not answer in 250 ms, or has too many such questions under way. See `readRunStage.ts`.
+   */
   readonly runStage: (taskId: string) => Promise<RunStage | undefined>
   /** Cancels a task of this caller and returns it. See `cancelTask.ts`. */
   readonly cancel: (caller: Caller, taskId: string) => Promise<Result<TaskView, RequestFailure>>
@@ -42,7 +45,8 @@ export type TaskService = {
   readonly awaitEnd: (taskId: string, signal: AbortSignal) => Promise<TaskView | 'missing'>
   /**
    * The same for a synchronous call. When the wait is over, the offer of the task no longer counts as open
-   * (`sendOffers.ts`). `isNew`: this process has just accepted the task.
+   * (`sendOffers.ts`). `isNew`: this process has just accepted the task, so the wait need not read the task before
+   * the first notification.
    */
   readonly awaitEndOfCall: (
     taskId: string,
@@ -55,11 +59,11 @@ export type TaskService = {
     signal: AbortSignal,
     lastId?: number,
   ) => AsyncGenerator<TaskEvent, void, undefined>
-  /** Cancels a task whose last client has left. Returns at once, before the task is cancelled. See `cancelTask.ts`. */
+  /** Cancels a task whose last client has left. Returns before the task is cancelled. See `cancelTask.ts`. */
   readonly cancelLeft: LeftTasks['cancelLeft']
   /**
-   * Returns the answer with which a family A model rejected the request (a native 200). Used for synchronous
-   * v1beta callers.
+   * Returns the answer with which a family A model rejected the request (a native 200). Returns `undefined` when the
+   * task has none. Used for synchronous v1beta callers.
    */
   readonly nativeRejection: (taskId: string) => Promise<JsonObject | undefined>
 }

@@ -64,9 +64,9 @@ const keywordType = 2
 const names = Object.values(searchAttributes).map(({ name }) => name)
 
 /**
- * Registers those search attributes of `workflows/contract.ts` that are missing, and returns their names. Waits until the server accepts
- * queries with these names, because the server rejects a workflow start with an attribute it does not know.
- * Throws when Temporal does not answer or answers with an error.
+ * Registers those search attributes of `workflows/contract.ts` that are missing, and returns their names. Waits until
+ * the server accepts queries with these names, because the server rejects a workflow start with an attribute it does
+ * not know. Throws when Temporal does not answer or answers with an error.
  */
 export async function registerSearchAttributes(temporal: Temporal): Promise<readonly string[]> {
   const missing = await missingSearchAttributes(temporal)

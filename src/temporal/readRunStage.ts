@@ -16,9 +16,9 @@ type Answer = { readonly stage: Promise<RunStage | undefined>; readonly validUnt
 
 /**
  * Returns a function that asks Temporal what an unfinished task is doing. The function returns `undefined`
- * when Temporal knows nothing more than PostgreSQL, or does not answer in time. It asks about each task at
- * most once a second; other callers in that second get the same answer. `nowMs` reads a clock that never goes
- * back.
+ * when Temporal knows nothing more than PostgreSQL, does not answer in time, or has too many questions under way.
+ * It asks about each task at most once a second. Other callers in that second get the same answer. `nowMs` reads a
+ * clock that never goes back.
  */
 export function createReadRunStage(deps: {
   readonly temporal: Temporal
@@ -76,8 +76,9 @@ const startedState = 2
 
 /**
  * Returns what a pending `produceImage` activity shows in addition to the task's row. That is either a wait
- * between two executions of the activity, or the stage in its last heartbeat. Returns `undefined` when the
- * first execution is still waiting for a slot of a worker, because the task is then simply queued.
+ * between two executions of the activity, or the stage in its last heartbeat. Returns `undefined` when no such
+ * activity is pending. Returns `undefined` also while its first execution waits for a slot of a worker, because the
+ * task is then simply queued.
  */
 function runStageOf(
   pendingActivities: readonly PendingActivity[] | null | undefined,

@@ -10,8 +10,8 @@ export type StartQueue = {
   /** Returns the number of starts that wait or are running. */
   readonly depth: () => number
   /**
-   * Stops accepting starts, and leaves those that wait to the reconciler. Resolves when the running starts are finished
-   * and recorded.
+   * Stops accepting starts, and leaves those that wait to the reconciler. Resolves when the running starts are
+   * finished and recorded.
    */
   readonly stop: () => Promise<void>
 }
@@ -50,9 +50,9 @@ type StartQueueLimits = {
 const defaults: StartQueueLimits = { parallel: 16, waiting: 2_000, failures: 5, pauseMs: 2_000 }
 
 /**
- * Creates the queue that starts the workflows of accepted tasks. `enqueue` returns at once, so nobody waits for a slow
- * Temporal. Synchronous tasks go before all others. Accounts take turns, so many tasks of one account do not delay the
- * task of another account.
+ * Creates the queue that starts the workflows of accepted tasks. `enqueue` returns at once, so nobody waits for a
+ * slow Temporal. Synchronous tasks go before all others. Accounts take turns, so many tasks of one account do not
+ * delay the task of another account.
  */
 export function createStartQueue(deps: StartQueueDeps): StartQueue {
   const limits = { ...defaults, ...deps.limits }

@@ -17,7 +17,7 @@ type StartTaskDeps = {
   readonly startTimeoutMs: number
   /**
    * Limit for one execution of `produceImage`: the task's deadline, the longest timeout of all channels, and
-   * two graces. So it ends after the hard end of any task.
+   * twice `hardEndGraceMs`. So no execution reaches this limit before the hard end of its task.
    */
   readonly produceTimeoutMs: number
 }

@@ -11,7 +11,7 @@ import type { WakeRun } from '../domain/ports/webhookStore.ts'
 import { grpcReason } from './grpcReason.ts'
 
 const wakeTimeoutMs = 2_000
-/** How long no call is made after one has failed. The reconciler starts the runs that are missing. */
+/** After a failed call, no run is started or woken for this long. The reconciler starts the runs that are missing. */
 const pauseMs = 5_000
 /** Temporal serves lower numbers first. Tasks have 2 and 3. */
 const webhookPriority = 4

@@ -39,12 +39,12 @@ import { createApiWebhooks } from './webhooks.ts'
 const connectionsMax = 24
 /** PostgreSQL connections that stay open. So a burst of requests waits for no new connection. */
 const connectionsMin = 8
-/** Extra time when the process stops, after the longest synchronous request, for writing its answer. */
+/** A stopping process waits this much longer than the longest synchronous call, so that its answer is written. */
 const drainExtraMs = 5_000
 /** How long a stopping process waits for cancellations that PostgreSQL has not answered. */
 const cancelAtStopMs = 5_000
 
-/** Starts one API process. It serves HTTP and starts the workflows of accepted tasks. */
+/** Starts one API process: it serves HTTP, offers synchronous tasks, and starts the workflows of all other tasks. */
 export async function startApi(config: Config, log: Logger): Promise<RunningProcess> {
   const signingKeys = requiredSecrets(config.signingKeys, 'SIGNING_KEYS')
   const address = required(config.temporalAddress, 'TEMPORAL_ADDRESS')

@@ -114,8 +114,8 @@ function createParts(
 }
 
 /**
- * Returns the function that makes the URL of a task's image. Without PUBLIC_URL it makes none, because the
- * default of PUBLIC_URL depends on HOST and PORT of the API process, which may be different here.
+ * Returns the function that makes the URL of a task's image. Without SIGNING_KEYS or PUBLIC_URL it makes none. The
+ * default of PUBLIC_URL is not used, because HOST and PORT of the API process may be different from those here.
  */
 async function assetUrlBy({
   signingKeys,
@@ -142,8 +142,8 @@ async function cancelTaskBy(
 }
 
 /**
- * Returns the price list and the time limits that the API process would use. Reads them from the operator's
- * file, so this file must be readable here.
+ * Returns the price list and the time limits that the API process would use. Reads prices and timeouts from the
+ * operator's file, so the CLI needs this file too.
  */
 async function retryTerms(config: Config) {
   const { required } = await import('../config.ts')

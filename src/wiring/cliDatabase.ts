@@ -14,8 +14,8 @@ const connectionsMax = 4
 const ledgerTimeoutMs = 600_000
 
 /**
- * Creates the access of one command to PostgreSQL. It connects when a pool is first used. Throws an error that
- * says what to do when PostgreSQL cannot be reached or its schema is older than this checkout.
+ * Creates the access of one command to PostgreSQL. It connects when a pool is first used. When PostgreSQL cannot be
+ * reached, or its schema is older than this checkout, the error that it throws says what to do.
  */
 export function createCliDatabase(config: () => Promise<Config>) {
   const open: Pool[] = []
@@ -73,7 +73,10 @@ export function createCliDatabase(config: () => Promise<Config>) {
   }
 }
 
-/** Commands run long statements and take locks, so they do not go through a pooler. */
+/**
+ * Returns the database `session`: commands run long statements and take locks, so they do not go through a pooler in
+ * transaction mode. Throws `CommandError` when DATABASE_URL is not set.
+ */
 async function sessionOf(config: () => Promise<Config>): Promise<Database> {
   const given = await config()
   const session = databasesOf(given)?.session
@@ -88,7 +91,8 @@ const insufficientPrivilege = '42501'
 
 /**
  * Returns a function that throws the error again. When the role may not change the schema, the new error names the
- * role and its variable: a `DATABASE_SESSION_URL` of the application goes before a `DATABASE_URL` of the owner.
+ * role and its variable. An operator who sets DATABASE_URL to the owner of the schema may not know that a
+ * DATABASE_SESSION_URL of another role is used instead.
  */
 function namingRole({ url, variable }: Database): (error: unknown) => never {
   return (error) => {

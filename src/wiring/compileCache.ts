@@ -3,9 +3,9 @@ import { fileURLToPath } from 'node:url'
 
 /**
  * Turns on Node's compile cache, which halves the start-up time of a process from the second start on and saves
- * some 25 MiB of it. The cache is in the checkout, where other users of the machine cannot write code into it.
- * If this user cannot write there either, Node runs without the cache. A static import would be compiled before
- * this call, so call it before importing the rest.
+ * some 25 MiB of memory. The cache is in the checkout, because other users of the machine cannot write code there.
+ * If this user cannot write there either, Node runs without the cache. Call this function first and import the rest
+ * dynamically, because a static import would be compiled before this call.
  */
 export function useCompileCache(): void {
   enableCompileCache(

@@ -30,11 +30,11 @@ import type { Logger } from '../telemetry/logger.ts'
  */
 export type Installation = {
   readonly operatorSettings: OperatorSettings & { readonly priceList: readonly Price[] }
-  /** Where connections keep their session. */
+  /** The URL of PostgreSQL for connections whose session must stay, such as for LISTEN and locks. */
   readonly sessionUrl: string
   readonly pool: Pool
   readonly blobs: OpenBlobStore['store']
-  /** Sends a message to the processes that listen on a channel. It may be lost. */
+  /** Sends a message with PostgreSQL's NOTIFY to the processes that listen for its name. It may be lost. */
   readonly notify: Notifier['send']
   /** Reports an ended task to the processes that wait for it, and its webhooks to the workers. */
   readonly announceEnd: AnnounceEnd
@@ -57,9 +57,9 @@ type InstallationOptions = {
 
 /**
  * Opens the shared parts of one process. Throws when a variable is missing, when a request that clients may
- * send has no price, when the schema is older than this code, and when the blob store belongs to another
- * database. The message names the variable. Two processes with different blob stores would not find each
- * other's images.
+ * send has no price, when PostgreSQL or the blob store cannot be used, when the schema is older than this code, when
+ * the connections of `sessionUrl` do not keep their session, and when the blob store belongs to another database.
+ * Two processes with different blob stores would not find each other's images.
  */
 export async function openInstallation(
   config: Config,

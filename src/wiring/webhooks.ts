@@ -26,8 +26,8 @@ import { createPostDelivery } from '../http/webhooks/postDelivery.ts'
 import { whyNotAddress } from '../http/webhooks/webhookAddress.ts'
 
 /**
- * Returns WEBHOOK_KEYS. Throws `ConfigError` when it is not set, and when a webhook has a secret of a key that is not
- * in it: its deliveries could not be signed.
+ * Returns WEBHOOK_KEYS. Throws `ConfigError` when it is not set. Throws it too when the secret of a webhook is
+ * computed from a key that is not in it, because the deliveries of that webhook could not be signed.
  */
 export async function webhookKeys(
   config: Config,
@@ -41,7 +41,7 @@ export async function webhookKeys(
   )
 }
 
-/** Creates what the webhook routes of an API process do. */
+/** Creates the functions that the webhook routes of an API process call. */
 export async function createApiWebhooks(
   config: Config,
   { pool, notify }: Installation,
@@ -63,7 +63,10 @@ export type WorkerWebhooks = Pick<FirstTries, 'look'> & {
   readonly stop: () => Promise<void>
 }
 
-/** Creates the parts of a worker that deliver events. They need SIGNING_KEYS and PUBLIC_URL for the image URLs in them. */
+/**
+ * Creates the parts of a worker that deliver events. An event contains the URL of its image, so SIGNING_KEYS must be
+ * set. Without PUBLIC_URL the log gets a warning, because HOST and PORT of a worker are not those of the API.
+ */
 export async function createWorkerWebhooks(
   config: Config,
   parts: {

@@ -69,7 +69,7 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   const temporal = connectTemporal(settings)
   const wakeRun = createWakeRun({ temporal, nowMs: () => performance.now() })
   const webhooks = await createWorkerWebhooks(config, { installation, wakeRun, log, metrics })
-  // This process makes the first tries of the ends that it records. It need not tell the other workers.
+  // This process makes the first tries for the ends that it records, so it names no webhooks to the other workers.
   const announceEnd: AnnounceEnd = (taskId, due) => {
     installation.announceEnd(taskId, [])
     webhooks.look(due)
@@ -98,8 +98,8 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   })
   const look = createReadiness({ pool, blobs, temporal })
   let worker: RunningWorker | undefined
-  // Open this port before the worker takes a task. If the port is in use, the process ends, and would lose a
-  // paid call at each start.
+  // Open this port before the worker takes a task. If the port is in use, the process ends. If it had taken a task
+  // before, each start would lose a paid call.
   const { internalHost: host, workerInternalPort: port } = config
   const readiness = async () =>
     withPart(await look(), 'polling', worker?.isRunning() === true ? 'ok' : 'stopped')
@@ -133,7 +133,7 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     stop: async () => {
       stopping.abort()
       await execution.presence.stopAccepting()
-      // If Temporal's part fails, the calls of the other parts are still under way.
+      // Wait for every part, even if Temporal's part fails, because calls of offers may still be under way.
       const parts = [running.stop(), reconciler.stop(), execution.offers.idle()]
       const stopped = await Promise.allSettled(parts)
       await starts.stop()

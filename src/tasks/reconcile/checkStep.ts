@@ -26,8 +26,8 @@ const parallel = 8
 const lostRun: TaskFailure = { code: 'upstream_error', cause: 'unknown', workPossible: false }
 
 /**
- * Creates the step that asks Temporal about live tasks without activity for too long. The step then repairs
- * what is broken.
+ * Creates the step that asks Temporal about live tasks that no worker has updated for too long. The step then
+ * repairs what is broken.
  */
 export function createCheckStep(deps: CheckDeps): ReconcileStep {
   return {
@@ -66,7 +66,7 @@ async function check(deps: CheckDeps, task: OverdueTask, report: ReportFinding):
 
 /**
  * Starts the workflow again when Temporal has no run of an accepted task, for example because Temporal's data
- * is lost.
+ * is lost. While a call of the task is under way, waits for the call.
  */
 async function startAgain(
   deps: CheckDeps,
@@ -86,9 +86,8 @@ async function startAgain(
  * task's end.
  *
  * If an answer is stored, it is settled. If a call is under way, the reconciler waits for it, because the
- * call is paid for. Otherwise the task ends without an
- * image: as cancelled when an operator stopped the run and no call may have done work, and as failed in every
- * other case.
+ * call is paid for. Otherwise the task ends without an image: as cancelled when an operator stopped the run and
+ * no call may have done work, and as failed in every other case.
  */
 async function endWithoutRun(
   deps: CheckDeps,

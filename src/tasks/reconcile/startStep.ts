@@ -8,7 +8,7 @@ const parallel = 16
 
 /**
  * Creates the step that starts the workflows of accepted tasks that have none. A task has no workflow when
- * Temporal was slow or unreachable, or when the API process died after its answer.
+ * Temporal was slow or unreachable, when the API process died after its answer, or when an offer was lost.
  *
  * After the first failure the step tries no other task until its next execution. So an unreachable Temporal
  * costs a few calls per second instead of thousands.

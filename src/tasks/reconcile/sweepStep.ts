@@ -81,8 +81,8 @@ export function createExcessInputsStep(deps: {
 const purgeBatchMax = 200
 
 /**
- * Creates the step that deletes expired task records. Their idempotency keys become free again. Their ledger
- * rows stay.
+ * Creates the step that purges tasks: it deletes the records whose life is over. Their idempotency keys become free
+ * again. Their ledger rows stay.
  */
 export function createPurgeStep(deps: {
   readonly store: Pick<ReconcileStore, 'purgeTasks'>

@@ -7,8 +7,8 @@ const parallel = 8
 
 /**
  * Creates the step that starts a run for each webhook that has deliveries to repeat and no run. A run is missing
- * when Temporal was unreachable, when its data is lost, or when an operator ended the run. The step also removes
- * the row of a deleted webhook together with its last delivery.
+ * when Temporal was unreachable, when its data is lost, or when an operator ended the run. The step also deletes
+ * the row of each deleted webhook that has no delivery left.
  */
 export function createWebhookStep(deps: {
   readonly store: Pick<DeliveryStore, 'webhooksWithoutRun' | 'forgetWebhooks'>

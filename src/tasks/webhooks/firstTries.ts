@@ -18,7 +18,7 @@ export type FirstTries = {
   readonly start: () => void
   /** Tries what has just become due. Returns at once and never throws. */
   readonly look: (due: readonly DueWebhook[]) => void
-  /** Looks for everything that is due, soon. Returns at once and never throws. */
+  /** Looks for everything that is due, without the wait for the next poll. Returns at once and never throws. */
   readonly lookForAll: () => void
   /** Starts no further try, and resolves when those under way are over. */
   readonly stop: () => Promise<void>
@@ -30,14 +30,14 @@ const pollMs = 500
 const lookPauseMs = 20
 const webhooksMax = 5_000
 /**
- * Limits for the tries that are under way in this process. Webhooks whose last try failed have places of their own,
- * because a receiver that does not answer keeps its place for 15 seconds.
+ * Limits for the tries that are under way in this process. Failing webhooks have a limit of their own, because a try
+ * lasts 15 seconds when the receiver does not answer.
  */
 const healthyMax = 192
 const failingMax = 64
 const waitingMax = 50_000
 
-/** A series of tries of one webhook, one after the other. `sync` is the same for all, so accounts take turns. */
+/** A series of tries of one webhook, one after the other. The fair queue needs `sync`, which is the same for all. */
 type Lane = {
   readonly webhookId: string
   readonly accountId: string
@@ -47,8 +47,8 @@ type Lane = {
 
 /**
  * Creates the part of a worker that makes first tries. For each webhook it has up to `inFlightMax` lanes. A lane
- * waits for a place, claims one delivery, tries it, and then waits again behind the lanes of other accounts. It ends
- * when nothing is due. A delivery whose first try fails is left to the webhook's run.
+ * waits for its turn, claims one delivery, tries it, and then waits again behind the lanes of other accounts. It ends
+ * when it can claim nothing, and after an error. A delivery whose first try fails is left to the webhook's run.
  */
 export function createFirstTries(deps: FirstTriesDeps): FirstTries {
   const healthy = createPlaces(healthyMax)
@@ -143,14 +143,14 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * Returns a webhook whose new deliveries count in addition to those that its lanes are there for. Without this,
- * `open` would take a lane that is about to end for one that will try the new delivery.
+ * Adds the number of lanes to `due`, so that `open` opens a further lane for each new delivery. `open` must not count
+ * on the lanes that exist, because each of them may be about to end.
  */
 function withNewDue(webhook: DueWebhook, lanes: ReadonlyMap<string, number>): DueWebhook {
   return { ...webhook, due: (lanes.get(webhook.webhookId) ?? 0) + webhook.due }
 }
 
-/** Places for tries, and the lanes that wait for one. Accounts take turns. */
+/** Counts the tries that are under way, up to `max`, and keeps the lanes that wait for their turn. */
 function createPlaces(max: number): {
   used: number
   readonly max: number

@@ -10,8 +10,8 @@ type RetryDueDeps = {
 }
 
 /**
- * The shortest time until the next look when this one could claim nothing. Then first tries hold all claims of the
- * webhook. Without this limit, the run would look again and again while the receiver does not answer.
+ * The shortest time until the next look when this look could claim nothing, for example because first tries hold all
+ * claims of the webhook. Without this limit, the run would look again and again while the receiver does not answer.
  */
 const idleMsMin = 3_000
 

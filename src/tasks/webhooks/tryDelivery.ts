@@ -11,7 +11,7 @@ export type TryDeliveryDeps = {
   readonly store: Pick<DeliveryStore, 'recordTry'>
   readonly post: PostDelivery
   readonly keys: readonly WebhookKey[]
-  /** Returns the signed URL of a task's image. */
+  /** Returns the signed URL of a task's image, or `undefined` when the task has no image. */
   readonly assetUrl: (task: TaskView) => string | undefined
   /** Returns milliseconds of a clock that never goes back. */
   readonly nowMs: () => number

@@ -5,9 +5,9 @@ import type { SecretVersion } from '../../domain/webhooks/webhook.ts'
 export type WebhookKey = { readonly id: string; readonly secret: string }
 
 /**
- * Returns the secret of a webhook in the form of Standard Webhooks: `whsec_` and 32 bytes in Base64. It is an HMAC
- * of the webhook's id and the version, so nothing stores it. `postDelivery.ts` signs deliveries with it. Throws when the key is not in WEBHOOK_KEYS; a process
- * checks at its start that the keys of all webhooks are there.
+ * Returns the secret of a webhook in the form of Standard Webhooks: `whsec_` and 32 bytes in Base64. The secret is an
+ * HMAC of the webhook's id and the version, so it need not be stored. `postDelivery.ts` signs deliveries with it.
+ * Throws when the key is not in WEBHOOK_KEYS. A process checks at its start that the keys of all webhooks are there.
  */
 export function webhookSecret(
   keys: readonly WebhookKey[],

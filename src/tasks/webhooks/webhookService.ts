@@ -21,7 +21,7 @@ export type WebhookService = {
   readonly list: (caller: Caller) => Promise<readonly Webhook[]>
   readonly read: (caller: Caller, webhookId: string) => Promise<Result<Webhook, RequestFailure>>
   readonly remove: (caller: Caller, webhookId: string) => Promise<Result<null, RequestFailure>>
-  /** Returns the new secret. The one before signs too for 24 hours. */
+  /** Returns the webhook with a new secret. For 24 hours the previous secret signs too. */
   readonly rotate: (
     caller: Caller,
     webhookId: string,
@@ -46,7 +46,7 @@ type WithSecret = { readonly webhook: Webhook; readonly secret: string }
 type WebhookServiceDeps = {
   readonly store: WebhookStore
   readonly whyNotAddress: WebhookService['whyNotAddress']
-  /** New secrets are computed from the first one. */
+  /** The keys of WEBHOOK_KEYS. New secrets are computed from the first key. */
   readonly keys: readonly [WebhookKey, ...WebhookKey[]]
   readonly randomBytes: RandomBytes
   /** Called when a request has made a delivery due: a test or a redelivery. */

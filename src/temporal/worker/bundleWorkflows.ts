@@ -1,8 +1,8 @@
 import { bundleWorkflowCode } from '@temporalio/worker'
 import { fileURLToPath } from 'node:url'
 
-// Writes the workflow code as one script to stdout. A process of its own (workflowBundle.ts): the bundler needs
-// more memory than the worker that waits for it.
+// Writes the workflow code as one script to stdout. `workflowBundle.ts` runs this file as a process of its own,
+// because the bundler needs more memory than the worker that waits for it.
 
 const pathOf = (file: string): string =>
   fileURLToPath(new URL(`../../../workflows/${file}`, import.meta.url))

@@ -78,8 +78,8 @@ const forceMs = 15_000
 const stickyTimeout = '5 s'
 
 /**
- * Connects to Temporal. Polls one queue for workflows, and one queue per family for upstream calls. Rejects
- * when Temporal cannot be reached.
+ * Connects to Temporal. Polls one queue for workflows, one queue per family for upstream calls, and one queue for
+ * repeated deliveries. Rejects when Temporal cannot be reached.
  */
 export async function createWorker(options: WorkerOptions): Promise<RunningWorker> {
   const connection = await NativeConnection.connect(connectionOptions(options.settings))
@@ -133,7 +133,7 @@ async function createProduceWorker(
 }
 
 /**
- * Creates the worker of repeated deliveries. It reports nothing to the tracer, which shows the ways of tasks.
+ * Creates the worker that repeats deliveries. It reports nothing to the tracer, because all spans belong to tasks.
  */
 async function createWebhookWorker(
   connection: NativeConnection,

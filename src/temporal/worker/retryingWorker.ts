@@ -4,8 +4,8 @@ import type { RunningWorker } from './createWorker.ts'
 const pauseMs = 2_000
 
 /**
- * Creates a worker that repeats `create` until Temporal can be reached. Until then, only the rest of the
- * process (the reconciler) works. After the first connection, the SDK reconnects by itself.
+ * Creates a worker that repeats `create` until Temporal can be reached. Until then, only the parts of the process
+ * outside of Temporal work, such as the reconciler. After the first connection, the SDK reconnects by itself.
  */
 export function createRetryingWorker(
   create: () => Promise<RunningWorker>,

@@ -84,8 +84,8 @@ const answerMsMax = 1_000
 const portsTriedMax = 5
 
 /**
- * Installs the runtime together with the metrics of its native part. That part can only serve them over HTTP
- * itself, so it listens on a free port of 127.0.0.1. Returns a function that fetches the metrics in
+ * Installs the runtime together with the metrics of its native part. The native part offers them only over HTTP, on
+ * a port of its own, so it gets a free port of 127.0.0.1. Returns a function that fetches the metrics in
  * Prometheus' text format. The function returns an empty text when it fails.
  */
 export async function installMeasuredRuntime(log: WorkerLog): Promise<() => Promise<string>> {

@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 export type WorkflowBundle = { readonly code: string }
 
 type BundleOptions = {
-  /** Default: a folder of the checkout, where other users of the machine cannot write code into it. */
+  /** Default: a folder of the checkout, because other users of the machine cannot write code there. */
   readonly cacheDir?: string
   /** True adds `workflows/traceRun.ts`, which reports to the worker how each run ends. */
   readonly traced?: boolean

@@ -104,7 +104,10 @@ export type TaskFailure = {
    * key.
    */
   readonly workPossible: boolean
-  /** How long the upstream asked us to wait. Absent when it named no time. */
+  /**
+   * After how long a client may try again: what is left of an upstream's Retry-After, or our own wait for a channel.
+   * Absent when neither is known.
+   */
   readonly retryAfterMs?: number
 }
 

@@ -7,8 +7,9 @@ type Queued = {
 export type FairQueue<Item extends Queued> = {
   readonly size: () => number
   /**
-   * Adds an item. When the queue then has more than `sizeMax` items, removes one and returns it. Removes an
-   * asynchronous item if there is one: the newest of the account that has the most of them.
+   * Adds an item. When the queue then has more than `sizeMax` items, removes one and returns it. Removes the newest
+   * asynchronous item of the account that has the most asynchronous items. When there is none, does this with the
+   * synchronous items.
    */
   readonly add: (item: Item) => Item | undefined
   /** Removes and returns the next item, or returns `undefined` when the queue is empty. */

@@ -53,7 +53,7 @@ export function workflowIdOf(taskId: string): string {
   return `image/${taskId}`
 }
 
-/** Returns the id of the run that repeats the deliveries of a webhook. */
+/** Returns the workflow id of the run that repeats the deliveries of a webhook. */
 export function webhookRunIdOf(webhookId: string): string {
   return `webhook/${webhookId}`
 }

@@ -19,8 +19,8 @@ export const inputImagesBytesMax = 64 * mebibyte
 
 /**
  * Limit for all texts of a request together, because they are kept in memory. Counts their bytes as JSON with its
- * escapes, because so they are stored and sent upstream. The contract does not limit a prompt, and a prompt of 3 MB
- * must work.
+ * escapes, because they are stored and sent upstream in this form. The contract does not limit a prompt, and a prompt
+ * of 3 MB must work.
  */
 export const requestTextBytesMax = 16 * mebibyte
 
@@ -41,8 +41,8 @@ export const jsonTokensMax = 2_000
 export const upstreamAnswerTokensMax = 100_000
 
 /**
- * Limit for an upstream answer. A 4K PNG has about 30 MiB, and base64 adds a third. So an answer beyond the limit must
- * be broken.
+ * Limit for an upstream answer. A 4K PNG has about 30 MiB, and base64 adds a third. So an answer beyond the limit
+ * must be broken.
  */
 export const upstreamAnswerBytesMax = 96 * mebibyte
 
@@ -62,9 +62,9 @@ export const refusalsMax = 100
 export const cooldownMsMax = 15 * 60_000
 
 /**
- * Limit for one wait of a synchronous task, such as the wait for the end of a cooldown. If the gate would let the task
- * wait longer, the task ends at once. A task in line for a place waits a second or less each time and then asks again.
- * So this limit does not apply to the whole time in line.
+ * Limit for one wait of a synchronous task, such as the wait for the end of a cooldown. If the gate would let the
+ * task wait longer, the task ends at once. A task in line for a place waits a second or less each time and then asks
+ * again. So this limit does not apply to the whole time in line.
  */
 export const syncCooldownWaitMsMax = 5_000
 
@@ -96,8 +96,8 @@ export const doubtMs = 6_000
 export const beatTimeoutMs = 2_000
 
 /**
- * How long a worker waits before it asks the gate again for a task that it may not call for now, because a call of the
- * task is under way in a present process, or because the worker's own process is not present.
+ * How long a worker waits before it asks the gate again for a task that it may not call for now, because a call of
+ * the task is under way in a present process, or because the worker's own process is not present.
  */
 export const callCheckMs = 2_500
 

@@ -104,7 +104,7 @@ export type ApiConfig = {
   readonly capabilities: CapabilityTable
   /** Every price, the operator's first. */
   readonly prices: readonly Price[]
-  /** Whether anybody may read the pages that describe the API. */
+  /** Whether the playground, the reference and the OpenAPI document are served. Nobody needs a key for them. */
   readonly publicPages: boolean
   /**
    * Limit for the bytes of all large bodies that arrive at the same time. Default 1 GiB. See `byteBudget.ts`.

@@ -51,7 +51,10 @@ export function createLenientBase64Decoder(): Base64Decoder {
     return pushLetters(given) ?? pushOther(given)
   }
 
-  /** Decodes text that consists of letters. Otherwise returns `undefined` and changes nothing. */
+  /**
+   * Decodes text that has only letters, which here means all characters of both base64 alphabets. For any other text,
+   * and for any text after padding, returns `undefined` and changes nothing.
+   */
   function pushLetters(text: string): Uint8Array | undefined {
     const whole = carry + text
     const usable = whole.length - (whole.length % 4)
@@ -80,7 +83,7 @@ export function createLenientBase64Decoder(): Base64Decoder {
 }
 
 /**
- * Removes the padding. A loop, because the time of `/=+$/` grows with the square of the length of a run of
+ * Removes the padding. Uses a loop, because the time of `/=+$/` grows with the square of the length of a run of
  * `=` that is not at the end.
  */
 function withoutPadding(letters: string): string {

@@ -3,7 +3,7 @@ import type { RandomBytes } from '../ids.ts'
 import { randomText } from '../ids.ts'
 import type { ModelId } from '../models/models.ts'
 
-/** An account as `account show` prints it. Credits are whole numbers. */
+/** An account and its balances. Credits are whole numbers. */
 export type Account = {
   readonly accountId: string
   readonly name: string

@@ -2,8 +2,8 @@ import type { RandomBytes } from '../ids.ts'
 import { base62Digits, randomText } from '../ids.ts'
 
 /**
- * `sk-` and 48 letters or digits: 42 random ones (250 bits), then a checksum of six. Only who has the pepper
- * can compute the checksum, so a mistyped or invented key is refused without a query.
+ * `sk-` and 48 letters or digits: 42 random ones (250 bits), then a checksum of six. Nobody can compute the
+ * checksum without the pepper, so a mistyped or invented key is refused without a query.
  */
 const secretPattern = /^sk-[0-9A-Za-z]{48}$/
 const randomLength = 42
@@ -43,7 +43,10 @@ export function newKeyId(randomBytes: RandomBytes): string {
   return `key_${randomText(randomBytes, 16)}`
 }
 
-/** Each byte of the digest becomes a letter or digit. 62 does not divide 256, which makes no difference here. */
+/**
+ * Turns each byte of the digest into a letter or digit. 62 does not divide 256, so some characters are a little more
+ * frequent than others. That does no harm in a checksum.
+ */
 function checksum(unsigned: string, digest: SecretDigest): string {
   const bytes = [...digest(unsigned).subarray(0, checksumLength)]
   return bytes.map((byte) => base62Digits.charAt(byte % 62)).join('')

@@ -1,4 +1,7 @@
-/** The periods of a budget, in UTC. A week begins on Monday. PostgreSQL computes them: `budget_window` in the schema. */
+/**
+ * The periods of a budget, in UTC. A week begins on Monday. The SQL function `budget_window` computes when a period
+ * begins and ends.
+ */
 export const budgetPeriods = ['hour', 'day', 'week', 'month'] as const
 export type BudgetPeriod = (typeof budgetPeriods)[number]
 

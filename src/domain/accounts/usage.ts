@@ -5,8 +5,8 @@ export const usageGroups = ['day', 'model', 'key'] as const
 export type UsageGroup = (typeof usageGroups)[number]
 
 /**
- * The ends of an account's tasks from `startTime` until before `endTime`. Both are ISO 8601 in UTC with
- * microseconds. Default: the 30 days before `endTime`, and now.
+ * Asks for the ends of an account's tasks from `startTime` until before `endTime`. Both are ISO 8601 in UTC with
+ * microseconds. Without `endTime`, the period ends now. Without `startTime`, it begins 30 days before its end.
  */
 export type UsageQuery = {
   readonly startTime?: string

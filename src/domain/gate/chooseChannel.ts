@@ -6,9 +6,9 @@ import { noChannelFailure, waitTooLongFailure } from './taskFailures.ts'
 type Wait = Extract<NextStep, { kind: 'wait' }>
 
 /**
- * Returns a call on the first channel, in the task's order, that is not paused, not full and not cooling
- * down. If every channel is, returns the shortest wait. If even this wait is too long for the task, returns
- * the end of the task.
+ * Returns a call on the first channel, in the task's order, that is not paused, has a free place, and is not held
+ * back by a cooldown or its slow start. If there is no such channel, returns the shortest wait. If even this wait
+ * is too long for the task, returns the end of the task.
  */
 export function chooseChannel(facts: TaskFacts, channels: readonly ChannelState[]): NextStep {
   const waits: Wait[] = []
@@ -27,8 +27,8 @@ export function chooseChannel(facts: TaskFacts, channels: readonly ChannelState[
 }
 
 /**
- * How often a task asks again for a place on a full channel. The first task in line asks every 100 ms, and
- * each later task less often.
+ * How often a task asks again for a place on a full channel. The first task in line asks every 100 ms. Each task
+ * behind it asks less often, but at least once a second.
  */
 const placeCheckMs = 100
 const placeCheckMsMax = 1_000
@@ -69,8 +69,8 @@ function pausedCheckMs({ ageMs }: TaskFacts): number {
 }
 
 /**
- * Returns the waits that the task may choose from. A synchronous task does not wait for the end of a pause if
- * another channel becomes free at a known time.
+ * Returns the waits that the task may choose from. A synchronous task does not wait for a paused channel if another
+ * channel is only full or cooling down.
  */
 function acceptableWaits({ sync }: TaskFacts, waits: readonly Wait[]): readonly Wait[] {
   const timed = waits.filter(({ reason }) => reason !== 'channel_paused')
@@ -79,8 +79,8 @@ function acceptableWaits({ sync }: TaskFacts, waits: readonly Wait[]): readonly 
 
 /**
  * Returns the wait, or the end of the task. The task ends when a synchronous caller would wait too long, or
- * when the channel's cooldown ends only after the deadline. A wait of any other kind is shortened to end at
- * the deadline, where the gate ends the task.
+ * when the channel's cooldown ends only after the deadline. Any other wait that would pass the deadline ends at the
+ * deadline, where the gate ends the task.
  */
 function waitOrEnd(facts: TaskFacts, wait: Wait): NextStep {
   const leftMs = facts.deadlineAtMs - facts.nowMs

@@ -159,9 +159,9 @@ export function afterRefusal(
   const took = state.granted + open.taken
   // When the probe was refused, the cooldown was too short, and the threshold stays.
   const learned = took === 0 ? state.learned : took
-  // The upstream takes about `learned` calls in the time from the start of this window to the end of the new cooldown.
-  // This time gets twice as many slots, because a slot is not yet a call: a task asks in its slot, and the slow start
-  // may send it on to a later slot. With only `learned` slots, the upstream would get fewer calls than it takes.
+  // The upstream takes about `learned` calls in the time from the start of this window to the end of the new
+  // cooldown. This time gets twice as many slots, because a slot is not yet a call: a task asks in its slot, and the
+  // slow start may send it on to a later slot. Only `learned` slots would bring the upstream fewer calls.
   //
   // The new distance applies only if all slots up to now have been given to tasks. Otherwise too few tasks were
   // waiting, and the upstream could have taken more calls.

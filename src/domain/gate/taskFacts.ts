@@ -88,8 +88,8 @@ export function isUpstreamRefusal(attempt: Pick<PastAttempt, 'class' | 'reason'>
 
 /**
  * Whether we are the reason that the upstream was not called: our blob store could not be read
- * (`inputs_unreadable`), or our worker was too slow (`not_called`). Such an attempt says nothing about
- * the channel.
+ * (`inputs_unreadable`), or our worker got the gate's answer too late or not at all (`not_called`). Such an attempt
+ * says nothing about the channel.
  */
 export function isOwnFault({ reason }: Pick<PastAttempt, 'reason'>): boolean {
   return reason === 'inputs_unreadable' || reason === 'not_called'

@@ -55,9 +55,9 @@ export function waitTooLongFailure(
 }
 
 /**
- * Returns the failure of a task that has no channel left. If one channel refused, the failure is a refusal,
- * because a refusal ends by itself and the client can try again. Otherwise it is a used-up quota if there is
- * one, and else an operator's fault.
+ * Returns the failure of a task that has no channel left. Only the latest attempt on each channel counts. If any of
+ * them was refused, the failure is a refusal, because a refusal ends by itself and the client can try again. If none
+ * was refused but one met a used-up quota, that is the failure. In every other case it is an operator's fault.
  */
 export function noChannelFailure(facts: Facts): TaskFailure {
   const latest = latestPerChannel(facts)

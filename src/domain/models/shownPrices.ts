@@ -22,13 +22,13 @@ export function shownPrices(
   return shown.filter((line) => reached.has(line))
 }
 
-/** What a family A request without a size costs. Family B has no such size. */
+/** A family A request without a size costs as much as one with this size. Family B has no such size. */
 const defaultSize = '1K'
 
 /**
- * Returns lines that charge the same, none of them for `defaultSize`. A client would not find such a line for
- * a request without a size. The lines of all other sizes come first, each with its size, so that what is left
- * applies to `defaultSize` and to no size.
+ * Returns lines that charge the same as the given ones, but none of them names `defaultSize`: a client would not find
+ * such a line for a request without a size. The lines of the other sizes come first, each with its size. So the lines
+ * without a size, which follow, apply only to requests for `defaultSize` and to requests without a size.
  */
 function withoutDefaultSize(
   lines: readonly Price[],
@@ -46,7 +46,7 @@ function withoutDefaultSize(
   ]
 }
 
-/** Returns every request that clients can make, as far as its price depends on it. */
+/** Returns one request for each combination of the fields by which the line of a request is chosen. */
 function requestsOf(model: ModelId, sizes: readonly ImageSize[]) {
   // A quality has no effect in family A, and is not part of its requests.
   const given = familyOf(model) === 'A' ? [] : qualities

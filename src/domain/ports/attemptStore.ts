@@ -19,8 +19,8 @@ export type BeginInput = {
   /** Default: `workflow`. */
   readonly via?: Via
   /**
-   * Whether the same worker has just asked for this task and did not get its first call at once. The gate then leaves
-   * out what helps only a first question. Default: false.
+   * Whether the same worker has already asked the gate for this task. The gate then decides by its full form at once,
+   * because its fast path and its look without locks help only a first question. Default: false.
    */
   readonly askedBefore?: boolean
   /**
@@ -138,9 +138,9 @@ export type CancelResult =
   | 'missing'
 
 /**
- * What a worker writes while it carries out a task. Each function is atomic and safe to repeat. A task ends only once:
- * a function that would end it locks it first and ends it only if it is still live. So if several processes try to end
- * a task at once, the first one wins. Implemented in `src/store/attempts/` and `src/store/tasks/`.
+ * What a worker writes while it carries out a task. Each function is atomic and safe to repeat. A task ends only
+ * once: a function that would end it locks it first and ends it only if it is still live. So if several processes try
+ * to end a task at once, the first one wins. Implemented in `src/store/attempts/` and `src/store/tasks/`.
  */
 export type AttemptStore = {
   /** The gate. Decides whether the task may call upstream now, and opens the attempt if so. */

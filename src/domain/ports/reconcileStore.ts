@@ -30,10 +30,9 @@ export type CheckResult =
   | 'error'
 
 /**
- * What the reconciler reads and writes. A task is due for a check when no worker has updated it for too long.
- * Each function is one statement, except `moveOpenSince` and `forgetUploads`. Each list contains at most `limit` items, longest
- * overdue first. Implemented in `src/store/reconcile/`, and in
- * `src/store/channels/openSince.ts`.
+ * What the reconciler reads and writes. A task is due for a check when no worker has updated it for too long. Each
+ * function is one statement, except `moveOpenSince` and `forgetUploads`. Each list contains at most `limit` items,
+ * longest overdue first. Implemented in `src/store/reconcile/`, and in `src/store/channels/openSince.ts`.
  */
 export type ReconcileStore = {
   /** Moves the time from which the gate counts open attempts, for each channel. Runs one transaction. */

@@ -44,7 +44,7 @@ export type TaskDetail = ListedTask & {
   /** The attempts, oldest first. */
   readonly attempts: readonly AttemptDetail[]
   readonly entries: readonly EntryDetail[]
-  /** What webhooks received of the task's end. */
+  /** The deliveries of the task's end to webhooks, oldest first. */
   readonly deliveries: readonly Delivery[]
 }
 

@@ -61,7 +61,8 @@ export type TaskStore = {
   /** Frees a key whose task is due for the purge. Does nothing for any other key. */
   readonly freeKey: (accountId: string, keyDigest: Uint8Array) => Promise<void>
   /**
-   * Claims the key, inserts the task, takes over its inputs and holds its price. Does all of this or nothing.
+   * Binds the idempotency key to the task, inserts the task, takes over its inputs and holds its price. Does all of
+   * this or nothing.
    */
   readonly insertTask: (task: NewTask) => Promise<InsertTaskResult>
   /**
@@ -71,7 +72,9 @@ export type TaskStore = {
   readonly readTask: (taskId: string, accountId?: string) => Promise<TaskView | undefined>
   /** Returns a task of any account, for a request that names its image. Leaves out the native response. */
   readonly readTaskOfImage: (taskId: string) => Promise<TaskView | undefined>
-  /** Returns the rejection of a family A model in the form of its answer. Returns `undefined` when the task has none. */
+  /**
+   * Returns the answer with which a family A model rejected the task's request, or `undefined` when there is none.
+   */
   readonly readNativeRejection: (taskId: string) => Promise<JsonObject | undefined>
   /**
    * Records an upload before its first byte is written. The sweep deletes the upload after `sweepAfterMs`,

@@ -11,7 +11,7 @@ export type ListedWebhook = {
   /** How many deliveries are pending, and when the oldest of them was made. */
   readonly pending: number
   readonly oldestPendingMs?: number
-  /** Absent when the last try was delivered. */
+  /** Absent when the last try was delivered, and before the first try. */
   readonly failingSinceMs?: number
 }
 

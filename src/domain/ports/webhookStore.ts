@@ -23,7 +23,7 @@ export type WebhookStore = {
     status: 'disabled' | 'deleted',
   ) => Promise<boolean>
   readonly enableWebhook: (accountId: string, webhookId: string) => Promise<Webhook | undefined>
-  /** Gives a webhook its next secret. The current one signs too for `rotationMs`. */
+  /** Gives a webhook a new secret. For `rotationMs`, the previous secret signs too. */
   readonly rotateSecret: (
     accountId: string,
     webhookId: string,
@@ -64,22 +64,24 @@ export type DeliveryStore = {
   readonly dueWebhooks: (limit: number) => Promise<readonly DueWebhook[]>
   /**
    * Claims one delivery of an active webhook for one try: the delivery that has been due longest. Reads what the try
-   * needs. Returns `undefined` when there is none, or when `inFlightMax` tries of the webhook are under way.
+   * needs. `first` chooses among first tries, `again` among later ones. Returns `undefined` when there is no such
+   * delivery, or when `inFlightMax` tries of the webhook are under way.
    */
   readonly claimDelivery: (
     webhookId: string,
     which: 'first' | 'again',
   ) => Promise<ClaimedDelivery | undefined>
-  /** Records the outcome of a try. Returns whether the webhook's run must be started or woken for the next one. */
+  /** Records the outcome of a try. Returns whether the webhook's run must be started or woken for the next try. */
   readonly recordTry: (
     claimed: ClaimedDelivery,
     outcome: TryOutcome,
     verdict: Verdict,
   ) => Promise<{ readonly needsRun: boolean }>
   /**
-   * Records when the run of a webhook will look for due deliveries again: after `workMs`, or without it when the
-   * next repetition is due. Returns the milliseconds until then, or `undefined` when no delivery waits for a
-   * repetition and the run can end.
+   * Records when the run of a webhook will look for due deliveries again. With `workMs`, a look begins now, and the
+   * next one is planned for `workMs` from now. Without `workMs`, it is planned for the time when the next repetition
+   * is due. Returns the milliseconds until that time, or `undefined` when no delivery waits for a repetition, so that
+   * the run can end.
    */
   readonly planLook: (webhookId: string, workMs?: number) => Promise<number | undefined>
   /** Lists webhooks with deliveries to repeat that have no run, or whose run is late. */
@@ -102,7 +104,7 @@ export type DueWebhook = {
 
 export type WebhookRun = { readonly webhookId: string; readonly accountId: string }
 
-/** Starts the run of a webhook, or wakes it. Returns whether Temporal answered. If not, the reconciler tries later. */
+/** Starts the run of a webhook, or wakes it. Returns whether Temporal answered. If not, the reconciler repeats it. */
 export type WakeRun = (run: WebhookRun) => Promise<boolean>
 
 /** An event on its way to a receiver. It is signed once with each secret. */

@@ -6,7 +6,7 @@ export type Offer = { readonly taskId: string; readonly family: Family }
 /**
  * What became of an offer. `succeeded` and `failed`: its worker recorded the end, and the task has no run.
  * `over`: the task had already ended. `no_worker`: no worker takes offers, so the API process started the
- * workflow. All others were handed over by the worker to a workflow, each for its reason.
+ * workflow. Every other result is the reason why the worker handed the task over to a workflow.
  */
 export const offerResults = [
   'succeeded',

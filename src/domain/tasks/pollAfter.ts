@@ -12,8 +12,8 @@ const pollSecondsMin = 2
 const pollSecondsMax = 5
 
 /**
- * Returns the Retry-After of a lookup of a live task, in seconds. It is short while the image is being
- * stored, and longer during a wait. It is only a hint, so it may grow and shrink.
+ * Returns the Retry-After of a lookup of a live task, in seconds. It is shorter than `pollIntervalSeconds` while the
+ * image is being stored, and may be longer during a wait. It is only a hint, so it may grow and shrink.
  */
 export function pollAfterSeconds(run: RunStage | undefined, nowMs: number): number {
   if (run === undefined) return pollIntervalSeconds

@@ -11,7 +11,10 @@ export const endEventId = 1_000
 /** An event follows the one before when the progress has grown by this much. */
 const progressStep = 5
 
-/** Returns the id of the event that describes the task now: 0 queued, 1 + progress processing, 1000 ended. */
+/**
+ * Returns the id of the event that describes the task now: 0 while it is queued, 1 + its progress while it is
+ * processing, and `endEventId` after its end.
+ */
 export function taskEventId(task: Timed, usualDurationMs: number): number {
   if (isEnded(task.status)) return endEventId
   return task.status === 'queued' ? 0 : 1 + progressOf(task, usualDurationMs)

@@ -118,7 +118,7 @@ function expiryOf({ task }: TaskDetail): readonly TimelineEvent[] {
   return [{ atMs: expiresAtMs, event: 'expired', detail: {} }]
 }
 
-/** Returns the event of one delivery. It stands at its last try, and before the first one at its creation. */
+/** Returns the event of one delivery. Its time is that of the last try, or the delivery's creation before any try. */
 function deliveryEvent(delivery: Delivery): TimelineEvent {
   const { deliveryId, webhookId, status, attempts, createdAtMs } = delivery
   const last = attempts.at(-1)

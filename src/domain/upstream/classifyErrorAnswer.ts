@@ -136,9 +136,9 @@ export const promptRefusalMsMax = 10_000
  * region. Such faults can pause the channel, so a 403 about one request must not count as one: otherwise the prompts
  * of a client could stop the channel for all others.
  *
- * Codes about the account are a sure sign, so they are checked before the message. In the message, words about content
- * are checked before words about the account. A 403 with none of these signs is rejected. A body without the form of
- * the vendor's errors may come from any proxy between us and the vendor. Then the outcome is unknown.
+ * Codes about the account are a sure sign, so they are checked before the message. In the message, words about
+ * content are checked before words about the account. A 403 with none of these signs is rejected. A body without the
+ * form of the vendor's errors may come from any proxy between us and the vendor. Then the outcome is unknown.
  */
 function forbidden(error: VendorError | undefined): ErrorVerdict {
   if (error === undefined) return { class: 'unknown', reason: 'forbidden' }
@@ -192,7 +192,7 @@ function vendorText(message: string): string {
   const quoted = message.slice(from)
   // A mark inside a word is an apostrophe, and counts as neither.
   const opens = new RegExp(`(?<!\\S)${opening}|(?<!\\w)${opening}(?=\\w)`, 'g')
-  // The first character is the opening mark. A prompt can end with a space, so a space may come before a closing mark.
+  // The first character is the opening mark. A prompt can end with a space, so a closing mark may follow a space.
   const closes = new RegExp(`(?!^)${closing}(?!\\w)`, 'g')
   const ends = [...quoted.matchAll(closes)]
   const end = ends.at(-1)

@@ -42,12 +42,12 @@ export type ClaimedDelivery = {
   readonly webhookId: string
   readonly event: Delivery['event']
   readonly url: string
-  /** The current secret, and the one before while it signs too. */
+  /** The current secret. After a rotation, also the previous one as long as it still signs. */
   readonly secrets: readonly SecretVersion[]
   readonly createdAtMs: number
   /** The tries of this round that are over. */
   readonly tries: number
-  /** The number of this claim. The outcome of an older claim is not recorded as a failure. */
+  /** The number of this claim. When a newer claim exists, a success of this one still counts, a failure does not. */
   readonly claim: number
   /** Absent for `webhook.test`. */
   readonly task?: TaskView
@@ -57,7 +57,7 @@ export type ClaimedDelivery = {
 export const tryTimeoutMs = 15_000
 
 /**
- * Limit for starting tries in one look of a webhook's run. Then the other webhooks that wait for a slot of the
+ * For how long one look of a webhook's run starts tries. After that, the other webhooks that wait for a slot of the
  * worker have their turn.
  */
 export const lookMsMax = 20_000

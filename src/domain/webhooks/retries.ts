@@ -15,7 +15,7 @@ export const retryWaitsMs: readonly number[] = [
   24 * hour,
 ]
 
-/** The longest wait between two tries, also when the receiver asks for more. */
+/** Limit for the wait that a receiver asks for. A longer Retry-After counts as this long. */
 export const waitMsMax = 24 * hour
 /** The greatest part that jitter adds to a wait, so that many deliveries do not come back at the same moment. */
 const jitterMax = 0.1

@@ -17,21 +17,21 @@ export type Webhook = {
 }
 
 /**
- * Names a secret of a webhook. The secret itself is computed from the webhook's id, the version and the key of
- * WEBHOOK_KEYS with this id.
+ * Names a secret of a webhook. The secret itself is computed from the webhook's id, the version and the key `keyId`
+ * of WEBHOOK_KEYS.
  */
 export type SecretVersion = { readonly keyId: string; readonly version: number }
 
-/** Number of webhooks of one account. */
+/** Limit for the webhooks of one account. */
 export const webhooksMax = 5
 
-/** Length of the address of a webhook, in characters. */
+/** Limit for the length of the address of a webhook, in characters. */
 export const webhookUrlLengthMax = 2_048
 
-/** How long the secret before the last rotation signs too. */
+/** How long after a rotation the previous secret signs too. */
 export const rotationMs = 24 * 3_600_000
 
-/** Test deliveries of one webhook. Beyond this number the oldest ended ones are deleted. */
+/** Limit for the test deliveries of one webhook. Beyond it, the oldest ended ones are deleted. */
 export const testDeliveriesMax = 20
 
 export const webhookIdPattern = /^wh_[0-9A-Za-z]{24}$/

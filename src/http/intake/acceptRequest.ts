@@ -153,8 +153,8 @@ async function accept(
 }
 
 /**
- * Makes the stored images due for the sweep. An error here is reported and does not change the answer. The sweep then
- * deletes the upload when it is `uploadGraceMs` old.
+ * Makes the stored images due for the sweep. An error here is reported and does not change the answer. After such an
+ * error, the sweep deletes the upload when it is `uploadGraceMs` old.
  */
 async function discardStaged(
   context: ApiContext,

@@ -62,7 +62,7 @@ export function createFormParts(boundary: string): FormParts {
 
 /**
  * Returns where the head at the beginning of `text` ends, or `undefined` if its end has not arrived yet.
- * `delimiterAt` is the place of the next boundary line, or -1 if there is none in `text`.
+ * `delimiterAt` is the position of the next boundary line, or -1 if there is none in `text`.
  */
 function headEnd(text: Buffer, delimiterAt: number): number | undefined {
   const isWhole = delimiterAt !== -1 || text.length >= partHeadBytesMax

@@ -171,8 +171,8 @@ const publishSql = `
   from done`
 
 /**
- * Returns the answer ids of those attempts of a live task that may have a stored answer, newest attempt first. Returns
- * none when the task has ended.
+ * Returns the answer ids of those attempts of a live task that may have a stored answer, newest attempt first.
+ * Returns none when the task has ended.
  */
 export async function answerIdsOf(pool: Pool, taskId: string): Promise<readonly string[]> {
   const { rows } = await pool.query<{ answerId: string }>({

@@ -17,7 +17,9 @@ export async function moveOpenSince(pool: Pool): Promise<void> {
   })
 }
 
-/** Writes only when `open_since` moves by more than five seconds, so that the row of a quiet channel stays as it is. */
+/**
+ * Writes only when `open_since` moves by more than five seconds, so that the row of a quiet channel stays as it is.
+ */
 const moveSql = `
   with oldest as (
     select name, open_since, coalesce((

@@ -29,7 +29,7 @@ type EndedCall = Omit<AttemptOutcome, 'n'> & {
  * Updates a channel after a call on it has ended. The caller has locked the task.
  * - A refusal starts or lengthens the cooldown of the model. It does not change the count of faults.
  * - After any other outcome, the call counts as taken in the slow start.
- * - An operator's fault is counted, and can pause the channel. Any other outcome except a refusal sets the count to 0.
+ * - An operator's fault is counted, and can pause the channel. Any other outcome except a refusal resets the count.
  * - An attempt whose call we did not make changes nothing.
  */
 export async function updateChannelAfterCall(client: PoolClient, call: EndedCall): Promise<void> {
@@ -94,12 +94,12 @@ async function countFault(client: PoolClient, call: EndedCall): Promise<void> {
 }
 
 /**
- * Returns a row if the fault that task $2 has just met must pause the channel $1. It must if the channel is not paused
- * yet, if the last outcome before (refusals do not count) was an operator's fault of another task, and if one of these
- * conditions is true:
+ * Returns a row if the fault that task $2 has just met must pause the channel $1. It must if the channel is not
+ * paused yet, if the last outcome before (refusals do not count) was an operator's fault of another task, and if one
+ * of these conditions is true:
  * - No request can cause the fault ($3): the vendor refuses the credential, or does not know the model.
- * - The other task belongs to another account. A client may be able to cause a 403, for example with a prompt that the
- *   vendor repeats in its message. But one account must not stop a channel for the others.
+ * - The other task belongs to another account. A client may be able to cause a 403, for example with a prompt that
+ *   the vendor repeats in its message. But one account must not stop a channel for the others.
  * - No other account used the family in the last day, so a pause stops nobody else. Without this condition, faults
  *   other than those of $3 would never pause a channel of a family that only one account uses.
  *

@@ -20,7 +20,9 @@ type ListenerOptions = {
 const connectTimeoutMs = 5_000
 const reconnectMsFirst = 250
 const reconnectMsMax = 5_000
-/** How often the connection is tested with a query. Needed because TCP may never report that the other side is gone. */
+/**
+ * How often the connection is tested with a query. Needed because TCP may never report that the other side is gone.
+ */
 const aliveCheckMs = 15_000
 const aliveTimeoutMs = 5_000
 

@@ -23,8 +23,8 @@ const pauses: Readonly<Record<CheckResult, { readonly firstMs: number; readonly 
   }
 
 /**
- * Records that the workflows of these tasks exist, and schedules the first check of those tasks that are still queued.
- * For a task that is already processing, the gate has scheduled the check.
+ * Records that the workflows of these tasks exist, and schedules the first check of those tasks that are still
+ * queued. For a task that is already processing, the gate has scheduled the check.
  */
 export async function markStarted(pool: Pool, taskIds: readonly string[]): Promise<void> {
   if (taskIds.length === 0) return
@@ -49,8 +49,8 @@ const markSql = `
 
 /**
  * Schedules the next check of live tasks after a check that did not end them. The pause depends on the result of that
- * check (`pauses`). But no check is scheduled past the deadline of its task, or past the hard end when the deadline is
- * over. After the hard end only the pause counts.
+ * check (`pauses`). But no check is scheduled past the deadline of its task, or past the hard end when the deadline
+ * is over. After the hard end only the pause counts.
  */
 export async function postponeChecks(
   pool: Pool,

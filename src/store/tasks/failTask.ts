@@ -27,9 +27,9 @@ export type EndTaskDeps = Lifetimes & {
  * an open call is present: the call is paid for, and its image would be lost. Records `workPossible` when an
  * attempt is open or has an unknown outcome.
  *
- * When no attempt of the task may have done work, one statement fails it, which is its own transaction. The balance of
- * a busy account is then not locked during a round trip to this process: many refused calls of one account can end at
- * once.
+ * When no attempt of the task may have done work, one statement fails it, which is its own transaction. The balance
+ * of a busy account is then not locked during a round trip to this process: many refused calls of one account can end
+ * at once.
  */
 export async function failTask(
   deps: EndTaskDeps,

@@ -51,7 +51,9 @@ export function isKeyFreed({ code, cause, workPossible }: TaskFailure): boolean 
   return !workPossible || code === 'rate_limit_exceeded'
 }
 
-/** Part of the statement that fails a task (`done`). $7 is `isKeyFreed`, and $9 has the routes of synchronous calls. */
+/**
+ * Part of the statement that fails a task (`done`). $7 is `isKeyFreed`, and $9 has the routes of synchronous calls.
+ */
 export const freeKeySql = `
   delete from idempotency_key using done
   where idempotency_key.task_id = done.task_id and $7 and done.route = any($9)`

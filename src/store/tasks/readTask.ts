@@ -48,8 +48,8 @@ export async function readTaskOfImage(pool: Pool, taskId: string): Promise<TaskV
 }
 
 /**
- * Returns the answer with which a model of family A rejected the request, as `closeAttempt` recorded it. Returns `undefined` for
- * every other task.
+ * Returns the answer with which a model of family A rejected the request, as `closeAttempt` recorded it. Returns
+ * `undefined` for every other task.
  */
 export async function readNativeRejection(
   pool: Pool,

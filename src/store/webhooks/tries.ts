@@ -12,8 +12,8 @@ import { taskViewColumns, taskViewOf } from '../tasks/readTask.ts'
 import { disableWebhook } from './webhookAdmin.ts'
 
 /**
- * The name under which NOTIFY tells the workers the id of a webhook that has due deliveries. A worker that ends a task
- * tells the others nothing, because it delivers the events of this task itself.
+ * The name under which NOTIFY tells the workers the id of a webhook that has due deliveries. A worker that ends a
+ * task tells the others nothing, because it delivers the events of this task itself.
  */
 export const webhookDueChannel = 'webhook_due'
 

@@ -48,7 +48,7 @@ export type Config = {
   readonly taskDeadlineSeconds: number
   readonly syncDeadlineSeconds: number
   readonly upstreamCallsMax: number
-  /** Whether anybody may read the pages that describe the API. */
+  /** Whether the playground, the reference and the OpenAPI document are served. Nobody needs a key for them. */
   readonly publicPages: boolean
   readonly logLevel: LogLevel
   readonly otlpEndpoint: string | undefined

@@ -17,7 +17,7 @@ export type CliContext = {
   readonly parts: Parts
   /** Prints the answer, as JSON or as text. */
   readonly show: (answer: Answer) => void
-  /** Runs work that may take long, and shows `text(seconds)` on stderr meanwhile. With --json it only runs. */
+  /** Runs work that may take long, and shows `text(seconds)` on stderr meanwhile. With --json it shows nothing. */
   readonly withProgress: <Value>(
     text: (seconds: number) => string,
     work: () => Promise<Value>,
@@ -90,6 +90,6 @@ export type FetchHistory = (taskId: string) => Promise<string | undefined>
 
 /**
  * Replays a history against the workflow code of this checkout, without side effects. Throws when the history
- * is too short to be replayed.
+ * is too short to be replayed, or when the replay takes longer than 30 seconds.
  */
 export type ReplayTask = (events: HistoryEvents) => Promise<Replayed>

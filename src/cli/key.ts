@@ -82,7 +82,10 @@ function list(context: CliContext): Command {
   })
 }
 
-/** `key budget`: sets or removes the budget of a key. What its submits took in this period already counts. */
+/**
+ * `key budget`: sets or removes the budget of a key. What the submits of the current period hold or have spent
+ * counts against a new budget from the start.
+ */
 function budget(context: CliContext): Command {
   return createCommand({
     usage: 'budget',

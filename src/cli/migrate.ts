@@ -3,7 +3,7 @@ import { fields } from './answer.ts'
 import { createCommand } from './command.ts'
 import type { CliContext, MigrateReport } from './context.ts'
 
-/** `migrate`: updates databases and namespace. A second run of the command changes nothing. */
+/** `migrate`: updates the schema of PostgreSQL and the namespace of Temporal. A second run changes nothing. */
 export function migrateCommand(context: CliContext): Command {
   return createCommand({
     usage: 'migrate',

@@ -31,7 +31,7 @@ export function parseDeposit(text: string): number {
   return parseWholeNumber(text, 'A deposit is', { min: 1, max: depositCreditsMax })
 }
 
-/** Parses the maximum number of tasks to list or retry. */
+/** Parses the value of `--limit`: how many rows a command lists, or how many tasks it retries, at most. */
 export function parseLimit(text: string): number {
   return parseWholeNumber(text, 'A limit is', { min: 1, max: limitMax })
 }

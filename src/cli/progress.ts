@@ -1,4 +1,4 @@
-/** Where progress goes. A terminal shows one line that changes; anything else gets a line now and then. */
+/** Where progress goes. On a terminal one line is rewritten. Any other stream gets a new line every ten seconds. */
 export type ProgressStream = {
   readonly write: (text: string) => void
   readonly isTerminal: boolean
@@ -10,8 +10,8 @@ const lineEveryMs = 10_000
 const clearLine = '\r\u001B[2K'
 
 /**
- * Runs `work` and shows until its end that it goes on. `text` gets the seconds since the start. Work that takes
- * less than the first interval shows nothing.
+ * Runs `work` and shows that it is still running. `text` gets the seconds since the start and returns what to show.
+ * Nothing is shown of work that ends within the first interval.
  */
 export async function withProgress<Value>(
   stream: ProgressStream,

@@ -15,8 +15,8 @@ export type CliStreams = {
 /**
  * Runs one command and returns its exit code: 0 for done, 1 for refused or a problem found, 2 for wrong
  * usage. Writes answers, help and the version to `out`, and errors to `err`. With `--json`, answers and
- * errors are JSON. Of an error that a command throws, the message is written, and the exit code is 1. Only
- * Commander's own errors, which mean wrong usage, give 2.
+ * errors are JSON. When a command throws an error, writes its message and returns 1. Only Commander's own
+ * errors, which mean wrong usage, give 2.
  */
 export async function runCli(
   args: readonly string[],

@@ -52,8 +52,10 @@ export function readOperatorSettings(
 }
 
 /**
- * Returns the credential of a channel from its variable. Returns an empty text for a channel with a file, which
- * is read again for each call, and only checked here.
+ * Returns the credential of a channel from its variable. Returns an empty text when the channel has a file
+ * instead, because the file is read again for each call. With `withKeys`, throws `ConfigError` when the variable
+ * is not set or the file has no usable credential. Without `withKeys`, returns an empty text when the variable is
+ * not set, and does not look at the file. Always throws when the variable has a character that no header can carry.
  */
 function apiKeyOf(
   { apiKeyEnv, apiKeyFile }: OperatorFile['channels'][number],
@@ -94,7 +96,7 @@ function checkApiKeyFile(file: string, place: string): void {
   }
 }
 
-/** The variables that the operator's file names for the credentials of its channels. Throws as above. */
+/** Returns the variables that the operator's file names in `apiKeyEnv`. Throws `ConfigError` for a wrong file. */
 export function credentialVariables(path: string): readonly string[] {
   return parseOperatorFile(path).channels.flatMap(({ apiKeyEnv }) => apiKeyEnv ?? [])
 }
@@ -136,8 +138,8 @@ function mergeCapabilities(path: string, overrides: OperatorFile['capabilities']
 }
 
 /**
- * Returns whether the operator offers a size that is not built in. If so, the size must be sent upstream.
- * Otherwise the model makes its default size, and the client pays for the size it asked for.
+ * Returns whether the operator offers a size that is not built in. If so, the size must be sent upstream. If it
+ * were not sent, the model would make its default size, and the client would pay for the size it asked for.
  */
 function addsSize(builtIn: Capabilities, sizes: readonly ImageSize[] = []): boolean {
   return sizes.some((size) => !builtIn.sizes.includes(size))

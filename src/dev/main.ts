@@ -5,7 +5,7 @@ import { StartError } from './stack/startError.ts'
 import type { Service } from './start.ts'
 import { startService } from './start.ts'
 
-// Inherited by every process: what they write into DATA_DIR is for this user only, from its first byte.
+// Every child process inherits this umask. So only this user can read what is written into DATA_DIR.
 process.umask(0o077)
 
 let service: Service | undefined
@@ -35,7 +35,8 @@ async function stop(exitCode = 0): Promise<void> {
     service?.kill()
     process.exit(1)
   }
-  // During the start, which may build for minutes, the watchdog ends the parts that have started.
+  // The start may build for minutes. When it is still running, this process exits at once, and its watchdog
+  // (`stack/watchdog.ts`) ends the parts that have started.
   if (service === undefined) process.exit(0)
   say('\nStopping. Calls under way finish first. Ctrl-C again stops at once.')
   await service.stop()

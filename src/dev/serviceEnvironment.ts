@@ -10,8 +10,8 @@ import type { ServicePorts } from './servicePorts.ts'
 import type { Stack } from './stack/stack.ts'
 
 /**
- * Credentials for the simulator, which accepts any text. With these texts, its log shows which family was
- * called.
+ * Credentials for the simulator, which accepts any text. They differ, so the `apiKeyDigest` in its log shows
+ * which channel made a call.
  */
 const simulatorCredentials = {
   FAMILYA_API_KEY: 'simulator-a',
@@ -38,8 +38,8 @@ export async function serviceEnvironment(
     ...(await channelVariables(config, simulatorUrl)),
     DATA_DIR: dataDir,
     DATABASE_URL: stack.databaseUrl,
-    // Only what the operator has given: otherwise a command that is given another DATABASE_URL would still use
-    // this one.
+    // Left out unless the operator has set it, because its default is DATABASE_URL. If the default were stored here,
+    // a CLI command with another DATABASE_URL would still use this database as its session database.
     ...defined({ DATABASE_SESSION_URL: given['DATABASE_SESSION_URL'] }),
     TEMPORAL_ADDRESS: stack.temporalAddress,
     ...defined({ TEMPORAL_UI_URL: stack.temporalUiUrl }),

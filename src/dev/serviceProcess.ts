@@ -8,15 +8,16 @@ import type { Say } from './stack/startError.ts'
 import { StartError } from './stack/startError.ts'
 
 /**
- * Flags of Node for an API or a worker. Young objects get at most 12 MiB, and not the 48 MiB or more that Node
- * takes under load: the bytes of images are garbage soon, and their memory is freed with these objects. The
- * Dockerfile sets the same.
+ * Flags of Node for an API or a worker. V8 uses up to three semi-spaces, so young objects get at most 12 MiB, and
+ * not the 48 MiB or more that they get under load by default. The bytes of an image lie outside of the heap, and V8
+ * frees them when it collects their `Buffer`, which is a young object. With less room V8 collects more often, so
+ * these bytes are freed sooner. The Dockerfile sets the same.
  */
 export const serviceNodeFlags = ['--max-semi-space-size=4'] as const
 
 /**
  * Variables for glibc's allocator. Each thread of the pool would otherwise keep freed memory for itself. Measured
- * under 20 calls of 1 MiB, with the flags above: a worker of 500 MiB takes 360, an API of 310 takes 200.
+ * under 20 calls of 1 MiB, with `serviceNodeFlags`: a worker takes 360 MiB and not 500, an API 200 MiB and not 310.
  */
 export const serviceAllocator = { MALLOC_ARENA_MAX: '2' } as const
 

@@ -25,7 +25,7 @@ import { pricedSettings } from '../wiring/installation.ts'
 /** The running service that `npm start` started. */
 export type Service = {
   readonly apiUrl: string
-  /** Whether the API serves its page. */
+  /** Whether the API serves its public pages, such as the playground (`PUBLIC_PAGES`). */
   readonly publicPages: boolean
   readonly temporalUiUrl?: string
   /** The secret of the demo account's API key. Absent when HOST is not a loopback address. */

@@ -25,15 +25,15 @@ const largeBodiesBytesMax = 1024 * 1024 * 1024
 
 /**
  * Limit for the texts of all large requests that are received and accepted at the same time, in bytes of their
- * stored text. Until a request is accepted, it takes about five times its texts in memory. One account gets
- * half, so the largest request of another account always fits.
+ * stored text. Until a request is accepted, it takes about five times as much memory as its texts have bytes. One
+ * account gets at most half, so that it leaves room for the largest request of another account.
  */
 const requestTextsBytesMax = 2 * requestTextBytesMax
 const requestTextsShareMax = 0.5
 
 /**
- * Creates the whole HTTP API as one Koa application. A request passes through the parts in the order of this
- * code.
+ * Creates the whole HTTP API as one Koa application. A request passes through the middleware in the order of the
+ * `use` calls, and then reaches its route.
  */
 export function createApp(deps: ApiDeps): Koa<ApiState> {
   const app = new Koa<ApiState>()

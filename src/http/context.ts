@@ -50,7 +50,8 @@ export type HttpFailure =
    */
   | { readonly tag: 'result_expired' }
   /**
-   * Used for foreign, invented, tampered and expired asset URLs alike, so that nobody can tell them apart.
+   * Used for every asset URL that leads to no image. Invented, altered and expired URLs get the same answer, so that
+   * nobody can tell them apart.
    */
   | { readonly tag: 'asset_not_found' }
   | { readonly tag: 'too_many_downloads'; readonly retryAfterSeconds: number }
@@ -104,7 +105,7 @@ export type ApiConfig = {
   readonly capabilities: CapabilityTable
   /** Every price, the operator's first. */
   readonly prices: readonly Price[]
-  /** Whether anybody may read the pages that describe the API. */
+  /** Whether the playground, the reference and the OpenAPI document are served. Nobody needs a key for them. */
   readonly publicPages: boolean
   /**
    * Limit for the bytes of all large bodies that arrive at the same time. Default 1 GiB. See `byteBudget.ts`.

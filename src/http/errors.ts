@@ -21,7 +21,10 @@ export type ErrorReply = {
   readonly status: number
   readonly type: 'invalid_request_error' | 'new_api_error' | 'rate_limit_error'
   readonly code: string
-  /** The request field that is wrong. The empty text when `type` is `new_api_error`, except for budgets of keys. */
+  /**
+   * The request field that is wrong, or null when no field is. When `type` is `new_api_error`, this is the empty
+   * text instead. Only the error about the budget of a key has that type and null.
+   */
   readonly param: string | null
   readonly message: string
   readonly headers?: Headers
@@ -172,10 +175,10 @@ const notCancellableMessages: Readonly<
 type TaskEnded = Extract<HttpFailure, { tag: 'task_ended' }>
 
 /**
- * The answer to a synchronous call whose task failed. A failure without possible work leaves out
- * `x-should-retry`: a retry costs nothing and may succeed. A cancel that somebody asked for is final. Clients of the
- * Images API know a rejection by moderation as `moderation_blocked`; records of tasks have the same code for both
- * families.
+ * The answer to a synchronous call whose task failed. A 500 tells the client not to retry after a call that may have
+ * done work, and after a cancel that somebody asked for. After any other failure a retry costs nothing and may
+ * succeed. Clients of the Images API know a rejection by moderation as `moderation_blocked`. Records of tasks have
+ * `content_policy_violation` for both families.
  */
 function taskFailureAnswer({ failure, family }: TaskEnded): ErrorReply {
   const { code, cause, workPossible, retryAfterMs } = failure

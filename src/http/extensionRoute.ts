@@ -17,7 +17,8 @@ export function withQuery<Query>(
   handle: (context: RouteContext, caller: Caller, query: Query) => ReturnType<AccountHandler>,
 ): AccountHandler {
   return async (context, caller) => {
-    // The constructor drops one question mark at the start. With `??limit=1` the name is `?limit`.
+    // The constructor drops a question mark at the start, so one is added. For `…??limit=1` it would otherwise drop
+    // a question mark that belongs to the name `?limit`.
     const query = parseQuery(schema, new URLSearchParams(`?${context.querystring}`))
     return query.ok ? handle(context, caller, query.value) : query.failure
   }

@@ -26,9 +26,9 @@ type InternalServer = { readonly port: number; readonly close: () => Promise<voi
 const requestTimeoutMs = 10_000
 
 /**
- * Serves `/metrics`, `/healthz` and `/readyz` of one process on a separate port for its operators. On a
- * loopback address it answers 403 to pages of other hosts. Rejects with the system's error when the server
- * cannot listen on that port.
+ * Serves `/metrics`, `/healthz` and `/readyz` of one process on a separate port for its operators. On a loopback
+ * address it answers 403 to a request that a web page of another host sent (`foreignRequest.ts`). Rejects with the
+ * system's error when the server cannot listen on that port.
  */
 export async function createInternalServer(
   options: InternalServerOptions,

@@ -7,7 +7,7 @@ import { randomText } from '../domain/ids.ts'
 import { writeFailure } from './errors.ts'
 import { BodyError } from '../streams/intakeFailure.ts'
 
-// Every request passes these before its route. `app.ts` uses them in the order of this file.
+// The middleware that every request passes before its route. `app.ts` uses it in the order of this file.
 
 /**
  * Gives the request its id and the headers that every answer has. The client's own `x-request-id` is ignored:
@@ -129,7 +129,7 @@ function leftDuringBody(error: unknown): boolean {
 
 /**
  * Answers 400 unless the request has exactly one Host header (RFC 9112 section 3.2). HTTP/1.0 may leave Host
- * out. Darkroom does not read the Host header, but a proxy in front of Darkroom may choose one of two Host
+ * out. The API does not read the Host header, but a proxy in front of Darkroom may choose one of two Host
  * headers, and then nobody can say which host the request is for. Node can check only that the header is
  * present, and Node's answer has no body.
  */

@@ -99,7 +99,7 @@ export const answerHeaders = {
 
 export type HeaderName = keyof typeof answerHeaders
 
-/** The headers of one answer: in every such answer, or only in some. */
+/** The headers of one answer. `always`: every such answer has the header. `sometimes`: only some have it. */
 export type Headers = { readonly [Name in HeaderName]?: Presence }
 
 /** The headers of every answer. */

@@ -184,7 +184,7 @@ export const jsonBodyErrors = [
   'rate_limit_exceeded',
 ] as const satisfies readonly ErrorName[]
 
-/** Errors of query parameters, on every route of the extensions that takes some. */
+/** Errors of query parameters, on every route of the extensions that checks its query. */
 export const queryErrors = [
   'invalid_value',
   'unknown_parameter',

@@ -29,7 +29,7 @@ export const lastEventId = z.object({
   }),
 })
 
-/** Returns links to all operations that take a task id. `taskId` is the expression that finds it in the answer. */
+/** Returns links to all operations that need only a task id. The expression `taskId` finds the id in the answer. */
 export function linksToTask(taskId: string): NonNullable<Answer['links']> {
   const parameters = { task_id: taskId }
   return {

@@ -24,7 +24,10 @@ const unixSeconds = /^(\d{1,12})(?:\.(\d{1,6}))?$/
 /** The last second of the year 9999, where the format of times in answers ends. */
 const lastSecond = 253_402_300_799
 
-/** Returns the instant as ISO 8601 in UTC with microseconds. Returns `undefined` for any other text. */
+/**
+ * Returns the instant that a text names, as ISO 8601 in UTC with microseconds. Returns `undefined` for a text that
+ * names none, and for an instant before 1970 or after 9999.
+ */
 export function parseInstant(text: string): string | undefined {
   const unix = unixSeconds.exec(text)
   if (unix !== null) return instantAt(Number(unix[1]), unix[2])

@@ -82,7 +82,7 @@ const channelFields = z.strictObject({
   models: z.partialRecord(z.enum(modelIds), z.string().min(1).max(200)).default({}),
   timeoutSeconds: z.number().min(1).max(3600).default(300),
   concurrencyMax: z.int().min(1).max(10_000).default(50),
-  /** The share of the calls, in proportion to the other channels of the family. */
+  /** The share of the calls, in proportion to the weights of the other free channels of the family. */
   weight: z.int().min(1).max(1_000).optional(),
 })
 
@@ -99,7 +99,7 @@ const price = z.strictObject({
 
 const capabilities = z.strictObject({
   sizes: z.array(z.enum(imageSizes)).optional(),
-  /** Whether the size is sent upstream. When absent, this follows from `sizes`. */
+  /** Whether the size is sent upstream. Default: the built-in value, or true when `sizes` adds a size. */
   sizeIsSent: z.boolean().optional(),
   aspectRatios: z.array(z.enum(aspectRatios)).optional(),
   usualDurationMs: z.int().min(1).max(3_600_000).optional(),
@@ -114,8 +114,8 @@ const fields = z.strictObject({
 type Fault = readonly [path: readonly (string | number)[], message: string]
 
 /**
- * Yields mistakes that one field alone does not show: two channels with the same name, a channel without a
- * credential, and values that no request can have.
+ * Yields mistakes that one field alone does not show, such as two channels with the same name, a channel without a
+ * credential, or a size that no request for the model can have.
  */
 function* faultsAcross(file: z.infer<typeof fields>): Generator<Fault> {
   const seen = new Set<string>()

@@ -2,7 +2,7 @@
 export type Base64Decoder = {
   /** Adds text. Returns the bytes that are now complete, or `undefined` when the text is not base64. */
   readonly push: (text: string) => Uint8Array | undefined
-  /** Ends the text. Returns the remaining bytes, or `undefined` when the text ended inside a group. */
+  /** Ends the text. Returns the remaining bytes, or `undefined` when the text cannot end here. */
   readonly end: () => Uint8Array | undefined
 }
 
@@ -51,14 +51,17 @@ export function createLenientBase64Decoder(): Base64Decoder {
     return pushLetters(given) ?? pushOther(given)
   }
 
-  /** Decodes text that consists of letters. Otherwise returns `undefined` and changes nothing. */
+  /**
+   * Decodes text that has only letters, which here means all characters of both base64 alphabets. For any other text,
+   * and for any text after padding, returns `undefined` and changes nothing.
+   */
   function pushLetters(text: string): Uint8Array | undefined {
     const whole = carry + text
     const usable = whole.length - (whole.length % 4)
     const rest = whole.slice(usable)
     if (padded || foreign.test(rest) || Buffer.byteLength(whole) !== whole.length) return undefined
     const bytes = Buffer.from(whole.slice(0, usable), 'base64')
-    // Node leaves out every character that is not a letter, so the bytes are then fewer.
+    // Node leaves out every character that is not a letter. So with such a character there are fewer bytes.
     if (bytes.length !== (usable / 4) * 3) return undefined
     carry = rest
     return bytes
@@ -80,7 +83,7 @@ export function createLenientBase64Decoder(): Base64Decoder {
 }
 
 /**
- * Removes the padding. A loop, because the time of `/=+$/` grows with the square of the length of a run of
+ * Removes the padding. Uses a loop, because the time of `/=+$/` grows with the square of the length of a run of
  * `=` that is not at the end.
  */
 function withoutPadding(letters: string): string {

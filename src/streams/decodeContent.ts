@@ -174,7 +174,10 @@ function startsAsZlib(bytes: Uint8Array): boolean {
   return ((bytes[0] ?? 0) & 0x0f) === 8
 }
 
-/** More than one is only accepted in upstream answers. Each multiplies the size to which a body unpacks. */
+/**
+ * Limit for the codings of one body, because each coding multiplies the size to which the body unpacks. More than one
+ * coding is accepted in upstream answers only.
+ */
 const codingsMax = 3
 
 const codings: ReadonlyMap<string, ContentCoding | 'identity'> = new Map([
@@ -206,7 +209,8 @@ export function parseContentEncoding(
 }
 
 /**
- * Yields the chunks of `source`. When a chunk exceeds the limit, throws `BodyError` (`too_large`) instead.
+ * Yields the chunks of `source`. Throws `BodyError` (`too_large`) in place of the chunk with which all chunks so far
+ * exceed the limit.
  */
 async function* limitBytes(
   source: AsyncIterable<Uint8Array>,

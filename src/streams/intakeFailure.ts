@@ -24,7 +24,7 @@ export class BodyError extends Error {
   }
 }
 
-/** Thrown to the reader of one image when the JSON document or form around that image is invalid. */
+/** Thrown to the reader of one image when the JSON document or form around it is invalid or cannot be read. */
 export class IntakeAbandonedError extends Error {
   override readonly name = 'IntakeAbandonedError'
 }

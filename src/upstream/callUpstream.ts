@@ -29,7 +29,7 @@ type UpstreamCallerDeps = {
   readonly capabilities: CapabilityTable
   /** Local directory for images that are too large to keep in memory. Created when it does not exist. */
   readonly tempDir: string
-  /** Default: `createUpstreamConnections()`. A caller that wants to close the agent passes its own. */
+  /** Default: `createUpstreamConnections()`. A caller that wants to close the connections passes its own agent. */
   readonly dispatcher?: Dispatcher
   readonly randomBytes?: RandomBytes
   /** Returns epoch milliseconds. */
@@ -78,8 +78,8 @@ export function createUpstreamCaller(deps: UpstreamCallerDeps): UpstreamCaller {
 }
 
 /**
- * Returns what a call needs while its answer is awaited. A function of its own, so that only the body holds
- * the text of the request, and drops it while it is sent.
+ * Returns what a call needs while its answer is awaited. This is a function of its own, so that nothing but the HTTP
+ * body holds the text of the request. The body drops each text as soon as it is sent.
  */
 function preparedCall(
   call: UpstreamCall,

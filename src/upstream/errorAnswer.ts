@@ -62,10 +62,9 @@ type ParsedVendorError = VendorError & {
 /**
  * Returns the vendor's error from an error body. Returns `undefined` when the body is anything else, such as
  * the page of a proxy. Family A (Gemini API) sends `{error:{code,message,status,details[]}}`, and Vertex AI
- * may put it into an array of one. Family B (OpenAI API) sends `{error:{message,type,param,code}}`, of
- * which Azure OpenAI may leave out all but `message` and `code`. Both
- * shapes are accepted in both families, because gateways in front of a vendor use the shape of family B for
- * all models.
+ * may put it into an array of one. Family B (OpenAI API) sends `{error:{message,type,param,code}}`, and Azure
+ * OpenAI may send only `message` and `code` of it. Both shapes are accepted in both families, because gateways in
+ * front of a vendor use the shape of family B for all models.
  */
 export function parseVendorError(body: Uint8Array): ParsedVendorError | undefined {
   const error = envelope(parseJson(body))

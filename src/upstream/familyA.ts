@@ -28,8 +28,8 @@ export function familyACall(
 type PublicNames = { readonly modelVersion: string; readonly responseId: string }
 
 /**
- * Returns the names for the client. The response id is a digest of the idempotency key. So the id is the same
- * every time, and the client does not see the key itself.
+ * Returns the names for the client. The response id is a digest of the upstream idempotency key. So repeated calls
+ * with the same key get the same id, and the client does not see the key itself.
  */
 function publicNames(model: ModelId, upstreamKey: string): PublicNames {
   const digest = createHash('sha256').update(`response ${upstreamKey}`).digest('base64url')
@@ -132,7 +132,10 @@ function partsOf(candidate: JsonObject): readonly JsonObject[] {
   return itemsOf(objectOf(candidate['content'])?.['parts']).map((part) => objectOf(part) ?? {})
 }
 
-/** The part of the first candidate that an image is in. */
+/**
+ * Returns the index of the part that contains the image at this path. Returns `undefined` when the image is not in
+ * the first candidate.
+ */
 function partOf(path: JsonPath): JsonPath[number] | undefined {
   const isInFirst = path.length === 7 && path[0] === 'candidates' && path[1] === 0
   return isInFirst ? path[4] : undefined

@@ -23,7 +23,7 @@ export type ModelAnswer = {
   readonly images: readonly AnswerImage[]
 }
 
-/** `image` is absent when the bytes are not a whole image, and when more images came than are held. */
+/** `image` is absent when the bytes are not a whole image, and when it was dropped because of `keptImagesMax`. */
 type AnswerImage = { readonly path: JsonPath; readonly image?: KeptImage }
 
 /**

@@ -46,9 +46,10 @@ export type KeepDeps = {
 export const inMemoryBytesMax = 2 * 1024 * 1024
 
 /**
- * Keeps content to be read later: in memory up to `inMemoryBytesMax`, and the rest in a file. When the
- * disk fails, everything else stays in memory. That is acceptable, because we have paid for the image, and
- * the size of `content` is limited. When `content` throws, keeps nothing and throws the same error.
+ * Keeps content to be read later: in memory up to `inMemoryBytesMax`, and as a whole in a file when it is larger.
+ * When the disk fails, everything that is not in the file yet stays in memory. That is acceptable, because we have
+ * paid for the image, and the size of `content` is limited. When `content` throws, keeps nothing and throws the same
+ * error.
  */
 export async function keepBytes(
   content: AsyncIterable<Uint8Array>,

@@ -23,8 +23,9 @@ export type RequestBody = {
 
 /**
  * Makes the body of a request from its pieces. The length of the body is known before any image is read.
- * While the body is sent, one chunk of one image is in memory at a time, and the texts that are not sent yet:
- * the answer may take minutes, and a text may have megabytes. `onSent` is called when no more will be sent.
+ * While the body is sent, only one chunk of one image and the texts that are not sent yet are in memory. A sent text
+ * is dropped, because it may have megabytes and the answer may take minutes. `onSent` is called when no more will be
+ * sent.
  */
 export function requestBody(
   contentType: string,

@@ -19,8 +19,8 @@ export type SendRequest = {
   readonly headers: Readonly<Record<string, string>>
   readonly body: RequestBody
   /**
-   * Limit for the time from now to the last byte of the answer. Includes the wait for a connection. May be
-   * fractional.
+   * Limit for the time from the call of `send` to the last byte of the answer. Includes the wait for a connection.
+   * May be fractional.
    */
   readonly timeoutMs: number
 }

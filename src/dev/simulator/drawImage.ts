@@ -126,7 +126,7 @@ function lettersOf(order: ImageOrder, seed: Buffer): OverlayOptions {
   // Sets a configuration file, because fontconfig prints an error to stderr without one.
   process.env['FONTCONFIG_FILE'] ??= fontFile('fontconfig/57-dejavu-sans.conf')
   const prompt = legible(withoutDirectives(order.prompt)) || legible(order.prompt)
-  // A source image may have any colour.
+  // White letters need a dark ground on a source image, which may have any colour.
   const ground = order.action === 'edit' ? ' background="#0a0f1e" bgalpha="70%"' : ''
   const about = `simulated · ${legible(model)} · ${width}x${height} · ${seed.toString('hex', 0, 3)}`
   return {
@@ -151,7 +151,10 @@ function fontFile(path: string): string {
   return fileURLToPath(import.meta.resolve(`dejavu-fonts-ttf/${path}`))
 }
 
-/** Returns the text without control characters and unpaired surrogates, because Pango markup rejects them. */
+/**
+ * Returns the text for Pango markup: without control characters and unpaired surrogates, which Pango rejects, with
+ * `&`, `<` and `>` escaped, and cut after `charactersMax` characters.
+ */
 function legible(text: string): string {
   const clean = text
     .slice(0, charactersMax * 4)

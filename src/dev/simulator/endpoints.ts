@@ -33,7 +33,10 @@ export function operationOf(method: string, url: URL): Operation | undefined {
 const vertexPath =
   /^\/v1\/projects\/[^/]+\/locations\/[^/]+\/publishers\/google\/models\/([^/:]+):generateContent$/
 
-/** Azure OpenAI has a path for each deployment, with a dated version, and one path without versions. */
+/**
+ * Returns the vendor of a path of family B. Azure OpenAI has one path for each deployment, with a date as
+ * `api-version` in the query, and the path `/openai/v1`, which needs no such date.
+ */
 function imagesVendor(base: string, url: URL): 'openai' | 'azure' | undefined {
   if (base === '/v1') return 'openai'
   if (base === '/openai/v1') return 'azure'
@@ -86,7 +89,10 @@ export function badKeyReply(vendor: Vendor): Reply {
   }
 }
 
-/** Returns the answer to a call that costs nothing: a list of models. `undefined` for any other request. */
+/**
+ * Returns the answer to a call that costs nothing: the list of models, or for Vertex AI one model. Without a
+ * credential that is an error answer. Returns `undefined` for any other request.
+ */
 export function freeReply(request: IncomingMessage, url: URL): Reply | undefined {
   const vendor = request.method === 'GET' ? freeVendor(url) : undefined
   if (vendor === undefined) return undefined

@@ -14,9 +14,9 @@ export type FaultPlan = {
    */
   readonly script: (matcher: CallMatcher, faults: readonly string[]) => void
   /**
-   * Returns the fault for this call, or `undefined` for an answer without a fault. Scripts come first. Without
-   * one, counts the calls of a prompt that has directives. Fails when a directive of the prompt cannot be read,
-   * and names that directive.
+   * Returns the fault for this call, or `undefined` for an answer without a fault. A script that matches comes first.
+   * Otherwise the number of earlier calls with the same prompt decides which directive of the prompt is next. Fails
+   * when a directive of the prompt cannot be read, and names its fault.
    */
   readonly next: (order: ImageOrder) => Result<Fault | undefined, string>
   /** Removes all scripts, and forgets how many calls each prompt had. */
@@ -108,8 +108,9 @@ function timesOf(fault: Fault, otherwise: number): number {
  *     value     = *( any character but white space, double quotes and brackets ) | DQUOTE text DQUOTE
  *
  * Values such as `3` and `true` without quotes are read as numbers and booleans. A prompt may contain several
- * directives. The first 50 count, and none that is longer than 500 characters. They take effect one after the other, each for `times` calls. A directive without `times` takes effect for
- * all further calls.
+ * directives. They take effect one after the other, each for `times` calls. A directive without `times` takes
+ * effect for all further calls. Only the first 50 directives count. A directive whose fault has more than 500
+ * characters does not count: it stays in the prompt as text.
  */
 const directivePattern = /\[sim:([^\][]{1,500})\]/g
 const fieldPattern = /([a-z][a-z-]*)=(?:"([^"]*)"|([^\s"]*))(?:\s+|$)/y

@@ -152,7 +152,7 @@ export function isServerFault(given: Fault): given is ServerFault {
   return serverKinds.includes(given.kind)
 }
 
-/** Returns whether the fault changes the body of a 200 answer. */
+/** Returns whether the fault is a 200 answer that does not contain exactly one image. */
 export function isAnswerFault(given: Fault | undefined): given is AnswerFault {
   return given !== undefined && answerKinds.includes(given.kind)
 }

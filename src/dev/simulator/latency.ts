@@ -24,8 +24,8 @@ export type CallLatency = {
 type HeldCall = { readonly order: ImageOrder; readonly released: AbortController }
 
 /**
- * Creates the waits of the vendor's work on calls. A wait is the configured latency, unless the fault of the
- * call says otherwise.
+ * Creates the waits that stand for the vendor's time to make an image. A wait lasts as long as the configured
+ * latency, unless the fault of the call says otherwise.
  */
 export function createCallLatency(latency: Latency): CallLatency {
   const heldCalls = new Set<HeldCall>()

@@ -132,7 +132,7 @@ async function deliver(
   return produce(exchange, order, fault, deps)
 }
 
-/** Makes the images. If there is at least one, the call costs money from here on, even if its answer never arrives. */
+/** Makes the images. If there is one or more, the call costs money from here on, even if its answer never arrives. */
 async function produce(
   exchange: Exchange,
   order: ImageOrder,

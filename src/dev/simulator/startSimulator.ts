@@ -44,8 +44,8 @@ export type Simulator = {
   readonly limit: RateLimiter['limit']
   readonly release: CallLatency['release']
   /**
-   * Returns how many requests came for the URLs in redirects and in `url` answers. A correct client follows
-   * none of these URLs, so the number stays 0.
+   * Returns how many requests came for the URLs that the faults `redirect` and `url` send. A correct client
+   * follows none of these URLs, so the number stays 0.
    */
   readonly strayRequests: () => number
   /** Removes all calls, scripts, counts of directives, limits and stray requests. */
@@ -65,8 +65,8 @@ const timeouts = {
 
 /**
  * Starts an HTTP server that speaks the wire formats of both vendors. README.md in this folder describes it.
- * On a loopback address it answers 403 to pages of other hosts. Rejects with the system's error when the port
- * is in use.
+ * On a loopback address it answers 403 to a request that a web page of another host sent (`foreignRequest.ts`).
+ * Rejects with the system's error when the port is in use.
  */
 export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
   const host = options.host ?? '127.0.0.1'

@@ -38,7 +38,7 @@ export async function keepRunning(
       if (stopped.signal.aborted) return
       try {
         current = await start()
-        // If `kill` was called during this start, it could only reach the process before.
+        // If `kill` was called during this start, it reached only the previous process.
         if (isKilled) current.kill()
         pauseMs = restartPauseMs
       } catch (error) {

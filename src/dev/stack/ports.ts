@@ -40,7 +40,8 @@ export async function choosePorts<Name extends string>(
   const kept = await readKeptPorts(path)
   const taken = new Set(wishes.map((wish) => wish.port))
   const chosen = new Map<Name, number>()
-  // The service and the stack choose their ports in separate calls. Both keep their ports in this file.
+  // The service and the stack choose their ports in separate calls, and both keep them in this file. A new free port
+  // must be none of these.
   const reserved = new Set(Object.values(kept))
   const toKeep = { ...kept }
   for (const wish of wishes) {

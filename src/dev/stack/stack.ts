@@ -49,8 +49,8 @@ export type StackOptions = {
   /** Whether to start Temporal's UI. */
   readonly withUi: boolean
   /**
-   * False only in tests and measurements. Then PostgreSQL does not use fsync, and DATA_DIR is removed when
-   * this process is killed.
+   * False only in tests and measurements. Then PostgreSQL does not use fsync, and DATA_DIR is removed when the stack
+   * has stopped or this process is killed.
    */
   readonly durable: boolean
 }

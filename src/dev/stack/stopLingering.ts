@@ -15,8 +15,8 @@ const killGraceMs = 5_000
  * Ends the parts that a killed start left running in this DATA_DIR, and returns their names. Throws when a
  * part does not end.
  *
- * @param ownedBy ends the parts only if this process started them. With it, the watchdog of a killed start
- * cannot end the parts of the next start.
+ * @param ownedBy the process that must have started the parts. If another process started them, nothing is ended. So
+ * the watchdog of a killed start cannot end the parts of the next start.
  */
 export async function stopLingering(
   dataDir: string,

@@ -18,7 +18,7 @@ export type Watchdog = {
 /**
  * Starts the watchdog of the parts that `owner` starts in this DATA_DIR.
  *
- * @param removeDataDir also removes DATA_DIR when `owner` has ended. For tests.
+ * @param removeDataDir also removes DATA_DIR, after `release` or when `owner` has ended. For tests.
  */
 export function startWatchdog(
   dataDir: string,

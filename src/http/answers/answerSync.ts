@@ -56,7 +56,7 @@ function isKeyFree(task: TaskView | 'missing' | 'client_left'): boolean {
 }
 
 /**
- * Removes a cancelled or missing task from the answer: an error that comes now must not name that task.
+ * Removes a cancelled or missing task from the headers and the state, because an error that follows must not name it.
  */
 function removeTask(context: ApiContext): void {
   for (const name of ['X-Task-Id', 'Location', 'Idempotent-Replayed']) context.remove(name)
@@ -65,9 +65,9 @@ function removeTask(context: ApiContext): void {
 }
 
 /**
- * Answers for a task without a row. A task of this call was undone by a crash of PostgreSQL (`insertTask.ts`), and
- * nothing was called or charged. A task of an earlier call may also have been purged. Its key is then free. In both
- * cases the client may send its request again.
+ * Answers for a task without a row. If this call made the task, a crash of PostgreSQL has undone it
+ * (`insertTask.ts`), and nothing was called or charged. If an earlier call made the task, it may also have been
+ * purged. In both cases the idempotency key is free, and the client may send its request again.
  */
 function answerMissing(
   context: ApiContext,

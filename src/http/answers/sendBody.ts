@@ -13,7 +13,7 @@ export function sendJson(context: ApiContext, status: number, value: object): vo
   context.body = JSON.stringify(value)
 }
 
-/** A smaller answer is sent together with its headers, in one write. */
+/** An answer of at most this size is sent together with its headers, in one write. */
 const atOnceBytesMax = 64 * 1024
 
 type StreamedAnswer = {

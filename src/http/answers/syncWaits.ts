@@ -7,8 +7,8 @@ import type { TaskService } from '../../tasks/taskService.ts'
 export type SyncWaits = {
   /**
    * Returns the task when it ends. After `waitMs`, returns the task as it is then. Returns `client_left` when
-   * the client has left. If that was the last client that waited for the task, the task is cancelled, unless
-   * it has done work. Returns `missing` when the task has no row: see `awaitEnd.ts`.
+   * the client has left. If no other client of this process waits for the task, the task is then cancelled,
+   * unless a call may have done work. Returns `missing` when the task has no row: see `awaitEnd.ts`.
    */
   readonly wait: (
     accepted: Pick<Accepted, 'taskId' | 'replayed'>,

@@ -1,6 +1,9 @@
 import type { ServerResponse } from 'node:http'
 
-/** The lookups and event streams of this API process that wait for a task. */
+/**
+ * The lookups and event streams of this API process that wait for a task. In this file, a place is room for one of
+ * them, and has nothing to do with a place on a channel.
+ */
 export type WaitPlaces = {
   /** Takes a place for one waiter. Returns `undefined` when the account or the process has no more places. */
   readonly take: (accountId: string, response: ServerResponse) => WaitPlace | undefined

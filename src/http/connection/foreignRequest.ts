@@ -12,7 +12,7 @@ export function isLoopback(host: string): boolean {
  * run. A page can let its own name resolve to 127.0.0.1 (DNS rebinding): the browser then lets it read the
  * answers, and only the header `Host` shows the foreign name. A page can also send some requests without
  * reading the answers: these name the page in `Origin`. Programs that send neither header are not browsers.
- * A server on another address has unknown names, so it refuses nothing here.
+ * A server on another address can be reached under names that it does not know, so it refuses nothing here.
  */
 export function foreignRequest(request: IncomingMessage, listenHost: string): string | undefined {
   if (!isLoopback(listenHost)) return undefined

@@ -25,8 +25,8 @@ type Connection = {
 const openRequestsMax = 256
 
 /**
- * Requests may be pipelined: sent before the answer to the request before (RFC 9112 section 9.3.2). Node
- * would run all of them at once, and one connection could take every database connection of the process.
+ * A client may pipeline requests: it sends one without waiting for the answer to the previous one (RFC 9112 section
+ * 9.3.2). Node would run all of them at once, and one connection could take every database connection of the process.
  */
 export function createRequestTurns(): RequestTurns {
   const connections = new WeakMap<Duplex, Connection>()
@@ -64,8 +64,8 @@ export function createRequestTurns(): RequestTurns {
       void answered.then(refuse)
       return
     }
-    // The body of the latest request is broken. The error is its answer, unless that answer has begun, or an
-    // earlier answer is not sent yet: then the response has no socket.
+    // The body of the latest request is broken, and the error is the answer to it. The error cannot be sent when that
+    // answer has begun, or when an earlier answer is not sent yet: the response then has no socket.
     if (latest.headersSent || latest.socket === null) socket.destroy()
     else refuse()
   }

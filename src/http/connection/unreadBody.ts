@@ -18,7 +18,8 @@ const readRestMs = 10_000
 export function keepOpenForRest(): Middleware<ApiState> {
   return async ({ req, res }, next) => {
     await next()
-    // If we set a Connection header, no body follows: see `onExpectContinue` in `createServer.ts`.
+    // If we set a Connection header, Node closes the connection with the answer, because nobody knows whether a body
+    // follows: see `onExpectContinue` in `createServer.ts`.
     if (hasBody(req) && !req.complete && !res.hasHeader('Connection')) res.shouldKeepAlive = true
   }
 }

@@ -46,8 +46,8 @@ export function createAccountPace(monotonicMs = () => performance.now()): Accoun
   let latestOther: Seen | undefined
   /**
    * By account: the time at which the account would have finished its work so far if it had always worked at its
-   * share, so eight milliseconds for each millisecond of work. A time in the future means that the account is ahead of
-   * its share.
+   * share, so eight milliseconds for each millisecond of work. A time in the future means that the account has worked
+   * more than its share.
    */
   const doneAtMs = new Map<string, number>()
 
@@ -64,8 +64,9 @@ export function createAccountPace(monotonicMs = () => performance.now()): Accoun
   function charge(accountId: string, workMs: number): void {
     const nowMs = monotonicMs()
     const before = Math.max(doneAtMs.get(accountId) ?? nowMs, nowMs)
-    // The entry is deleted and set again, so that the map stays in the order of the latest work. The accounts that
-    // have not worked for longest come first. An entry whose time has passed says nothing, and is deleted there.
+    // The entry is deleted and set again, so that the map stays in the order of the latest work: the account that has
+    // not worked for longest comes first. An entry whose time has passed says nothing. The loop deletes such entries
+    // from the front of the map.
     doneAtMs.delete(accountId)
     for (const [each, atMs] of doneAtMs) {
       if (atMs > nowMs) break

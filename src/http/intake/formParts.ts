@@ -62,7 +62,7 @@ export function createFormParts(boundary: string): FormParts {
 
 /**
  * Returns where the head at the beginning of `text` ends, or `undefined` if its end has not arrived yet.
- * `delimiterAt` is the place of the next boundary line, or -1 if there is none in `text`.
+ * `delimiterAt` is the position of the next boundary line, or -1 if there is none in `text`.
  */
 function headEnd(text: Buffer, delimiterAt: number): number | undefined {
   const isWhole = delimiterAt !== -1 || text.length >= partHeadBytesMax
@@ -73,9 +73,10 @@ function headEnd(text: Buffer, delimiterAt: number): number | undefined {
 }
 
 /**
- * The parser decodes a text in the charset that its part names, and ignores a transfer encoding. Either way
- * the prompt would not be the text that the client meant. RFC 7578 section 4.7 forbids transfer encodings;
- * some clients name one that changes nothing.
+ * Returns the failure for a head that names another charset than UTF-8 or a transfer encoding. The parser decodes a
+ * text in the charset that its part names, and ignores a transfer encoding. Either way the prompt would not be the
+ * text that the client meant. RFC 7578 section 4.7 forbids transfer encodings, but some clients name one that changes
+ * nothing, so these are accepted.
  */
 function failureOfHead(head: string): RequestFailure | undefined {
   const typeAt = head.search(/^content-type:/im)

@@ -9,7 +9,7 @@ import { defined } from '../../domain/defined.ts'
  * millisecond of work, and hundreds of readers may ask at once.
  *
  * A turn is a stretch of about two milliseconds for work on bodies and images. Between two turns the event loop does
- * its other work. A body or image asks for leave before each of its pieces (`pause`). The piece that has waited for
+ * its other work. A body or image asks for a turn before each of its pieces (`pause`). The piece that has waited for
  * the turn begins it. A few further pieces, also of other bodies and images, may join the same turn. All bodies and
  * images share these turns, so a hundred of them block other work for no longer than one does.
  */
@@ -17,8 +17,8 @@ export type LoopTurns = {
   /**
    * Resolves when a body or image of the account may work on its next piece. It resolves at once and the piece joins
    * the current turn if three things are true: the turn is not over (`turnMsMax`), few pieces have asked in it
-   * (`entriesMax`), and the account's pace (`accountPace.ts`) lets it work now. Otherwise the piece waits and begins a
-   * later turn.
+   * (`entriesMax`), and the pace of the account (`accountPace.ts`) lets it work now. If one of them is not true, the
+   * piece waits and begins a later turn.
    *
    * The turns go from account to account, so many bodies of one account do not delay the body of another account.
    * An account that works much while other accounts use the API waits longer.
@@ -129,7 +129,7 @@ export function createLoopTurns(pace = createAccountPace()): LoopTurns {
     const isPaced = countsForPace(piece)
     if (isYoung && delayOf({ accountId, isPaced }) === 0) {
       if (isPaced) pace.charge(accountId, piece.besidesMs ?? 0)
-      // The rest of a turn that counted for nobody counts for this account.
+      // The turn began with a paid answer, whose work counts for no account. From now on it counts for this account.
       if (isPaced && working?.isPaced === false) working = { accountId, isPaced, besidesMs: 0 }
       return
     }

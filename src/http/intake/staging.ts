@@ -15,7 +15,7 @@ export type Staging = {
     content: AsyncIterable<Uint8Array>,
     at: { readonly path: readonly (string | number)[]; readonly index: number },
   ) => Promise<ReceivedImage>
-  /** Returns the id of the upload, or `undefined` as long as no image is stored. */
+  /** Returns the id of the upload, or `undefined` as long as no image has begun to arrive. */
   readonly uploadId: () => string | undefined
   /** Makes the upload due for the sweep, which deletes it later. Does nothing if a task has taken the upload over. */
   readonly discard: () => Promise<void>

@@ -4,7 +4,7 @@ import { sendJson } from '../answers/sendBody.ts'
 import type { ApiDeps, Handler } from '../context.ts'
 import { etagMatches } from '../answers/etag.ts'
 
-/** `GET /openapi.json`: answers with the OpenAPI document of the service. The document is made at the first request. */
+/** `GET /openapi.json`: answers with the OpenAPI document of the service, which is made at the first request. */
 export function getApiDocument({ config }: Pick<ApiDeps, 'config'>): Handler {
   let made: { readonly document: object; readonly etag: string } | undefined
   return async (context) => {

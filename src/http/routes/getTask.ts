@@ -37,8 +37,9 @@ export function getTask(parts: ApiParts): AccountHandler {
 }
 
 /**
- * Returns the task when it has ended, and after `waitSeconds` the task as it is then. A stopping process
- * returns it at once, and does not say that it has waited.
+ * Waits until the task has ended, at most `waitSeconds`, and returns it as it is then. When the process stops,
+ * returns the task at once. The answer about a live task is then without `Preference-Applied`, because the client
+ * asked for a longer wait. Fails when too many clients wait, and when the task no longer exists.
  */
 async function waitForEnd(
   parts: ApiParts,

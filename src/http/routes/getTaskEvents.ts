@@ -9,8 +9,8 @@ import { requestedTask } from '../intake/requestedTask.ts'
 
 /**
  * `GET /v1/tasks/{task_id}/events`: a stream of events (the format that `EventSource` reads) with the record of
- * the task, now and at its changes, up to its end. A client that comes back after the end, as `EventSource`
- * does, gets 204, with which `EventSource` stops.
+ * the task, now and at its changes, up to its end. `EventSource` comes back after the end and names the event of the
+ * end as the last one that it has seen. Such a request gets 204, which makes `EventSource` stop.
  */
 export function getTaskEvents(parts: ApiParts): AccountHandler {
   return withQuery(noFields, async (context, caller) => {

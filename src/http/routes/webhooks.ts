@@ -10,7 +10,7 @@ import { sendJson } from '../answers/sendBody.ts'
 import type { AccountHandler, ApiParts, HttpFailure, RouteContext } from '../context.ts'
 import { receiveFields, withQuery } from '../extensionRoute.ts'
 
-/** `POST /v1/webhooks`: registers a webhook. This answer alone contains its secret, until a rotation. */
+/** `POST /v1/webhooks`: registers a webhook. Only this answer contains its secret. A rotation makes a new secret. */
 export function registerWebhook(parts: ApiParts): AccountHandler {
   const schema = newWebhookSchema(parts.webhooks.whyNotAddress)
   return withQuery(noFields, async (context, caller) => {
@@ -63,7 +63,7 @@ export function deleteWebhook(parts: ApiParts): AccountHandler {
   })
 }
 
-/** `POST /v1/webhooks/{id}/rotate`: answers with a new secret. The one before signs too for 24 hours. */
+/** `POST /v1/webhooks/{id}/rotate`: answers with a new secret. For 24 hours the previous secret signs as well. */
 export function rotateWebhookSecret(parts: ApiParts): AccountHandler {
   return withoutFields(parts, (context, caller) =>
     answer(context, parts.webhooks.rotate(caller, webhookIdOf(context)), ({ webhook, secret }) => [

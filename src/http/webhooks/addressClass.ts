@@ -57,13 +57,13 @@ const neverV6 = rangesOf('ipv6', [
   'fd20:ce::254/128',
   'fd00:c1::/32',
   'fd00:42::/32',
-  // Translates to IPv4 addresses at any position (RFC 8215), so it can lead to a metadata service.
+  // Such an address can contain an IPv4 address at any position (RFC 8215), so it can lead to a metadata service.
   '64:ff9b:1::/48',
   'ff00::/8',
 ])
 /** Only these addresses are routed on the Internet. The second range leads to IPv4 addresses (RFC 6052). */
 const globalV6 = rangesOf('ipv6', ['2000::/3', '64:ff9b::/96'])
-/** Special purposes within the global range: IETF protocols with Teredo, documentation, 6to4. */
+/** Special purposes within the global range: IETF protocols, among them Teredo, documentation, and 6to4. */
 const privateV6 = rangesOf('ipv6', ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'])
 
 function rangesOf(family: 'ipv4' | 'ipv6', ranges: readonly string[]): BlockList {
@@ -118,8 +118,9 @@ function isMapped(groups: readonly number[]): boolean {
 }
 
 /**
- * Returns the IPv4 addresses that an IPv6 address contains: mapped, compatible and translated addresses and
- * ISATAP in the last two groups, 6to4 after its prefix, Teredo inverted at the end and plain for its server.
+ * Returns the IPv4 addresses that an IPv6 address contains. A mapped, compatible, translated or ISATAP address has
+ * one in its last two groups. A 6to4 address has one after its prefix. A Teredo address has that of its server after
+ * its prefix, and that of its client, with every bit inverted, in its last two groups.
  */
 function embeddedV4(groups: readonly number[], mapped: boolean): readonly string[] {
   const at = (index: number, invert = 0) =>

@@ -14,14 +14,14 @@ import { tryTimeoutMs } from '../../domain/webhooks/delivery.ts'
 import { waitMsMax } from '../../domain/webhooks/retries.ts'
 
 const headerBytesMax = 16 * 1024
-/** How much of the answer's body is read and thrown away, and for how long, so that the receiver can finish it. */
+/** Limits for the body of the answer, which is read and thrown away so that the receiver can finish it. */
 const discardedBytesMax = 16 * 1024
 const discardMsMax = 1_000
 
 /**
- * Creates the function that posts an event to a receiver. It resolves the name once, checks the addresses, and
- * connects to these addresses only, so that a second look-up cannot lead elsewhere. It follows no redirect, uses no
- * proxy, and ends after `timeoutMs`. It never throws.
+ * Creates the function that posts an event to a receiver. It resolves the name once, and connects only to those of
+ * the found addresses that webhooks may reach, so that a second look-up cannot lead elsewhere. It follows no
+ * redirect, uses no proxy, and ends after `timeoutMs` at most. It never throws.
  */
 export function createPostDelivery(options: {
   readonly webhookPrivate: WebhookPrivate

@@ -2,7 +2,7 @@ import { Resolver } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 
-/** Returns the IP addresses of a name, or none when it has none. */
+/** Returns the IP addresses of a name. Returns none when the name has none, or when the look-up fails. */
 export type ResolveHost = (name: string) => Promise<readonly string[]>
 
 const hostsFile = '/etc/hosts'

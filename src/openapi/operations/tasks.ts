@@ -47,7 +47,7 @@ export const submitTask: Operation = {
   errors: [...jsonBodyErrors, ...acceptErrors],
 }
 
-/** The lookup of a task, under the path that the documentation of the contract uses most, and under its other form. */
+/** The lookup of a task under both paths. The documentation of the API contract uses `/v1/tasks/…` most. */
 export const taskLookups: readonly Operation[] = [
   lookup('/v1/tasks/{task_id}', 'getTask', 'Read the record of a task'),
   lookup('/v1/task/{task_id}', 'getTaskByOtherPath', 'Read the record of a task (other path)'),

@@ -3,7 +3,10 @@ import { inputMimeTypes } from '../../domain/models/models.ts'
 
 const mimeType = z.enum(inputMimeTypes)
 
-/** Returns the response of family A with the given part for the image. Other fields come from the upstream as they are. */
+/**
+ * Returns the schema of a response of family A. `imagePart` is the field of a part that contains the image. The
+ * upstream may send further fields, which stay as they are.
+ */
 function response(imagePart: Readonly<Record<string, z.ZodType>>) {
   const part = z.looseObject({
     text: z.string().optional(),

@@ -29,7 +29,7 @@ const fields = z.object({
 /** A webhook without its secret. */
 export const webhook = fields.meta({ id: 'Webhook', description: 'A webhook.' })
 
-/** A webhook with its secret: the answers that make one. */
+/** A webhook with its secret: the answer to a registration, and to a rotation, which makes a new secret. */
 export const webhookWithSecret = fields
   .extend({
     secret: z.string().meta({

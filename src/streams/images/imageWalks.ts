@@ -21,7 +21,7 @@ export type WalkRequest =
 /**
  * A walk over the structure of one image, from its signature to its end mark. It yields requests and
  * receives the bytes: an empty buffer after `skip`, four bytes after `sum`. Returns `undefined` when the
- * structure is broken. While the image is not whole, the walk does not end.
+ * structure is broken. When the bytes end too early, the walk never returns: it stays at its last request.
  */
 export type ImageWalk = Generator<WalkRequest, WholeImage | undefined, Buffer>
 

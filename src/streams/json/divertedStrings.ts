@@ -16,7 +16,7 @@ export type DivertedStringOptions<Taken> = {
   /**
    * Reads the decoded bytes of one diverted string while the document is still arriving. `index` counts the
    * diverted strings in document order. When `take` throws, `readJsonDocument` throws the same error. When
-   * the document turns out to be invalid, reading `content` throws `IntakeAbandonedError`.
+   * the document turns out to be invalid or cannot be read, reading `content` throws `IntakeAbandonedError`.
    */
   readonly take: (
     content: AsyncIterable<Uint8Array>,

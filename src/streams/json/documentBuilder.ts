@@ -11,7 +11,7 @@ export type DocumentOptions = {
   readonly depthMax: number
   /** Limit for the number of keys, array items and values together. */
   readonly tokensMax: number
-  /** Bytes of all keys, numbers and strings that stay in the document: see `jsonTextBytes`. */
+  /** Limit for the bytes of all keys, numbers and strings that stay in the document: see `jsonTextBytes`. */
   readonly textBytesMax: number
   /** What to do when an object has the same key twice: refuse the document, or use the last value. */
   readonly equalKeys: 'refuse' | 'last'
@@ -178,7 +178,7 @@ const escapedInJson = /["\\\p{Cc}]/u
 
 /**
  * The bytes of a text as it is stored and sent upstream: UTF-8 with the escapes of JSON, without the quotes.
- * A control character has six bytes there, although a request may send it in one. The pieces of a text
+ * There a control character can have six bytes, although a form sends it in one. The pieces of a text together
  * have no fewer bytes than the whole text.
  */
 export function jsonTextBytes(text: string): number {
@@ -189,7 +189,7 @@ export function jsonTextBytes(text: string): number {
   return Buffer.byteLength(JSON.stringify(text.toWellFormed())) - '""'.length
 }
 
-/** The same for one UTF-16 code unit. Half a character counts as U+FFFD. */
+/** Returns the bytes of one UTF-16 code unit. A surrogate, which is half of a character, counts as U+FFFD. */
 function jsonCharacterBytes(unit: number): number {
   if (unit === 0x22 || unit === 0x5c || (unit >= 0x08 && unit <= 0x0d && unit !== 0x0b)) return 2
   if (unit < 0x20) return 6

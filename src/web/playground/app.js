@@ -17,7 +17,7 @@ import { Studio } from './studio.js'
 const noModels = { status: 200, message: 'This account may use no model.', mayRepeat: false }
 
 /**
- * A header cannot contain such a text, so it is not sent.
+ * For a text that is not sent, because it has characters that a header cannot contain.
  * @type {Failure}
  */
 const noKey = {

@@ -6,7 +6,7 @@ import { useClock } from './clock.js'
 /** @import { Failure } from './calls/api.js' */
 
 /**
- * Shows a failure in the words of the API, and how long to wait, second by second, when the API says so.
+ * Shows a failure in the words of the API. With `untilMs`, also counts down the seconds until the next try.
  * @param {{
  *   readonly title: string,
  *   readonly failure: Pick<Failure, 'message' | 'code'>,
@@ -16,7 +16,7 @@ import { useClock } from './clock.js'
  */
 export function Notice({ title, failure, untilMs, children }) {
   const nowMs = useClock(untilMs !== undefined)
-  // A screen reader would read every second aloud. It hears how long the wait is, once.
+  // A screen reader would read every second aloud. It gets a text with the whole wait instead, and reads it once.
   const waitSeconds = useMemo(() => secondsUntil(untilMs, Date.now()), [untilMs])
   const seconds = secondsUntil(untilMs, nowMs)
   return html`

@@ -45,7 +45,8 @@ export function forgetAll() {
 }
 
 /**
- * Returns a name that nobody else has. `crypto.randomUUID` would do, but browsers offer it over HTTPS only.
+ * Returns a name that nobody else has. `crypto.randomUUID` would do, but browsers offer it over HTTPS and on this
+ * machine only.
  */
 export function randomName() {
   const bytes = crypto.getRandomValues(new Uint8Array(16))

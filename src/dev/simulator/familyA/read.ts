@@ -10,7 +10,9 @@ import { refuse, sniffImage } from '../imageOrder.ts'
 import type { ModelProfile } from './models.ts'
 import { nearestRatio, profileOf, sizeOfTier } from './models.ts'
 
-/** The fields of a generateContent request that the image models accept (Gemini API reference). */
+// The four schemas below have the fields of a generateContent request that the image models accept (Gemini API
+// reference). They refuse every other field. What is inside of `fileData`, `thinkingConfig`, `systemInstruction` and
+// `safetySettings` is not checked.
 const partSchema = z.strictObject({
   text: z.string().optional(),
   inlineData: z.strictObject({ mimeType: z.string(), data: z.string() }).optional(),
@@ -91,7 +93,7 @@ function camelCased(value: unknown): unknown {
   return Object.fromEntries(entries)
 }
 
-/** Returns an error message in the same words as the vendor's. */
+/** Returns an error message like the vendor's. For a wrong value, the words after the path are Zod's. */
 function messageOf({ issues: [issue] }: z.ZodError): string {
   const path = issue?.path.join('.') ?? ''
   if (issue?.code !== 'unrecognized_keys') {
@@ -157,8 +159,8 @@ function refusalOf(request: Request, { ratios, tiers }: ModelProfile): string | 
 }
 
 /**
- * Returns the ratio of an edit that names none: the model's ratio that is nearest to the first source image.
- * A source that cannot be decoded counts as a square.
+ * Returns the ratio for a request that names none: the model's ratio that is nearest to the first source image.
+ * Returns 1:1 when there is no source image or when it cannot be decoded.
  */
 async function ratioOf([first]: readonly SourceImage[], { ratios }: ModelProfile): Promise<string> {
   if (first?.bytes === undefined) return '1:1'

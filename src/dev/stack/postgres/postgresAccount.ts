@@ -28,8 +28,8 @@ const serviceUser = 'darkroom'
 const probeTimeoutMs = 10_000
 
 /**
- * Chooses the account. When existing data belongs to a user other than root, chooses that user. Throws
- * `StartError` when this process runs as root and the system allows no other account.
+ * Chooses the account. When this process runs as root and existing data belongs to another user, chooses that user.
+ * Throws `StartError` when this process runs as root and the system allows no other account.
  */
 export async function choosePostgresAccount(
   pgData: string,

@@ -56,8 +56,8 @@ export async function clearStalePostmaster(pgData: string): Promise<void> {
 
 /**
  * Creates the data folder when there is none. initdb works in a draft folder, which is renamed at the end. So
- * a start that was killed during initdb leaves no incomplete data folder. Throws `StartError` with initdb's
- * output.
+ * a start that was killed during initdb leaves no incomplete data folder. When initdb fails, throws `StartError`
+ * with its output.
  */
 export async function initPostgres(
   { binDir, pgData }: PostgresPlace,

@@ -104,7 +104,7 @@ function settingArgs({ port, durable }: PostgresOptions): readonly string[] {
     max_wal_size: '2GB',
     checkpoint_timeout: '10min',
     jit: 'off',
-    // A page read at random costs little more than one read in order, because the disk is no spinning one.
+    // Right for a solid-state disk: a page that is read at random costs little more than one that is read in order.
     random_page_cost: 1.1,
     log_min_messages: 'warning',
     // A statement may contain a prompt, and prompts must not appear in logs.

@@ -27,7 +27,7 @@ const sqlToolTimeoutMs = 120_000
 /**
  * Creates Temporal's databases, and updates their schema to the version of the tools. A database gets its
  * final name only when its schema is complete. So if a start is killed before that, the next start creates
- * the database again. Throws `StartError` with the output of temporal-sql-tool.
+ * the database again. When temporal-sql-tool fails, throws `StartError` with its output.
  */
 export async function prepareTemporalDatabases(options: SchemaOptions): Promise<void> {
   const versionPath = join(options.dataDir, 'temporal-schema')

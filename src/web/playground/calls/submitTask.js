@@ -37,7 +37,7 @@ export async function submitTask({ apiKey, idempotencyKey, request, sources, onP
     call.setRequestHeader('Idempotency-Key', idempotencyKey)
     call.upload.addEventListener('progress', ({ loaded, total }) => onProgress(loaded / total))
     call.upload.addEventListener('load', () => onProgress(1))
-    // After `load`, `error`, `timeout` or `abort`. Without an answer the status is 0.
+    // `loadend` comes after `load`, `error`, `timeout` or `abort`. Without an answer the status is 0.
     call.addEventListener('loadend', () => {
       if (call.status === 0) resolve({ ok: false, failure: noAnswer })
       else {
@@ -83,14 +83,17 @@ function base64Of(blob) {
   })
 }
 
-/** How often a submit is tried before the user must decide about it. With the waits below: about four minutes. */
+/**
+ * How often a submit is tried before the user must decide about it. The waits between the tries add up to three and a
+ * half minutes.
+ */
 const triesMax = 12
 const waitsSeconds = [1, 2, 4, 8, 15, 30]
 
 /**
  * Decides what follows a failed try. `refused`: the API took nothing and will not take this request, so its
- * idempotency key is done with. Otherwise the task may exist already, and only a repeat with the same key can
- * tell: after some seconds, or, for `stopped`, when the user asks for it.
+ * idempotency key is of no more use. In the other two cases the task may exist already, and only a repeat with the
+ * same key can tell. `repeat`: it comes after some seconds. `stopped`: it comes when the user asks for it.
  * @param {Failure} failure
  * @param {number} tries
  * @returns {{ readonly kind: 'refused' | 'stopped' } | { readonly kind: 'repeat', readonly seconds: number }}

@@ -5,13 +5,13 @@ import { pause } from '../clock.js'
 /** @import { Failure } from './api.js' */
 
 /**
- * Streams at once. A browser opens about six connections to one origin over HTTP/1.1, and submits and images
- * need some of them. Further tasks are polled.
+ * How many event streams are open at once. A browser opens about six connections to one origin over HTTP/1.1, and
+ * submits and images need some of them. Further tasks are polled.
  */
 const streamsMax = 3
 let streams = 0
 
-/** The API sends a comment each 15 seconds. After this much silence the connection is lost. */
+/** The API sends a comment each 15 seconds. After this much silence the connection counts as lost. */
 const silenceMs = 40_000
 /** Used when the API does not say how long to wait. */
 const pollMs = 3_000

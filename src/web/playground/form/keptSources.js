@@ -4,7 +4,7 @@ import { keep, randomName, recall } from '../session.js'
 
 /**
  * Keeps source images over a reload. They are too large for session storage, so they are in IndexedDB, under a
- * random name that only this tab knows. Images of tabs that were closed go after a day.
+ * random name that only this tab knows. Images that a tab left behind are removed after a day.
  */
 const databaseName = 'darkroom'
 const storeName = 'sources'
@@ -35,7 +35,7 @@ export async function keepSources(purpose, sources) {
 }
 
 /**
- * Returns the source images that this tab stored, and removes those of tabs that are gone.
+ * Returns the source images that this tab stored. First removes all images that any tab stored more than a day ago.
  * @param {Purpose} purpose
  * @returns {Promise<readonly SourceImage[]>}
  */

@@ -21,8 +21,8 @@
  *   readonly prices: readonly PriceLine[],
  * }} Model
  *
- * The form as the user left it. A field that the model does not take stays in the draft, so that it is there
- * again when the user returns to the other model.
+ * The form as the user left it. A field that the chosen model does not take stays in the draft, so that it is there
+ * again when the user returns to a model that takes it.
  * @typedef {{
  *   readonly model: string,
  *   readonly action: Action,
@@ -54,8 +54,8 @@ export const emptyDraft = {
 }
 
 /**
- * Returns the fields that a model offers, each with its value in this draft. A field with a single value is
- * not offered: there is nothing to choose. An empty ratio means that the model decides.
+ * Returns the fields that a model offers, each with its value in this draft. A single size is not offered: there
+ * is nothing to choose. An empty ratio means that the model decides.
  * @param {Draft} draft
  * @param {Model} model
  */

@@ -54,8 +54,8 @@ export async function addSourceImages(present, files) {
 }
 
 /**
- * Returns the type of an image by its first bytes, as the API does. The name and the type that the browser
- * says follow the name of the file, which may be wrong.
+ * Returns the type of an image by its first bytes, as the API does. The browser takes the type from the name of the
+ * file, which may be wrong.
  * @param {Blob} blob
  */
 async function imageType(blob) {

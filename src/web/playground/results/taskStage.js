@@ -10,7 +10,7 @@ import { isLive } from '../calls/watchTask.js'
 /** @import { Note } from './useTasks.js' */
 
 /**
- * One task at large: its progress, its image, or why there is none.
+ * The task on display: its progress, its image, or why there is none.
  * @param {{
  *   readonly apiKey: string,
  *   readonly record: TaskRecord,

@@ -37,7 +37,8 @@ const sourcesLost = {
 }
 
 /**
- * Sends submits, one at a time, and repeats each until it is answered, also after a reload.
+ * Sends submits, one at a time, and repeats a submit that gets no answer, also after a reload. `afterFailure` says
+ * when the repeats stop.
  * @param {{
  *   readonly apiKey: string,
  *   readonly accountId: string,
@@ -46,7 +47,7 @@ const sourcesLost = {
  */
 export function useSubmission({ apiKey, accountId, onAccepted }) {
   const [state, setState] = useState(/** @type {SubmissionState} */ ({ phase: 'idle' }))
-  /** A second click can come before the page is drawn again. Then `state` is still the old one, and this is not. */
+  /** A second click can come before the page is drawn again. `state` is then still the old one, but this is new. */
   const busy = useRef(false)
   const enter = (/** @type {SubmissionState} */ next) => {
     busy.current = next.phase !== 'idle' && next.phase !== 'refused'

@@ -11,8 +11,8 @@ import { isLive, watchTask } from '../calls/watchTask.js'
  * What this tab knows of a task that it submitted. A record of the API contains neither prompt nor size.
  * @typedef {{ readonly request: ImageRequest, readonly editedTaskId?: string | undefined }} Note
  *
- * `records` has every task that is known, `order` those of the gallery, newest first. `gone` is the last one
- * that the API did not know any more.
+ * `records` has every task that is known, `order` the ids of those in the gallery, newest first. `gone` is the id of
+ * the task that most recently turned out to be unknown to the API.
  * @typedef {{
  *   readonly records: Readonly<Record<string, TaskRecord>>,
  *   readonly notes: Readonly<Record<string, Note>>,

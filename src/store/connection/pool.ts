@@ -18,8 +18,8 @@ export type PoolOptions = {
    * Whether each connection plans a prepared statement once, for all values (`plan_cache_mode`). Without this,
    * PostgreSQL plans a statement again for each of its first five uses, and some statements for every use. One of
    * those is the most frequent question of the gate, and planning it takes longer than running it. With one plan for
-   * all values, no statement on such a pool may need different plans for different values, as `$1 is null or column =
-   * $1` does. Has no effect with `pooled`. Default: false.
+   * all values, no statement on such a pool may need different plans for different values, as
+   * `$1 is null or column = $1` does. Has no effect with `pooled`. Default: false.
    */
   readonly plansOnce?: boolean
   /** Called when an idle connection is lost. The pool opens another one when it needs it. */

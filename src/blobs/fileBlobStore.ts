@@ -17,7 +17,7 @@ type FileBlobStoreDeps = Omit<TempFilesDeps, 'tempDirectory'> & {
  * Creates a store that keeps blobs as files in one directory. Several processes may share the directory. A
  * blob is written in three steps: to a temporary file that is flushed, then a link from the blob's name to
  * that file, then a flush of the directory. So after a crash or a power cut, no blob is incomplete, and no
- * blob is lost whose write was reported as done.
+ * blob is lost whose write was reported as done. With `flushLater` the third step is left out (see `PutOptions`).
  */
 export async function createFileBlobStore(deps: FileBlobStoreDeps): Promise<BlobStore> {
   const { directory, randomBytes, nowMs } = deps

@@ -36,7 +36,7 @@ export async function createS3BlobStore(deps: S3BlobStoreDeps): Promise<BlobStor
  */
 const idleMsMax = 10_000
 /**
- * Limit for the time from the start of a request to the headers of its answer. Twice the time that 64 MiB
+ * Limit for the time from the start of a request to the headers of its answer. Almost twice the time that 64 MiB
  * take at 2 MiB/s.
  */
 const requestMsMax = 60_000

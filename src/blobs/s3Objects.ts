@@ -113,8 +113,7 @@ export async function readObject(
 }
 
 /**
- * Fetches one piece. Repeats the request when an answer breaks off. The SDK repeats only a request that got
- * no answer.
+ * Fetches one piece. When the body of an answer breaks off, sends the request again, which the SDK does not do.
  */
 async function fetchPiece(
   client: S3Client,

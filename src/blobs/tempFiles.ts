@@ -132,7 +132,7 @@ function afterBytes(chunks: readonly Uint8Array[], bytes: number): Uint8Array[] 
   })
 }
 
-/** Removes a file. Not `rm`, which also looks at the file first. */
+/** Removes a file. Uses `unlink`, because `rm` would read the status of the file first. */
 async function remove(path: string): Promise<void> {
   try {
     await unlink(path)

@@ -50,7 +50,8 @@ export type HttpFailure =
    */
   | { readonly tag: 'result_expired' }
   /**
-   * Used for foreign, invented, tampered and expired asset URLs alike, so that nobody can tell them apart.
+   * Used for every asset URL that leads to no image. Invented, altered and expired URLs get the same answer, so that
+   * nobody can tell them apart.
    */
   | { readonly tag: 'asset_not_found' }
   | { readonly tag: 'too_many_downloads'; readonly retryAfterSeconds: number }

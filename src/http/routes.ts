@@ -133,7 +133,7 @@ type Route = {
   | { readonly access: 'open'; readonly handle: Handler }
 )
 
-/** Checks the API key before any of the body is read, and then calls the route. */
+/** Calls the route. If the route needs an API key, checks the key first, before any of the body is read. */
 async function handle(
   parts: ApiParts,
   route: Route,

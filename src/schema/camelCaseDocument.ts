@@ -2,7 +2,7 @@ import { defined } from '../domain/defined.ts'
 import type { Json } from '../domain/json.ts'
 import { camelCaseKey, isArray } from '../domain/json.ts'
 
-/** A document with keys in camelCase, and a record of how the client wrote each key. */
+/** A document with keys in camelCase, together with the keys as the client wrote them. */
 export type CasedDocument = {
   readonly document: Json
   /** Returns the path with each key as the client wrote it. */

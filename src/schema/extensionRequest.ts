@@ -5,8 +5,8 @@ import { fail, succeed } from '../domain/result.ts'
 import { firstFailure, invalidValue, paramPath, unknownParameter } from './requestFailures.ts'
 
 /**
- * The query or the body of an extension route, as a strict object. Every value of a query is a text. A schema
- * converts it.
+ * The schema of the query or the body of an extension route: a strict object. Every value of a query arrives as a
+ * text, and the schema converts it.
  */
 export type FieldsSchema<Fields> = z.ZodType<Fields> & Pick<z.ZodObject, 'shape'>
 

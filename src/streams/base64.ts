@@ -2,7 +2,7 @@
 export type Base64Decoder = {
   /** Adds text. Returns the bytes that are now complete, or `undefined` when the text is not base64. */
   readonly push: (text: string) => Uint8Array | undefined
-  /** Ends the text. Returns the remaining bytes, or `undefined` when the text ended inside a group. */
+  /** Ends the text. Returns the remaining bytes, or `undefined` when the text cannot end here. */
   readonly end: () => Uint8Array | undefined
 }
 
@@ -61,7 +61,7 @@ export function createLenientBase64Decoder(): Base64Decoder {
     const rest = whole.slice(usable)
     if (padded || foreign.test(rest) || Buffer.byteLength(whole) !== whole.length) return undefined
     const bytes = Buffer.from(whole.slice(0, usable), 'base64')
-    // Node leaves out every character that is not a letter, so the bytes are then fewer.
+    // Node leaves out every character that is not a letter. So with such a character there are fewer bytes.
     if (bytes.length !== (usable / 4) * 3) return undefined
     carry = rest
     return bytes

@@ -2,8 +2,8 @@ import { pino } from 'pino'
 import { defined } from '../domain/defined.ts'
 
 /**
- * All fields that a log line may have. The logger writes no other field. So prompts, keys, image bytes, query
- * strings and upstream texts never reach the log.
+ * All fields that a caller may give a log line, besides `error`. The logger writes no other field. So prompts, keys,
+ * image bytes, query strings and upstream texts never reach the log.
  */
 const fieldTypes = {
   requestId: 'string',
@@ -81,7 +81,7 @@ function pick(fields: LogFields): Record<string, unknown> {
   return error === undefined ? line : { ...line, error: describeError(error) }
 }
 
-/** Returns where an error was thrown. Leaves out the message, because messages of libraries quote values. */
+/** Returns what the log shows of an error. Leaves out the message, because messages of libraries quote values. */
 function describeError(error: unknown): {
   readonly name: string
   readonly code?: string

@@ -166,8 +166,8 @@ function activityResultName(value: unknown): string {
 }
 
 /**
- * Returns the type of an `ApplicationFailure`. `expected` is true when nothing is broken: the activity only
- * waits, or the task ends.
+ * Returns the type of an `ApplicationFailure`, or `Error` for any other error. `expected` is true when nothing is
+ * broken: the activity only waits, or the task ends.
  */
 function activityErrorName(error: unknown): {
   readonly name: string

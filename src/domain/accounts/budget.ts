@@ -5,7 +5,7 @@
 export const budgetPeriods = ['hour', 'day', 'week', 'month'] as const
 export type BudgetPeriod = (typeof budgetPeriods)[number]
 
-/** At most `credits` may be held by the submits of one key in each period. */
+/** The submits of one key in one period may hold or spend at most `credits` together. */
 export type Budget = { readonly credits: number; readonly period: BudgetPeriod }
 
 /** A budget and how much of it the submits of the current period hold or have spent. */

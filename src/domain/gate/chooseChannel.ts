@@ -58,8 +58,8 @@ function tryChannel(
 }
 
 /**
- * How often a task asks again for a paused channel. Only an operator ends a pause, so old tasks ask less
- * often: each time costs an activity, and thousands of tasks may be waiting.
+ * How often a task asks again for a paused channel. Only an operator ends a pause, so old tasks ask less often: each
+ * question costs an activity, and thousands of tasks may be waiting.
  */
 const pausedCheckMsMin = 15_000
 const pausedCheckMsMax = 60_000

@@ -31,7 +31,7 @@ export type OwnTaskFilter = {
   readonly createdAfter?: string
   /** The end of the period. Tasks of this instant do not match. */
   readonly createdBefore?: string
-  /** The id of a task. Only older tasks are returned. It may be purged. */
+  /** The id of a task, which may be purged. Only tasks that are older than this task are returned. */
   readonly after?: string
   readonly limit: number
 }

@@ -42,7 +42,7 @@ export type PutOptions = {
    * names in one directory, and file systems keep the order of changes to a directory.
    */
   readonly flushLater?: boolean
-  /** The blob appears only when this has resolved. When it rejects, nothing is stored. */
+  /** The blob appears only after this promise has resolved. When the promise rejects, nothing is stored. */
   readonly after?: Promise<unknown>
 }
 

@@ -24,7 +24,7 @@ export type CheckResult =
   | 'temporal_unreachable'
   /** Temporal did not start the task's workflow. */
   | 'not_started'
-  /** A call is under way, but no workflow. The call may end at any time. */
+  /** A call is under way, but no workflow runs. The call may end at any time. */
   | 'call_under_way'
   /** The check itself failed, for example because the blob store could not be read. */
   | 'error'

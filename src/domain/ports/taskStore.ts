@@ -92,7 +92,8 @@ export type TaskStore = {
 export type TaskEnds = {
   /**
    * Watches one task. Start the watch before you read the task's row. Otherwise you miss an end between the
-   * two. An end wakes at once, another change of the status within a second. `stop` ends the watch.
+   * read and the watch. The caller wakes at once after an end, and within a second after another change of the
+   * status. `stop` ends the watch.
    */
   readonly watch: (taskId: string, what: WatchedChange) => TaskWatch
   /** Wakes every caller and closes the connection. */

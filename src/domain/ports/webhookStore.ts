@@ -51,7 +51,7 @@ export type NewWebhook = {
   readonly secret: SecretVersion
 }
 
-/** Newest first. `after` is the id of the last delivery of the page before. */
+/** One page of deliveries, newest first. `after` is the id of the last delivery of the previous page. */
 export type DeliveryPage = {
   readonly limit: number
   readonly after?: string

@@ -8,7 +8,7 @@ import { msUntilProgress, progressMax, progressOf } from './taskRecord.ts'
 /** The id of the event of the end. Larger than 1 + the highest progress. */
 export const endEventId = 1_000
 
-/** An event follows the one before when the progress has grown by this much. */
+/** While a task is processing, the next event comes when the progress has grown by this much. */
 const progressStep = 5
 
 /**

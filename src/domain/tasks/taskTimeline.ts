@@ -89,9 +89,8 @@ function closedDetail(attempt: AttemptDetail): TimelineEvent['detail'] {
 }
 
 /**
- * Returns the events of the ledger rows. A hold ends in the transaction that ends its task, so both events
- * get the instant of the task's end. The ledger row itself has the time at which that transaction began,
- * which can be earlier.
+ * Returns the events of the ledger rows. The statement that ends a task also ends its hold, so a settlement or a
+ * release has the instant of the task's end.
  */
 function ledgerEvents({ entries, task }: TaskDetail): readonly TimelineEvent[] {
   return entries.map(({ kind, atMs, credits }) => ({

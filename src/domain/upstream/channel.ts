@@ -6,7 +6,7 @@ export type Channel = {
   readonly family: Family
   /** The URL of the upstream's API, without a trailing slash. */
   readonly baseUrl: string
-  /** The credential itself. Empty with `apiKeyFile`, and in a process that does not call upstream. */
+  /** The credential itself. Empty with `apiKeyFile`. May be empty in a process that does not call upstream. */
   readonly apiKey: string
   /** The file that contains the credential. It is read again for each call. */
   readonly apiKeyFile?: string
@@ -23,7 +23,7 @@ export type Channel = {
   readonly timeoutMs: number
   /** The number of places: how many calls all workers together may have under way on this channel. */
   readonly concurrencyMax: number
-  /** The share of the calls among the free channels of the family. Present on all of its channels or on none. */
+  /** The share of the calls among the free channels of the family. Set on all channels of a family or on none. */
   readonly weight?: number
 }
 

@@ -179,9 +179,9 @@ const cutOffEnd = /(?:…|\.\.\.)\W{0,3}$/
  * contain quotation marks too, so everything from the first mark to the last matching closing mark is left out.
  *
  * The vendor may cut off a long prompt together with its closing mark. The message shows this when it ends with an
- * ellipsis, or when it has more opening marks than closing marks or fewer. Then everything from the first mark on is
- * left out. A prompt that contains marks of its own and is cut off without an ellipsis cannot always be told from a
- * whole one. So one account alone cannot pause a channel that others use: see `updateChannelAfterCall.ts`.
+ * ellipsis, or when the numbers of opening and closing marks differ. Then everything from the first mark on is left
+ * out. A prompt that contains marks of its own and is cut off without an ellipsis cannot always be told from a whole
+ * prompt. So one account alone cannot pause a channel that others use: see `updateChannelAfterCall.ts`.
  */
 function vendorText(message: string): string {
   const from = message.search(openingMark)

@@ -11,8 +11,8 @@ import { newRequestId } from '../middleware.ts'
 const closeTimeoutMs = 10_000
 
 /**
- * Answers a request that Node's HTTP parser could not read, and closes the connection. The body has the same
- * envelope as every other error. It quotes neither the client's bytes nor the parser's message.
+ * Answers a request that Node's HTTP parser could not read, and closes the connection. The body is an error in the
+ * full envelope. It quotes neither the client's bytes nor the parser's message.
  */
 export function answerBrokenRequest(
   error: NodeJS.ErrnoException,

@@ -82,8 +82,8 @@ const keptTextLengthMax = 256 * 1024
 
 /**
  * How long a request with long texts waits for room in memory. One account gets room for one request of the largest
- * size at a time, and receiving such a request takes about a second, and eight while other accounts use the API.
- * So this wait is enough for a short burst of them. While a body waits for room, nothing more of it is read.
+ * size at a time. Receiving such a request takes about a second, or eight seconds while other accounts use the API.
+ * So this wait is enough for a short burst of such requests. While a body waits for room, nothing more of it is read.
  */
 const textWaitMs = 30_000
 
@@ -171,7 +171,8 @@ async function discardStaged(
 
 /**
  * Returns the bytes of the Idempotency-Key header as they were sent, including quotes. Returns `undefined` when the
- * request has no such header. Node decodes headers as latin1, so the length of the text is the number of bytes.
+ * request has no such header. Fails when the header is given twice, is empty or is too long. Node decodes headers as
+ * latin1, so the length of the text is the number of bytes.
  */
 function readIdempotencyKey(
   request: IncomingMessage,

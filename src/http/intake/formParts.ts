@@ -73,9 +73,10 @@ function headEnd(text: Buffer, delimiterAt: number): number | undefined {
 }
 
 /**
- * The parser decodes a text in the charset that its part names, and ignores a transfer encoding. Either way
- * the prompt would not be the text that the client meant. RFC 7578 section 4.7 forbids transfer encodings;
- * some clients name one that changes nothing.
+ * Returns the failure for a head that names another charset than UTF-8 or a transfer encoding. The parser decodes a
+ * text in the charset that its part names, and ignores a transfer encoding. Either way the prompt would not be the
+ * text that the client meant. RFC 7578 section 4.7 forbids transfer encodings, but some clients name one that changes
+ * nothing, so these are accepted.
  */
 function failureOfHead(head: string): RequestFailure | undefined {
   const typeAt = head.search(/^content-type:/im)

@@ -9,7 +9,7 @@ import { defined } from '../../domain/defined.ts'
  * millisecond of work, and hundreds of readers may ask at once.
  *
  * A turn is a stretch of about two milliseconds for work on bodies and images. Between two turns the event loop does
- * its other work. A body or image asks for leave before each of its pieces (`pause`). The piece that has waited for
+ * its other work. A body or image asks for a turn before each of its pieces (`pause`). The piece that has waited for
  * the turn begins it. A few further pieces, also of other bodies and images, may join the same turn. All bodies and
  * images share these turns, so a hundred of them block other work for no longer than one does.
  */

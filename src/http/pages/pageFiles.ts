@@ -15,7 +15,7 @@ type PageSource = {
   readonly policy: (html: string) => readonly string[]
 }
 
-/** The two routes of a page: the page, and the files that it loads by the parameter `path`. */
+/** The two routes of a page: one for the page itself, and one for the files that it loads, which `path` names. */
 export type Page = { readonly page: Handler; readonly file: Handler }
 
 const mimeTypes: Readonly<Record<string, string>> = {
@@ -27,7 +27,7 @@ const mimeTypes: Readonly<Record<string, string>> = {
 
 /**
  * Reads a page and what it loads into memory. Where public pages are off, every path is unknown. Throws when a
- * file is missing, so that a process without them does not start.
+ * library is missing, so that no process starts without it.
  */
 export function createPage({ config }: Pick<ApiDeps, 'config'>, source: PageSource): Page {
   const files = config.publicPages ? readFiles(source) : new Map<string, StaticFile>()

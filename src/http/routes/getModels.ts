@@ -18,8 +18,8 @@ export function listModels(parts: ApiParts): AccountHandler {
 }
 
 /**
- * `GET /v1/models/{model}`: answers with one model. A model that the account may not use does not exist for
- * it.
+ * `GET /v1/models/{model}`: answers with one model. For a model that the account may not use, answers as if it did
+ * not exist.
  */
 export function getModel(parts: ApiParts): AccountHandler {
   return withQuery(noFields, async (context, caller) => {

@@ -6,7 +6,7 @@ import { requestedTask } from '../intake/requestedTask.ts'
 
 /**
  * `GET /v1/tasks/{task_id}/result` and `GET /v1/task/{task_id}/result`: answers with the native response and
- * the image bytes in it. A synchronous call gets exactly the same answer.
+ * the image bytes in it. A synchronous call gets the same body.
  */
 export function getTaskResult(parts: ApiParts): AccountHandler {
   return async (context, caller) => {

@@ -19,7 +19,7 @@ const reported = {
 
 const created = z.int().meta({ description: 'Unix time in seconds.' })
 
-/** The synchronous image response of family B. */
+/** The native response of family B, with the bytes of the image. */
 export const imagesResponse = z
   .object({
     created,

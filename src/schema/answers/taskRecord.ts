@@ -14,7 +14,7 @@ export const taskId = z.string().regex(taskIdPattern).meta({
 /** An instant in answers: RFC 3339 in UTC, in whole seconds. */
 export const instant = z.iso.datetime()
 
-/** The body of a 202. */
+/** The body of the 202 that answers a submit. */
 export const taskAccepted = z
   .object({
     task_id: taskId,
@@ -51,7 +51,7 @@ const fields = z.object({
     .meta({ description: 'Present when `status` is `failed`.' }),
 })
 
-/** The record of a task in lists and notifications, which do not contain the native response. */
+/** The record of a task in lists and in events for webhooks, which do not contain the native response. */
 export const listedTask = fields.meta({
   id: 'ListedTask',
   description: 'The record of a task, without `result`.',

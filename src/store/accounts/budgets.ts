@@ -40,7 +40,10 @@ const pollMs = 20
 /** No transaction lasts this long: PostgreSQL ends each of its statements and pauses after ten seconds. */
 const writersEndedMs = 60_000
 
-/** Waits for the transactions that are writing to the ledger now. Resolves when all of them have ended. */
+/**
+ * Waits for the transactions that are writing to the ledger now. Resolves when all of them have ended, and after
+ * `writersEndedMs` at the latest.
+ */
 async function writersEnded(pool: Pool): Promise<void> {
   const endsAtMs = performance.now() + writersEndedMs
   let writers = await writersOf(pool)
@@ -62,7 +65,7 @@ async function writersOf(pool: Pool): Promise<readonly string[]> {
 
 /**
  * Counts the current period of a key again. Does nothing for a key without a budget. Submits and releases lock the
- * row of the count, so it is locked first here: the next statement then sees what they have committed.
+ * row of the count. So this function locks the row before it counts, and then sees what they have committed.
  */
 async function recount(client: PoolClient, keyId: string): Promise<void> {
   const { rows } = await client.query<Period>(lockSql, [keyId])

@@ -35,7 +35,7 @@ function usageRowOf({ startTime, model, keyId, ...counts }: Row): UsageRow {
   return { ...defined({ startTime, model, keyId }), ...counts }
 }
 
-/** Fills in the missing ends of the period, with PostgreSQL's clock. */
+/** Returns the period. Computes a missing start or end by PostgreSQL's clock. */
 async function periodOf(
   pool: Pool,
   { startTime, endTime }: UsageQuery,

@@ -44,9 +44,9 @@ export type BeginAttemptDeps = {
  * passes the gate, even a call by a worker that Temporal has given up. A call begins only while the task is live,
  * before its deadline and within its limits, on a channel with a free place.
  *
- * A worker's first question about a task is tried on the fast path of `beginFirstCall` before, and an offered task
- * may end by `endOfFirstCall`. A condition for first calls must be in both places: `test/store/gateAgrees.test.ts`
- * compares them.
+ * A worker's first question about a task goes to the fast path first (`beginFirstCall`). If the fast path opens no
+ * attempt, an offered task may end by a look without locks (`endOfFirstCall`). A condition for first calls must be
+ * both in the full gate and in the fast path: `test/store/gateAgrees.test.ts` compares the two.
  */
 export async function beginAttempt(
   deps: BeginAttemptDeps,
@@ -57,7 +57,7 @@ export async function beginAttempt(
   return quick ?? beginInTransaction(deps, { ...input, answerId })
 }
 
-/** Answers the first question of a worker about a task, where this is possible without the full gate. */
+/** Answers a worker's first question about a task. Returns `undefined` when only the full gate can answer. */
 async function answerQuickly(
   deps: BeginAttemptDeps,
   input: BeginInput,
@@ -71,9 +71,9 @@ async function answerQuickly(
 
 /**
  * Judges the first call of a task by states that are read without locks. Returns the failure with which the task must
- * end instead, or `undefined` if it need not end. This writes nothing, and `failTask` does not fail a task whose call
- * is under way. With locks, a storm of refused calls would wait for the lock of their channel, one transaction after
- * the other, and the commit of each would wait for the disk.
+ * end instead, or `undefined` if it need not end. A state that changes meanwhile does no harm: this function writes
+ * nothing, and `failTask` does not fail a task whose call is under way. With locks, many refused calls would wait for
+ * the lock of their channel, one transaction after the other, and the commit of each would wait for the disk.
  */
 export async function endOfFirstCall(
   deps: BeginAttemptDeps,
@@ -140,7 +140,9 @@ async function lockAndDecide(deps: BeginAttemptDeps, input: BeginInput): Promise
   })
 }
 
-/** Closes an attempt whose worker is lost. Returns the task with the closed attempt. */
+/**
+ * Closes an open attempt whose process is lost or whose task is past its hard end. Returns the task with this change.
+ */
 async function closeAsLost(
   client: PoolClient,
   task: TaskWithAttempts,

@@ -193,7 +193,7 @@ export const closedColumns = `channel, (extract(epoch from opened_at) * 1000)::f
  * only.
  *
  * An open attempt of a present process stays open, and its process closes it when the call ends. If that process is
- * lost before, `markLost` in `workerProcesses.ts` closes it.
+ * lost before that, `markLost` in `workerProcesses.ts` closes it.
  */
 export const closeLostAttemptsSql = `
   update attempt set closed_at = statement_timestamp(), class = 'unknown', reason = 'worker_lost'

@@ -54,8 +54,9 @@ export async function settleTask(deps: SettleTaskDeps, input: SettleInput): Prom
 }
 
 /**
- * Does the same under the task's lock. Needed when the task has ended, or when another transaction changed it while
- * the first statement ran.
+ * Publishes the answer and settles the hold under the task's lock. If the task has ended, only records the outcome of
+ * the call, and makes sure that the sweep deletes the answer. Needed when the task has ended, or when another
+ * transaction changed it while the first statement ran.
  */
 async function settleLocked(
   deps: SettleTaskDeps,
@@ -99,7 +100,7 @@ async function sweepLateAnswer(client: PoolClient, { meta, answerId }: SettleInp
 type Published = {
   readonly family: Family
   readonly model: ModelId
-  /** The attempt that was closed. `null` if its outcome was recorded before. */
+  /** The attempt that was closed. `null` if its outcome had been recorded before. */
   readonly closed: ClosedAttempt | null
   readonly due: readonly DueWebhook[]
 }

@@ -27,7 +27,7 @@ export async function lockChannelStates(
   return readChannelStates(client, channels, model, request)
 }
 
-/** Reads the same without the locks. The states may have changed when this returns. */
+/** Reads the states of these channels without locks. The states may have changed when this returns. */
 export async function readChannelStates(
   client: Pick<PoolClient, 'query'>,
   channels: readonly Channel[],
@@ -95,7 +95,7 @@ function cooldownOf(row: ChannelStateRow): Cooldown | undefined {
  *
  * `asking` and `taken` count the model's open calls of the current window. A young call counts as `asking`: the
  * upstream may still refuse it. An old one counts as `taken`. The cooldown's `taken_after_ms` says from which age on
- * a call is old, and without it $6. See src/domain/gate/cooldown.ts.
+ * a call is old. When it is null, $6 says so. See src/domain/gate/cooldown.ts.
  */
 const statesSql = `
   with open as (${openCallsSql})

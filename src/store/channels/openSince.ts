@@ -3,7 +3,7 @@ import { withTransaction } from '../connection/transaction.ts'
 
 /**
  * Moves `channel.open_since` up to the oldest open attempt of each channel. The gate counts only attempts that were
- * opened since then, so its count of open attempts stays short. This function locks the channels first, so that an
+ * opened since then, so it reads few rows for this count. This function locks the channels first, so that an
  * attempt that is opened later also has a later time. If it does not run for a while, the gate still counts right and
  * only takes longer.
  *

@@ -18,8 +18,8 @@ export type PlaceRequest = {
  * Three rules decide between two tasks, each rule only when the rules before it leave them equal:
  * 1. Synchronous tasks go first, together with the asynchronous tasks that have waited for 30 seconds. Without
  *    this limit, an asynchronous task could wait as long as synchronous tasks arrive.
- * 2. The task goes first whose account has fewer open calls on the channel.
- * 3. The task goes first that has waited longer.
+ * 2. The task of the account with fewer open calls on the channel goes first.
+ * 3. The task that has waited longer goes first.
  *
  * The statement needs a `with` part `open` made of `openCallsSql`.
  */

@@ -4,24 +4,22 @@ import { waitWhenFull } from './waitWhenFull.ts'
 
 export type PoolOptions = {
   readonly databaseUrl: string
-  /**
-   * The name that PostgreSQL shows in pg_stat_activity: `darkroom-api`, `darkroom-worker` or `darkroom-cli`.
-   */
+  /** The name that PostgreSQL shows in pg_stat_activity, such as `darkroom-worker`. */
   readonly applicationName: string
   readonly connectionsMax: number
   /** How many idle connections stay open. Default 0. */
   readonly connectionsMin?: number
   /**
    * Whether `databaseUrl` leads to a pooler in transaction mode. If it does, statements are not prepared. PostgreSQL
-   * then uses the timeouts that its role has, because such a pooler accepts no timeouts at the start of a connection.
+   * then enforces only the timeouts of the role, because such a pooler accepts none at the start of a connection.
    */
   readonly pooled?: boolean
   /**
    * Whether each connection plans a prepared statement once, for all values (`plan_cache_mode`). Without this,
    * PostgreSQL plans a statement again for each of its first five uses, and some statements for every use. One of
-   * those is the most frequent question of the gate, and planning it takes longer than running it. Because of this,
-   * no statement on such a pool may need different plans for different values, as `$1 is null or column = $1` does.
-   * Has no effect with `pooled`. Default: false.
+   * those is the most frequent question of the gate, and planning it takes longer than running it. With one plan for
+   * all values, no statement on such a pool may need different plans for different values, as `$1 is null or column =
+   * $1` does. Has no effect with `pooled`. Default: false.
    */
   readonly plansOnce?: boolean
   /** Called when an idle connection is lost. The pool opens another one when it needs it. */

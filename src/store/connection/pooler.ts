@@ -12,8 +12,8 @@ const timeoutMs = 5_000
  *
  * The check opens two connections and marks the session of the first one with a setting. While the first connection
  * is idle, the second one begins a transaction. A pooler then gives the second connection the marked session, or
- * gives the first connection another session afterwards. The check sees both by the mark and by the id of
- * PostgreSQL's process.
+ * gives the first connection another session afterwards. The mark shows the first case. The mark or the id of
+ * PostgreSQL's process shows the second case.
  */
 export async function keepsSession(databaseUrl: string): Promise<boolean> {
   const [first, second] = [clientOf(databaseUrl), clientOf(databaseUrl)]

@@ -70,9 +70,10 @@ function isRollback<Value>(answer: Value | Rollback<Value>): answer is Rollback<
 }
 
 /**
- * Runs one statement, which is its own transaction. Runs it again after a deadlock. Use this for a statement
- * that reports an expected outcome as an error: `pool.query` closes its connection after an error, but this
- * function keeps the connection. Throws `NothingWrittenError` when the statement certainly had no effect.
+ * Runs one statement, which is its own transaction. Runs it again after a deadlock or a serialization failure. Use
+ * this for a statement that reports an expected outcome as an error: `pool.query` closes its connection after an
+ * error, but this function keeps the connection. Throws `NothingWrittenError` when it gets no connection, and after
+ * the errors of `takenBackStates`. Throws every other error as it is.
  */
 export async function runStatement<Row extends QueryResultRow>(
   pool: Pool,

@@ -24,11 +24,11 @@ const advisoryLock = 4_711_001
  * of this time.
  */
 const connectTimeoutMs = 2_000
-/** How long to try for locks: another process migrates the database, or a long transaction runs. */
+/** How long to try to get locks. Another process may be migrating, or a long transaction may be using a table. */
 const locksTotalMs = 120_000
 /**
- * One wait for a lock. Statements of the running service queue behind a migration that waits for a table,
- * so it waits briefly, leaves the queue for `lockPauseMs`, and tries again.
+ * Limit for one wait for a lock. Statements of the running service queue behind a migration that waits for a table.
+ * So the migration waits briefly, leaves the queue for `lockPauseMs`, and tries again.
  */
 const lockTimeoutMs = 2_000
 const lockPauseMs = 1_000

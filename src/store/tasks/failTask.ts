@@ -47,7 +47,7 @@ export async function failTask(
   return failLocked(deps, taskId, failure)
 }
 
-/** Does the same under the task's lock, whatever the task's attempts are. */
+/** Does the work of `failTask` under the task's lock, whatever the outcomes of the task's attempts are. */
 async function failLocked(
   deps: EndTaskDeps,
   taskId: string,
@@ -110,9 +110,10 @@ function endQuery(
 }
 
 /**
- * Ends a live task without an image. With $10, only a task without an attempt that may have done work: see
- * `mayHaveWorked`. An attempt may open while this statement waits for the lock of the task's row. The statement would
- * not see it, but the row would have another version then: see `publishSql` in settleTask.ts.
+ * Ends a live task without an image. With $10, ends it only if no attempt of it may have done work (`mayHaveWorked`).
+ * Another transaction may open an attempt while this statement waits for the lock of the task's row. This statement
+ * does not see that attempt. But the row then has another version, so this statement ends nothing: see `publishSql`
+ * in settleTask.ts.
  */
 const endSql = `
   with found as materialized (

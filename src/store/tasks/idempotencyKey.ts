@@ -3,8 +3,8 @@ import type { TaskFailure } from '../../domain/failure.ts'
 import type { KeyedTask } from '../../domain/ports/taskStore.ts'
 
 /**
- * Returns the task that this account's idempotency key names, if there is one. `acceptTask.ts` compares its request
- * with the new one, by their fingerprints.
+ * Returns the task that this account's idempotency key names, or `undefined` when it names none. `acceptTask.ts`
+ * compares the request of this task with the new request, by their fingerprints.
  */
 export async function findKeyedTask(
   pool: Pool,

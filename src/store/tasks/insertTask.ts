@@ -21,8 +21,8 @@ const triesMax = 20
 const refusedState = 'DR001'
 
 /**
- * Accepts a task in one statement, which is a transaction of its own. The statement claims the idempotency key,
- * inserts the task, takes over its inputs, inserts the ledger row of the hold, and updates the balance. Many tasks of
+ * Accepts a task in one statement, which is a transaction of its own. The statement inserts the idempotency key and
+ * the task, takes over its inputs, inserts the ledger row of the hold, and updates the balance. Many tasks of
  * one account need the lock of the same balance. So the statement takes this lock only after it has inserted the
  * task, and holds it until its commit, without a round trip to this process.
  *
@@ -31,7 +31,7 @@ const refusedState = 'DR001'
  * that, the task is gone as if it had never been accepted: nothing was called or charged, and the client gets an
  * error (`src/http/answers/answerSync.ts`).
  *
- * If another transaction has just claimed the same key, the statement waits for the end of that transaction. If that
+ * If another transaction has just inserted the same key, the statement waits for the end of that transaction. If that
  * transaction commits, the statement writes nothing. If the account does not have enough credits, no row remains.
  */
 export async function insertTask(pool: Pool, task: NewTask): Promise<InsertTaskResult> {
@@ -86,7 +86,7 @@ function valuesOf(task: NewTask): unknown[] {
 }
 
 /**
- * Claims the key (`claim`), then inserts the task (`accepted`), then counts the budget (`counted`), then updates the
+ * Inserts the key (`claim`), then inserts the task (`accepted`), then counts the budget (`counted`), then updates the
  * balance (`paid`). Each of these steps reads from the step before it, so PostgreSQL takes their locks in this order.
  * A release locks the budget before the balance too. The order of the other steps is not defined and does not matter.
  *

@@ -10,13 +10,13 @@ export type Lifetimes = {
 }
 
 /**
- * How much longer than its record the bytes of a published image are kept. A download that began before the record
- * reads `expired` is then not cut off.
+ * How long the bytes of a published image are kept after the image has expired, so that a download that began
+ * before that is not cut off.
  */
 export const downloadGraceSql = `interval '15 minutes'`
 
 /**
- * How long after the hard end of a task the answers are kept that were not published. After this time, no call can
- * still write to them.
+ * How long after the hard end of a task its unpublished answers are kept. After this time, no call can still write to
+ * them.
  */
 export const unusedAnswerKeptSql = `interval '1 hour'`

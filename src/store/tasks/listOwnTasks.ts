@@ -36,8 +36,9 @@ export async function listOwnTasks(
 }
 
 /**
- * Returns the creation time of a task of this account. The hold in the ledger has the same time as its task.
- * So a client can continue its list when the last task of its page has been purged.
+ * Returns the creation time of a task of this account, or `undefined` when there never was such a task. Reads the
+ * time from the hold in the ledger, which has the same time and stays when the task is purged. So a client can
+ * continue its list after a task that has been purged.
  */
 async function positionOf(
   pool: Pool,
@@ -66,8 +67,8 @@ const statusSql: Readonly<Record<PublicStatus, string>> = {
 }
 
 /**
- * The inner part finds the page. For each filter there is an index in the order of the list. The index of
- * succeeded tasks has all that this part reads, so it skips many tasks that have not expired without their rows.
+ * The inner part finds the page. For each filter there is an index in the order of the list. The index of succeeded
+ * tasks also contains `expires_at` and `purge_at`, so PostgreSQL can skip tasks without reading their rows.
  */
 const listSql = (conditions: readonly string[]) => `
   select ${taskViewColumns} from task join (

@@ -52,7 +52,7 @@ export async function lockTask(client: PoolClient, taskId: string): Promise<Task
   return locked.rows[0]
 }
 
-/** Reads the same without the lock. The task may have changed when this returns. */
+/** Reads the state of a task without a lock. The task may have changed when this returns. */
 export async function readUnlockedTask(pool: Pool, taskId: string): Promise<TaskState | undefined> {
   const { rows } = await pool.query<TaskState>({
     name: 'read-unlocked-task',

@@ -26,7 +26,7 @@ type Watched = {
  * Creates the part that wakes callers when a task ends. The process that has ended a task sends a notification
  * after its commit, and one connection listens for it. This connection opens at the first watch and is replaced
  * when it is lost. In addition, one query per `pollMs` reads all watched tasks at once. So if a notification is
- * lost, the caller waits a second longer. The poll also finds tasks that have begun to be processed.
+ * lost, the caller waits longer by `pollMs` at most. The poll also finds tasks that have begun to be processed.
  */
 export function createTaskEnds(options: TaskEndsOptions): TaskEnds {
   const watched = new Map<string, Watched>()
@@ -137,7 +137,9 @@ function watchOne(
   }
 }
 
-/** Returns those of the watched tasks whose status differs from that of the last poll. Null: purged. */
+/**
+ * Returns those watched tasks whose status differs from that of the last poll. The status of a purged task is null.
+ */
 async function changedAmong(
   pool: Pool,
   watched: ReadonlyMap<string, Watched>,

@@ -40,7 +40,7 @@ export async function deliveriesOfTask(
   return rows.map(deliveryOf)
 }
 
-/** Returns a delivery of the webhook, or `undefined`. */
+/** Returns a delivery of the webhook, or `undefined` when the webhook has no such delivery. */
 export async function readDelivery(
   pool: Pool,
   webhookId: string,
@@ -54,9 +54,10 @@ export async function readDelivery(
 }
 
 /**
- * Makes a delivery of an active webhook due now and begins a new round of tries. Its id and its earlier tries
- * stay. A try may be under way. The new claim number means that its failure no longer counts, and the new round
- * begins when its claim has ended. Returns `undefined` when the webhook is not active or has no such delivery.
+ * Makes a delivery of an active webhook due now and begins a new round of tries. The delivery keeps its id and its
+ * earlier tries. A try may be under way. Because of the new claim number, a failure of that try no longer counts, and
+ * the new round begins when the claim of that try has ended. Returns `undefined` when the webhook is not active or
+ * has no such delivery.
  */
 export async function redeliver(
   pool: Pool,

@@ -21,7 +21,7 @@ export function deliveriesSql(event: WebhookEvent): string {
   )`
 }
 
-/** The end of the same statement. Its rows are of the type `DueWebhook`. */
+/** Reads, in the statement that contains `deliveriesSql`, the webhooks that receive the event, as `DueWebhook`. */
 export const dueAfterEndSql: string = `
   select webhook_id as "webhookId", account_id as "accountId",
     failing_since is not null as failing, 1 as due

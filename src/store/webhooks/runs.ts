@@ -5,11 +5,11 @@ import { withTransaction } from '../connection/transaction.ts'
 import { lateAfter } from './tries.ts'
 
 /**
- * Records when the run of a webhook will look for due deliveries again, and returns the milliseconds until then.
- * With `workMs` the run is at work, and the time is after `workMs`. Without it, the time is when the earliest
- * repetition of a delivery is due. If `inFlightMax` tries are under way, none more can begin, so the time is not
- * before the first of their claims ends. Returns `undefined` when no delivery waits for a repetition. Then the run
- * can end, and the next try that fails starts another run.
+ * Records when the run of a webhook will look for due deliveries again, and returns the milliseconds until that time.
+ * With `workMs`, a look begins now, and the next one is planned for `workMs` from now. Without `workMs`, the time is
+ * when the earliest repetition of a delivery is due. But while `inFlightMax` tries are under way, no other try can
+ * begin, so the time is not before the first of their claims ends. Returns `undefined` when no delivery waits for a
+ * repetition. Then the run can end, and the next try that fails starts another run.
  */
 export async function planLook(
   pool: Pool,

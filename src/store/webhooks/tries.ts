@@ -21,7 +21,7 @@ export const webhookDueChannel = 'webhook_due'
 const recordGraceMs = 5_000
 
 /**
- * How many tries of one delivery are kept. The oldest ones go first. A round has ten tries, so three rounds fit.
+ * How many tries of one delivery are kept. The oldest ones are dropped. A round has ten tries, so three rounds fit.
  */
 const attemptsMax = 30
 
@@ -170,8 +170,8 @@ const recordSql = `
 
 /**
  * Lists active webhooks that have due first tries. Says for each webhook how many such tries it has, counted up to
- * `inFlightMax`. Looks up the next webhook in the index each time, so that it does not read all deliveries of a
- * webhook that has many.
+ * `inFlightMax`. The query finds each further webhook by a look-up in the index, so it does not read all deliveries
+ * of a webhook that has many.
  */
 export async function dueWebhooks(pool: Pool, limit: number): Promise<readonly DueWebhook[]> {
   const { rows } = await pool.query<DueWebhook>({

@@ -10,7 +10,7 @@ type ListedRow = Omit<ListedWebhook, 'failingSinceMs' | 'oldestPendingMs'> & {
   readonly oldestPendingMs: number | null
 }
 
-/** Returns the webhooks of one account or of all, newest first. */
+/** Returns the webhooks of the account with this name, or of all accounts, newest first. */
 export async function listAllWebhooks(
   pool: Pool,
   account?: string,

@@ -35,7 +35,7 @@ export async function listWebhooks(pool: Pool, accountId: string): Promise<reado
   return rows.map(webhookOf)
 }
 
-/** Returns a webhook of the account, or `undefined`. */
+/** Returns a webhook of the account, or `undefined` when the account has no such webhook. */
 export async function readWebhook(
   pool: Pool,
   accountId: string,
@@ -65,7 +65,7 @@ export async function enableWebhook(
 }
 
 /**
- * Gives a webhook its next secret, computed from the given key. The current secret signs too for `rotationMs`.
+ * Gives a webhook a new secret, computed from the given key. For `rotationMs`, the previous secret signs too.
  * Returns `undefined` when the account has no such webhook.
  */
 export async function rotateSecret(

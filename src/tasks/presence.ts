@@ -58,8 +58,8 @@ export type PresenceEvent =
  */
 const freshMsMax = 8_000
 /**
- * When more time than this passes between two of its own beats, this process drops its doubts and starts to measure
- * again. What delayed its own beats may have delayed the beats of the other processes too.
+ * When more time than this passes between two beats of this process, the process drops its doubts and starts to
+ * measure again. What delayed its own beats may have delayed the beats of the other processes too.
  */
 const gapMsMax = 3_000
 /**

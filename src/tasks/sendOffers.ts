@@ -17,7 +17,7 @@ export type SendOffersDeps = {
 export type OfferSender = {
   /** Offers a synchronous task to a worker. Returns at once and never throws. */
   readonly offer: OnAccepted
-  /** Stops to count the offer of a task as open. Call it when nobody waits for the task any more. */
+  /** Stops counting the offer of a task as open. Call it when nobody waits for the task any more. */
   readonly close: (taskId: string) => void
 }
 

@@ -20,7 +20,7 @@ type AnswerToStore = {
 /**
  * Stores an answer, before the task is settled with it. `meta.json` appears only after the image, so an answer with
  * `meta.json` is complete. Never overwrites a blob. Tries a failed write again until the task's hard end, because the
- * call is paid for and must not be made again. Then throws the last error of the blob store.
+ * call is paid for and must not be made again. After the hard end, throws the last error of the blob store.
  */
 export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Promise<AnswerMeta> {
   const { taskId, attempt, answerId, hardEndMs } = answer

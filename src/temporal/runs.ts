@@ -53,8 +53,8 @@ function runReport(name: StatusName): RunReport {
 }
 
 /**
- * How far back the list of terminated runs goes. Longer than any pause between two passes of the reconciler,
- * with room for a difference between Temporal's clock and ours.
+ * How far back the list of terminated runs goes. Longer than any usual pause between two questions of the
+ * reconciler, with room for a difference between Temporal's clock and ours.
  */
 const windowMs = 10 * 60_000
 const runsMax = 500

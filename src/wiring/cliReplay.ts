@@ -9,7 +9,7 @@ const exitDelayMs = 500
 /**
  * Returns the function that replays histories with the workflow code of this checkout. This function has its
  * own file, because the file imports Temporal's worker SDK (65 MiB), which no other command may load.
- * Bundling the workflow code takes a second or two, once.
+ * Bundling the workflow code takes a second or two. The bundle is cached for later replays.
  */
 export function openReplay(): ReplayTask {
   return async (events) => {

@@ -27,7 +27,7 @@ const outputCharsMax = 64_000
 
 /**
  * Runs a command and waits for its end. Kills the command when it does not end within `timeoutMs`. The result
- * is not `ok` after that, and when the command cannot be started.
+ * of a killed command, and of a command that cannot be started, is not `ok`.
  */
 export async function runCommand(
   file: string,

@@ -25,8 +25,8 @@ const lockCheckEveryMs = 1_000
 /** Limit for one execution of a step. After this time the step finishes its current item and stops. */
 const runTimeoutMs = 30_000
 /**
- * Limit for the wait when this process stops being the leader. A step that hangs in one item is not waited
- * for longer.
+ * When this process stops being the leader, it waits this long at most for the steps to end. A step may hang in one
+ * item.
  */
 const stepsEndTimeoutMs = 5_000
 

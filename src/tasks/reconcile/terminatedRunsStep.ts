@@ -10,8 +10,8 @@ const reportedRunsMax = 5_000
 
 /**
  * Creates the step that finds terminated runs and makes their tasks due for a check at once. So the holds of
- * these tasks are released within seconds. Without this step, the check step would find the same tasks at
- * their next check.
+ * these tasks are released within seconds. Without this step, the check step would find these tasks too, but only
+ * when their next check is due.
  */
 export function createTerminatedRunsStep(deps: {
   readonly store: Pick<ReconcileStore, 'makeChecksDue'>

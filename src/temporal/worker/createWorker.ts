@@ -56,7 +56,7 @@ export type RunningWorker = {
 const cachedWorkflowsMax = 1_000
 const workflowSlots = 40
 const recordSlots = 20
-/** Webhooks whose deliveries are repeated at the same time. Each has a few tries under way. */
+/** Limit for the webhooks whose deliveries are repeated at the same time. Each has up to four tries under way. */
 const webhookSlots = 16
 /**
  * How many requests for work wait at the Temporal server at the same time, per queue. When a request is

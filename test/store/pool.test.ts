@@ -30,6 +30,21 @@ describe('createPool', () => {
     await pool.end()
   })
 
+  it('plans a statement once, with an index also for a small table, when it is told to', async () => {
+    const { pool } = openPool({ plansOnce: true, connectionsMax: 1 })
+    await pool.query('create temporary table small (id integer primary key)')
+    const text = 'select from small where id = $1'
+    await pool.query({ name: 'of-small', text, values: [1] })
+    const { rows } = await pool.query(
+      `select generic_plans::int as generic, custom_plans::int as custom
+       from pg_prepared_statements where name = 'of-small'`,
+    )
+    expect(rows).toEqual([{ generic: 1, custom: 0 }])
+    const explained = await pool.query('explain (format json) select from small where id = 1')
+    expect(JSON.stringify(explained.rows)).not.toContain('Seq Scan')
+    await pool.end()
+  })
+
   it('ends a statement that takes too long', async () => {
     const { pool } = openPool({ statementTimeoutMs: 100 })
     await expect(pool.query('select pg_sleep(5)')).rejects.toThrow(/statement timeout/)

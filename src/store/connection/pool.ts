@@ -75,7 +75,11 @@ export function createPool(options: PoolOptions): Pool {
   return pool
 }
 
-const plansOnce = '-c plan_cache_mode=force_generic_plan'
+/**
+ * A plan is often made while its tables are still small, when reading a whole table costs least. The plan is kept
+ * while the table grows, so it must use an index wherever there is one.
+ */
+const plansOnce = '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off'
 
 function serverTimeouts(statementTimeoutMs: number) {
   return {

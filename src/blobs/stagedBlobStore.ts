@@ -1,7 +1,6 @@
 import { text } from 'node:stream/consumers'
-import { randomText } from '../domain/ids.ts'
 import type { BlobStore, PutOptions } from '../domain/ports/blobStore.ts'
-import { BlobExistsError } from '../domain/ports/blobStore.ts'
+import { createStoreIdentity } from './storeIdentity.ts'
 import type { TempFile, TempFilesDeps } from './tempFiles.ts'
 import { createTempFiles } from './tempFiles.ts'
 
@@ -24,8 +23,7 @@ export type BlobBackend = {
  * Creates a blob store on a backend. It writes content to a temporary file first and then publishes the file.
  * So a key never has incomplete content, and the size and SHA-256 are known before the content is published.
  *
- * A mount or a bucket can be lost while the process runs, and then all blobs seem absent. So before the store
- * reports that a blob is absent, it reads its own id again (`storeId`). If the id is gone or has changed, it throws.
+ * Before the store reports that a blob is absent, it checks that it is still the same store (`storeIdentity.ts`).
  */
 export async function createStagedBlobStore(
   backend: BlobBackend,
@@ -48,36 +46,11 @@ export async function createStagedBlobStore(
     return { bytes: file.bytes, sha256: file.sha256 }
   }
 
-  let ownId: string | undefined
-
-  /**
-   * Returns the id of the store, and creates the id when there is none. Several processes may start at the
-   * same time. Each one tries to write an id. Only one write succeeds, and all processes read its id. Only
-   * the first call of a process writes: a store whose id is gone later is lost, and must not become a new
-   * store.
-   */
-  async function storeId(): Promise<string> {
-    const found = await readText(backend, storeIdName)
-    if (found === undefined && ownId !== undefined) throw new Error('The blob store lost its id')
-    const id = found ?? (await createStoreId())
-    ownId ??= id
-    return id
-  }
-
-  async function createStoreId(): Promise<string> {
-    try {
-      await put(storeIdName, oneChunk(randomText(deps.randomBytes, 32)), {})
-    } catch (error) {
-      if (!(error instanceof BlobExistsError)) throw error
-    }
-    const written = await readText(backend, storeIdName)
-    if (written === undefined) throw new Error('The blob store lost its id right after writing it')
-    return written
-  }
-
-  async function assertSameStore(): Promise<void> {
-    if ((await storeId()) !== ownId) throw new Error('The blob store has the id of another store')
-  }
+  const { storeId, assertSame } = createStoreIdentity({
+    read: () => readText(backend, storeIdName),
+    write: (id) => put(storeIdName, oneChunk(id), {}),
+    randomBytes: deps.randomBytes,
+  })
 
   return {
     put: async (key, content, options) => {
@@ -87,12 +60,12 @@ export async function createStagedBlobStore(
     read: async (key, range) => {
       assertBlobKey(key)
       const found = await backend.read(key, range)
-      if (found === undefined) await assertSameStore()
+      if (found === undefined) await assertSame()
       return found
     },
     deletePrefix: async (prefix) => {
       assertBlobPrefix(prefix)
-      if (!(await backend.deletePrefix(prefix))) await assertSameStore()
+      if (!(await backend.deletePrefix(prefix))) await assertSame()
     },
     storeId,
   }

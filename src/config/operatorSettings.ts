@@ -3,8 +3,8 @@ import type { Environment } from '../config.ts'
 import { ConfigError, explainIssues } from './configError.ts'
 import { defined } from '../domain/defined.ts'
 import type { Capabilities, CapabilityTable } from '../domain/models/capabilities.ts'
-import { builtInCapabilities } from '../domain/models/capabilities.ts'
-import type { ImageSize, ModelId } from '../domain/models/models.ts'
+import { builtInCapabilities, overrideCapabilities } from '../domain/models/capabilities.ts'
+import type { ModelId } from '../domain/models/models.ts'
 import { modelIds } from '../domain/models/models.ts'
 import type { Channel } from '../domain/upstream/channel.ts'
 import { credentialIn } from '../domain/upstream/channel.ts'
@@ -120,12 +120,7 @@ function parseOperatorFile(path: string): OperatorFile {
  */
 function mergeCapabilities(path: string, overrides: OperatorFile['capabilities']): CapabilityTable {
   const merged = (model: ModelId): Capabilities => {
-    const builtIn = builtInCapabilities[model]
-    const override = Object.entries(overrides[model] ?? {}).filter(
-      ([, value]) => value !== undefined,
-    )
-    const sizeIsSent = builtIn.sizeIsSent || addsSize(builtIn, overrides[model]?.sizes)
-    const capabilities = { ...builtIn, sizeIsSent, ...Object.fromEntries(override) }
+    const capabilities = overrideCapabilities(builtInCapabilities[model], overrides[model] ?? {})
     if (!capabilities.sizeIsSent && capabilities.sizes.length > 1) {
       throw new ConfigError(
         `${path}: capabilities.${model}.sizeIsSent must be true for a choice of sizes`,
@@ -135,12 +130,4 @@ function mergeCapabilities(path: string, overrides: OperatorFile['capabilities']
   }
   const table = Object.fromEntries(modelIds.map((model) => [model, merged(model)]))
   return { ...builtInCapabilities, ...table }
-}
-
-/**
- * Returns whether the operator offers a size that is not built in. If so, the size must be sent upstream. If it
- * were not sent, the model would make its default size, and the client would pay for the size it asked for.
- */
-function addsSize(builtIn: Capabilities, sizes: readonly ImageSize[] = []): boolean {
-  return sizes.some((size) => !builtIn.sizes.includes(size))
 }

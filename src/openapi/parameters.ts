@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { idempotencyKeyBytesMax } from '../domain/limits.ts'
-import type { Answer } from './operation.ts'
 
 /** The request header of every route that makes a task. */
 export const idempotencyKey = z.object({
@@ -28,16 +27,3 @@ export const lastEventId = z.object({
     example: '41',
   }),
 })
-
-/** Returns links to all operations that need only a task id. The expression `taskId` finds the id in the answer. */
-export function linksToTask(taskId: string): NonNullable<Answer['links']> {
-  const parameters = { task_id: taskId }
-  return {
-    getTask: { parameters },
-    getTaskByOtherPath: { parameters },
-    getTaskResult: { parameters },
-    getTaskResultByOtherPath: { parameters },
-    getTaskEvents: { parameters },
-    cancelTask: { parameters },
-  }
-}

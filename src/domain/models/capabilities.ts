@@ -72,3 +72,26 @@ export const builtInCapabilities: CapabilityTable = {
     usualDurationMs: 60_000,
   },
 }
+
+/** The capabilities that the operator's file gives a model. An absent field keeps the built-in value. */
+export type CapabilityOverride = {
+  readonly [Field in keyof Capabilities]?: Capabilities[Field] | undefined
+}
+
+/** Returns the built-in capabilities of a model, replaced by the operator's values where there are any. */
+export function overrideCapabilities(
+  builtIn: Capabilities,
+  override: CapabilityOverride,
+): Capabilities {
+  const given = Object.entries(override).filter(([, value]) => value !== undefined)
+  const sizeIsSent = builtIn.sizeIsSent || addsSize(builtIn, override.sizes)
+  return { ...builtIn, sizeIsSent, ...Object.fromEntries(given) }
+}
+
+/**
+ * Returns whether the operator offers a size that is not built in. If so, the size must be sent upstream. If it
+ * were not sent, the model would make its default size, and the client would pay for the size it asked for.
+ */
+function addsSize(builtIn: Capabilities, sizes: readonly ImageSize[] = []): boolean {
+  return sizes.some((size) => !builtIn.sizes.includes(size))
+}

@@ -5,9 +5,9 @@ import { z } from 'zod'
 import { ConfigError, explainIssues } from './config/configError.ts'
 
 /**
- * The configuration of a process. Only this file reads the environment. The exceptions are libraries that
- * read their own variables: AWS_* (the S3 client), OTEL_* (OpenTelemetry), and TEMPORAL_* for TLS and API key
- * (@temporalio/envconfig).
+ * The configuration of a process. Only this file reads the environment. The exceptions are variables of libraries:
+ * AWS_* (the S3 client), OTEL_* (OpenTelemetry), TEMPORAL_* for TLS and API key (@temporalio/envconfig), and
+ * FONTCONFIG_FILE, which the simulator sets for its font unless it is set already.
  */
 export type Config = {
   readonly host: string
@@ -210,8 +210,8 @@ const differentCharsMin = 8
 /**
  * Reads a list such as `id:secret,id:secret`. An item may be a secret without an id; its id is then computed
  * from the secret. Each id occurs once, because signatures and keys name their secret by its id. Each secret
- * needs at least 16 characters, of which 8 differ. Throws `ConfigError` with the name of the variable, never
- * with a secret.
+ * needs at least 16 characters, with at least 8 different ones among them. Throws `ConfigError` with the name of
+ * the variable, never with a secret.
  */
 function readSecrets(variable: string, value: string | undefined): readonly Secret[] | undefined {
   if (value === undefined) return undefined

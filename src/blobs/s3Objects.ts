@@ -181,14 +181,14 @@ export async function deleteObjects(
   return found
 }
 
-/** Returns the HTTP status of an error of the S3 SDK, or `undefined` when no answer arrived. */
+/** Returns the HTTP status of an error, or `undefined` when it has none, because no answer arrived for example. */
 function s3Status(error: unknown): number | undefined {
   return error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined
 }
 
 /**
- * Returns whether another try may succeed: after no answer, a conflict of two writes, throttling or a server
- * error.
+ * Returns whether another try may succeed: after an error without an HTTP status (no answer arrived, or a broken
+ * one), a timeout (408), a conflict of two writes (409), throttling (429) or a server error.
  */
 function isS3Transient(error: unknown): boolean {
   const status = s3Status(error)

@@ -13,8 +13,8 @@ export type ServicePorts = {
 }
 
 /**
- * How often to try the ports, and the pause between two tries. Together almost three seconds: long enough for the
- * processes of a start that was just killed to end and free their ports.
+ * How many times to try the ports, and the pause between two tries. Together almost three seconds: long enough for
+ * the processes of a start that was just killed to end and free their ports.
  */
 const triesMax = 10
 const pauseMs = 300

@@ -33,8 +33,9 @@ export type OfferTaker = {
  * Creates the part of a worker that makes the first call of a synchronous task without Temporal. It works on the task
  * of an offer at once, under the same gate as every other call. It keeps no queue: when all slots of the task's
  * family are in use, it hands the task over to a workflow, which waits in Temporal's queue, where accounts get their
- * turns in rotation. But a task that must end now gets its end at once, because a storm of refused calls would
- * otherwise become as many workflows, and each takes ten times as much CPU time as the refusal.
+ * turns in rotation. One case is different: if the gate would now end the task instead of letting it call (because
+ * its wait would be too long, for example), the task fails here at once. A workflow would take ten times as much CPU
+ * time to do this, and there can be many such tasks while a channel cools down.
  *
  * If the work ends the task, the end is recorded here. Otherwise the task is handed over to a workflow: before a wait
  * that is not short (`shortWaits.ts`), after an unknown outcome, after an error, and when this worker stops.

@@ -44,7 +44,7 @@ export type TaskService = {
    */
   readonly awaitEnd: (taskId: string, signal: AbortSignal) => Promise<TaskView | 'missing'>
   /**
-   * The same for a synchronous call. When the wait is over, the offer of the task no longer counts as open
+   * Does the same for a synchronous call. When the wait is over, the offer of the task no longer counts as open
    * (`sendOffers.ts`). `isNew`: this process has just accepted the task, so the wait need not read the task before
    * the first notification.
    */

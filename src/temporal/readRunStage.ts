@@ -94,7 +94,10 @@ function runStageOf(
   return untilMs === undefined ? { stage: 'waiting' } : { stage: 'waiting', untilMs }
 }
 
-/** Returns the stage in the last heartbeat. Before the first heartbeat, the upstream call has just begun. */
+/**
+ * Returns the stage in the last heartbeat. Returns `calling` also when there is no heartbeat yet, or when the last
+ * one has no stage: the activity then asks the gate, waits a short time, or has just begun its call.
+ */
 function stageOf(activity: PendingActivity): 'calling' | 'storing' {
   const payload = activity.heartbeatDetails?.payloads?.[0]
   if (payload === undefined) return 'calling'

@@ -16,8 +16,8 @@ type StartTaskDeps = {
   /** Limit for one start request to Temporal. */
   readonly startTimeoutMs: number
   /**
-   * Limit for one execution of `produceImage`: the task's deadline, the longest timeout of all channels, and
-   * twice `hardEndGraceMs`. So no execution reaches this limit before the hard end of its task.
+   * Limit for one execution of `produceImage`. It is the sum of the task's deadline, the longest timeout of all
+   * channels and twice `hardEndGraceMs`. So no execution reaches this limit before the hard end of its task.
    */
   readonly produceTimeoutMs: number
 }

@@ -44,11 +44,11 @@ type UpstreamCallerDeps = {
  * `succeeded`, it has a local copy of the image. The caller must write the image to the blob store, and then
  * call `discard` to free the copy.
  *
- * An answer passes through these steps, one file each:
+ * An answer passes through these steps. The files are in this folder:
  * 1. `send.ts` sends the request and reads the answer within the deadline. It knows whether the upstream can
  *    have acted on the request.
- * 2. `answerImages.ts` reads a 2xx answer with its images. `errorAnswer.ts` reads any other answer, and
- *    `retryAfter.ts` the wait that it asks for.
+ * 2. `answerImages.ts` reads a 2xx answer with its images. `errorAnswer.ts` reads any other answer, and the wait
+ *    that it asks for.
  * 3. `familyA.ts` or `familyB.ts` judges what a 2xx answer means.
  * 4. `callOutcome.ts` turns the verdict into the outcome of the call.
  */

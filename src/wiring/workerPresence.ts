@@ -67,7 +67,11 @@ export function createWorkerPresence(parts: PresenceParts): Presence {
   }
 }
 
-/** Closes an open attempt that this process no longer works on, and has its task taken up again at once. */
+/**
+ * Closes an open attempt that this process no longer works on. If its call was surely not made, closes it as not
+ * called. If an answer is stored, settles the task. Otherwise records an unknown outcome. A task that is live
+ * afterwards becomes due for a check, so that it goes on at once.
+ */
 async function closeOrphan(
   { pool, attempts, blobs }: PresenceParts,
   { taskId, n, answerId, called }: OrphanedAttempt & { readonly called: boolean },

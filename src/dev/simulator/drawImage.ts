@@ -70,7 +70,8 @@ export async function drawImage(
 }
 
 /**
- * Returns a seed that differs when the request differs in something that would change a real vendor's image.
+ * Returns the seed of one image of an answer. Two seeds differ when the action, model, prompt, source images or size
+ * differ, or the request's own `seed` (family A) or `quality` (family B), or the index of the image in the answer.
  */
 function seedOf(order: ImageOrder, index: number): Buffer {
   const { action, model, prompt, sources, width, height } = order

@@ -15,8 +15,9 @@ export type FaultPlan = {
   readonly script: (matcher: CallMatcher, faults: readonly string[]) => void
   /**
    * Returns the fault for this call, or `undefined` for an answer without a fault. A script that matches comes first.
-   * Otherwise the number of earlier calls with the same prompt decides which directive of the prompt is next. Fails
-   * when a directive of the prompt cannot be read, and names its fault.
+   * Without one, the directives of the prompt are used in order. Calls with the same prompt are counted for this,
+   * except those that got a fault from a script. Fails when a directive cannot be read. The message contains the kind
+   * of fault that the directive names.
    */
   readonly next: (order: ImageOrder) => Result<Fault | undefined, string>
   /** Removes all scripts, and forgets how many calls each prompt had. */
@@ -131,7 +132,10 @@ export function findDirectives(prompt: string): Result<readonly Fault[], string>
   return succeed(faults)
 }
 
-/** Returns the prompt as it is drawn on the image. Each directive is replaced by a space. */
+/**
+ * Returns the prompt with a space in the place of each directive. The simulator draws this text on the image. If it
+ * contains nothing to draw, the simulator draws the whole prompt.
+ */
 export function withoutDirectives(prompt: string): string {
   return prompt.replaceAll(directivePattern, ' ')
 }

@@ -2,7 +2,8 @@ import { z } from 'zod'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 
-// A fault is what the simulator does instead of a plain answer. README.md describes every kind with its fields.
+// A fault says how the simulator answers a call: with an error, in an unusual way, or correctly (`plainFault`).
+// README.md describes every kind with its fields.
 // Durations are milliseconds, except `retryAfter` and `skew`, which are seconds.
 
 /** The largest `retryAfter` and `skew`: ten years. */
@@ -10,7 +11,7 @@ const secondsMax = 10 * 365 * 86_400
 const delayMsMax = 3_600_000
 
 const common = {
-  /** How many calls get this fault. Default: one call in a script, every call in a prompt. */
+  /** How many calls get this fault. Default: one if a test scripts the fault, no limit if a prompt asks for it. */
   times: z.union([z.int().positive(), z.literal('forever')]).optional(),
   /** Milliseconds before the answer. Replaces the configured latency. */
   delay: z.number().nonnegative().max(delayMsMax).optional(),
@@ -55,7 +56,10 @@ const serverFault = z.discriminatedUnion('kind', [
   fault('status', { code: z.int().min(400).max(599) }),
 ])
 
-/** Answers with status 200 that do not contain exactly one image. */
+/**
+ * Answers of a model that do not contain exactly one image. The status is 200, but family B answers `block` and
+ * `finish` with 400.
+ */
 const answerFault = z.discriminatedUnion('kind', [
   fault('block', { reason: z.string().optional() }),
   fault('finish', {
@@ -77,7 +81,7 @@ const imageFault = z.discriminatedUnion('kind', [
   fault('cut-image', {}),
 ])
 
-/** Faults of the connection. The vendor never starts to work, so no image is made. */
+/** No answer, or an answer that is not from the vendor's API, such as a page of a proxy. No image is made. */
 const connectionFault = z.discriminatedUnion('kind', [
   fault('reset', {}),
   fault('hang', {}),
@@ -152,17 +156,17 @@ export function isServerFault(given: Fault): given is ServerFault {
   return serverKinds.includes(given.kind)
 }
 
-/** Returns whether the fault is a 200 answer that does not contain exactly one image. */
+/** Returns whether the fault is an answer of a model without exactly one image (`answerFault`). */
 export function isAnswerFault(given: Fault | undefined): given is AnswerFault {
   return given !== undefined && answerKinds.includes(given.kind)
 }
 
-/** Returns whether the fault damages the image data of a 200 answer. */
+/** Returns whether the fault damages the image data of a 200 answer, or sends another type than the declared one. */
 export function isImageFault(given: Fault | undefined): given is ImageFault {
   return given !== undefined && imageKinds.includes(given.kind)
 }
 
-/** Returns whether the fault ends the call before an image is made. */
+/** Returns whether the fault gives no answer of the vendor's API, not even an error (`connectionFault`). */
 export function isConnectionFault(given: Fault | undefined): given is ConnectionFault {
   return given !== undefined && connectionKinds.includes(given.kind)
 }

@@ -124,7 +124,7 @@ export function problemReply(family: Family, problem: Problem): Reply {
   return family === 'A' ? problemReplyA(problem) : problemReplyB(problem)
 }
 
-/** Returns the error answer to a fault. `ErrorFault` says which kinds. Retry dates are counted from `nowMs`. */
+/** Returns the error answer that a fault asks for. The dates in its headers are counted from `nowMs`. */
 export function errorReply(order: ImageOrder, fault: ErrorFault, nowMs: number): Reply {
   const answer = order.family === 'A' ? errorReplyA : errorReplyB
   return answer(fault, order.model, nowMs)

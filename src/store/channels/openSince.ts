@@ -3,9 +3,9 @@ import { withTransaction } from '../connection/transaction.ts'
 
 /**
  * Moves `channel.open_since` up to the oldest open attempt of each channel. The gate counts only attempts that were
- * opened since then, so it reads few rows for this count. This function locks the channels first, so that an
- * attempt that is opened later also has a later time. If it does not run for a while, the gate still counts right and
- * only takes longer.
+ * opened since then, so it reads few rows for this count. The gate locks a channel when it opens an attempt. This
+ * function locks the channels too, so no attempt can be committed afterwards with a time before the new `open_since`.
+ * If this function does not run for a while, the gate still counts right and only takes longer.
  *
  * `open_since` stays ten seconds behind, so that no attempt is missed when PostgreSQL's clock was set back a little.
  * After a large step back `open_since` lies in the future. Then it is computed again from all open attempts.

@@ -1,8 +1,8 @@
 import { bundleWorkflowCode } from '@temporalio/worker'
 import { fileURLToPath } from 'node:url'
 
-// Writes the workflow code as one script to stdout. `workflowBundle.ts` runs this file as a process of its own,
-// because the bundler needs more memory than the worker that waits for it.
+// Writes the workflow code as one script to stdout. `workflowBundle.ts` runs this file as a process of its own, so
+// that the memory of the bundler (some 150 MiB) is free again when the script is made.
 
 const pathOf = (file: string): string =>
   fileURLToPath(new URL(`../../../workflows/${file}`, import.meta.url))

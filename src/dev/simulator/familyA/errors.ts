@@ -72,7 +72,7 @@ export function problemReplyA({ status, message }: Problem): Reply {
   return write({ status, message })
 }
 
-/** Returns the error answer to a fault. `ErrorFault` says which kinds. Retry dates are counted from `nowMs`. */
+/** Returns the error answer that a fault asks for. The dates in its headers are counted from `nowMs`. */
 export function errorReplyA(fault: ErrorFault, model: string, nowMs: number): Reply {
   const parts = isServerFault(fault)
     ? describeServerError(fault, nowMs)

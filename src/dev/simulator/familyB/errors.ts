@@ -57,7 +57,7 @@ export function moderationReply(stage: 'input' | 'output'): Reply {
   })
 }
 
-/** Returns the error answer to a fault. `ErrorFault` says which kinds. Retry dates are counted from `nowMs`. */
+/** Returns the error answer that a fault asks for. The dates in its headers are counted from `nowMs`. */
 export function errorReplyB(fault: ErrorFault, model: string, nowMs: number): Reply {
   return isServerFault(fault) ? serverErrorReply(fault, nowMs) : refusalReply(fault, model, nowMs)
 }

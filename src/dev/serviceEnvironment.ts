@@ -1,22 +1,13 @@
-import { writeFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import type { Config } from '../config.ts'
 import { httpUrl, inheritedEnvironment, required } from '../config.ts'
 import { credentialVariables } from '../config/operatorSettings.ts'
 import { defined } from '../domain/defined.ts'
 import { isLoopback } from '../http/connection/foreignRequest.ts'
+import { simulatorCredentials, writeDefaultOperatorFile } from './defaultOperatorFile.ts'
 import { embeddedSecret } from './secretFile.ts'
 import type { ServicePorts } from './servicePorts.ts'
 import type { Stack } from './stack/stack.ts'
-
-/**
- * Credentials for the simulator, which accepts any text. They differ, so the `apiKeyDigest` in its log shows
- * which channel made a call.
- */
-const simulatorCredentials = {
-  FAMILYA_API_KEY: 'simulator-a',
-  FAMILYB_API_KEY: 'simulator-b',
-} as const
 
 /**
  * Returns the variables of the API process and the worker. The CLI gets them too, through `runtime.json`.
@@ -87,27 +78,8 @@ async function channelVariables(
   simulatorUrl: string | undefined,
 ): Promise<Readonly<Record<string, string>>> {
   if (simulatorUrl !== undefined) {
-    const path = await writeSimulatorFile(dataDir, simulatorUrl)
+    const path = await writeDefaultOperatorFile(dataDir, simulatorUrl)
     return { DARKROOM_CONFIG: path, ...simulatorCredentials }
   }
   return operatorFilePath === undefined ? {} : { DARKROOM_CONFIG: resolve(operatorFilePath) }
-}
-
-/**
- * Writes an operator's file with one channel per family. Both channels lead to the simulator. Returns the
- * path.
- */
-async function writeSimulatorFile(dataDir: string, simulatorUrl: string): Promise<string> {
-  const path = join(dataDir, 'simulator.config.json')
-  const shared = { timeoutSeconds: 300, concurrencyMax: 50 }
-  const a = { name: 'a-main', family: 'A', baseUrl: simulatorUrl, apiKeyEnv: 'FAMILYA_API_KEY' }
-  const b = {
-    name: 'b-main',
-    family: 'B',
-    baseUrl: `${simulatorUrl}/v1`,
-    apiKeyEnv: 'FAMILYB_API_KEY',
-  }
-  const file = { channels: [a, b].map((channel) => ({ ...channel, ...shared })) }
-  await writeFile(path, `${JSON.stringify(file, null, 2)}\n`)
-  return path
 }

@@ -149,7 +149,7 @@ describe('a process without a collector', () => {
         loaded.push(found.url)
         return found
       } })
-      const { openTracing } = await import('./src/wiring/observability.ts')
+      const { openTracing } = await import('./src/wiring/processTelemetry.ts')
       await import('./src/wiring/api.ts')
       await import('./src/wiring/worker.ts')
       const ofTraces = () => loaded.filter((url) => /@opentelemetry.(sdk|exporter)/.test(url)).length

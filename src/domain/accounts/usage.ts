@@ -4,6 +4,12 @@ import type { ModelId } from '../models/models.ts'
 export const usageGroups = ['day', 'model', 'key'] as const
 export type UsageGroup = (typeof usageGroups)[number]
 
+/** The length of the period when a query names no start: 30 days. */
+export const usagePeriodHours = 720
+
+/** Limit for the rows of one answer. A longer period or more groups need several requests. */
+export const usageRowsMax = 10_000
+
 /**
  * Asks for the ends of an account's tasks from `startTime` until before `endTime`. Both are ISO 8601 in UTC with
  * microseconds. Without `endTime`, the period ends now. Without `startTime`, it begins 30 days before its end.

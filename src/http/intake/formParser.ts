@@ -10,7 +10,7 @@ import {
   unknownParameter,
 } from '../../schema/requestFailures.ts'
 import { unreadable } from './bodyFailures.ts'
-import { partHeadBytesMax } from './formParts.ts'
+import { partHeadBytesMax } from './formBoundaries.ts'
 
 /**
  * Creates a parser of the edits form, with every limit set. Returns `undefined` when the parser cannot use

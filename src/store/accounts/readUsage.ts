@@ -1,15 +1,12 @@
 import type { Pool } from 'pg'
 import type { Usage, UsageGroup, UsageQuery, UsageRow } from '../../domain/accounts/usage.ts'
-import { usageGroups } from '../../domain/accounts/usage.ts'
+import { usageGroups, usagePeriodHours, usageRowsMax } from '../../domain/accounts/usage.ts'
 import { defined } from '../../domain/defined.ts'
-
-/** Limit for the rows of one answer. A longer period or more groups need several requests. */
-const rowsMax = 10_000
 
 /**
  * Counts the ends of an account's tasks in a period, from the ledger alone. So the result stays the same when
  * tasks are purged, and its credits are exactly the settlements of the period. Returns one row of zeros when
- * there are no groups and no ends. Returns `too_many_rows` above `rowsMax` rows.
+ * there are no groups and no ends. Returns `too_many_rows` above `usageRowsMax` rows.
  */
 export async function readUsage(
   pool: Pool,
@@ -21,9 +18,9 @@ export async function readUsage(
   const { rows } = await pool.query<Row>({
     name: `usage-${groups.join('-')}`,
     text: usageSql(groups),
-    values: [accountId, startTime, endTime, rowsMax + 1],
+    values: [accountId, startTime, endTime, usageRowsMax + 1],
   })
-  if (rows.length > rowsMax) return 'too_many_rows'
+  if (rows.length > usageRowsMax) return 'too_many_rows'
   return { startTime, endTime, rows: rows.map(usageRowOf) }
 }
 
@@ -45,7 +42,7 @@ async function periodOf(
     name: 'usage-period',
     text: `select ${isoSql('starts', 'US')} as "startTime", ${isoSql('ends', 'US')} as "endTime"
       from coalesce($2::timestamptz, greatest(now(), $1::timestamptz)) ends,
-        coalesce($1::timestamptz, ends - interval '720 hours') starts`,
+        coalesce($1::timestamptz, ends - interval '${usagePeriodHours} hours') starts`,
     values: [startTime ?? null, endTime ?? null],
   })
   if (rows[0] === undefined) throw new Error('Bug: a select returned no row')

@@ -77,9 +77,13 @@ export function createPool(options: PoolOptions): Pool {
 
 /**
  * A plan is often made while its tables are still small, when reading a whole table costs least. The plan is kept
- * while the table grows, so it must use an index wherever there is one.
+ * while the table grows, so it must use an index wherever there is one (`enable_seqscan`). Where there is none,
+ * PostgreSQL before version 18 then takes the plan for so expensive that it would compile it (`jit`), which takes
+ * longer than any of these statements.
  */
-const plansOnce = '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off'
+const plansOnce = ['plan_cache_mode=force_generic_plan', 'enable_seqscan=off', 'jit=off']
+  .map((setting) => `-c ${setting}`)
+  .join(' ')
 
 function serverTimeouts(statementTimeoutMs: number) {
   return {

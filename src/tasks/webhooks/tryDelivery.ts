@@ -2,8 +2,8 @@ import type { WebhookKey } from './webhookSecret.ts'
 import { webhookSecret } from './webhookSecret.ts'
 import type { DeliveryStore, PostDelivery } from '../../domain/ports/webhookStore.ts'
 import type { TaskView } from '../../domain/tasks/task.ts'
-import { taskRecord } from '../../domain/tasks/taskRecord.ts'
 import type { ClaimedDelivery, DeliveryError } from '../../domain/webhooks/delivery.ts'
+import { eventOfDelivery } from '../../domain/webhooks/event.ts'
 import type { Verdict } from '../../domain/webhooks/retries.ts'
 import { verdictOf } from '../../domain/webhooks/retries.ts'
 
@@ -44,7 +44,7 @@ export function createTryDelivery(deps: TryDeliveryDeps): TryDelivery {
   return async (claimed) => {
     const { deliveryId, webhookId, tries, url } = claimed
     const secrets = claimed.secrets.map((secret) => webhookSecret(deps.keys, webhookId, secret))
-    const body = JSON.stringify(eventOf(claimed, deps.assetUrl))
+    const body = JSON.stringify(eventOfDelivery(claimed, deps.assetUrl))
     const startedAtMs = deps.nowMs()
     const outcome = await deps.post({ url, deliveryId, body, secrets })
     const durationMs = Math.round(deps.nowMs() - startedAtMs)
@@ -55,26 +55,4 @@ export function createTryDelivery(deps: TryDeliveryDeps): TryDelivery {
     deps.onTry({ webhookId, taskId, verdict: verdict.kind, ...kept, durationMs })
     return { failed: verdict.kind !== 'delivered', needsRun }
   }
-}
-
-/**
- * Returns the event that the receiver gets. The event of a task contains the task's record as it was when the task
- * ended, without the native response. So the status of a succeeded task is `succeeded`, even if its image has expired
- * by the time of this try. A delivery without a task is a test of the webhook.
- */
-function eventOf(
-  { event, webhookId, createdAtMs, task }: ClaimedDelivery,
-  assetUrl: TryDeliveryDeps['assetUrl'],
-): object {
-  if (task === undefined) {
-    const timestamp = new Date(createdAtMs).toISOString()
-    return { type: event, timestamp, data: { webhook_id: webhookId } }
-  }
-  const endedAtMs = task.completedAtMs ?? createdAtMs
-  const asEnded = { ...task, nowMs: endedAtMs }
-  const url = assetUrl(task)
-  // The 1 stands for the usual duration of the model. The record needs this duration only for the progress of a task
-  // that has not ended.
-  const data = taskRecord(asEnded, 1, url === undefined ? undefined : { url })
-  return { type: event, timestamp: new Date(endedAtMs).toISOString(), data }
 }

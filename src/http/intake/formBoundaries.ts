@@ -2,7 +2,7 @@ import type { RequestFailure } from '../../domain/failure.ts'
 import { invalidValue, paramPath } from '../../schema/requestFailures.ts'
 
 /** What the form parser does not report about the parts of a form, read from the bytes of the form. */
-export type FormParts = {
+export type FormBoundaries = {
   /** Reads the next bytes of the form. Call it before the parser gets these bytes. */
   readonly see: (chunk: Uint8Array) => void
   /** The number of boundary lines so far. A form has one before each part, and one at its end. */
@@ -22,7 +22,7 @@ export const partHeadBytesMax = 16 * 1024
  * - A part that the parser skips: a part that is not form-data, or a part after a boundary line that the parser
  *   cannot read. The form then has more boundary lines than the parser has found parts, plus the line at the end.
  */
-export function createFormParts(boundary: string): FormParts {
+export function createFormBoundaries(boundary: string): FormBoundaries {
   const delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1')
   let delimiters = 0
   let failure: RequestFailure | undefined

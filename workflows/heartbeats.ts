@@ -1,4 +1,4 @@
-/** How often the activity `produceImage` sends Temporal a heartbeat while its upstream call is under way. */
+/** How often the activity `produceImage` sends Temporal a heartbeat while it runs. */
 export const heartbeatIntervalMs = 3_000
 
 /**

@@ -1,5 +1,8 @@
+import { Client } from 'pg'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { z } from 'zod'
 import type { OwnTaskFilter } from '../../src/domain/ports/accountReads.ts'
+import { queryWithOwnPlan } from '../../src/store/connection/ownPlan.ts'
 import { listOwnTasks } from '../../src/store/tasks/listOwnTasks.ts'
 import { insertEndedTasks } from '../support/database/insertEndedTasks.ts'
 import { createTestCaller } from '../support/database/testAccept.ts'
@@ -25,20 +28,25 @@ type Plan = {
   }
 }
 
-/** Lists a page and returns how many blocks PostgreSQL read for it. */
+/** Lists a page and returns how many blocks PostgreSQL reads for it with a plan for these values. */
 async function blocksOf(filter: Filter): Promise<number> {
   const { pool } = database
-  const sent = vi.spyOn(pool, 'query')
+  const sent = vi.spyOn(Client.prototype, 'query')
   await listOwnTasks(pool, accountId, { ...filter, limit: 20 })
-  const [text, values] = sent.mock.lastCall ?? []
+  const [, settings, statement] = sent.mock.calls.map(([first]): unknown => first)
   sent.mockRestore()
-  const explain = `explain (analyze, buffers, format json) ${String(text)}`
-  const parameters: unknown[] = Array.isArray(values) ? values : []
-  const { rows } = await pool.query<{ 'QUERY PLAN': readonly Plan[] }>(explain, parameters)
+  expect(settings).toContain('force_custom_plan')
+  const { text, values } = listStatement.parse(statement)
+  const { rows } = await queryWithOwnPlan<{ 'QUERY PLAN': readonly Plan[] }>(pool, {
+    text: `explain (analyze, buffers, format json) ${text}`,
+    values,
+  })
   const plan = rows[0]?.['QUERY PLAN'][0]?.Plan
   if (plan === undefined) throw new Error('no plan')
   return plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
 }
+
+const listStatement = z.object({ text: z.string(), values: z.array(z.unknown()) })
 
 describe('a page of the list of tasks', () => {
   const filters: readonly Filter[] = [

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { PoolOptions } from '../../src/store/connection/pool.ts'
+import { queryWithOwnPlan } from '../../src/store/connection/ownPlan.ts'
 import { createPool, openConnections } from '../../src/store/connection/pool.ts'
 import { limitedUrl } from '../support/database/limitedUrl.ts'
 import { useTestDatabase } from '../support/database/testDatabase.ts'
@@ -42,6 +43,16 @@ describe('createPool', () => {
     expect(rows).toEqual([{ generic: 1, custom: 0 }])
     const explained = await pool.query('explain (format json) select from small where id = 1')
     expect(JSON.stringify(explained.rows)).not.toContain('Seq Scan')
+    await pool.end()
+  })
+
+  it('plans a statement for its values when it is told to, and the next one for all values again', async () => {
+    const { pool } = openPool({ plansOnce: true, connectionsMax: 1 })
+    const modes = `select current_setting('plan_cache_mode') as mode, current_setting('enable_seqscan') as seqscan`
+    const { rows: own } = await queryWithOwnPlan(pool, { text: modes })
+    expect(own).toEqual([{ mode: 'force_custom_plan', seqscan: 'on' }])
+    const { rows: next } = await pool.query(modes)
+    expect(next).toEqual([{ mode: 'force_generic_plan', seqscan: 'off' }])
     await pool.end()
   })
 

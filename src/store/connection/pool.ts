@@ -15,11 +15,11 @@ export type PoolOptions = {
    */
   readonly pooled?: boolean
   /**
-   * Whether each connection plans a prepared statement once, for all values (`plan_cache_mode`). Without this,
-   * PostgreSQL plans a statement again for each of its first five uses, and some statements for every use. One of
-   * those is the most frequent question of the gate, and planning it takes longer than running it. With one plan for
-   * all values, no statement on such a pool may need different plans for different values, as
-   * `$1 is null or column = $1` does. Has no effect with `pooled`. Default: false.
+   * Whether statements are planned for all values alike, and prepared ones once per connection. Without this,
+   * PostgreSQL plans a prepared statement again for each of its first five uses, and some statements for every use. One
+   * of those is the most frequent question of the gate, and planning it takes longer than running it. A statement whose
+   * best plan depends on its values, such as a page of a list, needs `queryWithOwnPlan`. Has no effect with `pooled`.
+   * Default: false.
    */
   readonly plansOnce?: boolean
   /** Called when an idle connection is lost. The pool opens another one when it needs it. */
@@ -58,11 +58,16 @@ export function createPool(options: PoolOptions): Pool {
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: statementTimeoutMs + queryTimeoutExtraMs,
     ...(options.pooled === true ? {} : serverTimeouts(statementTimeoutMs)),
-    ...(options.pooled !== true && options.plansOnce === true ? { options: plansOnce } : {}),
     idleTimeoutMillis: idleTimeoutMs,
     maxLifetimeSeconds: connectionLifetimeSeconds,
     keepAlive: true,
     types: typeParsers(),
+    // The pool waits for the promise, which its types do not say. These are no settings of the start of a connection,
+    // because a pooler accepts only those that it knows.
+    // oxlint-disable-next-line typescript/no-misused-promises, typescript/strict-void-return
+    onConnect: async (client) => {
+      if (options.plansOnce === true && options.pooled !== true) await client.query(plansOnce)
+    },
   })
   waitWhenFull(pool, connectTimeoutMs)
   pool.on('error', options.onConnectionError)
@@ -81,9 +86,8 @@ export function createPool(options: PoolOptions): Pool {
  * PostgreSQL before version 18 then takes the plan for so expensive that it would compile it (`jit`), which takes
  * longer than any of these statements.
  */
-const plansOnce = ['plan_cache_mode=force_generic_plan', 'enable_seqscan=off', 'jit=off']
-  .map((setting) => `-c ${setting}`)
-  .join(' ')
+const plansOnce =
+  'set plan_cache_mode = force_generic_plan; set enable_seqscan = off; set jit = off'
 
 function serverTimeouts(statementTimeoutMs: number) {
   return {

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { queryWithOwnPlan } from '../connection/ownPlan.ts'
 
 /**
  * Deletes ended tasks whose time as a record is over (`purge_at`), with their attempts and idempotency keys. Their
@@ -6,7 +7,7 @@ import type { Pool } from 'pg'
  * period ended more than a day ago. Returns how many tasks were deleted.
  */
 export async function purgeTasks(pool: Pool, limit: number): Promise<number> {
-  const { rows } = await pool.query<{ purged: number }>({
+  const { rows } = await queryWithOwnPlan<{ purged: number }>(pool, {
     name: 'purge-tasks',
     text: purgeSql,
     values: [limit],

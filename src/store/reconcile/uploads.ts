@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { queryWithOwnPlan } from '../connection/ownPlan.ts'
 
 /**
  * Records an upload for inputs, before their first byte is written to the blob store. The sweep deletes the
@@ -39,7 +40,7 @@ export async function takeUploads(
   limit: number,
   retryMs: number,
 ): Promise<readonly string[]> {
-  const { rows } = await pool.query<{ uploadId: string }>({
+  const { rows } = await queryWithOwnPlan<{ uploadId: string }>(pool, {
     name: 'take-uploads',
     text: `update upload set sweep_after = '-infinity',
         next_try_at = now() + $2::float8 * interval '1 millisecond'
@@ -117,7 +118,7 @@ const excessSql = `
  * Returns how many requests were deleted.
  */
 export async function forgetRequests(pool: Pool, limit: number): Promise<number> {
-  const { rowCount } = await pool.query({
+  const { rowCount } = await queryWithOwnPlan(pool, {
     name: 'forget-requests',
     text: `update task set request = null, retry_until = null, retry_bytes = null
       where task_id in (

@@ -87,9 +87,8 @@ async function isOwnObject(
 
 /**
  * How many bytes are fetched from S3 at a time. Each piece is fetched completely into memory. So while a slow
- * reader pauses (a client or an upstream), no connection to S3 is open and no timeout can occur. About three
- * pieces are in memory for each reader: one in its socket, one in the stream before it, and one that is being
- * fetched.
+ * reader pauses (a client or an upstream), no request to S3 is under way that could time out. About three pieces
+ * are in memory for each reader: one in its socket, one in the stream before it, and one that is being fetched.
  */
 const pieceBytes = 256 * 1024
 const pieceTriesMax = 3

@@ -16,9 +16,8 @@ export async function embeddedSecret(dataDir: string, name: string): Promise<str
 }
 
 /**
- * Reads a secret file. Returns `undefined` when the file does not exist or is empty; a crash can leave an
- * empty file. Throws when the file cannot be read. A new secret in its place would make invalid everything
- * that was signed with the old one.
+ * Reads a secret file. Returns `undefined` when the file does not exist. An empty file counts as missing. Throws when
+ * the file cannot be read, because a new secret in its place would make invalid everything that needs the old one.
  */
 export async function readSecretFile(path: string): Promise<string | undefined> {
   try {
@@ -31,9 +30,9 @@ export async function readSecretFile(path: string): Promise<string | undefined> 
 }
 
 /**
- * Writes a secret to a file that only its owner can read (mode 0600). Flushes a draft to the disk and then
- * renames it, so that a crash leaves either the whole file or no file. Nobody else writes at the same time,
- * because the caller owns the lock of DATA_DIR.
+ * Writes a secret to a file that only its owner can read (mode 0600). Flushes a draft to the disk and then renames
+ * it, so that a crash leaves either the whole new file, or what was there before. Nobody else writes at the same
+ * time, because the caller owns the lock of DATA_DIR.
  */
 export async function writeSecretFile(path: string, secret: string): Promise<void> {
   const draft = `${path}.new`

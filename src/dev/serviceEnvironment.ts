@@ -10,9 +10,10 @@ import type { ServicePorts } from './servicePorts.ts'
 import type { Stack } from './stack/stack.ts'
 
 /**
- * Returns the variables of the API process and the worker. The CLI gets them too, through `runtime.json`.
- * They contain the addresses and secrets of the embedded parts, and the settings of this process that the CLI
- * must share.
+ * Returns the variables that `npm start` sets for the API process and the worker: the addresses and secrets of the
+ * embedded parts, and the settings of this process that the CLI must share. The CLI gets these variables through
+ * `runtime.json`. The API process and the worker get the other variables of this process too: see
+ * `processEnvironment`.
  */
 export async function serviceEnvironment(
   config: Config,
@@ -48,7 +49,7 @@ export async function serviceEnvironment(
     SIGNING_KEYS: given['SIGNING_KEYS'] ?? (await embeddedSecret(dataDir, 'signing-keys')),
     KEY_PEPPER: given['KEY_PEPPER'] ?? (await embeddedSecret(dataDir, 'key-pepper')),
     WEBHOOK_KEYS: given['WEBHOOK_KEYS'] ?? (await embeddedSecret(dataDir, 'webhook-keys')),
-    // On a loopback address only this machine's user calls the API, and receivers run here too.
+    // On a loopback address only programs on this machine can call the API, and receivers usually run here too.
     WEBHOOK_PRIVATE: given['WEBHOOK_PRIVATE'] ?? (isLoopback(config.host) ? 'allow' : 'refuse'),
   }
 }

@@ -7,9 +7,10 @@ import type { ProduceResult } from './produceImage.ts'
  * A wait in Temporal ends up to a second late and costs writes to Temporal's database, so a short wait is better
  * spent inside the worker. The limits are short, because the waiting task occupies a slot of the worker.
  *
- * A wait for a place on a full channel has only the first limit. Such waits keep no call from starting, because a
- * worker has at least as many slots as its channels have places. And a task that stops asking the gate loses its turn
- * in the queue for a place.
+ * A wait for a place on a full channel has only the first limit. A task that stops asking the gate loses its turn in
+ * the queue for a place. And such waits seldom keep a call from starting: while a task waits in this way, every
+ * channel of its family is full, paused, or held back by a cooldown or slow start of its model. Only a task of another
+ * model may have to wait for a slot, although a channel is free for it.
  */
 const shortWaitMsMax = 1_000
 const shortWaitsTotalMsMax = 3_000

@@ -4,7 +4,8 @@ import { decodeContent, parseContentEncoding } from '../streams/decodeContent.ts
 import { BodyError } from '../streams/intakeFailure.ts'
 
 /**
- * Thrown when no whole answer arrived: the connection broke, the deadline passed, or the answer is too large.
+ * Thrown when no whole answer could be read: the connection broke, the call took longer than its timeout, the answer
+ * is too large, or its content coding is corrupt.
  */
 export class AnswerLostError extends Error {
   override readonly name = 'AnswerLostError'
@@ -48,7 +49,8 @@ export async function* readAnswerBody(
  */
 function codingsOf(header: string | undefined, start: Uint8Array): readonly ContentCoding[] {
   const [first, second] = start
-  // This byte is `{`. Compressed content does not begin with it in any of the codings.
+  // This byte is `{`. Compressed JSON does not begin with it, apart from a rare case: deflate without the zlib header
+  // can, when the JSON begins with a byte-order mark.
   if (first === 0x7b) return []
   const codings = parseContentEncoding(header)
   if (codings.ok && codings.value.length > 0) return codings.value
@@ -96,7 +98,8 @@ async function nextChunk(chunks: AsyncIterator<unknown>): Promise<Uint8Array | u
 /**
  * Yields an answer up to the end of its first JSON object or array, and then closes `source`. At that point
  * the answer is complete. What comes afterwards cannot lose us the image that we pay for: garbage, a broken
- * connection, or a connection that never ends. A text that is neither object nor array is yielded as it is.
+ * connection, or a connection that never ends. A text that is not JSON may be cut after a bracket too, but no image
+ * can be read from such a text anyway.
  */
 export async function* firstDocument(
   source: AsyncIterable<Uint8Array>,

@@ -37,8 +37,8 @@ import { createWorkerWebhooks } from './webhooks.ts'
 
 const connectionsMax = 24
 /**
- * Connections that stay open. Enough for a burst of concurrent calls, so that no call waits for a new
- * connection.
+ * How many connections to PostgreSQL are opened at the start and stay open. Enough for a usual burst of upstream
+ * calls, so that these calls do not wait until a new connection is open.
  */
 const connectionsMin = 8
 
@@ -69,7 +69,8 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   const temporal = connectTemporal(settings)
   const wakeRun = createWakeRun({ temporal, nowMs: () => performance.now() })
   const webhooks = await createWorkerWebhooks(config, { installation, wakeRun, log, metrics })
-  // This process makes the first tries for the ends that it records, so it names no webhooks to the other workers.
+  // Announces the end of a task without its webhooks. The other workers need not know of them, because this process
+  // itself makes the first tries of the deliveries.
   const announceEnd: AnnounceEnd = (taskId, due) => {
     installation.announceEnd(taskId, [])
     webhooks.look(due)
@@ -98,8 +99,8 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   })
   const look = createReadiness({ pool, blobs, temporal })
   let worker: RunningWorker | undefined
-  // Open this port before the worker takes a task. If the port is in use, the process ends. If it had taken a task
-  // before, each start would lose a paid call.
+  // Open this port before the worker takes a task. If the port is in use, the process ends, and is usually started
+  // again, many times. If it took a task before it ended, each of these starts could lose a call that is paid for.
   const { internalHost: host, workerInternalPort: port } = config
   const readiness = async () =>
     withPart(await look(), 'polling', worker?.isRunning() === true ? 'ok' : 'stopped')
@@ -107,12 +108,12 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
     explaining(`INTERNAL_HOST ${host}, WORKER_INTERNAL_PORT ${port}`),
   )
   const bundle = await workflowBundle({ traced: tracer !== undefined })
-  // The row of this process must exist before its first call. From then on the process also gets offers. A signal
-  // that arrives before `startWorker` has returned waits for it for ten seconds only (`runProcess.ts`), so nothing
-  // after this line may take long.
+  // The row of this process must exist before its first call. From then on the process also gets offers. If a signal
+  // to stop arrives before `startWorker` has returned, the process waits at most ten seconds for that and then exits,
+  // whatever is under way (`runProcess.ts`). So nothing after this line may take long.
   await execution.presence.start()
-  // Start the reconciler before the worker, because the worker waits for Temporal. The reconciler ends tasks
-  // and releases their holds even without Temporal.
+  // The reconciler works without Temporal too: it ends tasks and releases their holds. `createTemporalWorker` below
+  // does not wait for Temporal either: it connects in the background.
   reconciler.start()
   webhooks.start()
   const parts = {

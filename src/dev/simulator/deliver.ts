@@ -9,7 +9,7 @@ import { htmlReply } from './reply.ts'
 /** The connection over which an answer is sent. */
 export type Delivery = {
   readonly response: ServerResponse
-  /** Aborts when the client or the simulator has closed the connection. */
+  /** Aborts when the answer is over: it was sent completely, or the client or the simulator closed the connection. */
   readonly gone: AbortSignal
   /** Call this before the simulator breaks the connection. Otherwise the log says that the client left. */
   readonly breaking: () => void

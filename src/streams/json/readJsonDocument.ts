@@ -13,7 +13,10 @@ import type { JsonIntakeFailure } from '../intakeFailure.ts'
 
 export type ReadJsonOptions<Taken> = DocumentOptions &
   DivertedStringOptions<Taken> & {
-    /** Called after each portion with the bytes of the texts so far. Reading waits for it. */
+    /**
+     * Called after each portion. `bytes` is the size so far of all keys, numbers and strings that stay in the
+     * document. The next portion is read only after it has resolved, so the callee can take room in memory for them.
+     */
     readonly coverTexts?: (bytes: number) => Promise<void>
   }
 
@@ -105,7 +108,10 @@ function createFeed<Taken>(
   const parse = createParse()
   let parsedEnd = ''
 
-  /** Takes from the text what needs no parser, and returns the rest. */
+  /**
+   * While a diverted string is arriving, passes its text up to the next quote, escape or control character directly
+   * to `strings`, without the parser. Returns the rest of the text, which the parser must read, or a failure.
+   */
   async function divert(text: string): Promise<string | JsonIntakeFailure> {
     // The parser may wait for the rest of an escape, which has up to six characters.
     if (!builder.isDiverting() || parsedEnd.includes('\\')) return text
@@ -136,8 +142,10 @@ function createFeed<Taken>(
 }
 
 /**
- * Ends a part of a string that needs no parser. Most of a body of megabytes is one string of base64, which the
- * parser would cut into tokens of 256 characters.
+ * Matches a quote, an escape or a control character. Up to such a character, a diverted string does not go through
+ * the parser. This saves time: most of a body of megabytes is one string of base64, and the parser would cut it into
+ * tokens of 256 characters. Control characters go to the parser because it refuses those that JSON does not allow in
+ * strings.
  */
 const quoteOrEscape = /["\\\p{Cc}]/u
 const escapeCharsMax = 6

@@ -103,7 +103,10 @@ function messageOf({ issues: [issue] }: z.ZodError): string {
   return `Invalid JSON payload received. Unknown name "${issue.keys[0] ?? ''}"${at}: Cannot find field.`
 }
 
-/** Returns the text of the user's last turn, because earlier calls have answered the earlier turns. */
+/**
+ * Returns the text of the user's last turn that has text. The turns before it do not count, because earlier calls
+ * have answered them.
+ */
 function promptOf(request: Request): string {
   const texts = request.contents
     .filter(({ role }) => role !== 'model')

@@ -9,8 +9,8 @@ import type { ProduceResult } from './produceImage.ts'
  *
  * A wait for a place on a full channel has only the first limit. A task that stops asking the gate loses its turn in
  * the queue for a place. And such waits seldom keep a call from starting: while a task waits in this way, every
- * channel of its family is full, paused, or held back by a cooldown or slow start of its model. Only a task of another
- * model may have to wait for a slot, although a channel is free for it.
+ * channel of its family is full, paused, or held back by a cooldown or slow start of its model. Only a task of
+ * another model may have to wait for a slot, although a channel is free for it.
  */
 const shortWaitMsMax = 1_000
 const shortWaitsTotalMsMax = 3_000

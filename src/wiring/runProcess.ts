@@ -109,11 +109,12 @@ function hasParent(): boolean {
 
 /**
  * Ends this process when its parent ends. If the parent is killed, the embedded database ends too, and the
- * next `npm start` needs the ports of this process.
+ * next `npm start` needs the ports of this process. The process kills itself, because `process.exit` would first
+ * write the last lines of the log: to a pipe that nobody reads any more, pino tries this for ever.
  */
 function exitWithParent(): void {
   if (!hasParent()) return
-  process.stdin.on('close', () => process.exit(1))
+  process.stdin.on('close', () => process.kill(process.pid, 'SIGKILL'))
   process.stdin.resume()
 }
 

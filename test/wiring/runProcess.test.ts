@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
-import { expect, it } from 'vitest'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, it, onTestFinished } from 'vitest'
 
 const source = new URL('../../src/wiring/runProcess.ts', import.meta.url).href
 
@@ -54,4 +55,28 @@ it('stops once, also when the process fails during its stop', async () => {
   expect(output.match(/stop begins/g)).toHaveLength(1)
   expect(output).toContain('work finished')
   expect([0, 1]).toContain(code)
+})
+
+it('ends with its parent, also while it has lines of the log that nobody read', async () => {
+  const script = `
+    import { runProcess } from '${source}'
+    await runProcess('worker', async (_config, log) => {
+      setInterval(() => {
+        for (let n = 0; n < 100; n += 1) log.warn('away', { reason: 'x'.repeat(200) })
+      }, 1)
+      return { ended: new Promise(() => {}), stop: async () => {} }
+    })`
+  const args = ['--input-type=module', '--eval', script, '--', '--exit-with-parent']
+  const child = spawn(process.execPath, args, {
+    env: { PATH: process.env['PATH'] },
+    stdio: ['pipe', 'pipe', 'ignore'],
+  })
+  const exited = once(child, 'exit', { signal: AbortSignal.timeout(10_000) })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  // The pipe is full once nothing more arrives.
+  await once(child.stdout, 'readable')
+  await sleep(1_000)
+  child.stdout.destroy()
+  child.stdin.destroy()
+  expect((await exited)[1]).toBe('SIGKILL')
 })

@@ -70,7 +70,9 @@ function redeliver(context: CliContext): Command {
     examples: ['webhook redeliver whd_0123456789abcdef0123456789abcdef'],
   }).action(async (deliveryId: string) => {
     const result = await (await context.parts.webhooks()).redeliverAny(deliveryId)
-    if (result.kind === 'missing') throw new CommandError(`There is no delivery ${deliveryId}.`)
+    if (result.kind === 'missing') {
+      throw new CommandError(`There is no delivery ${deliveryId}, or its webhook is deleted.`)
+    }
     if (result.kind === 'disabled') {
       throw new CommandError('The webhook of this delivery is disabled. Its account can enable it.')
     }

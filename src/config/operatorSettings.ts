@@ -77,7 +77,7 @@ function apiKeyOf(
   const apiKey = credentialIn(text)
   if (apiKey !== undefined) return apiKey
   throw new ConfigError(
-    `${apiKeyEnv} contains a character that an HTTP header cannot carry, such as a line end`,
+    `${place}.apiKeyEnv names ${apiKeyEnv}, which contains a character that an HTTP header cannot carry, such as a line end`,
   )
 }
 

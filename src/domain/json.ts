@@ -1,4 +1,4 @@
-/** A JSON value. */
+/** What `JSON.parse` can return, as a readonly type. */
 export type Json =
   | null
   | boolean

@@ -106,8 +106,9 @@ export class AnswerUnknownError extends Error {
 }
 
 /**
- * Limit for the size of `meta.json`. JSON escapes can double the answer's text, and the fields that we add
- * need far less than 64 KiB.
+ * Limit for the size of `meta.json`. The limit of the answer's text counts the escapes of JSON, but not the quotes,
+ * commas and brackets, and JSON may write a number longer than the upstream did. Twice the text is enough for both.
+ * The fields that we add need far less than 64 KiB.
  */
 const metaBytesMax = 2 * upstreamAnswerTextBytesMax + 65_536
 

@@ -45,8 +45,8 @@ type UpstreamCallerDeps = {
  * call `discard` to free the copy.
  *
  * An answer passes through these steps. The files are in this folder:
- * 1. `send.ts` sends the request and reads the answer within the deadline. It knows whether the upstream can
- *    have acted on the request.
+ * 1. `send.ts` sends the request and reads the answer within the timeout of the call. It knows whether the upstream
+ *    can have acted on the request.
  * 2. `answerImages.ts` reads a 2xx answer with its images. `errorAnswer.ts` reads any other answer, and the wait
  *    that it asks for.
  * 3. `familyA.ts` or `familyB.ts` judges what a 2xx answer means.

@@ -13,7 +13,7 @@ const checkMsMax = 5_000
 
 /**
  * Makes one call that costs nothing on a channel: GET on its path `check`, over the same connection settings and
- * with the same header and query as a paid call. Takes at most five seconds. Follows no redirect.
+ * with the same header and query as a paid call. The call takes at most five seconds. Follows no redirect.
  */
 export async function checkChannel(channel: Channel): Promise<ChannelCheck> {
   const named = modelIds.find((model) => channel.models[model] !== undefined)

@@ -54,7 +54,8 @@ export function judgeFamilyA(answer: ModelAnswer, names: PublicNames): AnswerVer
   const document = camelCased(answer.document)
   const candidate = objectOf(itemsOf(document['candidates'])[0])
   const parts = candidate === undefined ? [] : partsOf(candidate)
-  // When an object has the same key twice, the last one counts, in the document and also here.
+  // An object may have the same key twice. The document then has the last value, and so has this map: a part with
+  // `data` twice has two entries in `answer.images`.
   const imagesByPart = new Map(answer.images.map(({ path, image }) => [partOf(path), image]))
   const imageAt = (at: number) => imagesByPart.get(at)
   const chosenAt = parts.findLastIndex(
@@ -133,13 +134,15 @@ function partsOf(candidate: JsonObject): readonly JsonObject[] {
 }
 
 /**
- * Returns the index of the part that contains the image at this path. Returns `undefined` when the image is not in
- * the first candidate.
+ * Returns the index of the part that contains the image at this path. Returns `undefined` when the image is not in a
+ * part of the first candidate.
  */
 function partOf(path: JsonPath): JsonPath[number] | undefined {
-  const isInFirst = path.length === 7 && path[0] === 'candidates' && path[1] === 0
-  return isInFirst ? path[4] : undefined
+  const isInPart = path.length === 7 && partsPath.every((step, at) => path[at] === step)
+  return isInPart ? path[partsPath.length] : undefined
 }
+
+const partsPath = ['candidates', 0, 'content', 'parts'] as const
 
 function withParts(candidate: JsonObject, parts: readonly JsonObject[]): JsonObject {
   const content = objectOf(candidate['content'])

@@ -15,13 +15,14 @@ import {
   readAccount,
   topUp,
 } from '../store/accounts/accounts.ts'
-import { createKey, findCaller, listKeys, revokeKey } from '../store/accounts/apiKeys.ts'
+import { createKey, findCallers, listKeys, revokeKey } from '../store/accounts/apiKeys.ts'
 import { readUsage } from '../store/accounts/readUsage.ts'
 import type { BeginAttemptDeps } from '../store/attempts/beginAttempt.ts'
 import { beginAttempt, endOfFirstCall } from '../store/attempts/beginAttempt.ts'
 import { abandonAttempt, closeAttempt } from '../store/attempts/closeAttempt.ts'
 import { answerIdsOf, settleTask } from '../store/attempts/settleTask.ts'
 import { moveOpenSince } from '../store/channels/openSince.ts'
+import { joinQueries } from '../store/connection/joinQueries.ts'
 import { listChannels, pauseChannel, resumeChannel } from '../store/channels/channelAdmin.ts'
 import { makeChecksDue, markStarted, postponeChecks } from '../store/reconcile/checkSchedule.ts'
 import { purgeTasks } from '../store/reconcile/purgeTasks.ts'
@@ -42,7 +43,7 @@ import { findKeyedTask, freeKey } from '../store/tasks/idempotencyKey.ts'
 import { insertTask } from '../store/tasks/insertTask.ts'
 import { listOwnTasks } from '../store/tasks/listOwnTasks.ts'
 import { listTasks } from '../store/tasks/listTasks.ts'
-import { readNativeRejection, readTask, readTaskOfImage } from '../store/tasks/readTask.ts'
+import { readNativeRejection, readTaskOfImage, readTasks } from '../store/tasks/readTask.ts'
 import { readTaskDetail } from '../store/tasks/readTaskDetail.ts'
 import { retryTask } from '../store/tasks/retryTask.ts'
 import {
@@ -69,17 +70,21 @@ import {
 
 /** For the HTTP routes that accept, look up and show tasks. */
 export function createTaskStore(pool: Pool): TaskStore {
-  return bindFirst(pool, {
-    findCaller,
-    findKeyedTask,
-    freeKey,
-    insertTask,
-    readTask,
-    readTaskOfImage,
-    readNativeRejection,
-    openUpload,
-    discardUpload,
-  })
+  const reads = bindFirst(pool, { findCallers, readTasks })
+  const readTask = joinQueries(reads.readTasks)
+  return {
+    ...bindFirst(pool, {
+      findKeyedTask,
+      freeKey,
+      insertTask,
+      readTaskOfImage,
+      readNativeRejection,
+      openUpload,
+      discardUpload,
+    }),
+    findCaller: joinQueries(reads.findCallers),
+    readTask: (taskId, accountId) => readTask({ taskId, accountId }),
+  }
 }
 
 /** For the worker and the reconciler: the gate, the ends of attempts, and the ends of tasks. */

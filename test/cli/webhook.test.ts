@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
 import { claimDelivery, recordTry } from '../../src/store/webhooks/tries.ts'
+import { endWebhook } from '../../src/store/webhooks/webhooks.ts'
 import { createTestAttempts } from '../support/database/testAttempts.ts'
 import { insertTestWebhook } from '../support/database/testWebhooks.ts'
 import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
@@ -65,5 +66,8 @@ describe('darkroom webhook', () => {
       world.environment,
     )
     expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining('disabled')])
+    await endWebhook(world.pool, accountId, webhookId, 'deleted')
+    const gone = await runDarkroom(['webhook', 'redeliver', claimed.deliveryId], world.environment)
+    expect([gone.exitCode, gone.stderr]).toEqual([1, expect.stringContaining('deleted')])
   })
 })

@@ -9,8 +9,8 @@ const partSchema = z.object({
   pid: z.number().int(),
   start: z.string(),
   /**
-   * The signal that ends a part whose start was killed. With SIGINT, PostgreSQL writes a checkpoint. Parts
-   * that keep no data on disk get SIGKILL.
+   * The signal that ends this part when `npm start` was killed and left the part behind. PostgreSQL gets SIGINT, so
+   * that it writes a checkpoint. All other parts get SIGKILL, by which they lose nothing.
    */
   lostSignal: z.enum(['SIGINT', 'SIGKILL']),
 })

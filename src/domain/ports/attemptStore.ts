@@ -138,7 +138,8 @@ export type CancelResult =
   | 'missing'
 
 /**
- * What a worker writes while it carries out a task. Each function is atomic and safe to repeat. A task ends only
+ * What a worker reads and writes while it carries out a task. Each function is safe to repeat, and changes the task,
+ * its attempts and its credits in one transaction. Only the channel may be updated in a second one. A task ends only
  * once: a function that would end it locks it first and ends it only if it is still live. So if several processes try
  * to end a task at once, the first one wins. Implemented in `src/store/attempts/` and `src/store/tasks/`.
  */
@@ -173,8 +174,8 @@ export type AttemptStore = {
   /** Ends a task as failed and releases its hold, unless a call of a present worker is under way. */
   readonly failTask: (taskId: string, failure: TaskFailure) => Promise<FailResult>
   /**
-   * Ends a task as `cancelled` and releases its hold. Changes nothing when the task has already ended, or when one of
-   * its attempts is open or may have done work.
+   * Ends a task as failed with the code `cancelled`, and releases its hold. Changes nothing when the task has already
+   * ended, or when one of its attempts is open or may have done work.
    */
   readonly cancelTask: (taskId: string, reason: CancelReason) => Promise<CancelResult>
 }

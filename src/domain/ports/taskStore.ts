@@ -70,7 +70,10 @@ export type TaskStore = {
    * unknown, is due for the purge, or belongs to an account other than `accountId`.
    */
   readonly readTask: (taskId: string, accountId?: string) => Promise<TaskView | undefined>
-  /** Returns a task of any account, for a request that names its image. Leaves out the native response. */
+  /**
+   * Returns a task of any account, without its native response. For the download of its image: the signed URL
+   * contains the id of the task, and the request has no API key.
+   */
   readonly readTaskOfImage: (taskId: string) => Promise<TaskView | undefined>
   /**
    * Returns the answer with which a family A model rejected the task's request, or `undefined` when there is none.

@@ -27,6 +27,6 @@ export type WebhookAdmin = {
   /** Disables a webhook. Returns false when there is no such webhook. */
   readonly disableWebhook: (webhookId: string) => Promise<boolean>
   readonly listDeliveries: (webhookId: string, page: DeliveryPage) => Promise<readonly Delivery[]>
-  /** Makes a delivery due now. */
+  /** Makes a delivery due now. A delivery of a deleted webhook is `missing`. */
   readonly redeliverAny: (deliveryId: string) => Promise<RedeliverResult>
 }

@@ -2,8 +2,8 @@ import type { ImageMimeType } from '../models/models.ts'
 import type { NativeResponse } from './nativeResponse.ts'
 
 /**
- * The content of `meta.json`, which is stored next to the image. It is written last and never overwritten, so
- * it exists only when the answer is complete. It contains everything that settling needs.
+ * The content of `meta.json`, which is stored next to the image. It appears only after the image and is never
+ * overwritten, so it exists only when the answer is complete. It contains everything that settling needs.
  */
 export type AnswerMeta = {
   readonly version: 1

@@ -15,7 +15,6 @@ const shared = {
   envelope: 'full',
 } as const satisfies Partial<Operation>
 
-/** `GET /v1/account`. */
 export const getAccount: Operation = {
   ...shared,
   method: 'get',
@@ -55,7 +54,6 @@ const modelExample = {
   ],
 }
 
-/** `GET /v1/models`. */
 export const listModels: Operation = {
   ...shared,
   method: 'get',
@@ -71,7 +69,6 @@ export const listModels: Operation = {
   errors: queryErrors,
 }
 
-/** `GET /v1/models/{model}`. */
 export const getModel: Operation = {
   ...shared,
   method: 'get',
@@ -83,7 +80,6 @@ export const getModel: Operation = {
   errors: [...queryErrors, 'unknown_model'],
 }
 
-/** `GET /v1/usage`. */
 export const getUsage: Operation = {
   ...shared,
   method: 'get',

@@ -16,7 +16,6 @@ const headers: Headers = {
   'Cross-Origin-Resource-Policy': 'always',
 }
 
-/** `GET /v1/assets/{task_id}/{name}`. */
 export const getAsset: Operation = {
   method: 'get',
   path: '/v1/assets/{task_id}/{name}',

@@ -22,7 +22,6 @@ const shared = {
   },
 } as const satisfies Partial<Operation>
 
-/** `POST /v1beta/models/{model}:generateContent`. */
 export const generateContent: Operation = {
   ...shared,
   path: '/v1beta/models/{model}:generateContent',
@@ -54,7 +53,6 @@ export const generateContent: Operation = {
   },
 }
 
-/** `POST /v1beta/models/{model}:asyncGenerateContent`. */
 export const asyncGenerateContent: Operation = {
   ...shared,
   path: '/v1beta/models/{model}:asyncGenerateContent',

@@ -34,7 +34,6 @@ const shared = {
   },
 } as const satisfies Partial<Operation>
 
-/** `POST /v1/images/generations`. */
 export const generateImage: Operation = {
   ...shared,
   path: '/v1/images/generations',
@@ -48,7 +47,6 @@ export const generateImage: Operation = {
   },
 }
 
-/** `POST /v1/images/edits`. */
 export const editImage: Operation = {
   ...shared,
   path: '/v1/images/edits',

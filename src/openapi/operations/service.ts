@@ -10,7 +10,6 @@ const shared = {
   envelope: 'full',
 } as const satisfies Partial<Operation>
 
-/** `GET /healthz`. */
 export const getHealth: Operation = {
   ...shared,
   path: '/healthz',
@@ -25,7 +24,6 @@ export const getHealth: Operation = {
   errors: [],
 }
 
-/** `GET /readyz`. */
 export const getReadiness: Operation = {
   ...shared,
   path: '/readyz',
@@ -40,7 +38,6 @@ export const getReadiness: Operation = {
   errors: ['not_ready'],
 }
 
-/** `GET /openapi.json`. */
 export const getApiDocument: Operation = {
   ...shared,
   path: '/openapi.json',

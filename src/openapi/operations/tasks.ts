@@ -13,7 +13,6 @@ import { taskRequest } from '../../schema/taskRequest.ts'
 
 const taskPath = z.object({ task_id: taskId })
 
-/** `POST /v1/images/tasks`. */
 export const submitTask: Operation = {
   method: 'post',
   path: '/v1/images/tasks',
@@ -64,7 +63,6 @@ export const taskResults: readonly Operation[] = [
   ),
 ]
 
-/** `GET /v1/tasks/{task_id}/events`. */
 export const getTaskEvents: Operation = {
   method: 'get',
   path: '/v1/tasks/{task_id}/events',
@@ -96,7 +94,6 @@ export const getTaskEvents: Operation = {
   errors: ['malformed_task_id', ...queryErrors, 'task_not_found', 'rate_limit_exceeded'],
 }
 
-/** `POST /v1/tasks/{task_id}/cancel`. */
 export const cancelTask: Operation = {
   method: 'post',
   path: '/v1/tasks/{task_id}/cancel',
@@ -183,7 +180,6 @@ function result(path: Operation['path'], id: string, summary: string): Operation
   }
 }
 
-/** `GET /v1/tasks`. */
 export const listTasks: Operation = {
   method: 'get',
   path: '/v1/tasks',

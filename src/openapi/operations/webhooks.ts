@@ -24,7 +24,7 @@ const shared = {
 
 const webhookPath = z.object({ webhook_id: webhookId })
 
-/** Every operation of webhooks. */
+/** The operations with which an account manages its webhooks and reads what was delivered to them. */
 export const webhookOperations: readonly Operation[] = [
   {
     ...shared,

@@ -4,8 +4,9 @@ import { inputMimeTypes } from '../../domain/models/models.ts'
 const mimeType = z.enum(inputMimeTypes)
 
 /**
- * Returns the schema of a response of family A. `imagePart` is the field of a part that contains the image. The
- * upstream may send further fields, which stay as they are.
+ * Returns the schema of a response of family A. `imagePart` is the field of a part that contains the image. Further
+ * fields of the upstream reach the client too, if they are inside the candidate, `promptFeedback` or
+ * `usageMetadata`. Their keys are in camelCase.
  */
 function response(imagePart: Readonly<Record<string, z.ZodType>>) {
   const part = z.looseObject({

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** The error envelope of every route except task lookups. */
+/** How every route reports an error, except the routes that use `shortErrorEnvelope`. */
 export const errorEnvelope = z
   .object({
     error: z.object({
@@ -14,7 +14,7 @@ export const errorEnvelope = z
   })
   .meta({ id: 'Error', description: 'The error envelope of every route except task lookups.' })
 
-/** The shorter error envelope of task lookups. */
+/** How the lookups of one task and of its result report an error. */
 export const shortErrorEnvelope = z
   .object({
     error: z.object({

@@ -83,33 +83,39 @@ const keyColumns = `key_id as "keyId", prefix,
      from budget_window(budget_period, now()) w where budget_period is not null) as budget`
 
 type CallerRow = {
+  readonly secretHash: Buffer
   readonly accountId: string
   readonly keyId: string
   readonly models: string[] | null
 }
 
 /**
- * Finds the account of a secret by the secret's hashes, one for each pepper. PostgreSQL looks the hashes up
- * in an index and compares no secret byte by byte, so the time of an answer reveals nothing about a secret.
- * Expired and revoked keys are not found.
+ * Finds the accounts of secrets, in the order of the secrets. Each secret is given by its hashes, one for each pepper.
+ * PostgreSQL looks the hashes up in an index and compares no secret byte by byte, so the time of an answer reveals
+ * nothing about a secret. Expired and revoked keys are not found.
  */
-export async function findCaller(
+export async function findCallers(
   pool: Pool,
-  secretHashes: readonly Uint8Array[],
-): Promise<Caller | undefined> {
+  secrets: readonly (readonly Uint8Array[])[],
+): Promise<readonly (Caller | undefined)[]> {
   const { rows } = await pool.query<CallerRow>({
-    name: 'find-caller',
+    name: 'find-callers',
     text: findSql,
-    values: [secretHashes.map((hash) => Buffer.from(hash))],
+    values: [secrets.flat().map((hash) => Buffer.from(hash))],
   })
-  const row = rows[0]
-  if (row === undefined) return undefined
-  const { accountId, keyId } = row
-  return { accountId, keyId, ...knownModels(row.models) }
+  const callers = new Map(rows.map((row) => [row.secretHash.toString('hex'), callerOf(row)]))
+  return secrets.map((hashes) =>
+    hashes.map((hash) => callers.get(Buffer.from(hash).toString('hex'))).find(Boolean),
+  )
+}
+
+function callerOf({ accountId, keyId, models }: CallerRow): Caller {
+  return { accountId, keyId, ...knownModels(models) }
 }
 
 const findSql = `
-  select k.account_id as "accountId", k.key_id as "keyId", a.models
-  from api_key k join account a using (account_id)
+  select k.secret_hash as "secretHash", k.account_id as "accountId", k.key_id as "keyId",
+    (select a.models from account a where a.account_id = k.account_id) as models
+  from api_key k
   where k.secret_hash = any($1::bytea[]) and k.revoked_at is null
     and (k.expires_at is null or k.expires_at > clock_timestamp())`

@@ -72,8 +72,8 @@ async function answerQuickly(
 /**
  * Judges the first call of a task by states that are read without locks. Returns the failure with which the task must
  * end instead, or `undefined` if it need not end. A state that changes meanwhile does no harm: this function writes
- * nothing, and `failTask` does not fail a task whose call is under way. With locks, many refused calls would wait for
- * the lock of their channel, one transaction after the other, and the commit of each would wait for the disk.
+ * nothing, and `failTask` does not fail a task whose call is under way. With locks, the many tasks that end in a
+ * cooldown would wait for their channel's lock one after the other, and the commit of each would wait for the disk.
  */
 export async function endOfFirstCall(
   deps: BeginAttemptDeps,
@@ -155,7 +155,7 @@ async function closeAsLost(
   return { ...task, attempts }
 }
 
-/** Returns what the gate asks about a task's channels, and the function that decides by the answers. */
+/** Returns the arguments of `readChannelStates` for a task, and `stepBy`, which decides by the states that it reads. */
 function judgeOf(deps: BeginAttemptDeps, task: TaskWithAttempts) {
   const { taskId, accountId, family, model } = task
   const sync = isSyncRoute(task.route)

@@ -24,7 +24,10 @@ export type PoolOptions = {
   readonly plansOnce?: boolean
   /** Called when an idle connection is lost. The pool opens another one when it needs it. */
   readonly onConnectionError: (error: Error) => void
-  /** Limit for getting a connection, including the wait until one is free. Default 5 s. */
+  /**
+   * Limit for getting a connection, including the wait until one is free. If PostgreSQL refuses to open another
+   * connection, the limit begins again at the refusal. Default 5 s.
+   */
   readonly connectTimeoutMs?: number
   /** Limit for one statement. PostgreSQL enforces it. Default 10 s. */
   readonly statementTimeoutMs?: number

@@ -28,8 +28,7 @@ export type EndTaskDeps = Lifetimes & {
  * attempt is open or has an unknown outcome.
  *
  * When no attempt of the task may have done work, one statement fails it, which is its own transaction. The balance
- * of a busy account is then not locked during a round trip to this process: many refused calls of one account can end
- * at once.
+ * of a busy account is then not locked during a round trip to this process: many tasks of one account can end at once.
  */
 export async function failTask(
   deps: EndTaskDeps,

@@ -19,7 +19,7 @@ export async function findKeyedTask(
   return rows[0]
 }
 
-/** Returns `created_at` in whole seconds, as clients see it in every answer. */
+/** Rounds `created_at` down to a full second, because clients see whole seconds in every answer. */
 const findSql = `
   select t.task_id as "taskId", t.fingerprint, t.credits,
     (floor(extract(epoch from t.created_at)) * 1000)::float8 as "createdAtMs",

@@ -7,27 +7,30 @@ import type { Route } from '../../domain/tasks/imageRequest.ts'
 import type { TaskStatus, TaskView } from '../../domain/tasks/task.ts'
 import type { NativeResponse } from '../../domain/upstream/nativeResponse.ts'
 
+/** A task that is asked for. With `accountId`, it is found only if it is a task of that account. */
+type AskedTask = { readonly taskId: string; readonly accountId?: string | undefined }
+
 /**
- * Returns a task as the lookup shows it. With `accountId`, returns only a task of that account. The account
- * is part of the SQL condition, so that another account's task takes the same time and gives the same result
- * as an unknown task. A record that is due for the purge is not found, even if it is not yet purged.
+ * Returns tasks as the lookup shows them, in the order of `asked`. The account is part of the SQL condition, so that
+ * another account's task takes the same time and gives the same result as an unknown task. A record that is due for
+ * the purge is not found, even if it is not yet purged.
  */
-export async function readTask(
+export async function readTasks(
   pool: Pool,
-  taskId: string,
-  accountId?: string,
-): Promise<TaskView | undefined> {
-  const query =
-    accountId === undefined
-      ? { name: 'read-task', text: readSql, values: [taskId] }
-      : {
-          name: 'read-own-task',
-          text: `${readSql} and account_id = $2`,
-          values: [taskId, accountId],
-        }
-  const { rows } = await pool.query<TaskViewRow & { readonly native: string | null }>(query)
-  const [row] = rows
-  if (row === undefined) return undefined
+  asked: readonly AskedTask[],
+): Promise<readonly (TaskView | undefined)[]> {
+  const { rows } = await pool.query<FoundRow>({
+    name: 'read-tasks',
+    text: readSql,
+    values: [asked.map(({ taskId }) => taskId), asked.map(({ accountId }) => accountId ?? null)],
+  })
+  const found = new Map(rows.map((row) => [row.position, withNative(row)]))
+  return asked.map((_task, at) => found.get(at + 1))
+}
+
+type FoundRow = TaskViewRow & { readonly position: number; readonly native: string | null }
+
+function withNative(row: FoundRow): TaskView {
   // A succeeded task has its native response until the sweep deletes its image.
   if (row.native === null) return taskViewOf(row)
   const native: NativeResponse = JSON.parse(row.native)
@@ -41,7 +44,7 @@ export async function readTask(
 export async function readTaskOfImage(pool: Pool, taskId: string): Promise<TaskView | undefined> {
   const { rows } = await pool.query<TaskViewRow>({
     name: 'read-task-of-image',
-    text: `select ${taskViewColumns} ${fromSql}`,
+    text: `select ${taskViewColumns} from task where task_id = $1 and ${isKept}`,
     values: [taskId],
   })
   return rows[0] && taskViewOf(rows[0])
@@ -84,8 +87,17 @@ export const taskViewColumns = `
   task.answer_id as "answerId", task.asset_mime_type as "mimeType", task.asset_bytes as bytes,
   task.asset_sha256 as sha256`
 
-const fromSql = `from task where task_id = $1 and (purge_at is null or purge_at > now())`
-const readSql = `select ${taskViewColumns}, native_response as native ${fromSql}`
+const isKept = '(purge_at is null or purge_at > now())'
+
+// `limit 1` makes PostgreSQL look each task up by its id, whatever it thinks of the size of the table.
+const readSql = `
+  select asked.position, found.*
+  from unnest($1::text[], $2::text[]) with ordinality as asked (task_id, account_id, position)
+  cross join lateral (
+    select ${taskViewColumns}, native_response as native from task
+    where task.task_id = asked.task_id and ${isKept}
+      and (asked.account_id is null or task.account_id = asked.account_id)
+    limit 1) as found`
 
 export type TaskViewRow = {
   readonly taskId: string

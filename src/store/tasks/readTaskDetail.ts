@@ -25,8 +25,8 @@ type Nullable<Row> = {
 }
 
 /**
- * Returns a task with its attempts and ledger rows, from one snapshot. Returns `undefined` when the task is
- * unknown, purged or due for the purge.
+ * Returns a task with its attempts, ledger rows and webhook deliveries, all from one snapshot. Returns `undefined`
+ * when the task is unknown, purged or due for the purge.
  */
 export async function readTaskDetail(pool: Pool, taskId: string): Promise<TaskDetail | undefined> {
   return withTransaction(

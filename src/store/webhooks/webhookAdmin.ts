@@ -54,10 +54,11 @@ export async function disableWebhook(
   })
 }
 
-/** Makes a delivery due now, as the API's route does. */
+/** Makes a delivery due now, as the API's route does. A delivery of a deleted webhook counts as missing. */
 export async function redeliverAny(pool: Pool, deliveryId: string): Promise<RedeliverResult> {
   const { rows } = await pool.query<{ webhookId: string }>(
-    'select webhook_id as "webhookId" from webhook_delivery where delivery_id = $1',
+    `select webhook_id as "webhookId" from webhook_delivery join webhook using (webhook_id)
+     where delivery_id = $1 and webhook.status <> 'deleted'`,
     [deliveryId],
   )
   const webhookId = rows[0]?.webhookId

@@ -68,9 +68,9 @@ type Submission = AcceptInput & {
 }
 
 /**
- * Limit for the tries of one acceptance. Another try is needed only when a concurrent request took the same
- * idempotency key between the lookup of the key and the insert of the task. If that happens ten times in a row,
- * something is wrong in the code.
+ * Limit for the tries of one acceptance. Another try is needed only when the idempotency key was taken at the insert
+ * of the task and is free at the lookup of the key. If that happens ten times in a row, something is wrong in the
+ * code.
  */
 const triesMax = 10
 
@@ -79,8 +79,8 @@ const triesMax = 10
  * price. Afterwards `onAccepted` brings the task on its way to a worker.
  *
  * If the idempotency key already names a task, only the requests are compared: the same request gets that
- * task, and a different request gets a conflict. Access, capabilities and balance are checked only for a new
- * task.
+ * task, and a different request gets a conflict. Access, capabilities and balance matter only for a new task.
+ * Most keys are new, so the key is looked up only when no new task was made.
  */
 export function createAcceptTask(deps: AcceptTaskDeps) {
   return async (input: AcceptInput): Promise<Answer> => {
@@ -90,7 +90,10 @@ export function createAcceptTask(deps: AcceptTaskDeps) {
       keyDigest: input.idempotencyKey === undefined ? undefined : sha256(input.idempotencyKey),
     }
     for (let tries = 0; tries < triesMax; tries += 1) {
-      const answer = (await replay(deps, submission)) ?? (await acceptNew(deps, submission))
+      const answer = await acceptNew(deps, submission)
+      if (answer !== 'key_taken' && answer.ok) return answer
+      const replayed = await replay(deps, submission)
+      if (replayed !== undefined) return replayed
       if (answer !== 'key_taken') return answer
     }
     throw new Error('Bug: an idempotency key is taken, and yet names no task')
@@ -116,6 +119,7 @@ async function replay(deps: AcceptTaskDeps, submission: Submission): Promise<Ans
   return succeed({ taskId, createdAtMs, credits, replayed: true })
 }
 
+/** Makes a new task, unless the idempotency key is taken. */
 async function acceptNew(
   deps: AcceptTaskDeps,
   submission: Submission,
@@ -144,22 +148,13 @@ async function acceptNew(
         replayed: false,
       })
     case 'insufficient':
-      // A concurrent request with the same idempotency key may have spent the last credits. If so, this request gets
-      // the task of that request.
-      return (
-        (await replay(deps, submission)) ??
-        fail({ tag: 'insufficient_quota', requiredCredits: terms.credits })
-      )
+      return fail({ tag: 'insufficient_quota', requiredCredits: terms.credits })
     case 'over_budget':
-      // A concurrent request with the same idempotency key may also have used the rest of the API key's budget.
-      return (
-        (await replay(deps, submission)) ??
-        fail({
-          tag: 'over_budget',
-          requiredCredits: terms.credits,
-          budget: inserted.budget,
-        })
-      )
+      return fail({
+        tag: 'over_budget',
+        requiredCredits: terms.credits,
+        budget: inserted.budget,
+      })
     case 'key_taken':
       return 'key_taken'
     default:

@@ -23,6 +23,7 @@ import { abandonAttempt, closeAttempt } from '../store/attempts/closeAttempt.ts'
 import { answerIdsOf, settleTask } from '../store/attempts/settleTask.ts'
 import { moveOpenSince } from '../store/channels/openSince.ts'
 import { joinQueries } from '../store/connection/joinQueries.ts'
+import { createSharedFlush } from '../store/connection/sharedFlush.ts'
 import { listChannels, pauseChannel, resumeChannel } from '../store/channels/channelAdmin.ts'
 import { makeChecksDue, markStarted, postponeChecks } from '../store/reconcile/checkSchedule.ts'
 import { purgeTasks } from '../store/reconcile/purgeTasks.ts'
@@ -40,7 +41,7 @@ import type { AnnounceEnd } from '../store/tasks/announceEnd.ts'
 import { cancelTask } from '../store/tasks/cancelTask.ts'
 import { failTask } from '../store/tasks/failTask.ts'
 import { findKeyedTask, freeKey } from '../store/tasks/idempotencyKey.ts'
-import { insertTask } from '../store/tasks/insertTask.ts'
+import { createInsertTask } from '../store/tasks/insertTask.ts'
 import { listOwnTasks } from '../store/tasks/listOwnTasks.ts'
 import { listTasks } from '../store/tasks/listTasks.ts'
 import { readNativeRejection, readTaskOfImage, readTasks } from '../store/tasks/readTask.ts'
@@ -72,16 +73,17 @@ import {
 export function createTaskStore(pool: Pool): TaskStore {
   const reads = bindFirst(pool, { findCallers, readTasks })
   const readTask = joinQueries(reads.readTasks)
+  const flush = createSharedFlush(pool)
   return {
     ...bindFirst(pool, {
-      findKeyedTask,
       freeKey,
-      insertTask,
       readTaskOfImage,
       readNativeRejection,
       openUpload,
       discardUpload,
     }),
+    ...bindFirst({ pool, flush }, { findKeyedTask }),
+    insertTask: createInsertTask(pool, flush),
     findCaller: joinQueries(reads.findCallers),
     readTask: (taskId, accountId) => readTask({ taskId, accountId }),
   }

@@ -1,13 +1,15 @@
 import type { Pool } from 'pg'
 import type { TaskFailure } from '../../domain/failure.ts'
 import type { KeyedTask } from '../../domain/ports/taskStore.ts'
+import type { Flush } from '../connection/sharedFlush.ts'
 
 /**
  * Returns the task that this account's idempotency key names, or `undefined` when it names none. `acceptTask.ts`
- * compares the request of this task with the new request, by their fingerprints.
+ * compares the request of this task with the new request, by their fingerprints. The task is safe on disk when this
+ * function returns, because the client is then told that it was accepted.
  */
 export async function findKeyedTask(
-  pool: Pool,
+  { pool, flush }: { readonly pool: Pool; readonly flush: Flush },
   accountId: string,
   keyDigest: Uint8Array,
 ): Promise<KeyedTask | undefined> {
@@ -16,6 +18,7 @@ export async function findKeyedTask(
     text: findSql,
     values: [accountId, Buffer.from(keyDigest)],
   })
+  if (rows[0] !== undefined) await flush()
   return rows[0]
 }
 

@@ -3,6 +3,7 @@ import { DatabaseError } from 'pg'
 import type { BudgetState } from '../../domain/accounts/budget.ts'
 import type { InsertTaskResult, NewTask } from '../../domain/ports/taskStore.ts'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
+import type { Flush } from '../connection/sharedFlush.ts'
 import { runStatement } from '../connection/transaction.ts'
 
 type InsertedRow = {
@@ -21,7 +22,7 @@ const triesMax = 20
 const refusedState = 'DR001'
 
 /**
- * Accepts a task in one statement, which is a transaction of its own. The statement inserts the idempotency key and
+ * Creates the function that accepts a task in one statement, which is a transaction of its own. The statement inserts the idempotency key and
  * the task, takes over its inputs, inserts the ledger row of the hold, and updates the balance. Many tasks of
  * one account need the lock of the same balance. So the statement takes this lock only after it has inserted the
  * task, and holds it until its commit, without a round trip to this process.
@@ -31,20 +32,45 @@ const refusedState = 'DR001'
  * that, the task is gone as if it had never been accepted: nothing was called or charged, and the client gets an
  * error (`src/http/answers/answerSync.ts`).
  *
+ * For an asynchronous task the function waits for the disk. While other tasks are accepted too, the commit itself does
+ * not wait, because it would hold the lock of the balance meanwhile. The function then waits for a flush that these
+ * tasks share.
+ *
  * If another transaction has just inserted the same key, the statement waits for the end of that transaction. If that
  * transaction commits, the statement writes nothing. If the account does not have enough credits, no row remains.
  */
-export async function insertTask(pool: Pool, task: NewTask): Promise<InsertTaskResult> {
+export function createInsertTask(pool: Pool, flush: Flush) {
+  let underWay = 0
+  return async (task: NewTask): Promise<InsertTaskResult> => {
+    const needsFlush = underWay > 0 && !isSyncRoute(task.request.route)
+    underWay += 1
+    try {
+      const result = await insert(pool, task, needsFlush)
+      if (needsFlush && result.kind === 'inserted') await flush()
+      return result
+    } finally {
+      underWay -= 1
+    }
+  }
+}
+
+async function insert(pool: Pool, task: NewTask, isFlushed: boolean): Promise<InsertTaskResult> {
   for (let tries = 0; tries < triesMax; tries += 1) {
-    const result = await tryInsert(pool, task)
+    const result = await tryInsert(pool, task, isFlushed)
     if (result !== 'budget_changed') return result
   }
   throw new Error('Bug: the budget of a key changed at every try of a submit')
 }
 
-async function tryInsert(pool: Pool, task: NewTask): Promise<InsertTaskResult | 'budget_changed'> {
+/** With `isFlushed`, the caller flushes the commit. */
+async function tryInsert(
+  pool: Pool,
+  task: NewTask,
+  isFlushed: boolean,
+): Promise<InsertTaskResult | 'budget_changed'> {
   try {
-    const query = { name: 'insert-task', text: insertSql, values: valuesOf(task) }
+    const values = [...valuesOf(task), isFlushed || isSyncRoute(task.request.route)]
+    const query = { name: 'insert-task', text: insertSql, values }
     const [row] = await runStatement<InsertedRow>(pool, query)
     if (row === undefined) throw new Error('Bug: a select without from returned no row')
     if (row.createdAtMs !== null) return { kind: 'inserted', createdAtMs: row.createdAtMs }
@@ -81,7 +107,6 @@ function valuesOf(task: NewTask): unknown[] {
     task.hardEndMs,
     task.uploadId ?? null,
     request.inputs.reduce((sum, { bytes }) => sum + bytes, 0),
-    isSyncRoute(request.route),
   ]
 }
 

@@ -69,7 +69,7 @@ type Submission = AcceptInput & {
 
 /**
  * Limit for the tries of one acceptance. Another try is needed only when the idempotency key was taken at the insert
- * of the task and is free at the lookup of the key. If that happens ten times in a row, something is wrong in the
+ * of the task and is free after the lookup of the key. If that happens ten times in a row, something is wrong in the
  * code.
  */
 const triesMax = 10

@@ -15,15 +15,13 @@ import {
   readAccount,
   topUp,
 } from '../store/accounts/accounts.ts'
-import { createKey, findCallers, listKeys, revokeKey } from '../store/accounts/apiKeys.ts'
+import { createFindCaller, createKey, listKeys, revokeKey } from '../store/accounts/apiKeys.ts'
 import { readUsage } from '../store/accounts/readUsage.ts'
 import type { BeginAttemptDeps } from '../store/attempts/beginAttempt.ts'
 import { beginAttempt, endOfFirstCall } from '../store/attempts/beginAttempt.ts'
 import { abandonAttempt, closeAttempt } from '../store/attempts/closeAttempt.ts'
 import { answerIdsOf, settleTask } from '../store/attempts/settleTask.ts'
 import { moveOpenSince } from '../store/channels/openSince.ts'
-import { joinQueries } from '../store/connection/joinQueries.ts'
-import { createSharedFlush } from '../store/connection/sharedFlush.ts'
 import { listChannels, pauseChannel, resumeChannel } from '../store/channels/channelAdmin.ts'
 import { makeChecksDue, markStarted, postponeChecks } from '../store/reconcile/checkSchedule.ts'
 import { purgeTasks } from '../store/reconcile/purgeTasks.ts'
@@ -44,7 +42,7 @@ import { findKeyedTask, freeKey } from '../store/tasks/idempotencyKey.ts'
 import { createInsertTask } from '../store/tasks/insertTask.ts'
 import { listOwnTasks } from '../store/tasks/listOwnTasks.ts'
 import { listTasks } from '../store/tasks/listTasks.ts'
-import { readNativeRejection, readTaskOfImage, readTasks } from '../store/tasks/readTask.ts'
+import { createReadTask, readNativeRejection, readTaskOfImage } from '../store/tasks/readTask.ts'
 import { readTaskDetail } from '../store/tasks/readTaskDetail.ts'
 import { retryTask } from '../store/tasks/retryTask.ts'
 import {
@@ -71,21 +69,18 @@ import {
 
 /** For the HTTP routes that accept, look up and show tasks. */
 export function createTaskStore(pool: Pool): TaskStore {
-  const reads = bindFirst(pool, { findCallers, readTasks })
-  const readTask = joinQueries(reads.readTasks)
-  const flush = createSharedFlush(pool)
   return {
     ...bindFirst(pool, {
+      findKeyedTask,
       freeKey,
       readTaskOfImage,
       readNativeRejection,
       openUpload,
       discardUpload,
     }),
-    ...bindFirst({ pool, flush }, { findKeyedTask }),
-    insertTask: createInsertTask(pool, flush),
-    findCaller: joinQueries(reads.findCallers),
-    readTask: (taskId, accountId) => readTask({ taskId, accountId }),
+    insertTask: createInsertTask(pool),
+    findCaller: createFindCaller(pool),
+    readTask: createReadTask(pool),
   }
 }
 

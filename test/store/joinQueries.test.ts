@@ -1,6 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { Client } from 'pg'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { joinQueries } from '../../src/store/connection/joinQueries.ts'
 import { createAccountStore, createTaskStore } from '../../src/wiring/stores.ts'
 import {
@@ -10,18 +9,9 @@ import {
   generateRequest,
 } from '../support/database/testAccept.ts'
 import { useTestDatabase } from '../support/database/testDatabase.ts'
+import { watchStatements } from '../support/database/watchStatements.ts'
 
 const database = useTestDatabase()
-
-/** Runs `work` and returns its answer and the number of statements with this name that it sent. */
-async function withStatements<Answer>(name: string, work: () => Promise<Answer>) {
-  const sent = vi.spyOn(Client.prototype, 'query')
-  const answer = await work().finally(() => sent.mockRestore())
-  const statements = sent.mock.calls.filter(([first]: readonly unknown[]) => {
-    return typeof first === 'object' && first !== null && 'name' in first && first.name === name
-  })
-  return { answer, statements: statements.length }
-}
 
 describe('queries of one turn of the event loop', () => {
   it('ask for many tasks in few statements, each for its own account', async () => {
@@ -36,14 +26,13 @@ describe('queries of one turn of the event loop', () => {
     const tasks = await Promise.all(accepting)
     const { readTask } = createTaskStore(database.pool)
     // Each task is asked for by both accounts, by nobody in particular, and together with unknown tasks.
-    const { answer, statements } = await withStatements('read-tasks', () =>
-      Promise.all(
-        tasks.flatMap(({ taskId }) => [
-          ...callers.map(({ accountId }) => readTask(taskId, accountId)),
-          readTask(taskId),
-          readTask(`${taskId.slice(0, -1)}-`),
-        ]),
-      ),
+    const sent = watchStatements()
+    const answer = await Promise.all(
+      tasks.flatMap(({ taskId }) => [
+        ...callers.map(({ accountId }) => readTask(taskId, accountId)),
+        readTask(taskId),
+        readTask(`${taskId.slice(0, -1)}-`),
+      ]),
     )
     const seen = answer.map((task) => task && [task.taskId, task.accountId])
     const wanted = tasks.flatMap(({ taskId, owner }) => [
@@ -52,7 +41,33 @@ describe('queries of one turn of the event loop', () => {
       undefined,
     ])
     expect(seen).toEqual(wanted)
-    expect(statements).toBeLessThanOrEqual(6)
+    expect(sent.length).toBeLessThanOrEqual(4)
+    expect(sent).toContain('read-tasks')
+  })
+
+  it('leave a large native response to a statement of its own', async () => {
+    const { accept } = createTestAccept(database.pool)
+    const caller = await createTestCaller(database.pool, 1_000)
+    const [large, small] = await Promise.all(
+      [100_000, 100].map(async (bytes) => {
+        const { taskId } = accepted(await accept({ caller, request: generateRequest() }))
+        // Random, so that PostgreSQL cannot compress it.
+        const native = { response: { text: randomBytes(bytes).toString('hex') }, imagePath: [] }
+        await database.pool.query('update task set native_response = $2 where task_id = $1', [
+          taskId,
+          JSON.stringify(native),
+        ])
+        return { taskId, native }
+      }),
+    )
+    const { readTask } = createTaskStore(database.pool)
+    const sent = watchStatements()
+    const answer = await Promise.all(
+      [large, small, large].map((task) => readTask(task?.taskId ?? '')),
+    )
+    expect(answer.map((task) => task?.native)).toEqual([large, small, large].map((t) => t?.native))
+    // One joined statement, and one for each reader of the large response.
+    expect(sent).toEqual(['read-tasks', 'read-tasks', 'read-tasks'])
   })
 
   it('ask for many keys in few statements; a revoked key changes nothing for the others', async () => {
@@ -68,11 +83,12 @@ describe('queries of one turn of the event loop', () => {
         return { secretHash, found: n % 5 === 0 ? undefined : caller.accountId }
       }),
     )
-    const { answer, statements } = await withStatements('find-callers', () =>
-      Promise.all(keys.map(({ secretHash }) => findCaller([randomBytes(32), secretHash]))),
+    const sent = watchStatements()
+    const answer = await Promise.all(
+      keys.map(({ secretHash }) => findCaller([randomBytes(32), secretHash])),
     )
     expect(answer.map((caller) => caller?.accountId)).toEqual(keys.map(({ found }) => found))
-    expect(statements).toBeLessThanOrEqual(2)
+    expect(sent).toEqual(['find-callers'])
   })
 
   it('are sent only after they were asked, and at once when nothing is under way', async () => {

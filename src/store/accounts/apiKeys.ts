@@ -3,6 +3,7 @@ import type { ApiKey, Caller } from '../../domain/accounts/account.ts'
 import type { BudgetState } from '../../domain/accounts/budget.ts'
 import { defined } from '../../domain/defined.ts'
 import type { NewApiKey } from '../../domain/ports/accountStore.ts'
+import { joinQueries } from '../connection/joinQueries.ts'
 import { knownModels } from './accounts.ts'
 
 type KeyRow = {
@@ -90,11 +91,16 @@ type CallerRow = {
 }
 
 /**
- * Finds the accounts of secrets, in the order of the secrets. Each secret is given by its hashes, one for each pepper.
- * PostgreSQL looks the hashes up in an index and compares no secret byte by byte, so the time of an answer reveals
- * nothing about a secret. Expired and revoked keys are not found.
+ * Creates the function that finds the account of a secret by the secret's hashes, one for each pepper. PostgreSQL looks
+ * the hashes up in an index and compares no secret byte by byte, so the time of an answer reveals nothing about a
+ * secret. Expired and revoked keys are not found.
  */
-export async function findCallers(
+export function createFindCaller(pool: Pool) {
+  return joinQueries((secrets: readonly (readonly Uint8Array[])[]) => findCallers(pool, secrets))
+}
+
+/** Finds the accounts of several secrets, in the order of the secrets. */
+async function findCallers(
   pool: Pool,
   secrets: readonly (readonly Uint8Array[])[],
 ): Promise<readonly (Caller | undefined)[]> {

@@ -1,9 +1,10 @@
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import { DatabaseError } from 'pg'
 import type { BudgetState } from '../../domain/accounts/budget.ts'
+import { NothingWrittenError } from '../../domain/ports/nothingWrittenError.ts'
 import type { InsertTaskResult, NewTask } from '../../domain/ports/taskStore.ts'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
-import type { Flush } from '../connection/sharedFlush.ts'
+import { flushSql } from '../connection/flush.ts'
 import { runStatement } from '../connection/transaction.ts'
 
 type InsertedRow = {
@@ -22,56 +23,59 @@ const triesMax = 20
 const refusedState = 'DR001'
 
 /**
- * Creates the function that accepts a task in one statement, which is a transaction of its own. The statement inserts the idempotency key and
- * the task, takes over its inputs, inserts the ledger row of the hold, and updates the balance. Many tasks of
- * one account need the lock of the same balance. So the statement takes this lock only after it has inserted the
- * task, and holds it until its commit, without a round trip to this process.
+ * Creates the function that accepts a task. It uses one statement, which is a transaction of its own. The statement
+ * inserts the idempotency key and the task, takes over its inputs, inserts the ledger row of the hold, and updates the
+ * balance. Many tasks of one account need the lock of the same balance. So the statement takes this lock only after it
+ * has inserted the task, and holds it until its commit, without a round trip to this process.
  *
  * For a synchronous call the commit does not wait until the task is safe on disk. The client has no answer yet, and
  * the transaction that begins the upstream call makes the task and its hold durable too. If PostgreSQL crashes before
  * that, the task is gone as if it had never been accepted: nothing was called or charged, and the client gets an
  * error (`src/http/answers/answerSync.ts`).
  *
- * For an asynchronous task the function waits for the disk. While other tasks are accepted too, the commit itself does
- * not wait, because it would hold the lock of the balance meanwhile. The function then waits for a flush that these
- * tasks share.
+ * For an asynchronous task the function waits for the disk. When other tasks are being accepted, the commit itself
+ * does not wait, because it would hold the lock of the balance meanwhile. A second statement waits then.
  *
  * If another transaction has just inserted the same key, the statement waits for the end of that transaction. If that
  * transaction commits, the statement writes nothing. If the account does not have enough credits, no row remains.
  */
-export function createInsertTask(pool: Pool, flush: Flush) {
+export function createInsertTask(pool: Pool) {
   let underWay = 0
   return async (task: NewTask): Promise<InsertTaskResult> => {
-    const needsFlush = underWay > 0 && !isSyncRoute(task.request.route)
+    const isAlone = underWay === 0
     underWay += 1
     try {
-      const result = await insert(pool, task, needsFlush)
-      if (needsFlush && result.kind === 'inserted') await flush()
-      return result
+      const isSync = isSyncRoute(task.request.route)
+      return await insert(pool, task, isSync ? 'never' : isAlone ? 'at_commit' : 'after_commit')
     } finally {
       underWay -= 1
     }
   }
 }
 
-async function insert(pool: Pool, task: NewTask, isFlushed: boolean): Promise<InsertTaskResult> {
+/** When an insert waits until the task is safe on disk. */
+type WaitForDisk = 'at_commit' | 'after_commit' | 'never'
+
+async function insert(pool: Pool, task: NewTask, wait: WaitForDisk): Promise<InsertTaskResult> {
   for (let tries = 0; tries < triesMax; tries += 1) {
-    const result = await tryInsert(pool, task, isFlushed)
+    const result = await tryInsert(pool, task, wait)
     if (result !== 'budget_changed') return result
   }
   throw new Error('Bug: the budget of a key changed at every try of a submit')
 }
 
-/** With `isFlushed`, the caller flushes the commit. */
 async function tryInsert(
   pool: Pool,
   task: NewTask,
-  isFlushed: boolean,
+  wait: WaitForDisk,
 ): Promise<InsertTaskResult | 'budget_changed'> {
   try {
-    const values = [...valuesOf(task), isFlushed || isSyncRoute(task.request.route)]
+    const values = [...valuesOf(task), wait !== 'at_commit']
     const query = { name: 'insert-task', text: insertSql, values }
-    const [row] = await runStatement<InsertedRow>(pool, query)
+    const [row] = await runStatement<InsertedRow>(pool, query, async ([inserted], client) => {
+      const isInserted = typeof inserted?.createdAtMs === 'number'
+      if (isInserted && wait === 'after_commit') await flushTask(client, task.taskId)
+    })
     if (row === undefined) throw new Error('Bug: a select without from returned no row')
     if (row.createdAtMs !== null) return { kind: 'inserted', createdAtMs: row.createdAtMs }
     if (!row.affordable) return { kind: 'insufficient' }
@@ -83,6 +87,19 @@ async function tryInsert(
     if (error.message === 'budget') return 'budget_changed'
     throw new Error('Bug: the upload of a new task is unknown or has been taken', { cause: error })
   }
+}
+
+/**
+ * Waits until an inserted task is safe on disk. Throws `NothingWrittenError` when a crash of PostgreSQL has undone the
+ * insert: behind a pooler, this connection may by now lead to the server that has started again.
+ */
+async function flushTask(client: PoolClient, taskId: string): Promise<void> {
+  const { rowCount } = await client.query({
+    name: 'flush-task',
+    text: `select ${flushSql} from task where task_id = $1`,
+    values: [taskId],
+  })
+  if (rowCount === 0) throw new NothingWrittenError(new Error('the insert was undone'))
 }
 
 function valuesOf(task: NewTask): unknown[] {

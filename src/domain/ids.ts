@@ -7,6 +7,9 @@ export type RandomBytes = (count: number) => Uint8Array
 /** The digits of base 62. */
 export const base62Digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
+/** One byte of 32 is skipped. With so many more bytes, a second call for random bytes is seldom needed. */
+const spareBytes = 8
+
 /**
  * Returns `count` random letters or digits. Bytes from 248 on are skipped, so that each character is equally
  * likely.
@@ -14,7 +17,7 @@ export const base62Digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmno
 export function randomText(randomBytes: RandomBytes, count: number): string {
   let text = ''
   while (text.length < count) {
-    for (const byte of randomBytes(count)) {
+    for (const byte of randomBytes(count + spareBytes)) {
       if (byte < 248 && text.length < count) text += base62Digits.charAt(byte % 62)
     }
   }

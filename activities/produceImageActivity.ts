@@ -34,7 +34,7 @@ type Produced = { readonly outcome: 'succeeded' | 'over' }
 
 /**
  * Creates the activity that brings a task as far as possible now. Its heartbeats tell Temporal that this
- * worker is alive, and their details contain the stage that the task lookup shows.
+ * worker is alive, and their details contain the stage, by which a lookup computes its Retry-After.
  *
  * Short waits happen inside the activity (`shortWaits.ts`). Any other wait is thrown as a failure with a delay.
  * Temporal then keeps the timer, so the wait occupies no slot of the worker and adds nothing to the history.

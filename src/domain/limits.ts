@@ -62,9 +62,10 @@ export const refusalsMax = 100
 export const cooldownMsMax = 15 * 60_000
 
 /**
- * Limit for one wait of a synchronous task, such as the wait for the end of a cooldown. If the gate would let the
- * task wait longer, the task ends at once. A task in line for a place waits a second or less each time and then asks
- * again. So this limit does not apply to the whole time in line.
+ * Limit for one wait of a synchronous task for a channel, such as the wait for the end of a cooldown. If the gate would
+ * let the task wait longer, the task ends at once. A task in line for a place waits a second or less each time and then
+ * asks again, so this limit does not apply to the whole time in line. Nor does it apply to the pause after an unknown
+ * outcome.
  */
 export const syncCooldownWaitMsMax = 5_000
 

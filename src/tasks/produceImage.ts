@@ -49,8 +49,8 @@ type ProduceInput = {
 }
 
 /**
- * The stage of an attempt. The worker sends it to Temporal as the details of its heartbeats, and the lookup of a task
- * reads it from Temporal.
+ * The stage of an attempt. The worker sends it to Temporal as the details of its heartbeats. A lookup of the task reads
+ * it there to compute its Retry-After.
  */
 export type Stage = {
   readonly stage: 'calling' | 'storing'

@@ -38,7 +38,8 @@ export type OfferTaker = {
  * time to do this, and there can be many such tasks while a channel cools down.
  *
  * If the work ends the task, the end is recorded here. Otherwise the task is handed over to a workflow: before a wait
- * that is not short (`shortWaits.ts`), after an unknown outcome, after an error, and when this worker stops.
+ * that is not short, after an error, and when this worker stops. The pause after an unknown outcome never counts as
+ * short (`neverShort` in `shortWaits.ts`).
  */
 export function createOfferTaker(deps: TakeOffersDeps): OfferTaker {
   const open = { A: 0, B: 0 }

@@ -13,7 +13,7 @@ export type TaskFacts = {
   readonly deadlineAtMs: number
   /**
    * A client waits on an open connection. A channel that has refused the task is not called again for it, and the
-   * task ends instead of a wait that is longer than `syncCooldownWaitMsMax`.
+   * task ends instead of a wait for a channel that is longer than `syncCooldownWaitMsMax`.
    */
   readonly sync: boolean
   /** The earlier attempts, oldest first. All of them are closed. */

@@ -36,8 +36,8 @@ export function deadlineFailure(facts: Facts): TaskFailure {
 }
 
 /**
- * Returns the failure of a task whose channels refused. Its Retry-After is the earliest time at which a
- * channel takes a call again.
+ * Returns the failure of a task whose channels refused. Its Retry-After is the least that is left of the Retry-After
+ * of its attempts.
  */
 export function refusedFailure(facts: Facts): TaskFailure {
   const leftMs = [...retryAfterLeftMs(facts).values()].filter((ms) => ms > 0)

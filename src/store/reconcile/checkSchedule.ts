@@ -24,7 +24,7 @@ const pauses: Readonly<Record<CheckResult, { readonly firstMs: number; readonly 
 
 /**
  * Records that the workflows of these tasks exist, and schedules the first check of those tasks that are still
- * queued. For a task that is already processing, the gate has scheduled the check.
+ * queued. For a task that is already processing, the gate or `makeStartDue` has scheduled the check.
  */
 export async function markStarted(pool: Pool, taskIds: readonly string[]): Promise<void> {
   if (taskIds.length === 0) return

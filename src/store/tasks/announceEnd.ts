@@ -2,7 +2,7 @@ import type { DueWebhook } from '../../domain/ports/webhookStore.ts'
 import type { Notifier } from '../connection/notifier.ts'
 import { webhookDueChannel } from '../webhooks/tries.ts'
 
-/** The channel on which a process reports the ids of the tasks that it has ended. */
+/** The name for NOTIFY under which a process reports the ids of the tasks that it has ended. */
 export const taskEndChannel = 'task_end'
 
 /**

@@ -44,8 +44,8 @@ export type KeyedTask = {
 }
 
 /**
- * What the acceptance and the lookup of tasks read and write. Every function is one statement. Implemented in
- * `src/store/accounts/`, `src/store/tasks/` and `src/store/reconcile/uploads.ts`.
+ * What the acceptance and the lookup of tasks read and write. Every change is one statement, so it happens whole or not
+ * at all. Implemented in `src/store/accounts/`, `src/store/tasks/` and `src/store/reconcile/uploads.ts`.
  */
 export type TaskStore = {
   /**

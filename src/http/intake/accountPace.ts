@@ -16,7 +16,7 @@ export type AccountPace = {
 }
 
 /** The part of one thread's time that the work of one account may take in the long run. */
-const shareMax = 0.125
+const shareMax = 0.0625
 /**
  * How long an account may work without a wait after a time in which it did not work. Enough to read two images of a
  * megabyte.
@@ -25,7 +25,7 @@ const freeWorkMs = 25
 /**
  * Limit for the work beyond its share that an account must make up for by waiting. An account that is alone may work
  * far beyond its share. When another account comes, the first one must not wait for all that work: it waits at most
- * 400 ms, which is this limit divided by `shareMax`.
+ * 800 ms, which is this limit divided by `shareMax`.
  */
 const owedWorkMsMax = 50
 /**
@@ -46,7 +46,7 @@ export function createAccountPace(monotonicMs = () => performance.now()): Accoun
   let latestOther: Seen | undefined
   /**
    * By account: the time at which the account would have finished its work so far if it had always worked at its
-   * share, so eight milliseconds for each millisecond of work. A time in the future means that the account has worked
+   * share, so 16 milliseconds for each millisecond of work. A time in the future means that the account has worked
    * more than its share.
    */
   const doneAtMs = new Map<string, number>()

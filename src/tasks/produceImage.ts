@@ -64,8 +64,8 @@ export type ProduceResult =
   /** The task has already ended or does not exist, so there is nothing to do. */
   | { readonly kind: 'over' }
   /**
-   * Run `produceImage` again after `delayMs`, and not earlier, because the gate relies on this delay. The
-   * delay already contains jitter.
+   * Run `produceImage` again after `delayMs`, and not earlier, because the gate relies on this delay. It
+   * already contains the jitter that the gate wants.
    */
   | {
       readonly kind: 'wait'

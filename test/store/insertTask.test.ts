@@ -55,19 +55,9 @@ it.each<[Route, string]>([
   expect(rows).toEqual([{ synchronous_commit: expected }])
 })
 
-/** Waits until the account has `count` tasks. */
-async function inserted(accountId: string, count: number): Promise<void> {
-  await expect
-    .poll(async () => {
-      const text = 'select count(*) from task where account_id = $1'
-      return (await database.pool.query(text, [accountId])).rows[0]
-    })
-    .toEqual({ count })
-}
-
 const three = ['insert-task', 'insert-task', 'insert-task']
 
-it('flushes asynchronous tasks that were accepted together before they are answered', async () => {
+it('flushes an asynchronous task that was accepted beside others before it is answered', async () => {
   const caller = await createTestCaller(database.pool, 100)
   const { accept, started } = createTestAccept(database.pool)
   const sent = watchStatements()
@@ -77,43 +67,7 @@ it('flushes asynchronous tasks that were accepted together before they are answe
   expect(answers.map(({ ok }) => ok)).toEqual([true, true, true])
   expect(started).toHaveLength(3)
   // The commit of the first one, which was alone when it came, waited for the disk itself.
-  expect(sent.toSorted()).toEqual(['flush-tasks', 'flush-tasks', ...three])
-})
-
-it('flushes in one statement all tasks that were inserted while another flush was under way', async () => {
-  const caller = await createTestCaller(database.pool, 100)
-  const { accept } = createTestAccept(database.pool)
-  const flushed: unknown[] = []
-  const sent = watchStatements(async (query) => {
-    if (query.name !== 'flush-tasks') return
-    flushed.push(query.values?.[0])
-    // The first flush waits until the other tasks were inserted.
-    if (flushed.length === 1) await inserted(caller.accountId, 4)
-  })
-  const answers = await Promise.all(
-    [1, 2, 3, 4].map(() => accept({ caller, request: generateRequest() })),
-  )
-  const taskIds = answers.map((answer) => accepted(answer).taskId)
-  expect(sent.filter((name) => name === 'flush-tasks')).toHaveLength(2)
-  expect(taskIds).toEqual(expect.arrayContaining(flushed.flat()))
-})
-
-it('flushes each task over its own connection when the common statement fails', async () => {
-  const caller = await createTestCaller(database.pool, 100)
-  const { accept, started } = createTestAccept(database.pool)
-  let flushes = 0
-  watchStatements(async (query) => {
-    if (query.name !== 'flush-tasks') return
-    flushes += 1
-    if (flushes === 1) await inserted(caller.accountId, 4)
-    if (flushes === 2) query.values = ['not an array']
-  })
-  const answers = await Promise.all(
-    [1, 2, 3, 4].map(() => accept({ caller, request: generateRequest() })),
-  )
-  expect(answers.map(({ ok }) => ok)).toEqual([true, true, true, true])
-  expect(started).toHaveLength(4)
-  expect(flushes).toBe(4)
+  expect(sent.toSorted()).toEqual(['flush-task', 'flush-task', ...three])
 })
 
 it('flushes nothing for synchronous tasks', async () => {
@@ -129,7 +83,7 @@ it('accepts no task whose insert was undone before it was on disk', async () => 
   const caller = await createTestCaller(database.pool, 100)
   const { accept, started } = createTestAccept(database.pool)
   watchStatements((query) => {
-    if (query.name === 'flush-tasks') query.values = [['task_that_is_gone']]
+    if (query.name === 'flush-task') query.values = ['task_that_is_gone']
   })
   const input = { caller, request: generateRequest() }
   const [alone, undone] = [accept(input), accept(input)]

@@ -7,6 +7,7 @@ import { listen } from '../support/upstream/testServers.ts'
 
 const compose = readFileSync(new URL('../../docker-compose.yml', import.meta.url), 'utf8')
 const dockerfile = readFileSync(new URL('../../Dockerfile', import.meta.url), 'utf8')
+const operating = readFileSync(new URL('../../docs/operating.md', import.meta.url), 'utf8')
 
 /** The lines of one service, or of one shared block such as `x-confined`. */
 function blockOf(name: string): string {
@@ -52,7 +53,8 @@ describe('the health check of a container', () => {
 })
 
 describe('the containers', () => {
-  it('start processes with the memory settings of `npm start`', () => {
+  it('start processes with the flags of `npm start`, which the documentation names', () => {
+    expect(operating).toContain(`node_modules/.bin/node ${serviceNodeFlags.join(' ')} src/api.ts`)
     const entrypoint = JSON.stringify(['node', ...serviceNodeFlags]).replaceAll(',', ', ')
     expect(dockerfile).toContain(`ENTRYPOINT ${entrypoint}\n`)
     for (const [name, value] of Object.entries(serviceAllocator)) {

@@ -72,6 +72,9 @@ const slotMsMax = 10_000
  */
 const slotWaitMsMax = 60_000
 
+/** Limit for the random part of a wait, which keeps tasks apart whose slots are the same. */
+const jitterMsMax = 250
+
 /** The state is out of date when the end of its cooldown and the start of its window are longer ago than this. */
 export const quietMs = 60_000
 
@@ -122,7 +125,10 @@ function waitForSlot(
   // often is better than a task that waits too long.
   const nextSlotAtMs = state.slotAtMs > fromMs + slotWaitMsMax ? fromMs : state.slotAtMs
   const slotAtMs = Math.max(nextSlotAtMs, fromMs)
-  const delayMs = Math.ceil(slotAtMs - nowMs + jitter * Math.min(state.slotMs, 250))
+  // The first slot after the cooldown belongs to the probe, and all others wait for the probe. So it gets no jitter.
+  const isProbe = reason === 'cooldown' && state.slotAtMs <= fromMs
+  const jitterMs = isProbe ? 0 : jitter * Math.min(state.slotMs, jitterMsMax)
+  const delayMs = Math.ceil(slotAtMs - nowMs + jitterMs)
   const next = { ...state, slotAtMs: slotAtMs + state.slotMs }
   return { kind: 'wait', delayMs: Math.max(delayMs, 50), reason, next }
 }

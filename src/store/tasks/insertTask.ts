@@ -1,10 +1,10 @@
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import { DatabaseError } from 'pg'
 import type { BudgetState } from '../../domain/accounts/budget.ts'
 import { NothingWrittenError } from '../../domain/ports/nothingWrittenError.ts'
 import type { InsertTaskResult, NewTask } from '../../domain/ports/taskStore.ts'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
-import { createFlushTask } from '../connection/flush.ts'
+import { flushSql } from '../connection/flush.ts'
 import { runStatement } from '../connection/transaction.ts'
 
 type InsertedRow = {
@@ -34,21 +34,19 @@ const refusedState = 'DR001'
  * error (`src/http/answers/answerSync.ts`).
  *
  * For an asynchronous task the function waits for the disk. When other tasks are being accepted, the commit itself
- * does not wait, because it would hold the lock of the balance meanwhile. A second statement waits then, for all tasks
- * that were inserted meanwhile.
+ * does not wait, because it would hold the lock of the balance meanwhile. A second statement waits then.
  *
  * If another transaction has just inserted the same key, the statement waits for the end of that transaction. If that
  * transaction commits, the statement writes nothing. If the account does not have enough credits, no row remains.
  */
 export function createInsertTask(pool: Pool) {
-  const deps = { pool, flushTask: createFlushTask() }
   let underWay = 0
   return async (task: NewTask): Promise<InsertTaskResult> => {
     const isAlone = underWay === 0
     underWay += 1
     try {
       const isSync = isSyncRoute(task.request.route)
-      return await insert(deps, task, isSync ? 'never' : isAlone ? 'at_commit' : 'after_commit')
+      return await insert(pool, task, isSync ? 'never' : isAlone ? 'at_commit' : 'after_commit')
     } finally {
       underWay -= 1
     }
@@ -58,22 +56,16 @@ export function createInsertTask(pool: Pool) {
 /** When an insert waits until the task is safe on disk. */
 type WaitForDisk = 'at_commit' | 'after_commit' | 'never'
 
-type InsertDeps = { readonly pool: Pool; readonly flushTask: ReturnType<typeof createFlushTask> }
-
-async function insert(
-  deps: InsertDeps,
-  task: NewTask,
-  wait: WaitForDisk,
-): Promise<InsertTaskResult> {
+async function insert(pool: Pool, task: NewTask, wait: WaitForDisk): Promise<InsertTaskResult> {
   for (let tries = 0; tries < triesMax; tries += 1) {
-    const result = await tryInsert(deps, task, wait)
+    const result = await tryInsert(pool, task, wait)
     if (result !== 'budget_changed') return result
   }
   throw new Error('Bug: the budget of a key changed at every try of a submit')
 }
 
 async function tryInsert(
-  { pool, flushTask }: InsertDeps,
+  pool: Pool,
   task: NewTask,
   wait: WaitForDisk,
 ): Promise<InsertTaskResult | 'budget_changed'> {
@@ -81,9 +73,8 @@ async function tryInsert(
     const values = [...valuesOf(task), wait !== 'at_commit']
     const query = { name: 'insert-task', text: insertSql, values }
     const [row] = await runStatement<InsertedRow>(pool, query, async ([inserted], client) => {
-      if (typeof inserted?.createdAtMs !== 'number' || wait !== 'after_commit') return
-      const isThere = await flushTask({ taskId: task.taskId, client })
-      if (!isThere) throw new NothingWrittenError(new Error('a crash has undone the insert'))
+      const isInserted = typeof inserted?.createdAtMs === 'number'
+      if (isInserted && wait === 'after_commit') await flushTask(client, task.taskId)
     })
     if (row === undefined) throw new Error('Bug: a select without from returned no row')
     if (row.createdAtMs !== null) return { kind: 'inserted', createdAtMs: row.createdAtMs }
@@ -96,6 +87,19 @@ async function tryInsert(
     if (error.message === 'budget') return 'budget_changed'
     throw new Error('Bug: the upload of a new task is unknown or has been taken', { cause: error })
   }
+}
+
+/**
+ * Waits until an inserted task is safe on disk. Throws `NothingWrittenError` when a crash of PostgreSQL has undone the
+ * insert: behind a pooler, this connection may by now lead to the server that has started again.
+ */
+async function flushTask(client: PoolClient, taskId: string): Promise<void> {
+  const { rowCount } = await client.query({
+    name: 'flush-task',
+    text: `select ${flushSql} from task where task_id = $1`,
+    values: [taskId],
+  })
+  if (rowCount === 0) throw new NothingWrittenError(new Error('the insert was undone'))
 }
 
 function valuesOf(task: NewTask): unknown[] {

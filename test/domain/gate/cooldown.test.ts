@@ -31,6 +31,13 @@ describe('a cooldown', () => {
     expect(second).toMatchObject({ kind: 'wait', delayMs: 3_100 })
   })
 
+  it('delays the calls after the probe by a random time, but not the probe', () => {
+    const first = admit(cooling, { nowMs: 7_000, open: none, jitter: 0.5 })
+    expect(first).toMatchObject({ kind: 'wait', delayMs: 3_000 })
+    const second = admit(first.next, { nowMs: 7_000, open: none, jitter: 0.5 })
+    expect(second).toMatchObject({ kind: 'wait', delayMs: 3_150 })
+  })
+
   it('admits one probe when it ends, and no second call at the same time', () => {
     const probe = admit(cooling, { nowMs: 10_001, open: none, jitter: 0 })
     expect(probe.kind).toBe('admitted')
@@ -177,7 +184,7 @@ describe('a cooldown', () => {
 
   it('starts again from now when the time slots lie too far ahead', () => {
     const far = { ...cooling, slotAtMs: 400_000 }
-    const admission = admit(far, { nowMs: 9_000, open: none, jitter: 0 })
-    expect(admission).toMatchObject({ kind: 'wait', delayMs: 1_000 })
+    const admission = admit(far, { nowMs: 9_000, open: none, jitter: 0.5 })
+    expect(admission).toMatchObject({ kind: 'wait', delayMs: 1_050 })
   })
 })

@@ -5,10 +5,10 @@ type Statement = { readonly name?: string; values?: unknown[] }
 
 /**
  * Until the end of the test, calls `seen` with each prepared statement before any connection of this process sends it.
- * `seen` may change the values. A statement is sent late if `seen` returns a promise. Returns the names of the statements that were sent, which grow during the test.
+ * `seen` may change the values. Returns the names of the statements that were sent, which grow during the test.
  */
 export function watchStatements(
-  seen: (statement: Statement) => Promise<void> | void = () => {},
+  seen: (statement: Statement) => void = () => {},
 ): readonly string[] {
   const names: string[] = []
   const send: unknown = Reflect.get(Client.prototype, 'query')
@@ -16,11 +16,11 @@ export function watchStatements(
   const spy = vi.spyOn(Client.prototype, 'query')
   spy.mockImplementation(function query(this: Client, ...args: unknown[]) {
     const [statement] = args
-    if (!isPrepared(statement)) return Reflect.apply(send, this, args)
-    names.push(statement.name)
-    const delay = seen(statement)
-    if (delay === undefined) return Reflect.apply(send, this, args)
-    return delay.then(() => Reflect.apply(send, this, args))
+    if (isPrepared(statement)) {
+      names.push(statement.name)
+      seen(statement)
+    }
+    return Reflect.apply(send, this, args)
   })
   onTestFinished(() => spy.mockRestore())
   return names

@@ -54,9 +54,16 @@ describe('the health check of a container', () => {
 
 describe('the containers', () => {
   it('start processes with the flags of `npm start`, which the documentation names', () => {
-    expect(operating).toContain(`node_modules/.bin/node ${serviceNodeFlags.join(' ')} src/api.ts`)
-    const entrypoint = JSON.stringify(['node', ...serviceNodeFlags]).replaceAll(',', ', ')
+    const { api, worker } = serviceNodeFlags
+    const entrypoint = JSON.stringify(['node', ...worker]).replaceAll(',', ', ')
     expect(dockerfile).toContain(`ENTRYPOINT ${entrypoint}\n`)
+    // The entry point is that of the worker. The API has further flags before its script.
+    expect(api.slice(0, worker.length)).toEqual(worker)
+    const own = [...api.slice(worker.length), 'src/api.ts']
+    expect(dockerfile).toContain(`CMD ${JSON.stringify(own).replaceAll(',', ', ')}\n`)
+    expect(blockOf('api')).toContain(`command: [${own.join(', ')}]\n`)
+    expect(operating).toContain(`node_modules/.bin/node ${api.join(' ')} src/api.ts`)
+    expect(operating).toContain(`node_modules/.bin/node ${worker.join(' ')} src/worker.ts`)
     for (const [name, value] of Object.entries(serviceAllocator)) {
       expect(dockerfile).toContain(`ENV ${name}=${value}\n`)
     }

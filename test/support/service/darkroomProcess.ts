@@ -33,7 +33,7 @@ export async function startDarkroomProcess(options: {
   const { name, environment, url, readyUrl, alone = false } = options
   const script = fileURLToPath(new URL(`../../../src/${name}.ts`, import.meta.url))
   // With this flag the process ends when its standard input closes, which also happens when this process is killed.
-  const args = [...serviceNodeFlags, script, ...(alone ? [] : ['--exit-with-parent'])]
+  const args = [...serviceNodeFlags[name], script, ...(alone ? [] : ['--exit-with-parent'])]
   const child = spawn(process.execPath, args, {
     env: {
       PATH: process.env['PATH'],

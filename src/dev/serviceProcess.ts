@@ -7,6 +7,8 @@ import { ConfigError } from '../config/configError.ts'
 import type { Say } from './stack/startError.ts'
 import { StartError } from './stack/startError.ts'
 
+const commonNodeFlags = ['--max-semi-space-size=4', '--v8-pool-size=1'] as const
+
 /**
  * Flags of Node for an API and a worker. The Dockerfile and docker-compose.yml set the same.
  *
@@ -24,8 +26,8 @@ import { StartError } from './stack/startError.ts'
  * flag the heap always doubles. A worker, which has more such bytes under way, would take 25 MiB more memory with it.
  */
 export const serviceNodeFlags = {
-  api: ['--max-semi-space-size=4', '--v8-pool-size=1', '--heap-growing-percent=100'],
-  worker: ['--max-semi-space-size=4', '--v8-pool-size=1'],
+  api: [...commonNodeFlags, '--heap-growing-percent=100'],
+  worker: commonNodeFlags,
 } as const
 
 /**

@@ -78,8 +78,9 @@ export type TaskFailureCode = (typeof taskFailureCodes)[number]
 
 /**
  * What caused the failure, more exactly than the code says. For a synchronous client, the code `rate_limit_exceeded`
- * is a 429 whatever its cause; for every other code the cause decides the HTTP status. A task with the code `cancelled` has the cause `cancelled` when somebody asked for it, and
- * `client_left` when its last client disconnected.
+ * is a 429 whatever its cause; for every other code the cause decides the HTTP status. A task with the code
+ * `cancelled` has the cause `cancelled` when somebody asked for it, and `client_left` when its last client
+ * disconnected.
  */
 export const failureCauses = [
   'rejected',

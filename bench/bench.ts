@@ -21,11 +21,13 @@ import {
   twentySmall,
   twoOfEach,
 } from './cases/synchronous.ts'
+import { generationShot, runTasks } from './cases/tasks.ts'
 import { deadReceiver } from './cases/webhooks.ts'
 import type { BenchCase, Figures, Measured } from './support/benchCase.ts'
 import { summarize } from './support/benchCase.ts'
 import { openBenchWorld } from './support/benchWorld.ts'
 import { describe, drawChart } from './support/chart.ts'
+import { loadOf } from './support/load.ts'
 import { runBench } from './support/runBench.ts'
 
 const cases: readonly BenchCase[] = [
@@ -63,6 +65,9 @@ const chosen = cases.filter((one) =>
 )
 const rounds = Number(values.rounds ?? (values.quick ? 1 : 3))
 
+/** Calls of each kind before the first case. Without them, the first figures were those of code not yet compiled. */
+const warmUp = 200
+
 /** Progress goes to the terminal and replaces itself; elsewhere it is plain lines. */
 function say(line: string): void {
   process.stderr.write(process.stderr.isTTY ? `\r\u001b[K${line}` : `${line}\n`)
@@ -72,6 +77,9 @@ await runBench(async ({ stack }) => {
   const world = await openBenchWorld({ stack, quick: values.quick, say })
   const measured: Measured[] = []
   try {
+    say('warming up')
+    await runTasks(world, warmUp, 20)
+    await loadOf(warmUp, 20, generationShot(world.service))
     for (const [n, one] of chosen.entries()) {
       const seen: Figures[] = []
       for (let round = 1; round <= (one.long === true ? 1 : rounds); round += 1) {

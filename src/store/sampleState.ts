@@ -1,40 +1,112 @@
 import type { Pool } from 'pg'
 import type { StateSample } from '../domain/ports/stateSample.ts'
 
-/** Returns the values of the metrics' gauges, read by one statement. */
-export async function sampleState(pool: Pool): Promise<StateSample> {
-  const { rows } = await pool.query<{ sample: StateSample }>({
-    name: 'sample-state',
-    text: sampleSql,
-  })
+/**
+ * Creates the function that reads the values of the metrics' gauges. Counting what is kept takes longer the more is
+ * kept, and everything else does not. So a count that takes long is used again for a while (`createCountOfKept`).
+ */
+export function createSampleState(pool: Pool): () => Promise<StateSample> {
+  const countKept = createCountOfKept(() => readOne<Kept>(pool, 'sample-kept', keptSql))
+  return async () => {
+    const [live, kept] = await Promise.all([
+      readOne<Omit<StateSample, 'blobBytes'>>(pool, 'sample-live', liveSql),
+      countKept(),
+    ])
+    const ended = [
+      { status: 'succeeded', count: kept.images, oldestSeconds: 0 },
+      { status: 'failed', count: kept.failed, oldestSeconds: 0 },
+    ]
+    return { ...live, tasks: [...live.tasks, ...ended], blobBytes: kept.bytes }
+  }
+}
+
+/** What is kept after the end of a task. */
+type Kept = {
+  /** Succeeded tasks with an image. */
+  readonly images: number
+  /** Failed tasks with a record. */
+  readonly failed: number
+  /** Bytes of the images, and of the inputs of all tasks. */
+  readonly bytes: number
+}
+
+/** A count that took at most this long is made anew for every sample. */
+const quickMsMax = 50
+
+/** A longer count is used for this many times as long as it took, so that counting takes a hundredth of the time. */
+const useFactor = 100
+
+/**
+ * Creates a function that returns the count. It waits for a new count only when there is none or the last one was
+ * quick. Otherwise it returns the last one, and makes a new one meanwhile when the last one is too old.
+ */
+export function createCountOfKept<Count>(
+  read: () => Promise<Count>,
+  nowMs: () => number = () => performance.now(),
+): () => Promise<Count> {
+  let last: { readonly count: Count; readonly tookMs: number; readonly atMs: number } | undefined
+  let reading: Promise<Count> | undefined
+
+  const readAgain = async () => {
+    const startedAtMs = nowMs()
+    try {
+      const count = await read()
+      last = { count, tookMs: nowMs() - startedAtMs, atMs: nowMs() }
+      return count
+    } catch (error) {
+      // The next sample waits for its count and reports the error.
+      last = undefined
+      throw error
+    } finally {
+      reading = undefined
+    }
+  }
+
+  return async () => {
+    const slow = last !== undefined && last.tookMs > quickMsMax ? last : undefined
+    if (slow !== undefined && nowMs() - slow.atMs < useFactor * slow.tookMs) return slow.count
+    reading ??= readAgain()
+    if (slow === undefined) return reading
+    reading.catch(() => {})
+    return slow.count
+  }
+}
+
+async function readOne<Value>(pool: Pool, name: string, text: string): Promise<Value> {
+  const { rows } = await pool.query<{ sample: Value }>({ name, text })
   const sample = rows[0]?.sample
   if (sample === undefined) throw new Error('Bug: a select of constants returned no row')
   return sample
 }
 
 /**
- * Reads all gauges without a scan of `task`, because this table keeps every record for days. Live tasks are
- * found by their partial index. Ended tasks are counted in indexes alone. A succeeded task counts until its
+ * Counts in indexes alone, because the table `task` keeps every record for days. A succeeded task counts until its
  * image expires.
  */
-export const sampleSql = `
-  with live as materialized (
-    select status, created_at, credits from task where status in ('queued', 'processing')
-  ), kept as materialized (
+export const keptSql = `
+  with kept as materialized (
     select count(*) as count, coalesce(sum(asset_bytes), 0) as bytes
     from task where status = 'succeeded' and expires_at > now()
+  )
+  select json_build_object(
+    'images', (select count from kept),
+    'failed', (select count(*) from task where status = 'failed'),
+    'bytes', (select bytes from kept)
+      + (select coalesce(sum(bytes), 0) from upload where kind = 'input')
+  ) as sample`
+
+/** Reads everything else. Live tasks are found by their partial index. */
+export const liveSql = `
+  with live as materialized (
+    select status, created_at, credits from task where status in ('queued', 'processing')
   )
   select json_build_object(
     'tasks', (select coalesce(json_agg(t), '[]') from (
       select status, count(*) as count,
         extract(epoch from now() - min(created_at)) as "oldestSeconds"
-      from live group by status
-      union all select 'succeeded', count, 0 from kept
-      union all select 'failed', count(*), 0 from task where status = 'failed') t),
+      from live group by status) t),
     'creditsHeld', (select coalesce(sum(held), 0) from balance),
     'holdsOpen', (select count(*) from live where credits > 0),
-    'blobBytes', (select bytes from kept)
-      + (select coalesce(sum(bytes), 0) from upload where kind = 'input'),
     'channels', (select coalesce(json_agg(c), '[]') from (
       select name as channel, paused_at is not null as paused,
         (select count(*) from attempt a where a.channel = name and closed_at is null

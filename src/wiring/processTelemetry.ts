@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { Config } from '../config.ts'
-import { sampleState } from '../store/sampleState.ts'
+import { createSampleState } from '../store/sampleState.ts'
 import type { Metrics, MetricsSources } from '../telemetry/metrics.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import type { Tracing } from '../telemetry/tracing.ts'
@@ -12,7 +12,7 @@ export function createProcessMetrics(
 ): Metrics {
   return createMetrics({
     pool: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
-    state: () => sampleState(pool),
+    state: createSampleState(pool),
     ...own,
   })
 }

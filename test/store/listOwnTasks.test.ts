@@ -1,9 +1,7 @@
-import { Client } from 'pg'
-import { beforeAll, describe, expect, it, vi } from 'vitest'
-import { z } from 'zod'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { OwnTaskFilter } from '../../src/domain/ports/accountReads.ts'
-import { queryWithOwnPlan } from '../../src/store/connection/ownPlan.ts'
 import { listOwnTasks } from '../../src/store/tasks/listOwnTasks.ts'
+import { blocksRead } from '../support/database/blocksRead.ts'
 import { insertEndedTasks } from '../support/database/insertEndedTasks.ts'
 import { createTestCaller } from '../support/database/testAccept.ts'
 import type { TestDatabase } from '../support/database/testDatabase.ts'
@@ -20,33 +18,6 @@ beforeAll(async () => {
 })
 
 type Filter = Omit<OwnTaskFilter, 'limit'>
-
-type Plan = {
-  readonly Plan: {
-    readonly 'Shared Hit Blocks': number
-    readonly 'Shared Read Blocks': number
-  }
-}
-
-/** Lists a page and returns how many blocks PostgreSQL reads for it with a plan for these values. */
-async function blocksOf(filter: Filter): Promise<number> {
-  const { pool } = database
-  const sent = vi.spyOn(Client.prototype, 'query')
-  await listOwnTasks(pool, accountId, { ...filter, limit: 20 })
-  const [, settings, statement] = sent.mock.calls.map(([first]): unknown => first)
-  sent.mockRestore()
-  expect(settings).toContain('force_custom_plan')
-  const { text, values } = listStatement.parse(statement)
-  const { rows } = await queryWithOwnPlan<{ 'QUERY PLAN': readonly Plan[] }>(pool, {
-    text: `explain (analyze, buffers, format json) ${text}`,
-    values,
-  })
-  const plan = rows[0]?.['QUERY PLAN'][0]?.Plan
-  if (plan === undefined) throw new Error('no plan')
-  return plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
-}
-
-const listStatement = z.object({ text: z.string(), values: z.array(z.unknown()) })
 
 describe('a page of the list of tasks', () => {
   const filters: readonly Filter[] = [
@@ -65,7 +36,8 @@ describe('a page of the list of tasks', () => {
     'reads no long history for the filter %j',
     async (filter) => {
       // The table has more than 300 blocks.
-      expect(await blocksOf(filter)).toBeLessThan(120)
+      const list = () => listOwnTasks(database.pool, accountId, { ...filter, limit: 20 })
+      expect(await blocksRead(database.pool, list)).toBeLessThan(120)
     },
   )
 })

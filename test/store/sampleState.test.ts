@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { sampleSql, sampleState } from '../../src/store/sampleState.ts'
+import {
+  createCountOfKept,
+  createSampleState,
+  keptSql,
+  liveSql,
+} from '../../src/store/sampleState.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { useTestDatabase } from '../support/database/testDatabase.ts'
 
@@ -35,7 +40,7 @@ function nodesOf(plan: unknown): readonly Plan[] {
   return [node, ...nodesOf(node['Plans'])]
 }
 
-describe('sampleState', () => {
+describe('a sample of the state', () => {
   it('counts live tasks, succeeded tasks with an image, and failed tasks', async () => {
     await insertEnded(20_000)
     const { taskId } = await insertTask(database.pool)
@@ -44,7 +49,7 @@ describe('sampleState', () => {
        values ('in-a', 'input', $1, 5000, 'infinity'), ('in-b', 'input', null, null, 'infinity')`,
       [taskId],
     )
-    const { tasks, holdsOpen, blobBytes, creditsHeld } = await sampleState(database.pool)
+    const { tasks, holdsOpen, blobBytes, creditsHeld } = await createSampleState(database.pool)()
     expect(Object.fromEntries(tasks.map(({ status, count }) => [status, count]))).toEqual({
       queued: 1,
       succeeded: 2_000,
@@ -58,12 +63,64 @@ describe('sampleState', () => {
   })
 
   it('finds tasks by indexes alone when there are many records', async () => {
-    const { rows } = await database.pool.query(`explain (format json) ${sampleSql}`)
-    const [row] = planRows.parse(rows)
-    const nodes = nodesOf(row?.['QUERY PLAN'].map(({ Plan }) => Plan))
+    const plans = []
+    for (const sql of [keptSql, liveSql]) {
+      const { rows } = await database.pool.query(`explain (format json) ${sql}`)
+      const [row] = planRows.parse(rows)
+      plans.push(row?.['QUERY PLAN'].map(({ Plan }) => Plan))
+    }
+    const nodes = nodesOf(plans.flat())
     const whole = nodes.filter((node) => node['Node Type'] === 'Seq Scan')
     expect(whole.map((node) => node['Relation Name'])).not.toContain('task')
     const indexes = nodes.map((node) => node['Index Name'])
-    expect(indexes).toEqual(expect.arrayContaining(['task_live', 'task_kept', 'task_failed']))
+    expect(indexes).toEqual(
+      expect.arrayContaining(['task_live', 'task_kept', expect.stringMatching(/^task_fail/)]),
+    )
+  })
+})
+
+describe('the count of what is kept', () => {
+  /** A count that takes `tookMs`. Its values are 1, 2, 3, and so on. */
+  function countThatTakes(tookMs: number) {
+    const clock = { ms: 0, made: 0, failing: false }
+    const count = createCountOfKept(
+      async () => {
+        clock.ms += tookMs
+        if (clock.failing) throw new Error('no PostgreSQL')
+        clock.made += 1
+        return clock.made
+      },
+      () => clock.ms,
+    )
+    return { clock, count }
+  }
+
+  it('is made anew for every sample while it is quick', async () => {
+    const { count } = countThatTakes(50)
+    expect([await count(), await count(), await count()]).toEqual([1, 2, 3])
+  })
+
+  it('is used again for a hundred times as long as it took', async () => {
+    const { clock, count } = countThatTakes(250)
+    expect(await count()).toBe(1)
+    clock.ms += 24_999
+    expect(await count()).toBe(1)
+    expect(clock.made).toBe(1)
+    clock.ms += 1
+    // The sample that finds the count too old does not wait for the new one.
+    expect(await count()).toBe(1)
+    expect(await count()).toBe(2)
+    expect(clock.made).toBe(2)
+  })
+
+  it('is forgotten when a new one fails, so that the next sample reports the failure', async () => {
+    const { clock, count } = countThatTakes(250)
+    await count()
+    clock.ms += 25_000
+    clock.failing = true
+    expect(await count()).toBe(1)
+    await expect(count()).rejects.toThrow('no PostgreSQL')
+    clock.failing = false
+    expect(await count()).toBe(2)
   })
 })

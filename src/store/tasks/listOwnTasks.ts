@@ -60,7 +60,7 @@ async function positionOf(
  * A succeeded task whose image has expired counts as `expired`, as clients see it. The statuses are constants,
  * so that PostgreSQL can use the index of each.
  */
-const statusSql: Readonly<Record<PublicStatus, string>> = {
+export const statusSql: Readonly<Record<PublicStatus, string>> = {
   queued: `status = 'queued'`,
   processing: `status = 'processing'`,
   succeeded: `status = 'succeeded' and expires_at > now()`,

@@ -219,7 +219,9 @@ create index task_live on task (account_id, created_at, task_id)
 create index task_succeeded on task (account_id, created_at, task_id) include (expires_at, purge_at)
   where status = 'succeeded';
 create index task_failed on task (account_id, created_at, task_id) where status = 'failed';
-create index task_created on task (created_at);
+-- For the operator's lists of the tasks of all accounts (src/store/tasks/listTasks.ts).
+create index task_of_model on task (model, created_at, task_id);
+create index task_failure on task (failure_code, created_at, task_id) where status = 'failed';
 -- The due tasks of the reconciler's steps (src/store/reconcile/tasksToCheck.ts). Each step has an index of its
 -- own, so that very many due tasks of one step do not slow the others.
 create index task_unstarted on task (next_check_at)
@@ -230,8 +232,8 @@ create index task_deadline on task (deadline_at) where status in ('queued', 'pro
 create index task_purge on task (purge_at) where purge_at is not null;
 -- A failed task can be retried once, even if two retries begin at the same moment.
 create unique index task_retry_of on task (retry_of) where retry_of is not null;
--- For metrics. Succeeded tasks with an image are counted in this index alone, and failed tasks in `task_failed`,
--- because the table itself keeps every record for days (src/store/sampleState.ts).
+-- For metrics. Succeeded tasks with an image are counted in this index alone, because the table itself keeps every
+-- record for days (src/store/sampleState.ts).
 create index task_kept on task (expires_at) include (asset_bytes) where status = 'succeeded';
 -- For the limit of what an account keeps, and for deleting what is no longer kept.
 create index task_retry_until on task (retry_until) include (account_id, retry_bytes, task_id)

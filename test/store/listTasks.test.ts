@@ -1,0 +1,146 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { TaskFilter } from '../../src/domain/ports/taskAdmin.ts'
+import { listTasks } from '../../src/store/tasks/listTasks.ts'
+import { blocksRead } from '../support/database/blocksRead.ts'
+import { insertEndedTasks } from '../support/database/insertEndedTasks.ts'
+import { insertTask } from '../support/database/insertTask.ts'
+import { createTestCaller } from '../support/database/testAccept.ts'
+import type { TestDatabase } from '../support/database/testDatabase.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
+
+let database: TestDatabase
+/** An account with 10,000 succeeded tasks, and one with few tasks. */
+let busy: string
+let idle: string
+/** Of the account with few tasks, oldest first. */
+let expired: readonly string[]
+let failed: readonly string[]
+let otherModel: readonly string[]
+let live: string
+
+const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString()
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  const { pool } = database
+  ;({ name: busy } = await createTestCaller(pool, 100_000))
+  ;({ name: idle } = await createTestCaller(pool, 100_000))
+  const few = { accountId: idle, count: 3, every: '1 second' }
+  expired = await insertEndedTasks(pool, { ...few, at: hoursAgo(48) })
+  await pool.query(
+    `update task set expires_at = created_at + interval '1 day' where task_id = any ($1)`,
+    [expired],
+  )
+  failed = await insertEndedTasks(pool, {
+    ...few,
+    at: hoursAgo(3),
+    status: 'failed',
+  })
+  await pool.query(`update task set failure_code = 'cancelled' where task_id = $1`, [failed[1]])
+  otherModel = await insertEndedTasks(pool, {
+    ...few,
+    at: hoursAgo(2),
+    model: 'familya-3-pro-image',
+  })
+  live = (await insertTask(pool, { accountId: idle })).taskId
+  await pool.query(
+    `update task set created_at = now() - interval '90 minutes' where task_id = $1`,
+    [live],
+  )
+  await insertEndedTasks(pool, {
+    accountId: busy,
+    count: 10_000,
+    every: '1 millisecond',
+    at: hoursAgo(1),
+  })
+  await pool.query('vacuum analyze task')
+  return () => database.drop()
+})
+
+async function listed(filter: Omit<TaskFilter, 'limit'>, limit = 50): Promise<readonly string[]> {
+  const tasks = await listTasks(database.pool, { ...filter, limit })
+  return tasks.map(({ task }) => task.taskId)
+}
+
+describe('the list of the tasks of all accounts', () => {
+  it('has the newest tasks first, whatever their model', async () => {
+    const ids = await listed({}, 10_007)
+    expect(ids.slice(10_000)).toEqual([live, ...otherModel.toReversed(), ...failed.toReversed()])
+    const { rows } = await database.pool.query<{ id: string }>(
+      `select task_id as id from task order by created_at desc, task_id desc limit 60`,
+    )
+    expect(await listed({}, 60)).toEqual(rows.map(({ id }) => id))
+  })
+
+  it.each([
+    ['queued', () => [live]],
+    ['processing', () => []],
+    ['failed', () => failed.toReversed()],
+    ['expired', () => expired.toReversed()],
+  ] as const)('has the tasks with the status %s', async (status, expected) => {
+    expect(await listed({ status })).toEqual(expected())
+    expect(await listed({ status, account: idle })).toEqual(expected())
+    expect(await listed({ status, account: busy })).toEqual([])
+  })
+
+  it('counts no expired task as succeeded', async () => {
+    const ids = await listed({ status: 'succeeded', account: idle })
+    expect(ids).toEqual(otherModel.toReversed())
+    expect(await listed({ status: 'succeeded' }, 10_010)).toHaveLength(10_003)
+  })
+
+  it('has the tasks of a model, of a failure code, and since a time', async () => {
+    expect(await listed({ model: 'familya-3-pro-image' })).toEqual(otherModel.toReversed())
+    expect(await listed({ model: 'familya-2.5-flash-image' })).toEqual([])
+    expect(await listed({ failureCode: 'cancelled' })).toEqual([failed[1]])
+    expect(await listed({ failureCode: 'upstream_error' })).toEqual([failed[2], failed[0]])
+    const agoMs = 2.5 * 3_600_000
+    const since = { agoMs }
+    expect(await listed({ account: idle, since })).toEqual([live, ...otherModel.toReversed()])
+    expect(await listed({ status: 'failed', since })).toEqual([])
+    const atMs = Date.now() - agoMs
+    expect(await listed({ model: 'familya-3-pro-image', since: { atMs } })).toHaveLength(3)
+  })
+
+  it('leaves tasks out that were retried, and tasks that are due for the purge', async () => {
+    const { pool } = database
+    await pool.query(`update task set retry_of = $1 where task_id = $2`, [failed[2], live])
+    const notRetried = { status: 'failed', notRetried: true } as const
+    expect(await listed(notRetried)).toEqual([failed[1], failed[0]])
+    expect(await listed({ status: 'failed' })).toHaveLength(3)
+    await pool.query(`update task set purge_at = now() where task_id = $1`, [failed[1]])
+    expect(await listed(notRetried)).toEqual([failed[0]])
+    await pool.query(`update task set purge_at = now() + interval '1 day' where task_id = $1`, [
+      failed[1],
+    ])
+  })
+})
+
+describe('a page of the list', () => {
+  const filters: readonly Omit<TaskFilter, 'limit'>[] = [
+    {},
+    { model: 'familyb-image-2-vip' },
+    { model: 'familya-3-pro-image' },
+    { model: 'familya-2.5-flash-image' },
+    { status: 'queued' },
+    { status: 'processing' },
+    { status: 'succeeded' },
+    { status: 'failed' },
+    { status: 'expired' },
+    { failureCode: 'cancelled' },
+    { failureCode: 'upstream_error', notRetried: true },
+    { status: 'failed', since: { agoMs: 86_400_000 } },
+  ]
+  it.each(filters.map((filter) => [filter] as const))(
+    'reads no long history for the filter %j',
+    async (filter) => {
+      const { pool } = database
+      // The table has more than 300 blocks.
+      expect(await blocksRead(pool, () => listed(filter, 20))).toBeLessThan(120)
+      for (const account of [idle, busy]) {
+        const blocks = await blocksRead(pool, () => listed({ ...filter, account }, 20))
+        expect(blocks).toBeLessThan(120)
+      }
+    },
+  )
+})

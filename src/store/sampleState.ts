@@ -2,25 +2,34 @@ import type { Pool } from 'pg'
 import type { StateSample } from '../domain/ports/stateSample.ts'
 
 /**
- * Creates the function that reads the values of the metrics' gauges. Counting what is kept takes longer the more is
- * kept, and everything else does not. So a count that takes long is used again for a while (`createCountOfKept`).
+ * Creates the function that reads the values of the metrics' gauges. Counting ended tasks and pending deliveries takes
+ * longer the more there are, so a count that takes long is used again for a while (`createSlowCount`).
  */
 export function createSampleState(pool: Pool): () => Promise<StateSample> {
-  const countKept = createCountOfKept(() => readOne<Kept>(pool, 'sample-kept', keptSql))
+  const countKept = createSlowCount(() => readOne<Kept>(pool, 'sample-kept', keptSql))
   return async () => {
     const [live, kept] = await Promise.all([
-      readOne<Omit<StateSample, 'blobBytes'>>(pool, 'sample-live', liveSql),
+      readOne<Live>(pool, 'sample-live', liveSql),
       countKept(),
     ])
     const ended = [
       { status: 'succeeded', count: kept.images, oldestSeconds: 0 },
       { status: 'failed', count: kept.failed, oldestSeconds: 0 },
     ]
-    return { ...live, tasks: [...live.tasks, ...ended], blobBytes: kept.bytes }
+    return {
+      ...live,
+      tasks: [...live.tasks, ...ended],
+      blobBytes: kept.bytes,
+      webhooks: { ...live.webhooks, pending: kept.pending },
+    }
   }
 }
 
-/** What is kept after the end of a task. */
+type Live = Omit<StateSample, 'blobBytes' | 'webhooks'> & {
+  readonly webhooks: Omit<StateSample['webhooks'], 'pending'>
+}
+
+/** What there can be very many of. */
 type Kept = {
   /** Succeeded tasks with an image. */
   readonly images: number
@@ -28,6 +37,8 @@ type Kept = {
   readonly failed: number
   /** Bytes of the images, and of the inputs of all tasks. */
   readonly bytes: number
+  /** Deliveries to webhooks that are not over. */
+  readonly pending: number
 }
 
 /** A count that took at most this long is made anew for every sample. */
@@ -35,12 +46,16 @@ const quickMsMax = 50
 
 /** A longer count is used for this many times as long as it took, so that counting takes a hundredth of the time. */
 const useFactor = 100
+const useMsMax = 60_000
+
+/** A sample waits for a new count when the last one is older than this. */
+const oldMsMax = 300_000
 
 /**
- * Creates a function that returns the count. It waits for a new count only when there is none or the last one was
- * quick. Otherwise it returns the last one, and makes a new one meanwhile when the last one is too old.
+ * Creates a function that returns a count. It waits for a new count when the last one was quick, or is old. Otherwise
+ * it returns the last one, and makes a new one meanwhile when the last one was used long enough.
  */
-export function createCountOfKept<Count>(
+export function createSlowCount<Count>(
   read: () => Promise<Count>,
   nowMs: () => number = () => performance.now(),
 ): () => Promise<Count> {
@@ -63,8 +78,12 @@ export function createCountOfKept<Count>(
   }
 
   return async () => {
-    const slow = last !== undefined && last.tookMs > quickMsMax ? last : undefined
-    if (slow !== undefined && nowMs() - slow.atMs < useFactor * slow.tookMs) return slow.count
+    const isUsable =
+      last !== undefined && last.tookMs > quickMsMax && nowMs() - last.atMs < oldMsMax
+    const slow = isUsable ? last : undefined
+    if (slow !== undefined && nowMs() - slow.atMs < Math.min(useFactor * slow.tookMs, useMsMax)) {
+      return slow.count
+    }
     reading ??= readAgain()
     if (slow === undefined) return reading
     reading.catch(() => {})
@@ -80,8 +99,8 @@ async function readOne<Value>(pool: Pool, name: string, text: string): Promise<V
 }
 
 /**
- * Counts in indexes alone, because the table `task` keeps every record for days. A succeeded task counts until its
- * image expires.
+ * Counts in indexes alone, because the tables keep every record for days. A succeeded task counts until its image
+ * expires.
  */
 export const keptSql = `
   with kept as materialized (
@@ -92,7 +111,8 @@ export const keptSql = `
     'images', (select count from kept),
     'failed', (select count(*) from task where status = 'failed'),
     'bytes', (select bytes from kept)
-      + (select coalesce(sum(bytes), 0) from upload where kind = 'input')
+      + (select coalesce(sum(bytes), 0) from upload where kind = 'input'),
+    'pending', (select count(*) from webhook_delivery where status = 'pending')
   ) as sample`
 
 /** Reads everything else. Live tasks are found by their partial index. */
@@ -118,7 +138,6 @@ export const liveSql = `
     'webhooks', json_build_object(
       'failing', (select count(*) from webhook_health join webhook using (webhook_id)
         where failing_since is not null and status = 'active'),
-      'pending', (select count(*) from webhook_delivery where status = 'pending'),
       'oldestSeconds', (select coalesce(extract(epoch from now() - min(created_at)), 0)
         from webhook_delivery where status = 'pending'),
       'firstLateSeconds', (select coalesce(greatest(0, extract(epoch from now() - min(first_due))), 0)

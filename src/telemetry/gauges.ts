@@ -41,8 +41,8 @@ export function createProcessGauges(
 const sampleMsMax = 5_000
 
 /**
- * Creates the gauges of the whole installation. Every process shows the same values. Returns a function that
- * refreshes all gauges together, so that they show the same moment.
+ * Creates the gauges of the whole installation. Every process shows the same values, apart from the age of its sample.
+ * Returns a function that refreshes all gauges together.
  */
 export function createStateGauges(
   registry: Registry,

@@ -56,6 +56,8 @@ import { disableWebhook, listAllWebhooks, redeliverAny } from '../store/webhooks
 import { claimDelivery, dueWebhooks, recordTry } from '../store/webhooks/tries.ts'
 import {
   enableWebhook,
+  endedWithPending,
+  endPending,
   endWebhook,
   forgetWebhooks,
   insertWebhook,
@@ -162,6 +164,8 @@ export function createDeliveryStore(pool: Pool): DeliveryStore {
     recordTry,
     planLook,
     webhooksWithoutRun,
+    endedWithPending,
+    endPending,
     forgetWebhooks,
   })
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import {
-  createCountOfKept,
+  createSlowCount,
   createSampleState,
   keptSql,
   liveSql,
@@ -83,7 +83,7 @@ describe('the count of what is kept', () => {
   /** A count that takes `tookMs`. Its values are 1, 2, 3, and so on. */
   function countThatTakes(tookMs: number) {
     const clock = { ms: 0, made: 0, failing: false }
-    const count = createCountOfKept(
+    const count = createSlowCount(
       async () => {
         clock.ms += tookMs
         if (clock.failing) throw new Error('no PostgreSQL')
@@ -111,6 +111,28 @@ describe('the count of what is kept', () => {
     expect(await count()).toBe(1)
     expect(await count()).toBe(2)
     expect(clock.made).toBe(2)
+  })
+
+  it('is used for a minute at most, and waited for after five', async () => {
+    const { clock, count } = countThatTakes(9_000)
+    await count()
+    clock.ms += 59_999
+    expect(await count()).toBe(1)
+    expect(clock.made).toBe(1)
+    clock.ms += 1
+    expect(await count()).toBe(1)
+    expect(clock.made).toBe(2)
+    clock.ms += 300_000
+    expect(await count()).toBe(3)
+  })
+
+  it('is made once for samples that come together', async () => {
+    const begun: ((count: number) => void)[] = []
+    const count = createSlowCount(() => new Promise<number>((resolve) => begun.push(resolve)))
+    const both = [count(), count()]
+    expect(begun).toHaveLength(1)
+    begun[0]?.(7)
+    expect(await Promise.all(both)).toEqual([7, 7])
   })
 
   it('is forgotten when a new one fails, so that the next sample reports the failure', async () => {

@@ -1,6 +1,7 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import type { DueWebhook } from '../../src/domain/ports/webhookStore.ts'
 import type { Verdict } from '../../src/domain/webhooks/retries.ts'
+import { lookTimeoutMs } from '../../src/domain/webhooks/delivery.ts'
 import { testDeliveriesMax } from '../../src/domain/webhooks/webhook.ts'
 import {
   insertTestDelivery,
@@ -9,7 +10,14 @@ import {
 } from '../../src/store/webhooks/deliveries.ts'
 import { planLook, webhooksWithoutRun } from '../../src/store/webhooks/runs.ts'
 import { claimDelivery, recordTry } from '../../src/store/webhooks/tries.ts'
-import { endWebhook, enableWebhook, forgetWebhooks } from '../../src/store/webhooks/webhooks.ts'
+import {
+  enableWebhook,
+  endedWithPending,
+  endPending,
+  endWebhook,
+  forgetWebhooks,
+  readWebhook,
+} from '../../src/store/webhooks/webhooks.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { openAttempt } from '../support/database/reconcileWorld.ts'
@@ -98,6 +106,68 @@ describe('the end of a task', () => {
   })
 })
 
+describe('the end of a webhook with very many pending deliveries', () => {
+  const count = 12_000
+  const insertMany = () =>
+    world.pool.query(
+      `insert into webhook_delivery (delivery_id, webhook_id, event, tries)
+       select $1 || n, $1, 'task.failed', n % 2 from generate_series(1, $2) n`,
+      [webhook.id, count],
+    )
+  const pending = async () => (await all()).filter(({ status }) => status === 'pending')
+
+  it('fails them all, in statements of 5,000 each', async () => {
+    await insertMany()
+    await endWebhook(world.pool, webhook.accountId, webhook.id, 'disabled')
+    expect(await all()).toHaveLength(count)
+    expect(await pending()).toEqual([])
+    expect(await endedWithPending(world.pool, 100)).not.toContain(webhook.id)
+  })
+
+  it('lets tasks of the account end meanwhile, and records none of these ends', async () => {
+    await insertMany()
+    const blocker = await world.pool.connect()
+    await blocker.query('begin')
+    await blocker.query('select from webhook_delivery where webhook_id = $1 for update', [
+      webhook.id,
+    ])
+    const ended = endWebhook(world.pool, webhook.accountId, webhook.id, 'disabled')
+    await vi.waitFor(async () => {
+      const read = await readWebhook(world.pool, webhook.accountId, webhook.id)
+      expect(read?.status).toBe('disabled')
+    })
+    await endOne()
+    await blocker.query('commit')
+    blocker.release()
+    await ended
+    expect(await all()).toHaveLength(count)
+    expect(await pending()).toEqual([])
+  })
+
+  it('is finished by the next one who looks when its process was lost', async () => {
+    for (const finish of [
+      () => endPending(world.pool, webhook.id),
+      () => enableWebhook(world.pool, webhook.accountId, webhook.id),
+    ]) {
+      await endOne()
+      await world.pool.query(`update webhook set status = 'disabled' where webhook_id = $1`, [
+        webhook.id,
+      ])
+      expect(await endedWithPending(world.pool, 100)).toContain(webhook.id)
+      await finish()
+      expect(await pending()).toEqual([])
+      await enableWebhook(world.pool, webhook.accountId, webhook.id)
+    }
+  })
+
+  it('is not begun for an active webhook', async () => {
+    await endOne()
+    await enableWebhook(world.pool, webhook.accountId, webhook.id)
+    await endPending(world.pool, webhook.id)
+    expect(await pending()).toHaveLength(1)
+  })
+})
+
 describe('a test delivery', () => {
   it('is refused only when twenty of its webhook are pending', async () => {
     const insert = () => insertTestDelivery(world.pool, webhook.id)
@@ -180,6 +250,24 @@ describe('the run of a webhook', () => {
       [webhook.id],
     )
     expect(await isMissing()).toBe(true)
+  })
+
+  it('counts as missing when it sleeps although a delivery is late', async () => {
+    const isMissing = async () =>
+      (await webhooksWithoutRun(world.pool, 100)).some((run) => run.webhookId === webhook.id)
+    await endOne()
+    await recordTry(world.pool, await claimed(), outcome, { kind: 'retry', waitMs: 3_600_000 })
+    await planLook(world.pool, webhook.id)
+    expect(await isMissing()).toBe(false)
+    // The worker was lost before it could wake the run for this delivery.
+    await endOne()
+    await recordTry(world.pool, await claimed(), outcome, { kind: 'retry', waitMs: -29_000 })
+    expect(await isMissing()).toBe(false)
+    await endOne()
+    await recordTry(world.pool, await claimed(), outcome, { kind: 'retry', waitMs: -31_000 })
+    expect(await isMissing()).toBe(true)
+    await planLook(world.pool, webhook.id, lookTimeoutMs)
+    expect(await isMissing()).toBe(false)
   })
 })
 

@@ -94,7 +94,10 @@ export type RetryResult =
 
 /** The operator's view of tasks. Implemented in `src/store/tasks/`. */
 export type TaskAdmin = {
-  /** Returns the tasks that match the filter, newest first. */
+  /**
+   * Returns the tasks that match the filter, newest first. Of the expired tasks of all accounts it returns those that
+   * expired last, unless `since` limits their age.
+   */
   readonly listTasks: (filter: TaskFilter) => Promise<readonly ListedTask[]>
   /**
    * Returns one snapshot of the task. Returns `undefined` when there is no such task, or it is due for the

@@ -84,8 +84,12 @@ export type DeliveryStore = {
    * the run can end.
    */
   readonly planLook: (webhookId: string, workMs?: number) => Promise<number | undefined>
-  /** Lists webhooks with deliveries to repeat that have no run, or whose run is late. */
+  /** Lists webhooks with deliveries to repeat that have no run, or whose run is late or looks too late. */
   readonly webhooksWithoutRun: (limit: number) => Promise<readonly WebhookRun[]>
+  /** Lists webhooks that are not active and have pending deliveries: the process that ended them was lost. */
+  readonly endedWithPending: (limit: number) => Promise<readonly string[]>
+  /** Ends the pending deliveries of a webhook as failed, unless it is active. */
+  readonly endPending: (webhookId: string) => Promise<void>
   /** Deletes deleted webhooks that have no delivery left. Returns how many. */
   readonly forgetWebhooks: () => Promise<number>
 }

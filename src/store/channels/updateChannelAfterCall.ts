@@ -3,6 +3,7 @@ import { defined } from '../../domain/defined.ts'
 import { afterGrant, afterRefusal } from '../../domain/gate/cooldown.ts'
 import { isOwnFault } from '../../domain/gate/taskFacts.ts'
 import type { ModelId } from '../../domain/models/models.ts'
+import { familyOf, modelIds } from '../../domain/models/models.ts'
 import type { AttemptOutcome } from '../../domain/ports/attemptStore.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
 import type { OutcomeEvidence } from '../../domain/upstream/upstreamCall.ts'
@@ -81,7 +82,8 @@ async function countFault(client: PoolClient, call: EndedCall): Promise<void> {
   // If two faults come at the same time, the lock makes the second one wait, so that it sees the first one.
   await client.query('select from channel where name = $1 for update', [channel.name])
   const certain = evidence.reason === 'credential' || evidence.reason === 'model_not_found'
-  const { rowCount } = await client.query(pausesSql, [channel.name, taskId, certain])
+  const ofFamily = modelIds.filter((model) => familyOf(model) === channel.family)
+  const { rowCount } = await client.query(pausesSql, [channel.name, taskId, certain, ofFamily])
   await client.query(
     `update channel set
        faults = case when fault_task_id = $2 then faults else faults + 1 end,
@@ -103,7 +105,8 @@ async function countFault(client: PoolClient, call: EndedCall): Promise<void> {
  * - No other account used the family in the last day, so a pause stops nobody else. Without this condition, faults
  *   other than those of $3 would never pause a channel of a family that only one account uses.
  *
- * One account can have very many tasks. So the query looks for only one recent task of each account, by an index.
+ * One account can have very many tasks. So the query looks for only one recent task of each account, by an index of the
+ * models ($4: those of the family).
  */
 const pausesSql = `
   select from channel join task own on own.task_id = $2
@@ -117,7 +120,7 @@ const pausesSql = `
       or not exists (
         select from account other, lateral (
           select from task t
-          where t.account_id = other.account_id and t.family = own.family
+          where t.account_id = other.account_id and t.model = any ($4)
             and t.created_at > now() - interval '1 day'
           limit 1
         ) recent

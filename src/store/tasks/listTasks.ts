@@ -9,7 +9,7 @@ type ListedRow = TaskViewRow & { readonly accountName: string }
 
 /**
  * Returns the tasks that match the filter, newest first. A field that the filter does not have matches every
- * task. Of the expired tasks of all accounts it returns those that expired last.
+ * task. Of the expired tasks of all accounts it returns those that expired last, unless `since` limits their age.
  */
 export async function listTasks(pool: Pool, filter: TaskFilter): Promise<readonly ListedTask[]> {
   const values: unknown[] = []
@@ -29,7 +29,7 @@ type Place = (value: unknown) => string
  * or code are merged.
  */
 function pageSql(filter: TaskFilter, place: Place): string {
-  const { account, status, failureCode } = filter
+  const { account, status, failureCode, since } = filter
   const conditions = conditionsOf(filter, place)
   const limit = place(filter.limit)
   const page = (more: string, order: string) =>
@@ -40,7 +40,7 @@ function pageSql(filter: TaskFilter, place: Place): string {
     const own = `account_id = (select account_id from account where name = ${place(account)})`
     return page(own, 'created_at')
   }
-  if (status === 'expired') return page('true', 'expires_at')
+  if (status === 'expired' && since === undefined) return page('true', 'expires_at')
   const isFailed = status === 'failed' || failureCode !== undefined
   const column = isFailed ? 'failure_code' : 'model'
   return `

@@ -6,7 +6,7 @@ export const newDeliveryIdSql = `'whd_' || replace(gen_random_uuid()::text, '-',
 /**
  * Returns the part of a `with` clause that writes one delivery for each webhook that receives the event. The part
  * `done` of the same clause has ended the task, so no end is without its deliveries. A transaction that disables or
- * deletes the webhook first waits for the lock that is taken here. Its next statement then sees this delivery and
+ * deletes the webhook waits for the lock that is taken here. So `endPending`, which follows it, sees this delivery and
  * ends it.
  */
 export function deliveriesSql(event: WebhookEvent): string {

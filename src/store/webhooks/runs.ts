@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import type { WebhookRun } from '../../domain/ports/webhookStore.ts'
-import { inFlightMax } from '../../domain/webhooks/delivery.ts'
+import { inFlightMax, lookTimeoutMs } from '../../domain/webhooks/delivery.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import { lateAfter } from './tries.ts'
 
@@ -10,6 +10,9 @@ import { lateAfter } from './tries.ts'
  * when the earliest repetition of a delivery is due. But while `inFlightMax` tries are under way, no other try can
  * begin, so the time is not before the first of their claims ends. Returns `undefined` when no delivery waits for a
  * repetition. Then the run can end, and the next try that fails starts another run.
+ *
+ * The statement reads one delivery more than can be claimed, in the order of their times. At least one of them is not
+ * claimed, and no later delivery is due before it.
  */
 export async function planLook(
   pool: Pool,
@@ -25,8 +28,10 @@ export async function planLook(
            select greatest(min(greatest(next_attempt_at, claimed_until)), (
              select min(claimed_until) from webhook_delivery
              where webhook_id = $1 and claimed_until > clock_timestamp() having count(*) >= $3))
-           from webhook_delivery
-           where webhook_id = $1 and status = 'pending' and tries > 0
+           from (
+             select next_attempt_at, claimed_until from webhook_delivery
+             where webhook_id = $1 and status = 'pending' and tries > 0
+             order by next_attempt_at limit $3 + 1) earliest
            having count(*) > 0) end
        where webhook_id = $1
        returning (extract(epoch from run_looks_at - clock_timestamp()) * 1000)::float8 as "waitMs"`,
@@ -38,8 +43,9 @@ export async function planLook(
 }
 
 /**
- * Lists active webhooks with deliveries to repeat that no run will repeat: there is no run, or its look is late by
- * `lateAfter`.
+ * Lists active webhooks with deliveries to repeat that no run will repeat in time: there is no run, or its look is late
+ * by `lateAfter`, or it sleeps although a delivery is late. The last happens when a worker could not wake the run, or
+ * was lost before it did. A run that works has planned its look for the end of its work.
  */
 export async function webhooksWithoutRun(
   pool: Pool,
@@ -50,12 +56,14 @@ export async function webhooksWithoutRun(
     text: `select w.webhook_id as "webhookId", w.account_id as "accountId"
       from webhook w join webhook_health h using (webhook_id)
       where w.status = 'active'
-        and (run_looks_at is null or run_looks_at < clock_timestamp() - ${lateAfter})
         and exists (
           select from webhook_delivery d
-          where d.webhook_id = w.webhook_id and d.status = 'pending' and d.tries > 0)
+          where d.webhook_id = w.webhook_id and d.status = 'pending' and d.tries > 0
+            and (run_looks_at is null or run_looks_at < clock_timestamp() - ${lateAfter}
+              or run_looks_at > clock_timestamp() + $2 * interval '1 millisecond'
+                and next_attempt_at < clock_timestamp() - ${lateAfter}))
       limit $1`,
-    values: [limit],
+    values: [limit, lookTimeoutMs],
   })
   return rows
 }

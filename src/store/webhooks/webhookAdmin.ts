@@ -3,7 +3,7 @@ import { defined } from '../../domain/defined.ts'
 import type { ListedWebhook, RedeliverResult } from '../../domain/ports/webhookAdmin.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import { redeliver } from './deliveries.ts'
-import { endLockedWebhook } from './webhooks.ts'
+import { endPending } from './webhooks.ts'
 
 type ListedRow = Omit<ListedWebhook, 'failingSinceMs' | 'oldestPendingMs'> & {
   readonly failingSinceMs: number | null
@@ -35,7 +35,7 @@ export async function listAllWebhooks(
 }
 
 /**
- * Disables a webhook and ends its pending deliveries as failed. `before` runs first, in the same transaction.
+ * Disables a webhook and ends its pending deliveries as failed. `before` runs in the transaction that disables it.
  * Returns false when there is no such webhook.
  */
 export async function disableWebhook(
@@ -43,15 +43,16 @@ export async function disableWebhook(
   webhookId: string,
   before: (client: PoolClient) => Promise<unknown> = async () => undefined,
 ): Promise<boolean> {
-  return withTransaction(pool, async (client) => {
-    const { rows } = await client.query<{ status: string }>(
-      `select status from webhook where webhook_id = $1 and status <> 'deleted' for update`,
+  const exists = await withTransaction(pool, async (client) => {
+    const { rowCount } = await client.query(
+      `update webhook set status = 'disabled' where webhook_id = $1 and status <> 'deleted'`,
       [webhookId],
     )
     await before(client)
-    if (rows[0]?.status === 'active') await endLockedWebhook(client, webhookId, 'disabled')
-    return rows.length > 0
+    return rowCount === 1
   })
+  if (exists) await endPending(pool, webhookId)
+  return exists
 }
 
 /** Makes a delivery due now, as the API's route does. A delivery of a deleted webhook counts as missing. */

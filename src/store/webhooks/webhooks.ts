@@ -1,8 +1,8 @@
-import type { Pool, PoolClient } from 'pg'
+import type { Pool } from 'pg'
 import type { NewWebhook } from '../../domain/ports/webhookStore.ts'
 import type { Webhook, WebhookEvent } from '../../domain/webhooks/webhook.ts'
 import { rotationMs, webhooksMax } from '../../domain/webhooks/webhook.ts'
-import { rollback, withTransaction } from '../connection/transaction.ts'
+import { rollback, runStatement, withTransaction } from '../connection/transaction.ts'
 
 /** Inserts a webhook. Returns `undefined` when the account has `webhooksMax` webhooks already. */
 export async function insertWebhook(pool: Pool, webhook: NewWebhook): Promise<Webhook | undefined> {
@@ -49,14 +49,16 @@ export async function readWebhook(
 }
 
 /**
- * Enables a webhook. Deliveries that failed when it was disabled stay failed. Returns `undefined` when the
- * account has no such webhook.
+ * Enables a webhook. Deliveries that were pending when it was disabled stay failed, or are failed now if the process
+ * that disabled it was lost before it had ended them all. Returns `undefined` when the account has no such webhook.
  */
 export async function enableWebhook(
   pool: Pool,
   accountId: string,
   webhookId: string,
 ): Promise<Webhook | undefined> {
+  if ((await readWebhook(pool, accountId, webhookId)) === undefined) return undefined
+  await endPending(pool, webhookId)
   const { rows } = await pool.query<WebhookRow>(
     `update webhook set status = 'active' where ${ownSql} returning ${webhookColumns}`,
     [accountId, webhookId],
@@ -84,8 +86,8 @@ export async function rotateSecret(
 }
 
 /**
- * Disables or deletes a webhook of the account. Its pending deliveries fail in the same transaction. Returns false
- * when the account has no such webhook.
+ * Disables or deletes a webhook of the account, and ends its pending deliveries as failed. Returns false when the
+ * account has no such webhook.
  */
 export async function endWebhook(
   pool: Pool,
@@ -93,38 +95,64 @@ export async function endWebhook(
   webhookId: string,
   status: 'disabled' | 'deleted',
 ): Promise<boolean> {
-  return withTransaction(pool, async (client) => {
-    const own = await client.query(`select from webhook where ${ownSql} for update`, [
-      accountId,
-      webhookId,
-    ])
-    if (own.rowCount !== 1) return false
-    await endLockedWebhook(client, webhookId, status)
-    return true
-  })
+  const { rowCount } = await pool.query(
+    `update webhook set status = $3, url = case when $3 = 'deleted' then '' else url end where ${ownSql}`,
+    [accountId, webhookId, status],
+  )
+  if (rowCount !== 1) return false
+  await endPending(pool, webhookId)
+  return true
 }
 
+/** How many deliveries one statement ends. So it ends in time, and keeps locks only briefly. */
+const endBatch = 5_000
+
 /**
- * Disables or deletes a locked webhook, and ends its pending deliveries as failed. Ends of tasks write deliveries
- * under a lock of the webhook too. The caller got its lock after theirs, so the second statement sees all of these
- * deliveries. The address of a deleted webhook is not kept.
+ * Ends the pending deliveries of a webhook as failed, unless it is active. Call this after the transaction that
+ * disabled or deleted the webhook: a receiver that was unreachable for days can have a million of them, and the ends of
+ * the account's tasks need the lock of the webhook. From that commit on, no worker tries the deliveries, and no end of
+ * a task writes further ones. The reconciler calls this too, for webhooks whose process was lost meanwhile.
  */
-export async function endLockedWebhook(
-  client: PoolClient,
-  webhookId: string,
-  status: 'disabled' | 'deleted',
-): Promise<void> {
-  await client.query(
-    `update webhook set status = $2, url = case when $2 = 'deleted' then '' else url end
-     where webhook_id = $1`,
-    [webhookId, status],
-  )
-  await client.query(
-    `update webhook_delivery set status = 'failed', next_attempt_at = null, claimed_until = null
-     where webhook_id = $1 and status = 'pending'`,
-    [webhookId],
-  )
+export async function endPending(pool: Pool, webhookId: string): Promise<void> {
+  for (;;) {
+    const { rowCount } = await pool.query(
+      `select from webhook where webhook_id = $1 and ${endedWithPendingSql}`,
+      [webhookId],
+    )
+    if (rowCount === 0) return
+    await runStatement(pool, {
+      name: 'end-pending',
+      text: endPendingSql,
+      values: [webhookId, endBatch],
+    })
+  }
 }
+
+/** Lists webhooks that are not active and have pending deliveries. */
+export async function endedWithPending(pool: Pool, limit: number): Promise<readonly string[]> {
+  const { rows } = await pool.query<{ webhookId: string }>(
+    `select webhook_id as "webhookId" from webhook where ${endedWithPendingSql} limit $1`,
+    [limit],
+  )
+  return rows.map(({ webhookId }) => webhookId)
+}
+
+/** First tries and later ones have an index each. Without the condition on `tries`, neither of them is used. */
+const pendingSql = (tries: '= 0' | '> 0') =>
+  `from webhook_delivery d where d.webhook_id = webhook.webhook_id and d.status = 'pending' and d.tries ${tries}`
+
+const endedWithPendingSql = `webhook.status <> 'active'
+  and (exists (select ${pendingSql('= 0')}) or exists (select ${pendingSql('> 0')}))`
+
+// With an array, PostgreSQL looks each delivery up by its id, whatever it thinks of the size of the table.
+const endPendingSql = `
+  update webhook_delivery set status = 'failed', next_attempt_at = null, claimed_until = null
+  where status = 'pending' and delivery_id = any (array(
+    select delivery_id from webhook cross join lateral (
+      (select d.delivery_id ${pendingSql('= 0')} limit $2)
+      union all
+      (select d.delivery_id ${pendingSql('> 0')} limit $2)) each
+    where webhook_id = $1 and webhook.status <> 'active' limit $2))`
 
 /** Deletes deleted webhooks that have no delivery left. Returns how many. */
 export async function forgetWebhooks(pool: Pool): Promise<number> {

@@ -7,11 +7,15 @@ const parallel = 8
 
 /**
  * Creates the step that starts a run for each webhook that has deliveries to repeat and no run. A run is missing
- * when Temporal was unreachable, when its data is lost, or when an operator ended the run. The step also deletes
- * the row of each deleted webhook that has no delivery left.
+ * when Temporal was unreachable, when its data is lost, or when an operator ended the run. A run that could not be
+ * woken is woken. The step also ends deliveries of disabled and deleted webhooks that are still pending, and deletes the
+ * row of each deleted webhook that has no delivery left.
  */
 export function createWebhookStep(deps: {
-  readonly store: Pick<DeliveryStore, 'webhooksWithoutRun' | 'forgetWebhooks'>
+  readonly store: Pick<
+    DeliveryStore,
+    'webhooksWithoutRun' | 'endedWithPending' | 'endPending' | 'forgetWebhooks'
+  >
   readonly wakeRun: WakeRun
 }): ReconcileStep {
   return {
@@ -19,6 +23,9 @@ export function createWebhookStep(deps: {
     everyMs: 10_000,
     run: async (signal, report) => {
       await deps.store.forgetWebhooks()
+      for (const webhookId of await deps.store.endedWithPending(batchMax)) {
+        await deps.store.endPending(webhookId)
+      }
       const missing = await deps.store.webhooksWithoutRun(batchMax)
       let woken = 0
       await inParallel(missing, { parallel, signal }, async (run) => {

@@ -436,6 +436,7 @@ create index webhook_delivery_first on webhook_delivery (webhook_id, next_attemp
   where status = 'pending' and tries = 0;
 create index webhook_delivery_again on webhook_delivery (webhook_id, next_attempt_at)
   where status = 'pending' and tries > 0;
+create index webhook_delivery_test on webhook_delivery (webhook_id, created_at) where task_id is null;
 -- For metrics.
 create index webhook_delivery_pending on webhook_delivery (created_at) where status = 'pending';
 create index webhook_delivery_claimed on webhook_delivery (webhook_id) where claimed_until is not null;

@@ -3,6 +3,7 @@ import { createWatchedRead } from './awaitEnd.ts'
 import type { CapabilityTable } from '../domain/models/capabilities.ts'
 import type { TaskView } from '../domain/tasks/task.ts'
 import {
+  atFirstCall,
   endEventId,
   isEventDue,
   msUntilNextEvent,
@@ -45,6 +46,11 @@ export function createFollowTask(
         // The reader claims to have seen the end of the task, but the task has not ended. So `lastId` is wrong and is
         // ignored.
         if (seenId === endEventId && id !== endEventId) seenId = undefined
+        // A short call can begin and end between two reads.
+        const skipped = seenId === 0 && id === endEventId ? atFirstCall(task) : undefined
+        if (skipped !== undefined) {
+          yield { id: taskEventId(skipped, usualDurationMs), task: skipped }
+        }
         if (isEventDue(seenId, id)) {
           seenId = id
           yield { id, task }

@@ -64,17 +64,17 @@ export function isEmptyFamilyB(document: JsonObject): boolean {
 
 /**
  * Returns exactly the synchronous image response of the API contract. An empty string stands in the place of
- * the image. `size`, `quality` and `usage` are present only if the upstream reports them. `nowSeconds` is
- * used when the answer has no `created`.
+ * the image. `size` and `quality` are present only if the upstream reports them. `usage` is always present, as clients
+ * read its numbers without asking. `nowSeconds` is used when the answer has no `created`.
  */
 export function familyBResponse(document: JsonObject, nowSeconds: number): JsonObject {
   const size = textOf(document['size'])
   const quality = textOf(document['quality'])
-  const usage = objectOf(document['usage'])
   return {
     created: countOf(document['created']) ?? nowSeconds,
     data: [{ b64_json: '' }],
-    ...defined({ size, quality, usage: usage && fullUsage(usage) }),
+    ...defined({ size, quality }),
+    usage: fullUsage(objectOf(document['usage']) ?? {}),
   }
 }
 

@@ -71,6 +71,35 @@ describe('follow', () => {
     await close()
   })
 
+  it('yields the change to processing also when the call is over before the next read', async () => {
+    const { attempts, events, following, close } = await createWorld(600_000)
+    const { taskId } = await insertTask(database.pool)
+    const done = following(taskId, limit())
+    await expect.poll(() => ids(events)).toEqual([0])
+    const begun = await attempts.beginAttempt({ taskId })
+    if (begun.kind !== 'opened') throw new Error(begun.kind)
+    await attempts.closeAttempt({
+      taskId,
+      n: 1,
+      class: 'rejected',
+      evidence: { reason: 'content_policy' },
+    })
+    await attempts.failTask(taskId, failure)
+    await done
+    // The progress is 1 when the first call begins, and the id is one more.
+    expect(ids(events)).toEqual([0, 2, 1_000])
+    expect(events[1]?.task).toMatchObject({ taskId, status: 'processing' })
+    expect(events[1]?.task).not.toHaveProperty('completedAtMs')
+    // A reader who comes back after the queued task has missed the same change.
+    events.splice(0)
+    await following(taskId, limit(), 0)
+    expect(ids(events)).toEqual([2, 1_000])
+    events.splice(0)
+    await following(taskId, limit())
+    expect(ids(events)).toEqual([1_000])
+    await close()
+  })
+
   it('yields the end at once by its notification', async () => {
     const { attempts, events, following, close } = await createWorld(600_000)
     const { taskId } = await insertTask(database.pool)

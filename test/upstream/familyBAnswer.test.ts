@@ -8,10 +8,17 @@ import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
 const none = { text_tokens: 0, image_tokens: 0 }
 
 describe('an answer of family B', () => {
-  it('leaves out what the route does not report', () => {
+  it('leaves out size and quality when the route does not report them, and never the usage', () => {
     expect(familyBResponse({ created: 7, background: 'auto', output_format: 'png' }, 9)).toEqual({
       created: 7,
       data: [{ b64_json: '' }],
+      usage: {
+        input_tokens: 0,
+        output_tokens: 0,
+        total_tokens: 0,
+        input_tokens_details: none,
+        output_tokens_details: none,
+      },
     })
   })
 

@@ -14,7 +14,7 @@ export type WebhookStore = {
   readonly listWebhooks: (accountId: string) => Promise<readonly Webhook[]>
   readonly readWebhook: (accountId: string, webhookId: string) => Promise<Webhook | undefined>
   /**
-   * Disables or deletes a webhook. Its pending deliveries fail in the same transaction. Returns false when the
+   * Disables or deletes a webhook. Its pending deliveries fail afterwards. Returns false when the
    * account has no such webhook.
    */
   readonly endWebhook: (

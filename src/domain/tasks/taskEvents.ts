@@ -1,3 +1,5 @@
+import { defined } from '../defined.ts'
+import type { TaskView } from './task.ts'
 import { isEnded } from './task.ts'
 import type { Timed } from './taskRecord.ts'
 import { msUntilProgress, progressMax, progressOf } from './taskRecord.ts'
@@ -18,6 +20,28 @@ const progressStep = 5
 export function taskEventId(task: Timed, usualDurationMs: number): number {
   if (isEnded(task.status)) return endEventId
   return task.status === 'queued' ? 0 : 1 + progressOf(task, usualDurationMs)
+}
+
+/**
+ * Returns an ended task as it was when its first call began, for a reader who has seen it queued and then ended.
+ * Returns `undefined` for a task that has never been processing.
+ */
+export function atFirstCall(ended: TaskView): TaskView | undefined {
+  const { taskId, accountId, route, model, credits, createdAtMs, startedAtMs, processingAtMs } =
+    ended
+  if (processingAtMs === undefined) return undefined
+  return {
+    taskId,
+    accountId,
+    route,
+    model,
+    status: 'processing',
+    credits,
+    createdAtMs,
+    nowMs: processingAtMs,
+    processingAtMs,
+    ...defined({ startedAtMs }),
+  }
 }
 
 /** Returns the id that a client names as its last event, or `undefined` when no event has such an id. */

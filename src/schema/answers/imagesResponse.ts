@@ -13,8 +13,9 @@ const reported = {
       input_tokens_details: tokenDetails,
       output_tokens_details: tokenDetails,
     })
-    .optional()
-    .meta({ description: 'Present when the upstream reports it.' }),
+    .meta({
+      description: 'A number that the upstream does not report is computed from the others, or 0.',
+    }),
 }
 
 const created = z.int().meta({ description: 'Unix time in seconds.' })

@@ -4,6 +4,7 @@ import {
   shortErrorResponse,
   taskRecordResponse,
 } from '../../support/clients/responses.ts'
+import { familyBNative } from '../../support/http/fakeTasks.ts'
 import { useTestApi } from '../../support/http/testApi.ts'
 import { redPixelPng } from '../../support/images.ts'
 
@@ -47,7 +48,7 @@ describe.each(paths)('the lookup at %s', (path) => {
     expect(record).toMatchObject({ status: 'succeeded', progress: 100 })
     const [asset] = record.output?.assets ?? []
     expect(asset?.url).toMatch(/^https:\/\/images\.example\.test\/v1\/assets\//)
-    expect(record.result).toEqual({ created: 5, data: [{ url: asset?.url }], size: '1024x1024' })
+    expect(record.result).toEqual({ ...familyBNative.response, data: [{ url: asset?.url }] })
     expect(response.headers.has('retry-after')).toBe(false)
   })
 
@@ -105,9 +106,8 @@ describe.each(paths)('the result at %s', (path) => {
     const text = await response.text()
     expect(response.headers.get('content-length')).toBe(String(text.length))
     expect(JSON.parse(text)).toEqual({
-      created: 5,
+      ...familyBNative.response,
       data: [{ b64_json: redPixelPng.toString('base64') }],
-      size: '1024x1024',
     })
     const headed = await result({ method: 'HEAD' })
     expect(headed.headers.get('content-length')).toBe(String(text.length))

@@ -47,7 +47,18 @@ export type FakeTasks = {
 
 /** The native response that `succeed` stores unless a test gives another. */
 export const familyBNative: NativeResponse = {
-  response: { created: 5, data: [{ b64_json: '' }], size: '1024x1024' },
+  response: {
+    created: 5,
+    data: [{ b64_json: '' }],
+    size: '1024x1024',
+    usage: {
+      input_tokens: 0,
+      output_tokens: 0,
+      total_tokens: 0,
+      input_tokens_details: { text_tokens: 0, image_tokens: 0 },
+      output_tokens_details: { text_tokens: 0, image_tokens: 0 },
+    },
+  },
   imagePath: ['data', 0, 'b64_json'],
 }
 

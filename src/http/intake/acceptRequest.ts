@@ -13,6 +13,7 @@ import type { Accepted, ParamNames } from '../../tasks/acceptTask.ts'
 import { roomFor } from '../../tasks/byteBudget.ts'
 import type { ApiContext, ApiParts, HttpFailure } from '../context.ts'
 import type { OpenBodyOptions } from './openBody.ts'
+import { isSmallBody } from './openBody.ts'
 import type { Staging } from './staging.ts'
 import { createStaging } from './staging.ts'
 
@@ -133,7 +134,7 @@ async function accept(
   const input = {
     caller,
     request,
-    pause: () => parts.loopTurns.pause(caller.accountId),
+    pause: () => parts.loopTurns.pause(caller.accountId, { ofSmallBody: isSmallBody(context.req) }),
     ...defined({ uploadId: staging.uploadId(), idempotencyKey: key, paramNames }),
   }
   const accepted = await parts.tasks.accept(input).catch((error: unknown) => {

@@ -21,7 +21,7 @@ export type LoopTurns = {
    * piece waits and begins a later turn.
    *
    * The turns go from account to account, so many bodies of one account do not delay the body of another account.
-   * An account that works much while other accounts use the API waits longer.
+   * An account that works much on large bodies and images while other accounts use the API waits longer.
    */
   readonly pause: (accountId: string, piece?: Piece) => Promise<void>
   /** Notes that the account has made a request with its API key, so that it counts as present. */
@@ -46,6 +46,12 @@ export type Piece = {
    * account's requests.
    */
   readonly image?: 'download' | 'paid_answer'
+  /**
+   * Whether the piece belongs to a request with a small body (`isSmallBody`), which costs about as much as a request
+   * without a body. Such pieces wait in a line of their own, and the pace neither counts nor delays them. Otherwise an
+   * account that submits much would be slowed down as soon as another account polls a task.
+   */
+  readonly ofSmallBody?: boolean
 }
 
 /**
@@ -129,7 +135,7 @@ export function createLoopTurns(pace = createAccountPace()): LoopTurns {
     const isPaced = countsForPace(piece)
     if (isYoung && delayOf({ accountId, isPaced }) === 0) {
       if (isPaced) pace.charge(accountId, piece.besidesMs ?? 0)
-      // The turn began with a paid answer, whose work counts for no account. From now on it counts for this account.
+      // The turn began with a piece whose work counts for no account. From now on it counts for this account.
       if (isPaced && working?.isPaced === false) working = { accountId, isPaced, besidesMs: 0 }
       return
     }
@@ -140,8 +146,9 @@ export function createLoopTurns(pace = createAccountPace()): LoopTurns {
   }
 
   function enqueue(accountId: string, waiter: Waiter): void {
-    const name = `${accountId} ${waiter.image}`
-    const line = waiting.get(name) ?? { accountId, isPaced: countsForPace(waiter), waiters: [] }
+    const isPaced = countsForPace(waiter)
+    const name = `${accountId} ${waiter.image} ${isPaced}`
+    const line = waiting.get(name) ?? { accountId, isPaced, waiters: [] }
     line.waiters.push(waiter)
     waiting.set(name, line)
   }
@@ -150,8 +157,8 @@ export function createLoopTurns(pace = createAccountPace()): LoopTurns {
 }
 
 /** Returns whether the pace of the account counts and delays the piece. */
-function countsForPace({ image }: Piece): boolean {
-  return image !== 'paid_answer'
+function countsForPace({ image, ofSmallBody }: Piece): boolean {
+  return image !== 'paid_answer' && ofSmallBody !== true
 }
 
 /** Yields what `source` yields, and waits for a turn of the account before each piece. */

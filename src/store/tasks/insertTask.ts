@@ -1,11 +1,11 @@
-import type { Pool, PoolClient } from 'pg'
+import type { Pool } from 'pg'
 import { DatabaseError } from 'pg'
 import type { BudgetState } from '../../domain/accounts/budget.ts'
-import { NothingWrittenError } from '../../domain/ports/nothingWrittenError.ts'
 import type { InsertTaskResult, NewTask } from '../../domain/ports/taskStore.ts'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
-import { flushSql } from '../connection/flush.ts'
 import { runStatement } from '../connection/transaction.ts'
+import { flushTasks, insertTasks, refusedState } from './insertTasks.ts'
+import { createInsertTogether } from './insertTogether.ts'
 
 type InsertedRow = {
   readonly createdAtMs: number | null
@@ -19,12 +19,9 @@ type InsertedRow = {
  */
 const triesMax = 20
 
-/** The SQLSTATE of the error that the SQL function `refuse` raises. */
-const refusedState = 'DR001'
-
 /**
- * Creates the function that accepts a task. It uses one statement, which is a transaction of its own. The statement
- * inserts the idempotency key and the task, takes over its inputs, inserts the ledger row of the hold, and updates the
+ * Creates the function that accepts a task, or several of one account that come together (`insertTogether.ts`). It uses
+ * one statement, which is a transaction of its own. The statement inserts the idempotency key and the task, takes over its inputs, inserts the ledger row of the hold, and updates the
  * balance. Many tasks of one account need the lock of the same balance. So the statement takes this lock only after it
  * has inserted the task, and holds it until its commit, without a round trip to this process.
  *
@@ -41,16 +38,24 @@ const refusedState = 'DR001'
  */
 export function createInsertTask(pool: Pool) {
   let underWay = 0
-  return async (task: NewTask): Promise<InsertTaskResult> => {
+  async function counted<Value>(work: (isAlone: boolean) => Promise<Value>): Promise<Value> {
     const isAlone = underWay === 0
     underWay += 1
     try {
-      const isSync = isSyncRoute(task.request.route)
-      return await insert(pool, task, isSync ? 'never' : isAlone ? 'at_commit' : 'after_commit')
+      return await work(isAlone)
     } finally {
       underWay -= 1
     }
   }
+  return createInsertTogether({
+    insertOne: (task) =>
+      counted((isAlone) => {
+        const isSync = isSyncRoute(task.request.route)
+        return insert(pool, task, isSync ? 'never' : isAlone ? 'at_commit' : 'after_commit')
+      }),
+    insertMany: (tasks) => counted(() => insertTasks(pool, tasks)),
+    nowMs: () => performance.now(),
+  })
 }
 
 /** When an insert waits until the task is safe on disk. */
@@ -74,7 +79,7 @@ async function tryInsert(
     const query = { name: 'insert-task', text: insertSql, values }
     const [row] = await runStatement<InsertedRow>(pool, query, async ([inserted], client) => {
       const isInserted = typeof inserted?.createdAtMs === 'number'
-      if (isInserted && wait === 'after_commit') await flushTask(client, task.taskId)
+      if (isInserted && wait === 'after_commit') await flushTasks(client, [task.taskId])
     })
     if (row === undefined) throw new Error('Bug: a select without from returned no row')
     if (row.createdAtMs !== null) return { kind: 'inserted', createdAtMs: row.createdAtMs }
@@ -87,19 +92,6 @@ async function tryInsert(
     if (error.message === 'budget') return 'budget_changed'
     throw new Error('Bug: the upload of a new task is unknown or has been taken', { cause: error })
   }
-}
-
-/**
- * Waits until an inserted task is safe on disk. Throws `NothingWrittenError` when a crash of PostgreSQL has undone the
- * insert: behind a pooler, this connection may by now lead to the server that has started again.
- */
-async function flushTask(client: PoolClient, taskId: string): Promise<void> {
-  const { rowCount } = await client.query({
-    name: 'flush-task',
-    text: `select ${flushSql} from task where task_id = $1`,
-    values: [taskId],
-  })
-  if (rowCount === 0) throw new NothingWrittenError(new Error('the insert was undone'))
 }
 
 function valuesOf(task: NewTask): unknown[] {

@@ -92,6 +92,25 @@ describe('the turns of bodies', () => {
     })
     expect(tookMs).toBeGreaterThan(300)
   })
+  it('are not delayed for small bodies, also while large ones of the same account wait', async () => {
+    const turns = createLoopTurns()
+    turns.see('other')
+    turns.see('many')
+    for (let piece = 0; piece < 10; piece += 1) await turns.pause('many', { besidesMs: 20 })
+    const large = turns.pause('many')
+    const order: string[] = []
+    void large.then(() => order.push('large'))
+    const tookMs = await timed(async () => {
+      for (let piece = 0; piece < 100; piece += 1) {
+        await turns.pause('many', { besidesMs: 20, ofSmallBody: true })
+      }
+    })
+    order.push('small')
+    expect(tookMs).toBeLessThan(100)
+    await large
+    expect(order).toEqual(['small', 'large'])
+  })
+
   it('are not delayed for images of synchronous calls, which are paid for', async () => {
     const turns = createLoopTurns()
     turns.see('other')

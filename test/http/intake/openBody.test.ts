@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { readRequest } from '../../../src/http/intake/openBody.ts'
+import { isSmallBody, readRequest } from '../../../src/http/intake/openBody.ts'
 import { collect } from '../../support/byteStreams.ts'
 import { portOf } from '../../support/upstream/testServers.ts'
 
@@ -42,5 +42,18 @@ describe('the body of a request', () => {
 
   it('is read when it is slow but above the minimum rate', async () => {
     expect(await answerTo(20, 30)).toContain('1000 bytes')
+  })
+})
+
+describe('a small body', () => {
+  it.each([
+    [{ 'content-length': '8192' }, true],
+    [{}, true],
+    [{ 'content-length': '8193' }, false],
+    // A few compressed bytes can unpack to megabytes, and nobody knows the size of a body in chunks.
+    [{ 'content-length': '100', 'content-encoding': 'br' }, false],
+    [{ 'transfer-encoding': 'chunked' }, false],
+  ])('is one whose headers %j say so: %s', (headers, expected) => {
+    expect(isSmallBody({ headers })).toBe(expected)
   })
 })

@@ -1,0 +1,123 @@
+import type { Pool, PoolClient } from 'pg'
+import { DatabaseError } from 'pg'
+import { NothingWrittenError } from '../../domain/ports/nothingWrittenError.ts'
+import type { NewTask } from '../../domain/ports/taskStore.ts'
+import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
+import { flushSql } from '../connection/flush.ts'
+import { runStatement } from '../connection/transaction.ts'
+
+/** The SQLSTATE of the error that the SQL function `refuse` raises. */
+export const refusedState = 'DR001'
+
+/**
+ * Accepts several tasks of one account by one statement, which is a transaction of its own: all of them, or none. It
+ * does for each task what the statement of `insertTask.ts` does, but takes the lock of the balance once for all. The
+ * tasks have no uploads. It returns only when they are safe on disk, unless they are synchronous calls.
+ *
+ * Returns the time of creation in milliseconds. Returns `refused` when one of the tasks may not be accepted, or needs
+ * what only the statement for one task does: its key has a budget, or its idempotency key is taken.
+ */
+export async function insertTasks(
+  pool: Pool,
+  tasks: readonly NewTask[],
+): Promise<{ readonly createdAtMs: number } | 'refused'> {
+  const [first] = tasks
+  if (first === undefined) throw new Error('Bug: no task to insert')
+  const query = {
+    name: 'insert-tasks',
+    text: insertSql,
+    values: [first.caller.accountId, JSON.stringify(tasks.map(askedOf))],
+  }
+  const taskIds = tasks.map(({ taskId }) => taskId)
+  try {
+    const [row] = await runStatement<{ createdAtMs: number }>(
+      pool,
+      query,
+      async (_rows, client) => {
+        if (!isSyncRoute(first.request.route)) await flushTasks(client, taskIds)
+      },
+    )
+    if (row === undefined) throw new Error('Bug: a select without from returned no row')
+    return { createdAtMs: row.createdAtMs }
+  } catch (error) {
+    if (error instanceof DatabaseError && error.code === refusedState) return 'refused'
+    throw error
+  }
+}
+
+/**
+ * Waits until inserted tasks are safe on disk. Throws `NothingWrittenError` when a crash of PostgreSQL has undone the
+ * insert: behind a pooler, this connection may by now lead to the server that has started again.
+ */
+export async function flushTasks(client: PoolClient, taskIds: readonly string[]): Promise<void> {
+  const { rowCount } = await client.query({
+    name: 'flush-tasks',
+    text: `select ${flushSql} from (select from task where task_id = any ($1) limit 1) task`,
+    values: [taskIds],
+  })
+  if (rowCount === 0) throw new NothingWrittenError(new Error('the insert was undone'))
+}
+
+function askedOf(task: NewTask): unknown {
+  const { request, caller, keyDigest } = task
+  return {
+    task_id: task.taskId,
+    key_id: caller.keyId,
+    route: request.route,
+    family: request.family,
+    model: request.model,
+    action: request.action,
+    size: request.size,
+    quality: request.quality,
+    request: Buffer.from(task.requestText).toString('utf8'),
+    fingerprint: Buffer.from(task.fingerprint).toString('hex'),
+    key_digest: keyDigest && Buffer.from(keyDigest).toString('hex'),
+    credits: task.credits,
+    deadline_ms: task.deadlineMs,
+    hard_end_ms: task.hardEndMs,
+  }
+}
+
+/**
+ * The locks are taken in the order of the statement for one task. Idempotency keys are inserted in the order of their
+ * digests, so that two statements with the same keys wait for each other in one direction only.
+ */
+const insertSql = `
+  with asked as materialized (
+    select * from json_to_recordset($2::json) as asked (
+      task_id text, key_id text, route text, family text, model text, action text, size text, quality text,
+      request text, fingerprint text, key_digest text, credits bigint, deadline_ms float8, hard_end_ms float8)
+  ), claim as (
+    insert into idempotency_key (account_id, key_digest, task_id)
+    select $1, decode(key_digest, 'hex'), task_id from asked where key_digest is not null
+    order by key_digest
+    on conflict do nothing
+    returning 1
+  ), claimed as materialized (
+    select (select count(*) from claim) = (select count(key_digest) from asked) as all_of_them
+  ), accepted as (
+    insert into task (task_id, account_id, key_id, route, family, model, action, size, quality,
+      request, fingerprint, key_digest, credits, deadline_at, hard_end_at)
+    select task_id, $1, key_id, route, family, model, action, size, quality, request,
+      decode(fingerprint, 'hex'), decode(key_digest, 'hex'), credits,
+      now() + deadline_ms * interval '1 millisecond', now() + hard_end_ms * interval '1 millisecond'
+    from asked, claimed where all_of_them
+    returning task_id, key_id, credits
+  ), hold as (
+    insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id)
+    select $1, task_id, 'hold', 'available', 'held', credits, key_id from accepted
+  ), paid as (
+    update balance set available = available - total.credits, held = held + total.credits
+    from (select sum(credits) as credits from accepted having count(*) > 0) as total
+    where account_id = $1 and available >= total.credits
+    returning 1
+  )
+  select
+    -- For this transaction only.
+    set_config('synchronous_commit', 'off', true),
+    (floor(extract(epoch from now())) * 1000)::float8 as "createdAtMs",
+    case
+      when exists (select from api_key join asked using (key_id) where budget_credits is not null)
+        or not exists (select from paid)
+      then refuse('together')
+    end as refused`

@@ -21,7 +21,7 @@ import {
   twentySmall,
   twoOfEach,
 } from './cases/synchronous.ts'
-import { generationShot, runTasks } from './cases/tasks.ts'
+import { generationShot } from './cases/tasks.ts'
 import { deadReceiver } from './cases/webhooks.ts'
 import type { BenchCase, Figures, Measured } from './support/benchCase.ts'
 import { summarize } from './support/benchCase.ts'
@@ -65,7 +65,7 @@ const chosen = cases.filter((one) =>
 )
 const rounds = Number(values.rounds ?? (values.quick ? 1 : 3))
 
-/** Calls of each kind before the first case. Without them, the first figures were those of code not yet compiled. */
+/** Synchronous calls before the first case. Without them, the first figures were those of code not yet compiled. */
 const warmUp = 200
 
 /** Progress goes to the terminal and replaces itself; elsewhere it is plain lines. */
@@ -78,7 +78,6 @@ await runBench(async ({ stack }) => {
   const measured: Measured[] = []
   try {
     say('warming up')
-    await runTasks(world, warmUp, 20)
     await loadOf(warmUp, 20, generationShot(world.service))
     for (const [n, one] of chosen.entries()) {
       const seen: Figures[] = []

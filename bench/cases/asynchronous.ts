@@ -1,7 +1,7 @@
 import { runTasks, submitShot } from './tasks.ts'
 import type { BenchCase } from '../support/benchCase.ts'
 import type { BenchWorld } from '../support/benchWorld.ts'
-import { loadFor, loadOf, shoot } from '../support/load.ts'
+import { loadOf, shoot } from '../support/load.ts'
 import { runParallel, timed } from '../../test/support/timing.ts'
 
 /** Tasks from submit to succeeded, against bare workflows with one empty activity on the same server. */
@@ -15,6 +15,7 @@ export const fiftyInFlight: BenchCase = {
   },
   round: async (world) => {
     const count = world.quick ? 300 : 1_000
+    await warmUp(world)
     const bareMs = await timed(() => runParallel(count, 50, world.bare.execute))
     const ownMs = await timed(() => runTasks(world, count, 50))
     return {
@@ -25,8 +26,11 @@ export const fiftyInFlight: BenchCase = {
   },
 }
 
-/** Short, because a worker needs ten times as long for the tasks of a load of submits. */
-const seconds = 3
+/** Few, because a worker needs ten times as long for the tasks of a load of submits. */
+const load = 1_000
+
+/** Runs some tasks, so that no figure is that of code that was not compiled yet. */
+const warmUp = (world: BenchWorld) => runTasks(world, 100, 20)
 
 /** The 202 of a submit, with Temporal running and stopped. */
 export const submits: BenchCase = {
@@ -39,13 +43,14 @@ export const submits: BenchCase = {
     'with Temporal stopped': { unit: 'x', goal: { atLeast: 1 } },
   },
   round: async (world) => {
+    await warmUp(world)
     const one = await loadOf(world.quick ? 100 : 300, 1, submitShot(world.service))
-    const many = await loadFor(seconds, 20, submitShot(world.service))
-    const floor = await loadFor(seconds, 20, async (agent) => {
+    const many = await loadOf(load, 20, submitShot(world.service))
+    const floor = await loadOf(load / 4, 20, async (agent) => {
       await shoot(agent, `${world.floorUrl}/start`, { method: 'POST' })
     })
     const stopped = await withTemporalStopped(world, () =>
-      loadFor(seconds, 20, submitShot(world.service)),
+      loadOf(load, 20, submitShot(world.service)),
     )
     await settled(world)
     return {
@@ -67,6 +72,7 @@ export const hotAccount: BenchCase = {
     'of 1,000 accounts': { unit: 'x', goal: { atLeast: 0.7 } },
   },
   round: async (world) => {
+    await warmUp(world)
     const accounts = await Promise.all(
       Array.from({ length: world.quick ? 100 : 1_000 }, () => world.service.account()),
     )
@@ -76,9 +82,9 @@ export const hotAccount: BenchCase = {
       const headers = { authorization: `Bearer ${secretOf(n)}` }
       await shoot(agent, `${world.service.url}/v1/account`, { headers })
     })
-    const one = await loadFor(seconds, 20, submitShot(world.service))
+    const one = await loadOf(load, 20, submitShot(world.service))
     await settled(world)
-    const many = await loadFor(seconds, 20, (agent, n) =>
+    const many = await loadOf(load, 20, (agent, n) =>
       submitShot(world.service, secretOf(n))(agent, n),
     )
     await settled(world)

@@ -18,7 +18,7 @@ import {
   createPurgeStep,
   createSweepStep,
 } from '../tasks/reconcile/sweepStep.ts'
-import { createWebhookStep } from '../tasks/reconcile/webhookStep.ts'
+import { createEndDeliveriesStep, createWebhookStep } from '../tasks/reconcile/webhookStep.ts'
 import { createSettleStored } from '../tasks/settleOrFail.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Temporal } from '../temporal/connect.ts'
@@ -77,6 +77,7 @@ export function createWorkerReconciler(deps: {
       createPurgeStep({ store }),
       createCountStep({ store }),
       createWebhookStep({ store: createDeliveryStore(pool), wakeRun: deps.wakeRun }),
+      createEndDeliveriesStep({ store: createDeliveryStore(pool) }),
     ],
     onFinding: ({ step, found, count, taskId }) => {
       deps.onFinding(found, count)

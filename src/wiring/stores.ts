@@ -57,7 +57,7 @@ import { claimDelivery, dueWebhooks, recordTry } from '../store/webhooks/tries.t
 import {
   enableWebhook,
   endedWithPending,
-  endPending,
+  endSomePending,
   endWebhook,
   forgetWebhooks,
   insertWebhook,
@@ -165,7 +165,7 @@ export function createDeliveryStore(pool: Pool): DeliveryStore {
     planLook,
     webhooksWithoutRun,
     endedWithPending,
-    endPending,
+    endSomePending,
     forgetWebhooks,
   })
 }

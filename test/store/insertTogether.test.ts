@@ -107,23 +107,28 @@ describe('tasks of one account', () => {
     const later = [insert(task('2')), insert(task('3'))]
     sent[0]?.end()
     await first
+    // These two wait while the others are refused.
+    const next = [insert(task('4')), insert(task('5'))]
     sent[1]?.end('refused')
-    await expect.poll(shapes).toEqual(['1', ['2', '3'], '2', '3'])
-    clock.ms = 999
-    const fourth = insert(task('4'))
-    expect(shapes().slice(4)).toEqual(['4'])
-    clock.ms = 1_000
-    void insert(task('5'))
-    expect(shapes().slice(5)).toEqual([])
-    sent[2]?.end()
-    sent[3]?.end({ kind: 'insufficient' })
-    sent[4]?.end()
-    expect(await Promise.all([...later, fourth])).toEqual([
+    await expect.poll(shapes).toEqual(['1', ['2', '3'], '4', '5', '2', '3'])
+    for (const [n, { end }] of sent.slice(2).entries()) {
+      end(n === 3 ? { kind: 'insufficient' } : inserted)
+    }
+    expect(await Promise.all([...later, ...next])).toEqual([
       inserted,
       { kind: 'insufficient' },
       inserted,
+      inserted,
     ])
-    expect(shapes().slice(5)).toEqual(['5'])
+    // Nothing is under way. It is still remembered that the account's tasks were refused.
+    clock.ms = 999
+    void insert(task('6', { account: 'acct_b' }))
+    void insert(task('7'))
+    void insert(task('8'))
+    expect(shapes().slice(6)).toEqual(['6', '7', '8'])
+    clock.ms = 1_000
+    void insert(task('9'))
+    expect(shapes().slice(9)).toEqual([])
   })
 
   it('share the error of their statement with nobody else', async () => {

@@ -13,16 +13,19 @@ import { claimDelivery, recordTry } from '../../src/store/webhooks/tries.ts'
 import {
   enableWebhook,
   endedWithPending,
-  endPending,
+  endSomePending,
   endWebhook,
   forgetWebhooks,
   readWebhook,
 } from '../../src/store/webhooks/webhooks.ts'
+import { createEndDeliveriesStep } from '../../src/tasks/reconcile/webhookStep.ts'
+import { createDeliveryStore } from '../../src/wiring/stores.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { openAttempt } from '../support/database/reconcileWorld.ts'
 import { testChannel, testMeta } from '../support/database/testAttempts.ts'
 import { insertTestWebhook, useTestWebhook } from '../support/database/testWebhooks.ts'
+import { watchStatements } from '../support/database/watchStatements.ts'
 
 const announced: (readonly DueWebhook[])[] = []
 const world = useAttemptWorld([testChannel()], (_taskId, due) => {
@@ -118,7 +121,9 @@ describe('the end of a webhook with very many pending deliveries', () => {
 
   it('fails them all, in statements of 5,000 each', async () => {
     await insertMany()
+    const sent = watchStatements()
     await endWebhook(world.pool, webhook.accountId, webhook.id, 'disabled')
+    expect(sent.filter((name) => name === 'end-pending')).toHaveLength(3)
     expect(await all()).toHaveLength(count)
     expect(await pending()).toEqual([])
     expect(await endedWithPending(world.pool, 100)).not.toContain(webhook.id)
@@ -144,9 +149,11 @@ describe('the end of a webhook with very many pending deliveries', () => {
     expect(await pending()).toEqual([])
   })
 
-  it('is finished by the next one who looks when its process was lost', async () => {
+  it('is finished by the reconciler, or before the webhook is enabled, when its process was lost', async () => {
+    const step = createEndDeliveriesStep({ store: createDeliveryStore(world.pool) })
+    const { signal } = new AbortController()
     for (const finish of [
-      () => endPending(world.pool, webhook.id),
+      () => step.run(signal, () => {}),
       () => enableWebhook(world.pool, webhook.accountId, webhook.id),
     ]) {
       await endOne()
@@ -163,7 +170,7 @@ describe('the end of a webhook with very many pending deliveries', () => {
   it('is not begun for an active webhook', async () => {
     await endOne()
     await enableWebhook(world.pool, webhook.accountId, webhook.id)
-    await endPending(world.pool, webhook.id)
+    expect(await endSomePending(world.pool, webhook.id)).toBe(false)
     expect(await pending()).toHaveLength(1)
   })
 })

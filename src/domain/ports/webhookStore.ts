@@ -14,8 +14,8 @@ export type WebhookStore = {
   readonly listWebhooks: (accountId: string) => Promise<readonly Webhook[]>
   readonly readWebhook: (accountId: string, webhookId: string) => Promise<Webhook | undefined>
   /**
-   * Disables or deletes a webhook. Its pending deliveries fail afterwards. Returns false when the
-   * account has no such webhook.
+   * Disables or deletes a webhook, and ends its pending deliveries as failed. The reconciler ends those beyond 20,000.
+   * Returns false when the account has no such webhook.
    */
   readonly endWebhook: (
     accountId: string,
@@ -86,10 +86,10 @@ export type DeliveryStore = {
   readonly planLook: (webhookId: string, workMs?: number) => Promise<number | undefined>
   /** Lists webhooks with deliveries to repeat that have no run, or whose run is late or looks too late. */
   readonly webhooksWithoutRun: (limit: number) => Promise<readonly WebhookRun[]>
-  /** Lists webhooks that are not active and have pending deliveries: the process that ended them was lost. */
+  /** Lists webhooks that are not active and still have pending deliveries. */
   readonly endedWithPending: (limit: number) => Promise<readonly string[]>
-  /** Ends the pending deliveries of a webhook as failed, unless it is active. */
-  readonly endPending: (webhookId: string) => Promise<void>
+  /** Ends some pending deliveries of a webhook as failed, unless it is active. Returns false when there was none. */
+  readonly endSomePending: (webhookId: string) => Promise<boolean>
   /** Deletes deleted webhooks that have no delivery left. Returns how many. */
   readonly forgetWebhooks: () => Promise<number>
 }

@@ -42,8 +42,8 @@ export type Piece = {
    * - `paid_answer`: the image is in the first answer to a synchronous call. The account has paid for this image, so
    *   the pace neither counts this work nor delays it.
    *
-   * Absent for a piece of a request body, and of an image in any other answer. These wait together in the line of the
-   * account's requests.
+   * Absent for a piece of a request body, and of an image in any other answer. Those of large bodies and of images wait
+   * together in one line.
    */
   readonly image?: 'download' | 'paid_answer'
   /**
@@ -81,8 +81,8 @@ export function createLoopTurns(pace = createAccountPace()): LoopTurns {
   let isScheduled = false
   let timer: NodeJS.Timeout | undefined
   let working: (Omit<Line, 'waiters'> & { readonly besidesMs: number }) | undefined
-  // The bodies and images that wait for a turn. Each account has a line for its requests, and one for each kind of
-  // image. The next turn goes to the first line whose account may work now (`delayOf` is 0). If others still wait in
+  // The bodies and images that wait for a turn. Each account has a line for its small bodies, one for its large bodies
+  // and the images in answers, and one for each further kind of image. The next turn goes to the first line whose account may work now (`delayOf` is 0). If others still wait in
   // this line, the line then moves to the end.
   const waiting = new Map<string, Line>()
 

@@ -20,17 +20,19 @@ type InsertedRow = {
 const triesMax = 20
 
 /**
- * Creates the function that accepts a task, or several of one account that come together (`insertTogether.ts`). It uses
- * one statement, which is a transaction of its own. The statement inserts the idempotency key and the task, takes over its inputs, inserts the ledger row of the hold, and updates the
- * balance. Many tasks of one account need the lock of the same balance. So the statement takes this lock only after it
- * has inserted the task, and holds it until its commit, without a round trip to this process.
+ * Creates the function that accepts a task. Tasks of one account that come together are inserted together
+ * (`insertTogether.ts`). A task that comes alone is inserted by one statement, which is a transaction of its own. The
+ * statement inserts the idempotency key and the task, takes over its inputs, inserts the ledger row of the hold, and
+ * updates the balance. Everything that changes the account's credits needs the lock of the same balance. So the
+ * statement takes this lock only after it has inserted the task, and holds it until its commit, without a round trip to
+ * this process.
  *
  * For a synchronous call the commit does not wait until the task is safe on disk. The client has no answer yet, and
  * the transaction that begins the upstream call makes the task and its hold durable too. If PostgreSQL crashes before
  * that, the task is gone as if it had never been accepted: nothing was called or charged, and the client gets an
  * error (`src/http/answers/answerSync.ts`).
  *
- * For an asynchronous task the function waits for the disk. When other tasks are being accepted, the commit itself
+ * For an asynchronous task the function waits for the disk. When several tasks are being accepted, the commit itself
  * does not wait, because it would hold the lock of the balance meanwhile. A second statement waits then.
  *
  * If another transaction has just inserted the same key, the statement waits for the end of that transaction. If that

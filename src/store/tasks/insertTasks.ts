@@ -30,15 +30,16 @@ export async function insertTasks(
   }
   const taskIds = tasks.map(({ taskId }) => taskId)
   try {
-    const [row] = await runStatement<{ createdAtMs: number }>(
+    const [row] = await runStatement<{ createdAtMs: number; allowed: boolean }>(
       pool,
       query,
-      async (_rows, client) => {
-        if (!isSyncRoute(first.request.route)) await flushTasks(client, taskIds)
+      async ([inserted], client) => {
+        const isSync = isSyncRoute(first.request.route)
+        if (inserted?.allowed === true && !isSync) await flushTasks(client, taskIds)
       },
     )
     if (row === undefined) throw new Error('Bug: a select without from returned no row')
-    return { createdAtMs: row.createdAtMs }
+    return row.allowed ? { createdAtMs: row.createdAtMs } : 'refused'
   } catch (error) {
     if (error instanceof DatabaseError && error.code === refusedState) return 'refused'
     throw error
@@ -79,6 +80,9 @@ function askedOf(task: NewTask): unknown {
 }
 
 /**
+ * `allowed` is empty when the account has too few credits, or a key has a budget. Then nothing is written. If credits or
+ * keys are taken while the statement waits for a lock, `refuse` raises an error, which rolls all steps back.
+ *
  * The locks are taken in the order of the statement for one task. Idempotency keys are inserted in the order of their
  * digests, so that two statements with the same keys wait for each other in one direction only.
  */
@@ -87,9 +91,13 @@ const insertSql = `
     select * from json_to_recordset($2::json) as asked (
       task_id text, key_id text, route text, family text, model text, action text, size text, quality text,
       request text, fingerprint text, key_digest text, credits bigint, deadline_ms float8, hard_end_ms float8)
+  ), allowed as (
+    select 1 from balance
+    where account_id = $1 and available >= (select sum(credits) from asked)
+      and not exists (select from api_key join asked using (key_id) where budget_credits is not null)
   ), claim as (
     insert into idempotency_key (account_id, key_digest, task_id)
-    select $1, decode(key_digest, 'hex'), task_id from asked where key_digest is not null
+    select $1, decode(key_digest, 'hex'), task_id from asked, allowed where key_digest is not null
     order by key_digest
     on conflict do nothing
     returning 1
@@ -101,7 +109,7 @@ const insertSql = `
     select task_id, $1, key_id, route, family, model, action, size, quality, request,
       decode(fingerprint, 'hex'), decode(key_digest, 'hex'), credits,
       now() + deadline_ms * interval '1 millisecond', now() + hard_end_ms * interval '1 millisecond'
-    from asked, claimed where all_of_them
+    from asked, allowed, claimed where all_of_them
     returning task_id, key_id, credits
   ), hold as (
     insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id)
@@ -116,8 +124,5 @@ const insertSql = `
     -- For this transaction only.
     set_config('synchronous_commit', 'off', true),
     (floor(extract(epoch from now())) * 1000)::float8 as "createdAtMs",
-    case
-      when exists (select from api_key join asked using (key_id) where budget_credits is not null)
-        or not exists (select from paid)
-      then refuse('together')
-    end as refused`
+    exists (select from allowed) as allowed,
+    case when exists (select from allowed) and not exists (select from paid) then refuse('together') end as refused`

@@ -63,38 +63,51 @@ export function createInsertTogether(deps: InsertTogetherDeps) {
     lane.waiting = []
     const [first] = batch
     if (first === undefined) return
-    if (batch.length === 1) first.resolve(run(lane, () => deps.insertOne(first.task)))
-    else void insertBatch(lane, batch)
+    if (batch.length > 1 && !isApart(lane)) void insertBatch(lane, batch)
+    else insertEach(lane, batch)
+  }
+
+  function insertEach(lane: Lane, batch: readonly Waiting[]): void {
+    for (const { task, resolve } of batch) resolve(run(lane, () => deps.insertOne(task)))
+  }
+
+  function isApart(lane: Lane): boolean {
+    return deps.nowMs() < lane.apartUntilMs
   }
 
   async function insertBatch(lane: Lane, batch: readonly Waiting[]): Promise<void> {
     try {
-      const inserted = await run(lane, () => deps.insertMany(batch.map(({ task }) => task)))
-      if (inserted === 'refused') {
-        lane.apartUntilMs = deps.nowMs() + apartMs
-        for (const { task, resolve } of batch) resolve(run(lane, () => deps.insertOne(task)))
-      } else {
-        for (const { resolve } of batch) resolve({ kind: 'inserted', ...inserted })
-      }
+      const inserted = await run(lane, async () => {
+        const result = await deps.insertMany(batch.map(({ task }) => task))
+        if (result === 'refused') lane.apartUntilMs = deps.nowMs() + apartMs
+        return result
+      })
+      if (inserted === 'refused') return insertEach(lane, batch)
+      for (const { resolve } of batch) resolve({ kind: 'inserted', ...inserted })
     } catch (error) {
       for (const { reject } of batch) reject(error)
     }
   }
 
-  function laneOf({ caller, request }: NewTask): { readonly lane: Lane; readonly name: string } {
+  function laneOf({ caller, request }: NewTask): Lane {
     const name = `${isSyncRoute(request.route)} ${caller.accountId}`
-    const lane = lanes.get(name) ?? {
-      underWay: 0,
-      waiting: [],
-      timer: undefined,
-      apartUntilMs: 0,
-    }
+    const lane = lanes.get(name) ?? { underWay: 0, waiting: [], timer: undefined, apartUntilMs: 0 }
+    // Set again, so that the lane that was not used for longest comes first.
+    lanes.delete(name)
     lanes.set(name, lane)
-    return { lane, name }
+    return lane
+  }
+
+  /** Forgets lanes from the front of the map. A lane in which tasks were refused together is kept while that counts. */
+  function forgetIdle(): void {
+    for (const [name, lane] of lanes) {
+      if (lane.underWay > 0 || lane.waiting.length > 0 || isApart(lane)) return
+      lanes.delete(name)
+    }
   }
 
   function insertInLane(lane: Lane, task: NewTask): Promise<InsertTaskResult> {
-    if (lane.underWay === 0 || deps.nowMs() < lane.apartUntilMs) {
+    if (lane.underWay === 0 || isApart(lane)) {
       return run(lane, () => deps.insertOne(task))
     }
     return new Promise((resolve, reject) => {
@@ -108,11 +121,7 @@ export function createInsertTogether(deps: InsertTogetherDeps) {
     if (task.uploadId !== undefined || task.requestText.byteLength > textBytesMax) {
       return deps.insertOne(task)
     }
-    const { lane, name } = laneOf(task)
-    try {
-      return await insertInLane(lane, task)
-    } finally {
-      if (lane.underWay === 0 && lane.waiting.length === 0) lanes.delete(name)
-    }
+    forgetIdle()
+    return insertInLane(laneOf(task), task)
   }
 }

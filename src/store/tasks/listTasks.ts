@@ -24,7 +24,7 @@ type Place = (value: unknown) => string
 
 /**
  * Returns the statement that finds the page. It has only the conditions of this filter, and reads an index that has
- * the tasks in the order of the list, so that a filter that matches little does not read the whole history. The
+ * the tasks in the order of the list, so that a filter of one field that matches little does not read the whole history. The
  * indexes for the tasks of all accounts begin with the model or the failure code, so the newest tasks of each model
  * or code are merged.
  */

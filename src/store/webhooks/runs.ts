@@ -53,17 +53,27 @@ export async function webhooksWithoutRun(
 ): Promise<readonly WebhookRun[]> {
   const { rows } = await pool.query<WebhookRun>({
     name: 'webhooks-without-run',
-    text: `select w.webhook_id as "webhookId", w.account_id as "accountId"
-      from webhook w join webhook_health h using (webhook_id)
-      where w.status = 'active'
-        and exists (
-          select from webhook_delivery d
-          where d.webhook_id = w.webhook_id and d.status = 'pending' and d.tries > 0
-            and (run_looks_at is null or run_looks_at < clock_timestamp() - ${lateAfter}
-              or run_looks_at > clock_timestamp() + $2 * interval '1 millisecond'
-                and next_attempt_at < clock_timestamp() - ${lateAfter}))
-      limit $1`,
+    text: withoutRunSql,
     values: [limit, lookTimeoutMs],
   })
   return rows
 }
+
+/**
+ * The conditions on the run stand outside of the search for a delivery, so that nothing is searched for a run that
+ * works, however many deliveries it has to repeat.
+ */
+const withoutRunSql = `
+  select w.webhook_id as "webhookId", w.account_id as "accountId"
+  from webhook w join webhook_health h using (webhook_id)
+  where w.status = 'active' and (
+    (run_looks_at is null or run_looks_at < clock_timestamp() - ${lateAfter})
+    and exists (
+      select from webhook_delivery d
+      where d.webhook_id = w.webhook_id and d.status = 'pending' and d.tries > 0)
+    or run_looks_at > clock_timestamp() + $2 * interval '1 millisecond'
+    and exists (
+      select from webhook_delivery d
+      where d.webhook_id = w.webhook_id and d.status = 'pending' and d.tries > 0
+        and d.next_attempt_at < now() - ${lateAfter}))
+  limit $1`

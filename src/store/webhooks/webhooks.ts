@@ -49,8 +49,8 @@ export async function readWebhook(
 }
 
 /**
- * Enables a webhook. Deliveries that were pending when it was disabled stay failed, or are failed now if the process
- * that disabled it was lost before it had ended them all. Returns `undefined` when the account has no such webhook.
+ * Enables a webhook. Deliveries that were pending when it was disabled stay failed, or are failed now if they
+ * have not all been ended yet. Returns `undefined` when the account has no such webhook.
  */
 export async function enableWebhook(
   pool: Pool,
@@ -58,7 +58,7 @@ export async function enableWebhook(
   webhookId: string,
 ): Promise<Webhook | undefined> {
   if ((await readWebhook(pool, accountId, webhookId)) === undefined) return undefined
-  await endPending(pool, webhookId)
+  while (await endSomePending(pool, webhookId));
   const { rows } = await pool.query<WebhookRow>(
     `update webhook set status = 'active' where ${ownSql} returning ${webhookColumns}`,
     [accountId, webhookId],
@@ -108,24 +108,33 @@ export async function endWebhook(
 const endBatch = 5_000
 
 /**
- * Ends the pending deliveries of a webhook as failed, unless it is active. Call this after the transaction that
+ * Ends pending deliveries of a webhook as failed, unless the webhook is active. Call this after the transaction that
  * disabled or deleted the webhook: a receiver that was unreachable for days can have a million of them, and the ends of
- * the account's tasks need the lock of the webhook. From that commit on, no worker tries the deliveries, and no end of
- * a task writes further ones. The reconciler calls this too, for webhooks whose process was lost meanwhile.
+ * the account's tasks need the lock of the webhook. From that commit on, no worker claims a delivery, and no end of a
+ * task writes one. Ends 20,000 deliveries at most, and leaves the others to the reconciler.
  */
 export async function endPending(pool: Pool, webhookId: string): Promise<void> {
-  for (;;) {
-    const { rowCount } = await pool.query(
-      `select from webhook where webhook_id = $1 and ${endedWithPendingSql}`,
-      [webhookId],
-    )
-    if (rowCount === 0) return
-    await runStatement(pool, {
-      name: 'end-pending',
-      text: endPendingSql,
-      values: [webhookId, endBatch],
-    })
+  for (let batches = 0; batches < 4; batches += 1) {
+    if (!(await endSomePending(pool, webhookId))) return
   }
+}
+
+/**
+ * Ends up to `endBatch` pending deliveries of a webhook, unless it is active. Returns false when there was none. Two
+ * processes can end the same ones, so a statement that ended none says nothing.
+ */
+export async function endSomePending(pool: Pool, webhookId: string): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `select from webhook where webhook_id = $1 and ${endedWithPendingSql}`,
+    [webhookId],
+  )
+  if (rowCount === 0) return false
+  await runStatement(pool, {
+    name: 'end-pending',
+    text: endPendingSql,
+    values: [webhookId, endBatch],
+  })
+  return true
 }
 
 /** Lists webhooks that are not active and have pending deliveries. */

@@ -113,6 +113,7 @@ type ReconcileStepName =
   | 'purge'
   | 'count'
   | 'webhook'
+  | 'end_deliveries'
 
 /** One kind of repair. */
 export type ReconcileStep = {

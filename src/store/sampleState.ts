@@ -41,7 +41,7 @@ type Kept = {
   readonly pending: number
 }
 
-/** A count that took at most this long is made anew for every sample. */
+/** A count that took at most this long is made again for every sample. */
 const quickMsMax = 50
 
 /** A longer count is used for this many times as long as it took, so that counting takes a hundredth of the time. */

@@ -95,7 +95,7 @@ describe('the count of what is kept', () => {
     return { clock, count }
   }
 
-  it('is made anew for every sample while it is quick', async () => {
+  it('is made again for every sample while it is quick', async () => {
     const { count } = countThatTakes(50)
     expect([await count(), await count(), await count()]).toEqual([1, 2, 3])
   })

@@ -58,13 +58,10 @@ export async function buildGoTools(
   const key = moduleKey(moduleDir, tools)
   const cacheDir = userCacheDir(env)
   const binDir = join(cacheDir, `${title}-${key}`)
-  if (existsSync(binDir)) {
-    await makePrivateFolder(cacheDir, 'XDG_CACHE_HOME')
-    return { kind: 'built', binDir, key }
-  }
+  await makePrivateFolder(cacheDir, 'XDG_CACHE_HOME')
+  if (existsSync(binDir)) return { kind: 'built', binDir, key }
   const go = await runCommand('go', ['version'], { env, timeoutMs: versionTimeoutMs })
   if (!go.ok) return { kind: 'failed', why: 'Go is not installed' }
-  await makePrivateFolder(cacheDir, 'XDG_CACHE_HOME')
   const lock = await waitForLock(`${binDir}.lock`, {
     timeoutMs: buildTimeoutMs,
     onWait: (pid) => say(`Waiting for process ${pid}, which is building ${title}…`),

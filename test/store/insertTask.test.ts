@@ -65,7 +65,7 @@ it('flushes an asynchronous task that was accepted beside others before it is an
   expect(answers.map(({ ok }) => ok)).toEqual([true, true, true])
   expect(started).toHaveLength(3)
   // The commit of the first one, which was alone when it came, waited for the disk itself.
-  expect(sent).toEqual(['insert-task', 'insert-tasks', 'flush-tasks'])
+  expect(sent).toEqual(['insert-task', 'insert-tasks', 'flush-task'])
 })
 
 it('flushes nothing for synchronous tasks', async () => {
@@ -82,7 +82,7 @@ it('accepts no task whose insert was undone before it was on disk', async () => 
   const other = await createTestCaller(database.pool, 100)
   const { accept, started } = createTestAccept(database.pool)
   watchStatements((query) => {
-    if (query.name === 'flush-tasks') query.values = [['task_that_is_gone']]
+    if (query.name === 'flush-task') query.values = ['task_that_is_gone']
   })
   const request = generateRequest()
   const alone = accept({ caller, request })

@@ -111,11 +111,11 @@ describe('the end of a task', () => {
 
 describe('the end of a webhook with very many pending deliveries', () => {
   const count = 12_000
-  const insertMany = () =>
+  const insertMany = (many = count) =>
     world.pool.query(
       `insert into webhook_delivery (delivery_id, webhook_id, event, tries)
        select $1 || n, $1, 'task.failed', n % 2 from generate_series(1, $2) n`,
-      [webhook.id, count],
+      [webhook.id, many],
     )
   const pending = async () => (await all()).filter(({ status }) => status === 'pending')
 
@@ -127,6 +127,17 @@ describe('the end of a webhook with very many pending deliveries', () => {
     expect(await all()).toHaveLength(count)
     expect(await pending()).toEqual([])
     expect(await endedWithPending(world.pool, 100)).not.toContain(webhook.id)
+  })
+
+  it('leaves those beyond 20,000 to the reconciler', async () => {
+    await insertMany(21_000)
+    await endWebhook(world.pool, webhook.accountId, webhook.id, 'disabled')
+    expect(await pending()).toHaveLength(1_000)
+    await createEndDeliveriesStep({ store: createDeliveryStore(world.pool) }).run(
+      new AbortController().signal,
+      () => {},
+    )
+    expect(await pending()).toEqual([])
   })
 
   it('lets tasks of the account end meanwhile, and records none of these ends', async () => {
@@ -210,6 +221,9 @@ describe('a redelivery that is asked for during a try', () => {
 })
 
 describe('the run of a webhook', () => {
+  const isMissing = async () =>
+    (await webhooksWithoutRun(world.pool, 100)).some((run) => run.webhookId === webhook.id)
+
   it('is needed by the first failed try, and again only for an earlier one than it looks for', async () => {
     for (let n = 0; n < 3; n += 1) await endOne()
     const needs = async (verdict: Verdict) =>
@@ -244,8 +258,6 @@ describe('the run of a webhook', () => {
   })
 
   it('is missing when it has not looked half a minute after it promised', async () => {
-    const isMissing = async () =>
-      (await webhooksWithoutRun(world.pool, 100)).some((run) => run.webhookId === webhook.id)
     await endOne()
     expect(await isMissing()).toBe(false)
     await recordTry(world.pool, await claimed(), outcome, again)
@@ -260,8 +272,6 @@ describe('the run of a webhook', () => {
   })
 
   it('counts as missing when it sleeps although a delivery is late', async () => {
-    const isMissing = async () =>
-      (await webhooksWithoutRun(world.pool, 100)).some((run) => run.webhookId === webhook.id)
     await endOne()
     await recordTry(world.pool, await claimed(), outcome, { kind: 'retry', waitMs: 3_600_000 })
     await planLook(world.pool, webhook.id)

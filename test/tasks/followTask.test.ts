@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { builtInCapabilities } from '../../src/domain/models/capabilities.ts'
+import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
 import { createNotifier } from '../../src/store/connection/notifier.ts'
 import { taskEndChannel } from '../../src/store/tasks/announceEnd.ts'
 import { createTaskEnds } from '../../src/store/tasks/taskEnds.ts'
@@ -7,6 +8,7 @@ import type { TaskEvent } from '../../src/tasks/followTask.ts'
 import { createFollowTask } from '../../src/tasks/followTask.ts'
 import { createTaskStore } from '../../src/wiring/stores.ts'
 import { insertTask } from '../support/database/insertTask.ts'
+import { openAttempt } from '../support/database/reconcileWorld.ts'
 import { createTestAttempts } from '../support/database/testAttempts.ts'
 import { useTestDatabase } from '../support/database/testDatabase.ts'
 
@@ -40,6 +42,13 @@ async function createWorld(pollMs: number) {
   return { attempts, events, following, close }
 }
 
+/** Ends the first call of a task, and with it the task. */
+async function rejectCall(attempts: AttemptStore, taskId: string): Promise<void> {
+  const evidence = { reason: 'content_policy' } as const
+  await attempts.closeAttempt({ taskId, n: 1, class: 'rejected', evidence })
+  await attempts.failTask(taskId, failure)
+}
+
 const ids = (events: readonly TaskEvent[]) => events.map(({ id }) => id)
 const limit = () => AbortSignal.timeout(20_000)
 
@@ -49,16 +58,9 @@ describe('follow', () => {
     const { taskId } = await insertTask(database.pool)
     const done = following(taskId, limit())
     await expect.poll(() => ids(events)).toEqual([0])
-    const begun = await attempts.beginAttempt({ taskId })
-    if (begun.kind !== 'opened') throw new Error(begun.kind)
+    await openAttempt(attempts, taskId)
     await expect.poll(() => ids(events).at(-1), { timeout: 10_000 }).toBeGreaterThan(91)
-    await attempts.closeAttempt({
-      taskId,
-      n: 1,
-      class: 'rejected',
-      evidence: { reason: 'content_policy' },
-    })
-    await attempts.failTask(taskId, failure)
+    await rejectCall(attempts, taskId)
     await done
     expect(events[0]?.task.status).toBe('queued')
     expect(events.at(-1)).toMatchObject({ id: 1_000, task: { status: 'failed' } })
@@ -76,15 +78,8 @@ describe('follow', () => {
     const { taskId } = await insertTask(database.pool)
     const done = following(taskId, limit())
     await expect.poll(() => ids(events)).toEqual([0])
-    const begun = await attempts.beginAttempt({ taskId })
-    if (begun.kind !== 'opened') throw new Error(begun.kind)
-    await attempts.closeAttempt({
-      taskId,
-      n: 1,
-      class: 'rejected',
-      evidence: { reason: 'content_policy' },
-    })
-    await attempts.failTask(taskId, failure)
+    await openAttempt(attempts, taskId)
+    await rejectCall(attempts, taskId)
     await done
     // The progress is 1 when the first call begins, and the id is one more.
     expect(ids(events)).toEqual([0, 2, 1_000])

@@ -82,8 +82,8 @@ export function createLoopTurns(pace = createAccountPace()): LoopTurns {
   let timer: NodeJS.Timeout | undefined
   let working: (Omit<Line, 'waiters'> & { readonly besidesMs: number }) | undefined
   // The bodies and images that wait for a turn. Each account has a line for its small bodies, one for its large bodies
-  // and the images in answers, and one for each further kind of image. The next turn goes to the first line whose account may work now (`delayOf` is 0). If others still wait in
-  // this line, the line then moves to the end.
+  // and the images in answers, and one for each further kind of image. The next turn goes to the first line whose
+  // account may work now (`delayOf` is 0). If others still wait in this line, the line then moves to the end.
   const waiting = new Map<string, Line>()
 
   function schedule(): void {

@@ -4,7 +4,7 @@ import type { BudgetState } from '../../domain/accounts/budget.ts'
 import type { InsertTaskResult, NewTask } from '../../domain/ports/taskStore.ts'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 import { runStatement } from '../connection/transaction.ts'
-import { flushTasks, insertTasks, refusedState } from './insertTasks.ts'
+import { flushTask, insertTasks, refusedState } from './insertTasks.ts'
 import { createInsertTogether } from './insertTogether.ts'
 
 type InsertedRow = {
@@ -81,7 +81,7 @@ async function tryInsert(
     const query = { name: 'insert-task', text: insertSql, values }
     const [row] = await runStatement<InsertedRow>(pool, query, async ([inserted], client) => {
       const isInserted = typeof inserted?.createdAtMs === 'number'
-      if (isInserted && wait === 'after_commit') await flushTasks(client, [task.taskId])
+      if (isInserted && wait === 'after_commit') await flushTask(client, task.taskId)
     })
     if (row === undefined) throw new Error('Bug: a select without from returned no row')
     if (row.createdAtMs !== null) return { kind: 'inserted', createdAtMs: row.createdAtMs }

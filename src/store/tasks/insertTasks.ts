@@ -28,14 +28,13 @@ export async function insertTasks(
     text: insertSql,
     values: [first.caller.accountId, JSON.stringify(tasks.map(askedOf))],
   }
-  const taskIds = tasks.map(({ taskId }) => taskId)
   try {
     const [row] = await runStatement<{ createdAtMs: number; allowed: boolean }>(
       pool,
       query,
       async ([inserted], client) => {
         const isSync = isSyncRoute(first.request.route)
-        if (inserted?.allowed === true && !isSync) await flushTasks(client, taskIds)
+        if (inserted?.allowed === true && !isSync) await flushTask(client, first.taskId)
       },
     )
     if (row === undefined) throw new Error('Bug: a select without from returned no row')
@@ -47,14 +46,15 @@ export async function insertTasks(
 }
 
 /**
- * Waits until inserted tasks are safe on disk. Throws `NothingWrittenError` when a crash of PostgreSQL has undone the
- * insert: behind a pooler, this connection may by now lead to the server that has started again.
+ * Waits until an inserted task is safe on disk, and with it the other tasks of its transaction. Throws
+ * `NothingWrittenError` when a crash of PostgreSQL has undone the insert: behind a pooler, this connection may by now
+ * lead to the server that has started again.
  */
-export async function flushTasks(client: PoolClient, taskIds: readonly string[]): Promise<void> {
+export async function flushTask(client: PoolClient, taskId: string): Promise<void> {
   const { rowCount } = await client.query({
-    name: 'flush-tasks',
-    text: `select ${flushSql} from (select from task where task_id = any ($1) limit 1) task`,
-    values: [taskIds],
+    name: 'flush-task',
+    text: `select ${flushSql} from task where task_id = $1`,
+    values: [taskId],
   })
   if (rowCount === 0) throw new NothingWrittenError(new Error('the insert was undone'))
 }

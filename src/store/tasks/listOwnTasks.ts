@@ -3,7 +3,7 @@ import type { OwnTaskFilter, Page } from '../../domain/ports/accountReads.ts'
 import type { PublicStatus, TaskView } from '../../domain/tasks/task.ts'
 import { queryWithOwnPlan } from '../connection/ownPlan.ts'
 import type { TaskViewRow } from './readTask.ts'
-import { taskViewColumns, taskViewOf } from './readTask.ts'
+import { isKept, taskViewColumns, taskViewOf } from './readTask.ts'
 
 /**
  * Returns the tasks of one account that match the filter, newest first, beginning after the task `after`. The
@@ -75,7 +75,7 @@ export const statusSql: Readonly<Record<PublicStatus, string>> = {
 const listSql = (conditions: readonly string[]) => `
   select ${taskViewColumns} from task join (
     select task_id as id from task
-    where account_id = $1 and (purge_at is null or purge_at > now()) ${conditions.join(' ')}
+    where account_id = $1 and ${isKept} ${conditions.join(' ')}
     order by created_at desc, task_id desc
     limit $2
   ) page on task.task_id = page.id

@@ -3,7 +3,7 @@ import type { ListedTask, TaskFilter } from '../../domain/ports/taskAdmin.ts'
 import { queryWithOwnPlan } from '../connection/ownPlan.ts'
 import { statusSql } from './listOwnTasks.ts'
 import type { TaskViewRow } from './readTask.ts'
-import { taskViewColumns, taskViewOf } from './readTask.ts'
+import { isKept, taskViewColumns, taskViewOf } from './readTask.ts'
 
 type ListedRow = TaskViewRow & { readonly accountName: string }
 
@@ -24,9 +24,9 @@ type Place = (value: unknown) => string
 
 /**
  * Returns the statement that finds the page. It has only the conditions of this filter, and reads an index that has
- * the tasks in the order of the list, so that a filter of one field that matches little does not read the whole history. The
- * indexes for the tasks of all accounts begin with the model or the failure code, so the newest tasks of each model
- * or code are merged.
+ * the tasks in the order of the list, so that a filter of one field that matches little does not read the whole
+ * history. The indexes for the tasks of all accounts begin with the model or the failure code, so the newest tasks of
+ * each model or code are merged.
  */
 function pageSql(filter: TaskFilter, place: Place): string {
   const { account, status, failureCode, since } = filter
@@ -44,7 +44,7 @@ function pageSql(filter: TaskFilter, place: Place): string {
   const isFailed = status === 'failed' || failureCode !== undefined
   const column = isFailed ? 'failure_code' : 'model'
   return `
-    ${isFailed ? valuesSql(column, statusSql.failed) : valuesSql(column, 'true')}
+    ${valuesSql(column, isFailed ? statusSql.failed : 'true')}
     select id, created_at
     from each cross join lateral (${page(`${column} = each.value`, 'created_at')}) newest
     order by created_at desc, id desc limit ${limit}`
@@ -64,7 +64,7 @@ const valuesSql = (column: string, condition: string) => `
 
 function conditionsOf(filter: TaskFilter, place: Place): readonly string[] {
   const { status, model, failureCode, since } = filter
-  const conditions = ['(purge_at is null or purge_at > now())']
+  const conditions = [isKept]
   if (status !== undefined) conditions.push(statusSql[status])
   if (model !== undefined) conditions.push(`model = ${place(model)}`)
   if (failureCode !== undefined) {

@@ -120,7 +120,8 @@ export const taskViewColumns = `
   task.answer_id as "answerId", task.asset_mime_type as "mimeType", task.asset_bytes as bytes,
   task.asset_sha256 as sha256`
 
-const isKept = '(purge_at is null or purge_at > now())'
+/** The condition on a row of `task` that its record is not due for the purge. */
+export const isKept = '(purge_at is null or purge_at > now())'
 
 // `limit 1` makes PostgreSQL look each task up by its id, whatever it thinks of the size of the table.
 const readSql = `

@@ -5,7 +5,7 @@ import type { AttemptDetail, EntryDetail, TaskDetail } from '../../domain/ports/
 import type { Delivery } from '../../domain/webhooks/delivery.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import type { TaskViewRow } from './readTask.ts'
-import { taskViewColumns, taskViewOf } from './readTask.ts'
+import { isKept, taskViewColumns, taskViewOf } from './readTask.ts'
 import { deliveriesOfTask } from '../webhooks/deliveries.ts'
 
 type DetailRow = TaskViewRow &
@@ -81,7 +81,7 @@ const detailSql = `
     retry_of as "retryOf",
     (select retry.task_id from task retry where retry.retry_of = task.task_id) as "retriedAs"
   from task join account using (account_id)
-  where task.task_id = $1 and (purge_at is null or purge_at > now())`
+  where task.task_id = $1 and ${isKept}`
 
 const attemptsSql = `
   select n, channel, process_id as "processId", via, class, reason, http_status as "httpStatus",

@@ -5,6 +5,7 @@ import type { TaskTerms } from '../../domain/tasks/taskTerms.ts'
 import type { ImageRequest, Route } from '../../domain/tasks/imageRequest.ts'
 import type { TaskStatus } from '../../domain/tasks/task.ts'
 import { rollback, withTransaction } from '../connection/transaction.ts'
+import { isKept } from './readTask.ts'
 
 /**
  * Retries a failed task, and makes every check of a retry. Inserts a new task that is linked to the failed task and
@@ -96,7 +97,7 @@ async function insertRetry(
 const failedSql = `
   select status, request,
     (select retry.task_id from task retry where retry.retry_of = task.task_id) as "retriedAs"
-  from task where task_id = $1 and (purge_at is null or purge_at > now())`
+  from task where task_id = $1 and ${isKept}`
 
 const insertSql = `
   insert into task (task_id, account_id, key_id, route, family, model, action, size, quality,

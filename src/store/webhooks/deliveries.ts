@@ -6,6 +6,10 @@ import { testDeliveriesMax } from '../../domain/webhooks/webhook.ts'
 import { rollback, withTransaction } from '../connection/transaction.ts'
 import { newDeliveryIdSql } from './deliveriesOfEnd.ts'
 
+/** The conditions on pending deliveries for their first try and for a later one. Each of the two has an index. */
+export const firstTrySql = `status = 'pending' and tries = 0`
+export const laterTrySql = `status = 'pending' and tries > 0`
+
 /** Returns the deliveries of a webhook, newest first. */
 export async function listDeliveries(
   pool: Pool,

@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import type { WebhookRun } from '../../domain/ports/webhookStore.ts'
 import { inFlightMax, lookTimeoutMs } from '../../domain/webhooks/delivery.ts'
 import { withTransaction } from '../connection/transaction.ts'
+import { laterTrySql } from './deliveries.ts'
 import { lateAfter } from './tries.ts'
 
 /**
@@ -30,7 +31,7 @@ export async function planLook(
              where webhook_id = $1 and claimed_until > clock_timestamp() having count(*) >= $3))
            from (
              select next_attempt_at, claimed_until from webhook_delivery
-             where webhook_id = $1 and status = 'pending' and tries > 0
+             where webhook_id = $1 and ${laterTrySql}
              order by next_attempt_at limit $3 + 1) earliest
            having count(*) > 0) end
        where webhook_id = $1
@@ -70,10 +71,10 @@ const withoutRunSql = `
     (run_looks_at is null or run_looks_at < clock_timestamp() - ${lateAfter})
     and exists (
       select from webhook_delivery d
-      where d.webhook_id = w.webhook_id and d.status = 'pending' and d.tries > 0)
+      where d.webhook_id = w.webhook_id and ${laterTrySql})
     or run_looks_at > clock_timestamp() + $2 * interval '1 millisecond'
     and exists (
       select from webhook_delivery d
-      where d.webhook_id = w.webhook_id and d.status = 'pending' and d.tries > 0
+      where d.webhook_id = w.webhook_id and ${laterTrySql}
         and d.next_attempt_at < now() - ${lateAfter}))
   limit $1`

@@ -9,6 +9,7 @@ import type { SecretVersion } from '../../domain/webhooks/webhook.ts'
 import { runStatement } from '../connection/transaction.ts'
 import type { TaskViewRow } from '../tasks/readTask.ts'
 import { taskViewColumns, taskViewOf } from '../tasks/readTask.ts'
+import { firstTrySql } from './deliveries.ts'
 import { disableWebhook } from './webhookAdmin.ts'
 
 /**
@@ -181,8 +182,6 @@ export async function dueWebhooks(pool: Pool, limit: number): Promise<readonly D
   })
   return rows
 }
-
-const firstTrySql = `status = 'pending' and tries = 0`
 
 const dueSql = `
   with recursive pending as (

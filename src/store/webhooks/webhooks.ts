@@ -3,6 +3,7 @@ import type { NewWebhook } from '../../domain/ports/webhookStore.ts'
 import type { Webhook, WebhookEvent } from '../../domain/webhooks/webhook.ts'
 import { rotationMs, webhooksMax } from '../../domain/webhooks/webhook.ts'
 import { rollback, runStatement, withTransaction } from '../connection/transaction.ts'
+import { firstTrySql, laterTrySql } from './deliveries.ts'
 
 /** Inserts a webhook. Returns `undefined` when the account has `webhooksMax` webhooks already. */
 export async function insertWebhook(pool: Pool, webhook: NewWebhook): Promise<Webhook | undefined> {
@@ -107,6 +108,9 @@ export async function endWebhook(
 /** How many deliveries one statement ends. So it ends in time, and keeps locks only briefly. */
 const endBatch = 5_000
 
+/** How many statements the process that disables a webhook sends. The reconciler sends the others. */
+const batchesAtOnce = 4
+
 /**
  * Ends pending deliveries of a webhook as failed, unless the webhook is active. Call this after the transaction that
  * disabled or deleted the webhook: a receiver that was unreachable for days can have a million of them, and the ends of
@@ -114,7 +118,7 @@ const endBatch = 5_000
  * task writes one. Ends 20,000 deliveries at most, and leaves the others to the reconciler.
  */
 export async function endPending(pool: Pool, webhookId: string): Promise<void> {
-  for (let batches = 0; batches < 4; batches += 1) {
+  for (let batches = 0; batches < batchesAtOnce; batches += 1) {
     if (!(await endSomePending(pool, webhookId))) return
   }
 }
@@ -146,21 +150,20 @@ export async function endedWithPending(pool: Pool, limit: number): Promise<reado
   return rows.map(({ webhookId }) => webhookId)
 }
 
-/** First tries and later ones have an index each. Without the condition on `tries`, neither of them is used. */
-const pendingSql = (tries: '= 0' | '> 0') =>
-  `from webhook_delivery d where d.webhook_id = webhook.webhook_id and d.status = 'pending' and d.tries ${tries}`
+const deliverySql = 'from webhook_delivery d where d.webhook_id = webhook.webhook_id'
 
-const endedWithPendingSql = `webhook.status <> 'active'
-  and (exists (select ${pendingSql('= 0')}) or exists (select ${pendingSql('> 0')}))`
+// First tries and later ones are searched one after the other, because each has an index of its own.
+const endedWithPendingSql = `webhook.status <> 'active' and (
+  exists (select ${deliverySql} and ${firstTrySql}) or exists (select ${deliverySql} and ${laterTrySql}))`
 
 // With an array, PostgreSQL looks each delivery up by its id, whatever it thinks of the size of the table.
 const endPendingSql = `
   update webhook_delivery set status = 'failed', next_attempt_at = null, claimed_until = null
   where status = 'pending' and delivery_id = any (array(
     select delivery_id from webhook cross join lateral (
-      (select d.delivery_id ${pendingSql('= 0')} limit $2)
+      (select d.delivery_id ${deliverySql} and ${firstTrySql} limit $2)
       union all
-      (select d.delivery_id ${pendingSql('> 0')} limit $2)) each
+      (select d.delivery_id ${deliverySql} and ${laterTrySql} limit $2)) each
     where webhook_id = $1 and webhook.status <> 'active' limit $2))`
 
 /** Deletes deleted webhooks that have no delivery left. Returns how many. */

@@ -92,6 +92,7 @@ describe('the turns of bodies', () => {
     })
     expect(tookMs).toBeGreaterThan(300)
   })
+
   it('are not delayed for small bodies, also while large ones of the same account wait', async () => {
     const turns = createLoopTurns()
     turns.see('other')

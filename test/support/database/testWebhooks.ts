@@ -64,6 +64,6 @@ export function useTestWebhook(world: Pick<AttemptWorld, 'pool' | 'attempts'>): 
       if (delivery === undefined) throw new Error('nothing to claim')
       return delivery
     },
-    all: () => listDeliveries(world.pool, id, { limit: 20_000 }),
+    all: () => listDeliveries(world.pool, id, { limit: 30_000 }),
   }
 }

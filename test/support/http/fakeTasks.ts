@@ -10,6 +10,7 @@ import type { NativeResponse } from '../../../src/domain/upstream/nativeResponse
 import { answerImageKey } from '../../../src/domain/upstream/answerMeta.ts'
 import type { AcceptInput } from '../../../src/tasks/acceptTask.ts'
 import type { TaskService } from '../../../src/tasks/taskService.ts'
+import { familyBResponse } from '../../../src/upstream/familyB.ts'
 import { streamOf } from '../byteStreams.ts'
 import { redPixelPng } from '../images.ts'
 
@@ -47,18 +48,7 @@ export type FakeTasks = {
 
 /** The native response that `succeed` stores unless a test gives another. */
 export const familyBNative: NativeResponse = {
-  response: {
-    created: 5,
-    data: [{ b64_json: '' }],
-    size: '1024x1024',
-    usage: {
-      input_tokens: 0,
-      output_tokens: 0,
-      total_tokens: 0,
-      input_tokens_details: { text_tokens: 0, image_tokens: 0 },
-      output_tokens_details: { text_tokens: 0, image_tokens: 0 },
-    },
-  },
+  response: familyBResponse({ created: 5, size: '1024x1024' }, 0),
   imagePath: ['data', 0, 'b64_json'],
 }
 

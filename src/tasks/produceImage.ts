@@ -182,7 +182,7 @@ async function runAttempt(
   attempt: OpenedAttempt,
   onSent: () => void,
 ): Promise<ProduceResult | Closed> {
-  const { n, channel, model, takeRequest, upstreamKey, timeoutMs, answerId } = attempt
+  const { n, channel, accountId, model, takeRequest, upstreamKey, timeoutMs, answerId } = attempt
   const openedAt = readClocks()
   onStage?.({ stage: 'calling', attempt: n, channel: channel.name })
   const outcome = await deps.callUpstream({
@@ -203,7 +203,7 @@ async function runAttempt(
   }
   onStage?.({ stage: 'storing', attempt: n, channel: channel.name })
   const meta = await storeAnswer(deps.blobs, { taskId, attempt: n, answerId, hardEndMs, outcome })
-  const settled = await deps.attempts.settleTask({ meta, answerId, evidence })
+  const settled = await deps.attempts.settleTask({ meta, answerId, accountId, evidence })
   return settled ? { kind: 'succeeded' } : { kind: 'over' }
 }
 

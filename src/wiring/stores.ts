@@ -20,7 +20,8 @@ import { readUsage } from '../store/accounts/readUsage.ts'
 import type { BeginAttemptDeps } from '../store/attempts/beginAttempt.ts'
 import { beginAttempt, endOfFirstCall } from '../store/attempts/beginAttempt.ts'
 import { abandonAttempt, closeAttempt } from '../store/attempts/closeAttempt.ts'
-import { answerIdsOf, settleTask } from '../store/attempts/settleTask.ts'
+import { createBeginFirstCall } from '../store/attempts/beginFirstCall.ts'
+import { answerIdsOf, createSettleTask } from '../store/attempts/settleTask.ts'
 import { moveOpenSince } from '../store/channels/openSince.ts'
 import { listChannels, pauseChannel, resumeChannel } from '../store/channels/channelAdmin.ts'
 import { makeChecksDue, markStarted, postponeChecks } from '../store/reconcile/checkSchedule.ts'
@@ -90,13 +91,14 @@ export function createTaskStore(pool: Pool): TaskStore {
 export function createAttemptStore(
   deps: BeginAttemptDeps & Lifetimes & { readonly announceEnd: AnnounceEnd },
 ): AttemptStore {
+  const gate = { ...deps, beginFirstCall: createBeginFirstCall(deps) }
   return {
+    ...bindFirst(gate, { beginAttempt }),
+    settleTask: createSettleTask(deps),
     ...bindFirst(deps, {
-      beginAttempt,
       endOfFirstCall,
       closeAttempt,
       abandonAttempt,
-      settleTask,
       failTask,
       cancelTask,
     }),

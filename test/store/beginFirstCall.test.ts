@@ -1,14 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { beginFirstCall } from '../../src/store/attempts/beginFirstCall.ts'
+import { createBeginFirstCall } from '../../src/store/attempts/beginFirstCall.ts'
+import type { Channel } from '../../src/domain/upstream/channel.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { createTestAttempts, testChannel } from '../support/database/testAttempts.ts'
 import type { TestDatabase } from '../support/database/testDatabase.ts'
 import { createTestDatabase } from '../support/database/testDatabase.ts'
 import { untilLockAwaited } from '../support/database/untilLockAwaited.ts'
+import { watchStatements } from '../support/database/watchStatements.ts'
 
 let database: TestDatabase
 let taskId: string
+let accountId: string
 
 const channel = testChannel({ concurrencyMax: 1 })
 
@@ -20,15 +23,21 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   await database.pool.query(`update channel set paused_at = null`)
-  await database.pool.query(`delete from attempt; delete from cooldown; delete from place_queue`)
-  taskId = (await insertTask(database.pool)).taskId
+  await database.pool.query(
+    `delete from attempt; delete from upload; delete from cooldown; delete from place_queue`,
+  )
+  ;({ taskId, accountId } = await insertTask(database.pool))
 })
 
-const begin = () =>
-  beginFirstCall(
-    { pool: database.pool, processId: 'test', randomBytes, channelsOf: () => [channel] },
-    { taskId },
-  )
+const openGate = (channels: readonly Channel[] = [channel]) =>
+  createBeginFirstCall({
+    pool: database.pool,
+    processId: 'test',
+    randomBytes,
+    channelsOf: (family) => channels.filter((each) => each.family === family),
+  })
+
+const begin = () => openGate()({ taskId })
 
 async function taskRow(): Promise<unknown> {
   const { rows } = await database.pool.query(
@@ -55,15 +64,75 @@ describe('beginFirstCall', () => {
 
   it('opens one call when many tasks begin at once and the channel has one place', async () => {
     const others = await Promise.all(Array.from({ length: 7 }, () => insertTask(database.pool)))
-    const deps = {
-      pool: database.pool,
-      processId: 'test',
-      randomBytes,
-      channelsOf: () => [channel],
-    }
+    const beginFirstCall = openGate()
     const ids = [taskId, ...others.map((task) => task.taskId)]
-    const begun = await Promise.all(ids.map((id) => beginFirstCall(deps, { taskId: id })))
+    const begun = await Promise.all(ids.map((id) => beginFirstCall({ taskId: id })))
     expect(begun.filter((call) => call !== undefined)).toHaveLength(1)
+  })
+
+  it('opens calls of both families by one statement, each with its own request and answer', async () => {
+    const second = testChannel({ name: 'a-main', family: 'A', timeoutMs: 7_000 })
+    await database.pool.query(`insert into channel (name) values ('a-main') on conflict do nothing`)
+    const other = await insertTask(database.pool)
+    await database.pool.query(
+      `update task set family = 'A', model = 'familya-3-pro-image', request = '{"route":"other"}'
+       where task_id = $1`,
+      [other.taskId],
+    )
+    const beginFirstCall = openGate([channel, second])
+    const sent = watchStatements()
+    const calls = await Promise.all([
+      beginFirstCall({ taskId, answerId: 'an-1', via: 'offer' }),
+      beginFirstCall({ taskId: 'task_unknown' }),
+      beginFirstCall({ taskId: other.taskId, answerId: 'an-2' }),
+    ])
+    expect(sent).toEqual(['begin-first-calls'])
+    expect(calls).toMatchObject([
+      { channel, answerId: 'an-1', upstreamKey: `${taskId}-1`, timeoutMs: 5_000 },
+      undefined,
+      { channel: second, answerId: 'an-2', upstreamKey: `${other.taskId}-1`, timeoutMs: 7_000 },
+    ])
+    expect(calls.map((call) => call?.accountId)).toEqual([accountId, undefined, other.accountId])
+    expect(calls[2]?.takeRequest()).toEqual({ route: 'other' })
+    const { rows } = await database.pool.query(
+      'select task_id, answer_id, via, channel from attempt order by answer_id',
+    )
+    expect(rows).toEqual([
+      { task_id: taskId, answer_id: 'an-1', via: 'offer', channel: 'b-main' },
+      { task_id: other.taskId, answer_id: 'an-2', via: 'workflow', channel: 'a-main' },
+    ])
+  })
+
+  it('gives the places of a channel to the tasks that asked first', async () => {
+    const others = await Promise.all([1, 2, 3, 4].map(() => insertTask(database.pool)))
+    const ids = [...others.map((other) => other.taskId), taskId]
+    const beginFirstCall = openGate([{ ...channel, concurrencyMax: 3 }])
+    const calls = await Promise.all(ids.map((id) => beginFirstCall({ taskId: id })))
+    expect(calls.map((call) => call !== undefined)).toEqual([true, true, true, false, false])
+  })
+
+  it('opens one call when a task asks twice at once, and those of other tasks beside it', async () => {
+    const other = await insertTask(database.pool)
+    const beginFirstCall = openGate([{ ...channel, concurrencyMax: 3 }])
+    const calls = await Promise.all(
+      [taskId, taskId, other.taskId].map((id) => beginFirstCall({ taskId: id })),
+    )
+    expect(calls.map((call) => call !== undefined)).toEqual([true, false, true])
+  })
+
+  it('opens the calls of other tasks when one may not be opened because it was abandoned', async () => {
+    const other = await insertTask(database.pool)
+    await database.pool.query(
+      `insert into upload (upload_id, kind, sweep_after) values ('an-gone', 'answer', now())`,
+    )
+    const beginFirstCall = openGate([{ ...channel, concurrencyMax: 3 }])
+    const [gone, begun] = await Promise.allSettled([
+      beginFirstCall({ taskId, answerId: 'an-gone' }),
+      beginFirstCall({ taskId: other.taskId }),
+    ])
+    expect(gone).toMatchObject({ status: 'rejected', reason: { constraint: 'upload_pkey' } })
+    expect(begun).toMatchObject({ value: { upstreamKey: `${other.taskId}-1` } })
+    expect(await taskRow()).toEqual({ status: 'queued', calls: 0 })
   })
 
   it.each([

@@ -18,13 +18,13 @@ import { orderChannels } from '../../src/domain/gate/orderChannels.ts'
 import type { BeginResult } from '../../src/domain/ports/attemptStore.ts'
 import type { Channel } from '../../src/domain/upstream/channel.ts'
 import { beginInTransaction } from '../../src/store/attempts/beginAttempt.ts'
-import { beginFirstCall } from '../../src/store/attempts/beginFirstCall.ts'
+import { createBeginFirstCall } from '../../src/store/attempts/beginFirstCall.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { testChannel } from '../support/database/testAttempts.ts'
 import { useTestDatabase } from '../support/database/testDatabase.ts'
 
 // The conditions of a first call stand twice: in the gate, where TypeScript decides, and in its fast path,
-// the SQL function `begin_first_call`. Each generated state is written twice, for two tasks on two channels.
+// the SQL function `begin_first_calls`. Each generated state is written twice, for two tasks on two channels.
 // One task asks the fast path, the other the gate alone.
 
 const model = 'familyb-image-2-vip'
@@ -196,7 +196,7 @@ describe('the fast path of the gate', () => {
         const { via } = given
         const [fast, full] = await Promise.all([writeState(given), writeState(given)])
         const untouched = await written(fast.taskId)
-        const attempt = await beginFirstCall(fast.deps, { taskId: fast.taskId, via })
+        const attempt = await createBeginFirstCall(fast.deps)({ taskId: fast.taskId, via })
         const decided = await beginInTransaction(full.deps, { taskId: full.taskId, via })
         const simple =
           given.cooldown?.ofModel !== true &&

@@ -2,6 +2,12 @@ import { describe, expect, it } from 'vitest'
 import type { TaskFailure } from '../../src/domain/failure.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
+import {
+  accepted,
+  createTestAccept,
+  createTestCaller,
+  generateRequest,
+} from '../support/database/testAccept.ts'
 import { balanceOf, endsOf } from '../support/database/money.ts'
 import { openAttempt, setTask } from '../support/database/reconcileWorld.ts'
 import {
@@ -13,6 +19,7 @@ import {
   countOpenAttempts,
 } from '../support/database/testAttempts.ts'
 import { untilLockAwaited } from '../support/database/untilLockAwaited.ts'
+import { watchStatements } from '../support/database/watchStatements.ts'
 
 const world = useAttemptWorld()
 
@@ -27,6 +34,48 @@ describe('settleTask', () => {
     expect(settled.filter(Boolean)).toHaveLength(1)
     expect(await endsOf(world.pool, taskId)).toEqual(['settle'])
     expect(await balanceOf(world.pool, accountId)).toEqual({ available: 990, held: 0, spent: 10 })
+  })
+
+  it('settles the tasks of one account in one statement, each with its own image', async () => {
+    const caller = await createTestCaller(world.pool, 100)
+    const { accept } = createTestAccept(world.pool)
+    const open = await Promise.all(
+      Array.from({ length: 8 }, async (_none, n) => {
+        const { taskId } = accepted(await accept({ caller, request: generateRequest() }))
+        const { answerId, accountId } = await openAttempt(world.attempts, taskId)
+        const meta = testMeta(taskId)
+        const image = { ...meta.image, bytes: n, sha256: `${n}` }
+        return { meta: { ...meta, image }, answerId, accountId }
+      }),
+    )
+    const [cancelled] = open
+    if (cancelled === undefined) throw new Error('no task')
+    await loseWorker(world.pool, cancelled.meta.taskId)
+    await world.attempts.failTask(cancelled.meta.taskId, failure)
+    const sent = watchStatements()
+    const settled = await Promise.all(open.map((input) => world.attempts.settleTask(input)))
+    expect(settled).toEqual(open.map((input) => input !== cancelled))
+    expect(sent.filter((name) => name === 'publish-answers')).toHaveLength(1)
+    const { rows } = await world.pool.query(
+      `select task_id, answer_id, asset_bytes, asset_sha256,
+         (select class from attempt where attempt.task_id = task.task_id) as class
+       from task where account_id = $1 and status = 'succeeded' order by asset_bytes`,
+      [caller.accountId],
+    )
+    expect(rows).toEqual(
+      open.slice(1).map(({ meta, answerId }) => ({
+        task_id: meta.taskId,
+        answer_id: answerId,
+        asset_bytes: meta.image.bytes,
+        asset_sha256: meta.image.sha256,
+        class: 'succeeded',
+      })),
+    )
+    expect(await balanceOf(world.pool, caller.accountId)).toEqual({
+      available: 100 - 7 * 10,
+      held: 0,
+      spent: 7 * 10,
+    })
   })
 
   it('neither publishes nor charges a success that comes after the release', async () => {

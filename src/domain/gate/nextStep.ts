@@ -13,7 +13,7 @@ import {
 /**
  * Decides the next step of a live task that has no open attempt. The task calls a channel, waits, or ends.
  *
- * The SQL function `begin_first_call` (`src/store/schema/migrations`) repeats the conditions for a first
+ * The SQL function `begin_first_calls` (`src/store/schema/migrations`) repeats the conditions for a first
  * call, because it opens the most frequent attempts in one statement. If you add a condition here, add it
  * there too. The property test `test/store/gateAgrees.test.ts` compares both.
  */

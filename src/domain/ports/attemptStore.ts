@@ -48,6 +48,7 @@ export type OpenedAttempt = {
   readonly timeoutMs: number
   /** Time until the task's hard end. During this time a failed write to the blob store is tried again. */
   readonly hardEndMs: number
+  readonly accountId: string
   readonly model: ModelId
   /**
    * Returns the request. May be called once only: the request may have many megabytes, so nothing but the call should
@@ -100,6 +101,8 @@ export type AttemptClose = AttemptOutcome & {
 export type SettleInput = {
   readonly meta: AnswerMeta
   readonly answerId: string
+  /** The account of the task. Answers with the same account can be settled together. Absent when it is not known. */
+  readonly accountId?: string
   /** What the caller saw of the call that brought the answer. Absent when another process made the call. */
   readonly evidence?: OutcomeEvidence
 }

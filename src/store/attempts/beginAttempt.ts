@@ -16,7 +16,8 @@ import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 import { isEnded } from '../../domain/tasks/task.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
 import { outcomeClasses, outcomeReasons } from '../../domain/upstream/upstreamCall.ts'
-import { beginFirstCall, offerOverdueAfterMs, overdueAfterMs } from './beginFirstCall.ts'
+import type { FastPath } from './beginFirstCall.ts'
+import { offerOverdueAfterMs, overdueAfterMs } from './beginFirstCall.ts'
 import { lockChannelStates, readChannelStates, saveCooldown } from '../channels/channelStates.ts'
 import { joinPlaceQueue } from '../channels/placeQueue.ts'
 import { closeAttemptRow } from './closeAttempt.ts'
@@ -49,7 +50,7 @@ export type BeginAttemptDeps = {
  * both in the full gate and in the fast path: `test/store/gateAgrees.test.ts` compares the two.
  */
 export async function beginAttempt(
-  deps: BeginAttemptDeps,
+  deps: BeginAttemptDeps & FastPath,
   input: BeginInput,
 ): Promise<BeginResult> {
   const answerId = input.answerId ?? newUploadId(deps.randomBytes, 'answer')
@@ -59,11 +60,11 @@ export async function beginAttempt(
 
 /** Answers a worker's first question about a task. Returns `undefined` when only the full gate can answer. */
 async function answerQuickly(
-  deps: BeginAttemptDeps,
+  deps: BeginAttemptDeps & FastPath,
   input: BeginInput,
   answerId: string,
 ): Promise<BeginResult | undefined> {
-  const attempt = await beginFirstCall(deps, { ...input, answerId })
+  const attempt = await deps.beginFirstCall({ ...input, answerId })
   if (attempt !== undefined) return { kind: 'opened', attempt }
   const failure = input.via === 'offer' ? await endOfFirstCall(deps, input.taskId) : undefined
   return failure === undefined ? undefined : { kind: 'end', failure }

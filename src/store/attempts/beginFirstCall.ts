@@ -7,6 +7,7 @@ import type { Family, ModelId } from '../../domain/models/models.ts'
 import type { BeginInput, OpenedAttempt } from '../../domain/ports/attemptStore.ts'
 import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
+import { apartWhenRefused, joinWrites } from '../connection/joinWrites.ts'
 
 type BeginFirstCallDeps = {
   readonly pool: Pool
@@ -27,57 +28,90 @@ export const overdueAfterMs = 30_000
  */
 export const offerOverdueAfterMs = 3_000
 
+/** The question of one task: the first channels of both families in the order of the task, and what it needs. */
+type Asked = {
+  readonly input: BeginInput
+  readonly answerId: string
+  readonly first: Readonly<Record<Family, Channel | undefined>>
+}
+
+export type FastPath = {
+  readonly beginFirstCall: (input: BeginInput) => Promise<OpenedAttempt | undefined>
+}
+
 /**
- * Opens the first attempt of a queued task, if the first channel in the task's order has a free place. This is the
- * gate's fast path for the most frequent case: the SQL function `begin_first_call` checks every condition under the
- * gate's locks and opens the attempt, all in one statement. PostgreSQL holds the lock of the channel's row only
- * during this statement and its commit, so many tasks can begin on one channel in a short time.
+ * Creates the function that opens the first attempt of a queued task, if the first channel in the task's order has a
+ * free place. This is the gate's fast path for the most frequent case: the SQL function `begin_first_calls` checks
+ * every condition under the gate's locks and opens the attempt, all in one statement. PostgreSQL holds the lock of
+ * the channel's row only during this statement and its commit. Tasks that ask while a statement for the same channels
+ * is under way share the next one, so many tasks can begin on one channel in a short time.
  *
  * Returns `undefined` when a condition is not met. Then nothing was written, and the full gate (`beginInTransaction`)
  * must decide.
  */
-export async function beginFirstCall(
-  { pool, processId, randomBytes, channelsOf }: BeginFirstCallDeps,
-  input: BeginInput,
-): Promise<OpenedAttempt | undefined> {
-  const { taskId, answerId = newUploadId(randomBytes, 'answer'), via = 'workflow' } = input
-  const { requestBytesMax = Infinity } = input
-  const first = {
-    A: orderChannels(channelsOf('A'), taskId)[0],
-    B: orderChannels(channelsOf('B'), taskId)[0],
+export function createBeginFirstCall(deps: BeginFirstCallDeps): FastPath['beginFirstCall'] {
+  const { randomBytes, channelsOf } = deps
+  const beginJoined = joinWrites<Asked, OpenedAttempt | undefined>(
+    ({ first }) => `${first.A?.name ?? ''} ${first.B?.name ?? ''}`,
+    apartWhenRefused((asked) => beginTogether(deps, asked)),
+  )
+  return (input) => {
+    const { taskId, answerId = newUploadId(randomBytes, 'answer') } = input
+    const first = {
+      A: orderChannels(channelsOf('A'), taskId)[0],
+      B: orderChannels(channelsOf('B'), taskId)[0],
+    }
+    return beginJoined({ input, answerId, first })
   }
+}
+
+/** Opens the first attempts of several tasks with the same first channels. Returns them in the order of the tasks. */
+async function beginTogether(
+  { pool, processId }: BeginFirstCallDeps,
+  asked: readonly Asked[],
+): Promise<readonly (OpenedAttempt | undefined)[]> {
+  const [one] = asked
+  if (one === undefined) return []
   const ofBoth = <Value>(read: (channel: Channel) => Value) =>
-    [first.A, first.B].map((channel) => channel && read(channel))
-  const upstreamKey = `${taskId}-1`
+    [one.first.A, one.first.B].map((channel) => channel && read(channel))
   const { rows } = await pool.query<BegunRow>({
-    name: 'begin-first-call',
-    text: `select family, model, hard_end_ms as "hardEndMs", request
-      from begin_first_call($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+    name: 'begin-first-calls',
+    text: `select task_id as "taskId", account_id as "accountId", family, model,
+        hard_end_ms as "hardEndMs", request
+      from begin_first_calls($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
     values: [
-      taskId,
+      asked.map(({ input }) => input.taskId),
+      asked.map(({ answerId }) => answerId),
+      asked.map(({ input }) => input.via ?? 'workflow'),
+      asked.map(({ input }) =>
+        Math.min(input.requestBytesMax ?? Infinity, requestBytesUnderLocksMax),
+      ),
       ofBoth(({ name }) => name),
       ofBoth(({ concurrencyMax }) => concurrencyMax),
       ofBoth(({ timeoutMs }) => timeoutMs),
-      Math.min(requestBytesMax, requestBytesUnderLocksMax),
-      answerId,
-      upstreamKey,
       overdueAfterMs,
       processId,
-      via,
     ],
   })
-  const [begun] = rows
-  const channel = begun?.family && first[begun.family]
-  if (!begun?.family || !channel) return undefined
-  const { model, hardEndMs } = begun
-  const request: ImageRequest = JSON.parse(begun.request)
+  const begun = new Map(rows.map((row) => [row.taskId, row]))
+  return asked.map(({ input, answerId, first }) => {
+    const row = begun.get(input.taskId)
+    const channel = row && first[row.family]
+    return row && channel && openedAttempt(row, channel, answerId)
+  })
+}
+
+function openedAttempt(row: BegunRow, channel: Channel, answerId: string): OpenedAttempt {
+  const { taskId, accountId, model, hardEndMs } = row
+  const request: ImageRequest = JSON.parse(row.request)
   return {
     n: 1,
     channel,
     answerId,
-    upstreamKey,
+    upstreamKey: `${taskId}-1`,
     timeoutMs: Math.min(channel.timeoutMs, hardEndMs),
     hardEndMs,
+    accountId,
     model,
     takeRequest: takeOnce(request),
   }
@@ -85,15 +119,15 @@ export async function beginFirstCall(
 
 /**
  * Limit for the size of a request on the fast path. PostgreSQL holds the gate's locks until it has sent the last byte
- * of the request to this process. A task with a larger request is left to the full gate.
+ * of all requests of a statement to this process. A task with a larger request is left to the full gate.
  */
-const requestBytesUnderLocksMax = 256 * 1024
+const requestBytesUnderLocksMax = 64 * 1024
 
-type BegunRow =
-  | { readonly family: null }
-  | {
-      readonly family: Family
-      readonly model: ModelId
-      readonly hardEndMs: number
-      readonly request: string
-    }
+type BegunRow = {
+  readonly taskId: string
+  readonly accountId: string
+  readonly family: Family
+  readonly model: ModelId
+  readonly hardEndMs: number
+  readonly request: string
+}

@@ -169,16 +169,19 @@ export function closeValues(
   ]
 }
 
+/** A condition on a row of `attempt`: its outcome is not recorded, or only assumed. */
+export const isUnrecordedSql = `(attempt.closed_at is null or attempt.reason = 'worker_lost')`
+
 /**
- * Closes an attempt. The caller may append conditions and a `returning` clause. `closed_at` is the time of the
+ * Closes an attempt. The caller may append a `returning` clause. `closed_at` is the time of the
  * statement, because `settleTask` ends the task in the same statement with the same time: the attempt that brought
  * the image must not seem to close after the end of its task. An attempt whose task has ended earlier does close
  * after that end.
  */
-export const closeAttemptSql = `
+const closeAttemptSql = `
   update attempt set closed_at = statement_timestamp(), class = $3, reason = $4, http_status = $5,
     upstream_request_id = $6, latency_ms = $7, retry_after_ms = $8
-  where task_id = $1 and n = $2 and (closed_at is null or reason = 'worker_lost')`
+  where task_id = $1 and n = $2 and ${isUnrecordedSql}`
 
 /** The columns of `ClosedAttempt`. */
 export const closedColumns = `channel, (extract(epoch from opened_at) * 1000)::float8 as "openedAtMs",
@@ -188,14 +191,16 @@ export const closedColumns = `channel, (extract(epoch from opened_at) * 1000)::f
     exists (select from channel c where c.name = attempt.channel and c.faults > 0) as "hasFaults"`
 
 /**
- * Part of every statement that ends a task ($1). Closes those open attempts of the task whose process is lost or
- * whose lease has ended. The workers that come later do not close them, because they ask the gate for live tasks
- * only.
+ * Part of every statement that ends tasks. Closes those open attempts of the tasks whose process is lost or whose
+ * lease has ended. `tasks` is the condition on the id of the task. The workers that come later do not close these
+ * attempts, because they ask the gate for live tasks only.
  *
  * An open attempt of a present process stays open, and its process closes it when the call ends. If that process is
  * lost before that, `markLost` in `workerProcesses.ts` closes it.
  */
-export const closeLostAttemptsSql = `
+export function closeLostAttemptsSql(tasks: string): string {
+  return `
   update attempt set closed_at = statement_timestamp(), class = 'unknown', reason = 'worker_lost'
-  where task_id = $1 and closed_at is null
+  where attempt.task_id ${tasks} and closed_at is null
     and (lease_until <= statement_timestamp() or not ${processPresentSql})`
+}

@@ -50,8 +50,8 @@ export async function openAttempt(
       via,
     ],
   })
-  const { model } = task
-  return { n, channel, answerId, upstreamKey, timeoutMs, hardEndMs, model }
+  const { accountId, model } = task
+  return { n, channel, answerId, upstreamKey, timeoutMs, hardEndMs, accountId, model }
 }
 
 const openSql = `

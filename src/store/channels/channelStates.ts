@@ -12,7 +12,7 @@ import { aheadSql, openCallsSql } from './placeQueue.ts'
  * Locks the rows of these channels, then reads the state of the channels, which all workers share. Because of the
  * lock, no other transaction can open an attempt on them after the open attempts were counted. The rows are locked in
  * the order of their names, so that two transactions cannot deadlock. For most first calls the SQL function
- * `begin_first_call` counts instead.
+ * `begin_first_calls` counts instead.
  *
  * Only the gate passes `request`. Without it, the queue for a place is not read, and `ahead` is 0.
  */

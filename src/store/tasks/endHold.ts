@@ -26,9 +26,10 @@ export function endHoldSql(kind: 'settle' | 'release'): string {
   return `${refunded}entry as (
     insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id, model, created_at)
     select account_id, task_id, '${kind}', 'held', '${to}', credits, key_id, model, completed_at from done
-    returning account_id, credits
+    returning credits
   ), balanced as (
-    update balance set held = held - entry.credits, ${to} = ${to} + entry.credits
-    from entry${after} where balance.account_id = entry.account_id and entry.credits > 0
+    update balance set held = held - moved.credits, ${to} = ${to} + moved.credits
+    from (select sum(credits) as credits from entry) as moved${after}
+    where balance.account_id = (select account_id from done limit 1) and moved.credits > 0
   )`
 }

@@ -7,7 +7,7 @@ import { syncRoutes } from '../../domain/tasks/imageRequest.ts'
 import { isEnded } from '../../domain/tasks/task.ts'
 import { closeLostAttemptsSql } from '../attempts/closeAttempt.ts'
 import { runStatement, withTransaction } from '../connection/transaction.ts'
-import { deliveriesSql, dueAfterEndSql } from '../webhooks/deliveriesOfEnd.ts'
+import { deliveriesSql, dueOfDoneSql } from '../webhooks/deliveriesOfEnd.ts'
 import { endedColumns, endHoldSql } from './endHold.ts'
 import { freeKeySql, isKeyFreed } from './idempotencyKey.ts'
 import type { Lifetimes } from './lifetimes.ts'
@@ -138,7 +138,7 @@ const endSql = `
         when kind = 'input' then done.input_end
         else done.hard_end_at + ${unusedAnswerKeptSql} end
     from done where upload.task_id = $1
-  ), freed as (${freeKeySql}), lost as (${closeLostAttemptsSql} and exists (select from done)),
+  ), freed as (${freeKeySql}), lost as (${closeLostAttemptsSql('= $1')} and exists (select from done)),
   ${deliveriesSql('task.failed')},
-  ${endHoldSql('release')}, receivers as (${dueAfterEndSql})
-  select (select coalesce(json_agg(receivers), '[]') from receivers) as due from done`
+  ${endHoldSql('release')}
+  select ${dueOfDoneSql} as due from done`

@@ -470,86 +470,101 @@ language sql immutable as $$
     (date_trunc(period, instant at time zone 'UTC') + ('1 ' || period)::interval) at time zone 'UTC'
 $$;
 
--- The gate's fast path (src/store/attempts/beginFirstCall.ts). Opens the first attempt of a queued task on a
--- free channel. The function first looks without locks whether it can succeed. Then it locks rows in the gate's
--- order and checks every condition after the locks. This works because in PL/pgSQL each statement sees everything
--- that was committed before the statement began.
+-- The gate's fast path (src/store/attempts/beginFirstCall.ts). Opens the first attempts of queued tasks on free
+-- channels. The function first looks without locks which tasks can begin. Then it locks rows in the gate's order
+-- and checks every condition after the locks. This works because in PL/pgSQL each statement sees everything that
+-- was committed before the statement began.
 --
--- The first value of the arrays is for a task of family A, the second one for a task of family B.
+-- The first three arrays have one value for each task. The other arrays have two: the first one is for tasks of
+-- family A, the second one for tasks of family B. If a channel has fewer free places than tasks, the tasks that
+-- come first in the array get them.
 --
--- Returns family and model of the task, the milliseconds until its hard end, and the request. Returns nulls when a
--- condition failed and nothing was written.
-create function begin_first_call(
-  the_task text,
-  -- The channel that comes first in the task's order, its places, and the limit for a call on it in milliseconds.
-  -- Null: the family has no channel.
+-- Returns a row for each attempt that it has opened: account, family and model of the task, the milliseconds until
+-- its hard end, and the request. Writes nothing for the other tasks.
+create function begin_first_calls(
+  the_tasks text[],
+  the_answers text[],
+  the_vias text[],
+  -- Larger requests are not read, because the locks last until their last byte is sent to the worker.
+  request_bytes_maxima float8[],
+  -- The channel that comes first in the order of the tasks, its places, and the limit for a call on it in
+  -- milliseconds. Null: the family has no channel.
   channel_names text[],
   concurrency_maxima integer[],
   timeouts_ms float8[],
-  -- A larger request is not read, because the locks last until its last byte is sent to the worker.
-  request_bytes_max float8,
-  the_answer text,
-  the_upstream_key text,
-  -- How many milliseconds longer than the call the lease of the attempt lasts.
+  -- How many milliseconds longer than the call the lease of an attempt lasts.
   lease_grace_ms float8,
-  the_process text,
-  the_via text,
-  out family text,
-  out model text,
-  out hard_end_ms float8,
-  out request text
+  the_process text
+) returns table (
+  task_id text,
+  account_id text,
+  family text,
+  model text,
+  hard_end_ms float8,
+  request text
 )
 language plpgsql as $$
+#variable_conflict use_column
 declare
-  chosen integer;
-  the_channel text;
-  the_model text;
-  queued task;
-  open_since timestamptz;
-  lease_until timestamptz;
+  able text[];
+  needed text[];
 begin
-  select case t.family when 'A' then 1 else 2 end, t.model into chosen, the_model from task t
-  where t.task_id = the_task and t.status = 'queued' and octet_length(t.request) <= request_bytes_max;
-  if not found then return; end if;
-  the_channel := channel_names[chosen];
-  if exists (select from cooldown c where c.channel = the_channel and c.model = the_model)
-    or exists (
-      select from place_queue p where p.channel = the_channel and p.present_until > clock_timestamp()
-    )
-  then return; end if;
-  select * into queued from task where task_id = the_task and status = 'queued' for update;
-  if not found then return; end if;
-  select c.open_since into open_since from channel c
-  where c.name = the_channel and c.paused_at is null for update;
-  if not found
-    or clock_timestamp() >= queued.deadline_at
-    or exists (select from cooldown c where c.channel = the_channel and c.model = the_model)
-    or exists (
-      select from place_queue p
-      where p.channel = the_channel and p.task_id <> the_task and p.present_until > clock_timestamp()
-    )
-    or concurrency_maxima[chosen] <= (
-      select count(*) from attempt a
-      where a.channel = the_channel and a.opened_at >= open_since and a.closed_at is null
-        and a.lease_until > clock_timestamp()
-    )
-  then return; end if;
-  hard_end_ms := extract(epoch from queued.hard_end_at - clock_timestamp()) * 1000;
-  lease_until := clock_timestamp()
-    + (least(timeouts_ms[chosen], hard_end_ms) + lease_grace_ms) * interval '1 millisecond';
-  insert into attempt
-    (task_id, n, channel, model, answer_id, upstream_key, lease_until, process_id, via)
-    values (the_task, 1, the_channel, the_model, the_answer, the_upstream_key, lease_until,
-      the_process, the_via);
-  insert into upload (upload_id, kind, task_id, sweep_after)
-    values (the_answer, 'answer', the_task, 'infinity');
-  delete from place_queue p where p.task_id = the_task;
-  update task set status = 'processing', processing_at = clock_timestamp(), checks = 0,
-    next_check_at = least(hard_end_at, lease_until)
-  where task_id = the_task;
-  family := queued.family;
-  model := the_model;
-  request := queued.request;
+  select array_agg(t.task_id), array_agg(distinct c.name) into able, needed
+  from unnest(the_tasks, request_bytes_maxima) as asked (task_id, request_bytes_max)
+  join task t using (task_id)
+  join channel c on c.name = channel_names[case t.family when 'A' then 1 else 2 end]
+  where t.task_id = any(the_tasks) and t.status = 'queued'
+    and octet_length(t.request) <= asked.request_bytes_max
+    and not exists (select from cooldown d where d.channel = c.name and d.model = t.model)
+    and not exists (
+      select from place_queue p where p.channel = c.name and p.present_until > clock_timestamp()
+    );
+  if able is null then return; end if;
+  perform from task t where t.task_id = any(able) and t.status = 'queued' order by t.task_id for update;
+  perform from channel c where c.name = any(needed) order by c.name for update;
+  return query
+  with free as materialized (
+    select c.name, n as chosen, timeouts_ms[n] as timeout_ms,
+      concurrency_maxima[n] - (
+        select count(*) from attempt a
+        where a.channel = c.name and a.opened_at >= c.open_since and a.closed_at is null
+          and a.lease_until > clock_timestamp()
+      ) as places
+    from generate_series(1, 2) as n
+    join channel c on c.name = channel_names[n]
+    where c.name = any(needed) and c.paused_at is null
+  ), ready as materialized (
+    select t.task_id, t.model, free.name as channel, asked.answer_id, asked.via, free.places,
+      row_number() over (partition by free.name order by asked.place) as rank,
+      extract(epoch from t.hard_end_at - clock_timestamp()) * 1000 as hard_end_ms, free.timeout_ms
+    from unnest(the_tasks, the_answers, the_vias) with ordinality as asked (task_id, answer_id, via, place)
+    join task t using (task_id)
+    join free on free.chosen = case t.family when 'A' then 1 else 2 end
+    where t.task_id = any(able) and t.status = 'queued' and clock_timestamp() < t.deadline_at
+      and not exists (select from cooldown d where d.channel = free.name and d.model = t.model)
+      and not exists (
+        select from place_queue p
+        where p.channel = free.name and p.task_id <> t.task_id and p.present_until > clock_timestamp()
+      )
+  ), begun as materialized (
+    select *, clock_timestamp()
+      + (least(timeout_ms, hard_end_ms) + lease_grace_ms) * interval '1 millisecond' as lease_until
+    from ready where rank <= places
+  ), opened as (
+    insert into attempt
+      (task_id, n, channel, model, answer_id, upstream_key, lease_until, process_id, via)
+    select task_id, 1, channel, model, answer_id, task_id || '-1', lease_until, the_process, via
+    from begun
+  ), answer as (
+    insert into upload (upload_id, kind, task_id, sweep_after)
+    select answer_id, 'answer', task_id, 'infinity' from begun
+  ), queue as (
+    delete from place_queue p using begun where p.task_id = begun.task_id
+  )
+  update task t set status = 'processing', processing_at = clock_timestamp(), checks = 0,
+    next_check_at = least(t.hard_end_at, begun.lease_until)
+  from begun where t.task_id = any(able) and t.task_id = begun.task_id
+  returning t.task_id, t.account_id, t.family, t.model, begun.hard_end_ms::float8, t.request;
 end $$;
 
 -- Claims the oldest due delivery of an active webhook for one try (src/store/webhooks/tries.ts), unless

@@ -1,0 +1,103 @@
+import DataLoader from 'dataloader'
+import { DatabaseError } from 'pg'
+import { NothingWrittenError } from '../../domain/ports/nothingWrittenError.ts'
+
+/** Limit for the writes of one statement, which holds its locks until all of them are written. */
+const writesMax = 32
+
+/** A write waits at most this long for the statement under way, which may hang on a lost connection. */
+const waitMsMax = 100
+
+/** Makes several writes with the same key, and returns their results in the same order. */
+export type WriteAll<Item, Written> = (
+  items: readonly Item[],
+) => Promise<readonly (Written | Error | Promise<Written>)[]>
+
+/**
+ * Returns a function that makes one write. Writes with the same key need the lock of the same row. If each took it in a
+ * transaction of its own, a busy machine would spend most of its time on handing the lock over, and on waiting for the
+ * disk under the lock. So while a statement of a key is under way, the writes of this key that come meanwhile wait, and
+ * then share the next statement. A write that comes alone does not wait.
+ *
+ * When `write` throws, all of its writes fail. To fail one of them, it returns an error in the place of the result.
+ */
+export function joinWrites<Item, Written>(
+  keyOf: (item: Item) => string,
+  write: WriteAll<Item, Written>,
+): (item: Item) => Promise<Written> {
+  const lanes = new Map<string, { readonly add: (item: Item) => Promise<Written>; open: number }>()
+  return async (item) => {
+    const key = keyOf(item)
+    const lane = lanes.get(key) ?? { add: openLane(write), open: 0 }
+    lanes.set(key, lane)
+    lane.open += 1
+    try {
+      return await lane.add(item)
+    } finally {
+      lane.open -= 1
+      if (lane.open === 0) lanes.delete(key)
+    }
+  }
+}
+
+/** Joins the writes of one key. */
+function openLane<Item, Written>(write: WriteAll<Item, Written>): (item: Item) => Promise<Written> {
+  let underWay = 0
+  let next: { readonly send: () => void; readonly timer: NodeJS.Timeout } | undefined
+
+  function sendNext(): void {
+    if (next === undefined) return
+    const { send, timer } = next
+    next = undefined
+    clearTimeout(timer)
+    send()
+  }
+
+  async function counted(items: readonly Item[]) {
+    underWay += 1
+    try {
+      return await write(items)
+    } finally {
+      underWay -= 1
+      if (underWay === 0) sendNext()
+    }
+  }
+
+  const loader = new DataLoader<Item, Written | Promise<Written>>(counted, {
+    cache: false,
+    maxBatchSize: writesMax,
+    batchScheduleFn: (send) => {
+      if (underWay === 0) return queueMicrotask(send)
+      // DataLoader begins a further batch when the one before it is full.
+      sendNext()
+      next = { send, timer: setTimeout(sendNext, waitMsMax) }
+    },
+  })
+  return async (item) => loader.load(item)
+}
+
+/**
+ * Makes each write again by a statement of its own when PostgreSQL has refused the statement for several of them, so
+ * that one of them cannot make the others fail. For writes that are safe to repeat.
+ */
+export function apartWhenRefused<Item, Written>(
+  write: (items: readonly Item[]) => Promise<readonly Written[]>,
+): WriteAll<Item, Written> {
+  async function writeAlone(item: Item): Promise<Written> {
+    for (const written of await write([item])) return written
+    throw new Error('Bug: a write returned no result')
+  }
+  return async (items) => {
+    try {
+      return await write(items)
+    } catch (error) {
+      if (items.length < 2 || !isRefusal(error)) throw error
+      return items.map(writeAlone)
+    }
+  }
+}
+
+function isRefusal(error: unknown): boolean {
+  const reason = error instanceof NothingWrittenError ? error.cause : error
+  return reason instanceof DatabaseError
+}

@@ -94,14 +94,14 @@ describe('joined writes', () => {
 describe('a statement for several writes that fails', () => {
   const refusal = new DatabaseError('duplicate key', 0, 'error')
 
-  function openRefusing(error: Error, alone: (item: string) => Error | undefined) {
+  function openRefusing(thrown: Error, alone: (item: string) => Error | undefined) {
     const sent: (readonly string[])[] = []
     const write = joinWrites<string, string>(
       () => 'key',
       apartWhenRefused(async (items) => {
         sent.push(items)
         const [item = ''] = items
-        const found = items.length > 1 ? error : alone(item)
+        const found = items.length > 1 ? thrown : alone(item)
         if (found !== undefined) throw found
         return items
       }),

@@ -36,7 +36,7 @@ export async function createStagedBlobStore(
     content: AsyncIterable<Uint8Array>,
     options: PutOptions,
   ): ReturnType<BlobStore['put']> {
-    const file = await tempFiles.write(content, options.signal)
+    const file = await tempFiles.write(content, options)
     try {
       await options.after
       await backend.publish(name, file, options)

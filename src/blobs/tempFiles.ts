@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { mkdir, open, readdir, rm, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { PutOptions } from '../domain/ports/blobStore.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import { randomText } from '../domain/ids.ts'
 
@@ -18,8 +19,10 @@ type TempFiles = {
    * Writes the content to a new file. Resolves after the file is flushed to the disk (fsync). When the disk
    * or `content` fails, or when `signal` aborts, removes the file and throws the first error.
    */
-  readonly write: (content: AsyncIterable<Uint8Array>, signal?: AbortSignal) => Promise<TempFile>
+  readonly write: (content: AsyncIterable<Uint8Array>, options: WriteOptions) => Promise<TempFile>
 }
+
+type WriteOptions = Pick<PutOptions, 'signal' | 'sha256'>
 
 export type TempFile = {
   /** A random name that no other file has. */
@@ -48,14 +51,14 @@ export async function createTempFiles(deps: TempFilesDeps): Promise<TempFiles> {
   await sweep(tempDirectory, sweptAtMs)
 
   return {
-    write: async (content, signal) => {
+    write: async (content, options) => {
       if (nowMs() - sweptAtMs >= tempFileIdleMsMax) {
         sweptAtMs = nowMs()
         await sweep(tempDirectory, sweptAtMs)
       }
       const name = randomText(randomBytes, 32)
       const path = join(tempDirectory, name)
-      const written = await writeFlushed(path, content, signal)
+      const written = await writeFlushed(path, content, options)
       return { name, path, ...written, remove: async () => await remove(path) }
     },
   }
@@ -80,16 +83,16 @@ async function sweep(directory: string, nowMs: number): Promise<void> {
 async function writeFlushed(
   path: string,
   content: AsyncIterable<Uint8Array>,
-  signal: AbortSignal | undefined,
+  { signal, sha256 }: WriteOptions,
 ): Promise<Pick<TempFile, 'bytes' | 'sha256'>> {
-  const hash = createHash('sha256')
+  const hash = sha256 === undefined ? createHash('sha256') : undefined
   let bytes = 0
   const file = await open(path, 'wx', 0o600)
   try {
     const held: Uint8Array[] = []
     let heldBytes = 0
     for await (const chunk of signal === undefined ? content : untilAborted(content, signal)) {
-      hash.update(chunk)
+      hash?.update(chunk)
       bytes += chunk.byteLength
       held.push(chunk)
       heldBytes += chunk.byteLength
@@ -105,7 +108,7 @@ async function writeFlushed(
   } finally {
     await file.close()
   }
-  return { bytes, sha256: hash.digest('hex') }
+  return { bytes, sha256: sha256 ?? hash?.digest('hex') ?? '' }
 }
 
 /**

@@ -2,6 +2,11 @@
 export type Base64Decoder = {
   /** Adds text. Returns the bytes that are now complete, or `undefined` when the text is not base64. */
   readonly push: (text: string) => Uint8Array | undefined
+  /**
+   * Adds text that has only letters, which here means the characters of the decoder's alphabet without padding. For any
+   * other text, and for any text after padding, returns `undefined` and changes nothing.
+   */
+  readonly pushLetters: (text: string) => Uint8Array | undefined
   /** Ends the text. Returns the remaining bytes, or `undefined` when the text cannot end here. */
   readonly end: () => Uint8Array | undefined
 }
@@ -29,11 +34,37 @@ export function createBase64Decoder(): Base64Decoder {
     return bytes.toString('base64') === groups ? bytes : undefined
   }
 
-  return { push, end: () => (carry === '' ? Buffer.alloc(0) : undefined) }
+  function pushLetters(text: string): Uint8Array | undefined {
+    const whole = carry + text
+    if (padded || whole.includes('-') || whole.includes('_')) return undefined
+    const decoded = decodeLetters(whole)
+    if (decoded === undefined) return undefined
+    carry = decoded.rest
+    return decoded.bytes
+  }
+
+  return { push, pushLetters, end: () => (carry === '' ? Buffer.alloc(0) : undefined) }
+}
+
+const foreign = /[^0-9A-Za-z+/_-]/
+
+/**
+ * Decodes the whole groups of four letters of both base64 alphabets. Returns the rest of the letters too, or
+ * `undefined` when another character is among them.
+ */
+function decodeLetters(
+  text: string,
+): { readonly bytes: Buffer; readonly rest: string } | undefined {
+  const usable = text.length - (text.length % 4)
+  const rest = text.slice(usable)
+  // Node reads only the low byte of a character outside of Latin-1.
+  if (foreign.test(rest) || Buffer.byteLength(text) !== text.length) return undefined
+  const bytes = Buffer.from(text.slice(0, usable), 'base64')
+  // Node leaves out every character that is not a letter. So with such a character there are fewer bytes.
+  return bytes.length === (usable / 4) * 3 ? { bytes, rest } : undefined
 }
 
 const dataUrlPrefix = /^\s*data:[\w/.+;=-]*;base64,/i
-const foreign = /[^0-9A-Za-z+/_-]/
 
 /**
  * Decodes base64 leniently. Accepts line breaks, the URL alphabet, missing padding, and a data-URL prefix if
@@ -51,20 +82,12 @@ export function createLenientBase64Decoder(): Base64Decoder {
     return pushLetters(given) ?? pushOther(given)
   }
 
-  /**
-   * Decodes text that has only letters, which here means all characters of both base64 alphabets. For any other text,
-   * and for any text after padding, returns `undefined` and changes nothing.
-   */
   function pushLetters(text: string): Uint8Array | undefined {
-    const whole = carry + text
-    const usable = whole.length - (whole.length % 4)
-    const rest = whole.slice(usable)
-    if (padded || foreign.test(rest) || Buffer.byteLength(whole) !== whole.length) return undefined
-    const bytes = Buffer.from(whole.slice(0, usable), 'base64')
-    // Node leaves out every character that is not a letter. So with such a character there are fewer bytes.
-    if (bytes.length !== (usable / 4) * 3) return undefined
-    carry = rest
-    return bytes
+    const decoded = padded ? undefined : decodeLetters(carry + text)
+    if (decoded === undefined) return undefined
+    begun ||= text !== ''
+    carry = decoded.rest
+    return decoded.bytes
   }
 
   function pushOther(text: string): Uint8Array | undefined {
@@ -79,7 +102,11 @@ export function createLenientBase64Decoder(): Base64Decoder {
   }
 
   // A single remaining letter has only 6 bits, which is less than a byte.
-  return { push, end: () => (carry.length === 1 ? undefined : Buffer.from(carry, 'base64')) }
+  return {
+    push,
+    pushLetters,
+    end: () => (carry.length === 1 ? undefined : Buffer.from(carry, 'base64')),
+  }
 }
 
 /**

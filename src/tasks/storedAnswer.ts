@@ -26,8 +26,8 @@ export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Prom
   const { taskId, attempt, answerId, hardEndMs } = answer
   const { image, native } = answer.outcome
   try {
-    // `put` computes the same digest, but two things make it useless here. `meta.json` contains the digest and is
-    // written at the same time as the image. And a `put` that finds its key in use returns no digest.
+    // The digest that `put` would return comes too late: `meta.json` contains it and is written at the same time as
+    // the image.
     const sha256 = await digest(image.open())
     const { mimeType, bytes, width, height } = image
     const stored = { mimeType, bytes, sha256, width, height }
@@ -35,7 +35,7 @@ export async function storeAnswer(blobs: BlobStore, answer: AnswerToStore): Prom
     const metaBytes = Buffer.from(JSON.stringify(meta))
     const put = (key: string, content: () => AsyncIterable<Uint8Array>, options: PutOptions) =>
       retryFor(hardEndMs, () => putOnce(blobs, key, content(), options))
-    const after = put(answerImageKey(answerId), image.open, { flushLater: true })
+    const after = put(answerImageKey(answerId), image.open, { flushLater: true, sha256 })
     // Both blobs are written at the same time. `allSettled` waits for both, so that the failure of one does not leave
     // the other as an unhandled rejection.
     const both = [after, put(answerMetaKey(answerId), () => once(metaBytes), { after })] as const

@@ -124,10 +124,13 @@ function createEndFinder(): (chunk: Uint8Array) => number | undefined {
   let quoted = false
   let escaped = false
   return (chunk) => {
-    // Shortcut for chunks in the middle of an image. Most chunks of an answer are of this kind.
-    if (quoted && !escaped && !chunk.includes(quote) && !chunk.includes(backslash)) return undefined
+    const nextQuote = createSearch(chunk, quote)
+    const nextBackslash = createSearch(chunk, backslash)
     for (let at = 0; at < chunk.length; at += 1) {
-      const byte = chunk[at] ?? 0
+      // Most of an answer is one string, which contains an image.
+      if (quoted && !escaped) at = Math.min(nextQuote(at), nextBackslash(at))
+      const byte = chunk[at]
+      if (byte === undefined) return undefined
       if (escaped) escaped = false
       else if (quoted) {
         quoted = byte !== quote
@@ -140,6 +143,21 @@ function createEndFinder(): (chunk: Uint8Array) => number | undefined {
       }
     }
     return undefined
+  }
+}
+
+/**
+ * Creates the function that returns the first position of a byte from `at` on, or the length of the chunk. `at` never
+ * goes back, so a position that was found is used until `at` has passed it, and each byte is searched once.
+ */
+function createSearch(chunk: Uint8Array, byte: number): (at: number) => number {
+  let found = -1
+  return (at) => {
+    if (found < at) {
+      const next = chunk.indexOf(byte, at)
+      found = next === -1 ? chunk.length : next
+    }
+    return found
   }
 }
 

@@ -111,13 +111,22 @@ describe('beginFirstCall', () => {
     expect(calls.map((call) => call !== undefined)).toEqual([true, true, true, false, false])
   })
 
-  it('opens one call when a task asks twice at once, and those of other tasks beside it', async () => {
+  it.each([
+    ['twice', 1],
+    ['twice around another task', 2],
+    ['twice before another task', 3],
+  ])('opens one call for a task that asks %s at once, with %s places', async (what, places) => {
     const other = await insertTask(database.pool)
-    const beginFirstCall = openGate([{ ...channel, concurrencyMax: 3 }])
-    const calls = await Promise.all(
-      [taskId, taskId, other.taskId].map((id) => beginFirstCall({ taskId: id })),
-    )
-    expect(calls.map((call) => call !== undefined)).toEqual([true, false, true])
+    const asking = {
+      twice: [taskId, taskId],
+      'twice around another task': [taskId, other.taskId, taskId],
+      'twice before another task': [taskId, taskId, other.taskId],
+    }[what]
+    const beginFirstCall = openGate([{ ...channel, concurrencyMax: places }])
+    const calls = await Promise.all(asking?.map((id) => beginFirstCall({ taskId: id })) ?? [])
+    const opened = calls.flatMap((call) => call?.upstreamKey ?? [])
+    expect(opened.toSorted()).toEqual([...new Set(asking)].map((id) => `${id}-1`).toSorted())
+    expect(await taskRow()).toEqual({ status: 'processing', calls: 1 })
   })
 
   it('opens the calls of other tasks when one may not be opened because it was abandoned', async () => {
@@ -160,21 +169,17 @@ describe('beginFirstCall', () => {
     expect(await taskRow()).toEqual({ status: 'queued', calls: 0 })
   })
 
-  it('writes nothing when the task ends while it waits for the lock on the task', async () => {
+  it('leaves a locked task to the full gate, without a wait for itself and the others', async () => {
+    const other = await insertTask(database.pool)
     const holder = await database.pool.connect()
     onTestFinished(() => holder.release(true))
     await holder.query('begin')
     await holder.query('select from task where task_id = $1 for update', [taskId])
-    const beginning = begin()
-    await untilLockAwaited(database.pool)
-    await holder.query(
-      `update task set status = 'failed', failure_code = 'cancelled', failure_cause = 'cancelled',
-         failure_work_possible = false, completed_at = now()
-       where task_id = $1`,
-      [taskId],
+    const beginFirstCall = openGate([{ ...channel, concurrencyMax: 3 }])
+    const calls = await Promise.all(
+      [taskId, other.taskId].map((id) => beginFirstCall({ taskId: id })),
     )
-    await holder.query('commit')
-    expect(await beginning).toBeUndefined()
-    expect(await taskRow()).toEqual({ status: 'failed', calls: 0 })
+    expect(calls.map((call) => call !== undefined)).toEqual([false, true])
+    expect(await taskRow()).toEqual({ status: 'queued', calls: 0 })
   })
 })

@@ -90,22 +90,24 @@ describe('tasks of one account', () => {
     const { insert, sent, clock, shapes } = openWorld()
     const refused = [insert(task('1')), insert(task('2'))]
     await turn()
+    // These two wait while the others are refused.
+    const waiting = [insert(task('a')), insert(task('b'))]
     sent[0]?.end('refused')
     await turn()
-    expect(shapes()).toEqual([['1', '2'], '1', '2'])
+    expect(shapes()).toEqual([['1', '2'], '1', '2', 'a', 'b'])
     clock.ms = 999
     const other = [insert(task('3', { account: 'acct_b' })), insert(task('4'))]
     const next = [insert(task('5')), insert(task('6'))]
     await turn()
-    expect(shapes().slice(3)).toEqual(['4', '5', '6', '3'])
+    expect(shapes().slice(5)).toEqual(['4', '5', '6', '3'])
     sent[1]?.end({ kind: 'insufficient' })
     for (const { end } of sent.slice(2)) end()
     expect(await Promise.all(refused)).toEqual([{ kind: 'insufficient' }, inserted])
-    await Promise.all([...other, ...next])
+    await Promise.all([...waiting, ...other, ...next])
     clock.ms = 1_000
     void insert(task('7'))
     void insert(task('8'))
     await turn()
-    expect(shapes().slice(7)).toEqual([['7', '8']])
+    expect(shapes().slice(9)).toEqual([['7', '8']])
   })
 })

@@ -92,7 +92,9 @@ describe('joined writes', () => {
 })
 
 describe('a statement for several writes that fails', () => {
-  const refusal = new DatabaseError('duplicate key', 0, 'error')
+  const withCode = (code: string) =>
+    Object.assign(new DatabaseError('said so', 0, 'error'), { code })
+  const refusal = withCode('23505')
 
   function openRefusing(thrown: Error, alone: (item: string) => Error | undefined) {
     const sent: (readonly string[])[] = []
@@ -111,8 +113,8 @@ describe('a statement for several writes that fails', () => {
   }
 
   it.each([
-    ['PostgreSQL has refused it', refusal],
-    ['PostgreSQL has taken it back', new NothingWrittenError(refusal)],
+    ['a constraint was violated', refusal],
+    ['a value was not accepted', withCode('22P05')],
   ])('is repeated as one for each write when %s', async (_when, error) => {
     const { sent, ends } = openRefusing(error, (item) => (item === 'b' ? refusal : undefined))
     expect((await ends).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
@@ -121,6 +123,9 @@ describe('a statement for several writes that fails', () => {
 
   it.each([
     ['its connection was lost', new Error('Connection terminated unexpectedly')],
+    ['its connection was ended by the server', withCode('57P01')],
+    ['a pooler lost the server', withCode('08P01')],
+    ['a lock was held for too long', new NothingWrittenError(withCode('55P03'))],
     ['it got no connection', new NothingWrittenError(new Error('timeout'))],
   ])('is not repeated when %s', async (_when, error) => {
     const { sent, ends } = openRefusing(error, () => undefined)

@@ -36,7 +36,7 @@ describe('settleTask', () => {
     expect(await balanceOf(world.pool, accountId)).toEqual({ available: 990, held: 0, spent: 10 })
   })
 
-  it('settles the tasks of one account in one statement, each with its own image', async () => {
+  it('settles the tasks of one account in one statement, each with its own image, but long ones alone', async () => {
     const caller = await createTestCaller(world.pool, 100)
     const { accept } = createTestAccept(world.pool)
     const open = await Promise.all(
@@ -45,7 +45,8 @@ describe('settleTask', () => {
         const { answerId, accountId } = await openAttempt(world.attempts, taskId)
         const meta = testMeta(taskId)
         const image = { ...meta.image, bytes: n, sha256: `${n}` }
-        return { meta: { ...meta, image }, answerId, accountId }
+        const native = { response: { text: 'x'.repeat(n === 5 ? 16 * 1024 : 10) }, imagePath: [] }
+        return { meta: { ...meta, image, native }, answerId, accountId }
       }),
     )
     const [cancelled] = open
@@ -55,9 +56,9 @@ describe('settleTask', () => {
     const sent = watchStatements()
     const settled = await Promise.all(open.map((input) => world.attempts.settleTask(input)))
     expect(settled).toEqual(open.map((input) => input !== cancelled))
-    expect(sent.filter((name) => name === 'publish-answers')).toHaveLength(1)
+    expect(sent.filter((name) => name === 'publish-answers')).toHaveLength(2)
     const { rows } = await world.pool.query(
-      `select task_id, answer_id, asset_bytes, asset_sha256,
+      `select task_id, answer_id, asset_bytes, asset_sha256, native_response,
          (select class from attempt where attempt.task_id = task.task_id) as class
        from task where account_id = $1 and status = 'succeeded' order by asset_bytes`,
       [caller.accountId],
@@ -68,6 +69,7 @@ describe('settleTask', () => {
         answer_id: answerId,
         asset_bytes: meta.image.bytes,
         asset_sha256: meta.image.sha256,
+        native_response: JSON.stringify(meta.native),
         class: 'succeeded',
       })),
     )

@@ -103,6 +103,52 @@ describe('lenient base64', () => {
   })
 })
 
+describe.each([
+  ['strict', createBase64Decoder],
+  ['lenient', createLenientBase64Decoder],
+])('the short way of %s base64 for letters', (_name, createDecoder) => {
+  const piece = fc.string({
+    unit: fc.constantFrom(
+      'Q',
+      'U',
+      'z',
+      '9',
+      '+',
+      '/',
+      '-',
+      '_',
+      '=',
+      ' ',
+      '\n',
+      'é',
+      '\u0141',
+      '\u2005',
+    ),
+    maxLength: 9,
+  })
+
+  it('decodes what the long way decodes, and changes nothing when it does not', () => {
+    let letters = 0
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 6 }), (pieces) => {
+        const decoder = createDecoder()
+        const push = (text: string) => {
+          const bytes = decoder.pushLetters(text)
+          if (bytes !== undefined && text !== '') letters += 1
+          return bytes ?? decoder.push(text)
+        }
+        const [short, long] = [
+          decode({ ...decoder, push }, pieces),
+          decode(createDecoder(), pieces),
+        ]
+        expect(short).toEqual(long)
+      }),
+      { numRuns: 2_000 },
+    )
+    expect(letters).toBeGreaterThan(100)
+  })
+})
+
 describe('lenient base64 of hostile text', () => {
   it.each([
     ['padding in the middle', `${'='.repeat(1_000_000)}x`],

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { readJsonDocument } from '../../src/streams/json/readJsonDocument.ts'
-import { collect } from '../support/byteStreams.ts'
+import { createLenientBase64Decoder } from '../../src/streams/base64.ts'
+import { collect, streamOf } from '../support/byteStreams.ts'
 import { documentFailure, documentOptions, readDocument } from '../support/testDocuments.ts'
 
 describe('a diverted string', () => {
@@ -35,6 +36,35 @@ describe('a diverted string', () => {
     expect(await documentFailure('[0,{"data":"QQ"}]')).toEqual(failure)
     expect(await documentFailure('[0,{"data":"QQ==\\n"}]')).toEqual(failure)
     expect(await documentFailure('[0,{"data":"\\u0000"}]')).toEqual(failure)
+  })
+
+  it('is not JSON with a bare control character, wherever it stands and however the text is cut', async () => {
+    for (const character of ['\0', '\n', '\u001F']) {
+      for (const value of [`QUJD${character}QUJD`, `${character}QUJD`, `QUJD${character}`]) {
+        const text = Buffer.from(`{"data":"${value}"}`)
+        for (let cut = 1; cut < text.length; cut += 1) {
+          const chunks = [text.subarray(0, cut), text.subarray(cut)]
+          const failure = await readJsonDocument(streamOf(chunks), {
+            ...documentOptions,
+            createDecoder: createLenientBase64Decoder,
+            take: collect,
+          })
+          expect(failure).toEqual({ ok: false, failure: { tag: 'syntax' } })
+        }
+      }
+    }
+  })
+
+  it('may have line breaks as escapes when its decoder allows them', async () => {
+    const text = Buffer.from('{"data":"QUJD\\r\\nQUJD\\u000aQUJD"}')
+    for (let cut = 1; cut < text.length; cut += 1) {
+      const read = await readJsonDocument(streamOf([text.subarray(0, cut), text.subarray(cut)]), {
+        ...documentOptions,
+        createDecoder: createLenientBase64Decoder,
+        take: async (content) => (await collect(content)).toString(),
+      })
+      expect(read).toMatchObject({ ok: true, value: { diverted: [{ value: 'ABCABCABC' }] } })
+    }
   })
 
   it('is refused only above the limits of one string, of all strings and of their number', async () => {

@@ -36,6 +36,8 @@ export type BlobStore = {
 
 export type PutOptions = {
   readonly signal?: AbortSignal
+  /** The SHA-256 of the content in hexadecimal, if the caller has computed it. It is then not computed again. */
+  readonly sha256?: string
   /**
    * True when another blob with the same prefix follows. This spares the disk two flushes. Until the second blob is
    * stored, a power cut may lose this blob. A power cut never loses this blob and keeps the second one: both are

@@ -8,6 +8,7 @@ import type { BeginInput, OpenedAttempt } from '../../domain/ports/attemptStore.
 import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
 import { apartWhenRefused, joinWrites } from '../connection/joinWrites.ts'
+import { runStatement } from '../connection/transaction.ts'
 
 type BeginFirstCallDeps = {
   readonly pool: Pool
@@ -51,32 +52,37 @@ export type FastPath = {
  */
 export function createBeginFirstCall(deps: BeginFirstCallDeps): FastPath['beginFirstCall'] {
   const { randomBytes, channelsOf } = deps
-  const beginJoined = joinWrites<Asked, OpenedAttempt | undefined>(
+  const beginJoined = joinWrites<Asked, BegunRow | undefined>(
     ({ first }) => `${first.A?.name ?? ''} ${first.B?.name ?? ''}`,
     apartWhenRefused((asked) => beginTogether(deps, asked)),
   )
-  return (input) => {
+  return async (input) => {
     const { taskId, answerId = newUploadId(randomBytes, 'answer') } = input
     const first = {
       A: orderChannels(channelsOf('A'), taskId)[0],
       B: orderChannels(channelsOf('B'), taskId)[0],
     }
-    return beginJoined({ input, answerId, first })
+    const begun = await beginJoined({ input, answerId, first })
+    const channel = begun && first[begun.family]
+    return begun && channel && openedAttempt(taskId, channel, begun)
   }
 }
 
-/** Opens the first attempts of several tasks with the same first channels. Returns them in the order of the tasks. */
+/**
+ * Opens the first attempts of several tasks with the same first channels. Returns their rows in the order of the
+ * tasks. Each question has an answer id of its own, so a task that asks twice at once gets one attempt once.
+ */
 async function beginTogether(
   { pool, processId }: BeginFirstCallDeps,
   asked: readonly Asked[],
-): Promise<readonly (OpenedAttempt | undefined)[]> {
+): Promise<readonly (BegunRow | undefined)[]> {
   const [one] = asked
   if (one === undefined) return []
   const ofBoth = <Value>(read: (channel: Channel) => Value) =>
     [one.first.A, one.first.B].map((channel) => channel && read(channel))
-  const { rows } = await pool.query<BegunRow>({
+  const rows = await runStatement<BegunRow>(pool, {
     name: 'begin-first-calls',
-    text: `select task_id as "taskId", account_id as "accountId", family, model,
+    text: `select answer_id as "answerId", account_id as "accountId", family, model,
         hard_end_ms as "hardEndMs", request
       from begin_first_calls($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
     values: [
@@ -93,16 +99,12 @@ async function beginTogether(
       processId,
     ],
   })
-  const begun = new Map(rows.map((row) => [row.taskId, row]))
-  return asked.map(({ input, answerId, first }) => {
-    const row = begun.get(input.taskId)
-    const channel = row && first[row.family]
-    return row && channel && openedAttempt(row, channel, answerId)
-  })
+  const begun = new Map(rows.map((row) => [row.answerId, row]))
+  return asked.map(({ answerId }) => begun.get(answerId))
 }
 
-function openedAttempt(row: BegunRow, channel: Channel, answerId: string): OpenedAttempt {
-  const { taskId, accountId, model, hardEndMs } = row
+function openedAttempt(taskId: string, channel: Channel, row: BegunRow): OpenedAttempt {
+  const { answerId, accountId, model, hardEndMs } = row
   const request: ImageRequest = JSON.parse(row.request)
   return {
     n: 1,
@@ -124,7 +126,7 @@ function openedAttempt(row: BegunRow, channel: Channel, answerId: string): Opene
 const requestBytesUnderLocksMax = 64 * 1024
 
 type BegunRow = {
-  readonly taskId: string
+  readonly answerId: string
   readonly accountId: string
   readonly family: Family
   readonly model: ModelId

@@ -144,44 +144,46 @@ export async function closeAttemptRow(
   taskId: string,
   outcome: AttemptOutcome,
 ): Promise<ClosedAttempt | undefined> {
+  const { n, class: outcomeClass } = outcome
+  const { reason, http_status, upstream_request_id, latency_ms, retry_after_ms } =
+    evidenceColumns(outcome)
   const closed = await client.query<ClosedAttempt>({
     name: 'close-attempt',
-    text: `${closeAttemptSql} returning ${closedColumns}`,
-    values: closeValues(taskId, outcome),
+    text: `update attempt set closed_at = statement_timestamp(), class = $3, reason = $4, http_status = $5,
+        upstream_request_id = $6, latency_ms = $7, retry_after_ms = $8
+      where task_id = $1 and n = $2 and ${isUnrecordedSql}
+      returning ${closedColumns}`,
+    values: [
+      taskId,
+      n,
+      outcomeClass,
+      reason,
+      http_status,
+      upstream_request_id,
+      latency_ms,
+      retry_after_ms,
+    ],
   })
   return closed.rows[0]
 }
 
-/** The values of the parameters $1 to $8 of `closeAttemptSql`. */
-export function closeValues(
-  taskId: string,
-  { n, class: outcomeClass, evidence, retryAfterMs }: AttemptOutcome,
-): readonly unknown[] {
-  return [
-    taskId,
-    n,
-    outcomeClass,
-    evidence.reason,
-    evidence.httpStatus ?? null,
-    evidence.upstreamRequestId ?? null,
-    evidence.latencyMs === undefined ? null : Math.round(evidence.latencyMs),
-    retryAfterMs === undefined ? null : Math.round(retryAfterMs),
-  ]
+/** The columns of `attempt` that say how a call ended. */
+export function evidenceColumns({
+  evidence,
+  retryAfterMs,
+}: Pick<AttemptOutcome, 'evidence' | 'retryAfterMs'>) {
+  const { reason, httpStatus, upstreamRequestId, latencyMs } = evidence
+  return {
+    reason,
+    http_status: httpStatus ?? null,
+    upstream_request_id: upstreamRequestId ?? null,
+    latency_ms: latencyMs === undefined ? null : Math.round(latencyMs),
+    retry_after_ms: retryAfterMs === undefined ? null : Math.round(retryAfterMs),
+  }
 }
 
 /** A condition on a row of `attempt`: its outcome is not recorded, or only assumed. */
 export const isUnrecordedSql = `(attempt.closed_at is null or attempt.reason = 'worker_lost')`
-
-/**
- * Closes an attempt. The caller may append a `returning` clause. `closed_at` is the time of the
- * statement, because `settleTask` ends the task in the same statement with the same time: the attempt that brought
- * the image must not seem to close after the end of its task. An attempt whose task has ended earlier does close
- * after that end.
- */
-const closeAttemptSql = `
-  update attempt set closed_at = statement_timestamp(), class = $3, reason = $4, http_status = $5,
-    upstream_request_id = $6, latency_ms = $7, retry_after_ms = $8
-  where task_id = $1 and n = $2 and ${isUnrecordedSql}`
 
 /** The columns of `ClosedAttempt`. */
 export const closedColumns = `channel, (extract(epoch from opened_at) * 1000)::float8 as "openedAtMs",
@@ -201,6 +203,6 @@ export const closedColumns = `channel, (extract(epoch from opened_at) * 1000)::f
 export function closeLostAttemptsSql(tasks: string): string {
   return `
   update attempt set closed_at = statement_timestamp(), class = 'unknown', reason = 'worker_lost'
-  where attempt.task_id ${tasks} and closed_at is null
+  where attempt.task_id ${tasks} and reason is null
     and (lease_until <= statement_timestamp() or not ${processPresentSql})`
 }

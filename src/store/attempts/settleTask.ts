@@ -4,10 +4,10 @@ import type { AttemptOutcome, AttemptStore, SettleInput } from '../../domain/por
 import type { DueWebhook } from '../../domain/ports/webhookStore.ts'
 import { isEnded } from '../../domain/tasks/task.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
-import type { OutcomeEvidence } from '../../domain/upstream/upstreamCall.ts'
 import {
   closedColumns,
   closeLostAttemptsSql,
+  evidenceColumns,
   isUnrecordedSql,
   recordOutcome,
   tellChannel,
@@ -28,6 +28,12 @@ type SettleTaskDeps = Lifetimes & {
   readonly channelsOf: (family: Family) => readonly Channel[]
 }
 
+/** An answer, and the JSON text of its native response. */
+type Answer = { readonly input: SettleInput; readonly native: string }
+
+/** Limit for the native response of an answer that is settled together with others. It is copied twice on its way. */
+const nativeLengthMax = 16 * 1024
+
 /**
  * Creates the function that publishes a stored answer and settles the hold, if the task is still live. The function
  * returns false when the task had already ended. Then nothing is published or charged.
@@ -43,16 +49,18 @@ type SettleTaskDeps = Lifetimes & {
  */
 export function createSettleTask(deps: SettleTaskDeps): AttemptStore['settleTask'] {
   const { pool, channelsOf } = deps
-  const publishJoined = joinWrites<SettleInput, Published | undefined>(
-    ({ accountId, answerId }) => accountId ?? answerId,
-    apartWhenRefused(async (inputs) => {
-      const rows = await runStatement<Published>(pool, publishQuery(deps, inputs))
+  const publishJoined = joinWrites<Answer, Published | undefined>(
+    ({ input, native }) =>
+      native.length > nativeLengthMax ? input.answerId : (input.accountId ?? input.answerId),
+    apartWhenRefused(async (answers) => {
+      const rows = await runStatement<Published>(pool, publishQuery(deps, answers))
       const published = new Map(rows.map((row) => [row.answerId, row]))
-      return inputs.map(({ answerId }) => takeFrom(published, answerId))
+      return answers.map(({ input }) => takeFrom(published, input.answerId))
     }),
   )
   return async (input) => {
-    const settled = (await publishJoined(input)) ?? (await settleLocked(deps, input))
+    const answer = { input, native: JSON.stringify(input.meta.native) }
+    const settled = (await publishJoined(answer)) ?? (await settleLocked(deps, answer))
     if (settled === undefined) return false
     deps.announceEnd(input.meta.taskId, settled.due)
     const { closed, family, model } = settled
@@ -65,7 +73,7 @@ export function createSettleTask(deps: SettleTaskDeps): AttemptStore['settleTask
   }
 }
 
-/** Each result belongs to one input, even if the same answer is settled twice at once. */
+/** Each row belongs to one answer, even if the same answer is settled twice at once. */
 function takeFrom<Value>(values: Map<string, Value>, key: string): Value | undefined {
   const value = values.get(key)
   values.delete(key)
@@ -77,14 +85,12 @@ function takeFrom<Value>(values: Map<string, Value>, key: string): Value | undef
  * the call, and makes sure that the sweep deletes the answer. Needed when the task has ended, or when another
  * transaction changed it while the first statement ran.
  */
-async function settleLocked(
-  deps: SettleTaskDeps,
-  input: SettleInput,
-): Promise<Published | undefined> {
+async function settleLocked(deps: SettleTaskDeps, answer: Answer): Promise<Published | undefined> {
+  const { input } = answer
   return withTransaction(deps.pool, async (client) => {
     const task = await lockTask(client, input.meta.taskId)
     if (task !== undefined && !isEnded(task.status)) {
-      return (await client.query<Published>(publishQuery(deps, [input]))).rows[0]
+      return (await client.query<Published>(publishQuery(deps, [answer]))).rows[0]
     }
     if (task !== undefined) await recordOutcome(client, deps.channelsOf, task, outcomeOf(input))
     await sweepLateAnswer(client, input)
@@ -92,10 +98,7 @@ async function settleLocked(
   })
 }
 
-/** Of a call that another process made. */
-const imageEvidence: OutcomeEvidence = { reason: 'image' }
-
-function outcomeOf({ meta, evidence = imageEvidence }: SettleInput): AttemptOutcome {
+function outcomeOf({ meta, evidence = { reason: 'image' } }: SettleInput): AttemptOutcome {
   return { n: meta.attempt, class: 'succeeded', evidence }
 }
 
@@ -129,34 +132,31 @@ type Published = {
 
 function publishQuery(
   { retentionSeconds, tombstoneSeconds }: Lifetimes,
-  inputs: readonly SettleInput[],
+  answers: readonly Answer[],
 ): QueryConfig {
   return {
     name: 'publish-answers',
     text: publishSql,
     values: [
-      inputs.map(({ meta }) => meta.taskId),
-      JSON.stringify(inputs.map(answerOf)),
+      answers.map(({ input }) => input.meta.taskId),
+      JSON.stringify(answers.map(columnsOf)),
       retentionSeconds,
       retentionSeconds + tombstoneSeconds,
     ],
   }
 }
 
-function answerOf({ meta, answerId, evidence = imageEvidence }: SettleInput): unknown {
-  const { httpStatus, upstreamRequestId, latencyMs } = evidence
+function columnsOf({ input, native }: Answer): unknown {
+  const { meta, answerId } = input
   return {
     of_task: meta.taskId,
     n: meta.attempt,
-    because: evidence.reason,
-    status_code: httpStatus,
-    request_id: upstreamRequestId,
-    took_ms: latencyMs === undefined ? undefined : Math.round(latencyMs),
+    ...evidenceColumns(outcomeOf(input)),
     stored_as: answerId,
     mime_type: meta.image.mimeType,
     bytes: meta.image.bytes,
     sha256: meta.image.sha256,
-    native: JSON.stringify(meta.native),
+    native,
   }
 }
 
@@ -165,12 +165,15 @@ function answerOf({ meta, answerId, evidence = imageEvidence }: SettleInput): un
  * because nothing needs them any more. The sweep deletes the stored answers later: the published one after its image
  * has expired, and any others after the hard end (both with the extra times in `lifetimes.ts`).
  *
- * This statement is a transaction of its own. A statement sees the rows as they were when it began. While this one
- * waits for the lock of a task's row, another transaction may open an attempt. This statement would not see that
- * attempt and could not close it. But the other transaction also updates the task's row, which gives the row a new
- * version (`xmin`, one of PostgreSQL's system columns). So this statement leaves a task out if its row has another
- * version when it is locked than when the statement began. The tasks are locked in the order of their ids
- * (`checkSchedule.ts`). All of them belong to one account, so one balance is locked.
+ * This statement is a transaction of its own. A statement sees the rows as they were when it began. Meanwhile another
+ * transaction may open an attempt, which this statement would not see and could not close. But the other transaction
+ * also updates the task's row, which gives the row a new version (`xmin`, one of PostgreSQL's system columns). So this
+ * statement leaves a task out if its row is locked, or has another version when it is locked than when the statement
+ * began. The tasks are locked in the order of their ids (`checkSchedule.ts`). All of them belong to one account, so one
+ * balance is locked.
+ *
+ * The attempt and the task get the same time: the attempt that brought the image must not seem to close after the end
+ * of its task.
  *
  * An answer may belong to an earlier attempt whose worker counted as lost. Then a later attempt of the task may be
  * open. If the process of that attempt is lost, this statement closes the attempt (`lost`). Otherwise that process
@@ -179,14 +182,14 @@ function answerOf({ meta, answerId, evidence = imageEvidence }: SettleInput): un
 const publishSql = `
   with answer as materialized (
     select * from json_to_recordset($2::json) as answer (
-      of_task text, n integer, because text, status_code integer, request_id text, took_ms integer,
+      of_task text, n integer, reason text, http_status integer, upstream_request_id text, latency_ms integer,
       stored_as text, mime_type text, bytes bigint, sha256 text, native text)
   ), found as materialized (
-    select task_id as found_id, xmin as version from task where task_id = any($1)
+    select task_id as found_id, xmin as version, status as found_status from task where task_id = any($1)
   ), live as materialized (
     select task_id as live_id from task join found on found_id = task_id
-    where task_id = any($1) and task.xmin = version and status in ('queued', 'processing')
-    order by task_id for update of task
+    where task_id = any($1) and task.xmin = version and found_status in ('queued', 'processing')
+    order by task_id for update of task skip locked
   ), done as (
     update task set status = 'succeeded', answer_id = stored_as, asset_mime_type = mime_type, asset_bytes = bytes,
       asset_sha256 = sha256, native_response = native, request = null, native_rejection = null,
@@ -198,8 +201,9 @@ const publishSql = `
     where task_id = any($1) and task_id = live_id
     returning n, answer_id, expires_at, hard_end_at, family, ${endedColumns}
   ), closed as (
-    update attempt set closed_at = statement_timestamp(), class = 'succeeded', reason = because,
-      http_status = status_code, upstream_request_id = request_id, latency_ms = took_ms, retry_after_ms = null
+    update attempt set closed_at = statement_timestamp(), class = 'succeeded', reason = answer.reason,
+      http_status = answer.http_status, upstream_request_id = answer.upstream_request_id,
+      latency_ms = answer.latency_ms, retry_after_ms = null
     from done join answer on stored_as = done.answer_id
     where attempt.task_id = any($1) and attempt.task_id = done.task_id and attempt.n = done.n
       and ${isUnrecordedSql}

@@ -37,7 +37,7 @@ const beatSql = `
     coalesce((
       select json_agg(json_build_object('taskId', task_id, 'n', n, 'answerId', answer_id))
       from attempt
-      where process_id = $1 and closed_at is null and answer_id <> all($3::text[])
+      where process_id = $1 and class is null and answer_id <> all($3::text[])
         and opened_at < clock_timestamp() - interval '10 seconds'
         and opened_at > clock_timestamp() - $5::float8 * interval '1 second'
     ), '[]') as orphans`
@@ -66,7 +66,7 @@ const makeDueSql = `
   with due as (
     select task_id from task
     where status in ('queued', 'processing') and task_id in (
-      select task_id from attempt where process_id = $1 and closed_at is null)
+      select task_id from attempt where process_id = $1 and class is null)
     order by task_id for update
   )
   update task set next_check_at = least(next_check_at, now()), checks = 0
@@ -75,14 +75,14 @@ const makeDueSql = `
 const closeOfEndedSql = `
   update attempt set closed_at = clock_timestamp(), class = 'unknown', reason = 'worker_lost'
   from task
-  where attempt.process_id = $1 and attempt.closed_at is null
+  where attempt.process_id = $1 and attempt.class is null
     and task.task_id = attempt.task_id and task.completed_at is not null`
 
 /** Deletes the rows of processes that were marked as lost more than an hour ago and have no open attempt. */
 const forgetSql = `
   delete from worker_process where lost_at < now() - interval '1 hour'
     and not exists (
-      select from attempt where attempt.process_id = worker_process.process_id and closed_at is null)`
+      select from attempt where attempt.process_id = worker_process.process_id and class is null)`
 
 /**
  * Deletes the row of a process that stops. The row stays if the process has an open attempt. Other processes then
@@ -91,7 +91,7 @@ const forgetSql = `
 export async function leave(pool: Pool, processId: string): Promise<void> {
   await pool.query(
     `delete from worker_process where process_id = $1
-       and not exists (select from attempt where process_id = $1 and closed_at is null)`,
+       and not exists (select from attempt where process_id = $1 and class is null)`,
     [processId],
   )
 }

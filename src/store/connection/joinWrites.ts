@@ -1,6 +1,5 @@
 import DataLoader from 'dataloader'
 import { DatabaseError } from 'pg'
-import { NothingWrittenError } from '../../domain/ports/nothingWrittenError.ts'
 
 /** Limit for the writes of one statement, which holds its locks until all of them are written. */
 const writesMax = 32
@@ -77,8 +76,9 @@ function openLane<Item, Written>(write: WriteAll<Item, Written>): (item: Item) =
 }
 
 /**
- * Makes each write again by a statement of its own when PostgreSQL has refused the statement for several of them, so
- * that one of them cannot make the others fail. For writes that are safe to repeat.
+ * Makes each write again by a statement of its own when the values of one of them made PostgreSQL refuse the statement
+ * for several, so that one cannot make the others fail. After every other error all of them fail: it may not say
+ * whether the statement was committed, or it would meet each of them again.
  */
 export function apartWhenRefused<Item, Written>(
   write: (items: readonly Item[]) => Promise<readonly Written[]>,
@@ -97,7 +97,9 @@ export function apartWhenRefused<Item, Written>(
   }
 }
 
+/** The classes of SQLSTATEs of values that are refused: data exceptions, and violated constraints. */
+const refusalClasses = ['22', '23']
+
 function isRefusal(error: unknown): boolean {
-  const reason = error instanceof NothingWrittenError ? error.cause : error
-  return reason instanceof DatabaseError
+  return error instanceof DatabaseError && refusalClasses.includes(error.code?.slice(0, 2) ?? '')
 }

@@ -69,7 +69,7 @@ const overdueSql = `
   from task
   left join lateral (
     select bool_or(${processPresentSql}) as present from attempt
-    where attempt.task_id = task.task_id and closed_at is null
+    where attempt.task_id = task.task_id and reason is null
   ) open on true
   where status in ('queued', 'processing') and next_check_at <= now()
     and started_at is not null
@@ -85,7 +85,7 @@ const pastEndSql = `
     and deadline_at <= now()
     and (hard_end_at <= now() or not exists (
       select from attempt
-      where attempt.task_id = task.task_id and closed_at is null and ${processPresentSql}))
+      where attempt.task_id = task.task_id and reason is null and ${processPresentSql}))
   order by deadline_at limit $1`
 
 export type TaskStartRow = {

@@ -2,10 +2,11 @@
 export const endedColumns = `task_id, account_id, key_id, model, credits, created_at, completed_at, retry_of`
 
 /**
- * Returns the parts of a `with` clause that settle or release the hold of a locked task. The part `done` of
- * the same clause has ended the task, and returns `endedColumns`. The parts insert the ledger row, then update
- * the balance. They are part of the statement that ends the task, so that the balance of a busy account stays
- * locked only for this statement and its commit. The unique index `ledger_one_end` prevents a second end.
+ * Returns the parts of a `with` clause that settle the holds of locked tasks of one account, or release the hold of one
+ * locked task. The part `done` of the same clause has ended the tasks, and returns `endedColumns`. The parts insert the
+ * ledger rows, then update the balance. They are part of the statement that ends the tasks, so that the balance of a
+ * busy account stays locked only for this statement and its commit. The unique index `ledger_one_end` prevents a second
+ * end of a task.
  *
  * The ledger row has the time of the end. PostgreSQL ends the statement and then an idle transaction after 10
  * seconds each, so a minute after the end of a period all its rows are visible.

@@ -39,6 +39,7 @@ export function createInsertTogether({ insertOne, insertMany, nowMs }: InsertTog
     const [first] = tasks
     if (first === undefined) return []
     if (tasks.length === 1) return [await insertOne(first)]
+    if (isApart(first)) return tasks.map(insertOne)
     const inserted = await insertMany(tasks)
     if (inserted !== 'refused') return tasks.map(() => ({ kind: 'inserted', ...inserted }))
     apartUntilMs.delete(laneOf(first))

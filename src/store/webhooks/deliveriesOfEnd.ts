@@ -14,7 +14,7 @@ export function deliveriesSql(event: WebhookEvent): string {
     insert into webhook_delivery (delivery_id, webhook_id, task_id, event)
     select ${newDeliveryIdSql}, webhook_id, task_id, '${event}'
     from (
-      select webhook.webhook_id, done.task_id from done, webhook
+      select webhook.webhook_id, done.task_id from done join webhook using (account_id)
       where webhook.account_id = (select account_id from done limit 1)
         and webhook.status = 'active' and '${event}' = any(webhook.events)
       for share of webhook

@@ -31,6 +31,8 @@ export type DivertedStrings<Taken> = {
   readonly start: (path: JsonPath) => JsonIntakeFailure | undefined
   /** Adds base64 text. Returns true when the caller must await `flush`. */
   readonly push: (text: string) => boolean
+  /** Does the same with text that no parser has read. `flush` refuses control characters in it. */
+  readonly pushRaw: (text: string) => boolean
   /** Decodes the text pushed so far. Resolves when `take` has processed the bytes. */
   readonly flush: () => Promise<JsonIntakeFailure | undefined>
   readonly end: () => Promise<JsonIntakeFailure | undefined>
@@ -47,6 +49,9 @@ export type DivertedStrings<Taken> = {
  */
 const textPerFlush = 32 * 1024
 
+/** The control characters that JSON allows only as escapes (RFC 8259, section 7). */
+const control = /[^ -\u{10FFFF}]/u
+
 /**
  * Decodes the diverted strings of one document from base64, one after the other. Streams the bytes of each
  * string to `take`. This is step 3 of `readJsonDocument`.
@@ -60,6 +65,7 @@ export function createDivertedStrings<Taken>(
   const finished: Diverted<Taken>[] = []
   let current: DivertedString<Taken> | undefined
   let textLength = 0
+  let rawText = ''
   let bytesLeft = divertedTotalBytesMax
 
   function start(path: JsonPath): JsonIntakeFailure | undefined {
@@ -87,9 +93,20 @@ export function createDivertedStrings<Taken>(
     return textLength >= textPerFlush
   }
 
+  function pushRaw(piece: string): boolean {
+    rawText += piece
+    return push(piece)
+  }
+
   async function flush(): Promise<JsonIntakeFailure | undefined> {
+    const { decoder } = started()
+    const [whole, raw] = [text.take(), rawText]
     textLength = 0
-    return await pass(started().decoder.push(text.take()))
+    rawText = ''
+    const letters = decoder.pushLetters(whole)
+    // JSON allows no control characters in a string. In text that has only letters, there are none.
+    if (letters === undefined && control.test(raw)) return { tag: 'syntax' }
+    return await pass(letters ?? decoder.push(whole))
   }
 
   async function pass(decoded: Uint8Array | undefined): Promise<JsonIntakeFailure | undefined> {
@@ -126,7 +143,7 @@ export function createDivertedStrings<Taken>(
     await current.taken.catch(() => {})
   }
 
-  return { start, push, flush, end, abandon, taken: () => finished }
+  return { start, push, pushRaw, flush, end, abandon, taken: () => finished }
 }
 
 type DivertedString<Taken> = HandOver & {

@@ -284,12 +284,13 @@ create table worker_process (
 ) with (fillfactor = 50);
 
 -- The condition of `attempt_valid`. See `ledger_entry_is_valid`.
-create function attempt_is_valid(n integer, via text, closed_at timestamptz, class text)
+create function attempt_is_valid(n integer, via text, closed_at timestamptz, class text, reason text)
 returns boolean language plpgsql immutable as $$
 begin
   return n > 0
     and via in ('offer', 'workflow')
     and (closed_at is null) = (class is null)
+    and (closed_at is null) = (reason is null)
     and (class is null or
       class in ('succeeded', 'refused', 'rejected', 'exhausted', 'operator_fault', 'unknown'));
 end $$;
@@ -322,10 +323,14 @@ create table attempt (
   latency_ms integer,
   retry_after_ms bigint,
   primary key (task_id, n),
-  constraint attempt_valid check (attempt_is_valid(n, via, closed_at, class))
+  constraint attempt_valid check (attempt_is_valid(n, via, closed_at, class, reason))
 );
+-- An open attempt has neither `closed_at` nor `class` nor `reason`. A statement that reads open attempts names
+-- `closed_at` when it reads those of a channel, `class` for those of a process, and `reason` for those of a task.
+-- Otherwise PostgreSQL may read the whole of another index, which contains every attempt that closed since the
+-- oldest snapshot.
 create index attempt_open on attempt (channel, opened_at) where closed_at is null;
-create index attempt_of_process on attempt (process_id, opened_at) where closed_at is null;
+create index attempt_of_process on attempt (process_id, opened_at) where class is null;
 
 -- CHANNELS
 
@@ -473,14 +478,18 @@ $$;
 -- The gate's fast path (src/store/attempts/beginFirstCall.ts). Opens the first attempts of queued tasks on free
 -- channels. The function first looks without locks which tasks can begin. Then it locks rows in the gate's order
 -- and checks every condition after the locks. This works because in PL/pgSQL each statement sees everything that
--- was committed before the statement began.
+-- was committed before the statement began. A task that is locked already is left out, so that it does not delay
+-- the others.
 --
--- The first three arrays have one value for each task. The other arrays have two: the first one is for tasks of
+-- The first four arrays have one value for each task. The other arrays have two: the first one is for tasks of
 -- family A, the second one for tasks of family B. If a channel has fewer free places than tasks, the tasks that
 -- come first in the array get them.
 --
--- Returns a row for each attempt that it has opened: account, family and model of the task, the milliseconds until
--- its hard end, and the request. Writes nothing for the other tasks.
+-- Returns a row for each attempt that it has opened: its answer, account, family and model of the task, the
+-- milliseconds until its hard end, and the request. Writes nothing for the other tasks.
+--
+-- Tasks are read by their ids alone, and their status is checked afterwards: with the status as a condition,
+-- PostgreSQL may read the index of all live tasks.
 create function begin_first_calls(
   the_tasks text[],
   the_answers text[],
@@ -496,7 +505,7 @@ create function begin_first_calls(
   lease_grace_ms float8,
   the_process text
 ) returns table (
-  task_id text,
+  answer_id text,
   account_id text,
   family text,
   model text,
@@ -509,18 +518,25 @@ declare
   able text[];
   needed text[];
 begin
-  select array_agg(t.task_id), array_agg(distinct c.name) into able, needed
+  with found as materialized (
+    select t.task_id, t.status, t.family, t.model, octet_length(t.request) as request_bytes
+    from task t where t.task_id = any(the_tasks)
+  )
+  select array_agg(found.task_id), array_agg(distinct c.name) into able, needed
   from unnest(the_tasks, request_bytes_maxima) as asked (task_id, request_bytes_max)
-  join task t using (task_id)
-  join channel c on c.name = channel_names[case t.family when 'A' then 1 else 2 end]
-  where t.task_id = any(the_tasks) and t.status = 'queued'
-    and octet_length(t.request) <= asked.request_bytes_max
-    and not exists (select from cooldown d where d.channel = c.name and d.model = t.model)
+  join found using (task_id)
+  join channel c on c.name = channel_names[case found.family when 'A' then 1 else 2 end]
+  where found.status = 'queued' and found.request_bytes <= asked.request_bytes_max
+    and not exists (select from cooldown d where d.channel = c.name and d.model = found.model)
     and not exists (
       select from place_queue p where p.channel = c.name and p.present_until > clock_timestamp()
     );
   if able is null then return; end if;
-  perform from task t where t.task_id = any(able) and t.status = 'queued' order by t.task_id for update;
+  with locked as materialized (
+    select t.task_id from task t where t.task_id = any(able) order by t.task_id for update skip locked
+  )
+  select array_agg(task_id) into able from locked;
+  if able is null then return; end if;
   perform from channel c where c.name = any(needed) order by c.name for update;
   return query
   with free as materialized (
@@ -533,18 +549,20 @@ begin
     from generate_series(1, 2) as n
     join channel c on c.name = channel_names[n]
     where c.name = any(needed) and c.paused_at is null
+  ), found as materialized (
+    select * from task t where t.task_id = any(able)
   ), ready as materialized (
-    select t.task_id, t.model, free.name as channel, asked.answer_id, asked.via, free.places,
+    select found.task_id, found.model, free.name as channel, asked.answer_id, asked.via, free.places,
       row_number() over (partition by free.name order by asked.place) as rank,
-      extract(epoch from t.hard_end_at - clock_timestamp()) * 1000 as hard_end_ms, free.timeout_ms
+      extract(epoch from found.hard_end_at - clock_timestamp()) * 1000 as hard_end_ms, free.timeout_ms
     from unnest(the_tasks, the_answers, the_vias) with ordinality as asked (task_id, answer_id, via, place)
-    join task t using (task_id)
-    join free on free.chosen = case t.family when 'A' then 1 else 2 end
-    where t.task_id = any(able) and t.status = 'queued' and clock_timestamp() < t.deadline_at
-      and not exists (select from cooldown d where d.channel = free.name and d.model = t.model)
+    join found using (task_id)
+    join free on free.chosen = case found.family when 'A' then 1 else 2 end
+    where found.status = 'queued' and clock_timestamp() < found.deadline_at
+      and not exists (select from cooldown d where d.channel = free.name and d.model = found.model)
       and not exists (
         select from place_queue p
-        where p.channel = free.name and p.task_id <> t.task_id and p.present_until > clock_timestamp()
+        where p.channel = free.name and p.task_id <> found.task_id and p.present_until > clock_timestamp()
       )
   ), begun as materialized (
     select *, clock_timestamp()
@@ -564,7 +582,7 @@ begin
   update task t set status = 'processing', processing_at = clock_timestamp(), checks = 0,
     next_check_at = least(t.hard_end_at, begun.lease_until)
   from begun where t.task_id = any(able) and t.task_id = begun.task_id
-  returning t.task_id, t.account_id, t.family, t.model, begun.hard_end_ms::float8, t.request;
+  returning begun.answer_id, t.account_id, t.family, t.model, begun.hard_end_ms::float8, t.request;
 end $$;
 
 -- Claims the oldest due delivery of an active webhook for one try (src/store/webhooks/tries.ts), unless

@@ -1,0 +1,35 @@
+import { expect, it, onTestFinished } from 'vitest'
+import { createPool } from '../../src/store/connection/pool.ts'
+import { insertTask } from '../support/database/insertTask.ts'
+import { createTestAttempts, testMeta } from '../support/database/testAttempts.ts'
+import { useTestDatabase } from '../support/database/testDatabase.ts'
+import { openAttempt } from '../support/database/reconcileWorld.ts'
+
+const database = useTestDatabase()
+
+it('first calls and their ends read tasks and attempts by their ids, also with plans of empty tables', async () => {
+  const pool = createPool({
+    databaseUrl: database.databaseUrl,
+    applicationName: 'plans',
+    connectionsMax: 1,
+    plansOnce: true,
+    onConnectionError: () => {},
+  })
+  onTestFinished(() => pool.end())
+  const attempts = await createTestAttempts(pool)
+  const scans = async () => {
+    await pool.query('select pg_stat_force_next_flush()')
+    const { rows } = await database.pool.query<{ index: string; scans: number }>(
+      `select indexrelname as index, idx_scan as scans from pg_stat_user_indexes
+       where relname in ('task', 'attempt') and indexrelname not like '%pkey' and idx_scan > 0
+       order by index`,
+    )
+    return rows
+  }
+  const { taskId } = await insertTask(pool)
+  const before = await scans()
+  const { answerId, accountId } = await openAttempt(attempts, taskId)
+  expect(await attempts.settleTask({ meta: testMeta(taskId), answerId, accountId })).toBe(true)
+  // The gate has counted the open calls of the channel.
+  expect(await scans()).toEqual([{ index: 'attempt_open', scans: 1 }, ...before])
+})

@@ -85,14 +85,14 @@ async function writeFlushed(
   content: AsyncIterable<Uint8Array>,
   { signal, sha256 }: WriteOptions,
 ): Promise<Pick<TempFile, 'bytes' | 'sha256'>> {
-  const hash = sha256 === undefined ? createHash('sha256') : undefined
+  const hash = createHash('sha256')
   let bytes = 0
   const file = await open(path, 'wx', 0o600)
   try {
     const held: Uint8Array[] = []
     let heldBytes = 0
     for await (const chunk of signal === undefined ? content : untilAborted(content, signal)) {
-      hash?.update(chunk)
+      if (sha256 === undefined) hash.update(chunk)
       bytes += chunk.byteLength
       held.push(chunk)
       heldBytes += chunk.byteLength
@@ -108,7 +108,7 @@ async function writeFlushed(
   } finally {
     await file.close()
   }
-  return { bytes, sha256: sha256 ?? hash?.digest('hex') ?? '' }
+  return { bytes, sha256: sha256 ?? hash.digest('hex') }
 }
 
 /**

@@ -113,14 +113,14 @@ describe('beginFirstCall', () => {
 
   it.each([
     ['twice', 1],
-    ['twice around another task', 2],
-    ['twice before another task', 3],
-  ])('opens one call for a task that asks %s at once, with %s places', async (what, places) => {
+    ['before and after another task', 2],
+    ['twice, then another task', 3],
+  ])('opens one call for a task that asks at once: %s, with %s places', async (what, places) => {
     const other = await insertTask(database.pool)
     const asking = {
       twice: [taskId, taskId],
-      'twice around another task': [taskId, other.taskId, taskId],
-      'twice before another task': [taskId, taskId, other.taskId],
+      'before and after another task': [taskId, other.taskId, taskId],
+      'twice, then another task': [taskId, taskId, other.taskId],
     }[what]
     const beginFirstCall = openGate([{ ...channel, concurrencyMax: places }])
     const calls = await Promise.all(asking?.map((id) => beginFirstCall({ taskId: id })) ?? [])
@@ -169,7 +169,7 @@ describe('beginFirstCall', () => {
     expect(await taskRow()).toEqual({ status: 'queued', calls: 0 })
   })
 
-  it('leaves a locked task to the full gate, without a wait for itself and the others', async () => {
+  it('does not wait for a locked task, and opens the calls of the others', async () => {
     const other = await insertTask(database.pool)
     const holder = await database.pool.connect()
     onTestFinished(() => holder.release(true))

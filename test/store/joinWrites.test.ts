@@ -27,7 +27,7 @@ function openWorld() {
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('joined writes', () => {
-  it('are sent at once when nothing is under way, and else with the next statement', async () => {
+  it('are sent at once when nothing is under way, and otherwise with the next statement', async () => {
     const { write, statements, sent } = openWorld()
     const first = write('a1')
     await turn()
@@ -70,14 +70,13 @@ describe('joined writes', () => {
 
   it('are at most 32 in one statement, which is sent when it is full', async () => {
     const { write, statements } = openWorld()
-    void write('a')
+    for (let n = 0; n < 32 * 3 + 1; n += 1) void write(`a${n}`)
     await turn()
-    for (let n = 0; n < 33; n += 1) void write(`a${n}`)
-    await turn()
-    expect(statements.map(({ items }) => items.length)).toEqual([1, 32])
+    // The last one waits.
+    expect(statements.map(({ items }) => items.length)).toEqual([32, 32, 32])
   })
 
-  it('fail with their statement, or alone', async () => {
+  it('all fail when their statement fails; one fails when it gets an error as its result', async () => {
     const { write, statements } = openWorld()
     const failing = Promise.allSettled([write('a1'), write('a2')])
     await turn()

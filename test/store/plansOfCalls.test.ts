@@ -1,13 +1,14 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { createPool } from '../../src/store/connection/pool.ts'
+import { markStarted } from '../../src/store/reconcile/checkSchedule.ts'
 import { insertTask } from '../support/database/insertTask.ts'
+import { openAttempt } from '../support/database/reconcileWorld.ts'
 import { createTestAttempts, testMeta } from '../support/database/testAttempts.ts'
 import { useTestDatabase } from '../support/database/testDatabase.ts'
-import { openAttempt } from '../support/database/reconcileWorld.ts'
 
 const database = useTestDatabase()
 
-it('first calls and their ends read tasks and attempts by their ids, also with plans of empty tables', async () => {
+it('the statements of a task read tasks and attempts by their ids, also with plans of empty tables', async () => {
   const pool = createPool({
     databaseUrl: database.databaseUrl,
     applicationName: 'plans',
@@ -17,6 +18,7 @@ it('first calls and their ends read tasks and attempts by their ids, also with p
   })
   onTestFinished(() => pool.end())
   const attempts = await createTestAttempts(pool)
+  /** Counts the uses of each index that is not the primary key. */
   const scans = async () => {
     await pool.query('select pg_stat_force_next_flush()')
     const { rows } = await database.pool.query<{ index: string; scans: number }>(
@@ -27,9 +29,12 @@ it('first calls and their ends read tasks and attempts by their ids, also with p
     return rows
   }
   const { taskId } = await insertTask(pool)
-  const before = await scans()
+  const failing = await insertTask(pool)
+  await markStarted(pool, [failing.taskId])
   const { answerId, accountId } = await openAttempt(attempts, taskId)
   expect(await attempts.settleTask({ meta: testMeta(taskId), answerId, accountId })).toBe(true)
+  const failure = { code: 'upstream_error', cause: 'refused', workPossible: false } as const
+  expect(await attempts.failTask(failing.taskId, failure)).toBe('failed')
   // The gate has counted the open calls of the channel.
-  expect(await scans()).toEqual([{ index: 'attempt_open', scans: 1 }, ...before])
+  expect(await scans()).toEqual([{ index: 'attempt_open', scans: 1 }])
 })

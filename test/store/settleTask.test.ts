@@ -145,7 +145,7 @@ describe('settleTask', () => {
     ])
   })
 
-  it('sees the attempt that another transaction opens while a settlement waits for the task', async () => {
+  it('settles a task that another transaction has locked after that transaction, and sees the attempt that it opened', async () => {
     const { pool } = world
     const { taskId, accountId } = await insertTask(pool)
     const { answerId } = await openAttempt(world.attempts, taskId)

@@ -51,7 +51,9 @@ describe('an attempt that contradicts itself is refused', () => {
     ['an unknown way to the process', `via = 'mail'`],
     ['closed without a class', 'closed_at = now()'],
     ['open with a class', `class = 'unknown'`],
-    ['an unknown class', `closed_at = now(), class = 'fine'`],
+    ['closed without a reason', `closed_at = now(), class = 'unknown'`],
+    ['open with a reason', `reason = 'timeout'`],
+    ['an unknown class', `closed_at = now(), class = 'fine', reason = 'timeout'`],
   ])('%s', async (_title, change) => {
     const updated = database.pool.query(`update attempt set ${change} where task_id = $1`, [taskId])
     await expect(updated).rejects.toMatchObject(checkViolation)

@@ -127,7 +127,7 @@ describe.each([
     maxLength: 9,
   })
 
-  it('decodes what the long way decodes, and changes nothing when it does not', () => {
+  it('decodes with `pushLetters` what `push` decodes, and changes nothing when it refuses', () => {
     let letters = 0
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 6 }), (pieces) => {

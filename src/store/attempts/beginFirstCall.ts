@@ -7,7 +7,7 @@ import type { Family, ModelId } from '../../domain/models/models.ts'
 import type { BeginInput, OpenedAttempt } from '../../domain/ports/attemptStore.ts'
 import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
-import { apartWhenRefused, joinWrites } from '../connection/joinWrites.ts'
+import { apartWhenRefused, joinWrites, rowsOfAnswers } from '../connection/joinWrites.ts'
 import { runStatement } from '../connection/transaction.ts'
 
 type BeginFirstCallDeps = {
@@ -29,7 +29,7 @@ export const overdueAfterMs = 30_000
  */
 export const offerOverdueAfterMs = 3_000
 
-/** The question of one task: the first channels of both families in the order of the task, and what it needs. */
+/** The question of one task, the answer id of the attempt, and the first channel of each family for this task. */
 type Asked = {
   readonly input: BeginInput
   readonly answerId: string
@@ -70,7 +70,8 @@ export function createBeginFirstCall(deps: BeginFirstCallDeps): FastPath['beginF
 
 /**
  * Opens the first attempts of several tasks with the same first channels. Returns their rows in the order of the
- * tasks. Each question has an answer id of its own, so a task that asks twice at once gets one attempt once.
+ * tasks. Each question has an answer id of its own, so when a task asks twice at once, only one question gets the
+ * attempt.
  */
 async function beginTogether(
   { pool, processId }: BeginFirstCallDeps,
@@ -99,8 +100,10 @@ async function beginTogether(
       processId,
     ],
   })
-  const begun = new Map(rows.map((row) => [row.answerId, row]))
-  return asked.map(({ answerId }) => begun.get(answerId))
+  return rowsOfAnswers(
+    asked.map(({ answerId }) => answerId),
+    rows,
+  )
 }
 
 function openedAttempt(taskId: string, channel: Channel, row: BegunRow): OpenedAttempt {
@@ -121,7 +124,8 @@ function openedAttempt(taskId: string, channel: Channel, row: BegunRow): OpenedA
 
 /**
  * Limit for the size of a request on the fast path. PostgreSQL holds the gate's locks until it has sent the last byte
- * of all requests of a statement to this process. A task with a larger request is left to the full gate.
+ * of all requests of a statement to this process: at most 2 MiB for 32 tasks. A task with a larger request is left to
+ * the full gate.
  */
 const requestBytesUnderLocksMax = 64 * 1024
 

@@ -194,7 +194,7 @@ export const closedColumns = `channel, (extract(epoch from opened_at) * 1000)::f
 
 /**
  * Part of every statement that ends tasks. Closes those open attempts of the tasks whose process is lost or whose
- * lease has ended. `tasks` is the condition on the id of the task. The workers that come later do not close these
+ * lease has ended. `tasks` says which tasks, for example `= $1`. The workers that come later do not close these
  * attempts, because they ask the gate for live tasks only.
  *
  * An open attempt of a present process stays open, and its process closes it when the call ends. If that process is

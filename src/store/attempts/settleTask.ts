@@ -13,7 +13,7 @@ import {
   tellChannel,
 } from './closeAttempt.ts'
 import type { ClosedAttempt } from '../channels/updateChannelAfterCall.ts'
-import { apartWhenRefused, joinWrites } from '../connection/joinWrites.ts'
+import { apartWhenRefused, joinWrites, rowsOfAnswers } from '../connection/joinWrites.ts'
 import { runStatement, withTransaction } from '../connection/transaction.ts'
 import type { Lifetimes } from '../tasks/lifetimes.ts'
 import { downloadGraceSql, unusedAnswerKeptSql } from '../tasks/lifetimes.ts'
@@ -54,8 +54,10 @@ export function createSettleTask(deps: SettleTaskDeps): AttemptStore['settleTask
       native.length > nativeLengthMax ? input.answerId : (input.accountId ?? input.answerId),
     apartWhenRefused(async (answers) => {
       const rows = await runStatement<Published>(pool, publishQuery(deps, answers))
-      const published = new Map(rows.map((row) => [row.answerId, row]))
-      return answers.map(({ input }) => takeFrom(published, input.answerId))
+      return rowsOfAnswers(
+        answers.map(({ input }) => input.answerId),
+        rows,
+      )
     }),
   )
   return async (input) => {
@@ -73,24 +75,20 @@ export function createSettleTask(deps: SettleTaskDeps): AttemptStore['settleTask
   }
 }
 
-/** Each row belongs to one answer, even if the same answer is settled twice at once. */
-function takeFrom<Value>(values: Map<string, Value>, key: string): Value | undefined {
-  const value = values.get(key)
-  values.delete(key)
-  return value
-}
-
 /**
  * Publishes the answer and settles the hold under the task's lock. If the task has ended, only records the outcome of
  * the call, and makes sure that the sweep deletes the answer. Needed when the task has ended, or when another
- * transaction changed it while the first statement ran.
+ * transaction had locked or changed it while the first statement ran.
  */
 async function settleLocked(deps: SettleTaskDeps, answer: Answer): Promise<Published | undefined> {
   const { input } = answer
   return withTransaction(deps.pool, async (client) => {
     const task = await lockTask(client, input.meta.taskId)
     if (task !== undefined && !isEnded(task.status)) {
-      return (await client.query<Published>(publishQuery(deps, [answer]))).rows[0]
+      const { rows } = await client.query<Published>(publishQuery(deps, [answer]))
+      if (rows[0] === undefined)
+        throw new Error('Bug: the answer of a live, locked task was not published')
+      return rows[0]
     }
     if (task !== undefined) await recordOutcome(client, deps.channelsOf, task, outcomeOf(input))
     await sweepLateAnswer(client, input)
@@ -168,9 +166,8 @@ function columnsOf({ input, native }: Answer): unknown {
  * This statement is a transaction of its own. A statement sees the rows as they were when it began. Meanwhile another
  * transaction may open an attempt, which this statement would not see and could not close. But the other transaction
  * also updates the task's row, which gives the row a new version (`xmin`, one of PostgreSQL's system columns). So this
- * statement leaves a task out if its row is locked, or has another version when it is locked than when the statement
- * began. The tasks are locked in the order of their ids (`checkSchedule.ts`). All of them belong to one account, so one
- * balance is locked.
+ * statement leaves a task out when another transaction holds its lock, or has changed its row since the statement began.
+ * All tasks belong to one account, so one balance is locked.
  *
  * The attempt and the task get the same time: the attempt that brought the image must not seem to close after the end
  * of its task.
@@ -189,7 +186,7 @@ const publishSql = `
   ), live as materialized (
     select task_id as live_id from task join found on found_id = task_id
     where task_id = any($1) and task.xmin = version and found_status in ('queued', 'processing')
-    order by task_id for update of task skip locked
+    for update of task skip locked
   ), done as (
     update task set status = 'succeeded', answer_id = stored_as, asset_mime_type = mime_type, asset_bytes = bytes,
       asset_sha256 = sha256, native_response = native, request = null, native_rejection = null,

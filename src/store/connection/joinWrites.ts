@@ -13,9 +13,9 @@ export type WriteAll<Item, Written> = (
 ) => Promise<readonly (Written | Error | Promise<Written>)[]>
 
 /**
- * Returns a function that makes one write. Writes with the same key need the lock of the same row. If each took it in a
- * transaction of its own, a busy machine would spend most of its time on handing the lock over, and on waiting for the
- * disk under the lock. So while a statement of a key is under way, the writes of this key that come meanwhile wait, and
+ * Returns a function that makes one write. Writes with the same key need the locks of the same rows. If each took them in
+ * a transaction of its own, a busy machine would spend most of its time on handing locks over, and on waiting for the
+ * disk under a lock. So while a statement of a key is under way, the writes of this key that come meanwhile wait, and
  * then share the next statement. A write that comes alone does not wait.
  *
  * When `write` throws, all of its writes fail. To fail one of them, it returns an error in the place of the result.
@@ -49,11 +49,11 @@ function openLane<Item, Written>(write: WriteAll<Item, Written>): (item: Item) =
     const { send, timer } = next
     next = undefined
     clearTimeout(timer)
+    underWay += 1
     send()
   }
 
   async function counted(items: readonly Item[]) {
-    underWay += 1
     try {
       return await write(items)
     } finally {
@@ -66,7 +66,10 @@ function openLane<Item, Written>(write: WriteAll<Item, Written>): (item: Item) =
     cache: false,
     maxBatchSize: writesMax,
     batchScheduleFn: (send) => {
-      if (underWay === 0) return queueMicrotask(send)
+      if (underWay === 0) {
+        underWay += 1
+        return queueMicrotask(send)
+      }
       // DataLoader begins a further batch when the one before it is full.
       sendNext()
       next = { send, timer: setTimeout(sendNext, waitMsMax) }
@@ -77,8 +80,8 @@ function openLane<Item, Written>(write: WriteAll<Item, Written>): (item: Item) =
 
 /**
  * Makes each write again by a statement of its own when the values of one of them made PostgreSQL refuse the statement
- * for several, so that one cannot make the others fail. After every other error all of them fail: it may not say
- * whether the statement was committed, or it would meet each of them again.
+ * for several, so that one cannot make the others fail. After every other error all of them fail: the statement may
+ * have been committed, or each write would fail in the same way.
  */
 export function apartWhenRefused<Item, Written>(
   write: (items: readonly Item[]) => Promise<readonly Written[]>,
@@ -102,4 +105,17 @@ const refusalClasses = ['22', '23']
 
 function isRefusal(error: unknown): boolean {
   return error instanceof DatabaseError && refusalClasses.includes(error.code?.slice(0, 2) ?? '')
+}
+
+/** Returns the row of each answer in turn. Each row is returned once, even if an answer is named twice. */
+export function rowsOfAnswers<Row extends { readonly answerId: string }>(
+  answerIds: readonly string[],
+  rows: readonly Row[],
+): readonly (Row | undefined)[] {
+  const left = new Map(rows.map((row) => [row.answerId, row]))
+  return answerIds.map((answerId) => {
+    const row = left.get(answerId)
+    left.delete(answerId)
+    return row
+  })
 }

@@ -35,12 +35,16 @@ export async function markStarted(pool: Pool, taskIds: readonly string[]): Promi
  * Locks the tasks in the order of their ids. Every statement that waits for the locks of several live tasks uses this
  * order, so that two such statements cannot deadlock. Statements on ended tasks need no order: they skip tasks that
  * are locked, or only the reconciler runs them, and it runs in one process at a time.
+ *
+ * Conditions other than the id are checked on what was found. With them, PostgreSQL may read an index of all live tasks.
  */
 const markSql = `
-  with marked as (
-    select task_id from task
-    where task_id = any($1) and started_at is null and status in ('queued', 'processing')
+  with locked as materialized (
+    select task_id, started_at as locked_started_at, status as locked_status from task where task_id = any($1)
     order by task_id for update
+  ), marked as (
+    select task_id from locked
+    where locked_started_at is null and locked_status in ('queued', 'processing')
   )
   update task set started_at = now(), checks = 0,
     next_check_at = case when status = 'queued'

@@ -24,7 +24,7 @@ const textBytesMax = 16 * 1024
  * (`joinWrites.ts`).
  */
 export function createInsertTogether({ insertOne, insertMany, nowMs }: InsertTogetherDeps) {
-  /** Until when the tasks of a lane are inserted one by one, in the order of these times. */
+  /** Until when the tasks of a lane are inserted one by one. The earliest time comes first. */
   const apartUntilMs = new Map<string, number>()
 
   function isApart(task: NewTask): boolean {

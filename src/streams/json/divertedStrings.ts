@@ -31,7 +31,10 @@ export type DivertedStrings<Taken> = {
   readonly start: (path: JsonPath) => JsonIntakeFailure | undefined
   /** Adds base64 text. Returns true when the caller must await `flush`. */
   readonly push: (text: string) => boolean
-  /** Does the same with text that no parser has read. `flush` refuses control characters in it. */
+  /**
+   * Does the same with text that no parser has read. `flush` refuses control characters in it, so up to 32 KiB later
+   * than a parser would. Another failure may come first.
+   */
   readonly pushRaw: (text: string) => boolean
   /** Decodes the text pushed so far. Resolves when `take` has processed the bytes. */
   readonly flush: () => Promise<JsonIntakeFailure | undefined>
@@ -49,7 +52,10 @@ export type DivertedStrings<Taken> = {
  */
 const textPerFlush = 32 * 1024
 
-/** The control characters that JSON allows only as escapes (RFC 8259, section 7). */
+/**
+ * Matches the control characters that JSON allows only as escapes (RFC 8259, section 7): U+0000 to U+001F, which is
+ * everything except the space and what comes after it.
+ */
 const control = /[^ -\u{10FFFF}]/u
 
 /**
@@ -65,7 +71,7 @@ export function createDivertedStrings<Taken>(
   const finished: Diverted<Taken>[] = []
   let current: DivertedString<Taken> | undefined
   let textLength = 0
-  let rawText = ''
+  let rawPieces: string[] = []
   let bytesLeft = divertedTotalBytesMax
 
   function start(path: JsonPath): JsonIntakeFailure | undefined {
@@ -94,18 +100,18 @@ export function createDivertedStrings<Taken>(
   }
 
   function pushRaw(piece: string): boolean {
-    rawText += piece
+    rawPieces.push(piece)
     return push(piece)
   }
 
   async function flush(): Promise<JsonIntakeFailure | undefined> {
     const { decoder } = started()
-    const [whole, raw] = [text.take(), rawText]
+    const [whole, raw] = [text.take(), rawPieces]
     textLength = 0
-    rawText = ''
+    rawPieces = []
     const letters = decoder.pushLetters(whole)
     // JSON allows no control characters in a string. In text that has only letters, there are none.
-    if (letters === undefined && control.test(raw)) return { tag: 'syntax' }
+    if (letters === undefined && raw.some((piece) => control.test(piece))) return { tag: 'syntax' }
     return await pass(letters ?? decoder.push(whole))
   }
 

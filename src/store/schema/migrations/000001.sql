@@ -325,9 +325,10 @@ create table attempt (
   primary key (task_id, n),
   constraint attempt_valid check (attempt_is_valid(n, via, closed_at, class, reason))
 );
--- An open attempt has neither `closed_at` nor `class` nor `reason`. A statement that reads open attempts names
--- `closed_at` when it reads those of a channel, `class` for those of a process, and `reason` for those of a task.
--- Otherwise PostgreSQL may read the whole of another index, which contains every attempt that closed since the
+-- An open attempt has neither `closed_at` nor `class` nor `reason`. A statement that reads the open attempts of a
+-- channel asks for `closed_at is null`, and one that reads those of a process for `class is null`: each then uses its
+-- own index of these two. A statement that reads those of a task asks for `reason is null`, so that it uses the primary
+-- key. Otherwise PostgreSQL may read the whole of a wrong index, in which every attempt stays that closed since the
 -- oldest snapshot.
 create index attempt_open on attempt (channel, opened_at) where closed_at is null;
 create index attempt_of_process on attempt (process_id, opened_at) where class is null;
@@ -533,7 +534,7 @@ begin
     );
   if able is null then return; end if;
   with locked as materialized (
-    select t.task_id from task t where t.task_id = any(able) order by t.task_id for update skip locked
+    select t.task_id from task t where t.task_id = any(able) for update skip locked
   )
   select array_agg(task_id) into able from locked;
   if able is null then return; end if;

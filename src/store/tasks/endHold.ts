@@ -1,3 +1,5 @@
+import { countChangeSql, isBalanceOfSql } from '../accounts/balanceRow.ts'
+
 /** The columns that `done` must return for `endHoldSql`. */
 export const endedColumns = `task_id, account_id, key_id, model, credits, created_at, completed_at, retry_of`
 
@@ -29,8 +31,9 @@ export function endHoldSql(kind: 'settle' | 'release'): string {
     select account_id, task_id, '${kind}', 'held', '${to}', credits, key_id, model, completed_at from done
     returning credits
   ), balanced as (
-    update balance set held = held - moved.credits, ${to} = ${to} + moved.credits
+    update balance set held = held - moved.credits, ${to} = ${to} + moved.credits,
+      ${countChangeSql}
     from (select sum(credits) as credits from entry) as moved${after}
-    where balance.account_id = (select account_id from done limit 1) and moved.credits > 0
+    where ${isBalanceOfSql('(select account_id from done limit 1)')} and moved.credits > 0
   )`
 }

@@ -3,6 +3,7 @@ import { DatabaseError } from 'pg'
 import type { BudgetState } from '../../domain/accounts/budget.ts'
 import type { InsertTaskResult, NewTask } from '../../domain/ports/taskStore.ts'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
+import { countChangeSql, isBalanceOfSql } from '../accounts/balanceRow.ts'
 import { runStatement } from '../connection/transaction.ts'
 import { flushTask, insertTasks, refusedState } from './insertTasks.ts'
 import { createInsertTogether } from './insertTogether.ts'
@@ -135,7 +136,7 @@ function valuesOf(task: NewTask): unknown[] {
  */
 const insertSql = `
   with affordable as (
-    select 1 from balance where account_id = $2 and available >= $13::bigint
+    select 1 from balance where ${isBalanceOfSql('$2')} and available >= $13::bigint
   ), budget as (
     select budget_credits, budget_period, starts_at, ends_at
     from api_key, budget_window(budget_period, now())
@@ -172,9 +173,9 @@ const insertSql = `
       where budget_use.used + excluded.used <= (select budget_credits from budget)
     returning 1
   ), paid as (
-    update balance set available = available - $13, held = held + $13
+    update balance set available = available - $13, held = held + $13, ${countChangeSql}
     from accepted, (select count(*) from counted) as after_counted
-    where balance.account_id = accepted.account_id and available >= $13::bigint
+    where ${isBalanceOfSql('$2')} and available >= $13::bigint
     returning 1
   )
   select

@@ -3,6 +3,7 @@ import { DatabaseError } from 'pg'
 import { NothingWrittenError } from '../../domain/ports/nothingWrittenError.ts'
 import type { NewTask } from '../../domain/ports/taskStore.ts'
 import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
+import { countChangeSql, isBalanceOfSql } from '../accounts/balanceRow.ts'
 import { flushSql } from '../connection/flush.ts'
 import { runStatement } from '../connection/transaction.ts'
 
@@ -93,7 +94,7 @@ const insertSql = `
       request text, fingerprint text, key_digest text, credits bigint, deadline_ms float8, hard_end_ms float8)
   ), allowed as (
     select 1 from balance
-    where account_id = $1 and available >= (select sum(credits) from asked)
+    where ${isBalanceOfSql('$1')} and available >= (select sum(credits) from asked)
       and not exists (select from api_key join asked using (key_id) where budget_credits is not null)
   ), claim as (
     insert into idempotency_key (account_id, key_digest, task_id)
@@ -115,9 +116,9 @@ const insertSql = `
     insert into ledger (account_id, task_id, kind, debit, credit, credits, key_id)
     select $1, task_id, 'hold', 'available', 'held', credits, key_id from accepted
   ), paid as (
-    update balance set available = available - total.credits, held = held + total.credits
+    update balance set available = available - total.credits, held = held + total.credits, ${countChangeSql}
     from (select sum(credits) as credits from accepted having count(*) > 0) as total
-    where account_id = $1 and available >= total.credits
+    where ${isBalanceOfSql('$1')} and available >= total.credits
     returning 1
   )
   select

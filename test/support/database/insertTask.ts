@@ -37,7 +37,8 @@ export async function insertTask(
     [accountId],
   )
   await pool.query(
-    `insert into balance (account_id, available) values ($1, 1000) on conflict do nothing`,
+    `insert into balance (account_id, available)
+     select $1, 1000 where not exists (select from balance where account_id = $1)`,
     [accountId],
   )
   await pool.query(

@@ -1,0 +1,61 @@
+import { expect, it, onTestFinished } from 'vitest'
+import { createPool } from '../../src/store/connection/pool.ts'
+import { readAccount, topUp } from '../../src/store/accounts/accounts.ts'
+import { openAttempt } from '../support/database/reconcileWorld.ts'
+import {
+  accepted,
+  createTestAccept,
+  createTestCaller,
+  generateRequest,
+} from '../support/database/testAccept.ts'
+import { createTestAttempts, testMeta } from '../support/database/testAttempts.ts'
+import { useTestDatabase } from '../support/database/testDatabase.ts'
+
+const database = useTestDatabase()
+
+it('the balance of a busy account is found among few versions while a snapshot is open', async () => {
+  const pool = createPool({
+    databaseUrl: database.databaseUrl,
+    applicationName: 'balance',
+    connectionsMax: 4,
+    plansOnce: true,
+    onConnectionError: () => {},
+  })
+  onTestFinished(() => pool.end())
+  const attempts = await createTestAttempts(pool)
+  const caller = await createTestCaller(pool, 1_000_000)
+  const { accept } = createTestAccept(pool)
+  const useOnce = async () => {
+    const { taskId } = accepted(await accept({ caller, request: generateRequest() }))
+    const { answerId, accountId } = await openAttempt(attempts, taskId)
+    await attempts.settleTask({ meta: testMeta(taskId), answerId, accountId })
+    await readAccount(pool, caller.accountId)
+  }
+  /** Counts the blocks of the table and its index that one use reads. */
+  const blocksRead = async () => {
+    const read = async () => {
+      for (const client of await Promise.all([1, 2, 3, 4].map(() => pool.connect()))) {
+        await client.query('select pg_stat_force_next_flush()')
+        client.release()
+      }
+      const { rows } = await database.pool.query<{ blocks: number }>(
+        `select heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read as blocks
+         from pg_statio_user_tables where relname = 'balance'`,
+      )
+      return rows[0]?.blocks ?? 0
+    }
+    const before = await read()
+    await useOnce()
+    return (await read()) - before
+  }
+  await useOnce()
+  const quiet = await blocksRead()
+
+  const snapshot = await database.pool.connect()
+  onTestFinished(() => snapshot.release(true))
+  await snapshot.query('begin isolation level repeatable read')
+  await snapshot.query('select from balance')
+  for (let n = 0; n < 3_000; n += 1) await topUp(pool, caller.name, 1)
+  expect(await blocksRead()).toBeLessThan(3 * quiet)
+  expect((await readAccount(pool, caller.accountId)).available).toBe(1_003_000 - 3 * 10)
+})

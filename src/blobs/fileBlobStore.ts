@@ -2,6 +2,7 @@ import { link, mkdir, open, rm, stat } from 'node:fs/promises'
 import { dirname, join, relative, sep } from 'node:path'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import { BlobExistsError } from '../domain/ports/blobStore.ts'
+import { createSharedFlush } from './sharedFlush.ts'
 import { createStagedBlobStore } from './stagedBlobStore.ts'
 import type { TempFilesDeps } from './tempFiles.ts'
 import { isErrnoCode } from './tempFiles.ts'
@@ -23,17 +24,19 @@ export async function createFileBlobStore(deps: FileBlobStoreDeps): Promise<Blob
   const { directory, randomBytes, nowMs } = deps
   // Inside the same directory, because a hard link cannot point to another file system.
   const tempDirectory = join(directory, '.temp')
+  // The directories of all blobs are names in this one, so that one flush of it serves many blobs.
+  const flushRoot = createSharedFlush(() => syncDirectory(directory))
   return await createStagedBlobStore(
     {
       publish: async (name, file, { flushLater }) => {
         const path = join(directory, name)
         await publish(file.path, path)
-        if (!flushLater) await syncUpTo(directory, dirname(path))
+        if (!flushLater) await Promise.all([flushRoot(), syncBelow(directory, dirname(path))])
       },
       read: async (name, range) => await read(join(directory, name), range),
       deletePrefix: async (prefix) => {
         const found = await remove(join(directory, prefix))
-        await syncDirectory(directory)
+        await flushRoot()
         return found
       },
     },
@@ -75,13 +78,13 @@ async function linkInDirectory(tempPath: string, path: string): Promise<void> {
 }
 
 /**
- * Flushes every directory from `directory` up to `root`. Each of them may be new, and a new name survives a
- * power cut only when its directory is flushed.
+ * Flushes every directory from `directory` up to the one below `root`. Each of them may be new, and a new name survives
+ * a power cut only when its directory is flushed.
  */
-async function syncUpTo(root: string, directory: string): Promise<void> {
+async function syncBelow(root: string, directory: string): Promise<void> {
   const segments = relative(root, directory).split(sep).filter(Boolean)
-  const depths = Array.from({ length: segments.length + 1 }, (_, depth) => depth)
-  await Promise.all(depths.map((depth) => syncDirectory(join(root, ...segments.slice(0, depth)))))
+  const paths = segments.map((_, depth) => join(root, ...segments.slice(0, depth + 1)))
+  await Promise.all(paths.map(syncDirectory))
 }
 
 /** Flushes a directory to the disk. Without this, a power cut may lose names that were just added to it. */

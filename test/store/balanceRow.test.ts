@@ -1,6 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { createPool } from '../../src/store/connection/pool.ts'
 import { readAccount, topUp } from '../../src/store/accounts/accounts.ts'
+import { balanceOf } from '../support/database/money.ts'
 import { openAttempt } from '../support/database/reconcileWorld.ts'
 import {
   accepted,
@@ -10,8 +11,41 @@ import {
 } from '../support/database/testAccept.ts'
 import { createTestAttempts, testMeta } from '../support/database/testAttempts.ts'
 import { useTestDatabase } from '../support/database/testDatabase.ts'
+import { untilLockAwaited } from '../support/database/untilLockAwaited.ts'
 
 const database = useTestDatabase()
+
+it('submits and ends that wait for the balance find it when it has got a new generation meanwhile', async () => {
+  const attempts = await createTestAttempts(database.pool)
+  const caller = await createTestCaller(database.pool, 100)
+  const { accept } = createTestAccept(database.pool)
+  const submit = async () => accepted(await accept({ caller, request: generateRequest() })).taskId
+  const [ending, failing] = [await submit(), await submit()]
+  const { answerId, accountId } = await openAttempt(attempts, ending)
+
+  const holder = await database.pool.connect()
+  onTestFinished(() => holder.release(true))
+  await holder.query('begin')
+  await holder.query(
+    'update balance set changes = changes + 200, available = available - 1 where account_id = $1',
+    [caller.accountId],
+  )
+  const failure = { code: 'upstream_error', cause: 'refused', workPossible: false } as const
+  const waiting = Promise.all([
+    submit(),
+    attempts.settleTask({ meta: testMeta(ending), answerId, accountId }),
+    attempts.failTask(failing, failure),
+    topUp(database.pool, caller.name, 5),
+  ])
+  await untilLockAwaited(database.pool, 4)
+  await holder.query('commit')
+  await waiting
+  expect(await balanceOf(database.pool, caller.accountId)).toEqual({
+    available: 100 - 1 - 10 - 10 + 5,
+    held: 10,
+    spent: 10,
+  })
+})
 
 it('the balance of a busy account is found among few versions while a snapshot is open', async () => {
   const pool = createPool({

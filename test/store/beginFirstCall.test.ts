@@ -115,32 +115,39 @@ describe('beginFirstCall', () => {
     ['twice', 1],
     ['before and after another task', 2],
     ['twice, then another task', 3],
-  ])('opens one call for a task that asks at once: %s, with %s places', async (what, places) => {
-    const other = await insertTask(database.pool)
-    const asking = {
-      twice: [taskId, taskId],
-      'before and after another task': [taskId, other.taskId, taskId],
-      'twice, then another task': [taskId, taskId, other.taskId],
-    }[what]
-    const beginFirstCall = openGate([{ ...channel, concurrencyMax: places }])
-    const calls = await Promise.all(asking?.map((id) => beginFirstCall({ taskId: id })) ?? [])
-    const opened = calls.flatMap((call) => call?.upstreamKey ?? [])
-    expect(opened.toSorted()).toEqual([...new Set(asking)].map((id) => `${id}-1`).toSorted())
-    expect(await taskRow()).toEqual({ status: 'processing', calls: 1 })
-  })
+  ])(
+    'opens one call for a task that asks several times at once (%s; places: %s)',
+    async (what, places) => {
+      const other = await insertTask(database.pool)
+      const asking = {
+        twice: [taskId, taskId],
+        'before and after another task': [taskId, other.taskId, taskId],
+        'twice, then another task': [taskId, taskId, other.taskId],
+      }[what]
+      const gate = await createTestAttempts(database.pool, [{ ...channel, concurrencyMax: places }])
+      const begun = asking?.map((id) => gate.beginAttempt({ taskId: id })) ?? []
+      const opened = (await Promise.all(begun)).flatMap((each) =>
+        each.kind === 'opened' ? each.attempt.upstreamKey : [],
+      )
+      expect(opened.toSorted()).toEqual([...new Set(asking)].map((id) => `${id}-1`).toSorted())
+      expect(await taskRow()).toEqual({ status: 'processing', calls: 1 })
+    },
+  )
 
   it('opens the calls of other tasks when one may not be opened because it was abandoned', async () => {
     const other = await insertTask(database.pool)
     await database.pool.query(
       `insert into upload (upload_id, kind, sweep_after) values ('an-gone', 'answer', now())`,
     )
-    const beginFirstCall = openGate([{ ...channel, concurrencyMax: 3 }])
+    const gate = await createTestAttempts(database.pool, [{ ...channel, concurrencyMax: 3 }])
+    // The statement for both is refused. Its locks may still be held when each is tried alone, and then the full gate
+    // opens the call.
     const [gone, begun] = await Promise.allSettled([
-      beginFirstCall({ taskId, answerId: 'an-gone' }),
-      beginFirstCall({ taskId: other.taskId }),
+      gate.beginAttempt({ taskId, answerId: 'an-gone' }),
+      gate.beginAttempt({ taskId: other.taskId }),
     ])
     expect(gone).toMatchObject({ status: 'rejected', reason: { constraint: 'upload_pkey' } })
-    expect(begun).toMatchObject({ value: { upstreamKey: `${other.taskId}-1` } })
+    expect(begun).toMatchObject({ value: { kind: 'opened' } })
     expect(await taskRow()).toEqual({ status: 'queued', calls: 0 })
   })
 

@@ -68,7 +68,7 @@ describe('joined writes', () => {
     await expect.poll(sent).toEqual([['a1'], ['a2', 'a3']])
   })
 
-  it('are at most 32 in one statement, which is sent when it is full', async () => {
+  it('are at most 32 in one statement, which does not wait when a further write comes', async () => {
     const { write, statements } = openWorld()
     for (let n = 0; n < 32 * 3 + 1; n += 1) void write(`a${n}`)
     await turn()

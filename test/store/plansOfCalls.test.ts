@@ -8,7 +8,7 @@ import { useTestDatabase } from '../support/database/testDatabase.ts'
 
 const database = useTestDatabase()
 
-it('the statements of a task read tasks and attempts by their ids, also with plans of empty tables', async () => {
+it('a mark, a first call, a success and a failure read tasks and attempts by their ids, also with plans of empty tables', async () => {
   const pool = createPool({
     databaseUrl: database.databaseUrl,
     applicationName: 'plans',

@@ -145,7 +145,7 @@ describe('settleTask', () => {
     ])
   })
 
-  it('settles a task that another transaction has locked after that transaction, and sees the attempt that it opened', async () => {
+  it('waits for a transaction that has locked the task, then settles it and sees the attempt that was opened there', async () => {
     const { pool } = world
     const { taskId, accountId } = await insertTask(pool)
     const { answerId } = await openAttempt(world.attempts, taskId)

@@ -3,7 +3,7 @@
  * (`pg_dump`, `ledger verify`), PostgreSQL keeps every version of the row, and a search by the account alone would visit
  * all of them. The row gets a new generation with every 64th change, and this condition begins at the newest one.
  *
- * The row may get a further generation while a statement waits for its lock, so the condition is not for one generation.
+ * The row may get a further generation while a statement waits for its lock, so the condition is `>=` and not `=`.
  */
 export function isBalanceOfSql(account: string): string {
   return `balance.account_id = ${account} and balance.generation >= (

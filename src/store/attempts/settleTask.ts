@@ -19,7 +19,7 @@ import type { Lifetimes } from '../tasks/lifetimes.ts'
 import { downloadGraceSql, unusedAnswerKeptSql } from '../tasks/lifetimes.ts'
 import type { AnnounceEnd } from '../tasks/announceEnd.ts'
 import { endedColumns, endHoldSql } from '../tasks/endHold.ts'
-import { lockTask } from '../tasks/lockTask.ts'
+import { isLiveSql, lockTask } from '../tasks/lockTask.ts'
 import { deliveriesSql, dueOfDoneSql } from '../webhooks/deliveriesOfEnd.ts'
 
 type SettleTaskDeps = Lifetimes & {
@@ -231,7 +231,7 @@ export async function answerIdsOf(pool: Pool, taskId: string): Promise<readonly 
     name: 'answers-of',
     text: `select attempt.answer_id as "answerId" from attempt
       join task using (task_id)
-      where task_id = $1 and task.status in ('queued', 'processing')
+      where task_id = $1 and ${isLiveSql}
         and (class is null or class in ('unknown', 'succeeded'))
       order by n desc`,
     values: [taskId],

@@ -16,7 +16,8 @@ export type WriteAll<Item, Written> = (
  * Returns a function that makes one write. Writes with the same key need the locks of the same rows. If each took them in
  * a transaction of its own, a busy machine would spend most of its time on handing locks over, and on waiting for the
  * disk under a lock. So while a statement of a key is under way, the writes of this key that come meanwhile wait, and
- * then share the next statement. A write that comes alone does not wait.
+ * then share the next statement. A write that comes alone does not wait. Promises among the results are not waited for:
+ * those writes are made alone, beside the next statement.
  *
  * When `write` throws, all of its writes fail. To fail one of them, it returns an error in the place of the result.
  */

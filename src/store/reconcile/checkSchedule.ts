@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import type { CheckResult } from '../../domain/ports/reconcileStore.ts'
+import { isLiveSql } from '../tasks/lockTask.ts'
 
 /**
  * Time from the start of a task's workflow to the first check of the task. Somebody may terminate the workflow before
@@ -35,16 +36,12 @@ export async function markStarted(pool: Pool, taskIds: readonly string[]): Promi
  * Locks the tasks in the order of their ids. Every statement that waits for the locks of several live tasks uses this
  * order, so that two such statements cannot deadlock. Statements on ended tasks need no order: they skip tasks that
  * are locked, or only the reconciler runs them, and it runs in one process at a time.
- *
- * Conditions other than the id are checked on what was found. With them, PostgreSQL may read an index of all live tasks.
  */
 const markSql = `
-  with locked as materialized (
-    select task_id, started_at as locked_started_at, status as locked_status from task where task_id = any($1)
+  with marked as (
+    select task_id from task
+    where task_id = any($1) and started_at is null and ${isLiveSql}
     order by task_id for update
-  ), marked as (
-    select task_id from locked
-    where locked_started_at is null and locked_status in ('queued', 'processing')
   )
   update task set started_at = now(), checks = 0,
     next_check_at = case when status = 'queued'
@@ -73,7 +70,7 @@ export async function postponeChecks(
 const postponeSql = `
   with overdue as (
     select task_id, now() + least($2 * 2.0 ^ least(checks, 20), $3) * interval '1 millisecond' as later
-    from task where task_id = any($1) and status in ('queued', 'processing')
+    from task where task_id = any($1) and ${isLiveSql}
     order by task_id for update
   )
   update task set checks = checks + 1,
@@ -89,7 +86,7 @@ export async function makeChecksDue(pool: Pool, taskIds: readonly string[]): Pro
     name: 'hasten-checks',
     text: `with due as (
         select task_id from task
-        where task_id = any($1) and status in ('queued', 'processing') and next_check_at > now()
+        where task_id = any($1) and ${isLiveSql} and next_check_at > now()
         order by task_id for update
       )
       update task set next_check_at = now() from due where task.task_id = due.task_id`,

@@ -102,6 +102,12 @@ export function isUnderWay(task: TaskState, { present }: LockedAttempt): boolean
   return present && task.nowMs < task.hardEndAtMs
 }
 
+/**
+ * A condition on a row of `task` that is found by its id: the task is live. It does not name the statuses of live tasks,
+ * because PostgreSQL may then read an index of all live tasks instead.
+ */
+export const isLiveSql = `status not in ('succeeded', 'failed')`
+
 /** A condition on a row of `attempt`: the process that makes its call is present. */
 export const processPresentSql = `exists (
     select from worker_process p where p.process_id = attempt.process_id and p.lost_at is null)`

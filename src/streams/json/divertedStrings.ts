@@ -32,7 +32,7 @@ export type DivertedStrings<Taken> = {
   /** Adds base64 text. Returns true when the caller must await `flush`. */
   readonly push: (text: string) => boolean
   /**
-   * Does the same with text that no parser has read. `flush` refuses control characters in it, so up to 32 KiB later
+   * Does the same with text that no parser has read. `flush` refuses control characters in it, so up to 48 KiB later
    * than a parser would. Another failure may come first.
    */
   readonly pushRaw: (text: string) => boolean

@@ -38,7 +38,8 @@ export async function insertTask(
   )
   await pool.query(
     `insert into balance (account_id, available)
-     select $1, 1000 where not exists (select from balance where account_id = $1)`,
+     select $1, 1000 where not exists (select from balance where account_id = $1)
+     on conflict do nothing`,
     [accountId],
   )
   await pool.query(

@@ -45,7 +45,7 @@ create index budget_use_ends on budget_use (ends_at);
 
 -- The credits of each account. They are not part of `account`, because every submit updates them. A foreign
 -- key check also locks the row of `account`. If submits updated that row too, one busy account could submit
--- only half as fast. The fillfactor leaves room on each page, so that an update needs no new index entry.
+-- only half as fast. The fillfactor leaves room on each page, so that most updates need no new index entry.
 create table balance (
   account_id text not null,
   -- An account has one row. Its generation makes it quick to find while PostgreSQL keeps the old versions of the row

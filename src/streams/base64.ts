@@ -79,7 +79,14 @@ export function createLenientBase64Decoder(): Base64Decoder {
   function push(text: string): Uint8Array | undefined {
     const given = begun ? text : text.replace(dataUrlPrefix, '')
     begun ||= text !== ''
-    return pushLetters(given) ?? pushOther(given)
+    const letters = given.replaceAll(/\s+/g, '')
+    const bare = withoutPadding(letters)
+    if ((padded && bare !== '') || foreign.test(bare)) return undefined
+    padded ||= bare !== letters
+    const whole = carry + bare
+    const usable = whole.length - (whole.length % 4)
+    carry = whole.slice(usable)
+    return Buffer.from(whole.slice(0, usable), 'base64')
   }
 
   function pushLetters(text: string): Uint8Array | undefined {
@@ -88,17 +95,6 @@ export function createLenientBase64Decoder(): Base64Decoder {
     begun ||= text !== ''
     carry = decoded.rest
     return decoded.bytes
-  }
-
-  function pushOther(text: string): Uint8Array | undefined {
-    const letters = text.replaceAll(/\s+/g, '')
-    const bare = withoutPadding(letters)
-    if ((padded && bare !== '') || foreign.test(bare)) return undefined
-    padded ||= bare !== letters
-    const whole = carry + bare
-    const usable = whole.length - (whole.length % 4)
-    carry = whole.slice(usable)
-    return Buffer.from(whole.slice(0, usable), 'base64')
   }
 
   // A single remaining letter has only 6 bits, which is less than a byte.

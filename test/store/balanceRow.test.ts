@@ -1,5 +1,4 @@
 import { expect, it, onTestFinished } from 'vitest'
-import { createPool } from '../../src/store/connection/pool.ts'
 import { readAccount, topUp } from '../../src/store/accounts/accounts.ts'
 import { balanceOf } from '../support/database/money.ts'
 import { openAttempt } from '../support/database/reconcileWorld.ts'
@@ -11,6 +10,7 @@ import {
 } from '../support/database/testAccept.ts'
 import { createTestAttempts, testMeta } from '../support/database/testAttempts.ts'
 import { useTestDatabase } from '../support/database/testDatabase.ts'
+import { openServicePool } from '../support/database/servicePool.ts'
 import { untilLockAwaited } from '../support/database/untilLockAwaited.ts'
 
 const database = useTestDatabase()
@@ -48,14 +48,7 @@ it('submits and ends that wait for the balance find it when it has got a new gen
 })
 
 it('the balance of a busy account is found among few versions while a snapshot is open', async () => {
-  const pool = createPool({
-    databaseUrl: database.databaseUrl,
-    applicationName: 'balance',
-    connectionsMax: 4,
-    plansOnce: true,
-    onConnectionError: () => {},
-  })
-  onTestFinished(() => pool.end())
+  const pool = openServicePool(database, 4)
   const attempts = await createTestAttempts(pool)
   const caller = await createTestCaller(pool, 1_000_000)
   const { accept } = createTestAccept(pool)

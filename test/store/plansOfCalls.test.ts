@@ -1,22 +1,15 @@
-import { expect, it, onTestFinished } from 'vitest'
-import { createPool } from '../../src/store/connection/pool.ts'
+import { expect, it } from 'vitest'
 import { markStarted } from '../../src/store/reconcile/checkSchedule.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { openAttempt } from '../support/database/reconcileWorld.ts'
+import { openServicePool } from '../support/database/servicePool.ts'
 import { createTestAttempts, testMeta } from '../support/database/testAttempts.ts'
 import { useTestDatabase } from '../support/database/testDatabase.ts'
 
 const database = useTestDatabase()
 
 it('a mark, a first call, a success and a failure read tasks and attempts by their ids, also with plans of empty tables', async () => {
-  const pool = createPool({
-    databaseUrl: database.databaseUrl,
-    applicationName: 'plans',
-    connectionsMax: 1,
-    plansOnce: true,
-    onConnectionError: () => {},
-  })
-  onTestFinished(() => pool.end())
+  const pool = openServicePool(database, 1)
   const attempts = await createTestAttempts(pool)
   /** Counts the uses of each index that is not the primary key. */
   const scans = async () => {

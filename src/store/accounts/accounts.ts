@@ -65,10 +65,8 @@ function accountOf({ models, ...row }: AccountRow): Account {
 const accountSql = `
   select a.account_id as "accountId", a.name, a.models,
     (extract(epoch from a.created_at) * 1000)::float8 as "createdAtMs",
-    b.available, b.held, b.spent
-  from account a, lateral (
-    select * from balance where balance.account_id = a.account_id order by generation desc limit 1
-  ) b`
+    balance.available, balance.held, balance.spent
+  from account a join balance on ${isBalanceOfSql('a.account_id')}`
 
 /**
  * Deposits credits: inserts the ledger row, then updates the balance. Returns the account with its new

@@ -182,10 +182,10 @@ const publishSql = `
       of_task text, n integer, reason text, http_status integer, upstream_request_id text, latency_ms integer,
       stored_as text, mime_type text, bytes bigint, sha256 text, native text)
   ), found as materialized (
-    select task_id as found_id, xmin as version, status as found_status from task where task_id = any($1)
+    select task_id as found_id, xmin as version from task where task_id = any($1)
   ), live as materialized (
     select task_id as live_id from task join found on found_id = task_id
-    where task_id = any($1) and task.xmin = version and found_status in ('queued', 'processing')
+    where task_id = any($1) and task.xmin = version and ${isLiveSql}
     for update of task skip locked
   ), done as (
     update task set status = 'succeeded', answer_id = stored_as, asset_mime_type = mime_type, asset_bytes = bytes,
@@ -218,8 +218,7 @@ const publishSql = `
   ${deliveriesSql('task.succeeded')},
   ${endHoldSql('settle')}
   select answer_id as "answerId", family, model, ${dueOfDoneSql} as due,
-    (select json_build_object('channel', channel, 'openedAtMs', "openedAtMs", 'hasCooldown', "hasCooldown",
-      'hasFaults', "hasFaults") from closed where closed.task_id = done.task_id) as closed
+    (select to_json(closed) from closed where closed.task_id = done.task_id) as closed
   from done`
 
 /**

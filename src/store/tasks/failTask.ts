@@ -13,7 +13,7 @@ import { freeKeySql, isKeyFreed } from './idempotencyKey.ts'
 import type { Lifetimes } from './lifetimes.ts'
 import { unusedAnswerKeptSql } from './lifetimes.ts'
 import type { TaskState } from './lockTask.ts'
-import { isUnderWay, lockTaskWithAttempts } from './lockTask.ts'
+import { isLiveSql, isUnderWay, lockTaskWithAttempts } from './lockTask.ts'
 import type { AnnounceEnd } from './announceEnd.ts'
 
 /** What the statements need that end a task without an image. */
@@ -116,7 +116,7 @@ function endQuery(
  */
 const endSql = `
   with found as materialized (
-    select task_id as id, xmin as version, status as found_status from task where task_id = $1
+    select task_id as id, xmin as version from task where task_id = $1
   ), done as (
     update task set status = 'failed', failure_code = $2, failure_cause = $3,
       failure_work_possible = $4, failure_retry_after_ms = $5,
@@ -128,7 +128,7 @@ const endSql = `
       retry_bytes = case when $8::integer > 0 then octet_length(request) + (
         select coalesce(sum(bytes), 0) from upload where upload.task_id = $1 and kind = 'input') end
     from found
-    where task_id = found.id and task.xmin = found.version and found_status in ('queued', 'processing')
+    where task_id = found.id and task.xmin = found.version and ${isLiveSql}
       and not ($10 and exists (
         select from attempt
         where attempt.task_id = $1 and (attempt.class is null or attempt.class = 'unknown')))

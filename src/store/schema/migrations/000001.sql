@@ -556,7 +556,8 @@ begin
     join channel c on c.name = channel_names[n]
     where c.name = any(needed) and c.paused_at is null
   ), found as materialized (
-    select * from task t where t.task_id = any(able)
+    select t.task_id, t.status, t.family, t.model, t.deadline_at, t.hard_end_at
+    from task t where t.task_id = any(able)
   ), ready as materialized (
     select found.task_id, found.model, free.name as channel, asked.answer_id, asked.via, free.places,
       row_number() over (partition by free.name order by asked.place) as rank,

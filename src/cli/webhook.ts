@@ -58,6 +58,9 @@ function deliveries(context: CliContext): Command {
         const webhooks = await context.parts.webhooks()
         const page = { limit, ...defined({ status }) }
         const listed = await webhooks.listDeliveries(webhookId, page)
+        if (listed.length === 0 && !(await webhooks.hasWebhook(webhookId))) {
+          throw new CommandError(`There is no webhook ${webhookId}.`)
+        }
         context.show({ json: listed.map(deliveryRecord), text: deliveryTable(listed) })
       },
     )

@@ -10,7 +10,6 @@ import type {
   HttpFailure,
 } from './context.ts'
 import { writeFailure } from './errors.ts'
-import { allowedMethods } from './middleware.ts'
 import { cancelTask } from './routes/cancelTask.ts'
 import { createPlayground } from './pages/playground.ts'
 import { createReference } from './pages/reference.ts'
@@ -85,14 +84,15 @@ export function routes(parts: ApiParts): readonly Route[] {
     open('/v1/assets/:taskId/:name', getAsset(parts)),
     open('/healthz', getHealth()),
     open('/readyz', getReadiness(parts)),
-    open('/openapi.json', getApiDocument(parts)),
+    ...(parts.config.publicPages ? [open('/openapi.json', getApiDocument(parts))] : []),
   ]
 }
 
 /** Returns the routes of the pages that people open in a browser. They are not part of the API. */
 function pages(parts: ApiParts): readonly Route[] {
-  const playground = createPlayground(parts)
-  const reference = createReference(parts)
+  if (!parts.config.publicPages) return []
+  const playground = createPlayground()
+  const reference = createReference()
   return [
     open('/', playground.page),
     open('/playground/*path', playground.file),
@@ -161,21 +161,19 @@ function decodeColon(): Koa.Middleware<ApiState> {
   }
 }
 
-/** Answers a request that matches no route: OPTIONS (204), a wrong method (405), or an unknown path (404). */
+/** Answers a request that matches no route: an unknown path (404), OPTIONS (204), or a wrong method (405). */
 function answerUnmatched(router: Router<ApiState>): Koa.Middleware<ApiState> {
   return async (context, next) => {
     const { path, route } = router.match(context.path, context.method)
     if (route) return next()
     const allow = [...new Set(path.flatMap(({ methods }) => methods)), 'OPTIONS']
-    if (context.method === 'OPTIONS') {
-      context.set('Allow', path.length > 0 ? allow.join(', ') : allowedMethods)
+    if (path.length === 0) writeFailure(context, { tag: 'not_found' })
+    else if (context.method !== 'OPTIONS') {
+      writeFailure(context, { tag: 'method_not_allowed', allow })
+    } else {
+      context.set('Allow', allow.join(', '))
       context.status = 204
-      return undefined
     }
-    writeFailure(
-      context,
-      path.length > 0 ? { tag: 'method_not_allowed', allow } : { tag: 'not_found' },
-    )
     return undefined
   }
 }

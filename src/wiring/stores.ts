@@ -53,7 +53,12 @@ import {
   redeliver,
 } from '../store/webhooks/deliveries.ts'
 import { planLook, webhooksWithoutRun } from '../store/webhooks/runs.ts'
-import { disableWebhook, listAllWebhooks, redeliverAny } from '../store/webhooks/webhookAdmin.ts'
+import {
+  disableWebhook,
+  hasWebhook,
+  listAllWebhooks,
+  redeliverAny,
+} from '../store/webhooks/webhookAdmin.ts'
 import { claimDelivery, dueWebhooks, recordTry } from '../store/webhooks/tries.ts'
 import {
   enableWebhook,
@@ -179,7 +184,13 @@ export function createTaskAdmin(pool: Pool): TaskAdmin {
 
 /** For the operator's commands on webhooks: listing, disabling and sending deliveries again. */
 export function createWebhookAdmin(pool: Pool): WebhookAdmin {
-  return bindFirst(pool, { listAllWebhooks, disableWebhook, listDeliveries, redeliverAny })
+  return bindFirst(pool, {
+    listAllWebhooks,
+    hasWebhook,
+    disableWebhook,
+    listDeliveries,
+    redeliverAny,
+  })
 }
 
 /** For the operator's commands that list, pause and resume channels. */

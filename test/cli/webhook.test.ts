@@ -66,6 +66,8 @@ describe('darkroom webhook', () => {
       world.environment,
     )
     expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining('disabled')])
+    const unknown = await runDarkroom(['webhook', 'deliveries', 'wh_none'], world.environment)
+    expect([unknown.exitCode, unknown.stderr]).toEqual([1, expect.stringContaining('wh_none')])
     await endWebhook(world.pool, accountId, webhookId, 'deleted')
     const gone = await runDarkroom(['webhook', 'redeliver', claimed.deliveryId], world.environment)
     expect([gone.exitCode, gone.stderr]).toEqual([1, expect.stringContaining('deleted')])

@@ -92,6 +92,13 @@ describe('an upstream refusal', () => {
     expect(modelsCalled(prompt)).toHaveLength(3)
   })
 
+  it('with a Retry-After of 0 is passed on with the least that the header can say', async () => {
+    const body = { contents: [{ parts: [{ text: 'soon [sim:429 retry-after=0]' }] }] }
+    const pro = 'familya-3-pro-image'
+    const answer = await read(await call.content(client, 'generateContent', body, pro))
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([429, '1'])
+  })
+
   it('on the first channel moves the call to the second; the task is charged once', async () => {
     const prompt = 'move on'
     service.simulator.script({ prompt, model: 'vip-first' }, ['429 retry-after=1'])

@@ -50,4 +50,10 @@ describe('OPTIONS without a preflight', () => {
     expect(response.status).toBe(204)
     expect(response.headers.get('allow')).toBe('POST, OPTIONS')
   })
+
+  it('of an unknown path is a 404', async () => {
+    const response = await fetch(`${api.url}/v1/nope`, { method: 'OPTIONS' })
+    expect(response.status).toBe(404)
+    expect(await response.json()).toMatchObject({ error: { code: 'not_found' } })
+  })
 })

@@ -37,11 +37,11 @@ export function deadlineFailure(facts: Facts): TaskFailure {
 
 /**
  * Returns the failure of a task whose channels refused. Its Retry-After is the least that is left of the Retry-After
- * of its attempts.
+ * of its attempts: 0 when that time has passed, and none when no attempt had one.
  */
 export function refusedFailure(facts: Facts): TaskFailure {
-  const leftMs = [...retryAfterLeftMs(facts).values()].filter((ms) => ms > 0)
-  return rateLimited(facts, Math.min(...leftMs))
+  const leftMs = [...retryAfterLeftMs(facts).values()]
+  return rateLimited(facts, leftMs.length === 0 ? undefined : Math.max(0, Math.min(...leftMs)))
 }
 
 /** Returns the failure of a task that would wait too long for a channel. */
@@ -86,16 +86,11 @@ function retryAfterLeftMs(facts: Facts): ReadonlyMap<string, number> {
   )
 }
 
-/**
- * Returns a rate limit failure. If `retryAfterMs` is infinite or not above zero, no channel named a time, and
- * the failure has no Retry-After.
- */
-function rateLimited(facts: Facts, retryAfterMs: number): TaskFailure {
-  const known = retryAfterMs > 0 && Number.isFinite(retryAfterMs)
+function rateLimited(facts: Facts, retryAfterMs: number | undefined): TaskFailure {
   return {
     code: 'rate_limit_exceeded',
     cause: 'refused',
     workPossible: mayHaveWorked(facts.past),
-    ...defined({ retryAfterMs: known ? retryAfterMs : undefined }),
+    ...defined({ retryAfterMs }),
   }
 }

@@ -24,6 +24,8 @@ export type RedeliverResult =
 export type WebhookAdmin = {
   /** Returns the webhooks of the account with this name, or of all accounts, newest first. */
   readonly listAllWebhooks: (account?: string) => Promise<readonly ListedWebhook[]>
+  /** Returns whether there is such a webhook. A deleted one counts as long as it has deliveries. */
+  readonly hasWebhook: (webhookId: string) => Promise<boolean>
   /** Disables a webhook. Returns false when there is no such webhook. */
   readonly disableWebhook: (webhookId: string) => Promise<boolean>
   readonly listDeliveries: (webhookId: string, page: DeliveryPage) => Promise<readonly Delivery[]>

@@ -52,9 +52,9 @@ export function failureOfJson(failure: JsonIntakeFailure): RequestFailure {
     case 'duplicate_key':
       return invalidJson('The request body contains the same field twice.', paramPath(failure.path))
     case 'number_out_of_range':
-      return invalidValue(paramPath(failure.path), 'the number is out of range')
+      return invalidValueAt(failure.path, 'the number is out of range')
     case 'unstorable_text':
-      return invalidValue(paramPath(failure.path), 'text must not contain NUL or lone surrogates')
+      return invalidValueAt(failure.path, 'text must not contain NUL or lone surrogates')
     case 'invalid_base64':
       return invalidImage(paramPath(failure.path), 'the data is not valid Base64')
     case 'diverted_too_large':
@@ -74,6 +74,12 @@ export function failureOfJson(failure: JsonIntakeFailure): RequestFailure {
 /** Returns the field that contains all images, such as `input_images` for `input_images[3].data`. */
 function listParam(path: JsonPath): string {
   return paramPath(path.slice(0, 1))
+}
+
+/** The path is empty for the whole body, and for the name of one of its fields. Then no field can be named. */
+function invalidValueAt(path: JsonPath, why: string): RequestFailure {
+  if (path.length > 0) return invalidValue(paramPath(path), why)
+  return invalidRequest('invalid_value', null, `Invalid value in the request body: ${why}.`)
 }
 
 function invalidJson(message: string, param: string | null = null): RequestFailure {

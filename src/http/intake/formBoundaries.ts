@@ -7,7 +7,7 @@ export type FormBoundaries = {
   readonly see: (chunk: Uint8Array) => void
   /** The number of boundary lines so far. A form has one before each part, and one at its end. */
   readonly delimiters: () => number
-  /** The failure of the first part that names a charset other than UTF-8 or a transfer encoding. */
+  /** The failure of the first part that names a transfer encoding, or of the first text in another charset than UTF-8. */
   readonly failure: () => RequestFailure | undefined
 }
 
@@ -17,12 +17,15 @@ export const partHeadBytesMax = 16 * 1024
 /**
  * Creates a second reader of a form's bytes beside the parser. It finds two kinds of parts that would otherwise
  * change the request without an error:
- * - A part whose head names a charset other than UTF-8, or a transfer encoding. The parser would read another text
- *   than the client meant. Such a part is a failure.
+ * - A part whose head names a transfer encoding, or a charset other than UTF-8. The parser would read another text
+ *   than the client meant. Such a part is a failure. Images have no charset, so what their heads say of it is ignored.
  * - A part that the parser skips: a part that is not form-data, or a part after a boundary line that the parser
  *   cannot read. The form then has more boundary lines than the parser has found parts, plus the line at the end.
  */
-export function createFormBoundaries(boundary: string): FormBoundaries {
+export function createFormBoundaries(
+  boundary: string,
+  isImage: (name: string) => boolean,
+): FormBoundaries {
   const delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1')
   let delimiters = 0
   let failure: RequestFailure | undefined
@@ -44,7 +47,7 @@ export function createFormBoundaries(boundary: string): FormBoundaries {
           held = text
           return
         }
-        failure ??= failureOfHead(text.toString('utf8', 0, end))
+        failure ??= failureOfHead(text.toString('utf8', 0, end), isImage)
         inHead = false
       }
       if (at === -1) {
@@ -73,21 +76,24 @@ function headEnd(text: Buffer, delimiterAt: number): number | undefined {
 }
 
 /**
- * Returns the failure for a head that names another charset than UTF-8 or a transfer encoding. The parser decodes a
- * text in the charset that its part names, and ignores a transfer encoding. Either way the prompt would not be the
+ * Returns the failure for a head that names a transfer encoding, or for a text another charset than UTF-8. The parser
+ * decodes a text in the charset that its part names, and ignores a transfer encoding. Either way the prompt would not be the
  * text that the client meant. RFC 7578 section 4.7 forbids transfer encodings, but some clients name one that changes
  * nothing, so these are accepted.
  */
-function failureOfHead(head: string): RequestFailure | undefined {
+function failureOfHead(
+  head: string,
+  isImage: (name: string) => boolean,
+): RequestFailure | undefined {
+  const name = /[;\s]name\s*=\s*"?([^";\r\n]*)/i.exec(head)?.[1] ?? ''
   const typeAt = head.search(/^content-type:/im)
   const type = typeAt === -1 ? '' : head.slice(typeAt)
   const charsets = [...type.matchAll(/charset\*?\s*=\s*"?([^\s;"]*)/gi)]
   const transfers = [...head.matchAll(/^content-transfer-encoding:\s*(\S*)/gim)]
   const isPlain =
-    charsets.every(([, charset = '']) => /^utf-?8$/i.test(charset)) &&
+    (isImage(name) || charsets.every(([, charset = '']) => /^utf-?8$/i.test(charset))) &&
     transfers.every(([, encoding = '']) => /^(?:7bit|8bit|binary)$/i.test(encoding))
   if (isPlain) return undefined
-  const name = /[;\s]name\s*=\s*"?([^";\r\n]*)/i.exec(head)?.[1] ?? ''
   return invalidValue(
     paramPath([name]),
     'the part must be UTF-8 and have no Content-Transfer-Encoding',

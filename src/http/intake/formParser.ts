@@ -61,7 +61,7 @@ type FormEvents = {
  * Names of the image part. Official clients send a single image as `image`, and a list of one image as
  * `image[]`.
  */
-const imageNames: readonly string[] = ['image', 'image[]']
+export const imageNames: readonly string[] = ['image', 'image[]']
 
 const textNames: readonly string[] = Object.keys(editsFields.shape)
 

@@ -10,7 +10,7 @@ import { IntakeAbandonedError } from '../../streams/intakeFailure.ts'
 import { jsonTextBytes } from '../../streams/json/documentBuilder.ts'
 import { failureOfBodyError, unreadable } from './bodyFailures.ts'
 import type { ApiContext, HttpFailure } from '../context.ts'
-import { createFormParser, textsTooLarge } from './formParser.ts'
+import { createFormParser, imageNames, textsTooLarge } from './formParser.ts'
 import { createFormBoundaries } from './formBoundaries.ts'
 import { boundaryOf, checkFormType, unusableBoundary } from './mediaType.ts'
 import type { OpenBody, OpenBodyOptions } from './openBody.ts'
@@ -80,7 +80,7 @@ async function readForm(
   })
   const boundary = boundaryOf(contentType)
   if (parser === undefined || boundary === undefined) return fail(unusableBoundary)
-  const parts = createFormBoundaries(boundary)
+  const parts = createFormBoundaries(boundary, (name) => imageNames.includes(name))
   /**
    * Yields the content for the parser. The parser keeps the bytes of a text in memory until the part of that text
    * ends. So all bytes outside of the image count as texts, and need room as texts do.

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { extname } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
-import type { ApiContext, ApiDeps, Handler, HttpFailure, RouteContext } from '../context.ts'
+import type { ApiContext, Handler, HttpFailure, RouteContext } from '../context.ts'
 
 /** Where the files of a page are, and how the page is confined. */
 type PageSource = {
@@ -26,11 +26,10 @@ const mimeTypes: Readonly<Record<string, string>> = {
 }
 
 /**
- * Reads a page and what it loads into memory. Where public pages are off, every path is unknown. Throws when a
- * library is missing, so that no process starts without it.
+ * Reads a page and what it loads into memory. Throws when a library is missing, so that no process starts without it.
  */
-export function createPage({ config }: Pick<ApiDeps, 'config'>, source: PageSource): Page {
-  const files = config.publicPages ? readFiles(source) : new Map<string, StaticFile>()
+export function createPage(source: PageSource): Page {
+  const files = readFiles(source)
   const html = files.get('index.html')?.plain.toString('utf8') ?? ''
   const headers = {
     'Content-Security-Policy': source.policy(html).join('; '),

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto'
-import type { ApiDeps } from '../context.ts'
 import type { Page } from './pageFiles.ts'
 import { createPage } from './pageFiles.ts'
 
 /** The playground: the page, `/`, and what it loads, `/playground/…`. */
-export function createPlayground(deps: Pick<ApiDeps, 'config'>): Page {
-  return createPage(deps, {
+export function createPlayground(): Page {
+  return createPage({
     folder: new URL('../../web/playground/', import.meta.url),
     libraries: {
       'library/preact.js': 'preact',

@@ -1,10 +1,9 @@
-import type { ApiDeps } from '../context.ts'
 import type { Page } from './pageFiles.ts'
 import { createPage } from './pageFiles.ts'
 
 /** The guide and the reference of the API: the page, `/docs`, and what it loads, `/docs/…`. */
-export function createReference(deps: Pick<ApiDeps, 'config'>): Page {
-  return createPage(deps, {
+export function createReference(): Page {
+  return createPage({
     folder: new URL('../../web/docs/', import.meta.url),
     libraries: {
       'library/swagger-ui.css': 'swagger-ui-dist/swagger-ui.css',

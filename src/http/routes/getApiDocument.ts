@@ -8,7 +8,6 @@ import { etagMatches } from '../answers/etag.ts'
 export function getApiDocument({ config }: Pick<ApiDeps, 'config'>): Handler {
   let made: { readonly document: object; readonly etag: string } | undefined
   return async (context) => {
-    if (!config.publicPages) return { tag: 'not_found' }
     made ??= withEtag(createApiDocument(config))
     context.set({ ETag: made.etag, 'Cache-Control': 'public, max-age=300' })
     if (etagMatches(context.get('If-None-Match'), made.etag)) context.status = 304

@@ -149,7 +149,7 @@ function assetHeaders(
 /** The positions of the first and the last byte. Both belong to the range. */
 type ByteRange = { readonly first: number; readonly last: number }
 
-const singleRange = /^bytes=\s*(?:(\d{1,15})-(\d{0,15})|-(\d{1,15}))\s*$/i
+const singleRange = /^bytes=\s*(?:(\d+)-(\d*)|-(\d+))\s*$/i
 
 /**
  * Returns the range that a Range header asks for, in content of `bytes` bytes (RFC 9110 section 14). For
@@ -164,7 +164,7 @@ function parseRange(
   const [, first, last, suffix] = match
   if (first === undefined) return suffixRange(Number(suffix), bytes)
   const from = Number(first)
-  const to = last === undefined || last === '' ? Number.MAX_SAFE_INTEGER : Number(last)
+  const to = last === undefined || last === '' ? Infinity : Number(last)
   if (to < from) return 'whole'
   return from < bytes ? { first: from, last: Math.min(to, bytes - 1) } : 'unsatisfiable'
 }

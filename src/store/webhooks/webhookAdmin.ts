@@ -34,6 +34,12 @@ export async function listAllWebhooks(
   }))
 }
 
+/** Returns whether there is such a webhook. A deleted one is kept as long as it has deliveries. */
+export async function hasWebhook(pool: Pool, webhookId: string): Promise<boolean> {
+  const { rowCount } = await pool.query('select from webhook where webhook_id = $1', [webhookId])
+  return rowCount === 1
+}
+
 /**
  * Disables a webhook and ends its pending deliveries as failed. `before` runs in the transaction that disables it.
  * Returns false when there is no such webhook.

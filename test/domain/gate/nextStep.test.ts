@@ -275,6 +275,11 @@ describe('the next step of a task', () => {
     expect(waitMs([sooner])).toMatchObject({ failure: { ...refused, retryAfterMs: 7_000 } })
     expect(waitMs([silent])).toMatchObject({ failure: { ...refused, retryAfterMs: 90_000 } })
     expect(waitMs([fault])).toMatchObject({ failure: { ...refused, retryAfterMs: 90_000 } })
+    const over = { ...sooner, retryAfterMs: 0 }
+    expect(waitMs([over])).toMatchObject({ failure: { ...refused, retryAfterMs: 0 } })
+    expect(waitMs([{ ...over, closedAtMs: nowMs - 1 }])).toMatchObject({
+      failure: { ...refused, retryAfterMs: 0 },
+    })
   })
 
   it('tells a synchronous caller about a cooldown, and not about another channel that is paused', () => {

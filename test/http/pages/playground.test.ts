@@ -117,6 +117,8 @@ describe('PUBLIC_PAGES=off', () => {
         code: 'not_found',
         message: `Invalid URL (GET ${path})`,
       })
+      const posted = await fetch(`${hidden.url}${path}`, { method: 'POST' })
+      expect(posted.status).toBe(404)
     } finally {
       await hidden.close()
     }

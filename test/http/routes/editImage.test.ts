@@ -46,6 +46,7 @@ describe('an edits form', () => {
     ['a stream without name or type', [model, prompt, { name: 'image', value: redPixelPng }]],
     ['octets', [model, prompt, { ...image, type: 'application/octet-stream' }]],
     ['a wrong type', [model, prompt, { ...image, type: 'image/webp' }]],
+    ['an image with a charset', [model, prompt, { ...image, type: 'image/png; charset=binary' }]],
     ['a number as text', [model, prompt, image, { name: 'n', value: '1' }]],
     [
       'a text that says it is UTF-8',

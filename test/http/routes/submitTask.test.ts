@@ -118,6 +118,8 @@ describe('a refused submit', () => {
       'input_images',
     ],
     ['1e999', '{"n":1e999}', 'invalid_value', 'n'],
+    ['1e999 alone', '1e999', 'invalid_value', null],
+    ['NUL in the name of a field', '{"a\\u0000":1}', 'invalid_value', null],
   ])('with %s names the field and stores nothing', async (_what, body, code, param) => {
     const before = new Set(api.blobs.content.keys())
     const response = await api.postJson(path, body)

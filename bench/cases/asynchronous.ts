@@ -1,4 +1,4 @@
-import { runTasks, submitShot } from './tasks.ts'
+import { runTasks, settled, submitShot } from './tasks.ts'
 import type { BenchCase } from '../support/benchCase.ts'
 import type { BenchWorld } from '../support/benchWorld.ts'
 import { loadOf, shoot } from '../support/load.ts'
@@ -52,7 +52,7 @@ export const submits: BenchCase = {
     const stopped = await withTemporalStopped(world, () =>
       loadOf(load, 20, submitShot(world.service)),
     )
-    await settled(world)
+    await settled(world.service, world.say)
     return {
       'one at a time p50': one.p50Ms,
       '20 connections': many.perSecond,
@@ -83,11 +83,11 @@ export const hotAccount: BenchCase = {
       await shoot(agent, `${world.service.url}/v1/account`, { headers })
     })
     const one = await loadOf(load, 20, submitShot(world.service))
-    await settled(world)
+    await settled(world.service, world.say)
     const many = await loadOf(load, 20, (agent, n) =>
       submitShot(world.service, secretOf(n))(agent, n),
     )
-    await settled(world)
+    await settled(world.service, world.say)
     return {
       'one account': one.perSecond,
       '1,000 accounts': many.perSecond,
@@ -106,26 +106,5 @@ async function withTemporalStopped<Value>(
     return await work()
   } finally {
     process.kill(temporal, 'SIGCONT')
-  }
-}
-
-const backlogMsMax = 600_000
-
-/** Waits until no task is live, so that the backlog of one measurement does not slow the next. */
-async function settled({ service, say }: BenchWorld): Promise<void> {
-  const endsAtMs = performance.now() + backlogMsMax
-  let said = Number.POSITIVE_INFINITY
-  for (;;) {
-    const { rows } = await service.pool.query<{ live: string }>(
-      `select count(*) as live from task where status in ('queued', 'processing')`,
-    )
-    const live = Number(rows[0]?.live)
-    if (live === 0) return
-    if (performance.now() > endsAtMs) throw new Error(`${live} tasks do not end`)
-    if (live < said - 1_000) {
-      say(`waiting for ${live} tasks`)
-      said = live
-    }
-    await new Promise((resolve) => setTimeout(resolve, 500))
   }
 }

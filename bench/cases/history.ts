@@ -1,6 +1,6 @@
-import { asyncBody, generationShot, submitShot } from './tasks.ts'
+import { asyncBody, generationShot, settled, submitShot } from './tasks.ts'
 import type { BenchCase, Figures } from '../support/benchCase.ts'
-import type { BenchService } from '../support/benchWorld.ts'
+import type { BenchService, BenchWorld } from '../support/benchWorld.ts'
 import { loadOf, shoot } from '../support/load.ts'
 import { createClient } from '../../test/support/clients/client.ts'
 
@@ -26,19 +26,20 @@ export const longHistory: BenchCase = {
       const client = createClient(service.url, service.owner.secret)
       const { task_id: taskId } = await client.accepted(asyncBody())
       await client.ended(taskId)
-      await p50s(service, taskId)
-      const before = await p50s(service, taskId)
+      await p50s(service, taskId, say)
+      const before = await p50s(service, taskId, say)
       const rows = quick ? finished / 10 : finished
       for (let made = 0; made < rows; made += copiesAtOnce) {
         await copyTask(service, taskId, copiesAtOnce)
         say(`${made + copiesAtOnce} of ${rows} finished tasks`)
       }
       await service.pool.query('analyze')
-      await p50s(service, taskId)
-      const grown = await p50s(service, taskId)
+      await p50s(service, taskId, say)
+      const grown = await p50s(service, taskId, say)
       const open = await withSnapshot(service, async () => {
         await loadOf(quick ? 500 : 5_000, 20, generationShot(service))
-        return p50s(service, taskId)
+        await p50s(service, taskId, say)
+        return p50s(service, taskId, say)
       })
       return {
         'submit p50 with history': ratio(grown, before, 'submit'),
@@ -57,9 +58,14 @@ export const longHistory: BenchCase = {
 const ratio = (after: Figures, before: Figures, name: string) =>
   (after[name] ?? Number.NaN) / (before[name] ?? Number.NaN)
 
-async function p50s(service: BenchService, taskId: string): Promise<Figures> {
+async function p50s(
+  service: BenchService,
+  taskId: string,
+  say: BenchWorld['say'],
+): Promise<Figures> {
   const count = 300
   const submit = await loadOf(count, 1, submitShot(service))
+  await settled(service, say)
   const sync = await loadOf(count, 1, generationShot(service))
   const lookup = await loadOf(count, 1, async (agent) => {
     await shoot(agent, `${service.url}/v1/tasks/${taskId}`, { headers: service.headers })

@@ -66,3 +66,24 @@ export async function runTasks(
     if (status !== 'succeeded') throw new Error(`${taskId} is ${status} after a minute`)
   })
 }
+
+const backlogMsMax = 600_000
+
+/** Waits until no task is live, so that the backlog of one measurement does not slow the next. */
+export async function settled(service: BenchService, say: BenchWorld['say']): Promise<void> {
+  const endsAtMs = performance.now() + backlogMsMax
+  let said = Number.POSITIVE_INFINITY
+  for (;;) {
+    const { rows } = await service.pool.query<{ live: string }>(
+      `select count(*) as live from task where status in ('queued', 'processing')`,
+    )
+    const live = Number(rows[0]?.live)
+    if (live === 0) return
+    if (performance.now() > endsAtMs) throw new Error(`${live} tasks do not end`)
+    if (live < said - 1_000) {
+      say(`waiting for ${live} tasks`)
+      said = live
+    }
+    await new Promise((resolve) => setTimeout(resolve, 500))
+  }
+}

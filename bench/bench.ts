@@ -65,8 +65,11 @@ const chosen = cases.filter((one) =>
 )
 const rounds = Number(values.rounds ?? (values.quick ? 1 : 3))
 
-/** Synchronous calls before the first case. Without them, the first figures were those of code not yet compiled. */
-const warmUp = 200
+/**
+ * Synchronous calls before the first case. V8 goes on compiling for thousands of calls: from the first to the third ten
+ * seconds of `sync-20` the rate rose by an eighth, and a service runs for weeks.
+ */
+const warmUp = values.quick ? 200 : 3_000
 
 /** Progress goes to the terminal and replaces itself; elsewhere it is plain lines. */
 function say(line: string): void {

@@ -1,4 +1,5 @@
-// Edits images with a task: one to 16 PNG, JPEG or WebP files, of at most 20 MiB each. IMAGE names one.
+// Edits images with a task: one to 16 files of at most 20 MiB each. IMAGE names one PNG file; for JPEG and WebP change
+// `mime_type`.
 import { randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'

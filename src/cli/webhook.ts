@@ -9,13 +9,14 @@ import type { Delivery } from '../domain/webhooks/delivery.ts'
 import { deliveryRecord } from '../domain/webhooks/delivery.ts'
 import { parseLimit } from './parse.ts'
 
-/** Makes the commands `webhook list`, `deliveries`, `redeliver` and `disable`. */
+/** Makes the commands `webhook list`, `deliveries`, `redeliver`, `disable` and `delete`. */
 export function webhookCommands(context: CliContext): Command {
   return createCommandGroup('webhook', 'webhooks of accounts and their deliveries', [
     list(context),
     deliveries(context),
     redeliver(context),
     disable(context),
+    remove(context),
   ])
 }
 
@@ -59,7 +60,7 @@ function deliveries(context: CliContext): Command {
         const page = { limit, ...defined({ status }) }
         const listed = await webhooks.listDeliveries(webhookId, page)
         if (listed.length === 0 && !(await webhooks.hasWebhook(webhookId))) {
-          throw new CommandError(`There is no webhook ${webhookId}.`)
+          throw noSuchWebhook(webhookId)
         }
         context.show({ json: listed.map(deliveryRecord), text: deliveryTable(listed) })
       },
@@ -90,12 +91,31 @@ function disable(context: CliContext): Command {
     examples: ['webhook disable wh_0123456789ABCDEFGHIJKLMN'],
   }).action(async (webhookId: string) => {
     const disabled = await (await context.parts.webhooks()).disableWebhook(webhookId)
-    if (!disabled) throw new CommandError(`There is no webhook ${webhookId}.`)
+    if (!disabled) throw noSuchWebhook(webhookId)
     context.show({
       json: { webhook_id: webhookId, status: 'disabled' },
       text: 'Disabled. Its pending deliveries have failed.',
     })
   })
+}
+
+function remove(context: CliContext): Command {
+  return createCommand({
+    usage: 'delete <webhook>',
+    description: 'delete a webhook: its pending deliveries fail; its account can register another',
+    examples: ['webhook delete wh_0123456789ABCDEFGHIJKLMN'],
+  }).action(async (webhookId: string) => {
+    const deleted = await (await context.parts.webhooks()).deleteWebhook(webhookId)
+    if (!deleted) throw noSuchWebhook(webhookId)
+    context.show({
+      json: { webhook_id: webhookId, deleted: true },
+      text: 'Deleted. Its pending deliveries have failed.',
+    })
+  })
+}
+
+function noSuchWebhook(webhookId: string): CommandError {
+  return new CommandError(`There is no webhook ${webhookId}.`)
 }
 
 function webhookJson(webhook: ListedWebhook) {
@@ -104,6 +124,7 @@ function webhookJson(webhook: ListedWebhook) {
     account: webhook.account,
     url: webhook.url,
     status: webhook.status,
+    key_id: webhook.keyId,
     created_at: isoTime(webhook.createdAtMs),
     pending: webhook.pending,
     oldest_pending_at: isoTimeOrNull(webhook.oldestPendingMs),
@@ -113,11 +134,12 @@ function webhookJson(webhook: ListedWebhook) {
 
 function webhookTable(webhooks: readonly ListedWebhook[]): string {
   return table(
-    ['WEBHOOK', 'ACCOUNT', 'STATUS', 'PENDING', 'OLDEST PENDING', 'FAILING SINCE', 'URL'],
+    ['WEBHOOK', 'ACCOUNT', 'STATUS', 'KEY', 'PENDING', 'OLDEST PENDING', 'FAILING SINCE', 'URL'],
     webhooks.map((webhook) => [
       webhook.webhookId,
       webhook.account,
       webhook.status,
+      webhook.keyId,
       webhook.pending,
       shortTime(webhook.oldestPendingMs),
       shortTime(webhook.failingSinceMs),

@@ -54,6 +54,7 @@ import {
 } from '../store/webhooks/deliveries.ts'
 import { planLook, webhooksWithoutRun } from '../store/webhooks/runs.ts'
 import {
+  deleteWebhook,
   disableWebhook,
   hasWebhook,
   listAllWebhooks,
@@ -188,6 +189,7 @@ export function createWebhookAdmin(pool: Pool): WebhookAdmin {
     listAllWebhooks,
     hasWebhook,
     disableWebhook,
+    deleteWebhook,
     listDeliveries,
     redeliverAny,
   })

@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
 import { claimDelivery, recordTry } from '../../src/store/webhooks/tries.ts'
-import { endWebhook } from '../../src/store/webhooks/webhooks.ts'
 import { createTestAttempts } from '../support/database/testAttempts.ts'
 import { insertTestWebhook } from '../support/database/testWebhooks.ts'
 import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
@@ -20,7 +19,7 @@ beforeAll(async () => {
 const json = <Answer>(...args: string[]) => darkroomJson<Answer>(args, world.environment)
 
 describe('darkroom webhook', () => {
-  it('lists webhooks and deliveries, delivers again, and disables', async () => {
+  it('lists webhooks and deliveries, delivers again, disables and deletes', async () => {
     const { accountId } = await insertFailedTask(world.pool, attempts)
     const webhookId = await insertTestWebhook(world.pool, accountId, 'https://a.example/hook')
     const { taskId } = await insertFailedTask(world.pool, attempts, accountId)
@@ -36,6 +35,7 @@ describe('darkroom webhook', () => {
       account: expect.any(String),
       url: 'https://a.example/hook',
       status: 'active',
+      key_id: expect.any(String),
       created_at: expect.any(String),
       pending: 1,
       oldest_pending_at: expect.any(String),
@@ -68,7 +68,10 @@ describe('darkroom webhook', () => {
     expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining('disabled')])
     const unknown = await runDarkroom(['webhook', 'deliveries', 'wh_none'], world.environment)
     expect([unknown.exitCode, unknown.stderr]).toEqual([1, expect.stringContaining('wh_none')])
-    await endWebhook(world.pool, accountId, webhookId, 'deleted')
+    expect(await json('webhook', 'delete', webhookId)).toMatchObject({ deleted: true })
+    expect(await json('webhook', 'list')).toEqual([])
+    const twice = await runDarkroom(['webhook', 'delete', webhookId], world.environment)
+    expect([twice.exitCode, twice.stderr]).toEqual([1, expect.stringContaining(webhookId)])
     const gone = await runDarkroom(['webhook', 'redeliver', claimed.deliveryId], world.environment)
     expect([gone.exitCode, gone.stderr]).toEqual([1, expect.stringContaining('deleted')])
   })

@@ -8,6 +8,8 @@ export type ListedWebhook = {
   readonly url: string
   readonly status: 'active' | 'disabled'
   readonly createdAtMs: number
+  /** The id of the key in WEBHOOK_KEYS from which its secret is computed. */
+  readonly keyId: string
   /** How many deliveries are pending, and when the oldest of them was made. */
   readonly pending: number
   readonly oldestPendingMs?: number
@@ -28,6 +30,8 @@ export type WebhookAdmin = {
   readonly hasWebhook: (webhookId: string) => Promise<boolean>
   /** Disables a webhook. Returns false when there is no such webhook. */
   readonly disableWebhook: (webhookId: string) => Promise<boolean>
+  /** Deletes a webhook of any account. Returns false when there is no such webhook. */
+  readonly deleteWebhook: (webhookId: string) => Promise<boolean>
   readonly listDeliveries: (webhookId: string, page: DeliveryPage) => Promise<readonly Delivery[]>
   /** Makes a delivery due now. A delivery of a deleted webhook is `missing`. */
   readonly redeliverAny: (deliveryId: string) => Promise<RedeliverResult>

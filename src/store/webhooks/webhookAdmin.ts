@@ -3,7 +3,7 @@ import { defined } from '../../domain/defined.ts'
 import type { ListedWebhook, RedeliverResult } from '../../domain/ports/webhookAdmin.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import { redeliver } from './deliveries.ts'
-import { endPending } from './webhooks.ts'
+import { endPending, endWebhook } from './webhooks.ts'
 
 type ListedRow = Omit<ListedWebhook, 'failingSinceMs' | 'oldestPendingMs'> & {
   readonly failingSinceMs: number | null
@@ -17,6 +17,7 @@ export async function listAllWebhooks(
 ): Promise<readonly ListedWebhook[]> {
   const { rows } = await pool.query<ListedRow>(
     `select w.webhook_id as "webhookId", a.name as account, w.url, w.status, p.pending,
+       w.key_id as "keyId",
        (extract(epoch from w.created_at) * 1000)::float8 as "createdAtMs",
        (extract(epoch from h.failing_since) * 1000)::float8 as "failingSinceMs",
        (extract(epoch from p.oldest) * 1000)::float8 as "oldestPendingMs"
@@ -59,6 +60,16 @@ export async function disableWebhook(
   })
   if (exists) await endPending(pool, webhookId)
   return exists
+}
+
+/** Deletes a webhook of any account, as its account does. Returns false when there is no such webhook. */
+export async function deleteWebhook(pool: Pool, webhookId: string): Promise<boolean> {
+  const { rows } = await pool.query<{ accountId: string }>(
+    'select account_id as "accountId" from webhook where webhook_id = $1',
+    [webhookId],
+  )
+  const [owner] = rows
+  return owner !== undefined && endWebhook(pool, owner.accountId, webhookId, 'deleted')
 }
 
 /** Makes a delivery due now, as the API's route does. A delivery of a deleted webhook counts as missing. */

@@ -15,6 +15,7 @@ import { longHistory } from './cases/history.ts'
 import { largeEdits } from './cases/largeBodies.ts'
 import { assets, lookups } from './cases/reads.ts'
 import {
+  forwardedShot,
   manyCallers,
   oneAtATime,
   twentyLarge,
@@ -66,8 +67,8 @@ const chosen = cases.filter((one) =>
 const rounds = Number(values.rounds ?? (values.quick ? 1 : 3))
 
 /**
- * Synchronous calls before the first case. V8 goes on compiling for thousands of calls: from the first to the third ten
- * seconds of `sync-20` the rate rose by an eighth, and a service runs for weeks.
+ * Calls of Darkroom and of the forwarder before the first case. V8 compiles for thousands of calls: from the first to
+ * the third ten seconds of `sync-20` the rate rose by an eighth, and a service runs for weeks.
  */
 const warmUp = values.quick ? 200 : 3_000
 
@@ -82,6 +83,7 @@ await runBench(async ({ stack }) => {
   try {
     say('warming up')
     await loadOf(warmUp, 20, generationShot(world.service))
+    await loadOf(warmUp, 20, forwardedShot(world, 'small'))
     for (const [n, one] of chosen.entries()) {
       const seen: Figures[] = []
       for (let round = 1; round <= (one.long === true ? 1 : rounds); round += 1) {

@@ -18,7 +18,7 @@ export const oneAtATime: BenchCase = {
   },
   round: async (world) => {
     const count = world.quick ? 60 : 300
-    const forwarder = await loadOf(count, 1, forwarded(world, 'small'))
+    const forwarder = await loadOf(count, 1, forwardedShot(world, 'small'))
     const own = await loadOf(count, 1, generationShot(world.service, 'small'))
     return {
       'added p50': own.p50Ms - forwarder.p50Ms,
@@ -44,7 +44,7 @@ export const twentySmall: BenchCase = {
   },
   round: async (world) => {
     const seconds = world.quick ? 4 : 10
-    const forwarder = await loadFor(seconds / 2, 20, forwarded(world, 'small'))
+    const forwarder = await loadFor(seconds / 2, 20, forwardedShot(world, 'small'))
     const own = await costed(world.service, () =>
       loadFor(seconds, 20, generationShot(world.service, 'small')),
     )
@@ -124,7 +124,8 @@ export const twoOfEach: BenchCase = {
   },
 }
 
-function forwarded(world: BenchWorld, image: ImageSize): Shot {
+/** Returns a shot that makes the same call through the forwarder. */
+export function forwardedShot(world: BenchWorld, image: ImageSize): Shot {
   const body = generationBody(image)
   return async (agent) => {
     await shoot(agent, `${world.floorUrl}/forward`, { method: 'POST', body })

@@ -94,7 +94,7 @@ function disable(context: CliContext): Command {
     if (!disabled) throw noSuchWebhook(webhookId)
     context.show({
       json: { webhook_id: webhookId, status: 'disabled' },
-      text: 'Disabled. Its pending deliveries have failed.',
+      text: 'Disabled. Its pending deliveries fail.',
     })
   })
 }
@@ -109,7 +109,7 @@ function remove(context: CliContext): Command {
     if (!deleted) throw noSuchWebhook(webhookId)
     context.show({
       json: { webhook_id: webhookId, deleted: true },
-      text: 'Deleted. Its pending deliveries have failed.',
+      text: 'Deleted. Its pending deliveries fail.',
     })
   })
 }

@@ -81,7 +81,7 @@ export function allowAnyOrigin(): Middleware<ApiState> {
 }
 
 /** The methods of all routes together. */
-const allowedMethods = 'GET, HEAD, POST, DELETE, OPTIONS'
+export const allowedMethods = 'GET, HEAD, POST, DELETE, OPTIONS'
 
 /** The headers that a script in a browser may read. Browsers hide most other headers from scripts. */
 const exposedHeaders = [

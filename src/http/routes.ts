@@ -11,6 +11,7 @@ import type {
 } from './context.ts'
 import { writeFailure } from './errors.ts'
 import { cancelTask } from './routes/cancelTask.ts'
+import { allowedMethods } from './middleware.ts'
 import { createPlayground } from './pages/playground.ts'
 import { createReference } from './pages/reference.ts'
 import { editImage } from './routes/editImage.ts'
@@ -167,11 +168,13 @@ function answerUnmatched(router: Router<ApiState>): Koa.Middleware<ApiState> {
     const { path, route } = router.match(context.path, context.method)
     if (route) return next()
     const allow = [...new Set(path.flatMap(({ methods }) => methods)), 'OPTIONS']
-    if (path.length === 0) writeFailure(context, { tag: 'not_found' })
+    // `OPTIONS *` asks about the whole server (RFC 9110 section 9.3.7).
+    const isKnown = path.length > 0 || (context.method === 'OPTIONS' && context.path === '*')
+    if (!isKnown) writeFailure(context, { tag: 'not_found' })
     else if (context.method !== 'OPTIONS') {
       writeFailure(context, { tag: 'method_not_allowed', allow })
     } else {
-      context.set('Allow', allow.join(', '))
+      context.set('Allow', path.length > 0 ? allow.join(', ') : allowedMethods)
       context.status = 204
     }
     return undefined

@@ -51,6 +51,12 @@ describe('OPTIONS without a preflight', () => {
     expect(response.headers.get('allow')).toBe('POST, OPTIONS')
   })
 
+  it('of the whole server names all methods', async () => {
+    const answer = await api.raw('OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    expect(answer).toMatch(/^HTTP\/1.1 204 /)
+    expect(answer).toMatch(/^Allow: GET, HEAD, POST, DELETE, OPTIONS\r$/m)
+  })
+
   it('of an unknown path is a 404', async () => {
     const response = await fetch(`${api.url}/v1/nope`, { method: 'OPTIONS' })
     expect(response.status).toBe(404)

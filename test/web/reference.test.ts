@@ -68,6 +68,8 @@ describe('the policy of the reference page', () => {
   it('has no answer where the operator hides public pages', async () => {
     const hidden = await startTestApi({ publicPages: false })
     for (const path of ['/docs', '/docs/docs.css', '/docs/library/swagger-ui.js']) {
+      const posted = await fetch(`${hidden.url}${path}`, { method: 'POST' })
+      expect(posted.status).toBe(404)
       const answer = await fetch(`${hidden.url}${path}`)
       expect([answer.status, await answer.json()]).toMatchObject([
         404,

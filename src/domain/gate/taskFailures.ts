@@ -37,10 +37,14 @@ export function deadlineFailure(facts: Facts): TaskFailure {
 
 /**
  * Returns the failure of a task whose channels refused. Its Retry-After is the least that is left of the Retry-After
- * of its attempts: 0 when that time has passed, and none when no attempt had one.
+ * of its attempts: 0 when that time has passed, and none when no attempt had one. A used-up quota counts only when no
+ * channel refused, because its channel has no cooldown and would refuse again.
  */
 export function refusedFailure(facts: Facts): TaskFailure {
-  const leftMs = [...retryAfterLeftMs(facts).values()]
+  const latest = latestPerChannel(facts)
+  const refused = latest.filter(isUpstreamRefusal)
+  const left = retryAfterLeftMs(facts.nowMs, refused.length > 0 ? refused : latest)
+  const leftMs = [...left.values()]
   return rateLimited(facts, leftMs.length === 0 ? undefined : Math.max(0, Math.min(...leftMs)))
 }
 
@@ -50,8 +54,8 @@ export function waitTooLongFailure(
   channel: string | undefined,
   waitMs: number,
 ): TaskFailure {
-  const leftMs = channel === undefined ? undefined : retryAfterLeftMs(facts).get(channel)
-  return rateLimited(facts, Math.max(waitMs, leftMs ?? 0))
+  const left = retryAfterLeftMs(facts.nowMs, latestPerChannel(facts))
+  return rateLimited(facts, Math.max(waitMs, left.get(channel ?? '') ?? 0))
 }
 
 /**
@@ -75,13 +79,15 @@ function latestPerChannel({ past }: Facts): readonly PastAttempt[] {
 }
 
 /**
- * Returns, for each channel, how much of the Retry-After of its latest attempt is left. Negative when this
- * time has passed.
+ * Returns, by channel, how much of the Retry-After of these attempts is left. Negative when this time has passed.
  */
-function retryAfterLeftMs(facts: Facts): ReadonlyMap<string, number> {
+function retryAfterLeftMs(
+  nowMs: number,
+  attempts: readonly PastAttempt[],
+): ReadonlyMap<string, number> {
   return new Map(
-    latestPerChannel(facts).flatMap(({ channel, closedAtMs, retryAfterMs }) =>
-      retryAfterMs === undefined ? [] : [[channel, closedAtMs + retryAfterMs - facts.nowMs]],
+    attempts.flatMap(({ channel, closedAtMs, retryAfterMs }) =>
+      retryAfterMs === undefined ? [] : [[channel, closedAtMs + retryAfterMs - nowMs]],
     ),
   )
 }

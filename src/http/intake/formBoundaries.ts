@@ -7,7 +7,7 @@ export type FormBoundaries = {
   readonly see: (chunk: Uint8Array) => void
   /** The number of boundary lines so far. A form has one before each part, and one at its end. */
   readonly delimiters: () => number
-  /** The failure of the first part that names a transfer encoding, or of the first text in another charset than UTF-8. */
+  /** The failure of the first part that names a transfer encoding, or of the first text in a charset other than UTF-8. */
   readonly failure: () => RequestFailure | undefined
 }
 
@@ -17,8 +17,9 @@ export const partHeadBytesMax = 16 * 1024
 /**
  * Creates a second reader of a form's bytes beside the parser. It finds two kinds of parts that would otherwise
  * change the request without an error:
- * - A part whose head names a transfer encoding, or a charset other than UTF-8. The parser would read another text
- *   than the client meant. Such a part is a failure. Images have no charset, so what their heads say of it is ignored.
+ * - A part whose head names a transfer encoding, or a text whose head names a charset other than UTF-8. The parser
+ *   would read another text than the client meant. Such a part is a failure. An image may name any charset, because
+ *   bytes have none.
  * - A part that the parser skips: a part that is not form-data, or a part after a boundary line that the parser
  *   cannot read. The form then has more boundary lines than the parser has found parts, plus the line at the end.
  */
@@ -76,7 +77,7 @@ function headEnd(text: Buffer, delimiterAt: number): number | undefined {
 }
 
 /**
- * Returns the failure for a head that names a transfer encoding, or for a text another charset than UTF-8. The parser
+ * Returns the failure for a head that names a transfer encoding, or for a text a charset other than UTF-8. The parser
  * decodes a text in the charset that its part names, and ignores a transfer encoding. Either way the prompt would not be the
  * text that the client meant. RFC 7578 section 4.7 forbids transfer encodings, but some clients name one that changes
  * nothing, so these are accepted.
@@ -91,11 +92,28 @@ function failureOfHead(
   const charsets = [...type.matchAll(/charset\*?\s*=\s*"?([^\s;"]*)/gi)]
   const transfers = [...head.matchAll(/^content-transfer-encoding:\s*(\S*)/gim)]
   const isPlain =
-    (isImage(name) || charsets.every(([, charset = '']) => /^utf-?8$/i.test(charset))) &&
+    (isImage(plainNameOf(head)) || charsets.every(isUtf8)) &&
     transfers.every(([, encoding = '']) => /^(?:7bit|8bit|binary)$/i.test(encoding))
   if (isPlain) return undefined
   return invalidValue(
     paramPath([name]),
-    'the part must be UTF-8 and have no Content-Transfer-Encoding',
+    'the part must have no Content-Transfer-Encoding, and a text must be UTF-8',
   )
+}
+
+function isUtf8([, charset = '']: RegExpExecArray): boolean {
+  return /^utf-?8$/i.test(charset)
+}
+
+/** A disposition that cannot be read in two ways: one name, then at most one filename, both in quotes. */
+const plainDisposition =
+  /^content-disposition:[ \t]*form-data;[ \t]*name="([^"\\\r\n]*)"(?:;[ \t]*filename="[^"\\\r\n]*")?[ \t]*(?:\r\n(?![ \t])|(?![^]))/im
+
+/**
+ * Returns the name of a part whose head has one plain disposition, and an empty text otherwise. Not the name in an
+ * error: what the parser takes for a text must not count as an image here.
+ */
+function plainNameOf(head: string): string {
+  const dispositions = head.match(/^content-disposition/gim) ?? []
+  return dispositions.length === 1 ? (plainDisposition.exec(head)?.[1] ?? '') : ''
 }

@@ -275,6 +275,8 @@ describe('the next step of a task', () => {
     expect(waitMs([sooner])).toMatchObject({ failure: { ...refused, retryAfterMs: 7_000 } })
     expect(waitMs([silent])).toMatchObject({ failure: { ...refused, retryAfterMs: 90_000 } })
     expect(waitMs([fault])).toMatchObject({ failure: { ...refused, retryAfterMs: 90_000 } })
+    const usedUp = past({ class: 'exhausted', channel: 'two', closedAtMs: nowMs, retryAfterMs: 0 })
+    expect(waitMs([usedUp])).toMatchObject({ failure: { ...refused, retryAfterMs: 90_000 } })
     const over = { ...sooner, retryAfterMs: 0 }
     expect(waitMs([over])).toMatchObject({ failure: { ...refused, retryAfterMs: 0 } })
     expect(waitMs([{ ...over, closedAtMs: nowMs - 1 }])).toMatchObject({

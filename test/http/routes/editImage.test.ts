@@ -122,6 +122,26 @@ describe('an edits form', () => {
       'invalid_value',
       'prompt',
     ],
+    ...[
+      { name: 'image"; name="prompt' },
+      { name: 'image"; filename="a"; name="prompt' },
+      { filename: 'a; name=image"; name="prompt' },
+      { name: 'prompt', filename: 'a; name="image' },
+      { name: 'prompt', type: 'text/plain; name="image"; charset=ISO-8859-1' },
+      { name: 'prompt', type: 'text/plain; charset=ISO-8859-1\r\nX-Origin: a name="image"' },
+    ].map(
+      (head) =>
+        [
+          `a text in another charset whose head also says image: ${JSON.stringify(head)}`,
+          [
+            model,
+            { value: latin1Prompt.value, type: 'text/plain; charset=ISO-8859-1', ...head },
+            image,
+          ],
+          'invalid_value',
+          expect.any(String),
+        ] as const,
+    ),
     [
       'a text in UTF-7',
       [model, { ...prompt, value: 'a', type: 'text/plain;\r\n Charset = "utf-7"' }, image],

@@ -50,7 +50,7 @@ const pollMs = 100
 /**
  * The number of shards of Temporal's database. Each shard looks for work of its own, also while there is none: with 512
  * of them, Temporal and PostgreSQL took a tenth of a core without a task, with 64 they take less than half of that and
- * run as many workflows. Do not change it: Temporal cannot change it in an existing database.
+ * run as many workflows. Temporal cannot change it in an existing database: it keeps the old number, and warns.
  */
 const historyShards = 64
 /** Temporal's own namespace, which every server has. */

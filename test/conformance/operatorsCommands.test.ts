@@ -125,6 +125,7 @@ describe('every command', () => {
       ['webhook', 'deliveries', webhook, '--status', 'pending'],
       ['webhook', 'redeliver', tested.body.delivery_id],
       ['webhook', 'disable', webhook],
+      ['webhook', 'delete', webhook],
     ]
   }
 

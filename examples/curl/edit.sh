@@ -1,5 +1,6 @@
 #!/bin/sh
-# Edits an image with a task. IMAGE is a PNG file of at most 20 MiB; for JPEG and WebP change `mime_type`. A task takes up to 16.
+# Edits an image with a task. IMAGE is a PNG file of at most 20 MiB; for JPEG and WebP change `mime_type`. A task takes
+# up to 16.
 set -eu
 base=${DARKROOM_URL:-http://127.0.0.1:8080}
 auth="Authorization: Bearer ${DARKROOM_KEY:?set DARKROOM_KEY}"

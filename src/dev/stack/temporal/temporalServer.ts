@@ -49,8 +49,8 @@ const callTimeoutMs = 3_000
 const pollMs = 100
 /**
  * The number of shards of Temporal's database. Each shard looks for work of its own, also while there is none: with 512
- * of them, Temporal and PostgreSQL took a tenth of a core without a task, with 64 they take less than half of that and
- * run as many workflows. Temporal cannot change it in an existing database: it keeps the old number, and warns.
+ * of them, Temporal and PostgreSQL took a tenth of a core without a task, with 64 they take less than half of that. The
+ * rate of workflows does not depend on it, as far as two noisy comparisons show. Temporal cannot change it in an existing database: it keeps the old number, and warns.
  */
 const historyShards = 64
 /** Temporal's own namespace, which every server has. */

@@ -203,6 +203,8 @@ describe('a synchronous client that leaves', () => {
       leaving[how](socket)
       if (moment.until === undefined) {
         await until('the API to notice', () => (left() > leftBefore ? true : undefined))
+        // The API notices while it may still be writing the task.
+        await sleep(1_500)
       } else await sleep(100)
       moment.after?.()
       const task = await ended(moment.half !== true && (await tasks()).length > 0)

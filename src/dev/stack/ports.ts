@@ -1,4 +1,7 @@
 import { randomInt } from 'node:crypto'
+import type { Socket } from 'node:dgram'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
@@ -90,20 +93,50 @@ async function keptOrFree(
   const { taken, reserved, wish } = given
   const address = wish.host?.address ?? loopbackHost
   const isKeptFree =
-    kept !== undefined && !taken.has(kept) && (await listenFault(kept, address)) === undefined
+    kept !== undefined &&
+    !taken.has(kept) &&
+    (await listenFault(kept, address)) === undefined &&
+    (await claim(kept))
   return isKeptFree ? kept : freePort(new Set([...taken, ...reserved]), address)
 }
 
-/** Returns a port of `host` on which no process listens, and which is not in `taken`. */
+/**
+ * Returns a port of `host` on which no process listens, which is not in `taken`, and which no other process has
+ * chosen.
+ */
 export async function freePort(
   taken: ReadonlySet<number> = new Set(),
   host: string = loopbackHost,
 ): Promise<number> {
   for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
     const port = randomInt(portMin, portMax)
-    if (!taken.has(port) && (await listenFault(port, host)) === undefined) return port
+    if (taken.has(port) || (await listenFault(port, host)) !== undefined) continue
+    if (await claim(port)) return port
   }
   throw new Error(`no free port between ${portMin} and ${portMax}`)
+}
+
+const claims = new Map<number, Socket>()
+
+/**
+ * Claims a port for this process, until it ends. Returns false when another process has claimed it. Seconds pass
+ * between the choice of a TCP port and the start of the process that listens on it. Without a claim, another stack
+ * that starts on this machine meanwhile may choose the same port. The claim is a UDP socket on the same port: the
+ * TCP port stays free, and the system drops the claim with the process.
+ */
+async function claim(port: number): Promise<boolean> {
+  if (claims.has(port)) return true
+  const socket = createSocket('udp4').unref()
+  try {
+    const bound = once(socket, 'listening')
+    socket.bind({ port, address: loopbackHost })
+    await bound
+  } catch {
+    socket.close()
+    return false
+  }
+  claims.set(port, socket)
+  return true
 }
 
 /** Returns the system's error code when a server cannot listen on that port, and `undefined` when it can. */

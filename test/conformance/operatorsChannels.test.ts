@@ -114,11 +114,11 @@ describe('a channel that the operator pauses', () => {
         'a Cancelled run',
         async () =>
           (await runStatus(service.temporal, taskId)) === 'CANCELLED' ? true : undefined,
-        40_000,
+        60_000,
       )
     }
     expect(await json('channel', 'resume', 'a-main')).toMatchObject(active)
-  }, 90_000)
+  }, 120_000)
 })
 
 describe('a channel that cools down', () => {

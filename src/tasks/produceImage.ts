@@ -79,7 +79,7 @@ export type ProduceResult =
       readonly refusedBy?: RefusedBy
     }
   /** The task must end without an image. The caller must record this end. */
-  | { readonly kind: 'end'; readonly failure: TaskFailure }
+  | { readonly kind: 'end'; readonly failure: TaskFailure; readonly accountId?: string }
 
 type RefusedBy = { readonly channel: string; readonly httpStatus?: number }
 

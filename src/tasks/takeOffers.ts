@@ -54,8 +54,9 @@ export function createOfferTaker(deps: TakeOffersDeps): OfferTaker {
   async function inSlot(taskId: string, family: Family): Promise<OfferResult> {
     if (open[family] >= deps.slots[family]) {
       return orError(taskId, async () => {
-        const failure = await deps.endOfFirstCall(taskId)
-        return failure === undefined ? 'no_slot' : deps.failTask(taskId, failure)
+        const end = await deps.endOfFirstCall(taskId)
+        if (end === undefined) return 'no_slot'
+        return deps.failTask(taskId, end.failure, end.accountId)
       })
     }
     open[family] += 1
@@ -104,7 +105,7 @@ async function endOrReason(deps: TakeOffersDeps, taskId: string): Promise<OfferR
     case 'wait':
       return signal.aborted ? 'stopping' : 'wait'
     case 'end':
-      return failTask(taskId, result.failure)
+      return failTask(taskId, result.failure, result.accountId)
     default:
       return assertNever(result)
   }

@@ -18,9 +18,10 @@ import {
 import { createFindCaller, createKey, listKeys, revokeKey } from '../store/accounts/apiKeys.ts'
 import { readUsage } from '../store/accounts/readUsage.ts'
 import type { BeginAttemptDeps } from '../store/attempts/beginAttempt.ts'
-import { beginAttempt, endOfFirstCall } from '../store/attempts/beginAttempt.ts'
+import { beginAttempt } from '../store/attempts/beginAttempt.ts'
 import { abandonAttempt, closeAttempt } from '../store/attempts/closeAttempt.ts'
 import { createBeginFirstCall } from '../store/attempts/beginFirstCall.ts'
+import { createEndOfFirstCall } from '../store/attempts/endOfFirstCall.ts'
 import { answerIdsOf, createSettleTask } from '../store/attempts/settleTask.ts'
 import { moveOpenSince } from '../store/channels/openSince.ts'
 import { listChannels, pauseChannel, resumeChannel } from '../store/channels/channelAdmin.ts'
@@ -38,7 +39,7 @@ import {
 import type { Lifetimes } from '../store/tasks/lifetimes.ts'
 import type { AnnounceEnd } from '../store/tasks/announceEnd.ts'
 import { cancelTask } from '../store/tasks/cancelTask.ts'
-import { failTask } from '../store/tasks/failTask.ts'
+import { createFailTask } from '../store/tasks/failTask.ts'
 import { findKeyedTask, freeKey } from '../store/tasks/idempotencyKey.ts'
 import { createInsertTask } from '../store/tasks/insertTask.ts'
 import { listOwnTasks } from '../store/tasks/listOwnTasks.ts'
@@ -97,17 +98,14 @@ export function createTaskStore(pool: Pool): TaskStore {
 export function createAttemptStore(
   deps: BeginAttemptDeps & Lifetimes & { readonly announceEnd: AnnounceEnd },
 ): AttemptStore {
-  const gate = { ...deps, beginFirstCall: createBeginFirstCall(deps) }
+  const endOfFirstCall = createEndOfFirstCall(deps)
+  const gate = { ...deps, beginFirstCall: createBeginFirstCall(deps), endOfFirstCall }
   return {
     ...bindFirst(gate, { beginAttempt }),
+    endOfFirstCall,
     settleTask: createSettleTask(deps),
-    ...bindFirst(deps, {
-      endOfFirstCall,
-      closeAttempt,
-      abandonAttempt,
-      failTask,
-      cancelTask,
-    }),
+    failTask: createFailTask(deps),
+    ...bindFirst(deps, { closeAttempt, abandonAttempt, cancelTask }),
     ...bindFirst(deps.pool, { answerIdsOf }),
   }
 }

@@ -6,6 +6,7 @@ import { balanceOf } from '../support/database/money.ts'
 import { openAttempt, setTask } from '../support/database/reconcileWorld.ts'
 import { insertAttempt, loseWorker, testMeta } from '../support/database/testAttempts.ts'
 import { untilLockAwaited } from '../support/database/untilLockAwaited.ts'
+import { watchStatements } from '../support/database/watchStatements.ts'
 
 const world = useAttemptWorld()
 
@@ -127,4 +128,89 @@ it('frees the key of a synchronous call only', async () => {
   }
   expect(await left('images.generations')).toBe(0)
   expect(await left('images.tasks')).toBe(1)
+})
+
+describe('tasks of one account that end at once', () => {
+  /** Inserts `count` synchronous tasks of one account, each with an idempotency key. */
+  async function tasksOf(count: number) {
+    const { accountId, taskId } = await insertTask(world.pool, { route: 'images.generations' })
+    const taskIds = [taskId]
+    while (taskIds.length < count) {
+      const next = await insertTask(world.pool, { accountId, route: 'images.generations' })
+      taskIds.push(next.taskId)
+    }
+    await world.pool.query(
+      `insert into idempotency_key (account_id, key_digest, task_id)
+       select $1, task_id::bytea, task_id from unnest($2::text[]) as asked (task_id)`,
+      [accountId, taskIds],
+    )
+    return { accountId, taskIds }
+  }
+
+  it('share statements, and each has its own failure', async () => {
+    const { accountId, taskIds } = await tasksOf(12)
+    const failureOf = (at: number): TaskFailure =>
+      at % 2 === 0
+        ? { ...refused, retryAfterMs: at * 1_000 }
+        : { code: 'upstream_invalid_request', cause: 'rejected', workPossible: false }
+    const sent = watchStatements()
+    const results = await Promise.all(
+      taskIds.map((taskId, at) => world.attempts.failTask(taskId, failureOf(at), accountId)),
+    )
+    // The first batch is under way while the others come.
+    expect(sent.length).toBeLessThanOrEqual(2)
+    expect(results).toEqual(taskIds.map(() => 'failed'))
+    const { rows } = await world.pool.query(
+      `select failure_code as code, failure_cause as cause, failure_work_possible as "workPossible",
+         failure_retry_after_ms::int as "retryAfterMs"
+       from task where account_id = $1 order by array_position($2, task_id)`,
+      [accountId, taskIds],
+    )
+    expect(rows).toEqual(taskIds.map((_none, at) => ({ retryAfterMs: null, ...failureOf(at) })))
+    expect(await creditsOf(accountId)).toEqual({ available: 1000, held: 0, spent: 0 })
+    const keys = 'select from idempotency_key where account_id = $1'
+    expect((await world.pool.query(keys, [accountId])).rowCount).toBe(0)
+    const entries =
+      'select kind, count(*)::int from ledger where account_id = $1 group by 1 order by 1'
+    expect((await world.pool.query(entries, [accountId])).rows).toEqual([
+      { kind: 'hold', count: 12 },
+      { kind: 'release', count: 12 },
+    ])
+  })
+
+  it('end without a task whose call begins meanwhile', async () => {
+    const { accountId, taskIds } = await tasksOf(3)
+    const [calling = ''] = taskIds
+    const client = await world.pool.connect()
+    await client.query('begin')
+    await client.query(`update task set status = 'processing' where task_id = $1`, [calling])
+    await insertAttempt(client, calling, 1)
+    const failing = taskIds.map((taskId) => world.attempts.failTask(taskId, refused, accountId))
+    await untilLockAwaited(world.pool)
+    await client.query('commit')
+    client.release()
+    expect(await Promise.all(failing)).toEqual(['call_under_way', 'failed', 'failed'])
+    expect(await creditsOf(accountId)).toMatchObject({ held: 10 })
+  })
+
+  it('return their credits to the budget of each key', async () => {
+    const { accountId, taskIds } = await tasksOf(6)
+    const keyOf = (at: number) => `key_${at % 2}`
+    for (const [at, taskId] of taskIds.entries()) {
+      await world.pool.query('update task set key_id = $2 where task_id = $1', [taskId, keyOf(at)])
+    }
+    await world.pool.query(
+      `insert into budget_use (key_id, starts_at, ends_at, used)
+       select key_id, now() - interval '1 hour', now() + interval '1 hour', 50
+       from unnest($1::text[]) as asked (key_id)`,
+      [[keyOf(0), keyOf(1)]],
+    )
+    const failing = taskIds.map((taskId) => world.attempts.failTask(taskId, refused, accountId))
+    await Promise.all(failing)
+    const { rows } = await world.pool.query('select key_id as key, used from budget_use order by 1')
+    expect(rows).toEqual([
+      { key: keyOf(0), used: 20 },
+      { key: keyOf(1), used: 20 },
+    ])
+  })
 })

@@ -15,16 +15,17 @@ import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { defined } from '../../src/domain/defined.ts'
 import { orderChannels } from '../../src/domain/gate/orderChannels.ts'
-import type { BeginResult } from '../../src/domain/ports/attemptStore.ts'
+import type { BeginResult, TaskEnd } from '../../src/domain/ports/attemptStore.ts'
 import type { Channel } from '../../src/domain/upstream/channel.ts'
 import { beginInTransaction } from '../../src/store/attempts/beginAttempt.ts'
 import { createBeginFirstCall } from '../../src/store/attempts/beginFirstCall.ts'
+import { createEndOfFirstCall } from '../../src/store/attempts/endOfFirstCall.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { testChannel } from '../support/database/testAttempts.ts'
 import { useTestDatabase } from '../support/database/testDatabase.ts'
 
 // The conditions of a first call stand twice: in the gate, where TypeScript decides, and in its fast path,
-// the SQL function `begin_first_calls`. Each generated state is written twice, for two tasks on two channels.
+// the SQL function `begin_first_calls`. The look without locks reads the states by a statement of its own. Each generated state is written twice, for two tasks on two channels.
 // One task asks the fast path, the other the gate alone.
 
 const model = 'familyb-image-2-vip'
@@ -186,18 +187,30 @@ function facts(result: BeginResult) {
   }
 }
 
+/** The failure, with its time rounded to ten seconds. */
+function failureOf({ failure }: Pick<TaskEnd, 'failure'>) {
+  return { ...failure, retryAfterMs: Math.round((failure.retryAfterMs ?? 0) / 1e4) }
+}
+
 describe('the fast path of the gate', () => {
-  it('opens exactly the first calls that the gate opens on a channel without cooldown and queue', async () => {
+  it('opens exactly the first calls that the gate opens on a channel without cooldown and queue, and ends those that it ends', async () => {
     let opened = 0
     let refused = 0
     let onSecond = 0
+    let ended = 0
     await assert(
       asyncProperty(state, async (given) => {
         const { via } = given
         const [fast, full] = await Promise.all([writeState(given), writeState(given)])
         const untouched = await written(fast.taskId)
+        const look = await createEndOfFirstCall(fast.deps)(fast.taskId)
+        expect(await written(fast.taskId)).toEqual(untouched)
         const attempt = await createBeginFirstCall(fast.deps)({ taskId: fast.taskId, via })
         const decided = await beginInTransaction(full.deps, { taskId: full.taskId, via })
+        expect(look && failureOf(look)).toEqual(
+          decided.kind === 'end' ? failureOf(decided) : undefined,
+        )
+        if (look !== undefined) ended += 1
         const simple =
           given.cooldown?.ofModel !== true &&
           given.queue.every(({ presentSeconds }) => presentSeconds < 0) &&
@@ -221,5 +234,6 @@ describe('the fast path of the gate', () => {
     expect(opened).toBeGreaterThan(10)
     expect(refused).toBeGreaterThan(40)
     expect(onSecond).toBeGreaterThan(5)
+    expect(ended).toBeGreaterThan(10)
   }, 120_000)
 })

@@ -25,7 +25,8 @@ function world(produce: (taskId: string) => Promise<ProduceResult>) {
       expect(via).toBe('offer')
       return produce(taskId)
     },
-    endOfFirstCall: async (taskId) => (taskId === 'refused' ? failure : undefined),
+    endOfFirstCall: async (taskId) =>
+      taskId === 'refused' ? { failure, accountId: 'acc' } : undefined,
     failTask: async (taskId) => {
       failed.push(taskId)
       return 'failed'

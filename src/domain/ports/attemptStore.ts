@@ -77,9 +77,12 @@ export type BeginResult =
       readonly channel?: string
     }
   /** The task must end without an image. It is still live, so call `failTask`. */
-  | { readonly kind: 'end'; readonly failure: TaskFailure }
+  | ({ readonly kind: 'end' } & TaskEnd)
   /** The task has ended or was purged, so there is nothing to do. */
   | { readonly kind: 'over' }
+
+/** The failure with which a task must end, and the account of the task. */
+export type TaskEnd = { readonly failure: TaskFailure; readonly accountId: string }
 
 /** The outcome of the call of attempt `n`. Attempts of a task are counted from 1. */
 export type AttemptOutcome = {
@@ -153,7 +156,7 @@ export type AttemptStore = {
    * Returns the failure with which a task must end instead of its first call, if the gate would end it now. Writes
    * nothing and takes no lock.
    */
-  readonly endOfFirstCall: (taskId: string) => Promise<TaskFailure | undefined>
+  readonly endOfFirstCall: (taskId: string) => Promise<TaskEnd | undefined>
   /**
    * Closes an attempt and updates its channel. Does nothing when the outcome is already recorded. But if the attempt
    * was closed only because its worker seemed lost, it now gets the outcome that its worker saw.
@@ -174,8 +177,15 @@ export type AttemptStore = {
    * already ended. Then nothing is published or charged, but the attempt is still closed.
    */
   readonly settleTask: (input: SettleInput) => Promise<boolean>
-  /** Ends a task as failed and releases its hold, unless a call of a present worker is under way. */
-  readonly failTask: (taskId: string, failure: TaskFailure) => Promise<FailResult>
+  /**
+   * Ends a task as failed and releases its hold, unless a call of a present worker is under way. Tasks with the same
+   * account can be ended together. `accountId` is absent when the account is not known.
+   */
+  readonly failTask: (
+    taskId: string,
+    failure: TaskFailure,
+    accountId?: string,
+  ) => Promise<FailResult>
   /**
    * Ends a task as failed with the code `cancelled`, and releases its hold. Changes nothing when the task has already
    * ended, or when one of its attempts is open or may have done work.

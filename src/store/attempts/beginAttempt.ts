@@ -1,44 +1,36 @@
 import type { Pool, PoolClient } from 'pg'
 import { assertNever } from '../../domain/assertNever.ts'
 import { defined } from '../../domain/defined.ts'
-import type { TaskFailure } from '../../domain/failure.ts'
-import { orderChannels } from '../../domain/gate/orderChannels.ts'
-import { nextStep } from '../../domain/gate/nextStep.ts'
-import type { ChannelState, NextStep } from '../../domain/gate/taskFacts.ts'
+import type { NextStep } from '../../domain/gate/taskFacts.ts'
 import { takeOnce } from '../../domain/takeOnce.ts'
 import type { RandomBytes } from '../../domain/ids.ts'
 import { newUploadId } from '../../domain/ids.ts'
 import { callCheckMs } from '../../domain/limits.ts'
-import type { Family } from '../../domain/models/models.ts'
-import type { BeginInput, BeginResult } from '../../domain/ports/attemptStore.ts'
+import type { AttemptStore, BeginInput, BeginResult } from '../../domain/ports/attemptStore.ts'
 import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
-import { isSyncRoute } from '../../domain/tasks/imageRequest.ts'
 import { isEnded } from '../../domain/tasks/task.ts'
-import type { Channel } from '../../domain/upstream/channel.ts'
-import { outcomeClasses, outcomeReasons } from '../../domain/upstream/upstreamCall.ts'
 import type { FastPath } from './beginFirstCall.ts'
 import { offerOverdueAfterMs, overdueAfterMs } from './beginFirstCall.ts'
-import { lockChannelStates, readChannelStates, saveCooldown } from '../channels/channelStates.ts'
+import { lockChannelStates, saveCooldown } from '../channels/channelStates.ts'
 import { joinPlaceQueue } from '../channels/placeQueue.ts'
 import { closeAttemptRow } from './closeAttempt.ts'
+import type { JudgeDeps } from './judgeTask.ts'
+import { judgeTask } from './judgeTask.ts'
 import type { NextCall, Unread } from './openAttempt.ts'
 import { openAttempt } from './openAttempt.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import type { LockedAttempt, TaskWithAttempts } from '../tasks/lockTask.ts'
-import { isUnderWay, lockTaskWithAttempts, readUnlockedTask } from '../tasks/lockTask.ts'
+import { isUnderWay, lockTaskWithAttempts } from '../tasks/lockTask.ts'
 
-export type BeginAttemptDeps = {
+export type BeginAttemptDeps = JudgeDeps & {
   readonly pool: Pool
   /** The id of the process that makes the calls. */
   readonly processId: string
   readonly randomBytes: RandomBytes
-  /** Returns a random number in [0, 1). */
-  readonly random: () => number
-  /** Returns the channels of a family, in the operator's order. */
-  readonly channelsOf: (family: Family) => readonly Channel[]
-  /** Limit for the calls of one task that end with an unknown outcome. */
-  readonly callsMax: number
 }
+
+/** What answers a worker's first question about a task, before the full gate. */
+type QuickAnswers = FastPath & { readonly endOfFirstCall: AttemptStore['endOfFirstCall'] }
 
 /**
  * The gate: decides in one transaction whether a task may call upstream now, and opens the attempt if so. Every call
@@ -46,11 +38,11 @@ export type BeginAttemptDeps = {
  * before its deadline and within its limits, on a channel with a free place.
  *
  * A worker's first question about a task goes to the fast path first (`beginFirstCall`). If the fast path opens no
- * attempt, an offered task may end by a look without locks (`endOfFirstCall`). A condition for first calls must be
+ * attempt, an offered task may end by a look without locks (`endOfFirstCall.ts`). A condition for first calls must be
  * both in the full gate and in the fast path: `test/store/gateAgrees.test.ts` compares the two.
  */
 export async function beginAttempt(
-  deps: BeginAttemptDeps & FastPath,
+  deps: BeginAttemptDeps & QuickAnswers,
   input: BeginInput,
 ): Promise<BeginResult> {
   const answerId = input.answerId ?? newUploadId(deps.randomBytes, 'answer')
@@ -60,31 +52,14 @@ export async function beginAttempt(
 
 /** Answers a worker's first question about a task. Returns `undefined` when only the full gate can answer. */
 async function answerQuickly(
-  deps: BeginAttemptDeps & FastPath,
+  deps: BeginAttemptDeps & QuickAnswers,
   input: BeginInput,
   answerId: string,
 ): Promise<BeginResult | undefined> {
   const attempt = await deps.beginFirstCall({ ...input, answerId })
   if (attempt !== undefined) return { kind: 'opened', attempt }
-  const failure = input.via === 'offer' ? await endOfFirstCall(deps, input.taskId) : undefined
-  return failure === undefined ? undefined : { kind: 'end', failure }
-}
-
-/**
- * Judges the first call of a task by states that are read without locks. Returns the failure with which the task must
- * end instead, or `undefined` if it need not end. A state that changes meanwhile does no harm: this function writes
- * nothing, and `failTask` does not fail a task whose call is under way. With locks, the many tasks that end in a
- * cooldown would wait for their channel's lock one after the other, and the commit of each would wait for the disk.
- */
-export async function endOfFirstCall(
-  deps: BeginAttemptDeps,
-  taskId: string,
-): Promise<TaskFailure | undefined> {
-  const task = await readUnlockedTask(deps.pool, taskId)
-  if (task?.status !== 'queued') return undefined
-  const { channels, model, request, stepBy } = judgeOf(deps, { ...task, attempts: [] })
-  const step = stepBy(task.nowMs, await readChannelStates(deps.pool, channels, model, request))
-  return step.kind === 'end' ? step.failure : undefined
+  const end = input.via === 'offer' ? await deps.endOfFirstCall(input.taskId) : undefined
+  return end && { kind: 'end', ...end }
 }
 
 /** The gate without its fast path. */
@@ -156,28 +131,6 @@ async function closeAsLost(
   return { ...task, attempts }
 }
 
-/** Returns the arguments of `readChannelStates` for a task, and `stepBy`, which decides by the states that it reads. */
-function judgeOf(deps: BeginAttemptDeps, task: TaskWithAttempts) {
-  const { taskId, accountId, family, model } = task
-  const sync = isSyncRoute(task.route)
-  return {
-    channels: orderChannels(deps.channelsOf(family), taskId),
-    model,
-    request: { taskId, accountId, sync },
-    stepBy: (nowMs: number, channels: readonly ChannelState[]) =>
-      nextStep({
-        nowMs,
-        ageMs: nowMs - task.createdAtMs,
-        deadlineAtMs: task.deadlineAtMs,
-        sync,
-        past: task.attempts.map(pastAttempt),
-        channels,
-        callsMax: deps.callsMax,
-        jitter: deps.random(),
-      }),
-  }
-}
-
 /** Decides the next step of a task that has no open attempt, and writes what this step needs. */
 async function decide(
   deps: BeginAttemptDeps,
@@ -185,7 +138,7 @@ async function decide(
   locked: TaskWithAttempts,
   next: NextCall,
 ): Promise<Decided> {
-  const judge = judgeOf(deps, locked)
+  const judge = judgeTask(deps, locked)
   const askedAtMs = performance.now()
   const states = await lockChannelStates(client, judge.channels, judge.model, judge.request)
   // The wait for the lock of a busy channel can take long. The time of this wait is added to the clock, so that a
@@ -194,7 +147,7 @@ async function decide(
   const step = judge.stepBy(task.nowMs, states)
   switch (step.kind) {
     case 'end':
-      return step
+      return { ...step, accountId: task.accountId }
     case 'wait':
       return postpone(client, task, step)
     case 'call':
@@ -207,21 +160,6 @@ async function decide(
       }
     default:
       return assertNever(step)
-  }
-}
-
-function pastAttempt(attempt: LockedAttempt) {
-  const found = outcomeClasses.find((name) => name === attempt.class)
-  const reason = outcomeReasons.find((name) => name === attempt.reason)
-  if (found === undefined || reason === undefined || attempt.closedAtMs === null) {
-    throw new Error(`Bug: attempt ${attempt.n} is not closed with a known class and reason`)
-  }
-  return {
-    channel: attempt.channel,
-    class: found,
-    reason,
-    closedAtMs: attempt.closedAtMs,
-    ...defined({ retryAfterMs: attempt.retryAfterMs }),
   }
 }
 

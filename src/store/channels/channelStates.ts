@@ -38,16 +38,25 @@ export async function readChannelStates(
   const { rows } = await client.query<ChannelStateRow>({
     name: 'channel-states',
     text: statesSql,
-    values: [names, model, request?.taskId, request?.accountId, request?.sync, takenAfterMs],
+    values: [names, model, request?.taskId, request?.accountId, request?.sync],
   })
+  return statesOf(channels, rows)
+}
+
+/** Returns the states of these channels by the rows that `channelStatesSql` returned for one task. */
+export function statesOf(
+  channels: readonly Channel[],
+  rows: readonly ChannelStateRow[],
+): readonly ChannelState[] {
   const byName = new Map(rows.map((row) => [row.name, row]))
   return channels.map((channel) => stateOf(channel, byName.get(channel.name)))
 }
 
 const lockSql = `select 1 from channel where name = any($1) order by name for update`
 
-type ChannelStateRow = {
-  readonly name: string
+export type ChannelStateRow = {
+  /** `null` in the only row of a task without channels. */
+  readonly name: string | null
   readonly paused: boolean
   readonly inFlight: number
   readonly inFlightOfModel: number
@@ -91,15 +100,18 @@ function cooldownOf(row: ChannelStateRow): Cooldown | undefined {
 }
 
 /**
- * Reads the state of the channels $1 for calls of the model $2. `placeQueue.ts` explains `open` and `ahead`.
+ * Returns a statement that reads the states of channels for tasks: a row for each task and channel, with the columns
+ * of the task first. `asking` is a query of the tasks. It has the columns `channels` (their names), `model`, `taskId`,
+ * `accountId` and `sync`. `placeQueue.ts` explains `open` and `ahead`.
  *
  * `asking` and `taken` count the model's open calls of the current window. A young call counts as `asking`: the
  * upstream may still refuse it. An old one counts as `taken`. The cooldown's `taken_after_ms` says from which age on
- * a call is old. When it is null, $6 says so. See src/domain/gate/cooldown.ts.
+ * a call is old. See src/domain/gate/cooldown.ts.
  */
-const statesSql = `
-  with open as (${openCallsSql})
-  select c.name, c.paused_at is not null as paused,
+export function channelStatesSql(asking: string, columns: string): string {
+  return `
+  with asking as materialized (${asking}), open as (${openCallsSql})
+  select ${columns} c.name, c.paused_at is not null as paused,
     calls."inFlight", calls."inFlightOfModel", calls.asking, calls.taken,
     ${aheadSql} as ahead,
     (extract(epoch from d.until_at) * 1000)::float8 as "untilMs",
@@ -107,20 +119,28 @@ const statesSql = `
     d.granted, d.learned, d.refusals,
     (extract(epoch from d.slot_at) * 1000)::float8 as "slotAtMs",
     d.slot_ms as "slotMs", d.taken_after_ms as "takenAfterMs"
-  from channel c left join cooldown d on d.channel = c.name and d.model = $2,
-    lateral (select coalesce(d.taken_after_ms, $6) * interval '1 millisecond' as span) undecided,
+  from asking left join channel c on c.name = any(asking.channels)
+    left join cooldown d on d.channel = c.name and d.model = asking.model,
+    lateral (
+      select coalesce(d.taken_after_ms, ${takenAfterMs}) * interval '1 millisecond' as span) undecided,
     lateral (
       select count(*)::int as "inFlight",
-        (count(*) filter (where a.model = $2))::int as "inFlightOfModel",
-        (count(*) filter (where a.model = $2 and a.opened_at >= d.window_at
+        (count(*) filter (where a.model = asking.model))::int as "inFlightOfModel",
+        (count(*) filter (where a.model = asking.model and a.opened_at >= d.window_at
           and a.opened_at > clock_timestamp() - undecided.span))::int as asking,
-        (count(*) filter (where a.model = $2 and a.opened_at >= d.window_at
+        (count(*) filter (where a.model = asking.model and a.opened_at >= d.window_at
           and a.opened_at <= clock_timestamp() - undecided.span))::int as taken
       from attempt a
       where a.channel = c.name and a.opened_at >= c.open_since and a.closed_at is null
         and a.lease_until > clock_timestamp()
-    ) calls
-  where c.name = any($1)`
+    ) calls`
+}
+
+const statesSql = channelStatesSql(
+  `select $1::text[] as channels, $2::text as model, $3::text as "taskId", $4::text as "accountId",
+    $5::boolean as sync`,
+  '',
+)
 
 /** Writes a cooldown, or deletes it when `cooldown` is `undefined`. The caller has locked the channel. */
 export async function saveCooldown(

@@ -12,8 +12,7 @@ export type PlaceRequest = {
 
 /**
  * The order in which waiting tasks get the free places of a channel `c`. This expression counts the tasks in the
- * channel's queue whose turn comes before the turn of the asking task ($3: its id, $4: its account, $5: its
- * `sync`). The gate gives the task a place only if more places are free than tasks are ahead of it.
+ * channel's queue whose turn comes before the turn of the asking task. The gate gives the task a place only if more places are free than tasks are ahead of it.
  *
  * Three rules decide between two tasks, each rule only when the rules before it leave them equal:
  * 1. Synchronous tasks go first, together with the asynchronous tasks that have waited for 30 seconds. Without
@@ -21,37 +20,38 @@ export type PlaceRequest = {
  * 2. The task of the account with fewer open calls on the channel goes first.
  * 3. The task that has waited longer goes first.
  *
- * The statement needs a `with` part `open` made of `openCallsSql`.
+ * The statement needs a relation `asking` with the columns `taskId`, `accountId` and `sync`, and a `with` part `open`
+ * made of `openCallsSql`.
  */
 export const aheadSql = `(select count(*) from place_queue w
-      where w.channel = c.name and w.task_id <> $3 and w.present_until > clock_timestamp()
+      where w.channel = c.name and w.task_id <> asking."taskId" and w.present_until > clock_timestamp()
         and (
           not (w.sync or w.since < clock_timestamp() - interval '30 seconds'),
           coalesce((select calls from open
             where open.channel = w.channel and open.account_id = w.account_id), 0),
           w.since
         ) < (
-          not ($5::boolean or coalesce((select own.since < clock_timestamp() - interval '30 seconds'
+          not (asking.sync or coalesce((select own.since < clock_timestamp() - interval '30 seconds'
             from place_queue own
-            where own.channel = c.name and own.task_id = $3
+            where own.channel = c.name and own.task_id = asking."taskId"
               and own.present_until > clock_timestamp()), false)),
           coalesce((select calls from open
-            where open.channel = c.name and open.account_id = $4), 0),
+            where open.channel = c.name and open.account_id = asking."accountId"), 0),
           coalesce((select own.since from place_queue own
-            where own.channel = c.name and own.task_id = $3
+            where own.channel = c.name and own.task_id = asking."taskId"
               and own.present_until > clock_timestamp()), clock_timestamp())
         )
     )::int`
 
 /**
- * The number of open calls of each account on each of the channels $1. PostgreSQL computes it only when `aheadSql`
+ * The number of open calls of each account on each of the channels in `asking.channels`. PostgreSQL computes it only when `aheadSql`
  * compares two tasks, so the gate does not pay for it while the queue is empty.
  */
 export const openCallsSql = `
     select a.channel, t.account_id, count(*) as calls
     from channel c join attempt a on a.channel = c.name and a.opened_at >= c.open_since
       join task t using (task_id)
-    where c.name = any($1) and a.closed_at is null and a.lease_until > clock_timestamp()
+    where c.name in (select unnest(channels) from asking) and a.closed_at is null and a.lease_until > clock_timestamp()
     group by a.channel, t.account_id
   `
 

@@ -1,11 +1,12 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg'
 import type { TaskFailure } from '../../domain/failure.ts'
 import { mayHaveWorked } from '../../domain/gate/taskFacts.ts'
-import type { FailResult } from '../../domain/ports/attemptStore.ts'
+import type { AttemptStore, FailResult } from '../../domain/ports/attemptStore.ts'
 import type { DueWebhook } from '../../domain/ports/webhookStore.ts'
 import { syncRoutes } from '../../domain/tasks/imageRequest.ts'
 import { isEnded } from '../../domain/tasks/task.ts'
 import { closeLostAttemptsSql } from '../attempts/closeAttempt.ts'
+import { apartWhenRefused, joinWrites } from '../connection/joinWrites.ts'
 import { runStatement, withTransaction } from '../connection/transaction.ts'
 import { deliveriesSql, dueOfDoneSql } from '../webhooks/deliveriesOfEnd.ts'
 import { endedColumns, endHoldSql } from './endHold.ts'
@@ -22,28 +23,38 @@ export type EndTaskDeps = Lifetimes & {
   readonly announceEnd: AnnounceEnd
 }
 
+/** A task of `accountId` that must end without an image. */
+type Failing = {
+  readonly taskId: string
+  readonly failure: TaskFailure
+  readonly accountId?: string | undefined
+}
+
 /**
- * Ends a live task as failed and releases its hold. Before the hard end, refuses to do so while the worker of
- * an open call is present: the call is paid for, and its image would be lost. Records `workPossible` when an
- * attempt is open or has an unknown outcome.
+ * Creates the function that ends a live task as failed and releases its hold. Before the hard end, it refuses to do so
+ * while the worker of an open call is present: the call is paid for, and its image would be lost. Records
+ * `workPossible` when an attempt is open or has an unknown outcome.
  *
  * When no attempt of the task may have done work, one statement fails it, which is its own transaction. The balance
- * of a busy account is then not locked during a round trip to this process: many tasks of one account can end at once.
+ * of a busy account is then not locked during a round trip to this process. Tasks of one account that end while a
+ * statement for this account is under way share the next one, because all of them need the lock of its balance.
  */
-export async function failTask(
-  deps: EndTaskDeps,
-  taskId: string,
-  failure: TaskFailure,
-): Promise<FailResult> {
-  if (!failure.workPossible) {
-    const query = endQuery(deps, taskId, failure, 'if_no_work')
-    const [ended] = await runStatement<Ended>(deps.pool, query)
-    if (ended !== undefined) {
-      deps.announceEnd(taskId, ended.due)
-      return 'failed'
-    }
+export function createFailTask(deps: EndTaskDeps): AttemptStore['failTask'] {
+  const endJoined = joinWrites<Failing, Ended | undefined>(
+    ({ taskId, accountId }) => accountId ?? taskId,
+    apartWhenRefused(async (failing) => {
+      const rows = await runStatement<Ended>(deps.pool, endQuery(deps, failing, 'if_no_work'))
+      const byTask = new Map(rows.map((row) => [row.taskId, row]))
+      return failing.map(({ taskId }) => byTask.get(taskId))
+    }),
+  )
+  return async (taskId, failure, accountId) => {
+    const failing = { taskId, failure, accountId }
+    const ended = failure.workPossible ? undefined : await endJoined(failing)
+    if (ended === undefined) return failLocked(deps, taskId, failure)
+    deps.announceEnd(taskId, ended.due)
+    return 'failed'
   }
-  return failLocked(deps, taskId, failure)
 }
 
 /** Does the work of `failTask` under the task's lock, whatever the outcomes of the task's attempts are. */
@@ -78,29 +89,24 @@ export async function endAsFailed(
   { taskId }: TaskState,
   failure: TaskFailure,
 ): Promise<readonly DueWebhook[]> {
-  const { rows } = await client.query<Ended>(endQuery(lifetimes, taskId, failure, 'always'))
+  const { rows } = await client.query<Ended>(endQuery(lifetimes, [{ taskId, failure }], 'always'))
   return rows[0]?.due ?? []
 }
 
-type Ended = { readonly due: readonly DueWebhook[] }
+type Ended = { readonly taskId: string; readonly due: readonly DueWebhook[] }
 
 function endQuery(
   { retentionSeconds, tombstoneSeconds, inputRetentionSeconds }: Lifetimes,
-  taskId: string,
-  failure: TaskFailure,
+  failing: readonly Failing[],
   when: 'if_no_work' | 'always',
 ): QueryConfig {
   return {
-    name: 'end-task',
+    name: 'end-tasks',
     text: endSql,
     values: [
-      taskId,
-      failure.code,
-      failure.cause,
-      failure.workPossible,
-      failure.retryAfterMs === undefined ? null : Math.round(failure.retryAfterMs),
+      failing.map(({ taskId }) => taskId),
+      JSON.stringify(failing.map(columnsOf)),
       retentionSeconds + tombstoneSeconds,
-      isKeyFreed(failure),
       inputRetentionSeconds,
       syncRoutes,
       when === 'if_no_work',
@@ -108,37 +114,58 @@ function endQuery(
   }
 }
 
+function columnsOf({ taskId, failure }: Failing): unknown {
+  const { code, cause, workPossible, retryAfterMs } = failure
+  return {
+    of_task: taskId,
+    code,
+    cause,
+    work_possible: workPossible,
+    retry_after_ms: retryAfterMs === undefined ? null : Math.round(retryAfterMs),
+    key_freed: isKeyFreed(failure),
+  }
+}
+
 /**
- * Ends a live task without an image. With $10, ends it only if no attempt of it may have done work (`mayHaveWorked`).
- * Another transaction may open an attempt while this statement waits for the lock of the task's row. This statement
- * does not see that attempt. But the row then has another version, so this statement ends nothing: see `publishSql`
- * in settleTask.ts.
+ * Ends live tasks of one account without an image. With $6, ends only those of which no attempt may have done work
+ * (`mayHaveWorked`). Another transaction may change a task meanwhile, or open an attempt that this statement does not
+ * see. This statement leaves such a task out: see `publishSql` in settleTask.ts.
  */
 const endSql = `
-  with found as materialized (
-    select task_id as id, xmin as version from task where task_id = $1
-  ), done as (
-    update task set status = 'failed', failure_code = $2, failure_cause = $3,
-      failure_work_possible = $4, failure_retry_after_ms = $5,
-      completed_at = statement_timestamp(),
-      purge_at = statement_timestamp() + $6 * interval '1 second',
-      request = case when $8::integer > 0 then request end,
-      retry_until = case when $8::integer > 0
-        then statement_timestamp() + least($6, $8) * interval '1 second' end,
-      retry_bytes = case when $8::integer > 0 then octet_length(request) + (
-        select coalesce(sum(bytes), 0) from upload where upload.task_id = $1 and kind = 'input') end
-    from found
-    where task_id = found.id and task.xmin = found.version and ${isLiveSql}
-      and not ($10 and exists (
+  with failing as materialized (
+    select * from json_to_recordset($2::json) as failing (
+      of_task text, code text, cause text, work_possible boolean, retry_after_ms bigint, key_freed boolean)
+  ), found as materialized (
+    select task_id as found_id, xmin as version from task where task_id = any($1)
+  ), live as materialized (
+    select task_id as live_id from task join found on found_id = task_id
+    where task_id = any($1) and task.xmin = version and ${isLiveSql}
+      and not ($6 and exists (
         select from attempt
-        where attempt.task_id = $1 and (attempt.class is null or attempt.class = 'unknown')))
-    returning coalesce(retry_until, completed_at) as input_end, hard_end_at, route, ${endedColumns}
+        where attempt.task_id = found_id and (attempt.class is null or attempt.class = 'unknown')))
+    for update of task skip locked
+  ), done as (
+    update task set status = 'failed', failure_code = code, failure_cause = cause,
+      failure_work_possible = work_possible, failure_retry_after_ms = retry_after_ms,
+      completed_at = statement_timestamp(),
+      purge_at = statement_timestamp() + $3 * interval '1 second',
+      request = case when $4::integer > 0 then request end,
+      retry_until = case when $4::integer > 0
+        then statement_timestamp() + least($3, $4) * interval '1 second' end,
+      retry_bytes = case when $4::integer > 0 then octet_length(request) + (
+        select coalesce(sum(bytes), 0) from upload where upload.task_id = live_id and kind = 'input') end
+    from live join failing on of_task = live_id
+    where task_id = any($1) and task_id = live_id
+    returning coalesce(retry_until, completed_at) as input_end, hard_end_at, route, key_freed, ${endedColumns}
   ), uploads as (
     update upload set sweep_after = case
         when kind = 'input' then done.input_end
         else done.hard_end_at + ${unusedAnswerKeptSql} end
-    from done where upload.task_id = $1
-  ), freed as (${freeKeySql}), lost as (${closeLostAttemptsSql('= $1')} and exists (select from done)),
+    from done where upload.task_id = any($1) and upload.task_id = done.task_id
+  ), freed as (${freeKeySql}), lost as (
+    ${closeLostAttemptsSql('= any($1)')} and exists (
+      select from done where done.task_id = attempt.task_id)
+  ),
   ${deliveriesSql('task.failed')},
   ${endHoldSql('release')}
-  select ${dueOfDoneSql} as due from done`
+  select task_id as "taskId", ${dueOfDoneSql} as due from done`

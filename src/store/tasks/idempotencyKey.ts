@@ -58,8 +58,10 @@ export function isKeyFreed({ code, cause, workPossible }: TaskFailure): boolean 
 }
 
 /**
- * Part of the statement that fails a task (`done`). $7 is `isKeyFreed`, and $9 has the routes of synchronous calls.
+ * Part of the statement that fails tasks (`done`). `key_freed` is `isKeyFreed`, and $5 has the routes of synchronous
+ * calls.
  */
 export const freeKeySql = `
   delete from idempotency_key using done
-  where idempotency_key.task_id = done.task_id and $7 and done.route = any($9)`
+  where idempotency_key.task_id = any($1) and idempotency_key.task_id = done.task_id
+    and key_freed and done.route = any($5)`

@@ -1,4 +1,4 @@
-import type { Pool, PoolClient } from 'pg'
+import type { PoolClient } from 'pg'
 import type { Family, ModelId } from '../../domain/models/models.ts'
 import type { Route } from '../../domain/tasks/imageRequest.ts'
 import type { TaskStatus } from '../../domain/tasks/task.ts'
@@ -46,34 +46,30 @@ export type LockedAttempt = {
 export async function lockTask(client: PoolClient, taskId: string): Promise<TaskState | undefined> {
   const locked = await client.query<TaskState>({
     name: 'lock-task',
-    text: taskSql('for update'),
+    text: lockTaskSql,
     values: [taskId],
   })
   return locked.rows[0]
 }
 
-/** Reads the state of a task without a lock. The task may have changed when this returns. */
-export async function readUnlockedTask(pool: Pool, taskId: string): Promise<TaskState | undefined> {
-  const { rows } = await pool.query<TaskState>({
-    name: 'read-unlocked-task',
-    text: taskSql(''),
-    values: [taskId],
-  })
-  return rows[0]
-}
-
-/** Reads the clock outside of `locked`, so that PostgreSQL reads it after the wait for the lock. */
-const taskSql = (lock: 'for update' | '') => `
-  with locked as materialized (
-    select task_id as "taskId", account_id as "accountId", route, family, model, status,
+/** The columns of `TaskState` without `nowMs`. */
+export const taskStateColumnsSql = `task_id as "taskId", account_id as "accountId", route, family, model, status,
       credits::float8 as credits, coalesce(octet_length(request), 0) as "requestBytes",
       (extract(epoch from created_at) * 1000)::float8 as "createdAtMs",
       (extract(epoch from deadline_at) * 1000)::float8 as "deadlineAtMs",
-      (extract(epoch from hard_end_at) * 1000)::float8 as "hardEndAtMs"
+      (extract(epoch from hard_end_at) * 1000)::float8 as "hardEndAtMs"`
+
+/** The column `nowMs` of `TaskState`. */
+export const nowMsSql = `(extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs"`
+
+/** Reads the clock outside of `locked`, so that PostgreSQL reads it after the wait for the lock. */
+const lockTaskSql = `
+  with locked as materialized (
+    select ${taskStateColumnsSql}
     from task where task_id = $1
-    ${lock}
+    for update
   )
-  select *, (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs" from locked`
+  select *, ${nowMsSql} from locked`
 
 /**
  * Locks the task's row, then reads its attempts. A second statement reads the attempts, because it sees what

@@ -2,6 +2,7 @@ import { Context } from '@temporalio/activity'
 import type { ReportUnexpected } from './applicationFailure.ts'
 import { endFailure, reportingUnexpected, waitFailure } from './applicationFailure.ts'
 import { assertNever } from '../src/domain/assertNever.ts'
+import type { Question } from '../src/domain/ports/attemptStore.ts'
 import type { ProduceResult, Stage } from '../src/tasks/produceImage.ts'
 import { repeatAfterShortWaits } from '../src/tasks/shortWaits.ts'
 import { heartbeatIntervalMs } from '../workflows/heartbeats.ts'
@@ -15,7 +16,7 @@ export type ProduceImageActivityDeps = {
     readonly taskId: string
     readonly signal?: AbortSignal
     readonly onStage?: (stage: Stage) => void
-    readonly askedBefore?: boolean
+    readonly question?: Question
   }) => Promise<ProduceResult>
   readonly onUnexpected: ReportUnexpected
   /**
@@ -47,8 +48,7 @@ export function createProduceImageActivity(deps: ProduceImageActivityDeps) {
     const onStage = (next: Stage) => {
       stage = next
     }
-    const produce = (askedBefore: boolean) =>
-      deps.produceImage({ taskId, signal, onStage, askedBefore })
+    const produce = (question: Question) => deps.produceImage({ taskId, signal, onStage, question })
     const result = await withHeartbeats(
       context,
       () => stage,

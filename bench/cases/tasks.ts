@@ -2,6 +2,7 @@ import type { BenchService, BenchWorld, ImageSize } from '../support/benchWorld.
 import { generationBody } from '../support/benchWorld.ts'
 import type { Shot } from '../support/load.ts'
 import { shoot } from '../support/load.ts'
+import type { Client } from '../../test/support/clients/client.ts'
 import { createClient } from '../../test/support/clients/client.ts'
 import { runParallel } from '../../test/support/timing.ts'
 
@@ -48,23 +49,31 @@ export function submitShot(service: BenchService, secret: string = service.owner
   }
 }
 
-/**
- * Runs tasks from submit to succeeded, at most `parallel` at once. Waits for each end with one lookup that is held open
- * (`Prefer: wait`), as Temporal's client waits for the result of a workflow.
- */
+/** Runs tasks from submit to succeeded, at most `parallel` at once. */
 export async function runTasks(
   { service }: BenchWorld,
   count: number,
   parallel: number,
 ): Promise<void> {
   const client = createClient(service.url, service.owner.secret)
-  const headers = { authorization: client.authorization, prefer: 'wait=60' }
   await runParallel(count, parallel, async () => {
     const { task_id: taskId } = await client.accepted(asyncBody())
-    const answer = await fetch(`${service.url}/v1/tasks/${taskId}`, { headers })
-    const { status } = Object(await answer.json())
-    if (status !== 'succeeded') throw new Error(`${taskId} is ${status} after a minute`)
+    await succeeded(client, taskId)
   })
+}
+
+/**
+ * Waits until the task has succeeded, with one lookup that is held open (`Prefer: wait`), as Temporal's client waits
+ * for the result of a workflow.
+ */
+export async function succeeded(
+  { url, authorization }: Pick<Client, 'url' | 'authorization'>,
+  taskId: string,
+): Promise<void> {
+  const headers = { authorization, prefer: 'wait=60' }
+  const answer = await fetch(`${url}/v1/tasks/${taskId}`, { headers })
+  const { status } = Object(await answer.json())
+  if (status !== 'succeeded') throw new Error(`${taskId} is ${status} after a minute`)
 }
 
 const backlogMsMax = 600_000

@@ -6,7 +6,13 @@ import type { WaitReason } from '../domain/gate/taskFacts.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import { newUploadId } from '../domain/ids.ts'
 import { callCheckMs } from '../domain/limits.ts'
-import type { AttemptStore, BeginResult, OpenedAttempt, Via } from '../domain/ports/attemptStore.ts'
+import type {
+  AttemptStore,
+  BeginResult,
+  OpenedAttempt,
+  Question,
+  Via,
+} from '../domain/ports/attemptStore.ts'
 import type { BlobStore } from '../domain/ports/blobStore.ts'
 import type { UpstreamCaller, UpstreamOutcome } from '../domain/upstream/upstreamCall.ts'
 import type { AskGateDeps } from './askGate.ts'
@@ -44,8 +50,8 @@ type ProduceInput = {
   readonly onStage?: (stage: Stage) => void
   /** Default: `workflow`. */
   readonly via?: Via
-  /** Whether this worker repeats its work on the task after a short wait. Default: false. */
-  readonly askedBefore?: boolean
+  /** The first question to the gate. Default: `first`. */
+  readonly question?: Question
 }
 
 /**
@@ -100,15 +106,15 @@ export function createProduceImage(deps: ProduceImageDeps) {
     const { taskId } = input
     let checked: number | undefined
     let refusedBy: RefusedBy | undefined
-    let askedBefore = input.askedBefore ?? false
+    let question = input.question ?? 'first'
     for (;;) {
       if (input.signal?.aborted === true) return { kind: 'wait', delayMs: 0, reason: 'stopping' }
       // Other processes may count this one as lost, and would then not wait for a call that begins now.
       if (!deps.presence.isPresent()) {
         return { kind: 'wait', delayMs: callCheckMs, reason: 'not_present' }
       }
-      const step = await askAndCall(deps, { ...input, askedBefore }, room, checked)
-      askedBefore = true
+      const step = await askAndCall(deps, { ...input, question }, room, checked)
+      question = 'further'
       switch (step.kind) {
         case 'ran':
           if (step.result.kind !== 'closed') return step.result
@@ -154,17 +160,12 @@ function askAndCall(
   room: RequestRoom,
   checked: number | undefined,
 ): Promise<Step> {
-  const { taskId, signal, via, askedBefore } = input
+  const { taskId, signal, via, question } = input
   const answerId = newUploadId(deps.randomBytes ?? cryptoRandomBytes, 'answer')
   return deps.presence.during(answerId, async (calling) => {
     const requestBytesMax = room.bytesMax()
-    const question = {
-      taskId,
-      answerId,
-      requestBytesMax,
-      ...defined({ checked, via, askedBefore }),
-    }
-    const begun = await askGate(deps, question, signal)
+    const asked = { taskId, answerId, requestBytesMax, ...defined({ checked, via, question }) }
+    const begun = await askGate(deps, asked, signal)
     if (begun.kind !== 'opened') return begun
     calling()
     const result = await runAttempt(deps, input, begun.attempt, room.end)

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { WaitReason } from '../domain/gate/taskFacts.ts'
+import type { Question } from '../domain/ports/attemptStore.ts'
 import type { ProduceResult } from './produceImage.ts'
 
 /**
@@ -15,27 +16,41 @@ import type { ProduceResult } from './produceImage.ts'
 const shortWaitMsMax = 1_000
 const shortWaitsTotalMsMax = 3_000
 
+/**
+ * Tasks in line wake together at multiples of this time, so that they share a question to PostgreSQL. The first two in
+ * line do not wait for it: a free place would stay empty.
+ */
+const wakeEveryMs = 200
+const delayTogetherMsMin = 250
+
+/** Returns how long a task in line sleeps: its delay, and then until the tasks in line wake together. */
+export function sleepInLineMs(delayMs: number, nowMs: number): number {
+  if (delayMs < delayTogetherMsMin) return delayMs
+  return Math.ceil((nowMs + delayMs) / wakeEveryMs) * wakeEveryMs - nowMs
+}
+
 const neverShort: ReadonlySet<WaitReason> = new Set(['backoff', 'stopping', 'not_present'])
 
 /**
- * Runs the work, and runs it again after each short wait. `askedBefore` is false at the first time and true
- * afterwards. Returns the result of the work when it is not a short wait, or when the signal has aborted.
+ * Runs the work, and runs it again after each short wait. `question` is for the gate. Returns the result of the work when it is not a short wait, or when the signal has aborted.
  *
  * Some waits are never spent here. After an unknown outcome the task goes on in its workflow, where an operator can
  * see and stop it. And when this worker makes no calls, another worker can take the task.
  */
 export async function repeatAfterShortWaits(
-  work: (askedBefore: boolean) => Promise<ProduceResult>,
+  work: (question: Question) => Promise<ProduceResult>,
   signal: AbortSignal,
 ): Promise<ProduceResult> {
   let leftMs = shortWaitsTotalMsMax
-  for (let askedBefore = false; ; askedBefore = true) {
-    const result = await work(askedBefore)
+  for (let question: Question = 'first'; ;) {
+    const result = await work(question)
     if (result.kind !== 'wait' || neverShort.has(result.reason)) return result
     const inLine = result.reason === 'channel_full'
     if (result.delayMs > (inLine ? shortWaitMsMax : Math.min(shortWaitMsMax, leftMs))) return result
     if (!inLine) leftMs -= result.delayMs
-    await sleep(result.delayMs, undefined, { signal }).catch(() => {})
+    question = inLine ? 'in_line' : 'further'
+    const sleepMs = inLine ? sleepInLineMs(result.delayMs, performance.now()) : result.delayMs
+    await sleep(sleepMs, undefined, { signal }).catch(() => {})
     if (signal.aborted) return result
   }
 }

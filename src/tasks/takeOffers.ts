@@ -95,7 +95,7 @@ export function createOfferTaker(deps: TakeOffersDeps): OfferTaker {
 async function endOrReason(deps: TakeOffersDeps, taskId: string): Promise<OfferResult> {
   const { produceImage, failTask, stopping: signal } = deps
   const result = await repeatAfterShortWaits(
-    (askedBefore) => produceImage({ taskId, signal, via: 'offer', askedBefore }),
+    (question) => produceImage({ taskId, signal, via: 'offer', question }),
     signal,
   )
   switch (result.kind) {

@@ -21,7 +21,7 @@ import type { BeginAttemptDeps } from '../store/attempts/beginAttempt.ts'
 import { beginAttempt } from '../store/attempts/beginAttempt.ts'
 import { abandonAttempt, closeAttempt } from '../store/attempts/closeAttempt.ts'
 import { createBeginFirstCall } from '../store/attempts/beginFirstCall.ts'
-import { createEndOfFirstCall } from '../store/attempts/endOfFirstCall.ts'
+import { createQueuedLooks } from '../store/attempts/queuedLooks.ts'
 import { answerIdsOf, createSettleTask } from '../store/attempts/settleTask.ts'
 import { moveOpenSince } from '../store/channels/openSince.ts'
 import { listChannels, pauseChannel, resumeChannel } from '../store/channels/channelAdmin.ts'
@@ -98,11 +98,11 @@ export function createTaskStore(pool: Pool): TaskStore {
 export function createAttemptStore(
   deps: BeginAttemptDeps & Lifetimes & { readonly announceEnd: AnnounceEnd },
 ): AttemptStore {
-  const endOfFirstCall = createEndOfFirstCall(deps)
-  const gate = { ...deps, beginFirstCall: createBeginFirstCall(deps), endOfFirstCall }
+  const looks = createQueuedLooks(deps)
+  const gate = { ...deps, ...looks, beginFirstCall: createBeginFirstCall(deps) }
   return {
     ...bindFirst(gate, { beginAttempt }),
-    endOfFirstCall,
+    endOfFirstCall: looks.endOfFirstCall,
     settleTask: createSettleTask(deps),
     failTask: createFailTask(deps),
     ...bindFirst(deps, { closeAttempt, abandonAttempt, cancelTask }),

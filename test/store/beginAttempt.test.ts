@@ -104,7 +104,7 @@ describe('beginAttempt', () => {
 
   it('opens the first attempt also for a worker that has asked before', async () => {
     const { taskId } = await insertTask(world.pool)
-    const begun = await world.attempts.beginAttempt({ taskId, askedBefore: true })
+    const begun = await world.attempts.beginAttempt({ taskId, question: 'further' })
     expect(begun).toMatchObject({ kind: 'opened', attempt: { n: 1 } })
   })
 
@@ -112,7 +112,7 @@ describe('beginAttempt', () => {
     const { taskId } = await insertTask(world.pool)
     const query = vi.spyOn(world.pool, 'query')
     onTestFinished(() => query.mockRestore())
-    await world.attempts.beginAttempt({ taskId, via: 'offer', askedBefore: true })
+    await world.attempts.beginAttempt({ taskId, via: 'offer', question: 'further' })
     expect(query.mock.calls).toEqual([[expect.objectContaining({ name: 'read-request' })]])
   })
 

@@ -157,8 +157,7 @@ describe('tasks of one account that end at once', () => {
     const results = await Promise.all(
       taskIds.map((taskId, at) => world.attempts.failTask(taskId, failureOf(at), accountId)),
     )
-    // The first batch is under way while the others come.
-    expect(sent.length).toBeLessThanOrEqual(2)
+    expect(sent).toEqual(['end-tasks'])
     expect(results).toEqual(taskIds.map(() => 'failed'))
     const { rows } = await world.pool.query(
       `select failure_code as code, failure_cause as cause, failure_work_possible as "workPossible",
@@ -191,6 +190,14 @@ describe('tasks of one account that end at once', () => {
     client.release()
     expect(await Promise.all(failing)).toEqual(['call_under_way', 'failed', 'failed'])
     expect(await creditsOf(accountId)).toMatchObject({ held: 10 })
+  })
+
+  it('end once when one is named twice', async () => {
+    const { accountId, taskIds } = await tasksOf(1)
+    const twice = [...taskIds, ...taskIds]
+    const failing = twice.map((taskId) => world.attempts.failTask(taskId, refused, accountId))
+    expect(await Promise.all(failing)).toEqual(['failed', 'over'])
+    expect(await creditsOf(accountId)).toEqual({ available: 1000, held: 0, spent: 0 })
   })
 
   it('return their credits to the budget of each key', async () => {

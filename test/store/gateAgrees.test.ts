@@ -19,7 +19,7 @@ import type { BeginResult, TaskEnd } from '../../src/domain/ports/attemptStore.t
 import type { Channel } from '../../src/domain/upstream/channel.ts'
 import { beginInTransaction } from '../../src/store/attempts/beginAttempt.ts'
 import { createBeginFirstCall } from '../../src/store/attempts/beginFirstCall.ts'
-import { createEndOfFirstCall } from '../../src/store/attempts/endOfFirstCall.ts'
+import { createQueuedLooks } from '../../src/store/attempts/queuedLooks.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { testChannel } from '../support/database/testAttempts.ts'
 import { useTestDatabase } from '../support/database/testDatabase.ts'
@@ -198,12 +198,14 @@ describe('the fast path of the gate', () => {
     let refused = 0
     let onSecond = 0
     let ended = 0
+    let inLine = 0
     await assert(
       asyncProperty(state, async (given) => {
         const { via } = given
         const [fast, full] = await Promise.all([writeState(given), writeState(given)])
         const untouched = await written(fast.taskId)
-        const look = await createEndOfFirstCall(fast.deps)(fast.taskId)
+        const looks = createQueuedLooks(fast.deps)
+        const look = await looks.endOfFirstCall(fast.taskId)
         expect(await written(fast.taskId)).toEqual(untouched)
         const attempt = await createBeginFirstCall(fast.deps)({ taskId: fast.taskId, via })
         const decided = await beginInTransaction(full.deps, { taskId: full.taskId, via })
@@ -227,13 +229,26 @@ describe('the fast path of the gate', () => {
         expect(asked).toEqual(attempt === undefined ? undefined : facts(decided))
         const left = attempt === undefined ? untouched : await written(full.taskId)
         expect(await written(fast.taskId)).toEqual(left)
+        if (attempt !== undefined) return
+        const kept = await looks.waitInLine(fast.taskId)
+        const isFull = decided.kind === 'wait' && decided.reason === 'channel_full'
+        // In the queue of the first channel only.
+        const isInLine =
+          isFull && (given.ownPlaceSeconds ?? -1) > 0 && given.second?.paused !== false
+        const waiting = await written(isInLine ? full.taskId : fast.taskId)
+        expect(await written(fast.taskId)).toEqual(waiting)
+        expect(kept && { ...kept, channel: undefined }).toEqual(
+          isInLine ? { ...decided, channel: undefined } : undefined,
+        )
+        if (kept !== undefined) inLine += 1
       }),
-      { numRuns: 100, seed: 20_26 },
+      { numRuns: 300, seed: 20_26 },
     )
     // States of both kinds must have come up, or the comparison says nothing.
     expect(opened).toBeGreaterThan(10)
     expect(refused).toBeGreaterThan(40)
     expect(onSecond).toBeGreaterThan(5)
     expect(ended).toBeGreaterThan(10)
+    expect(inLine).toBeGreaterThan(3)
   }, 120_000)
 })

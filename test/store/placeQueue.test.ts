@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { defined } from '../../src/domain/defined.ts'
+import type { Question } from '../../src/domain/ports/attemptStore.ts'
 import type { Route } from '../../src/domain/tasks/imageRequest.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
@@ -7,7 +8,13 @@ import { testChannel } from '../support/database/testAttempts.ts'
 
 const places = 2
 const world = useAttemptWorld([testChannel({ concurrencyMax: places })])
-beforeEach(() => world.pool.query('truncate place_queue, attempt'))
+const asked = new Set<string>()
+/** How a task asks again. The answers must be the same. */
+let again: Question = 'further'
+beforeEach(async () => {
+  asked.clear()
+  await world.pool.query('truncate place_queue, attempt')
+})
 
 async function taskOf(accountId: string, route?: Route): Promise<string> {
   const given = { accountId, ...defined({ route }) }
@@ -19,7 +26,9 @@ const tasksOf = (accountId: string, count: number) =>
 
 /** `opened`, or the reason to wait. */
 async function ask(taskId: string): Promise<string> {
-  const begun = await world.attempts.beginAttempt({ taskId })
+  const question = asked.has(taskId) ? again : 'first'
+  asked.add(taskId)
+  const begun = await world.attempts.beginAttempt({ taskId, question })
   return begun.kind === 'wait' ? begun.reason : begun.kind
 }
 
@@ -38,82 +47,138 @@ async function endCall(taskId = ''): Promise<void> {
 const queued = async () =>
   (await world.pool.query('select task_id as "taskId" from place_queue order by since')).rows
 
-describe('the queue for a place on a full channel', () => {
-  it('ranks an asynchronous task that has waited for 30 s with synchronous tasks', async () => {
-    const [one = '', two = '', patient = ''] = await tasksOf('acct_a', 3)
-    const waiting = await taskOf('acct_a', 'images.generations')
-    expect(await askAll([one, two, patient, waiting])).toEqual([
-      'opened',
-      'opened',
-      'channel_full',
-      'channel_full',
-    ])
-    await endCall(one)
-    expect(await ask(patient)).toBe('channel_full')
-    await world.pool.query(
-      `update place_queue set since = now() - interval '31 seconds' where task_id = $1`,
-      [patient],
+describe.each(['further', 'in_line'] as const)(
+  'the queue for a place on a full channel, asked %s',
+  (how) => {
+    beforeEach(() => {
+      again = how
+    })
+
+    it('ranks an asynchronous task that has waited for 30 s with synchronous tasks', async () => {
+      const [one = '', two = '', patient = ''] = await tasksOf('acct_a', 3)
+      const waiting = await taskOf('acct_a', 'images.generations')
+      expect(await askAll([one, two, patient, waiting])).toEqual([
+        'opened',
+        'opened',
+        'channel_full',
+        'channel_full',
+      ])
+      await endCall(one)
+      expect(await ask(patient)).toBe('channel_full')
+      await world.pool.query(
+        `update place_queue set since = now() - interval '31 seconds' where task_id = $1`,
+        [patient],
+      )
+      expect(await ask(waiting)).toBe('channel_full')
+      expect(await ask(patient)).toBe('opened')
+    })
+
+    it('gives a free place to the task that joined first, not to the task that asks first', async () => {
+      const [one, two, first = '', second = '', late = ''] = await tasksOf('acct_a', 5)
+      expect(await askAll([one ?? '', two ?? ''])).toEqual(['opened', 'opened'])
+      expect(await askAll([first, second])).toEqual(['channel_full', 'channel_full'])
+      await endCall(one)
+      expect(await askAll([late, second])).toEqual(['channel_full', 'channel_full'])
+      expect(await ask(first)).toBe('opened')
+      expect(await queued()).toEqual([{ taskId: second }, { taskId: late }])
+      await endCall(two)
+      expect(await askAll([late, second])).toEqual(['channel_full', 'opened'])
+    })
+
+    it('puts the task of an account without calls before tasks of an account with calls', async () => {
+      const [one, two, ...waiting] = await tasksOf('acct_many', 6)
+      await askAll([one ?? '', two ?? '', ...waiting])
+      const other = await taskOf('acct_few')
+      expect(await ask(other)).toBe('channel_full')
+      await endCall(one)
+      expect(await askAll([...waiting, other])).toEqual([
+        ...waiting.map(() => 'channel_full'),
+        'opened',
+      ])
+    })
+
+    it('puts synchronous tasks first', async () => {
+      const [one, two, waiting = ''] = await tasksOf('acct_async', 3)
+      await askAll([one ?? '', two ?? '', waiting])
+      const sync = await taskOf('acct_sync', 'images.generations')
+      expect(await ask(sync)).toBe('channel_full')
+      await endCall(two)
+      expect(await askAll([waiting, sync])).toEqual(['channel_full', 'opened'])
+    })
+
+    it('skips and deletes a task that has not asked again', async () => {
+      const [one, two, gone = '', next = ''] = await tasksOf('acct_gone', 4)
+      await askAll([one ?? '', two ?? '', gone, next])
+      await endCall(one)
+      expect(await ask(next)).toBe('channel_full')
+      await world.pool.query(
+        `update place_queue set present_until = now() - interval '2 minutes' where task_id = $1`,
+        [gone],
+      )
+      const last = await taskOf('acct_gone')
+      expect(await askAll([next, last])).toEqual(['opened', 'channel_full'])
+      expect(await queued()).toEqual([{ taskId: last }])
+    })
+
+    it('lets its first task ask often, and the tasks behind it less often', async () => {
+      const [one, two, ...waiting] = await tasksOf('acct_order', 15)
+      await askAll([one ?? '', two ?? ''])
+      const delays: number[] = []
+      for (const taskId of waiting) {
+        await ask(taskId)
+        const begun = await world.attempts.beginAttempt({ taskId, question: how })
+        delays.push(begun.kind === 'wait' ? begun.delayMs : 0)
+      }
+      expect(delays.slice(0, 3)).toEqual([100, 200, 300])
+      expect(delays.at(-1)).toBe(1_000)
+    })
+  },
+)
+
+describe('a task that asks again in line', () => {
+  const schedule = async (taskId: string) => {
+    const { rows } = await world.pool.query<{ presentMs: number; checkMs: number }>(
+      `select (extract(epoch from present_until - clock_timestamp()) * 1000)::float8 as "presentMs",
+         (extract(epoch from next_check_at - clock_timestamp()) * 1000)::float8 as "checkMs"
+       from place_queue join task using (task_id) where task_id = $1`,
+      [taskId],
     )
-    expect(await ask(waiting)).toBe('channel_full')
-    expect(await ask(patient)).toBe('opened')
-  })
+    return rows[0]
+  }
 
-  it('gives a free place to the task that joined first, not to the task that asks first', async () => {
-    const [one, two, first = '', second = '', late = ''] = await tasksOf('acct_a', 5)
-    expect(await askAll([one ?? '', two ?? ''])).toEqual(['opened', 'opened'])
-    expect(await askAll([first, second])).toEqual(['channel_full', 'channel_full'])
-    await endCall(one)
-    expect(await askAll([late, second])).toEqual(['channel_full', 'channel_full'])
-    expect(await ask(first)).toBe('opened')
-    expect(await queued()).toEqual([{ taskId: second }, { taskId: late }])
-    await endCall(two)
-    expect(await askAll([late, second])).toEqual(['channel_full', 'opened'])
-  })
-
-  it('puts the task of an account without calls before tasks of an account with calls', async () => {
-    const [one, two, ...waiting] = await tasksOf('acct_many', 6)
-    await askAll([one ?? '', two ?? '', ...waiting])
-    const other = await taskOf('acct_few')
-    expect(await ask(other)).toBe('channel_full')
-    await endCall(one)
-    expect(await askAll([...waiting, other])).toEqual([
-      ...waiting.map(() => 'channel_full'),
-      'opened',
-    ])
-  })
-
-  it('puts synchronous tasks first', async () => {
-    const [one, two, waiting = ''] = await tasksOf('acct_async', 3)
+  it('keeps its place and its check without the lock of the channel', async () => {
+    again = 'in_line'
+    const [one, two, waiting = ''] = await tasksOf('acct_lock', 3)
     await askAll([one ?? '', two ?? '', waiting])
-    const sync = await taskOf('acct_sync', 'images.generations')
-    expect(await ask(sync)).toBe('channel_full')
-    await endCall(two)
-    expect(await askAll([waiting, sync])).toEqual(['channel_full', 'opened'])
-  })
-
-  it('skips and deletes a task that has not asked again', async () => {
-    const [one, two, gone = '', next = ''] = await tasksOf('acct_gone', 4)
-    await askAll([one ?? '', two ?? '', gone, next])
-    await endCall(one)
-    expect(await ask(next)).toBe('channel_full')
     await world.pool.query(
-      `update place_queue set present_until = now() - interval '2 minutes' where task_id = $1`,
-      [gone],
+      `update place_queue set present_until = clock_timestamp() + interval '200 milliseconds'`,
     )
-    const last = await taskOf('acct_gone')
-    expect(await askAll([next, last])).toEqual(['opened', 'channel_full'])
-    expect(await queued()).toEqual([{ taskId: last }])
+    await world.pool.query(`update task set next_check_at = now() where task_id = $1`, [waiting])
+    const client = await world.pool.connect()
+    try {
+      await client.query('begin; select from channel for update')
+      expect(await ask(waiting)).toBe('channel_full')
+    } finally {
+      await client.query('rollback')
+      client.release()
+    }
+    const { presentMs = 0, checkMs = 0 } = (await schedule(waiting)) ?? {}
+    expect(presentMs).toBeGreaterThan(600)
+    expect(presentMs).toBeLessThanOrEqual(1_100)
+    expect(checkMs).toBeGreaterThan(2_000)
+    expect(checkMs).toBeLessThanOrEqual(3_100)
   })
 
-  it('lets its first task ask often, and the tasks behind it less often', async () => {
-    const [one, two, ...waiting] = await tasksOf('acct_order', 15)
-    await askAll([one ?? '', two ?? ''])
-    const delays: number[] = []
-    for (const taskId of waiting) {
-      const begun = await world.attempts.beginAttempt({ taskId })
-      delays.push(begun.kind === 'wait' ? begun.delayMs : 0)
-    }
-    expect(delays.slice(0, 3)).toEqual([100, 200, 300])
-    expect(delays.at(-1)).toBe(1_000)
+  it('joins the end of the queue when it asks too late', async () => {
+    again = 'in_line'
+    const [one, two, late = '', next = ''] = await tasksOf('acct_late', 4)
+    await askAll([one ?? '', two ?? '', late, next])
+    await world.pool.query(
+      `update place_queue set present_until = clock_timestamp() where task_id = $1`,
+      [late],
+    )
+    expect(await ask(late)).toBe('channel_full')
+    await endCall(one)
+    expect(await askAll([late, next])).toEqual(['channel_full', 'opened'])
   })
 })

@@ -49,22 +49,22 @@ describe('produceImage', () => {
     expect(calls()).toBe(1)
   })
 
-  it('tells the gate from the second question on that it has asked before', async () => {
+  it('tells the gate from the second question on that it is a further one', async () => {
     const evidence = { reason: 'content_policy', httpStatus: 400 } as const
     const { call } = countedUpstream({ class: 'rejected', evidence })
     const told: unknown[] = []
     const attempts: AttemptStore = {
       ...world.attempts,
       beginAttempt: (input) => {
-        told.push(input.askedBefore)
+        told.push(input.question)
         return world.attempts.beginAttempt(input)
       },
     }
     const produce = createTestProduceImage({ attempts, callUpstream: call })
     const { taskId } = await insertTask(world.pool)
     expect(await produce({ taskId })).toMatchObject({ kind: 'end' })
-    expect(await produce({ taskId, askedBefore: true })).toMatchObject({ kind: 'end' })
-    expect(told).toEqual([false, true, true])
+    expect(await produce({ taskId, question: 'further' })).toMatchObject({ kind: 'end' })
+    expect(told).toEqual(['first', 'further', 'further'])
   })
 
   it('repeats a failed store without calling again', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { repeatAfterShortWaits } from '../../src/tasks/shortWaits.ts'
+import { repeatAfterShortWaits, sleepInLineMs } from '../../src/tasks/shortWaits.ts'
+import type { Question } from '../../src/domain/ports/attemptStore.ts'
 import type { ProduceResult } from '../../src/tasks/produceImage.ts'
 
 const wait = (delayMs: number): ProduceResult => ({ kind: 'wait', delayMs, reason: 'slow_start' })
@@ -12,6 +13,18 @@ function script(results: readonly ProduceResult[]) {
   return { run, left, signal }
 }
 
+describe('the sleep of a task in line', () => {
+  it.each([
+    [100, 30, 100],
+    [200, 30, 200],
+    [300, 30, 370],
+    [1_000, 30, 1_170],
+    [1_000, 200, 1_000],
+  ])('of %i ms at %i ms lasts %i ms', (delayMs, nowMs, sleptMs) => {
+    expect(sleepInLineMs(delayMs, nowMs)).toBe(sleptMs)
+  })
+})
+
 describe('a wait inside the activity', () => {
   it('is slept there while it is short', async () => {
     const { run } = script([wait(30), wait(20), { kind: 'succeeded' }])
@@ -20,13 +33,14 @@ describe('a wait inside the activity', () => {
     expect(performance.now() - startedAtMs).toBeGreaterThanOrEqual(45)
   })
 
-  it('tells the work from the second time on that it has asked before', async () => {
-    const told: boolean[] = []
-    await repeatAfterShortWaits(async (askedBefore) => {
-      told.push(askedBefore)
-      return told.length < 3 ? wait(1) : { kind: 'succeeded' }
+  it('tells the work which question to the gate comes', async () => {
+    const told: Question[] = []
+    await repeatAfterShortWaits(async (question) => {
+      told.push(question)
+      if (told.length > 3) return { kind: 'succeeded' }
+      return told.length === 1 ? wait(1) : { kind: 'wait', delayMs: 1, reason: 'channel_full' }
     }, new AbortController().signal)
-    expect(told).toEqual([false, true, true])
+    expect(told).toEqual(['first', 'further', 'in_line', 'in_line'])
   })
 
   it('is returned when it is long', async () => {

@@ -101,8 +101,8 @@ async function keptOrFree(
 }
 
 /**
- * Returns a port of `host` on which no process listens, which is not in `taken`, and which no other process has
- * chosen.
+ * Returns a port of `host` on which no process listens, which is not in `taken`, and which nobody has chosen before,
+ * neither this process nor another one that still runs.
  */
 export async function freePort(
   taken: ReadonlySet<number> = new Set(),
@@ -110,7 +110,8 @@ export async function freePort(
 ): Promise<number> {
   for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
     const port = randomInt(portMin, portMax)
-    if (taken.has(port) || (await listenFault(port, host)) !== undefined) continue
+    if (taken.has(port) || claims.has(port)) continue
+    if ((await listenFault(port, host)) !== undefined) continue
     if (await claim(port)) return port
   }
   throw new Error(`no free port between ${portMin} and ${portMax}`)
@@ -131,9 +132,10 @@ async function claim(port: number): Promise<boolean> {
     const bound = once(socket, 'listening')
     socket.bind({ port, address: loopbackHost })
     await bound
-  } catch {
+  } catch (error) {
     socket.close()
-    return false
+    // Without UDP there are no claims.
+    return Object(error).code !== 'EADDRINUSE'
   }
   claims.set(port, socket)
   return true

@@ -18,11 +18,8 @@ export type BeginInput = {
   readonly answerId?: string
   /** Default: `workflow`. */
   readonly via?: Via
-  /**
-   * Whether the same worker has already asked the gate for this task. The gate then decides by its full form at once,
-   * because its fast path and its look without locks help only a first question. Default: false.
-   */
-  readonly askedBefore?: boolean
+  /** Default: `first`. */
+  readonly question?: Question
   /**
    * The size of the largest request that the caller has memory for, in bytes of the stored text. A larger request is
    * not read (`needs_room`). Default: any request is read.
@@ -32,6 +29,14 @@ export type BeginInput = {
 
 /** How the worker got the task: an API process offered it, or the activity of the task's workflow runs. */
 export type Via = 'offer' | 'workflow'
+
+/**
+ * Which question of this worker about the task it is. The gate tries to answer each kind in its cheapest way first.
+ * - `first`: the worker has not asked for this task yet.
+ * - `in_line`: the answer to the last question was to wait for a place on a full channel.
+ * - `further`: any other question. Only the full gate answers it.
+ */
+export type Question = 'first' | 'in_line' | 'further'
 
 /** Names an attempt that may or may not exist, by the answer id that its worker chose before it asked the gate. */
 export type AbandonedAttempt = { readonly taskId: string; readonly answerId: string }

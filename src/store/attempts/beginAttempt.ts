@@ -6,7 +6,7 @@ import { takeOnce } from '../../domain/takeOnce.ts'
 import type { RandomBytes } from '../../domain/ids.ts'
 import { newUploadId } from '../../domain/ids.ts'
 import { callCheckMs } from '../../domain/limits.ts'
-import type { AttemptStore, BeginInput, BeginResult } from '../../domain/ports/attemptStore.ts'
+import type { BeginInput, BeginResult } from '../../domain/ports/attemptStore.ts'
 import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
 import { isEnded } from '../../domain/tasks/task.ts'
 import type { FastPath } from './beginFirstCall.ts'
@@ -16,6 +16,7 @@ import { joinPlaceQueue } from '../channels/placeQueue.ts'
 import { closeAttemptRow } from './closeAttempt.ts'
 import type { JudgeDeps } from './judgeTask.ts'
 import { judgeTask } from './judgeTask.ts'
+import type { QueuedLooks } from './queuedLooks.ts'
 import type { NextCall, Unread } from './openAttempt.ts'
 import { openAttempt } from './openAttempt.ts'
 import { withTransaction } from '../connection/transaction.ts'
@@ -29,8 +30,8 @@ export type BeginAttemptDeps = JudgeDeps & {
   readonly randomBytes: RandomBytes
 }
 
-/** What answers a worker's first question about a task, before the full gate. */
-type QuickAnswers = FastPath & { readonly endOfFirstCall: AttemptStore['endOfFirstCall'] }
+/** What may answer a question before the full gate. */
+type QuickAnswers = FastPath & QueuedLooks
 
 /**
  * The gate: decides in one transaction whether a task may call upstream now, and opens the attempt if so. Every call
@@ -38,7 +39,8 @@ type QuickAnswers = FastPath & { readonly endOfFirstCall: AttemptStore['endOfFir
  * before its deadline and within its limits, on a channel with a free place.
  *
  * A worker's first question about a task goes to the fast path first (`beginFirstCall`). If the fast path opens no
- * attempt, an offered task may end by a look without locks (`endOfFirstCall.ts`). A condition for first calls must be
+ * attempt, an offered task may end by a look without locks (`queuedLooks.ts`). Such a look also answers a task that asks
+ * again while it waits in line for a place. A condition for first calls must be
  * both in the full gate and in the fast path: `test/store/gateAgrees.test.ts` compares the two.
  */
 export async function beginAttempt(
@@ -46,20 +48,31 @@ export async function beginAttempt(
   input: BeginInput,
 ): Promise<BeginResult> {
   const answerId = input.answerId ?? newUploadId(deps.randomBytes, 'answer')
-  const quick = input.askedBefore === true ? undefined : await answerQuickly(deps, input, answerId)
+  const quick = await answerQuickly(deps, input, answerId)
   return quick ?? beginInTransaction(deps, { ...input, answerId })
 }
 
-/** Answers a worker's first question about a task. Returns `undefined` when only the full gate can answer. */
+/** Answers without the full gate, or returns `undefined` when only the full gate can answer. */
 async function answerQuickly(
   deps: BeginAttemptDeps & QuickAnswers,
   input: BeginInput,
   answerId: string,
 ): Promise<BeginResult | undefined> {
-  const attempt = await deps.beginFirstCall({ ...input, answerId })
-  if (attempt !== undefined) return { kind: 'opened', attempt }
-  const end = input.via === 'offer' ? await deps.endOfFirstCall(input.taskId) : undefined
-  return end && { kind: 'end', ...end }
+  const { question = 'first', taskId, via } = input
+  switch (question) {
+    case 'first': {
+      const attempt = await deps.beginFirstCall({ ...input, answerId })
+      if (attempt !== undefined) return { kind: 'opened', attempt }
+      const end = via === 'offer' ? await deps.endOfFirstCall(taskId) : undefined
+      return end && { kind: 'end', ...end }
+    }
+    case 'in_line':
+      return deps.waitInLine(taskId)
+    case 'further':
+      return undefined
+    default:
+      return assertNever(question)
+  }
 }
 
 /** The gate without its fast path. */

@@ -55,7 +55,7 @@ export function statesOf(
 const lockSql = `select 1 from channel where name = any($1) order by name for update`
 
 export type ChannelStateRow = {
-  /** `null` in the only row of a task without channels. */
+  /** `null` in the only row of a task whose channels have no row. */
   readonly name: string | null
   readonly paused: boolean
   readonly inFlight: number

@@ -59,7 +59,7 @@ export const openCallsSql = `
  * How late a task may ask the gate again and still keep its turn in the queue. A task that asks later has lost its
  * turn: its worker may be dead, and the tasks behind it must not wait for a dead worker.
  */
-const lateMs = 1_000
+export const lateMs = 1_000
 
 /**
  * Puts a task into the queue for a place on each of these channels, or keeps it there. The task will ask

@@ -45,7 +45,12 @@ export function createFailTask(deps: EndTaskDeps): AttemptStore['failTask'] {
     apartWhenRefused(async (failing) => {
       const rows = await runStatement<Ended>(deps.pool, endQuery(deps, failing, 'if_no_work'))
       const byTask = new Map(rows.map((row) => [row.taskId, row]))
-      return failing.map(({ taskId }) => byTask.get(taskId))
+      return failing.map(({ taskId }) => {
+        const ended = byTask.get(taskId)
+        // A task that is named twice is ended once.
+        byTask.delete(taskId)
+        return ended
+      })
     }),
   )
   return async (taskId, failure, accountId) => {
@@ -142,7 +147,8 @@ const endSql = `
     where task_id = any($1) and task.xmin = version and ${isLiveSql}
       and not ($6 and exists (
         select from attempt
-        where attempt.task_id = found_id and (attempt.class is null or attempt.class = 'unknown')))
+        where attempt.task_id = any($1) and attempt.task_id = found_id
+          and (attempt.class is null or attempt.class = 'unknown')))
     for update of task skip locked
   ), done as (
     update task set status = 'failed', failure_code = code, failure_cause = cause,

@@ -37,7 +37,7 @@ it('reads tasks that come at once together, each with the channels of its family
   const taskIds = [...refused, ...others, ended].map(({ taskId }) => taskId)
   const sent = watchStatements()
   const ends = await Promise.all([...taskIds, 'task_unknown'].map(attempts.endOfFirstCall))
-  expect(sent).toEqual(['look-at-first-calls'])
+  expect(sent).toEqual(['look-at-queued'])
   expect(ends).toEqual([
     ...refused.map(({ accountId }) => ({
       failure: expect.objectContaining({ code: 'rate_limit_exceeded', cause: 'refused' }),

@@ -135,7 +135,7 @@ async function claim(port: number): Promise<boolean> {
   } catch (error) {
     socket.close()
     // Without UDP there are no claims.
-    return Object(error).code !== 'EADDRINUSE'
+    return !(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')
   }
   claims.set(port, socket)
   return true

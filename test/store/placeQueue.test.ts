@@ -1,10 +1,14 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { defined } from '../../src/domain/defined.ts'
-import type { Question } from '../../src/domain/ports/attemptStore.ts'
+import type { AttemptStore, Question } from '../../src/domain/ports/attemptStore.ts'
 import type { Route } from '../../src/domain/tasks/imageRequest.ts'
+import { repeatAfterShortWaits } from '../../src/tasks/shortWaits.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
-import { testChannel } from '../support/database/testAttempts.ts'
+import { createTestAttempts, testChannel } from '../support/database/testAttempts.ts'
+import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { watchStatements } from '../support/database/watchStatements.ts'
 
 const places = 2
 const world = useAttemptWorld([testChannel({ concurrencyMax: places })])
@@ -181,4 +185,45 @@ describe('a task that asks again in line', () => {
     await endCall(one)
     expect(await askAll([late, next])).toEqual(['channel_full', 'opened'])
   })
+})
+
+describe('200 tasks of four workers for 50 places', () => {
+  const calls = 200
+  const callMs = 1_500
+
+  it('take at most three gate transactions a call', async () => {
+    const database = await createTestDatabase()
+    onTestFinished(() => database.drop())
+    const channel = testChannel({ concurrencyMax: 50 })
+    const workers = await Promise.all(
+      Array.from({ length: 4 }, () => createTestAttempts(database.pool, [channel])),
+    )
+    const taskIds = await Promise.all(
+      Array.from({ length: calls }, async () => (await insertTask(database.pool)).taskId),
+    )
+    const sent = watchStatements()
+    const startedAtMs = performance.now()
+    await Promise.all(
+      taskIds.map((taskId, at) => callOnce(workers[at % workers.length] ?? world.attempts, taskId)),
+    )
+    const tookMs = performance.now() - startedAtMs
+    const gate = new Set(['begin-first-calls', 'open-attempt', 'postpone-task'])
+    const transactions = sent.filter((name) => gate.has(name)).length
+    expect(transactions / calls).toBeLessThanOrEqual(3)
+    // The places did not stay empty: the calls alone take four times as long as one.
+    expect(tookMs).toBeLessThan(8 * callMs)
+  })
+
+  async function callOnce(attempts: AttemptStore, taskId: string): Promise<void> {
+    const evidence = { reason: 'content_policy' } as const
+    const ended = await repeatAfterShortWaits(async (question) => {
+      const begun = await attempts.beginAttempt({ taskId, question })
+      if (begun.kind === 'wait') return begun
+      expect(begun.kind).toBe('opened')
+      await sleep(callMs)
+      await attempts.closeAttempt({ taskId, n: 1, class: 'rejected', evidence })
+      return { kind: 'over' }
+    }, new AbortController().signal)
+    expect(ended).toEqual({ kind: 'over' })
+  }
 })

@@ -32,7 +32,8 @@ export function sleepInLineMs(delayMs: number, nowMs: number): number {
 const neverShort: ReadonlySet<WaitReason> = new Set(['backoff', 'stopping', 'not_present'])
 
 /**
- * Runs the work, and runs it again after each short wait. `question` is for the gate. Returns the result of the work when it is not a short wait, or when the signal has aborted.
+ * Runs the work, and runs it again after each short wait. `question` is for the gate. Returns the result of the work
+ * when it is not a short wait, or when the signal has aborted.
  *
  * Some waits are never spent here. After an unknown outcome the task goes on in its workflow, where an operator can
  * see and stop it. And when this worker makes no calls, another worker can take the task.

@@ -10,12 +10,12 @@ import type { BeginInput, BeginResult } from '../../domain/ports/attemptStore.ts
 import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
 import { isEnded } from '../../domain/tasks/task.ts'
 import type { FastPath } from './beginFirstCall.ts'
-import { offerOverdueAfterMs, overdueAfterMs } from './beginFirstCall.ts'
 import { lockChannelStates, saveCooldown } from '../channels/channelStates.ts'
 import { joinPlaceQueue } from '../channels/placeQueue.ts'
 import { closeAttemptRow } from './closeAttempt.ts'
 import type { JudgeDeps } from './judgeTask.ts'
 import { judgeTask } from './judgeTask.ts'
+import { checkAfterWaitSql } from './overdue.ts'
 import type { QueuedLooks } from './queuedLooks.ts'
 import type { NextCall, Unread } from './openAttempt.ts'
 import { openAttempt } from './openAttempt.ts'
@@ -192,10 +192,11 @@ async function postpone(
   if (inLine !== undefined) await joinPlaceQueue(client, task, inLine, delayMs)
   await client.query({
     name: 'postpone-task',
-    text: `update task set checks = 0, next_check_at = least(deadline_at, now() + interval '1 millisecond'
-        * ($2::float8 + case when started_at is null then $3::float8 else $4::float8 end))
-      where task_id = $1`,
-    values: [task.taskId, delayMs, offerOverdueAfterMs, overdueAfterMs],
+    text: postponeSql,
+    values: [task.taskId, delayMs],
   })
   return { kind: 'wait', delayMs, reason, ...defined({ channel }) }
 }
+
+const postponeSql = `update task set checks = 0, next_check_at = ${checkAfterWaitSql('$2::float8')}
+  where task_id = $1`

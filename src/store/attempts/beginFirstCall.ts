@@ -7,8 +7,9 @@ import type { Family, ModelId } from '../../domain/models/models.ts'
 import type { BeginInput, OpenedAttempt } from '../../domain/ports/attemptStore.ts'
 import type { ImageRequest } from '../../domain/tasks/imageRequest.ts'
 import type { Channel } from '../../domain/upstream/channel.ts'
-import { apartWhenRefused, joinWrites, rowsOfAnswers } from '../connection/joinWrites.ts'
+import { apartWhenRefused, joinWrites, rowsInTurn } from '../connection/joinWrites.ts'
 import { runStatement } from '../connection/transaction.ts'
+import { overdueAfterMs } from './overdue.ts'
 
 type BeginFirstCallDeps = {
   readonly pool: Pool
@@ -16,18 +17,6 @@ type BeginFirstCallDeps = {
   readonly randomBytes: RandomBytes
   readonly channelsOf: (family: Family) => readonly Channel[]
 }
-
-/**
- * How long a worker may be late before the reconciler looks after its task. The lease of a call ends this long after
- * the timeout of the call. The check of a waiting task comes this long after the end of its wait, and the check of a
- * task whose call has ended comes this long after the call.
- */
-export const overdueAfterMs = 30_000
-/**
- * The same for a waiting task without a run, and after a call of such a task. Shorter, because nobody except its
- * worker continues such a task before the check.
- */
-export const offerOverdueAfterMs = 3_000
 
 /** The question of one task, the answer id of the attempt, and the first channel of each family for this task. */
 type Asked = {
@@ -100,9 +89,10 @@ async function beginTogether(
       processId,
     ],
   })
-  return rowsOfAnswers(
+  return rowsInTurn(
     asked.map(({ answerId }) => answerId),
     rows,
+    ({ answerId }) => answerId,
   )
 }
 

@@ -8,7 +8,7 @@ import type {
 import type { Channel } from '../../domain/upstream/channel.ts'
 import type { ClosedAttempt } from '../channels/updateChannelAfterCall.ts'
 import { updateChannelAfterCall } from '../channels/updateChannelAfterCall.ts'
-import { offerOverdueAfterMs, overdueAfterMs } from './beginFirstCall.ts'
+import { overdueMsSql } from './overdue.ts'
 import { withTransaction } from '../connection/transaction.ts'
 import type { TaskState } from '../tasks/lockTask.ts'
 import { lockTask, processPresentSql } from '../tasks/lockTask.ts'
@@ -81,12 +81,7 @@ async function closeLocked(
   await client.query({
     name: 'after-attempt',
     text: afterSql,
-    values: [
-      taskId,
-      nativeRejection === undefined ? null : JSON.stringify(nativeRejection),
-      offerOverdueAfterMs,
-      overdueAfterMs,
-    ],
+    values: [taskId, nativeRejection === undefined ? null : JSON.stringify(nativeRejection)],
   })
 }
 
@@ -101,8 +96,7 @@ async function closeLocked(
  */
 const afterSql = `
   update task set next_check_at = least(next_check_at,
-      now() + interval '1 millisecond'
-        * case when started_at is null then $3::float8 else $4::float8 end),
+      now() + interval '1 millisecond' * ${overdueMsSql}),
     native_rejection = coalesce($2, native_rejection)
   where task_id = $1`
 

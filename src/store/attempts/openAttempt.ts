@@ -2,7 +2,7 @@ import type { PoolClient } from 'pg'
 import type { NextStep } from '../../domain/gate/taskFacts.ts'
 import { lastUnknown } from '../../domain/gate/taskFacts.ts'
 import type { OpenedAttempt, Via } from '../../domain/ports/attemptStore.ts'
-import { overdueAfterMs } from './beginFirstCall.ts'
+import { overdueAfterMs } from './overdue.ts'
 import { saveCooldown } from '../channels/channelStates.ts'
 import type { TaskWithAttempts } from '../tasks/lockTask.ts'
 

@@ -11,7 +11,7 @@ import type { TaskState } from '../tasks/lockTask.ts'
 import { isLiveSql, nowMsSql, taskStateColumnsSql } from '../tasks/lockTask.ts'
 import type { JudgeDeps } from './judgeTask.ts'
 import { judgeTask } from './judgeTask.ts'
-import { offerOverdueAfterMs, overdueAfterMs } from './beginFirstCall.ts'
+import { checkAfterWaitSql } from './overdue.ts'
 
 /** A task, and the states of the channels of its family. */
 type Look = { readonly task: TaskState; readonly rows: readonly ChannelStateRow[] }
@@ -110,11 +110,9 @@ async function keepPlaces(pool: Pool, asked: readonly InLine[]): Promise<readonl
           asking: taskId,
           channels,
           delay_ms: delayMs,
+          present_ms: delayMs + lateMs,
         })),
       ),
-      lateMs,
-      offerOverdueAfterMs,
-      overdueAfterMs,
     ],
   })
   const kept = new Set(rows.map(({ taskId }) => taskId))
@@ -127,13 +125,14 @@ async function keepPlaces(pool: Pool, asked: readonly InLine[]): Promise<readonl
  */
 const keepSql = `
   with asked as materialized (
-    select * from json_to_recordset($2::json) as asked (asking text, channels text[], delay_ms float8)
+    select * from json_to_recordset($2::json) as asked (asking text, channels text[],
+      delay_ms float8, present_ms float8)
   ), locked as materialized (
     select task_id as locked_id from task where task_id = any($1) and ${isLiveSql} and processing_at is null
     for update skip locked
   ), kept as (
     update place_queue
-    set present_until = clock_timestamp() + (delay_ms + $3::float8) * interval '1 millisecond'
+    set present_until = clock_timestamp() + present_ms * interval '1 millisecond'
     from locked join asked on asking = locked_id
     where place_queue.task_id = locked_id and channel = any(channels)
       and present_until > clock_timestamp()
@@ -142,7 +141,6 @@ const keepSql = `
     select asking, delay_ms from asked
     where cardinality(channels) = (select count(*) from kept where kept_id = asking)
   )
-  update task set checks = 0, next_check_at = least(deadline_at, now() + interval '1 millisecond'
-      * (delay_ms + case when started_at is null then $4::float8 else $5::float8 end))
+  update task set checks = 0, next_check_at = ${checkAfterWaitSql('delay_ms')}
   from in_line where task_id = any($1) and task_id = asking
   returning task_id as "taskId", set_config('synchronous_commit', 'off', true)`

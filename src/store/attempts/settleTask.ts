@@ -13,7 +13,7 @@ import {
   tellChannel,
 } from './closeAttempt.ts'
 import type { ClosedAttempt } from '../channels/updateChannelAfterCall.ts'
-import { apartWhenRefused, joinWrites, rowsOfAnswers } from '../connection/joinWrites.ts'
+import { apartWhenRefused, joinWrites, rowsInTurn } from '../connection/joinWrites.ts'
 import { runStatement, withTransaction } from '../connection/transaction.ts'
 import type { Lifetimes } from '../tasks/lifetimes.ts'
 import { downloadGraceSql, unusedAnswerKeptSql } from '../tasks/lifetimes.ts'
@@ -54,9 +54,10 @@ export function createSettleTask(deps: SettleTaskDeps): AttemptStore['settleTask
       native.length > nativeLengthMax ? input.answerId : (input.accountId ?? input.answerId),
     apartWhenRefused(async (answers) => {
       const rows = await runStatement<Published>(pool, publishQuery(deps, answers))
-      return rowsOfAnswers(
+      return rowsInTurn(
         answers.map(({ input }) => input.answerId),
         rows,
+        ({ answerId }) => answerId,
       )
     }),
   )

@@ -24,17 +24,6 @@ export async function lockChannelStates(
 ): Promise<readonly ChannelState[]> {
   const names = channels.map((channel) => channel.name)
   await client.query({ name: 'lock-channels', text: lockSql, values: [names] })
-  return readChannelStates(client, channels, model, request)
-}
-
-/** Reads the states of these channels without locks. The states may have changed when this returns. */
-export async function readChannelStates(
-  client: Pick<PoolClient, 'query'>,
-  channels: readonly Channel[],
-  model: ModelId,
-  request?: PlaceRequest,
-): Promise<readonly ChannelState[]> {
-  const names = channels.map((channel) => channel.name)
   const { rows } = await client.query<ChannelStateRow>({
     name: 'channel-states',
     text: statesSql,

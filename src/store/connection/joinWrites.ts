@@ -108,15 +108,16 @@ function isRefusal(error: unknown): boolean {
   return error instanceof DatabaseError && refusalClasses.includes(error.code?.slice(0, 2) ?? '')
 }
 
-/** Returns the row of each answer in turn. Each row is returned once, even if an answer is named twice. */
-export function rowsOfAnswers<Row extends { readonly answerId: string }>(
-  answerIds: readonly string[],
+/** Returns the row of each id in turn. Each row is returned once, even if an id is named twice. */
+export function rowsInTurn<Row>(
+  ids: readonly string[],
   rows: readonly Row[],
+  idOf: (row: Row) => string,
 ): readonly (Row | undefined)[] {
-  const left = new Map(rows.map((row) => [row.answerId, row]))
-  return answerIds.map((answerId) => {
-    const row = left.get(answerId)
-    left.delete(answerId)
+  const left = new Map(rows.map((row) => [idOf(row), row]))
+  return ids.map((id) => {
+    const row = left.get(id)
+    left.delete(id)
     return row
   })
 }

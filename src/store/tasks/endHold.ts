@@ -4,8 +4,9 @@ import { countChangeSql, isBalanceOfSql } from '../accounts/balanceRow.ts'
 export const endedColumns = `task_id, account_id, key_id, model, credits, created_at, completed_at, retry_of`
 
 /**
- * Returns the parts of a `with` clause that settle or release the holds of locked tasks of one account. The part `done` of the same clause has ended the tasks, and returns `endedColumns`. The parts insert the
- * ledger rows, then update the balance. They are part of the statement that ends the tasks, so that the balance of a
+ * Returns the parts of a `with` clause that settle or release the holds of locked tasks of one account. The part
+ * `done` of the same clause has ended the tasks, and returns `endedColumns`. The parts insert the ledger rows, then
+ * update the balance. They are part of the statement that ends the tasks, so that the balance of a
  * busy account stays locked only for this statement and its commit. The unique index `ledger_one_end` prevents a second
  * end of a task.
  *

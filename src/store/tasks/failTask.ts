@@ -6,7 +6,7 @@ import type { DueWebhook } from '../../domain/ports/webhookStore.ts'
 import { syncRoutes } from '../../domain/tasks/imageRequest.ts'
 import { isEnded } from '../../domain/tasks/task.ts'
 import { closeLostAttemptsSql } from '../attempts/closeAttempt.ts'
-import { apartWhenRefused, joinWrites } from '../connection/joinWrites.ts'
+import { apartWhenRefused, joinWrites, rowsInTurn } from '../connection/joinWrites.ts'
 import { runStatement, withTransaction } from '../connection/transaction.ts'
 import { deliveriesSql, dueOfDoneSql } from '../webhooks/deliveriesOfEnd.ts'
 import { endedColumns, endHoldSql } from './endHold.ts'
@@ -44,13 +44,11 @@ export function createFailTask(deps: EndTaskDeps): AttemptStore['failTask'] {
     ({ taskId, accountId }) => accountId ?? taskId,
     apartWhenRefused(async (failing) => {
       const rows = await runStatement<Ended>(deps.pool, endQuery(deps, failing, 'if_no_work'))
-      const byTask = new Map(rows.map((row) => [row.taskId, row]))
-      return failing.map(({ taskId }) => {
-        const ended = byTask.get(taskId)
-        // A task that is named twice is ended once.
-        byTask.delete(taskId)
-        return ended
-      })
+      return rowsInTurn(
+        failing.map(({ taskId }) => taskId),
+        rows,
+        ({ taskId }) => taskId,
+      )
     }),
   )
   return async (taskId, failure, accountId) => {

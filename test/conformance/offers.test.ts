@@ -170,7 +170,8 @@ describe('a synchronous task that must go on', () => {
       const { rowCount } = await service.pool.query('select from worker_process where accepting')
       return rowCount === 1 ? true : undefined
     })
-    expect(tookMs).toBeLessThan(6_000)
+    // The calls themselves take time too. A task with a run is checked after 30 seconds.
+    expect(tookMs).toBeLessThan(12_000)
     expect(service.simulator.calls({ prompt: 'Lost offer' })).toHaveLength(5)
   })
 
@@ -196,7 +197,7 @@ describe('while Temporal is unreachable', () => {
     await service.simulator.waitForCalls(1, { prompt: 'Broken alone' })
     const outcome = async () => {
       const [first] = service.simulator.calls({ prompt: 'Broken alone' })
-      return first?.status === undefined ? undefined : true
+      return typeof first?.status === 'number' ? true : undefined
     }
     await until('the first call', outcome)
     proxy.cut(false)

@@ -79,6 +79,64 @@ describe('a channel whose credential the upstream refuses', () => {
   })
 })
 
+describe('a channel that cools down', () => {
+  it('is listed with the model and the end time until `channel resume` ends the cooldown', async () => {
+    const refused = await submit(familyA, 'Refused [sim:429 retry-after=600 times=1]')
+    const [cooldown] = await until('the cooldown', async () => {
+      const found = (await channel('a-main'))?.cooldowns
+      return found?.length === 1 ? found : undefined
+    })
+    expect(cooldown?.model).toBe(familyA)
+    const seconds = (Date.parse(cooldown?.until ?? '') - Date.now()) / 1_000
+    expect(seconds).toBeGreaterThan(570)
+    expect(seconds).toBeLessThanOrEqual(600)
+    const held = await submit(familyA, 'Cooled')
+    await sleep(500)
+    expect(service.simulator.calls({ prompt: 'Cooled' })).toEqual([])
+
+    expect(await json('channel', 'resume', 'a-main')).toMatchObject(active)
+    const next = await client.ended(await submit(familyA, 'At once'), { limitMs: 20_000 })
+    expect(next).toMatchObject({ status: 'succeeded' })
+    for (const taskId of [refused, held]) {
+      expect(await json('task', 'cancel', taskId)).toEqual({ cancelled: true })
+    }
+  })
+})
+
+describe('`task cancel` of a task with its call under way', () => {
+  it('exits 1 and cancels nothing; the call finishes and is charged', async () => {
+    const taskId = await submit(familyB, 'Too late [sim:hold]')
+    await service.simulator.waitForCalls(1, { prompt: 'Too late' })
+    const run = await runDarkroom(['task', 'cancel', taskId, '--json'], service.environment)
+    expect({ ...run, stdout: JSON.parse(run.stdout) }).toEqual({
+      exitCode: 1,
+      stdout: { cancelled: false },
+      stderr: '',
+    })
+    service.simulator.release()
+    expect(await client.ended(taskId)).toMatchObject({ status: 'succeeded' })
+    expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
+    await until('a Completed run', async () =>
+      (await runStatus(service.temporal, taskId)) === 'COMPLETED' ? true : undefined,
+    )
+    const over = await runDarkroom(['task', 'cancel', taskId], service.environment)
+    expect(over).toMatchObject({ exitCode: 1, stdout: 'Not cancelled: the task is succeeded.\n' })
+  })
+})
+
+describe('tasks that waited while their channel was paused', () => {
+  it('succeed within 20 s of `channel resume`, each with one call and one charge', async () => {
+    for (const taskId of waiting) {
+      const record = await client.ended(taskId, { limitMs: 20_000 })
+      expect(record).toMatchObject({ status: 'succeeded' })
+      expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
+      expect(await outcomesOf(service.pool, taskId)).toEqual(['succeeded image'])
+    }
+    expect(service.simulator.calls({ prompt: 'While paused' })).toHaveLength(6)
+  })
+})
+
+// After the tasks above have ended: a killed worker would take calls of theirs with it.
 describe('a channel that the operator pauses', () => {
   it('finishes the call under way and stays paused for all workers and across restarts', async () => {
     const underWay = await submit(familyA, 'Under way [sim:hold]')
@@ -119,63 +177,6 @@ describe('a channel that the operator pauses', () => {
     }
     expect(await json('channel', 'resume', 'a-main')).toMatchObject(active)
   }, 120_000)
-})
-
-describe('a channel that cools down', () => {
-  it('is listed with the model and the end time until `channel resume` ends the cooldown', async () => {
-    const refused = await submit(familyA, 'Refused [sim:429 retry-after=600 times=1]')
-    const [cooldown] = await until('the cooldown', async () => {
-      const found = (await channel('a-main'))?.cooldowns
-      return found?.length === 1 ? found : undefined
-    })
-    expect(cooldown?.model).toBe(familyA)
-    const seconds = (Date.parse(cooldown?.until ?? '') - Date.now()) / 1_000
-    expect(seconds).toBeGreaterThan(570)
-    expect(seconds).toBeLessThanOrEqual(600)
-    const held = await submit(familyA, 'Cooled')
-    await sleep(500)
-    expect(service.simulator.calls({ prompt: 'Cooled' })).toEqual([])
-
-    expect(await json('channel', 'resume', 'a-main')).toMatchObject(active)
-    const next = await client.ended(await submit(familyA, 'At once'), { limitMs: 5_000 })
-    expect(next).toMatchObject({ status: 'succeeded' })
-    for (const taskId of [refused, held]) {
-      expect(await json('task', 'cancel', taskId)).toEqual({ cancelled: true })
-    }
-  })
-})
-
-describe('`task cancel` of a task with its call under way', () => {
-  it('exits 1 and cancels nothing; the call finishes and is charged', async () => {
-    const taskId = await submit(familyB, 'Too late [sim:hold]')
-    await service.simulator.waitForCalls(1, { prompt: 'Too late' })
-    const run = await runDarkroom(['task', 'cancel', taskId, '--json'], service.environment)
-    expect({ ...run, stdout: JSON.parse(run.stdout) }).toEqual({
-      exitCode: 1,
-      stdout: { cancelled: false },
-      stderr: '',
-    })
-    service.simulator.release()
-    expect(await client.ended(taskId)).toMatchObject({ status: 'succeeded' })
-    expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
-    await until('a Completed run', async () =>
-      (await runStatus(service.temporal, taskId)) === 'COMPLETED' ? true : undefined,
-    )
-    const over = await runDarkroom(['task', 'cancel', taskId], service.environment)
-    expect(over).toMatchObject({ exitCode: 1, stdout: 'Not cancelled: the task is succeeded.\n' })
-  })
-})
-
-describe('tasks that waited while their channel was paused', () => {
-  it('succeed within 20 s of `channel resume`, each with one call and one charge', async () => {
-    for (const taskId of waiting) {
-      const record = await client.ended(taskId, { limitMs: 20_000 })
-      expect(record).toMatchObject({ status: 'succeeded' })
-      expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
-      expect(await outcomesOf(service.pool, taskId)).toEqual(['succeeded image'])
-    }
-    expect(service.simulator.calls({ prompt: 'While paused' })).toHaveLength(6)
-  })
 })
 
 describe('the ledger after all tests', () => {

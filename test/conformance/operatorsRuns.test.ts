@@ -31,15 +31,33 @@ const scenarios = {
     fault: '429 retry-after=5 times=1',
     closed: 1,
   },
-  callingTerminate: { action: 'terminate', fault: 'delay ms=3000', begun: 1 },
-  callingCancel: { action: 'cancel', fault: 'delay ms=3000', begun: 1 },
-  callingReset: { action: 'reset', fault: 'delay ms=3500', begun: 1 },
-  silentTerminate: { action: 'terminate', fault: 'hang', begun: 1 },
+  // Long enough that the operator acts before the answer, and that the answer comes before the timeout of the call.
+  callingTerminate: { action: 'terminate', fault: 'delay ms=8000', begun: 1 },
+  callingCancel: { action: 'cancel', fault: 'delay ms=8000', begun: 1 },
+  callingReset: { action: 'reset', fault: 'delay ms=8000', begun: 1 },
+  silentTerminate: {
+    action: 'terminate',
+    model: 'familya-3-pro-image',
+    fault: 'hang',
+    begun: 1,
+  },
   triedTerminate: { action: 'terminate', fault: '500 times=2', closed: 2 },
   triedCancel: { action: 'cancel', fault: '500 times=2', closed: 2 },
   triedReset: { action: 'reset', fault: '500 times=2', closed: 2 },
 } as const satisfies Readonly<Record<string, Scenario>>
 type Name = keyof typeof scenarios
+
+/** The call of family A that hangs may be checked only half a minute after its timeout, so this timeout is short. */
+function twoTimeouts(url: string): unknown {
+  const a = { family: 'A', baseUrl: url, apiKeyEnv: 'FAMILYA_API_KEY' }
+  const b = { family: 'B', baseUrl: `${url}/v1`, apiKeyEnv: 'FAMILYB_API_KEY' }
+  return {
+    channels: [
+      { ...a, name: 'a-main', timeoutSeconds: 5 },
+      { ...b, name: 'b-main', timeoutSeconds: 15 },
+    ],
+  }
+}
 
 let service: TestService
 let client: Client
@@ -52,7 +70,7 @@ const unseen = new Map<OperatorAction, string>()
 vi.setConfig({ testTimeout: 60_000 })
 
 beforeAll(async () => {
-  service = await startTestService({ workers: 0, channel: { timeoutSeconds: 5 } })
+  service = await startTestService({ workers: 0, operatorFile: twoTimeouts })
   client = createClient(service.url, (await service.account()).secret)
   runs = createOperatorRuns(service, client)
   for (const name of stops) {

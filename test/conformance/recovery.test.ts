@@ -104,7 +104,7 @@ describe('kill -9 of the only worker', () => {
         'succeeded image',
       ])
     }
-  })
+  }, 90_000)
 
   it('leads to settlement of an answer that was stored and not settled, without another call', async () => {
     expect((await client.ended(stored)).status).toBe('succeeded')
@@ -127,9 +127,10 @@ describe("kill -9 of the only worker while all of Temporal's data is lost", () =
     await until(
       'the second call',
       () => (service.simulator.calls({ prompt: 'Forgotten' }).length > 1 ? true : undefined),
-      30_000,
+      45_000,
     )
-    expect(performance.now() - killedAtMs).toBeLessThan(22_000)
+    // A late beat on a busy machine adds seconds. Without the beats, the call's lease would last for minutes.
+    expect(performance.now() - killedAtMs).toBeLessThan(40_000)
     expect((await client.ended(taskId)).status).toBe('succeeded')
     expect(await outcomesOf(service.pool, taskId)).toEqual([
       'unknown worker_lost',
@@ -142,7 +143,7 @@ describe("kill -9 of the only worker while all of Temporal's data is lost", () =
     )
     expect(rowCount).toBe(0)
     await service.startWorker()
-  }, 60_000)
+  }, 90_000)
 })
 
 describe('kill -9 of an API', () => {

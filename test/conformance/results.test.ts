@@ -145,12 +145,14 @@ describe('a task under way', () => {
     const progress = seen.map((record) => record.progress)
     expect(statuses).toEqual(statuses.toSorted((a, b) => a - b))
     expect(progress).toEqual(progress.toSorted((a, b) => a - b))
-    expect(new Set(progress).size).toBeGreaterThan(10)
+    expect(new Set(progress).size).toBeGreaterThan(3)
     expect(progress.slice(0, -1).every((percent) => percent <= 95)).toBe(true)
   })
 
   it('returns 409 in the short envelope for its result', async () => {
-    const { task_id } = await client.accepted(generateBody({ prompt: 'x [sim:delay ms=1500]' }))
+    const prompt = 'Not finished [sim:hold]'
+    const { task_id } = await client.accepted(generateBody({ prompt }))
+    await service.simulator.waitForCalls(1, { prompt })
     const answer = await fetch(`${client.url}/v1/tasks/${task_id}/result`, {
       headers: { authorization: client.authorization },
     })
@@ -158,6 +160,7 @@ describe('a task under way', () => {
     expect(await answer.json()).toEqual({
       error: { code: 'task_not_finished', message: expect.any(String) },
     })
+    service.simulator.release({ prompt })
   })
 })
 

@@ -87,7 +87,7 @@ type Moment = {
   readonly half?: boolean
   /** Resolves at the moment when the client leaves. */
   readonly until?: (prompt: string, socket: Socket) => Promise<unknown>
-  readonly after?: () => void
+  readonly after?: () => unknown
 }
 
 const begun = (prompt: string) => service.simulator.waitForCalls(1, { prompt })
@@ -102,7 +102,8 @@ const moments: readonly Moment[] = [
     end: 'free',
     before: fillChannel,
     until: async () => [await accepted(), await shortly()],
-    after: release,
+    // A place that is free before the API has noticed would let the call begin.
+    after: () => ended(true).finally(release),
   },
   { when: 'the upstream call begins', end: 'charged', fault: 'hold', until: begun, after: release },
   {
@@ -125,7 +126,11 @@ const moments: readonly Moment[] = [
   },
   { when: 'the image is on its way', end: 'charged', until: (_, socket) => once(socket, 'data') },
 ]
-const cooling: Moment = { when: 'its model cools down', end: 'free', until: () => sleep(700) }
+const cooling: Moment = {
+  when: 'its model cools down',
+  end: 'free',
+  until: async () => [await accepted(), await shortly()],
+}
 
 /** The number of requests that the API logged with status 499, because the client left. */
 const left = () => service.apis[0]?.output().split('"status":499').length ?? 0
@@ -206,7 +211,7 @@ describe('a synchronous client that leaves', () => {
         // The API notices while it may still be writing the task.
         await sleep(1_500)
       } else await sleep(100)
-      moment.after?.()
+      await moment.after?.()
       const task = await ended(moment.half !== true && (await tasks()).length > 0)
       socket.destroy()
       const end = moment.end === 'either' ? endOf(task) : moment.end

@@ -57,10 +57,11 @@ const allSucceeded = Array(inFlight).fill(200)
 describe('kill -9 of the API during synchronous calls', () => {
   it('repeats no call: each repeat with the same key gets its image', async () => {
     const prompt = 'Api killed'
-    const lost = callAll(prompt, '[sim:delay ms=1500]')
+    const lost = callAll(prompt, '[sim:hold]')
     await endDuring(prompt, service.apis, 'SIGKILL', service.startApi)
     expect(await lost).toEqual(Array(inFlight).fill(undefined))
-    const repeated = await callAll(prompt, '[sim:delay ms=1500]')
+    service.simulator.release({ prompt })
+    const repeated = await callAll(prompt, '[sim:hold]')
     expect(repeated.map((answer) => answer?.status)).toEqual(allSucceeded)
     expect(calls(prompt)).toHaveLength(inFlight)
     for (const answer of repeated) {

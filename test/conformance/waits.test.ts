@@ -39,7 +39,10 @@ describe('Retry-After', () => {
   async function refusedAndNext(form: string, model: string): Promise<readonly TaskRecord[]> {
     const prompt = `First [sim:429 retry-after=3 form=${form} times=1]`
     const first = await client.accepted(generateBody({ model, prompt }))
-    await service.simulator.waitForCalls(1, { model })
+    await until('the cooldown', async () => {
+      const found = await service.pool.query('select from cooldown where model = $1', [model])
+      return found.rowCount === 1 ? true : undefined
+    })
     const next = await client.accepted(generateBody({ model, prompt: 'Next' }))
     return Promise.all([client.ended(first.task_id), client.ended(next.task_id)])
   }
@@ -94,7 +97,7 @@ describe('a Retry-After of one year', () => {
     const { url } = await service.startApi({ TASK_DEADLINE_SECONDS: '600' })
     const hurried = createClient(url, account.secret)
     const { task_id } = await hurried.accepted(generateBody({ model, prompt: `B ${fault}` }))
-    const record = await hurried.ended(task_id, { limitMs: 10_000 })
+    const record = await hurried.ended(task_id, { limitMs: 30_000 })
     expect(record).toMatchObject({ status: 'failed', error: { code: 'rate_limit_exceeded' } })
     expect(await moneyOf(service.pool, task_id)).toEqual(['hold', 'release'])
     expect(service.simulator.calls({ model })).toHaveLength(1)

@@ -7,12 +7,13 @@ import { generateBody } from '../support/clients/requestBodies.ts'
 import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
 import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 let service: TestService
 beforeAll(async () => {
   service = await startTestService()
   return () => service.stop()
-})
+}, stackStartMsMax)
 
 type ListedKey = {
   readonly key_id: string

@@ -107,5 +107,5 @@ describe('channels with weights', () => {
     }
     const billed = service.simulator.calls({ family: 'A' }).filter((call) => call.billed)
     expect(billed).toHaveLength(tasks)
-  })
+  }, 90_000)
 })

@@ -23,7 +23,7 @@ beforeAll(async () => {
         { name: 'a-main', family: 'A', baseUrl: url, apiKeyEnv: 'FAMILYA_API_KEY' },
         { name: 'b-main', family: 'B', baseUrl: `${url}/v1`, apiKeyEnv: 'FAMILYB_API_KEY' },
       ],
-      capabilities: { [model]: { usualDurationMs: 2_000 } },
+      capabilities: { [model]: { usualDurationMs: 3_000 } },
     }),
   })
   const { secret } = await service.account()
@@ -46,7 +46,7 @@ const ids = (events: readonly TaskStreamEvent[]) => events.map(({ id }) => id)
 
 describe('GET /v1/tasks/{id}/events', () => {
   it('sends the record at once, at changes of status and steps of progress, and ends with the end', async () => {
-    const taskId = await submit('steps [sim:delay ms=4000]')
+    const taskId = await submit('steps [sim:delay ms=6000]')
     const response = await openEvents(client, taskId)
     expect(response.status).toBe(200)
     expect(response.headers.get('content-type')).toBe('text/event-stream')
@@ -62,8 +62,8 @@ describe('GET /v1/tasks/{id}/events', () => {
     const called = ids(events).filter((id) => id > 0 && id < 1_000)
     const steps = called.slice(1).map((id, n) => id - (called[n] ?? 0))
     expect(Math.min(...steps)).toBeGreaterThanOrEqual(5)
-    // The poll finds the begin of the call up to a second late, and the progress is then at 50.
-    expect(steps.length).toBeGreaterThan(3)
+    // The poll finds the begin of the call late. After a second the progress is at 40, and after three at 76.
+    expect(steps.length).toBeGreaterThan(1)
   })
 
   it('has the same ids on every API, and resumes on another one after `Last-Event-ID`', async () => {

@@ -7,6 +7,7 @@ import { editBody, generateBody, inputImage } from '../support/clients/requestBo
 import { darkroomJson } from '../support/service/darkroomCli.ts'
 import type { TestAccount, TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 let service: TestService
 let account: TestAccount
@@ -14,7 +15,7 @@ beforeAll(async () => {
   service = await startTestService()
   account = await service.account(1_000)
   return () => service.stop()
-})
+}, stackStartMsMax)
 
 function get(
   path: string,
@@ -131,8 +132,8 @@ describe('the headers about credits', () => {
 
   it('say on the lookup of an ended task what it cost: 0 when it failed', async () => {
     const client = createClient(service.url, (await service.account()).secret)
-    const slow = await client.accepted(generateBody({ prompt: 'slow [sim:delay ms=1500]' }))
-    expect((await client.lookup(slow.task_id)).headers.get('x-credits-charged')).toBeNull()
+    const live = await client.accepted(generateBody({ prompt: 'live [sim:hold]' }))
+    expect((await client.lookup(live.task_id)).headers.get('x-credits-charged')).toBeNull()
     for (const [prompt, charged] of [
       ['a lighthouse', '211'],
       ['[sim:moderation]', '0'],

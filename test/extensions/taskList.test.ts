@@ -7,6 +7,7 @@ import { errorResponse, taskRecordResponse } from '../support/clients/responses.
 import { insertEndedTasks } from '../support/database/insertEndedTasks.ts'
 import type { TestAccount, TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 const taskListResponse = z.strictObject({
   object: z.literal('list'),
@@ -20,7 +21,7 @@ beforeAll(async () => {
   service = await startTestService()
   account = await service.account(1_000)
   return () => service.stop()
-})
+}, stackStartMsMax)
 
 function get(path: string, { secret } = account): Promise<Response> {
   return fetch(`${service.url}${path}`, {

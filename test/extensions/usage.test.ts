@@ -9,6 +9,7 @@ import { createSeeded } from '../support/seeded.ts'
 import { darkroomJson } from '../support/service/darkroomCli.ts'
 import type { TestAccount, TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 let service: TestService
 let account: TestAccount
@@ -16,7 +17,7 @@ beforeAll(async () => {
   service = await startTestService()
   account = await service.account()
   return () => service.stop()
-})
+}, stackStartMsMax)
 
 const get = (query: string, { secret } = account, headers: Record<string, string> = {}) =>
   fetch(`${service.url}/v1/usage?${query}`, {

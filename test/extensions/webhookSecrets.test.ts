@@ -43,7 +43,7 @@ describe('the secret and the address of a webhook, and the texts of a delivery',
     receiver.behave = (_request, response) =>
       response.writeHead(500, { 'x-canary': canary.answer }).end(canary.answer)
     await client.accepted(generateBody({ prompt: canary.prompt }))
-    await client.seen(id, ({ attempts }) => attempts.length === 2)
+    await client.seen(id, ({ attempts }) => attempts.length === 2, 30_000)
     const unreachable = await client.register(`http://127.0.0.1:9/${canary.address}`)
     await client.call('POST', `/v1/webhooks/${unreachable.webhook_id}/test`)
     await client.seen(unreachable.webhook_id, ({ attempts }) => attempts.length === 1)
@@ -69,7 +69,7 @@ describe('the secret and the address of a webhook, and the texts of a delivery',
       [canary.key, rawSecret, canary.answer].map((text) => tablesHolding(databaseUrl, text)),
     )
     expect((await Promise.all(holding)).flat()).toEqual([])
-  })
+  }, 90_000)
 })
 
 describe('a process whose WEBHOOK_KEYS lack the key of a webhook', () => {

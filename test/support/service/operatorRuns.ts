@@ -31,7 +31,7 @@ export type End = {
 }
 
 /** From the action to the end of the task, for every fault that the tests use. */
-const limitMs = 45_000
+const limitMs = 55_000
 
 /** Submits tasks to a service and acts on their runs in Temporal, as an operator does. */
 export function createOperatorRuns(service: TestService, client: Client) {

@@ -45,7 +45,8 @@ const spares = new Map<string, Promise<TemporalSettings>>()
 async function takeNamespace(address: string): Promise<TemporalSettings> {
   const spare = spares.get(address)
   spares.delete(address)
-  const settings = await (spare ?? makeNamespace(address))
+  // A spare fails when the machine was too busy at that moment. That must not fail the file that takes it.
+  const settings = await (spare?.catch(() => makeNamespace(address)) ?? makeNamespace(address))
   if (!spares.has(address)) {
     const next = makeNamespace(address)
     next.catch(() => {})

@@ -10,15 +10,24 @@ type ReadRunStage = (taskId: string) => Promise<RunStage | undefined>
  * Limits for questions to Temporal about tasks. The timeout is short, because a client that reads a task must
  * not wait for a slow Temporal. The other limits keep many such reads from overloading Temporal.
  */
-const limits = { timeoutMs: 250, parallel: 32, cachedMs: 1_000, cachedMax: 2_000 } as const
+const limits = {
+  timeoutMs: 250,
+  parallel: 32,
+  cachedMs: 1_000,
+  /** How long an answer is still given after `cachedMs`, while Temporal is asked again. */
+  staleMs: 1_000,
+  cachedMax: 2_000,
+} as const
 
-type Answer = { readonly stage: Promise<RunStage | undefined>; readonly validUntilMs: number }
+type Answer = { stage: Promise<RunStage | undefined>; readonly validUntilMs: number }
 
 /**
  * Returns a function that asks Temporal what an unfinished task is doing. The function returns `undefined`
  * when Temporal knows nothing more than PostgreSQL, does not answer in time, or has too many questions under way.
- * It asks about each task at most once a second. Other callers in that second get the same answer. `nowMs` reads a
- * clock that never goes back.
+ * It asks about each task at most once a second. Other callers in that second get the same answer. Callers about a
+ * task that was asked about in the second before do not wait for the new answer: if many tasks are looked up all the
+ * time, the questions about them come together and take tens of milliseconds. `nowMs` reads a clock that never goes
+ * back.
  */
 export function createReadRunStage(deps: {
   readonly temporal: Temporal
@@ -47,10 +56,16 @@ export function createReadRunStage(deps: {
     const cached = answers.get(taskId)
     if (cached !== undefined && nowMs < cached.validUntilMs) return cached.stage
     if (underWay >= limits.parallel) return Promise.resolve(undefined)
-    const stage = ask(taskId)
+    const asked = ask(taskId)
+    const isRecent = cached !== undefined && nowMs < cached.validUntilMs + limits.staleMs
+    const stage = isRecent ? cached.stage : asked
+    const answer: Answer = { stage, validUntilMs: nowMs + limits.cachedMs }
+    void asked.then(() => {
+      answer.stage = asked
+    })
     // Deleted first, so that the task moves to the end of the map. Setting an existing key would not move it.
     answers.delete(taskId)
-    answers.set(taskId, { stage, validUntilMs: nowMs + limits.cachedMs })
+    answers.set(taskId, answer)
     dropOldest(answers)
     return stage
   }

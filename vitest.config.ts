@@ -17,6 +17,7 @@ export default defineConfig({
     // PostgreSQL and Temporal are real and can be slow on a small machine.
     testTimeout: 45_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 15_000 } },
     teardownTimeout: 30_000,
     restoreMocks: true,
     // The processes of vitest, and those that they start, then load code in half the time.

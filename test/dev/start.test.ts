@@ -136,6 +136,7 @@ it(
     const answer = await generate(client, { prompt: 'The first of all images [sim:delay ms=10]' })
     expect(answer.status).toBe(200)
     await answer.arrayBuffer()
+    await until('the address of the UI', () => /Temporal UI: +\S+\n/.test(printed) || undefined)
     expect(await firstNamespaceOf(printed)).toBe('images')
     expect(readableByOthers(dataDir)).toEqual([])
     expect(credentialsOf('api.ts', child.pid)).toEqual([])

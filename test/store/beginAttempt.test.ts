@@ -7,6 +7,7 @@ import { createPool } from '../../src/store/connection/pool.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { createTestAttempts, loseWorker, testChannel } from '../support/database/testAttempts.ts'
+import { untilLockAwaited } from '../support/database/untilLockAwaited.ts'
 
 const world = useAttemptWorld()
 
@@ -188,7 +189,7 @@ describe('beginAttempt', () => {
   it.each(['task', 'channel'])(
     'opens nothing after a deadline that passed while it waited for the row of its %s',
     async (table) => {
-      const { taskId } = await insertTask(world.pool, { deadlineSeconds: 0.5 })
+      const { taskId } = await insertTask(world.pool, { deadlineSeconds: 2 })
       const holder = await world.pool.connect()
       onTestFinished(() => holder.release(true))
       await holder.query('begin')
@@ -198,7 +199,8 @@ describe('beginAttempt', () => {
           : `select from channel where name = 'b-main' for update`,
       )
       const beginning = world.attempts.beginAttempt({ taskId })
-      await holder.query(`select pg_sleep_for('1 second')`)
+      await untilLockAwaited(world.pool)
+      await holder.query(`select pg_sleep_for('2.2 seconds')`)
       const waiting = await holder.query(
         `select from pg_stat_activity
          where datname = current_database() and wait_event_type = 'Lock'`,

@@ -62,13 +62,13 @@ describe('withTransaction', () => {
 describe('runStatement', () => {
   const put = { text: `update box set content = content + 1 where name = 'a'` }
 
-  function openPool(databaseUrl: string) {
+  function openPool(databaseUrl: string, connectTimeoutMs = 5_000) {
     return createPool({
       databaseUrl,
       applicationName: 'darkroom-test',
       connectionsMax: 1,
       onConnectionError: () => {},
-      connectTimeoutMs: 300,
+      connectTimeoutMs,
       statementTimeoutMs: 300,
     })
   }
@@ -92,7 +92,7 @@ describe('runStatement', () => {
   })
 
   it('says that nothing was written when it gets no connection', async () => {
-    const pool = openPool(database.databaseUrl)
+    const pool = openPool(database.databaseUrl, 1_000)
     const busy = await pool.connect()
     await expect(runStatement(pool, put)).rejects.toThrow(NothingWrittenError)
     busy.release()

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import type { DueWebhook } from '../../src/domain/ports/webhookStore.ts'
 import type { Verdict } from '../../src/domain/webhooks/retries.ts'
 import { lookTimeoutMs } from '../../src/domain/webhooks/delivery.ts'
@@ -148,10 +148,9 @@ describe('the end of a webhook with very many pending deliveries', () => {
       webhook.id,
     ])
     const ended = endWebhook(world.pool, webhook.accountId, webhook.id, 'disabled')
-    await vi.waitFor(async () => {
-      const read = await readWebhook(world.pool, webhook.accountId, webhook.id)
-      expect(read?.status).toBe('disabled')
-    })
+    await expect
+      .poll(async () => (await readWebhook(world.pool, webhook.accountId, webhook.id))?.status)
+      .toBe('disabled')
     await endOne()
     await blocker.query('commit')
     blocker.release()
@@ -278,7 +277,7 @@ describe('the run of a webhook', () => {
     expect(await isMissing()).toBe(false)
     // The worker was lost before it could wake the run for this delivery.
     await endOne()
-    await recordTry(world.pool, await claimed(), outcome, { kind: 'retry', waitMs: -29_000 })
+    await recordTry(world.pool, await claimed(), outcome, { kind: 'retry', waitMs: -20_000 })
     expect(await isMissing()).toBe(false)
     await endOne()
     await recordTry(world.pool, await claimed(), outcome, { kind: 'retry', waitMs: -31_000 })

@@ -143,10 +143,10 @@ describe('authenticate', () => {
   })
 
   it('refuses a key from the moment it expires', async () => {
-    const { secret } = await issue({ expiresInMs: 400 })
+    const { secret } = await issue({ expiresInMs: 3_000 })
     const authenticate = authenticateWith()
     expect(await authenticate(secret)).toBeDefined()
-    await expect.poll(() => authenticate(secret), { timeout: 2_000 }).toBeUndefined()
+    await expect.poll(() => authenticate(secret)).toBeUndefined()
   })
 
   it('verifies with every configured pepper, and with no other', async () => {

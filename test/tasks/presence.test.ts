@@ -57,11 +57,15 @@ const moreBeats = (beats: readonly Beat[], count: number) => {
   return until('beats', () => (beats.length >= enough ? true : undefined))
 }
 
-/** Lets the monotonic clock of the process run faster, so that a doubt of seconds passes in a moment. */
-function fasterClock(times: number) {
+/**
+ * Lets the monotonic clock of the process run faster, so that a doubt of seconds passes in a moment. Returns the limit
+ * for `until`, which reads the same clock.
+ */
+function fasterClock(times: number): number {
   const startMs = performance.now()
   const real = performance.now.bind(performance)
   vi.spyOn(performance, 'now').mockImplementation(() => startMs + (real() - startMs) * times)
+  return 15_000 * times
 }
 
 describe('the beats of a process', () => {
@@ -109,18 +113,18 @@ describe('the doubt of a silent process', () => {
   const silent = [{ processId: 'other', seenAt: '2026-01-01' }]
 
   it('ends with its loss after six seconds of own beats', async () => {
-    fasterClock(50)
+    const limitMs = fasterClock(10)
     const { presence, lost } = world(() => ({ silent, orphans: [] }))
     const startedAtMs = performance.now()
     await presence.start()
-    await until('the loss', () => (lost.length > 0 ? true : undefined))
+    await until('the loss', () => (lost.length > 0 ? true : undefined), limitMs)
     expect(performance.now() - startedAtMs).toBeGreaterThan(6_000)
     expect(lost[0]).toBe('other')
   })
 
   it('begins again after a gap between the own beats, and with each beat of the other process', async () => {
     // Each beat comes more than three seconds after the one before.
-    fasterClock(1_000)
+    const limitMs = fasterClock(1_000)
     const gaps = world(() => ({ silent, orphans: [] }))
     await gaps.presence.start()
     let count = 0
@@ -129,8 +133,8 @@ describe('the doubt of a silent process', () => {
       return { silent: [{ processId: 'other', seenAt: String(count) }], orphans: [] }
     })
     await living.presence.start()
-    await sleep(15 * everyMs)
-    expect(Math.min(gaps.beats.length, living.beats.length)).toBeGreaterThan(5)
+    const both = [gaps.beats, living.beats]
+    await until('beats', () => both.every(({ length }) => length > 5) || undefined, limitMs)
     expect(gaps.lost).toEqual([])
     expect(living.lost).toEqual([])
   })
@@ -166,12 +170,12 @@ describe('an open attempt of the process that no work holds', () => {
   })
 
   it('delays neither the next one nor the loss of a silent process, however long it takes', async () => {
-    fasterClock(50)
+    const limitMs = fasterClock(10)
     const silent = [{ processId: 'other', seenAt: '2026-01-01' }]
     const orphans = ['stuck', 'next'].map((taskId) => ({ taskId, n: 1, answerId: taskId }))
     const { presence, lost, closed } = world(() => ({ silent, orphans }), 'stuck')
     await presence.start()
-    await until('the loss', () => (lost.length > 0 ? true : undefined))
+    await until('the loss', () => (lost.length > 0 ? true : undefined), limitMs)
     expect(closed).toEqual([{ taskId: 'next', called: true }])
   })
 })

@@ -103,7 +103,9 @@ describe('classes of upstream answers', () => {
     'classifies $fault of family $family as $outcomeClass, $reason',
     async ({ family, fault, outcomeClass, reason, extra }) => {
       const { callFamily, simulator } = await openSimulatedWorld()
-      const outcome = await callFamily(family, { prompt: `A castle [sim:${fault}]` })
+      // Enough for the answer of 96 MiB on a busy machine.
+      const call = { timeoutMs: 40_000 }
+      const outcome = await callFamily(family, { prompt: `A castle [sim:${fault}]`, call })
       expect(outcome).toMatchObject({ class: outcomeClass, evidence: { reason }, ...extra })
       expect(simulator.calls()).toHaveLength(1)
       expect(simulator.strayRequests()).toBe(0)
@@ -119,7 +121,7 @@ describe('classes of upstream answers', () => {
         class: 'unknown',
         evidence: { reason: 'timeout' },
       })
-      const stall = { prompt: 'x [sim:stall]', call: { timeoutMs: 300 } }
+      const stall = { prompt: 'x [sim:stall]', call: { timeoutMs: 1_000 } }
       expect(await callFamily(family, stall)).toMatchObject({
         class: 'unknown',
         evidence: { reason: 'timeout', httpStatus: 200 },

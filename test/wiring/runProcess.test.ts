@@ -71,7 +71,7 @@ it('ends with its parent, also while it has lines of the log that nobody read', 
     env: { PATH: process.env['PATH'] },
     stdio: ['pipe', 'pipe', 'ignore'],
   })
-  const exited = once(child, 'exit', { signal: AbortSignal.timeout(10_000) })
+  const exited = once(child, 'exit', { signal: AbortSignal.timeout(40_000) })
   onTestFinished(() => void child.kill('SIGKILL'))
   // The pipe is full once nothing more arrives.
   await once(child.stdout, 'readable')

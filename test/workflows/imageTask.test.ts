@@ -1,6 +1,5 @@
 import { WorkflowFailedError } from '@temporalio/client'
 import { ApplicationFailure, defaultPayloadConverter } from '@temporalio/common'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { fetchHistory } from '../../src/temporal/runs.ts'
 import type { Script } from '../support/temporal/temporalWorld.ts'
@@ -143,8 +142,17 @@ describe('imageTask', () => {
   })
 
   it('reports its status to a query, running and closed', async () => {
-    const handle = await run({ produce: [() => sleep(800, { kind: 'succeeded' as const })] })
+    const asked = Promise.withResolvers<void>()
+    const handle = await run({
+      produce: [
+        async () => {
+          await asked.promise
+          return { kind: 'succeeded' }
+        },
+      ],
+    })
     expect(await handle.query('status')).toEqual({ stage: 'producing' })
+    asked.resolve()
     await handle.result()
     expect(await handle.query('status')).toEqual({ stage: 'succeeded' })
   })

@@ -15,6 +15,10 @@ import { until } from '../../support/timing.ts'
 const script = fileURLToPath(new URL('../../support/stack/runPostgresStack.ts', import.meta.url))
 const readySchema = z.object({ databaseUrl: z.string(), pids: z.array(z.number()) })
 
+/** Limits for a start of Node.js and PostgreSQL on a busy machine, and for a test with two of them. */
+const startMsMax = 60_000
+const testMsMax = 180_000
+
 function spawnStack(dataDir: string): {
   readonly child: ChildProcess
   readonly output: () => string
@@ -35,7 +39,7 @@ async function startedStack(dataDir: string) {
     child.kill('SIGTERM')
     await once(child, 'exit')
   })
-  await until('a started stack', () => output().includes('\n') || undefined)
+  await until('a started stack', () => output().includes('\n') || undefined, startMsMax)
   return { child, ...readySchema.parse(JSON.parse(output())) }
 }
 
@@ -44,64 +48,91 @@ async function killAndWait(child: ChildProcess): Promise<void> {
   await once(child, 'exit')
 }
 
-it('keeps committed data when it is killed, and ends at the next start what the kill left running', async () => {
-  const dataDir = tempFolder()
-  const first = await startedStack(dataDir)
-  await withPostgres(first.databaseUrl, async (client) => {
-    await client.query('create table kept (n integer)')
-    await client.query('insert into kept values (1)')
-  })
-  await killAndWait(first.child)
-  const second = await startedStack(dataDir)
-  expect(second.databaseUrl).toBe(first.databaseUrl)
-  const rows = await withPostgres(second.databaseUrl, (client) =>
-    client.query('select n from kept'),
-  )
-  expect(rows.rows).toEqual([{ n: 1 }])
-  expect(first.pids.map(processStart)).toEqual([undefined])
-})
+it(
+  'keeps committed data when it is killed, and ends at the next start what the kill left running',
+  async () => {
+    const dataDir = tempFolder()
+    const first = await startedStack(dataDir)
+    await withPostgres(first.databaseUrl, async (client) => {
+      await client.query('create table kept (n integer)')
+      await client.query('insert into kept values (1)')
+    })
+    await killAndWait(first.child)
+    const second = await startedStack(dataDir)
+    expect(second.databaseUrl).toBe(first.databaseUrl)
+    const rows = await withPostgres(second.databaseUrl, (client) =>
+      client.query('select n from kept'),
+    )
+    expect(rows.rows).toEqual([{ n: 1 }])
+    expect(first.pids.map(processStart)).toEqual([undefined])
+  },
+  testMsMax,
+)
 
-it('leaves no process running when it is killed and not started again', async () => {
-  const dataDir = tempFolder()
-  const { child, pids } = await startedStack(dataDir)
-  await killAndWait(child)
-  await until('the end of PostgreSQL', () => pids.every((pid) => !processStart(pid)) || undefined)
-  await until(
-    'the removal of the record by the watchdog',
-    () => !existsSync(join(dataDir, 'pids.json')) || undefined,
-  )
-  expect(pids.map(processStart)).toEqual([undefined])
-})
+it(
+  'leaves no process running when it is killed and not started again',
+  async () => {
+    const dataDir = tempFolder()
+    const { child, pids } = await startedStack(dataDir)
+    await killAndWait(child)
+    await until('the end of PostgreSQL', () => pids.every((pid) => !processStart(pid)) || undefined)
+    await until(
+      'the removal of the record by the watchdog',
+      () => !existsSync(join(dataDir, 'pids.json')) || undefined,
+    )
+    expect(pids.map(processStart)).toEqual([undefined])
+  },
+  testMsMax,
+)
 
-it('leaves no process running when it is killed while PostgreSQL is started again', async () => {
-  const dataDir = tempFolder()
-  const { child, pids } = await startedStack(dataDir)
-  for (const pid of pids) process.kill(pid, 'SIGKILL')
-  const again = await until('the next start of PostgreSQL', () =>
-    readPidRecord(dataDir)?.parts.find(({ pid }) => !pids.includes(pid)),
-  )
-  onTestFinished(() => void (isSameProcessAlive(again) && process.kill(again.pid, 'SIGKILL')))
-  child.kill('SIGINT')
-  await once(child, 'exit')
-  await until('the end of PostgreSQL', () => !isSameProcessAlive(again) || undefined)
-  expect(processStart(again.pid)).not.toBe(again.start)
-})
+it(
+  'leaves no process running when it is killed while PostgreSQL is started again',
+  async () => {
+    const dataDir = tempFolder()
+    const { child, pids } = await startedStack(dataDir)
+    for (const pid of pids) process.kill(pid, 'SIGKILL')
+    const again = await until(
+      'the next start of PostgreSQL',
+      () => readPidRecord(dataDir)?.parts.find(({ pid }) => !pids.includes(pid)),
+      startMsMax,
+    )
+    onTestFinished(() => void (isSameProcessAlive(again) && process.kill(again.pid, 'SIGKILL')))
+    child.kill('SIGINT')
+    await once(child, 'exit')
+    await until('the end of PostgreSQL', () => !isSameProcessAlive(again) || undefined)
+    expect(processStart(again.pid)).not.toBe(again.start)
+  },
+  testMsMax,
+)
 
-it('refuses a second start on the same DATA_DIR, and the first one keeps running', async () => {
-  const dataDir = tempFolder()
-  const { databaseUrl } = await startedStack(dataDir)
-  const second = spawnStack(dataDir)
-  expect(await once(second.child, 'exit')).toEqual([1, null])
-  expect(second.output()).toContain(`DATA_DIR ${dataDir} is in use by another start`)
-  await withPostgres(databaseUrl, (client) => client.query('select 1'))
-})
+it(
+  'refuses a second start on the same DATA_DIR, and the first one keeps running',
+  async () => {
+    const dataDir = tempFolder()
+    const { databaseUrl } = await startedStack(dataDir)
+    const second = spawnStack(dataDir)
+    expect(await once(second.child, 'exit')).toEqual([1, null])
+    expect(second.output()).toContain(`DATA_DIR ${dataDir} is in use by another start`)
+    await withPostgres(databaseUrl, (client) => client.query('select 1'))
+  },
+  testMsMax,
+)
 
-it('starts PostgreSQL again when it ends unasked', async () => {
-  const { databaseUrl, pids } = await startedStack(tempFolder())
-  for (const pid of pids) process.kill(pid, 'SIGKILL')
-  const answer = await until('PostgreSQL again', () =>
-    withPostgres(databaseUrl, (client) => client.query('select 2 as two')).catch(() => undefined),
-  )
-  expect(answer.rows).toEqual([{ two: 2 }])
-  expect(pids.map(processStart)).toEqual([undefined])
-})
+it(
+  'starts PostgreSQL again when it ends unasked',
+  async () => {
+    const { databaseUrl, pids } = await startedStack(tempFolder())
+    for (const pid of pids) process.kill(pid, 'SIGKILL')
+    const answer = await until(
+      'PostgreSQL again',
+      () =>
+        withPostgres(databaseUrl, (client) => client.query('select 2 as two')).catch(
+          () => undefined,
+        ),
+      startMsMax,
+    )
+    expect(answer.rows).toEqual([{ two: 2 }])
+    expect(pids.map(processStart)).toEqual([undefined])
+  },
+  testMsMax,
+)

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { errorResponse } from '../../support/clients/responses.ts'
 import { useTestApi } from '../../support/http/testApi.ts'
 
-const api = useTestApi({ syncDeadlineMs: 400 })
+const api = useTestApi({ syncDeadlineMs: 20_000 })
 beforeEach(() => api.tasks.cancelled.splice(0))
 
 const path = '/v1/images/generations'
@@ -18,7 +18,7 @@ describe('a call that joined a task which is then cancelled', () => {
     const first = api.postJson(path, body, headers)
     const taskId = await api.tasks.nextId()
     const second = api.postJson(path, body, headers)
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await expect.poll(() => api.tasks.waitersOf(taskId)).toBe(2)
     return { first, second, taskId }
   }
 
@@ -66,7 +66,7 @@ describe('a call that joined a task which then has no row', () => {
     const first = api.postJson(path, body, headers)
     const taskId = await api.tasks.nextId()
     const second = api.postJson(path, body, headers)
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await expect.poll(() => api.tasks.waitersOf(taskId)).toBe(2)
     const renewed = api.tasks.nextId()
     api.tasks.loseTask(taskId)
     expect((await first).status).toBe(500)
@@ -101,8 +101,9 @@ describe('a client that leaves', () => {
     const first = openCall('shared')
     const taskId = await api.tasks.nextId()
     const second = openCall('shared')
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await expect.poll(() => api.tasks.waitersOf(taskId)).toBe(2)
     first.destroy()
+    await expect.poll(() => api.tasks.waitersOf(taskId)).toBe(1)
     await new Promise((resolve) => setTimeout(resolve, 50))
     expect(api.tasks.cancelled).toEqual([])
     await api.tasks.succeed(taskId)

@@ -94,7 +94,7 @@ describe('a lookup with Prefer: wait', () => {
   it('answers at the end of the task and says that it waited', async () => {
     const taskId = await acceptedTask()
     const answering = lookup(taskId, { Prefer: 'wait=30' })
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await expect.poll(() => api.tasks.waitersOf(taskId)).toBe(1)
     await api.tasks.succeed(taskId)
     const response = await answering
     expect(response.headers.get('preference-applied')).toBe('wait=30')
@@ -156,7 +156,7 @@ describe('waiters', () => {
     for (let n = 0; n < 10; n += 1) {
       const leave = new AbortController()
       const answering = lookup(taskId, { Prefer: 'wait=60' }, { signal: leave.signal })
-      await new Promise((resolve) => setTimeout(resolve, 30))
+      await expect.poll(() => api.tasks.waitersOf(taskId)).toBe(1)
       leave.abort()
       await expect(answering).rejects.toThrow('aborted')
       await expect.poll(() => api.observed.at(-1)?.status).toBe(499)
@@ -170,7 +170,7 @@ describe('waiters', () => {
     const taskId = await acceptedTask()
     const { response } = await openStream(taskId)
     const answering = lookup(taskId, { Prefer: 'wait=60' })
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await expect.poll(() => api.tasks.waitersOf(taskId)).toBe(1)
     stopping.abort()
     expect(await response.text()).toMatch(/^event: task\nid: 0\n/)
     for (const waited of [await answering, await lookup(taskId, { Prefer: 'wait=60' })]) {

@@ -39,6 +39,8 @@ export type FakeTasks = {
   readonly loseTask: (taskId: string) => void
   /** Removes the native response of a task. */
   readonly loseNative: (taskId: string) => void
+  /** Returns how many callers wait for the end of a task. */
+  readonly waitersOf: (taskId: string) => number
   readonly newestId: () => string
   /** Waits for the next task, and returns its id. */
   readonly nextId: () => Promise<string>
@@ -67,6 +69,7 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
   const tasks = new Map<string, TaskView>()
   const keys = new Map<string, { readonly taskId: string; readonly request: string }>()
   const woken = new Set<() => void>()
+  const waiters: string[] = []
   let count = 0
 
   const service: TaskService = {
@@ -123,14 +126,19 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
     },
     runStage: async () => fake.runStage,
     awaitEnd: async (taskId, signal) => {
-      for (;;) {
-        const task = tasks.get(taskId)
-        if (task === undefined) return 'missing'
-        if (task.completedAtMs !== undefined || signal.aborted) return task
-        await new Promise<void>((resolve) => {
-          woken.add(resolve)
-          signal.addEventListener('abort', () => resolve(), { once: true })
-        })
+      waiters.push(taskId)
+      try {
+        for (;;) {
+          const task = tasks.get(taskId)
+          if (task === undefined) return 'missing'
+          if (task.completedAtMs !== undefined || signal.aborted) return task
+          await new Promise<void>((resolve) => {
+            woken.add(resolve)
+            signal.addEventListener('abort', () => resolve(), { once: true })
+          })
+        }
+      } finally {
+        waiters.splice(waiters.indexOf(taskId), 1)
       }
     },
     awaitEndOfCall: (taskId, signal) => service.awaitEnd(taskId, signal),
@@ -209,6 +217,7 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
       const { native: _lost, ...task } = taskOf(taskId)
       tasks.set(taskId, task)
     },
+    waitersOf: (taskId) => waiters.filter((each) => each === taskId).length,
     newestId: () => [...tasks.keys()].at(-1) ?? '',
     nextId: async () => {
       const count = fake.accepted.length

@@ -60,7 +60,7 @@ export function createReadRunStage(deps: {
     const isRecent = cached !== undefined && nowMs < cached.validUntilMs + limits.staleMs
     const stage = isRecent ? cached.stage : asked
     const answer: Answer = { stage, validUntilMs: nowMs + limits.cachedMs }
-    void asked.then(() => {
+    void asked.finally(() => {
       answer.stage = asked
     })
     // Deleted first, so that the task moves to the end of the map. Setting an existing key would not move it.

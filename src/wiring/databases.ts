@@ -38,7 +38,7 @@ export async function reached<Value>(
   try {
     return await ask()
   } catch (error) {
-    const place = `PostgreSQL at ${new URL(url).host} (${variable})`
+    const place = `PostgreSQL at ${hostOf(url)} (${variable})`
     if (isPoolerRefusal(error)) {
       return explaining(
         `A pooler before ${place} refuses the connection. Set DATABASE_SESSION_URL to PostgreSQL itself`,
@@ -72,4 +72,10 @@ function isConnectionError(error: unknown): boolean {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
   if (connectionStates.test(code)) return true
   return /^E[A-Z_]+$/.test(code) || /timeout|terminated/i.test(error.message)
+}
+
+/** Returns the host and the port in a database's URL, for people. A Unix socket's folder is percent-encoded in the URL. */
+export function hostOf(url: string): string {
+  const { host } = new URL(url)
+  return /^%2f/i.test(host) ? decodeURIComponent(host) : host
 }

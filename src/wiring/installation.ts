@@ -10,7 +10,7 @@ import type { OperatorSettings } from '../config/operatorSettings.ts'
 import { readOperatorSettings } from '../config/operatorSettings.ts'
 import type { Price } from '../domain/models/prices.ts'
 import { priceList, unpricedCombinations } from '../domain/models/prices.ts'
-import { databasesOf, reached } from './databases.ts'
+import { databasesOf, hostOf, reached } from './databases.ts'
 import { explaining } from './explaining.ts'
 import { makeProcessTempFolder } from './processTempFolder.ts'
 import { claimStoreId } from '../store/blobStoreId.ts'
@@ -121,7 +121,7 @@ export async function openInstallation(
 async function requireSession(sessionUrl: string): Promise<void> {
   if (await keepsSession(sessionUrl)) return
   throw new ConfigError(
-    `PostgreSQL at ${new URL(sessionUrl).host}: connections do not keep their session, as behind a pooler in ` +
+    `PostgreSQL at ${hostOf(sessionUrl)}: connections do not keep their session, as behind a pooler in ` +
       'transaction mode. Set DATABASE_SESSION_URL to PostgreSQL itself, or to a pooler in session mode.',
   )
 }

@@ -23,7 +23,7 @@ async function countedPool(): Promise<{ pool: Pool; bytesRead: () => number }> {
   const through = new URL(target)
   let bytes = 0
   const proxy = createServer((socket) => {
-    const upstream = connect(Number(target.port), target.hostname)
+    const upstream = connect(Number(target.port), '127.0.0.1')
     upstream.on('data', (chunk) => (bytes += chunk.length))
     socket.pipe(upstream).pipe(socket)
   }).listen(0, '127.0.0.1')

@@ -14,7 +14,7 @@ const reserveMs = 1_000
 
 /** A way to PostgreSQL that can lose all bytes, also those of new connections, as a network does. */
 async function lossyWay(databaseUrl: string) {
-  const { hostname, port } = new URL(databaseUrl)
+  const { port } = new URL(databaseUrl)
   const sockets: Socket[] = []
   let losing = false
   let lostConnections = 0
@@ -26,7 +26,7 @@ async function lossyWay(databaseUrl: string) {
       client.resume()
       return
     }
-    const upstream = connect(Number(port), hostname)
+    const upstream = connect(Number(port), '127.0.0.1')
     sockets.push(upstream)
     upstream.on('error', () => {})
     client.on('data', (bytes) => void (losing || upstream.write(bytes)))

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
@@ -65,6 +65,38 @@ it(
     )
     expect(rows.rows).toEqual([{ n: 1 }])
     expect(first.pids.map(processStart)).toEqual([undefined])
+  },
+  testMsMax,
+)
+
+it(
+  'leads through a Unix socket, also when the socket of a killed start is left',
+  async () => {
+    const dataDir = tempFolder()
+    const first = await startedStack(dataDir)
+    const socket = join(dataDir, 'postgres', `.s.PGSQL.${new URL(first.databaseUrl).port}`)
+    const { pids: others } = await startedStack(tempFolder())
+    await killAndWait(first.child)
+    await until('its end', () => first.pids.every((pid) => !processStart(pid)) || undefined)
+    // The process id in the lock file may belong to another program by now.
+    writeFileSync(`${socket}.lock`, `${others.join('\n')}\n`)
+    const { databaseUrl } = await startedStack(dataDir)
+    const { rows } = await withPostgres(databaseUrl, (client) =>
+      client.query('select inet_server_addr() as address'),
+    )
+    expect(rows).toEqual([{ address: null }])
+  },
+  testMsMax,
+)
+
+it(
+  'leads over TCP when the path of the data folder is too long for a socket',
+  async () => {
+    const { databaseUrl } = await startedStack(join(tempFolder(), 'a'.repeat(100)))
+    const { rows } = await withPostgres(databaseUrl, (client) =>
+      client.query('select host(inet_server_addr()) as address'),
+    )
+    expect(rows).toEqual([{ address: '127.0.0.1' }])
   },
   testMsMax,
 )

@@ -57,7 +57,7 @@ async function startPgBouncer(databaseUrl: string) {
     default_pool_size: '10',
   }
   const documented = documentedSettings()
-    .replace(/^darkroom = .*$/m, `* = host=${direct.hostname} port=${direct.port}`)
+    .replace(/^darkroom = .*$/m, `* = host=127.0.0.1 port=${direct.port}`)
     .replace(/^(\w+) = .*$/gm, (line, name: string) =>
       values[name] === undefined ? line : `${name} = ${values[name]}`,
     )
@@ -67,6 +67,7 @@ async function startPgBouncer(databaseUrl: string) {
   const asOther = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
   const child = spawn(pgBouncerProgram, [...asOther, settings], { stdio: 'ignore' })
   const through = new URL(databaseUrl)
+  through.hostname = '127.0.0.1'
   through.port = String(port)
   await until('PgBouncer', () => keepsSession(through.href).then(String, () => undefined))
   return { url: through.href, child, folder }

@@ -33,6 +33,15 @@ describe('a database that cannot be reached', () => {
     )
   })
 
+  it('is named with the folder of its Unix socket', async () => {
+    const missing = Object.assign(new Error('connect ENOENT'), { code: 'ENOENT' })
+    const url = 'postgres://darkroom:hidden-password@%2Frun%2Fpostgresql:5432/darkroom'
+    const main = { url, variable: 'DATABASE_URL' } as const
+    await expect(reached(main, () => Promise.reject(missing))).rejects.toThrow(
+      'PostgreSQL at /run/postgresql:5432 (DATABASE_URL) cannot be reached: connect ENOENT',
+    )
+  })
+
   it('is named with the variable to set when a pooler refuses a setting', async () => {
     const refusal = 'unsupported startup parameter: statement_timeout'
     const refused = Object.assign(new Error(refusal), { code: '08P01' })

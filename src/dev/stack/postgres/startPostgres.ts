@@ -118,6 +118,7 @@ function settingArgs({ port, durable }: PostgresOptions, socketFolder: string): 
     listen_addresses: loopbackHost,
     port,
     unix_socket_directories: socketFolder,
+    unix_socket_permissions: '0700',
     // Enough for Temporal's four services, several APIs and workers, and the CLI together.
     max_connections: 300,
     shared_buffers: '256MB',

@@ -24,9 +24,9 @@ type Answer = { stage: Promise<RunStage | undefined>; readonly validUntilMs: num
 /**
  * Returns a function that asks Temporal what an unfinished task is doing. The function returns `undefined`
  * when Temporal knows nothing more than PostgreSQL, does not answer in time, or has too many questions under way.
- * It asks about each task at most once a second. Other callers in that second get the same answer. Callers about a
- * task that was asked about in the second before do not wait for the new answer: if many tasks are looked up all the
- * time, the questions about them come together and take tens of milliseconds. `nowMs` reads a clock that never goes
+ * It asks about each task at most once a second. Other callers in that second get the same answer. When the
+ * last question is one to two seconds old, callers get its answer and do not wait for the new one: if many tasks are
+ * looked up all the time, the questions about them come together and take tens of milliseconds. `nowMs` reads a clock that never goes
  * back.
  */
 export function createReadRunStage(deps: {
@@ -55,11 +55,13 @@ export function createReadRunStage(deps: {
     const nowMs = deps.nowMs()
     const cached = answers.get(taskId)
     if (cached !== undefined && nowMs < cached.validUntilMs) return cached.stage
-    if (underWay >= limits.parallel) return Promise.resolve(undefined)
-    const asked = ask(taskId)
     const isRecent = cached !== undefined && nowMs < cached.validUntilMs + limits.staleMs
-    const stage = isRecent ? cached.stage : asked
-    const answer: Answer = { stage, validUntilMs: nowMs + limits.cachedMs }
+    if (underWay >= limits.parallel) return isRecent ? cached.stage : Promise.resolve(undefined)
+    const asked = ask(taskId)
+    const answer: Answer = {
+      stage: isRecent ? cached.stage : asked,
+      validUntilMs: nowMs + limits.cachedMs,
+    }
     void asked.finally(() => {
       answer.stage = asked
     })
@@ -67,7 +69,7 @@ export function createReadRunStage(deps: {
     answers.delete(taskId)
     answers.set(taskId, answer)
     dropOldest(answers)
-    return stage
+    return answer.stage
   }
 }
 

@@ -72,7 +72,7 @@ it(
 it(
   'leads through a Unix socket, also when the socket of a killed start is left',
   async () => {
-    const dataDir = tempFolder()
+    const dataDir = join(tempFolder(), 'a, "b')
     const first = await startedStack(dataDir)
     const socket = join(dataDir, 'postgres', `.s.PGSQL.${new URL(first.databaseUrl).port}`)
     const { pids: others } = await startedStack(tempFolder())

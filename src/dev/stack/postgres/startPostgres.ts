@@ -75,7 +75,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
     `postgres://${postgresUser}:${password}@${host}:${port}/${database}`
   const start = (): Promise<PartProcess> => {
     const postgres = [join(place.binDir, 'postgres'), '-D', place.pgData] as const
-    const settings = settingArgs(options, socket === undefined ? '' : place.pgData)
+    const settings = settingArgs(options, socket === undefined ? '' : quoted(place.pgData))
     const { command, user } = commandAs(account, [...postgres, ...settings])
     const [file, ...args] = command
     return startPart(
@@ -112,12 +112,17 @@ export function socketPath(pgData: string, port: number): string | undefined {
   return Buffer.byteLength(path) > socketPathBytesMax ? undefined : path
 }
 
+/** Quotes one folder for `unix_socket_directories`, which is a list: a comma separates its folders. */
+function quoted(folder: string): string {
+  return `"${folder.replaceAll('"', '""')}"`
+}
+
 /** Returns the settings of the embedded PostgreSQL, as command line arguments. */
-function settingArgs({ port, durable }: PostgresOptions, socketFolder: string): readonly string[] {
+function settingArgs({ port, durable }: PostgresOptions, socketFolders: string): readonly string[] {
   const settings = {
     listen_addresses: loopbackHost,
     port,
-    unix_socket_directories: socketFolder,
+    unix_socket_directories: socketFolders,
     unix_socket_permissions: '0700',
     // Enough for Temporal's four services, several APIs and workers, and the CLI together.
     max_connections: 300,

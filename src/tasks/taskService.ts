@@ -32,8 +32,9 @@ export type TaskService = {
   /** Returns a task of this caller. A task of another account is `task_not_found`, as if it did not exist. */
   readonly read: (caller: Caller, taskId: string) => Promise<Result<TaskView, RequestFailure>>
   /**
-   * Returns what the workflow of a live task did at most about two seconds ago. Returns `undefined` when Temporal knows no more than
-   * PostgreSQL, does not answer in 250 ms, or has too many such questions under way. See `readRunStage.ts`.
+   * Returns what the workflow of a live task did at most about two seconds ago. Returns `undefined` when Temporal
+   * knows no more than PostgreSQL, does not answer in 250 ms, or has too many such questions under way. See
+   * `readRunStage.ts`.
    */
   readonly runStage: (taskId: string) => Promise<RunStage | undefined>
   /** Cancels a task of this caller and returns it. See `cancelTask.ts`. */

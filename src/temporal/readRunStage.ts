@@ -24,10 +24,10 @@ type Answer = { stage: Promise<RunStage | undefined>; readonly validUntilMs: num
 /**
  * Returns a function that asks Temporal what an unfinished task is doing. The function returns `undefined`
  * when Temporal knows nothing more than PostgreSQL, does not answer in time, or has too many questions under way.
- * It asks about each task at most once a second. Other callers in that second get the same answer. When the
- * last question is one to two seconds old, callers get its answer and do not wait for the new one: if many tasks are
- * looked up all the time, the questions about them come together and take tens of milliseconds. `nowMs` reads a clock that never goes
- * back.
+ * It asks about each task at most once a second. Other callers in that second get the same answer. When the last
+ * question is one to two seconds old, callers get its answer and do not wait for the new one: if many tasks are looked
+ * up all the time, the questions about them come together and take tens of milliseconds. `nowMs` reads a clock that
+ * never goes back.
  */
 export function createReadRunStage(deps: {
   readonly temporal: Temporal

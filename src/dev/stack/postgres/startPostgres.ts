@@ -107,7 +107,7 @@ const socketPathBytesMax = 103
  * Returns the path of PostgreSQL's Unix socket. It is in the data folder, which only its owner and root can enter.
  * Returns `undefined` when the path is too long for a socket.
  */
-export function socketPath(pgData: string, port: number): string | undefined {
+function socketPath(pgData: string, port: number): string | undefined {
   const path = join(pgData, `.s.PGSQL.${port}`)
   return Buffer.byteLength(path) > socketPathBytesMax ? undefined : path
 }

@@ -39,12 +39,12 @@ describe('darkroom migrate', () => {
     expect(second.temporal).toEqual({ namespace, state: 'present', search_attributes: [] })
   })
 
-  it('names TEMPORAL_ADDRESS soon when Temporal is unreachable', async () => {
+  it('names TEMPORAL_ADDRESS within 5 s when Temporal is unreachable', async () => {
     const startedAt = performance.now()
     const unreachable = { ...environment, TEMPORAL_ADDRESS: '127.0.0.1:1' }
     const { exitCode, stderr } = await runDarkroom(['migrate'], unreachable)
     expect(exitCode).toBe(1)
     expect(stderr).toContain('127.0.0.1:1 (TEMPORAL_ADDRESS)')
-    expect(performance.now() - startedAt).toBeLessThan(15_000)
+    expect(performance.now() - startedAt).toBeLessThan(5_000)
   })
 })

@@ -129,8 +129,7 @@ describe("kill -9 of the only worker while all of Temporal's data is lost", () =
       () => (service.simulator.calls({ prompt: 'Forgotten' }).length > 1 ? true : undefined),
       45_000,
     )
-    // A late beat on a busy machine adds seconds. Without the beats, the call's lease would last for minutes.
-    expect(performance.now() - killedAtMs).toBeLessThan(40_000)
+    expect(performance.now() - killedAtMs).toBeLessThan(22_000)
     expect((await client.ended(taskId)).status).toBe('succeeded')
     expect(await outcomesOf(service.pool, taskId)).toEqual([
       'unknown worker_lost',

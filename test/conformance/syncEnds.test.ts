@@ -200,7 +200,7 @@ describe('an upstream slower than the synchronous wait', () => {
     const waitedMs = performance.now() - startedAt
     expect(late.status).toBe(500)
     expect(waitedMs).toBeGreaterThanOrEqual(syncDeadlineSeconds * 1000)
-    expect(waitedMs).toBeLessThan(answeredAfterMs)
+    expect(waitedMs).toBeLessThan(syncDeadlineSeconds * 1000 + 1000)
     expect(errorOf(late)).toMatchObject({ type: 'new_api_error', code: 'generation_timeout' })
     expect(late.headers.get('x-should-retry')).toBe('false')
     expect(late.headers.get('location')).toBe(`${service.url}/v1/tasks/${taskIdOf(late)}`)

@@ -25,9 +25,6 @@ async function heldTask(prompt: string): Promise<string> {
   return task_id
 }
 
-/** Less than any wait lasts that does not end early. */
-const atOnceMsMax = 10_000
-
 const waitFor = (taskId: string, prefer: string, init: RequestInit = {}, url = client.url) =>
   fetch(`${url}/v1/tasks/${taskId}`, {
     headers: { authorization: client.authorization, prefer },
@@ -66,9 +63,8 @@ describe('a lookup with `Prefer: wait=N`', () => {
     })
     expect(took).toBeGreaterThan(950)
     expect(took).toBeLessThan(5_000)
-    const head = () => waitFor(taskId, 'wait=60', { method: 'HEAD' })
-    expect(await timed(head)).toBeLessThan(atOnceMsMax)
-    expect(await timed(() => waitFor(taskId, 'wait=61'))).toBeLessThan(atOnceMsMax)
+    expect(await timed(() => waitFor(taskId, 'wait=60', { method: 'HEAD' }))).toBeLessThan(900)
+    expect(await timed(() => waitFor(taskId, 'wait=61'))).toBeLessThan(900)
     service.simulator.release()
     await client.ended(taskId)
   })
@@ -93,7 +89,7 @@ describe('a lookup with `Prefer: wait=N`', () => {
     const took = await timed(async () => {
       expect(await (await waiting).json()).toMatchObject({ error: { code: 'cancelled' } })
     })
-    expect(took).toBeLessThan(atOnceMsMax)
+    expect(took).toBeLessThan(2_000)
   })
 })
 
@@ -146,7 +142,7 @@ describe('an API that stops', () => {
       expect(await answer.json()).toMatchObject({ status: 'processing' })
     })
     api.signal('SIGTERM')
-    expect(await took).toBeLessThan(atOnceMsMax)
+    expect(await took).toBeLessThan(2_000)
     await api.ended
     service.simulator.release()
     await client.ended(taskId)

@@ -78,7 +78,7 @@ describe('follow', () => {
     expect(events[0]?.task.status).toBe('queued')
     expect(events.at(-1)).toMatchObject({ id: 1_000, task: { status: 'failed' } })
     const live = ids(events).slice(1, -1)
-    expect(live.length).toBeGreaterThan(5)
+    expect(live.length).toBeGreaterThan(10)
     for (const [n, id] of live.entries()) expect(id - (live[n - 1] ?? 0)).toBeGreaterThanOrEqual(2)
     for (const [n, id] of live.slice(1).entries()) {
       expect(id - (live[n] ?? 0)).toBeGreaterThanOrEqual(5)

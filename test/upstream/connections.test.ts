@@ -33,7 +33,7 @@ describe('a call over a connection that fails', () => {
     const address = await listenRaw(() => {})
     const startedAt = Date.now()
     expect(await call(`https://${address}`, 'A', { call: { timeoutMs: 200 } })).toEqual(notSent)
-    expect(Date.now() - startedAt).toBeLessThan(8_000)
+    expect(Date.now() - startedAt).toBeLessThan(2000)
   })
 
   it('is unknown when the connection is reset after the request was read', async () => {
@@ -63,11 +63,11 @@ describe('a call over a connection that fails', () => {
       response.on('close', () => clearInterval(timer))
     })
     const startedAt = Date.now()
-    expect(await call(url, 'B', { call: { timeoutMs: 1_000 } })).toMatchObject({
+    expect(await call(url, 'B', { call: { timeoutMs: 300 } })).toMatchObject({
       class: 'unknown',
       evidence: { reason: 'timeout', httpStatus: 200 },
     })
-    expect(Date.now() - startedAt).toBeLessThan(8_000)
+    expect(Date.now() - startedAt).toBeLessThan(2000)
   })
 
   it.each([9_000.000000000002, 9_000.7])(
@@ -87,7 +87,7 @@ describe('a call over a connection that fails', () => {
       const startedAt = Date.now()
       const outcome = await call(url, 'B', { call: { timeoutMs } })
       expect(['timeout', 'not_sent']).toContain(outcome.evidence.reason)
-      expect(Date.now() - startedAt).toBeLessThan(8_000)
+      expect(Date.now() - startedAt).toBeLessThan(2000)
     },
   )
 

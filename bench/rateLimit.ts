@@ -16,7 +16,7 @@ await runBench(
   async ({ check }) => {
     const service = await startTestService()
     try {
-      service.simulator.limit(limit)
+      await service.simulator.limit(limit)
       const client = createClient(service.url, (await service.account()).secret)
       const startedAt = performance.now()
       const submitted = await Promise.all(
@@ -28,7 +28,7 @@ await runBench(
         submitted.map(({ task_id }) => client.ended(task_id, { limitMs, everyMs: 1_000 })),
       )
       const seconds = (performance.now() - startedAt) / 1000
-      const calls = service.simulator.calls()
+      const calls = await service.simulator.calls()
       const refused = calls.filter(({ status }) => status === 429).length
       const ratio = refused / (calls.length - refused)
       const idealSeconds = ((tasks / limit.grants - 1) * limit.windowMs) / 1000

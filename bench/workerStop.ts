@@ -34,7 +34,7 @@ await runBench(
       const records = await Promise.all(submitted.map(({ task_id }) => client.ended(task_id)))
       const succeeded = records.filter(({ status }) => status === 'succeeded').length
       check(`${succeeded} of ${submitted.length} succeed`, succeeded === submitted.length)
-      const calls = service.simulator.calls()
+      const calls = await service.simulator.calls()
       check(`${calls.length} calls, one per task`, calls.length === submitted.length)
       const money = await Promise.all(
         submitted.map(({ task_id }) => moneyOf(service.pool, task_id)),

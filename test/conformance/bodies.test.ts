@@ -12,7 +12,8 @@ import { postStream } from '../support/clients/rawCalls.ts'
 import { editBody, generateBody, inputImage } from '../support/clients/requestBodies.ts'
 import { paddedPng } from '../support/images.ts'
 import { mebibyte, peakGrowthBytes } from '../support/service/processUsage.ts'
-import type { TestAccount, TestService } from '../support/service/testService.ts'
+import type { TestAccount } from '../support/service/testAccount.ts'
+import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { until } from '../support/timing.ts'
@@ -64,7 +65,7 @@ describe('the memory of the API', () => {
     expect(posted?.status).toBe(202)
     const record = await client.ended(JSON.parse(posted?.body ?? '').task_id)
     expect(record.status).toBe('succeeded')
-    const [call] = service.simulator.calls({ prompt: 'Together' })
+    const [call] = await service.simulator.calls({ prompt: 'Together' })
     expect(call?.images.map(({ bytes }) => bytes)).toEqual(images.map(({ length }) => length))
     console.log(`64 MiB of images: +${Math.round(growth / mebibyte)} MiB`)
     expect(growth).toBeLessThan(150 * mebibyte)
@@ -198,7 +199,9 @@ describe('a prompt of 3 MB', () => {
     const key = 'canary-of-the-key'
     const { task_id } = await client.accepted(generateBody({ prompt }), { 'idempotency-key': key })
     expect((await client.ended(task_id)).status).toBe('succeeded')
-    expect(service.simulator.calls({ prompt: canary }).map((call) => call.prompt)).toEqual([prompt])
+    expect((await service.simulator.calls({ prompt: canary })).map((call) => call.prompt)).toEqual([
+      prompt,
+    ])
 
     // The workflow completes a moment after its task.
     const history = await until('a closed workflow', async () => {

@@ -5,15 +5,15 @@ import { editBody, generateBody, inputImage } from '../support/clients/requestBo
 import { assertLedgerVerifies, balanceOf, moneyOf } from '../support/database/money.ts'
 import { paddedPng } from '../support/images.ts'
 import { darkroomJson } from '../support/service/darkroomCli.ts'
-import type { TestAccount, TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
+import type { TestAccount } from '../support/service/testAccount.ts'
+import type { CalmService } from '../support/service/calmService.ts'
+import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
-let service: TestService
+let service: CalmService
 beforeAll(async () => {
-  service = await startTestService({ apis: 2 })
+  service = await calmService()
 }, stackStartMsMax)
-afterAll(() => service.stop())
 
 afterEach(() => assertLedgerVerifies(service.pool))
 
@@ -60,7 +60,7 @@ describe('one idempotency key', () => {
     first = JSON.parse(answers[0]?.text ?? '')
     expect((await client(0).ended(first.task_id)).status).toBe('succeeded')
     expect(await moneyOf(service.pool, first.task_id)).toEqual(['hold', 'settle'])
-    expect(service.simulator.calls({ prompt: 'Sixteen together' })).toHaveLength(1)
+    expect(await service.simulator.calls({ prompt: 'Sixteen together' })).toHaveLength(1)
   })
 
   it('returns 409 and charges nothing when one byte of image 16 differs', async () => {
@@ -121,7 +121,7 @@ describe('many idempotency keys', () => {
       held: 0,
       spent: 10 * credits,
     })
-    expect(service.simulator.calls({ prompt: 'Ten of us' })).toHaveLength(10)
+    expect(await service.simulator.calls({ prompt: 'Ten of us' })).toHaveLength(10)
   })
 })
 

@@ -145,7 +145,7 @@ describe('a task through its retention and tombstone', () => {
     const renewed = await client.ended(next)
     expect(renewed.status).toBe('succeeded')
     expect(renewed.output?.assets[0]?.url).not.toBe(assetUrl)
-    expect(service.simulator.calls({ prompt: 'Short-lived' })).toHaveLength(2)
+    expect(await service.simulator.calls({ prompt: 'Short-lived' })).toHaveLength(2)
   })
 
   it('keeps its ledger entries after it is purged, and the ledger verifies', async () => {

@@ -4,23 +4,23 @@ import { newTaskId } from '../../src/domain/ids.ts'
 import { createClient } from '../support/clients/client.ts'
 import { rawPost, sendRaw } from '../support/clients/rawCalls.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
-import type { TestAccount, TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
+import type { TestAccount } from '../support/service/testAccount.ts'
+import type { CalmService } from '../support/service/calmService.ts'
+import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
-let service: TestService
+let service: CalmService
 let account: TestAccount
 let taskId: string
 let foreignId: string
 beforeAll(async () => {
   // No worker: these tests only need accepted tasks.
-  service = await startTestService({ workers: 0 })
+  service = await calmService()
   account = await service.account()
   taskId = (await createClient(service.url, account.secret).accepted(generateBody())).task_id
   const other = createClient(service.url, (await service.account()).secret)
   foreignId = (await other.accepted(generateBody())).task_id
 }, stackStartMsMax)
-afterAll(() => service.stop())
 
 /** Sends the key of the account unless `init` has another. */
 function ask(path: string, init: RequestInit = {}): Promise<Response> {

@@ -7,17 +7,16 @@ import { createClient } from '../support/clients/client.ts'
 import { editBody, generateBody } from '../support/clients/requestBodies.ts'
 import { nativeImages } from '../support/clients/responses.ts'
 import { moneyOf } from '../support/database/money.ts'
-import type { TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
+import type { CalmService } from '../support/service/calmService.ts'
+import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
-let service: TestService
+let service: CalmService
 let client: Client
 beforeAll(async () => {
-  service = await startTestService()
+  service = await calmService()
   client = createClient(service.url, (await service.account()).secret)
 }, stackStartMsMax)
-afterAll(() => service.stop())
 
 const isoSeconds = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/
 
@@ -121,7 +120,7 @@ describe('the options of a submit', () => {
     const prompt = `As asked ${JSON.stringify(asked)}`
     const { task_id } = await client.accepted(generateBody({ ...asked, prompt }))
     expect((await client.ended(task_id)).status).toBe('succeeded')
-    const bodies = service.simulator.calls({ prompt }).map(({ body }) => body)
+    const bodies = (await service.simulator.calls({ prompt })).map(({ body }) => body)
     expect(bodies).toMatchObject([sent])
   })
 
@@ -129,7 +128,9 @@ describe('the options of a submit', () => {
     const prompt = 'Low or not'
     const { task_id } = await client.accepted(generateBody({ model: a, quality: 'low', prompt }))
     expect((await client.ended(task_id)).status).toBe('succeeded')
-    expect(JSON.stringify(service.simulator.calls({ prompt })[0]?.body)).not.toContain('quality')
+    expect(JSON.stringify((await service.simulator.calls({ prompt }))[0]?.body)).not.toContain(
+      'quality',
+    )
   })
 })
 
@@ -160,7 +161,7 @@ describe('a task under way', () => {
     expect(await answer.json()).toEqual({
       error: { code: 'task_not_finished', message: expect.any(String) },
     })
-    service.simulator.release({ prompt })
+    await service.simulator.release({ prompt })
   })
 })
 

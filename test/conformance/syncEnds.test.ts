@@ -6,7 +6,8 @@ import { generateBody } from '../support/clients/requestBodies.ts'
 import * as call from '../support/clients/syncCalls.ts'
 import { moneyOf, assertLedgerVerifies, balanceOf } from '../support/database/money.ts'
 import { outcomesOf } from '../support/database/testAttempts.ts'
-import type { TestAccount, TestService } from '../support/service/testService.ts'
+import type { TestAccount } from '../support/service/testAccount.ts'
+import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
@@ -57,7 +58,8 @@ const generate = async (fields: Readonly<Record<string, unknown>>, key?: string)
 const errorOf = ({ text }: Answer) => Object(JSON.parse(text)).error
 const taskIdOf = ({ headers }: Answer) => headers.get('x-task-id') ?? ''
 const money = (answer: Answer) => moneyOf(service.pool, taskIdOf(answer))
-const modelsCalled = (prompt: string) => service.simulator.calls({ prompt }).map((one) => one.model)
+const modelsCalled = async (prompt: string) =>
+  (await service.simulator.calls({ prompt })).map((one) => one.model)
 const held = async () => (await balanceOf(service.pool, account.accountId))?.held
 
 describe('an upstream refusal', () => {
@@ -77,7 +79,7 @@ describe('an upstream refusal', () => {
     expect(refused.headers.get('x-should-retry')).not.toBe('false')
     expect(await money(refused)).toEqual(['hold', 'release'])
     expect(await held()).toBe(0)
-    expect(modelsCalled(prompt)).toEqual(['web-first', 'web-second'])
+    expect(await modelsCalled(prompt)).toEqual(['web-first', 'web-second'])
 
     await sleep(seconds * 1000)
     const served = await generate({ model, prompt }, 'K')
@@ -89,7 +91,7 @@ describe('an upstream refusal', () => {
     const again = await generate({ model, prompt }, 'K')
     expect(again.headers.get('idempotent-replayed')).toBe('true')
     expect(again.text).toBe(served.text)
-    expect(modelsCalled(prompt)).toHaveLength(3)
+    expect(await modelsCalled(prompt)).toHaveLength(3)
   })
 
   it('with a Retry-After of 0 is passed on with the least that the header can say', async () => {
@@ -101,10 +103,10 @@ describe('an upstream refusal', () => {
 
   it('on the first channel moves the call to the second; the task is charged once', async () => {
     const prompt = 'move on'
-    service.simulator.script({ prompt, model: 'vip-first' }, ['429 retry-after=1'])
+    await service.simulator.script({ prompt, model: 'vip-first' }, ['429 retry-after=1'])
     const answer = await generate({ prompt })
     expect(answer.status).toBe(200)
-    expect(modelsCalled(prompt)).toEqual(['vip-first', 'vip-second'])
+    expect(await modelsCalled(prompt)).toEqual(['vip-first', 'vip-second'])
     expect(await outcomesOf(service.pool, taskIdOf(answer))).toEqual([
       'refused rate_limited',
       'succeeded image',
@@ -123,7 +125,7 @@ describe('an upstream refusal', () => {
       expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(590)
       expect(await money(answer)).toEqual(['hold', 'release'])
     }
-    expect(service.simulator.calls({ model: lite })).toHaveLength(1)
+    expect(await service.simulator.calls({ model: lite })).toHaveLength(1)
   })
 
   it('is a 429 without `Retry-After` when every channel has used up its quota', async () => {
@@ -142,7 +144,7 @@ describe('a synchronous call that ends without an image', () => {
       type: 'invalid_request_error',
       code: 'moderation_blocked',
     })
-    expect(modelsCalled('[sim:moderation]')).toEqual(['vip-first'])
+    expect(await modelsCalled('[sim:moderation]')).toEqual(['vip-first'])
     expect(await money(answer)).toEqual(['hold', 'release'])
   })
 
@@ -153,9 +155,9 @@ describe('a synchronous call that ends without an image', () => {
     expect(errorOf(answer)).toMatchObject({ type: 'new_api_error', code: 'do_request_failed' })
     expect(errorOf(answer).message).toContain(answer.headers.get('x-request-id'))
     expect(answer.headers.has('x-should-retry')).toBe(false)
-    expect(modelsCalled(prompt)).toEqual(['vip-first', 'vip-second'])
+    expect(await modelsCalled(prompt)).toEqual(['vip-first', 'vip-second'])
     expect(await money(answer)).toEqual(['hold', 'release'])
-    service.simulator.script({ prompt }, ['ok'])
+    await service.simulator.script({ prompt }, ['ok'])
     expect((await generate({ prompt }, 'ours')).status).toBe(200)
   })
 })
@@ -169,7 +171,7 @@ describe('one idempotency key', () => {
     expect(new Set(answers.map(taskIdOf)).size).toBe(1)
     const replayed = answers.map(({ headers }) => headers.get('idempotent-replayed'))
     expect(replayed.filter((mark) => mark !== 'true')).toEqual(['false'])
-    expect(modelsCalled(prompt)).toHaveLength(1)
+    expect(await modelsCalled(prompt)).toHaveLength(1)
   })
 
   it('returns a 409 that must not be retried for another request or route', async () => {
@@ -187,7 +189,7 @@ describe('one idempotency key', () => {
       expect(other.headers.get('x-should-retry')).toBe('false')
       expect(errorOf(other).code).toBe('idempotency_key_reused')
     }
-    expect(modelsCalled('changed')).toEqual([])
+    expect(await modelsCalled('changed')).toEqual([])
   })
 })
 
@@ -216,6 +218,6 @@ describe('an upstream slower than the synchronous wait', () => {
     expect(await record.json()).toMatchObject({ status: 'succeeded' })
     expect(await call.resultText(client, taskIdOf(late))).toBe(joined.text)
     expect(await money(late)).toEqual(['hold', 'settle'])
-    expect(modelsCalled(prompt)).toHaveLength(1)
+    expect(await modelsCalled(prompt)).toHaveLength(1)
   })
 })

@@ -4,7 +4,8 @@ import { generate, taskIdOf } from '../support/clients/syncCalls.ts'
 import { assertLedgerVerifies, moneyOf } from '../support/database/money.ts'
 import { outcomesOf } from '../support/database/testAttempts.ts'
 import type { DarkroomProcess } from '../support/service/darkroomProcess.ts'
-import type { TestAccount, TestService } from '../support/service/testService.ts'
+import type { TestAccount } from '../support/service/testAccount.ts'
+import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
@@ -60,10 +61,10 @@ describe('kill -9 of the API during synchronous calls', () => {
     const lost = callAll(prompt, '[sim:hold]')
     await endDuring(prompt, service.apis, 'SIGKILL', service.startApi)
     expect(await lost).toEqual(Array(inFlight).fill(undefined))
-    service.simulator.release({ prompt })
+    await service.simulator.release({ prompt })
     const repeated = await callAll(prompt, '[sim:hold]')
     expect(repeated.map((answer) => answer?.status)).toEqual(allSucceeded)
-    expect(calls(prompt)).toHaveLength(inFlight)
+    expect(await calls(prompt)).toHaveLength(inFlight)
     for (const answer of repeated) {
       expect(await moneyOf(service.pool, answer?.taskId ?? '')).toEqual(['hold', 'settle'])
     }
@@ -80,7 +81,7 @@ describe('SIGTERM during synchronous calls', () => {
         name === 'api' ? [service.apis, service.startApi] : [service.workers, service.startWorker]
       expect(await endDuring(prompt, processes, 'SIGTERM', start)).toBe(0)
       expect((await answers).map((answer) => answer?.status)).toEqual(allSucceeded)
-      expect(calls(prompt)).toHaveLength(inFlight)
+      expect(await calls(prompt)).toHaveLength(inFlight)
     },
   )
 })
@@ -94,7 +95,7 @@ describe('kill -9 of the worker during synchronous calls', () => {
     const ended = await answers
     expect(performance.now() - killedAtMs).toBeLessThan(30_000)
     expect(ended.map((answer) => answer?.status)).toEqual(allSucceeded)
-    expect(calls(prompt)).toHaveLength(2 * inFlight)
+    expect(await calls(prompt)).toHaveLength(2 * inFlight)
     for (const answer of ended) {
       expect(await outcomesOf(service.pool, answer?.taskId ?? '')).toEqual([
         'unknown worker_lost',

@@ -6,17 +6,16 @@ import { editBody, generateBody } from '../support/clients/requestBodies.ts'
 import * as call from '../support/clients/syncCalls.ts'
 import { moneyOf } from '../support/database/money.ts'
 import { redPixelPng } from '../support/images.ts'
-import type { TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
+import type { CalmService } from '../support/service/calmService.ts'
+import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
-let service: TestService
+let service: CalmService
 let client: Client
 beforeAll(async () => {
-  service = await startTestService()
+  service = await calmService()
   client = createClient(service.url, (await service.account()).secret)
 }, stackStartMsMax)
-afterAll(() => service.stop())
 
 const data = redPixelPng.toString('base64')
 const size = '2048x2048'
@@ -140,7 +139,7 @@ describe('a content request', () => {
       [camel, snake].map((body) => call.content(client, 'generateContent', body, model)),
     )
     expect(answers.map(({ status }) => status)).toEqual([200, 200])
-    const calls = service.simulator.calls({ model })
+    const calls = await service.simulator.calls({ model })
     expect(calls.map(({ bodySha256 }) => bodySha256)).toEqual([
       calls[0]?.bodySha256,
       calls[0]?.bodySha256,

@@ -93,7 +93,7 @@ describe('an upstream answer that ends the task', () => {
     expect(record?.status).toBe('failed')
     expect(record?.error).toEqual({ code: one.code, message: taskFailureMessages[one.code] })
     expect(record).not.toHaveProperty('output')
-    expect(callsOf(one)).toHaveLength(1)
+    expect(await callsOf(one)).toHaveLength(1)
     const taskId = record?.task_id ?? ''
     expect(await outcomesOf(service.pool, taskId)).toEqual([one.outcome])
     expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'release'])
@@ -110,7 +110,7 @@ describe('an unknown outcome', () => {
     async (one) => {
       const record = await underWay.get(nameOf(one))
       expect(record).toMatchObject({ status: 'failed', error: { code: 'upstream_error' } })
-      expect(callsOf(one)).toHaveLength(3)
+      expect(await callsOf(one)).toHaveLength(3)
       const taskId = record?.task_id ?? ''
       expect(await outcomesOf(service.pool, taskId)).toEqual(Array(3).fill(one.outcome))
       expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'release'])
@@ -122,7 +122,7 @@ describe('an unknown outcome', () => {
     async (one) => {
       const record = await underWay.get(nameOf(one))
       expect(record?.status).toBe('succeeded')
-      const keys = callsOf(one).map(({ idempotencyKey }) => idempotencyKey)
+      const keys = (await callsOf(one)).map(({ idempotencyKey }) => idempotencyKey)
       expect(keys).toEqual([keys[0], keys[0]])
       const taskId = record?.task_id ?? ''
       expect(await outcomesOf(service.pool, taskId)).toEqual([one.outcome, 'succeeded image'])
@@ -130,8 +130,8 @@ describe('an unknown outcome', () => {
     },
   )
 
-  it('never makes the gateway request a URL that an upstream names', () => {
-    expect(service.simulator.strayRequests()).toBe(0)
+  it('never makes the gateway request a URL that an upstream names', async () => {
+    expect(await service.simulator.strayRequests()).toBe(0)
   })
 })
 
@@ -142,7 +142,7 @@ describe('a fault that only the operator can fix', () => {
       await service.pool.query('update channel set faults = 0, fault_task_id = null')
       const record = await submit(one)
       expect(record).toMatchObject({ status: 'failed', error: { code: 'upstream_error' } })
-      expect(callsOf(one)).toHaveLength(1)
+      expect(await callsOf(one)).toHaveLength(1)
       expect(await outcomesOf(service.pool, record.task_id)).toEqual([one.outcome])
       expect(await moneyOf(service.pool, record.task_id)).toEqual(['hold', 'release'])
     },

@@ -6,7 +6,8 @@ import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { moneyOf } from '../support/database/money.ts'
 import { darkroomJson } from '../support/service/darkroomCli.ts'
-import type { TestAccount, TestService } from '../support/service/testService.ts'
+import type { TestAccount } from '../support/service/testAccount.ts'
+import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { until } from '../support/timing.ts'
@@ -52,7 +53,7 @@ describe('Retry-After', () => {
     async (_, form, model) => {
       const records = await ended.get(model)
       expect(records?.map(({ status }) => status)).toEqual(['succeeded', 'succeeded'])
-      const [refused, ...later] = service.simulator.calls({ model })
+      const [refused, ...later] = await service.simulator.calls({ model })
       expect(refused?.status).toBe(429)
       expect(later.map(({ status }) => status)).toEqual([200, 200])
       const gapsMs = later.map(({ at }) => at - (refused?.at ?? 0))
@@ -89,7 +90,7 @@ describe('a Retry-After of one year', () => {
     expect(cancel).toMatchObject({ cancelled: true })
     expect(await client.ended(task_id)).toMatchObject({ error: { code: 'cancelled' } })
     expect(await moneyOf(service.pool, task_id)).toEqual(['hold', 'release'])
-    expect(service.simulator.calls({ model })).toHaveLength(1)
+    expect(await service.simulator.calls({ model })).toHaveLength(1)
   })
 
   it('ends the task at once as rate_limit_exceeded when it passes the deadline', async () => {
@@ -100,7 +101,7 @@ describe('a Retry-After of one year', () => {
     const record = await hurried.ended(task_id, { limitMs: 30_000 })
     expect(record).toMatchObject({ status: 'failed', error: { code: 'rate_limit_exceeded' } })
     expect(await moneyOf(service.pool, task_id)).toEqual(['hold', 'release'])
-    expect(service.simulator.calls({ model })).toHaveLength(1)
+    expect(await service.simulator.calls({ model })).toHaveLength(1)
   })
 
   /** Returns in how many seconds Temporal runs the activity again. */
@@ -131,7 +132,7 @@ describe('an API that cannot reach Temporal', () => {
     expect(sorted[15]).toBeLessThan(250)
     const records = await Promise.all(submitted.map((taskId) => cutOff.ended(taskId)))
     expect(new Set(records.map(({ status }) => status))).toEqual(new Set(['succeeded']))
-    expect(service.simulator.calls({ prompt: 'Cut off' })).toHaveLength(30)
+    expect(await service.simulator.calls({ prompt: 'Cut off' })).toHaveLength(30)
   })
 })
 

@@ -5,14 +5,13 @@ import { createAccountStore } from '../../src/wiring/stores.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
-import type { TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
+import type { CalmService } from '../support/service/calmService.ts'
+import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
-let service: TestService
+let service: CalmService
 beforeAll(async () => {
-  service = await startTestService()
-  return () => service.stop()
+  service = await calmService()
 }, stackStartMsMax)
 
 type ListedKey = {

@@ -8,7 +8,8 @@ import { generate, taskIdOf } from '../support/clients/syncCalls.ts'
 import { assertLedgerVerifies, balanceOf, moneyOf } from '../support/database/money.ts'
 import { runDarkroom } from '../support/service/darkroomCli.ts'
 import { runStatus } from '../support/service/operatorRuns.ts'
-import type { TestAccount, TestService } from '../support/service/testService.ts'
+import type { TestAccount } from '../support/service/testAccount.ts'
+import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { until } from '../support/timing.ts'
@@ -106,7 +107,7 @@ describe('POST /v1/tasks/{task_id}/cancel', () => {
       code: 'task_not_cancellable',
       message: expect.stringContaining('is under way'),
     })
-    service.simulator.release()
+    await service.simulator.release()
     expect(await client.ended(taskId)).toMatchObject({ status: 'succeeded' })
     expect((await errorOf(await cancel(taskId))).message).toBe('The task has already succeeded.')
     expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
@@ -130,7 +131,7 @@ describe('POST /v1/tasks/{task_id}/cancel', () => {
     expect(refused.status).toBe(409)
     expect((await errorOf(refused)).message).toMatch(/may have done work|is under way/)
     await service.simulator.waitForCalls(2, { prompt: 'unknown' })
-    service.simulator.release()
+    await service.simulator.release()
     expect(await client.ended(taskId)).toMatchObject({ status: 'succeeded' })
     expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
   })
@@ -164,7 +165,7 @@ describe('a cancel that was asked for', () => {
       expect((await errorOf(answer)).code).toBe('cancelled')
     }
     expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'release'])
-    service.simulator.release()
+    await service.simulator.release()
     await until('free places', async () => {
       const { rowCount } = await service.pool.query('select from attempt where closed_at is null')
       return rowCount === 0 ? true : undefined

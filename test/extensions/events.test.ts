@@ -5,32 +5,21 @@ import type { TaskStreamEvent } from '../support/clients/eventStream.ts'
 import { openEvents, readEvents } from '../support/clients/eventStream.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { errorResponse } from '../support/clients/responses.ts'
-import type { TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
+import type { CalmService } from '../support/service/calmService.ts'
+import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { until } from '../support/timing.ts'
 
 const model = 'familyb-image-2-vip'
-let service: TestService
+let service: CalmService
 let client: Client
 let second: Client
 beforeAll(async () => {
-  service = await startTestService({
-    apis: 2,
-    environment: { PUBLIC_URL: 'http://images.example.test' },
-    operatorFile: (url) => ({
-      channels: [
-        { name: 'a-main', family: 'A', baseUrl: url, apiKeyEnv: 'FAMILYA_API_KEY' },
-        { name: 'b-main', family: 'B', baseUrl: `${url}/v1`, apiKeyEnv: 'FAMILYB_API_KEY' },
-      ],
-      capabilities: { [model]: { usualDurationMs: 3_000 } },
-    }),
-  })
+  service = await calmService()
   const { secret } = await service.account()
   client = createClient(service.url, secret)
   second = createClient(service.apis[1]?.url ?? '', secret)
 }, stackStartMsMax)
-afterAll(() => service.stop())
 
 async function submit(prompt: string): Promise<string> {
   return (await client.accepted(generateBody({ model, prompt }))).task_id
@@ -81,7 +70,7 @@ describe('GET /v1/tasks/{id}/events', () => {
       const record = await (await second.lookup(taskId)).json()
       return Object(record).progress > 80 ? true : undefined
     })
-    service.simulator.release()
+    await service.simulator.release()
     const { events } = await whole
     const after = (await resumed).events
     expect(Math.min(...ids(after))).toBeGreaterThanOrEqual(lastId + 5)
@@ -121,7 +110,7 @@ describe('GET /v1/tasks/{id}/events', () => {
     expect(events.length).toBeGreaterThan(0)
     await api.ended
     const resumed = readEvents(await openEvents(second, taskId, events.at(-1)?.id))
-    service.simulator.release()
+    await service.simulator.release()
     expect(ids((await resumed).events).at(-1)).toBe(1_000)
   })
 })

@@ -5,8 +5,9 @@ import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { errorResponse, taskRecordResponse } from '../support/clients/responses.ts'
 import { insertEndedTasks } from '../support/database/insertEndedTasks.ts'
-import type { TestAccount, TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
+import type { TestAccount } from '../support/service/testAccount.ts'
+import type { CalmService } from '../support/service/calmService.ts'
+import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 const taskListResponse = z.strictObject({
@@ -15,12 +16,11 @@ const taskListResponse = z.strictObject({
   has_more: z.boolean(),
 })
 
-let service: TestService
+let service: CalmService
 let account: TestAccount
 beforeAll(async () => {
-  service = await startTestService()
+  service = await calmService()
   account = await service.account(1_000)
-  return () => service.stop()
 }, stackStartMsMax)
 
 function get(path: string, { secret } = account): Promise<Response> {

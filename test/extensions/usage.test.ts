@@ -7,16 +7,16 @@ import { insertEndedTasks } from '../support/database/insertEndedTasks.ts'
 import { assertLedgerVerifies, balanceOf } from '../support/database/money.ts'
 import { createSeeded } from '../support/seeded.ts'
 import { darkroomJson } from '../support/service/darkroomCli.ts'
-import type { TestAccount, TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
+import type { TestAccount } from '../support/service/testAccount.ts'
+import type { CalmService } from '../support/service/calmService.ts'
+import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
-let service: TestService
+let service: CalmService
 let account: TestAccount
 beforeAll(async () => {
-  service = await startTestService()
+  service = await calmService()
   account = await service.account()
-  return () => service.stop()
 }, stackStartMsMax)
 
 const get = (query: string, { secret } = account, headers: Record<string, string> = {}) =>

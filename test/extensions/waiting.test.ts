@@ -6,18 +6,17 @@ import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { cancelTask } from '../../src/store/tasks/cancelTask.ts'
-import type { TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
+import type { CalmService } from '../support/service/calmService.ts'
+import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { timed, until } from '../support/timing.ts'
 
-let service: TestService
+let service: CalmService
 let client: Client
 beforeAll(async () => {
-  service = await startTestService({ channel: { concurrencyMax: 60 } })
+  service = await calmService()
   client = createClient(service.url, (await service.account()).secret)
 }, stackStartMsMax)
-afterAll(() => service.stop())
 
 async function heldTask(prompt: string): Promise<string> {
   const { task_id } = await client.accepted(generateBody({ prompt: `${prompt} [sim:hold]` }))
@@ -47,7 +46,7 @@ describe('a lookup with `Prefer: wait=N`', () => {
       headers: { authorization: client.authorization, prefer: 'wait=60' },
     })
     await sleep(300)
-    service.simulator.release()
+    await service.simulator.release()
     const answer = await answering
     expect(answer.headers.get('preference-applied')).toBe('wait=60')
     expect(await answer.json()).toMatchObject({ task_id: taskId, status: 'succeeded' })
@@ -65,7 +64,7 @@ describe('a lookup with `Prefer: wait=N`', () => {
     expect(took).toBeLessThan(5_000)
     expect(await timed(() => waitFor(taskId, 'wait=60', { method: 'HEAD' }))).toBeLessThan(900)
     expect(await timed(() => waitFor(taskId, 'wait=61'))).toBeLessThan(900)
-    service.simulator.release()
+    await service.simulator.release()
     await client.ended(taskId)
   })
 
@@ -102,7 +101,7 @@ describe('many waiters', () => {
     await until('the listener', async () => ((await countOf(listening)) > 0 ? true : undefined))
     await sleep(1_500)
     expect(await countOf(listening)).toBe(1)
-    service.simulator.release()
+    await service.simulator.release()
     const answers = await Promise.all(waits)
     const bodies = await Promise.all(answers.map((answer) => answer.text()))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
@@ -124,7 +123,7 @@ describe('many waiters', () => {
     for (const one of sent) one.destroy()
     const gone = () => (service.apis[0]?.output().split('"status":499').length ?? 0) - before
     await expect.poll(gone, { timeout: 15_000 }).toBe(20)
-    service.simulator.release()
+    await service.simulator.release()
     await client.ended(taskId)
   })
 })
@@ -144,7 +143,7 @@ describe('an API that stops', () => {
     api.signal('SIGTERM')
     expect(await took).toBeLessThan(2_000)
     await api.ended
-    service.simulator.release()
+    await service.simulator.release()
     await client.ended(taskId)
   })
 })

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { freePort } from '../../src/dev/stack/ports.ts'
 import { createClient } from '../support/clients/client.ts'
-import { startTestService } from '../support/service/testService.ts'
+import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import type { Exposition, Promtool } from '../support/telemetry/prometheus.ts'
 import { readExposition, selectorsOf, openPromtool } from '../support/telemetry/prometheus.ts'
@@ -22,10 +22,7 @@ let exposed: Exposition
 
 beforeAll(async () => {
   const internal = await freePort()
-  const [tool, service] = await Promise.all([
-    openPromtool(),
-    startTestService({ environment: { INTERNAL_PORT: String(internal) } }),
-  ])
+  const [tool, service] = await Promise.all([openPromtool(), calmService()])
   promtool = tool
   const client = createClient(service.url, (await service.account()).secret)
   const prompt = 'A lighthouse [sim:429 retry-after=2 times=1]'
@@ -40,7 +37,6 @@ beforeAll(async () => {
     return text.includes('temporal_workflow_completed') ? text : undefined
   })
   exposed = readExposition(`${api}\n${worker}`)
-  return () => service.stop()
 }, stackStartMsMax)
 
 const dashboard = z.object({

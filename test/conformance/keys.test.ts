@@ -19,7 +19,7 @@ afterEach(() => assertLedgerVerifies(service.pool))
 
 /** Returns the client of one API process, by turn. */
 function clientsOf(account: TestAccount): (turn: number) => Client {
-  const clients = service.apis.map(({ url }) => createClient(url, account.secret))
+  const clients = service.urls.map((url) => createClient(url, account.secret))
   return (turn) => {
     const client = clients[turn % clients.length]
     if (client === undefined) throw new Error('no API')

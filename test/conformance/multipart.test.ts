@@ -12,17 +12,18 @@ import { assertLedgerVerifies } from '../support/database/money.ts'
 import { paddedPng } from '../support/images.ts'
 import { createSeeded } from '../support/seeded.ts'
 import { openDescriptors } from '../support/service/processUsage.ts'
-import type { CalmService } from '../support/service/calmService.ts'
-import { calmService } from '../support/service/calmService.ts'
+import type { TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { runParallel, until } from '../support/timing.ts'
 
-let service: CalmService
+let service: TestService
 let poor: Client
 beforeAll(async () => {
-  service = await calmService()
+  service = await startTestService({ workers: 0 })
   // Without credits a valid form is refused with 403 after it was read, so that no task is made.
   poor = createClient(service.url, (await service.account(0)).secret)
+  return () => service.stop()
 }, stackStartMsMax)
 afterEach(async () => {
   await nothingLeft(service, 20_000)

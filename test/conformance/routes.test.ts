@@ -1,5 +1,5 @@
 import sharp from 'sharp'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import { editBody, generateBody, inputImage } from '../support/clients/requestBodies.ts'
@@ -54,6 +54,7 @@ describe('every route that makes a task', () => {
 
   it('returns 413 beyond the ingress limit that the operator sets', async () => {
     const small = await service.startApi({ INGRESS_LIMIT_BYTES: '2048' })
+    onTestFinished(() => small.stop())
     const by = createClient(small.url, client.authorization.replace('Bearer ', ''))
     const code = 'read_request_body_failed'
     for (const [what, send] of routes) {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import type { TaskStreamEvent } from '../support/clients/eventStream.ts'
@@ -18,7 +18,7 @@ beforeAll(async () => {
   service = await calmService()
   const { secret } = await service.account()
   client = createClient(service.url, secret)
-  second = createClient(service.apis[1]?.url ?? '', secret)
+  second = createClient(service.urls[1], secret)
 }, stackStartMsMax)
 
 async function submit(prompt: string): Promise<string> {
@@ -103,6 +103,7 @@ describe('GET /v1/tasks/{id}/events', () => {
   it('ends when its API stops, and resumes on another one', async () => {
     const taskId = await heldTask('moved')
     const api = await service.startApi()
+    onTestFinished(() => api.stop())
     const stream = readEvents(await openEvents({ ...client, url: api.url }, taskId))
     await until('a connected stream', () => (api.output().includes('ready') ? true : undefined))
     api.signal('SIGTERM')

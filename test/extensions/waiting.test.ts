@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
@@ -100,7 +100,8 @@ describe('many waiters', () => {
     const waits = Array.from({ length: 200 }, () => waitFor(taskId, 'wait=60'))
     await until('the listener', async () => ((await countOf(listening)) > 0 ? true : undefined))
     await sleep(1_500)
-    expect(await countOf(listening)).toBe(1)
+    // One for each API of the service.
+    expect(await countOf(listening)).toBeLessThanOrEqual(2)
     await service.simulator.release()
     const answers = await Promise.all(waits)
     const bodies = await Promise.all(answers.map((answer) => answer.text()))
@@ -111,7 +112,11 @@ describe('many waiters', () => {
 
   it('that leave are forgotten', async () => {
     const taskId = await heldTask('left')
-    const before = service.apis[0]?.output().split('"status":499').length ?? 0
+    const leftLookups = () =>
+      service
+        .logs()
+        .split('\n')
+        .filter((line) => line.includes('"status":499') && line.includes(taskId)).length
     const sent = Array.from({ length: 20 }, () => {
       const headers = { authorization: client.authorization, prefer: 'wait=60' }
       const one = request(`${client.url}/v1/tasks/${taskId}`, { headers, agent: false }).end()
@@ -121,8 +126,7 @@ describe('many waiters', () => {
     await Promise.all(sent.map((one) => once(one, 'finish')))
     await sleep(500)
     for (const one of sent) one.destroy()
-    const gone = () => (service.apis[0]?.output().split('"status":499').length ?? 0) - before
-    await expect.poll(gone, { timeout: 15_000 }).toBe(20)
+    await expect.poll(leftLookups, { timeout: 15_000 }).toBe(20)
     await service.simulator.release()
     await client.ended(taskId)
   })
@@ -132,6 +136,7 @@ describe('an API that stops', () => {
   it('answers its waiting lookups at once, as the tasks are', async () => {
     const taskId = await heldTask('stopped')
     const api = await service.startApi()
+    onTestFinished(() => api.stop())
     const waiting = waitFor(taskId, 'wait=60', {}, api.url)
     await sleep(500)
     const took = timed(async () => {

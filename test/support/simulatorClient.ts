@@ -22,5 +22,15 @@ export type SimulatorClient = {
 export function createSimulatorClient(url: string): SimulatorClient {
   void sleep
   void url
-  throw new Error('stub')
+  const fail = () => Promise.reject(new Error('stub'))
+  return {
+    url,
+    calls: fail,
+    waitForCalls: fail,
+    script: fail,
+    limit: fail,
+    release: fail,
+    strayRequests: fail,
+    reset: fail,
+  }
 }

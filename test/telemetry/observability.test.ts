@@ -21,7 +21,6 @@ let worker: string
 let exposed: Exposition
 
 beforeAll(async () => {
-  const internal = await freePort()
   const [tool, service] = await Promise.all([openPromtool(), calmService()])
   promtool = tool
   const client = createClient(service.url, (await service.account()).secret)
@@ -30,10 +29,10 @@ beforeAll(async () => {
   const { task_id: taskId } = await client.accepted(body)
   await client.ended(taskId)
   const metricsAt = async (url: string) => (await fetch(`${url}/metrics`)).text()
-  api = await metricsAt(`http://127.0.0.1:${internal}`)
+  api = await metricsAt(service.internalUrls[0])
   // The workflow ends a moment after its task.
   worker = await until('a completed workflow', async () => {
-    const text = await metricsAt(service.workers[0]?.url ?? '')
+    const text = await metricsAt(service.workerUrl)
     return text.includes('temporal_workflow_completed') ? text : undefined
   })
   exposed = readExposition(`${api}\n${worker}`)

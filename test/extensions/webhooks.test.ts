@@ -100,7 +100,7 @@ describe('the address of a new webhook', () => {
 })
 
 describe('the webhooks of an account', () => {
-  it('are listed newest first and read without their secret [hook-3]', async () => {
+  it('are listed newest first and read without their secret [hook-3, hook-4]', async () => {
     const { client, url } = await newClient()
     const first = await client.register(`${url}/1`)
     const second = await client.register(`${url}/2`, ['task.failed'])

@@ -30,7 +30,7 @@ beforeAll(async () => {
 describe.each(Object.entries(languages))('the examples for %s', (language, { run, probe }) => {
   const files = readdirSync(join(folder, language))
 
-  it.each(files)('do what they say: %s', async (file) => {
+  it.each(files)('do what they say: %s [pages-7]', async (file) => {
     const complete = await start(probe, {}, '.')
     if (!complete.ok) {
       console.warn(`Skipped examples/${language}/${file}: "${probe.join(' ')}" fails here.`)

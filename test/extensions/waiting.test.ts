@@ -39,20 +39,23 @@ async function countOf(where: string): Promise<number> {
 }
 
 describe('a lookup with `Prefer: wait=N`', () => {
-  it.each(['/v1/tasks/', '/v1/task/'])('is answered at the end of the task: %s', async (path) => {
-    const prompt = `waited ${path}`
-    const taskId = await heldTask(prompt)
-    const answering = fetch(`${client.url}${path}${taskId}`, {
-      headers: { authorization: client.authorization, prefer: 'wait=60' },
-    })
-    await sleep(300)
-    await service.simulator.release()
-    const answer = await answering
-    expect(answer.headers.get('preference-applied')).toBe('wait=60')
-    expect(await answer.json()).toMatchObject({ task_id: taskId, status: 'succeeded' })
-  })
+  it.each(['/v1/tasks/', '/v1/task/'])(
+    'is answered at the end of the task: %s [wait-1]',
+    async (path) => {
+      const prompt = `waited ${path}`
+      const taskId = await heldTask(prompt)
+      const answering = fetch(`${client.url}${path}${taskId}`, {
+        headers: { authorization: client.authorization, prefer: 'wait=60' },
+      })
+      await sleep(300)
+      await service.simulator.release()
+      const answer = await answering
+      expect(answer.headers.get('preference-applied')).toBe('wait=60')
+      expect(await answer.json()).toMatchObject({ task_id: taskId, status: 'succeeded' })
+    },
+  )
 
-  it('is answered after N seconds with the record as it is', async () => {
+  it('is answered after N seconds with the record as it is [wait-2]', async () => {
     const taskId = await heldTask('slow')
     const took = await timed(async () => {
       const answer = await waitFor(taskId, 'wait=1')
@@ -68,7 +71,7 @@ describe('a lookup with `Prefer: wait=N`', () => {
     await client.ended(taskId)
   })
 
-  it('waits a second longer when the notification is lost', async () => {
+  it('waits a second longer when the notification is lost [wait-8]', async () => {
     const prompt = 'lost [sim:429 retry-after=600 times=1]'
     const { task_id } = await client.accepted(
       generateBody({ model: 'familya-2.5-flash-image', prompt }),
@@ -95,7 +98,7 @@ describe('a lookup with `Prefer: wait=N`', () => {
 const listening = `query = 'listen task_end'`
 
 describe('many waiters', () => {
-  it('of one task cost one listening connection, one statement a second and no call of Temporal', async () => {
+  it('of one task cost one listening connection, one statement a second and no call of Temporal [wait-7]', async () => {
     const taskId = await heldTask('many')
     const waits = Array.from({ length: 200 }, () => waitFor(taskId, 'wait=60'))
     await until('the listener', async () => ((await countOf(listening)) > 0 ? true : undefined))
@@ -133,7 +136,7 @@ describe('many waiters', () => {
 })
 
 describe('an API that stops', () => {
-  it('answers its waiting lookups at once, as the tasks are', async () => {
+  it('answers its waiting lookups at once, as the tasks are [wait-5]', async () => {
     const taskId = await heldTask('stopped')
     const api = await service.startApi()
     onTestFinished(() => api.stop())

@@ -35,7 +35,7 @@ describe.skipIf(!installed.ok)('requests that Schemathesis makes', () => {
   }, stackStartMsMax)
 
   it.each(['with', 'without'])(
-    'are answered as the document says, never with a 5xx: %s an API key',
+    'are answered as the document says, never with a 5xx: %s an API key [pages-2]',
     async (which) => {
       const { secret } = await service.account()
       const options = {

@@ -162,20 +162,20 @@ describe('a prompt, a key, a credential', () => {
     )
   })
 
-  it('is in no log line of API and worker, at debug level', () => {
+  it('is in no log line of API and worker, at debug level [answer-5]', () => {
     const logs = [...service.apis, ...service.workers].map((process) => process.output()).join('')
     expect(logs).toContain('"level":"debug"')
     for (const taskId of ended()) expect(logs).toContain(taskId)
     expect(heldIn(logs)).toEqual([])
   })
 
-  it('is in no metric', () => {
+  it('is in no metric [answer-5]', () => {
     expect(metrics).toContain('darkroom_http_requests_total{route="/v1/images/tasks"')
     expect(metrics).toContain('darkroom_upstream_calls_total{channel="a"')
     expect(heldIn(metrics)).toEqual([])
   })
 
-  it('is in no Temporal history', async () => {
+  it('is in no Temporal history [answer-5]', async () => {
     let runs = 0
     for (const taskId of ended()) {
       // A synchronous task whose first call decided has no run.

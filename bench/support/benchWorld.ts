@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { bareTaskQueue, startBareTemporal } from './bareTemporal.ts'
 import type { FloorSettings } from './floorServer.ts'
-import type { Stack } from '../../src/dev/stack/stack.ts'
+import type { Stack } from './runBench.ts'
 import { paddedPng } from '../../test/support/images.ts'
 import type {
   ServiceOptions,

@@ -3,11 +3,12 @@ import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
-import { buildGoTools } from '../../../src/dev/stack/goTools.ts'
-import type { Stack } from '../../../src/dev/stack/stack.ts'
-import { startStack } from '../../../src/dev/stack/stack.ts'
-import { temporalTools } from '../../../src/dev/stack/temporal/findTemporal.ts'
-import { promtoolTool, versitygwTool } from './goTools.ts'
+import { buildGoTools } from '../../../src/dev/goTools.ts'
+import { temporalTools } from '../../../src/dev/temporalPrograms.ts'
+import { stackStartMsMax } from './embeddedStack.ts'
+import { versitygwTool } from './goTools.ts'
+import type { SpawnedStart } from './spawnStart.ts'
+import { spawnStart } from './spawnStart.ts'
 import { portOf } from '../upstream/testServers.ts'
 
 declare module 'vitest' {
@@ -26,15 +27,14 @@ declare module 'vitest' {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   // The first build on a machine takes minutes, longer than the time limit of any test. A failed build
   // is reported by the test that needs the program.
-  for (const tools of [temporalTools, versitygwTool, promtoolTool]) {
+  for (const tools of [temporalTools, versitygwTool]) {
     await buildGoTools(tools, { env: process.env, say })
   }
-  let started: Promise<{ stack: Stack; dataDir: string }> | undefined
+  let started: Promise<{ answer: string; start: SpawnedStart }> | undefined
   const server = createServer((_request, response) => {
     started ??= start()
     started.then(
-      ({ stack: { databaseUrl, temporalAddress } }) =>
-        response.end(JSON.stringify({ databaseUrl, temporalAddress })),
+      ({ answer }) => response.end(answer),
       (error: unknown) => response.writeHead(500).end(String(error)),
     )
   })
@@ -45,8 +45,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
     server.closeAllConnections()
     const running = await started?.catch(() => undefined)
     if (running === undefined) return
-    await running.stack.stop()
-    await rm(running.dataDir, { recursive: true, force: true })
+    running.start.signal('SIGTERM')
+    await running.start.ended
+    await rm(running.start.dataDir, { recursive: true, force: true })
   }
 }
 
@@ -54,20 +55,16 @@ function say(line: string): void {
   process.stderr.write(`[stack] ${line}\n`)
 }
 
-async function start(): Promise<{ stack: Stack; dataDir: string }> {
+async function start(): Promise<{ answer: string; start: SpawnedStart }> {
   const dataDir = await mkdtemp(join(await stackParent(), 'darkroom-stack-'))
+  const spawned = await spawnStart(dataDir)
   try {
-    const stack = await startStack({
-      dataDir,
-      ports: { postgres: 0, temporal: 0, temporalUi: 0 },
-      temporalNamespace: 'default',
-      env: process.env,
-      say,
-      withUi: false,
-      durable: false,
-    })
-    return { stack, dataDir }
+    const environment = await spawned.ready(stackStartMsMax)
+    const { DATABASE_URL: databaseUrl, TEMPORAL_ADDRESS: temporalAddress } = environment
+    return { answer: JSON.stringify({ databaseUrl, temporalAddress }), start: spawned }
   } catch (error) {
+    spawned.signal('SIGTERM')
+    await spawned.ended
     await rm(dataDir, { recursive: true, force: true })
     throw error
   }

@@ -40,7 +40,7 @@ export function createSimulatorClient(url: string): SimulatorClient {
 
   async function calls(matcher: CallMatcher = {}): Promise<readonly SimulatorCall[]> {
     const query = new URLSearchParams({ ...matcher, full: 'true' })
-    return (await ask<{ calls: SimulatorCall[] }>(`calls?${query}`)).calls
+    return (await ask<{ calls: SimulatorCall[] }>(`calls?${query.toString()}`)).calls
   }
 
   return {

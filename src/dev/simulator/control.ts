@@ -4,9 +4,17 @@ import { z } from 'zod'
 import { callMatcher, callsReply } from './callLog.ts'
 import type { Reply } from './reply.ts'
 import { jsonReply } from './reply.ts'
-import type { Simulator } from './startSimulator.ts'
+import type { CallLatency } from './latency.ts'
+import type { FaultPlan } from './faultPlan.ts'
+import type { RateLimiter } from './rateLimiter.ts'
 
-type Controlled = Pick<Simulator, 'script' | 'limit' | 'release' | 'strayRequests' | 'reset'>
+type Controlled = {
+  readonly script: FaultPlan['script']
+  readonly limit: RateLimiter['limit']
+  readonly release: CallLatency['release']
+  readonly strayRequests: () => number
+  readonly reset: () => void
+}
 
 const scriptBody = z.strictObject({ match: callMatcher, faults: z.array(z.string()).min(1) })
 const limitBody = z.strictObject({

@@ -22,7 +22,7 @@ const lockPollMs = 100
  */
 export async function lockFile(
   path: string,
-  { timeoutMs, onWait }: { readonly timeoutMs: number; readonly onWait: () => void },
+  { timeoutMs, onWait }: { readonly timeoutMs: number; readonly onWait?: () => void },
 ): Promise<FileLock | undefined> {
   const fd = openSync(path, 'a', 0o600)
   const endsAtMs = performance.now() + timeoutMs
@@ -35,7 +35,7 @@ export async function lockFile(
       closeSync(fd)
       return undefined
     }
-    if (tries === 1) onWait()
+    if (tries === 1) onWait?.()
     await sleep(lockPollMs)
   }
 }

@@ -32,7 +32,8 @@ export async function freeStartPorts(): Promise<Readonly<Record<string, string>>
   return { ...Object.fromEntries(single), TEMPORAL_PORT: temporal }
 }
 
-function isFree(port: number, host: string): Promise<boolean> {
+/** Whether this process can listen on that port. */
+export function isFree(port: number, host: string): Promise<boolean> {
   return new Promise((resolve) => {
     const probe = createServer()
     probe.once('error', () => resolve(false))

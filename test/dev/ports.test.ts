@@ -29,7 +29,7 @@ async function require(variables: Readonly<Record<string, string>>): Promise<voi
 
 describe('the ports of a start', () => {
   it.concurrent('are accepted when all are free', async () => {
-    await require({})
+    await expect(require({})).resolves.toBeUndefined()
   })
 
   it.concurrent.each([
@@ -82,6 +82,7 @@ describe('the ports of a start', () => {
     const port = String(await takenPort('127.0.0.1'))
     const own = { DATABASE_URL: 'postgres://127.0.0.1/x', TEMPORAL_ADDRESS: '127.0.0.1:1' }
     const ports = { POSTGRES_PORT: port, TEMPORAL_PORT: port, TEMPORAL_UI_PORT: port }
-    await require({ ...own, ...ports, SIMULATOR_PORT: port, DARKROOM_CONFIG: 'config.json' })
+    const simulator = { SIMULATOR_PORT: port, DARKROOM_CONFIG: 'config.json' }
+    await expect(require({ ...own, ...ports, ...simulator })).resolves.toBeUndefined()
   })
 })

@@ -219,8 +219,8 @@ let hasSetpriv: boolean | undefined
 function boundToThisProcess(signal: NodeJS.Signals): readonly string[] {
   const setpriv = ['setpriv', `--pdeathsig=${signal.slice('SIG'.length)}`] as const
   hasSetpriv ??= spawnSync(setpriv[0], [setpriv[1], 'true'], { stdio: 'ignore' }).status === 0
-  const script = 'test "$PPID" = "$0" && exec "$@"'
-  return hasSetpriv ? [...setpriv, 'sh', '-c', script, String(process.pid)] : []
+  const script = 'test "$PPID" = "$1" && shift && exec "$@"'
+  return hasSetpriv ? [...setpriv, 'sh', '-c', script, 'start', String(process.pid)] : []
 }
 
 /** Opens a log for appending and returns its file descriptor. The caller must close it. */

@@ -1,4 +1,3 @@
-import type { SpawnOptions } from 'node:child_process'
 import { spawn, spawnSync } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, readFileSync, renameSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -143,7 +142,7 @@ export function startChild(part: Part, launch: Launch): Child {
 /** Starts the process of a part, in a process group of its own, so that Ctrl-C reaches the starting process alone. */
 function spawnInGroup(part: Part, files: { logPath: string | undefined; lockFd: number }) {
   const log = files.logPath === undefined ? 'inherit' : openLog(files.logPath)
-  // The API and the worker end themselves when their standard input closes.
+  // The API and the worker end themselves too when their standard input closes.
   const spawned = spawnBound(part, { stdio: ['pipe', log, log, files.lockFd], detached: true })
   if (log !== 'inherit') closeSync(log)
   return spawned
@@ -171,7 +170,7 @@ export async function runCommand(
   { timeoutMs, ...surroundings }: Surroundings & { readonly timeoutMs: number },
 ): Promise<CommandResult> {
   const command = { file, args, ...surroundings, lostSignal: 'SIGKILL' } as const
-  const { child, ended, kill } = spawnBound(command, { stdio: ['ignore', 'pipe', 'pipe'] })
+  const { child, ended, kill } = spawnBound(command, { stdio: ['pipe', 'pipe', 'pipe'] })
   let output = ''
   const keep = (chunk: Buffer): void => {
     output = (output + chunk.toString('utf8')).slice(-outputCharsMax)
@@ -184,13 +183,10 @@ export async function runCommand(
   return { ok: end === 'exit 0', end, output: output.trim() }
 }
 
-/**
- * Starts a program that ends with this process: by `lostSignal` from the kernel where there is `setpriv`, also when
- * this process is killed; elsewhere when this process exits in any other way.
- */
+/** Starts a program that ends with this process: the kernel or a shell sends it `lostSignal`. */
 function spawnBound(
   program: Surroundings & Pick<Part, 'file' | 'args' | 'lostSignal'>,
-  options: Pick<SpawnOptions, 'stdio' | 'detached'>,
+  options: { readonly stdio: ('pipe' | 'inherit' | number)[]; readonly detached?: boolean },
 ) {
   const { within = [], file, args, lostSignal, env, cwd, user } = program
   const line = [...within, ...boundToThisProcess(lostSignal), file, ...args]
@@ -201,26 +197,28 @@ function spawnBound(
     ...user,
   })
   const kill = (signal: NodeJS.Signals): void => void child.kill(signal)
-  const killAtExit = (): void => kill(lostSignal)
-  process.once('exit', killAtExit)
   const ended = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(error.message))
     child.once('close', (code, signal) => resolve(signal ?? `exit ${code}`))
-  }).finally(() => process.removeListener('exit', killAtExit))
+  })
   return { child, ended, kill }
 }
 
 let hasSetpriv: boolean | undefined
 
 /**
- * Returns the beginning of a command line that binds what follows to this process. The shell looks whether this
- * process is still there, because it may have ended before `setpriv` told the kernel about it.
+ * Returns the beginning of a command line that ends what follows with this process, also when this process is killed.
+ * With `setpriv` the kernel sends the signal. The shell looks whether this process is still there, because it may have
+ * ended before `setpriv` told the kernel. Elsewhere another shell sends the signal when its standard input closes.
  */
 function boundToThisProcess(signal: NodeJS.Signals): readonly string[] {
-  const setpriv = ['setpriv', `--pdeathsig=${signal.slice('SIG'.length)}`] as const
+  const name = signal.slice('SIG'.length)
+  const setpriv = ['setpriv', `--pdeathsig=${name}`] as const
   hasSetpriv ??= spawnSync(setpriv[0], [setpriv[1], 'true'], { stdio: 'ignore' }).status === 0
-  const script = 'test "$PPID" = "$1" && shift && exec "$@"'
-  return hasSetpriv ? [...setpriv, 'sh', '-c', script, 'start', String(process.pid)] : []
+  const kernel = 'test "$PPID" = "$1" && shift && exec "$@"'
+  if (hasSetpriv) return [...setpriv, 'sh', '-c', kernel, 'start', String(process.pid)]
+  const shell = 'exec 4<&0; (read -r _ <&4; kill -s "$0" $$) & exec "$@" 4<&-'
+  return ['sh', '-c', shell, name]
 }
 
 /** Opens a log for appending and returns its file descriptor. The caller must close it. */

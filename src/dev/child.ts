@@ -41,8 +41,11 @@ export type Part = Surroundings & {
   readonly lostSignal: NodeJS.Signals
   /** How long the part may take to end cleanly. After that it gets SIGKILL. Without a limit it is waited for. */
   readonly stopGraceMs?: number
-  /** The exit code by which the part refuses its configuration. It is then not started again. */
+  /** The exit code by which the part refuses its configuration. */
   readonly refusedExitCode?: number
+  /** Asks the part whether it is ready. Returns what is wrong, or `undefined`. Called again and again. */
+  readonly faultOf: () => Promise<string | undefined>
+  readonly readyTimeoutMs: number
 }
 
 /** What all parts of one start share. */
@@ -60,15 +63,9 @@ export type Launch = {
 
 /** A part that is started again whenever it ends without being asked to. */
 export type Child = {
-  /**
-   * Asks `faultOf` again and again, until it answers `undefined`. Throws `StartError` when the part ends, or when
-   * `timeoutMs` is over. The message then has the last fault and the last lines of the part's log. Throws `ConfigError`
-   * when the part refuses its configuration.
-   */
-  readonly ready: (faultOf: () => Promise<string | undefined>, timeoutMs: number) => Promise<void>
-  /** Resolves to a message when the part refuses its configuration. */
+  /** Resolves to a message when the part refuses its configuration. It is then not started again. */
   readonly refused: Promise<string>
-  /** Asks the part to end, and resolves when it has ended. It is not started again. */
+  /** Asks the part to end, and resolves when it has ended. */
   readonly stop: () => Promise<void>
 }
 
@@ -79,27 +76,55 @@ const readyPollMs = 50
 const logBytesMax = 16 * 1024 * 1024
 const tailLinesMax = 12
 
-/** Starts a part and keeps it running. The pause before a start doubles with every process that ends quickly. */
-export function startChild(part: Part, launch: Launch): Child {
+/**
+ * Starts a part, waits until it is ready, and from then on keeps it running. The pause before a start doubles with
+ * every process that ends quickly. Throws `ConfigError` when the part refuses its configuration, and `StartError` with
+ * the last lines of its log when it ends in another way or is not ready in time.
+ */
+export async function startChild(part: Part, launch: Launch): Promise<void> {
   const logPath = part.log && join(launch.dataDir, 'logs', `${part.log}.log`)
   const spawnPart = () => spawnInGroup(part, { logPath, lockFd: launch.lockFd })
-  const stopped = new AbortController()
-  const firstEnd = Promise.withResolvers<string>()
-  const refused = Promise.withResolvers<string>()
   const refusal = `${part.name} refuses its configuration, so it is not started again. Its message above says why.`
   const isRefusal = (end: string) => end === `exit ${part.refusedExitCode}`
+  const refused = Promise.withResolvers<string>()
+  const stopped = new AbortController()
   let current = spawnPart()
+  let kept: Promise<void> | undefined
 
-  const keepRunning = async (): Promise<void> => {
+  const stop = async (): Promise<void> => {
+    stopped.abort()
+    current.kill(part.stopSignal)
+    const timer = part.stopGraceMs && setTimeout(() => current.kill('SIGKILL'), part.stopGraceMs)
+    await current.ended
+    await kept
+    clearTimeout(timer)
+  }
+  launch.children.push({ refused: refused.promise, stop })
+
+  const endsAtMs = performance.now() + part.readyTimeoutMs
+  for (;;) {
+    const fault = await Promise.race([part.faultOf(), current.ended])
+    if (fault === undefined) break
+    const end = current.end()
+    if (end !== undefined && isRefusal(end)) throw new ConfigError(refusal)
+    const isLate = performance.now() > endsAtMs
+    if (end !== undefined || isLate) {
+      const late = `was not ready within ${part.readyTimeoutMs / 1000} s: ${fault}.`
+      const what = end === undefined ? late : `ended at its start (${end}).`
+      throw new StartError(`${part.name} ${what}${logTail(logPath)}`)
+    }
+    await sleep(readyPollMs)
+  }
+  kept = keepRunning()
+
+  async function keepRunning(): Promise<void> {
     let pauseMs = restartPauseMsMin
     for (;;) {
       const startedAtMs = performance.now()
       const end = await current.ended
-      firstEnd.resolve(end)
       if (stopped.signal.aborted) return
       if (isRefusal(end)) return refused.resolve(refusal)
-      const livedMs = performance.now() - startedAtMs
-      pauseMs = livedMs > restartPauseMsMax ? restartPauseMsMin : pauseMs
+      if (performance.now() - startedAtMs > restartPauseMsMax) pauseMs = restartPauseMsMin
       launch.say(`${part.name} ended unexpectedly (${end}): starting it again.`)
       await sleep(pauseMs, undefined, { signal: stopped.signal }).catch(() => undefined)
       if (stopped.signal.aborted) return
@@ -107,36 +132,6 @@ export function startChild(part: Part, launch: Launch): Child {
       current = spawnPart()
     }
   }
-  const kept = keepRunning()
-
-  const ready: Child['ready'] = async (faultOf, timeoutMs) => {
-    const endsAtMs = performance.now() + timeoutMs
-    const failed = (what: string) => new StartError(`${part.name} ${what}${logTail(logPath)}`)
-    for (;;) {
-      const fault = await faultOf()
-      if (fault === undefined) return
-      const end = await Promise.race([firstEnd.promise, sleep(readyPollMs, undefined)])
-      if (end !== undefined && isRefusal(end)) throw new ConfigError(refusal)
-      if (end !== undefined) throw failed(`ended at its start (${end}).`)
-      if (performance.now() > endsAtMs) {
-        throw failed(`was not ready within ${timeoutMs / 1000} s: ${fault}.`)
-      }
-    }
-  }
-
-  const child: Child = {
-    ready,
-    refused: refused.promise,
-    stop: async () => {
-      stopped.abort()
-      current.kill(part.stopSignal)
-      const timer = part.stopGraceMs && setTimeout(() => current.kill('SIGKILL'), part.stopGraceMs)
-      await kept
-      clearTimeout(timer)
-    },
-  }
-  launch.children.push(child)
-  return child
 }
 
 /** Starts the process of a part, in a process group of its own, so that Ctrl-C reaches the starting process alone. */
@@ -197,11 +192,12 @@ function spawnBound(
     ...user,
   })
   const kill = (signal: NodeJS.Signals): void => void child.kill(signal)
+  let end: string | undefined
   const ended = new Promise<string>((resolve) => {
-    child.once('error', (error) => resolve(error.message))
-    child.once('close', (code, signal) => resolve(signal ?? `exit ${code}`))
+    child.once('error', (error) => resolve((end = error.message)))
+    child.once('close', (code, signal) => resolve((end ??= signal ?? `exit ${code}`)))
   })
-  return { child, ended, kill }
+  return { child, kill, ended, end: () => end }
 }
 
 let hasSetpriv: boolean | undefined

@@ -55,7 +55,7 @@ export async function startPostgres(port: number, launch: Launch): Promise<Postg
   }
   const host = hasSocket ? encodeURIComponent(pgData) : loopbackHost
   const url = (database: string) => `postgres://${user}:${password}@${host}:${port}/${database}`
-  const child = startChild(
+  await startChild(
     {
       name: 'PostgreSQL',
       file: join(binDir, 'postgres'),
@@ -69,10 +69,11 @@ export async function startPostgres(port: number, launch: Launch): Promise<Postg
       stopSignal: 'SIGINT',
       lostSignal: 'SIGINT',
       stopGraceMs,
+      faultOf: () => faultOf(url('postgres')),
+      readyTimeoutMs,
     },
     launch,
   )
-  await child.ready(() => faultOf(url('postgres')), readyTimeoutMs)
   return { port, user, password, url }
 }
 

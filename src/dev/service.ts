@@ -28,7 +28,7 @@ export async function startService(
 
   async function start(name: 'api' | 'worker', urls: readonly string[]): Promise<void> {
     const script = fileURLToPath(new URL(`../${name}.ts`, import.meta.url))
-    const child = startChild(
+    await startChild(
       {
         name: `The ${name}`,
         file: process.execPath,
@@ -37,10 +37,11 @@ export async function startService(
         stopSignal: 'SIGTERM',
         lostSignal: 'SIGKILL',
         refusedExitCode,
+        faultOf: () => firstFault(urls),
+        readyTimeoutMs,
       },
       launch,
     )
-    await child.ready(() => firstFault(urls), readyTimeoutMs)
   }
 }
 

@@ -114,7 +114,10 @@ function devServerArgs({ dataDir, port, uiPort, namespace }: TemporalOptions): r
     `--namespace=${namespace}`,
     '--log-level=warn',
     `--db-filename=${join(dataDir, 'temporal.db')}`,
-    ...[...settings].flatMap(([, key, value]) => ['--dynamic-config-value', `${key}=${value}`]),
+    ...[...settings].flatMap(([, key, value]) => [
+      '--dynamic-config-value',
+      `${key}=${value?.replaceAll("'", '"')}`,
+    ]),
   ]
 }
 
@@ -123,7 +126,7 @@ async function startServer(
   program: Pick<Part, 'file' | 'args'> & { readonly env?: Readonly<Record<string, string>> },
 ): Promise<void> {
   const { dataDir, port, env } = options
-  const server = startChild(
+  await startChild(
     {
       ...program,
       name: 'Temporal',
@@ -133,10 +136,11 @@ async function startServer(
       stopSignal: 'SIGTERM',
       lostSignal: 'SIGKILL',
       stopGraceMs,
+      faultOf: () => serverFault(`127.0.0.1:${port}`),
+      readyTimeoutMs,
     },
     options,
   )
-  await server.ready(() => serverFault(`127.0.0.1:${port}`), readyTimeoutMs)
 }
 
 /**
@@ -192,7 +196,7 @@ async function startUi(binDir: string, options: TemporalOptions): Promise<void> 
   await mkdir(join(root, 'config'), { recursive: true })
   // JSON is valid YAML.
   await writeFile(join(root, 'config/development.yaml'), `${JSON.stringify(config, null, 2)}\n`)
-  const ui = startChild(
+  const started = startChild(
     {
       name: "Temporal's UI",
       file: join(binDir, 'temporal-ui'),
@@ -202,13 +206,14 @@ async function startUi(binDir: string, options: TemporalOptions): Promise<void> 
       stopSignal: 'SIGTERM',
       lostSignal: 'SIGKILL',
       stopGraceMs: uiStopGraceMs,
+      faultOf: async () => {
+        const answer = fetch(url, { signal: AbortSignal.timeout(uiCallTimeoutMs) })
+        return answer.then(({ ok }) => (ok ? undefined : 'it fails'), String)
+      },
+      readyTimeoutMs: uiReadyTimeoutMs,
     },
     options,
   )
-  const fault = async () => {
-    const answer = fetch(url, { signal: AbortSignal.timeout(uiCallTimeoutMs) })
-    return answer.then(({ ok }) => (ok ? undefined : 'not ok'), String)
-  }
   // Darkroom works without the UI.
-  await ui.ready(fault, uiReadyTimeoutMs).catch((error: unknown) => say(String(error)))
+  await started.catch((error: unknown) => say(String(error)))
 }

@@ -4,7 +4,7 @@ import { closeSync, openSync } from 'node:fs'
 import { chmod, lstat, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { StartError } from './child.ts'
+import { StartError } from './command.ts'
 
 /** A lock on a file, which this process holds until `release`, and which children may hold too. */
 export type FileLock = { readonly fd: number; readonly release: () => void }

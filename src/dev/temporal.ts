@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { assertNever } from '../domain/assertNever.ts'
 import type { Launch, Part } from './child.ts'
-import { basicEnvironment, startChild } from './child.ts'
+import { httpFault, startChild } from './child.ts'
+import { basicEnvironment } from './command.ts'
 import type { EmbeddedParts } from './environment.ts'
 import type { Postgres } from './postgres.ts'
 import { prepareDatabases } from './temporalDatabases.ts'
@@ -36,7 +37,6 @@ const historyShards = 64
 const readyTimeoutMs = 120_000
 const uiReadyTimeoutMs = 20_000
 const callTimeoutMs = 3_000
-const uiCallTimeoutMs = 1_000
 const stopGraceMs = 10_000
 const uiStopGraceMs = 3_000
 const grpcNotFound = 5
@@ -206,10 +206,7 @@ async function startUi(binDir: string, options: TemporalOptions): Promise<void> 
       stopSignal: 'SIGTERM',
       lostSignal: 'SIGKILL',
       stopGraceMs: uiStopGraceMs,
-      faultOf: async () => {
-        const answer = fetch(url, { signal: AbortSignal.timeout(uiCallTimeoutMs) })
-        return answer.then(({ ok }) => (ok ? undefined : 'it fails'), String)
-      },
+      faultOf: () => httpFault(url, callTimeoutMs),
       readyTimeoutMs: uiReadyTimeoutMs,
     },
     options,

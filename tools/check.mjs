@@ -1,4 +1,4 @@
-// `npm test`: types, lint, format and tests, under Node 24 (through bootstrap.mjs). Every step runs, also
+// `npm test`: types, lint, format and tests, under Node 24 (see node24.mjs). Every step runs, also
 // after an earlier one has failed, so that one run reports everything. Arguments go to vitest.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'

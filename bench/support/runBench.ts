@@ -30,7 +30,8 @@ export async function runBench(
       const environment = await start.ready(stackStartMsMax)
       const { DATABASE_URL: databaseUrl = '', TEMPORAL_ADDRESS: temporalAddress = '' } = environment
       useStack({ databaseUrl, temporalAddress })
-      await work({ stack: { databaseUrl, temporalAddress, pids: start.partPids }, check })
+      const pids = () => [start.partPid('postgres'), start.partPid('temporal')]
+      await work({ stack: { databaseUrl, temporalAddress, pids }, check })
     } finally {
       start.signal('SIGTERM')
       await start.ended

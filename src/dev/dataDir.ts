@@ -4,7 +4,7 @@ import { closeSync, openSync } from 'node:fs'
 import { chmod, lstat, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { StartError } from './child.ts'
+import { StartError } from './command.ts'
 
 /** A lock on a file, which this process holds until `release`, and which children may hold too. */
 export type FileLock = { readonly fd: number; readonly release: () => void }
@@ -22,7 +22,7 @@ const lockPollMs = 100
  */
 export async function lockFile(
   path: string,
-  { timeoutMs, onWait }: { readonly timeoutMs: number; readonly onWait: () => void },
+  { timeoutMs, onWait }: { readonly timeoutMs: number; readonly onWait?: () => void },
 ): Promise<FileLock | undefined> {
   const fd = openSync(path, 'a', 0o600)
   const endsAtMs = performance.now() + timeoutMs
@@ -35,7 +35,7 @@ export async function lockFile(
       closeSync(fd)
       return undefined
     }
-    if (tries === 1) onWait()
+    if (tries === 1) onWait?.()
     await sleep(lockPollMs)
   }
 }

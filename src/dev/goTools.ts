@@ -4,8 +4,8 @@ import { mkdir, rename, rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, join } from 'node:path'
 import type { Environment } from '../config.ts'
-import type { Say } from './child.ts'
-import { runCommand } from './child.ts'
+import type { Say } from './command.ts'
+import { runCommand } from './command.ts'
 import { lockFile, makePrivateFolder } from './dataDir.ts'
 
 /** A Go module with pinned versions, and the programs to build from it. */

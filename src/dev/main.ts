@@ -16,7 +16,7 @@ import { connectTemporal, temporalSettings } from '../temporal/connect.ts'
 import { ensureNamespace, registerSearchAttributes } from '../temporal/namespace.ts'
 import { pricedSettings } from '../wiring/installation.ts'
 import type { Child, Launch } from './child.ts'
-import { StartError } from './child.ts'
+import { StartError } from './command.ts'
 import { lockFile, makePrivateFolder } from './dataDir.ts'
 import { announcement, openDemoAccount } from './demo.ts'
 import type { EmbeddedParts } from './environment.ts'
@@ -28,8 +28,10 @@ import { startSimulator } from './simulator/startSimulator.ts'
 import { startTemporal } from './temporal.ts'
 import { findTemporal } from './temporalPrograms.ts'
 
-/** How long to wait for the parts of a start that was just killed. PostgreSQL writes a checkpoint before it ends. */
-const lockTimeoutMs = 10_000
+/** How long to wait for the end of another start, in case that it is being killed. */
+const startTimeoutMs = 2_000
+/** How long to wait for the parts of a killed start. PostgreSQL writes a checkpoint before it ends. */
+const partsTimeoutMs = 60_000
 const parentPollMs = 250
 /** npm forwards a Ctrl-C that the terminal has sent already. The same signal within this time is the same Ctrl-C. */
 const sameSignalMs = 300
@@ -91,16 +93,22 @@ async function start(): Promise<void> {
   void Promise.race(refusals).then((reason) => (say(reason), stop(2)))
 }
 
+/**
+ * Locks DATA_DIR. A running start holds `lock`. It and all its parts hold `parts.lock`, so that the next start waits
+ * for what a kill has left. Returns the file descriptor of `parts.lock`.
+ */
 async function lockDataDir(dataDir: string): Promise<number> {
-  const lock = await lockFile(join(dataDir, 'lock'), {
-    timeoutMs: lockTimeoutMs,
-    onWait: () => say(`Waiting for the end of another start that uses ${dataDir}…`),
-  })
-  if (lock !== undefined) return lock.fd
-  throw new StartError(
-    `DATA_DIR ${dataDir} is in use by another start of Darkroom. Stop that one, or set DATA_DIR to another ` +
-      'folder, and the port variables to free ports.',
-  )
+  const own = await lockFile(join(dataDir, 'lock'), { timeoutMs: startTimeoutMs })
+  if (own === undefined) {
+    throw new StartError(
+      `DATA_DIR ${dataDir} is in use by another start of Darkroom. Stop that one, or set DATA_DIR to another ` +
+        'folder, and the port variables to free ports.',
+    )
+  }
+  const onWait = () => say('Waiting for the end of what a killed start has left…')
+  const parts = await lockFile(join(dataDir, 'parts.lock'), { timeoutMs: partsTimeoutMs, onWait })
+  if (parts !== undefined) return parts.fd
+  throw new StartError(`Processes of a killed start still use DATA_DIR ${dataDir}. End them first.`)
 }
 
 /** Starts PostgreSQL, Temporal and Temporal's UI, except those that the operator provides. */

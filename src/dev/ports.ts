@@ -2,18 +2,18 @@ import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
-import { StartError } from './child.ts'
+import { StartError } from './command.ts'
 import { innerPortCount } from './temporal.ts'
 
 /** One port on which a part of this start will listen, and the variables that choose it. */
 type WantedPort = {
   readonly variable: string
   readonly port: number
-  readonly host?: { readonly variable: string; readonly address: string }
+  readonly host: string
+  readonly hostVariable?: string
 }
 
 const portMax = 65_535
-const loopbackHost = '127.0.0.1'
 /**
  * How many times to try a port, and the pause between two tries. Together almost three seconds: long enough for the
  * processes of a start that was just killed to end and free their ports.
@@ -28,65 +28,57 @@ const pauseMs = 300
  */
 export async function requireFreePorts(config: Config): Promise<void> {
   const wanted = wantedPorts(config)
-  for (const { variable, port } of wanted) {
-    if (port >= 1 && port <= portMax) continue
+  const invalid = wanted.find(({ port }) => port < 1 || port > portMax)
+  if (invalid !== undefined) {
     const last = portMax - innerPortCount
-    throw new ConfigError(`${variable}: \`npm start\` needs a port from 1 to ${last}`)
+    throw new ConfigError(`${invalid.variable}: \`npm start\` needs a port from 1 to ${last}`)
   }
-  for (let tries = 1; ; tries += 1) {
-    const fault = await firstFault(wanted)
-    if (fault === undefined) return
-    if (tries >= triesMax) throw new StartError(fault)
-    await sleep(pauseMs)
-  }
-}
-
-async function firstFault(wanted: readonly WantedPort[]): Promise<string | undefined> {
-  for (const each of wanted) {
-    const fault = await faultOf(each)
-    if (fault !== undefined) return fault
-  }
-  return undefined
+  for (const each of wanted) await requireFree(each)
 }
 
 function wantedPorts(config: Config): readonly WantedPort[] {
-  const host = { variable: 'HOST', address: config.host }
-  const internalHost = { variable: 'INTERNAL_HOST', address: config.internalHost }
-  const withTemporal = config.temporalAddress === undefined
-  const temporalPorts = Array.from({ length: 1 + innerPortCount }, (_, index) => ({
-    variable: 'TEMPORAL_PORT',
-    port: config.temporalPort + index,
-  }))
-  return [
-    { variable: 'PORT', port: config.port, host },
-    { variable: 'INTERNAL_PORT', port: config.internalPort, host: internalHost },
-    { variable: 'WORKER_INTERNAL_PORT', port: config.workerInternalPort, host: internalHost },
-    ...(config.operatorFilePath === undefined
-      ? [{ variable: 'SIMULATOR_PORT', port: config.simulatorPort }]
-      : []),
-    // The real Temporal server needs an embedded PostgreSQL also where Darkroom has one of its own.
-    ...(config.databaseUrl === undefined || withTemporal
-      ? [{ variable: 'POSTGRES_PORT', port: config.postgresPort }]
-      : []),
-    ...(withTemporal
-      ? [...temporalPorts, { variable: 'TEMPORAL_UI_PORT', port: config.temporalUiPort }]
-      : []),
+  const { host, internalHost, temporalPort } = config
+  const loopback = { host: '127.0.0.1' }
+  const inner = { host: internalHost, hostVariable: 'INTERNAL_HOST' }
+  const wanted: WantedPort[] = [
+    { variable: 'PORT', port: config.port, host, hostVariable: 'HOST' },
+    { variable: 'INTERNAL_PORT', port: config.internalPort, ...inner },
+    { variable: 'WORKER_INTERNAL_PORT', port: config.workerInternalPort, ...inner },
   ]
+  if (config.operatorFilePath === undefined) {
+    wanted.push({ variable: 'SIMULATOR_PORT', port: config.simulatorPort, ...loopback })
+  }
+  const withTemporal = config.temporalAddress === undefined
+  // The real Temporal server needs an embedded PostgreSQL also where Darkroom has one of its own.
+  if (config.databaseUrl === undefined || withTemporal) {
+    wanted.push({ variable: 'POSTGRES_PORT', port: config.postgresPort, ...loopback })
+  }
+  if (withTemporal) {
+    for (let port = temporalPort; port <= temporalPort + innerPortCount; port += 1) {
+      wanted.push({ variable: 'TEMPORAL_PORT', port, ...loopback })
+    }
+    wanted.push({ variable: 'TEMPORAL_UI_PORT', port: config.temporalUiPort, ...loopback })
+  }
+  return wanted
 }
 
-async function faultOf({ variable, port, host }: WantedPort): Promise<string | undefined> {
-  const address = host?.address ?? loopbackHost
-  const code = await listenFault(port, address)
-  if (code === undefined) return undefined
+async function requireFree({ variable, port, host, hostVariable }: WantedPort): Promise<void> {
+  let code = await listenFault(port, host)
+  for (let tries = 1; code !== undefined && tries < triesMax; tries += 1) {
+    await sleep(pauseMs)
+    code = await listenFault(port, host)
+  }
+  if (code === undefined) return
   if (code === 'EADDRINUSE') {
-    return `${variable} ${port} is in use by another program. Stop that program, or set ${variable} to a free port.`
+    throw new StartError(
+      `${variable} ${port} is in use by another program. Stop that program, or set ${variable} to a free port.`,
+    )
   }
   // Possible reasons: the address belongs to another machine, the host name is unknown, or only root may use the port.
-  const names = host === undefined ? variable : `${host.variable} or ${variable}`
-  const where = host === undefined ? address : `${host.variable} ${address}`
-  return (
-    `${variable} ${port}: listening on ${where} is refused (${code}). ` +
-    `Set ${names} to a value that this machine allows.`
+  const where = hostVariable === undefined ? host : `${hostVariable} ${host}`
+  const names = hostVariable === undefined ? variable : `${hostVariable} or ${variable}`
+  throw new StartError(
+    `${variable} ${port}: listening on ${where} is refused (${code}). Set ${names} to a value that this machine allows.`,
   )
 }
 

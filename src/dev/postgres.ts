@@ -5,7 +5,8 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { Client } from 'pg'
 import type { Launch } from './child.ts'
-import { basicEnvironment, runCommand, startChild, StartError } from './child.ts'
+import { startChild } from './child.ts'
+import { basicEnvironment, runCommand, StartError } from './command.ts'
 import { readSecretFile, writeSecretFile } from './dataDir.ts'
 import type { PostgresHome } from './systemUser.ts'
 import { homeOfSystemUser, pointerPath } from './systemUser.ts'
@@ -55,7 +56,7 @@ export async function startPostgres(port: number, launch: Launch): Promise<Postg
   }
   const host = hasSocket ? encodeURIComponent(pgData) : loopbackHost
   const url = (database: string) => `postgres://${user}:${password}@${host}:${port}/${database}`
-  const child = startChild(
+  await startChild(
     {
       name: 'PostgreSQL',
       file: join(binDir, 'postgres'),
@@ -69,10 +70,11 @@ export async function startPostgres(port: number, launch: Launch): Promise<Postg
       stopSignal: 'SIGINT',
       lostSignal: 'SIGINT',
       stopGraceMs,
+      faultOf: () => faultOf(url('postgres')),
+      readyTimeoutMs,
     },
     launch,
   )
-  await child.ready(() => faultOf(url('postgres')), readyTimeoutMs)
   return { port, user, password, url }
 }
 

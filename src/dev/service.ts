@@ -1,9 +1,8 @@
 import { fileURLToPath } from 'node:url'
-import { z } from 'zod'
 import type { Config } from '../config.ts'
 import { httpUrl } from '../config.ts'
 import type { Launch } from './child.ts'
-import { startChild } from './child.ts'
+import { httpFault, startChild } from './child.ts'
 import { processEnvironment, serviceAllocator, serviceNodeFlags } from './environment.ts'
 
 const readyTimeoutMs = 60_000
@@ -28,7 +27,7 @@ export async function startService(
 
   async function start(name: 'api' | 'worker', urls: readonly string[]): Promise<void> {
     const script = fileURLToPath(new URL(`../${name}.ts`, import.meta.url))
-    const child = startChild(
+    await startChild(
       {
         name: `The ${name}`,
         file: process.execPath,
@@ -37,41 +36,13 @@ export async function startService(
         stopSignal: 'SIGTERM',
         lostSignal: 'SIGKILL',
         refusedExitCode,
+        faultOf: async () => {
+          const faults = urls.map((url) => httpFault(`${url}/readyz`, answerTimeoutMs))
+          return (await Promise.all(faults)).find((fault) => fault !== undefined)
+        },
+        readyTimeoutMs,
       },
       launch,
     )
-    await child.ready(() => firstFault(urls), readyTimeoutMs)
-  }
-}
-
-/** Asks every process. Returns what is wrong with the first one that is not ready. */
-async function firstFault(urls: readonly string[]): Promise<string | undefined> {
-  for (const url of urls) {
-    const fault = await faultAt(`${url}/readyz`)
-    if (fault !== undefined) return fault
-  }
-  return undefined
-}
-
-async function faultAt(url: string): Promise<string | undefined> {
-  try {
-    const answer = await fetch(url, { signal: AbortSignal.timeout(answerTimeoutMs) })
-    const text = await answer.text()
-    return answer.ok ? undefined : (faultyParts(text) ?? `it answers ${answer.status} at ${url}`)
-  } catch {
-    return `it does not answer at ${url}`
-  }
-}
-
-const answerSchema = z.object({ parts: z.record(z.string(), z.string()) })
-
-/** Returns the parts that an internal `/readyz` calls not ok. The public `/readyz` lists no parts. */
-function faultyParts(text: string): string | undefined {
-  try {
-    const { parts } = answerSchema.parse(JSON.parse(text))
-    const faulty = Object.entries(parts).filter(([, state]) => state !== 'ok')
-    return faulty.map(([part, state]) => `${part} is ${state}`).join(', ') || undefined
-  } catch {
-    return undefined
   }
 }

@@ -4,8 +4,9 @@ import { chmod, chown, cp, mkdir, rename, rm, writeFile } from 'node:fs/promises
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import type { Environment } from '../config.ts'
-import type { Part, Say } from './child.ts'
-import { runCommand, StartError } from './child.ts'
+import type { Part } from './child.ts'
+import type { Say } from './command.ts'
+import { runCommand, StartError } from './command.ts'
 
 /** Where PostgreSQL's programs and data are, and as whom they run. */
 export type PostgresHome = Pick<Part, 'within' | 'user'> & {
@@ -65,14 +66,17 @@ export async function homeOfSystemUser(
 async function findOrMakeUser(
   run: (file: string, args: readonly string[]) => ReturnType<typeof runCommand>,
 ): Promise<SystemUser> {
-  const idOf = async (option: string) => Number((await run('id', [option, serviceUser])).output)
-  const find = async () => ({ uid: await idOf('-u'), gid: await idOf('-g') })
+  const find = async (): Promise<SystemUser | undefined> => {
+    const [, uid, gid] =
+      /^uid=(\d+)\S* gid=(\d+)/.exec((await run('id', [serviceUser])).output) ?? []
+    return uid === undefined ? undefined : { uid: Number(uid), gid: Number(gid) }
+  }
   const found = await find()
-  if (found.uid > 0 && found.gid > 0) return found
+  if (found !== undefined) return found
   const options = ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin']
   const made = await run('useradd', [...options, serviceUser])
   const user = await find()
-  if (user.uid > 0 && user.gid > 0) return user
+  if (user !== undefined) return user
   throw new StartError(
     'PostgreSQL does not run as root, and this system neither allows user namespaces ' +
       `(unshare --user) nor creates a user for it (useradd: ${made.output || made.end}). ` +

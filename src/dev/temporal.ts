@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { assertNever } from '../domain/assertNever.ts'
 import type { Launch, Part } from './child.ts'
-import { basicEnvironment, startChild } from './child.ts'
+import { httpFault, startChild } from './child.ts'
+import { basicEnvironment } from './command.ts'
 import type { EmbeddedParts } from './environment.ts'
 import type { Postgres } from './postgres.ts'
 import { prepareDatabases } from './temporalDatabases.ts'
@@ -36,7 +37,6 @@ const historyShards = 64
 const readyTimeoutMs = 120_000
 const uiReadyTimeoutMs = 20_000
 const callTimeoutMs = 3_000
-const uiCallTimeoutMs = 1_000
 const stopGraceMs = 10_000
 const uiStopGraceMs = 3_000
 const grpcNotFound = 5
@@ -114,7 +114,10 @@ function devServerArgs({ dataDir, port, uiPort, namespace }: TemporalOptions): r
     `--namespace=${namespace}`,
     '--log-level=warn',
     `--db-filename=${join(dataDir, 'temporal.db')}`,
-    ...[...settings].flatMap(([, key, value]) => ['--dynamic-config-value', `${key}=${value}`]),
+    ...[...settings].flatMap(([, key, value]) => [
+      '--dynamic-config-value',
+      `${key}=${value?.replaceAll("'", '"')}`,
+    ]),
   ]
 }
 
@@ -123,7 +126,7 @@ async function startServer(
   program: Pick<Part, 'file' | 'args'> & { readonly env?: Readonly<Record<string, string>> },
 ): Promise<void> {
   const { dataDir, port, env } = options
-  const server = startChild(
+  await startChild(
     {
       ...program,
       name: 'Temporal',
@@ -133,10 +136,11 @@ async function startServer(
       stopSignal: 'SIGTERM',
       lostSignal: 'SIGKILL',
       stopGraceMs,
+      faultOf: () => serverFault(`127.0.0.1:${port}`),
+      readyTimeoutMs,
     },
     options,
   )
-  await server.ready(() => serverFault(`127.0.0.1:${port}`), readyTimeoutMs)
 }
 
 /**
@@ -192,7 +196,7 @@ async function startUi(binDir: string, options: TemporalOptions): Promise<void> 
   await mkdir(join(root, 'config'), { recursive: true })
   // JSON is valid YAML.
   await writeFile(join(root, 'config/development.yaml'), `${JSON.stringify(config, null, 2)}\n`)
-  const ui = startChild(
+  const started = startChild(
     {
       name: "Temporal's UI",
       file: join(binDir, 'temporal-ui'),
@@ -202,13 +206,11 @@ async function startUi(binDir: string, options: TemporalOptions): Promise<void> 
       stopSignal: 'SIGTERM',
       lostSignal: 'SIGKILL',
       stopGraceMs: uiStopGraceMs,
+      faultOf: () => httpFault(url, callTimeoutMs),
+      readyTimeoutMs: uiReadyTimeoutMs,
     },
     options,
   )
-  const fault = async () => {
-    const answer = fetch(url, { signal: AbortSignal.timeout(uiCallTimeoutMs) })
-    return answer.then(({ ok }) => (ok ? undefined : 'not ok'), String)
-  }
   // Darkroom works without the UI.
-  await ui.ready(fault, uiReadyTimeoutMs).catch((error: unknown) => say(String(error)))
+  await started.catch((error: unknown) => say(String(error)))
 }

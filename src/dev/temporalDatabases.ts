@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Launch } from './child.ts'
-import { basicEnvironment, runCommand, StartError } from './child.ts'
+import { basicEnvironment, runCommand, StartError } from './command.ts'
 import type { Postgres } from './postgres.ts'
 import { withPostgres } from './postgres.ts'
 

@@ -58,11 +58,18 @@ async function claimBlock(): Promise<{ readonly claim: Server; next: number }> {
   throw new Error('no free block of ports')
 }
 
-function tryListen(port: number): Promise<Server | undefined> {
+/** Returns whether this process can listen on a port of an address. */
+export async function isFree(port: number, host: string): Promise<boolean> {
+  const server = await tryListen(port, host)
+  server?.close()
+  return server !== undefined
+}
+
+function tryListen(port: number, host = '127.0.0.1'): Promise<Server | undefined> {
   return new Promise((resolve) => {
     const server = createServer()
     server.once('error', () => resolve(undefined))
-    server.listen({ port, host: '127.0.0.1', exclusive: true }, () => resolve(server))
+    server.listen({ port, host, exclusive: true }, () => resolve(server))
   })
 }
 

@@ -1,81 +1,111 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
-import { expect, it } from 'vitest'
-import { adoptFresh, ensureInstalled, isMarkedFresh } from '../../tools/install.mjs'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { describe, expect, it } from 'vitest'
 import { tempFolder } from '../support/tempFolder.ts'
 
-const nodeFromNpm = `node_modules/node-${process.platform}-${process.arch}`
+const script = fileURLToPath(new URL('../../tools/node24.mjs', import.meta.url))
+const leftPad = { 'node_modules/left-pad': { version: '1.0.0' } }
+const foreign = { 'node_modules/left-pad-windows': { version: '1.0.0', optional: true } }
 
 function write(path: string, content: unknown): void {
   mkdirSync(dirname(path), { recursive: true })
   writeFileSync(path, JSON.stringify(content))
 }
 
-function lockOf(packages: Readonly<Record<string, unknown>>) {
-  return { packages: { '': {}, ...packages } }
+function writeLock(root: string, packages: Readonly<Record<string, unknown>>): void {
+  write(join(root, 'package-lock.json'), { packages: { '': {}, ...packages } })
 }
 
 /** A checkout in which npm has installed `left-pad` 1.0.0, and has skipped a package for another platform. */
 function installedCheckout(): string {
   const root = tempFolder()
-  const leftPad = { 'node_modules/left-pad': { version: '1.0.0' } }
-  const foreign = { 'node_modules/left-pad-windows': { version: '1.0.0', optional: true } }
-  write(join(root, 'package.json'), { name: 'x' })
-  write(join(root, 'package-lock.json'), lockOf({ ...leftPad, ...foreign }))
+  mkdirSync(join(root, 'tools'))
+  copyFileSync(script, join(root, 'tools/node24.mjs'))
+  writeLock(root, { ...leftPad, ...foreign })
   write(join(root, 'node_modules/.package-lock.json'), { packages: leftPad })
-  write(join(root, nodeFromNpm, 'bin/node'), '')
   return root
 }
 
-it('accepts what npm has installed from this lock file', () => {
-  const root = installedCheckout()
-  expect(isMarkedFresh(root)).toBe(false)
-  expect(adoptFresh(root)).toBe(true)
-  expect(isMarkedFresh(root)).toBe(true)
-})
+/** Runs node24.mjs in the checkout, with a npm that takes a second and runs the shell commands `npm`. */
+async function run(root: string, npm = 'cp package-lock.json node_modules/.package-lock.json') {
+  const bin = join(root, 'bin')
+  mkdirSync(bin, { recursive: true })
+  writeFileSync(join(bin, 'npm'), `#!/bin/sh\necho "$@" >> npm.log\nsleep 1\n${npm}\n`)
+  chmodSync(join(bin, 'npm'), 0o755)
+  const env = { ...process.env, PATH: `${bin}:${process.env['PATH']}` }
+  const ran = promisify(execFile)(process.execPath, [join(root, 'tools/node24.mjs')], { env })
+  return ran.then(
+    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+    ({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }) => ({
+      code,
+      stdout,
+      stderr,
+    }),
+  )
+}
 
-it('finds an installation stale when the lock file lists another version', () => {
-  const root = installedCheckout()
-  adoptFresh(root)
-  const newer = lockOf({ 'node_modules/left-pad': { version: '1.0.1' } })
-  write(join(root, 'package-lock.json'), newer)
-  expect(isMarkedFresh(root)).toBe(false)
-  expect(adoptFresh(root)).toBe(false)
-})
+function installsOf(root: string): number {
+  const log = join(root, 'npm.log')
+  return existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n').length : 0
+}
 
-it('finds an installation stale when the lock file lists a package more or less', () => {
-  const root = installedCheckout()
-  const leftPad = { 'node_modules/left-pad': { version: '1.0.0' } }
-  const more = { ...leftPad, 'node_modules/other': { version: '1.0.0' } }
-  write(join(root, 'package-lock.json'), lockOf(more))
-  expect(adoptFresh(root)).toBe(false)
-  write(join(root, 'package-lock.json'), lockOf({}))
-  expect(adoptFresh(root)).toBe(false)
-})
+describe('what npm start and npm test run first', () => {
+  it('prints the path of a Node 24, and installs nothing where the lock file is installed', async () => {
+    const root = installedCheckout()
+    expect(await run(root)).toEqual({ code: 0, stdout: `${process.execPath}\n`, stderr: '' })
+    expect(installsOf(root)).toBe(0)
+  })
 
-it('finds an installation stale when it was interrupted before npm wrote its own record', () => {
-  const root = installedCheckout()
-  adoptFresh(root)
-  rmSync(join(root, 'node_modules/.package-lock.json'))
-  expect(isMarkedFresh(root)).toBe(false)
-  expect(adoptFresh(root)).toBe(false)
-})
+  it.each<[string, (root: string) => void]>([
+    [
+      'lists another version',
+      (root) => writeLock(root, { 'node_modules/left-pad': { version: '1.0.1' } }),
+    ],
+    [
+      'lists a package more',
+      (root) => writeLock(root, { ...leftPad, 'node_modules/other': { version: '1.0.0' } }),
+    ],
+    ['lists a package less', (root) => writeLock(root, {})],
+    [
+      'was not installed to the end',
+      (root) => rmSync(join(root, 'node_modules/.package-lock.json')),
+    ],
+  ])('installs when the lock file %s', async (_what, change) => {
+    const root = installedCheckout()
+    change(root)
+    const { code, stdout, stderr } = await run(root)
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${process.execPath}\n` })
+    expect(stderr).toContain('Installing the dependencies')
+    expect(installsOf(root)).toBe(1)
+  })
 
-it('accepts the installation after an edit of package.json that changes no dependency', () => {
-  const root = installedCheckout()
-  adoptFresh(root)
-  write(join(root, 'package.json'), { name: 'renamed' })
-  expect(isMarkedFresh(root)).toBe(false)
-  expect(adoptFresh(root)).toBe(true)
-  expect(existsSync(join(root, 'node_modules/left-pad'))).toBe(false)
-})
+  it('installs once when two of them run at the same time', async () => {
+    const root = installedCheckout()
+    rmSync(join(root, 'node_modules/.package-lock.json'))
+    const [one, other] = await Promise.all([run(root), run(root)])
+    expect([one.code, other.code]).toEqual([0, 0])
+    expect(one.stderr + other.stderr).toContain('Waiting for another process')
+    expect(installsOf(root)).toBe(1)
+  })
 
-it('installs nothing in an image, which was installed without scripts, when a command needs no more', async () => {
-  const root = installedCheckout()
-  rmSync(join(root, nodeFromNpm), { recursive: true })
-  const said: string[] = []
-  await ensureInstalled(root, { onlyIfMissing: true, say: (line) => said.push(line) })
-  expect(said).toEqual([])
+  it('prints no path when the install fails, and says why', async () => {
+    const root = installedCheckout()
+    writeLock(root, {})
+    const { code, stdout, stderr } = await run(root, 'echo no network >&2; exit 1')
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toContain('npm ci failed (exit 1):\nno network')
+  })
 })
 
 it('pins the Node that runs the project by hash, without an install script that fetches it', () => {

@@ -3,7 +3,7 @@ import { mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { userCacheDir } from '../../../src/dev/goTools.ts'
-import { runCommand } from '../../../src/dev/child.ts'
+import { runCommand } from '../../../src/dev/command.ts'
 
 /** The folder of the installed client libraries, or why they could not be installed. */
 export type PythonClients =

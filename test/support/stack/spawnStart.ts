@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
@@ -8,6 +9,18 @@ import { until } from '../timing.ts'
 
 const script = fileURLToPath(new URL('../../../src/dev/main.ts', import.meta.url))
 const runtimeFile = z.object({ pid: z.number(), environment: z.record(z.string(), z.string()) })
+
+/** Where this machine keeps files in memory, so that PostgreSQL need not wait for a disk. */
+export const memoryFolder = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
+
+/** The parts of a start, each with a text that only its own command line has. */
+const parts = {
+  postgres: '/bin/postgres\0',
+  temporal: 'temporal-server\0',
+  ui: 'temporal-ui\0',
+  worker: '/src/worker.ts\0',
+  api: '/src/api.ts\0',
+} as const
 
 /** One process of `src/dev/main.ts`. */
 export type SpawnedStart = {
@@ -19,8 +32,8 @@ export type SpawnedStart = {
   readonly signal: (name: NodeJS.Signals) => void
   /** Waits until it is ready. Returns the environment that it gave its processes. Throws with its output. */
   readonly ready: (limitMs: number) => Promise<Readonly<Record<string, string>>>
-  /** The process ids of its parts, in the order of their start: PostgreSQL, Temporal, its UI, worker, API. */
-  readonly partPids: () => readonly number[]
+  /** The process id of the part with this text in its command line: see `parts`. 0 while there is none. */
+  readonly partPid: (part: keyof typeof parts) => number
 }
 
 /** Starts `src/dev/main.ts` on DATA_DIR, with free ports unless `environment` has others. */
@@ -28,7 +41,7 @@ export async function spawnStart(
   dataDir: string,
   environment: Readonly<Record<string, string>> = {},
 ): Promise<SpawnedStart> {
-  const child = spawn(process.execPath, [script], {
+  const child = spawn(process.execPath, [script, '--with', String(process.pid)], {
     env: {
       PATH: process.env['PATH'],
       HOME: process.env['HOME'],
@@ -70,9 +83,34 @@ export async function spawnStart(
       const text = readFileSync(join(dataDir, 'runtime.json'), 'utf8')
       return runtimeFile.parse(JSON.parse(text)).environment
     },
-    partPids: () => {
-      const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
-      return text.trim().split(' ').map(Number)
+    partPid: (part) => {
+      const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')
+      const found = children.find((each) => commandOf(each).includes(parts[part]))
+      return Number(found ?? 0)
     },
+  }
+}
+
+/** Returns the command lines of all processes that work on DATA_DIR: by arguments, environment or working folder. */
+export function processesOn(dataDir: string): readonly string[] {
+  return readdirSync('/proc').flatMap((name) => {
+    if (!/^\d+$/.test(name)) return []
+    try {
+      const command = readFileSync(`/proc/${name}/cmdline`, 'utf8')
+      const environment = readFileSync(`/proc/${name}/environ`, 'utf8')
+      const seen = [command, environment, readlinkSync(`/proc/${name}/cwd`)]
+      return seen.some((text) => text.includes(dataDir)) ? [`${name} ${command}`] : []
+    } catch {
+      // It has ended meanwhile, or belongs to another user.
+      return []
+    }
+  })
+}
+
+function commandOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+  } catch {
+    return ''
   }
 }

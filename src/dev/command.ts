@@ -1,0 +1,126 @@
+import type { ChildProcess } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import type { Environment } from '../config.ts'
+import { defined } from '../domain/defined.ts'
+
+/**
+ * A failure to start that a person can fix. Its message says what to do. So `npm start` prints only the message,
+ * without a stack trace.
+ */
+export class StartError extends Error {
+  override readonly name = 'StartError'
+}
+
+/** Prints one line that says what the start is doing. */
+export type Say = (line: string) => void
+
+/** How a program runs. */
+export type Surroundings = {
+  readonly env: Environment
+  readonly cwd?: string | undefined
+  /** A program that runs another one, such as `unshare`, and its arguments. */
+  readonly within?: readonly string[] | undefined
+  /** The system user who runs the program. Only root may set this. */
+  readonly user?: { readonly uid: number; readonly gid: number } | undefined
+}
+
+/** A program that ends with this process. */
+export type Program = Surroundings & {
+  readonly file: string
+  readonly args: readonly string[]
+  /** The signal that ends the program when this process ends without stopping it. */
+  readonly lostSignal: NodeJS.Signals
+}
+
+/** A started program. */
+export type Spawned = {
+  readonly child: ChildProcess
+  readonly kill: (signal: NodeJS.Signals) => void
+  /** Resolves to `exit 1`, a signal's name, or the reason why it could not be started. Never rejects. */
+  readonly ended: Promise<string>
+  /** The same, or `undefined` as long as it runs. */
+  readonly end: () => string | undefined
+}
+
+/** What `runCommand` returns. */
+export type CommandResult = {
+  /** True when the command exited with code 0. */
+  readonly ok: boolean
+  /** How it ended, for people: `exit 1`, a signal's name, or the reason why it could not start. */
+  readonly end: string
+  /** The last 64,000 characters of standard output and standard error. */
+  readonly output: string
+}
+
+const outputCharsMax = 64_000
+
+/**
+ * Runs a command and waits for its end. Kills it when it does not end within `timeoutMs`. The result of a killed
+ * command, and of a command that cannot be started, is not `ok`.
+ */
+export async function runCommand(
+  file: string,
+  args: readonly string[],
+  { timeoutMs, ...surroundings }: Surroundings & { readonly timeoutMs: number },
+): Promise<CommandResult> {
+  const command = { file, args, ...surroundings, lostSignal: 'SIGKILL' } as const
+  const { child, ended, kill } = spawnBound(command, { stdio: ['pipe', 'pipe', 'pipe'] })
+  let output = ''
+  const keep = (chunk: Buffer): void => {
+    output = (output + chunk.toString('utf8')).slice(-outputCharsMax)
+  }
+  child.stdout?.on('data', keep)
+  child.stderr?.on('data', keep)
+  const timer = setTimeout(() => kill('SIGKILL'), timeoutMs)
+  const end = await ended
+  clearTimeout(timer)
+  return { ok: end === 'exit 0', end, output: output.trim() }
+}
+
+/** Starts a program that ends with this process: the kernel or a shell sends it `lostSignal`. */
+export function spawnBound(
+  program: Program,
+  options: { readonly stdio: ('pipe' | 'inherit' | number)[]; readonly detached?: boolean },
+): Spawned {
+  const { within = [], file, args, lostSignal, env, cwd, user } = program
+  const line = [...within, ...boundToThisProcess(lostSignal), file, ...args]
+  const child = spawn(line[0] ?? file, line.slice(1), {
+    ...options,
+    env: { ...env },
+    ...defined({ cwd }),
+    ...user,
+  })
+  const kill = (signal: NodeJS.Signals): void => void child.kill(signal)
+  let end: string | undefined
+  const ended = new Promise<string>((resolve) => {
+    child.once('error', (error) => resolve((end = error.message)))
+    child.once('close', (code, signal) => resolve((end ??= signal ?? `exit ${code}`)))
+  })
+  return { child, kill, ended, end: () => end }
+}
+
+let hasSetpriv: boolean | undefined
+
+/**
+ * Returns the beginning of a command line that ends what follows with this process, also when this process is killed.
+ * With `setpriv` the kernel sends the signal. The shell looks whether this process is still there, because it may have
+ * ended before `setpriv` told the kernel. Elsewhere another shell sends the signal when its standard input closes.
+ */
+function boundToThisProcess(signal: NodeJS.Signals): readonly string[] {
+  const name = signal.slice('SIG'.length)
+  const setpriv = ['setpriv', `--pdeathsig=${name}`] as const
+  hasSetpriv ??= spawnSync(setpriv[0], [setpriv[1], 'true'], { stdio: 'ignore' }).status === 0
+  const kernel = 'test "$PPID" = "$1" && shift && exec "$@"'
+  if (hasSetpriv) return [...setpriv, 'sh', '-c', kernel, 'start', String(process.pid)]
+  const shell = 'exec 4<&0; (read -r _ <&4; kill -s "$0" $$) & exec "$@" 4<&-'
+  return ['sh', '-c', shell, name]
+}
+
+/**
+ * Returns the variables that PostgreSQL and Temporal get. All others are left out: they may be secrets, and variables
+ * such as PGDATA would change what PostgreSQL does.
+ */
+export function basicEnvironment(env: Environment): Readonly<Record<string, string>> {
+  const names = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'TZ']
+  return Object.fromEntries(names.flatMap((name) => (env[name] ? [[name, env[name]]] : [])))
+}

@@ -1,0 +1,111 @@
+import { once } from 'node:events'
+import {
+  chownSync,
+  lchownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import type { Server } from 'node:net'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { freePort } from '../support/ports.ts'
+import { spawnStart } from '../support/stack/spawnStart.ts'
+
+const nobody = 65_534
+// The tests of this file run at once, so what they open is closed after all of them.
+const root = mkdtempSync(join(tmpdir(), 'darkroom-refused-'))
+const servers: Server[] = []
+
+afterAll(() => {
+  for (const server of servers) server.close()
+  rmSync(root, { recursive: true, force: true })
+})
+
+function tempFolder(): string {
+  return mkdtempSync(join(root, 'test-'))
+}
+
+/** The exit code of a start, and what it printed. */
+async function refusal(dataDir: string, environment: Readonly<Record<string, string>>) {
+  const start = await spawnStart(dataDir, environment)
+  return { code: await start.ended, said: start.printed() }
+}
+
+describe('npm start with a wrong configuration exits with 2 and touches nothing', () => {
+  const unsetKey = {
+    name: 'b',
+    family: 'B',
+    baseUrl: 'http://127.0.0.1:9',
+    apiKeyEnv: 'NO_SUCH_KEY',
+  }
+
+  it.concurrent.each([
+    ['is broken', { channels: [] }, 'channels: '],
+    ['names a credential that is not set', { channels: [unsetKey] }, 'NO_SUCH_KEY'],
+  ])("when the operator's file %s", async (_what, file, named) => {
+    const folder = tempFolder()
+    const path = join(folder, 'config.json')
+    writeFileSync(path, JSON.stringify(file))
+    const { code, said } = await refusal(join(folder, 'data'), { DARKROOM_CONFIG: path })
+    expect({ code, said }).toEqual({ code: 2, said: expect.stringContaining(named) })
+    expect(readdirSync(folder)).toEqual(['config.json'])
+  })
+
+  it.concurrent.each([
+    [{ PORT: 'http' }, 'PORT: '],
+    [{ HOST: '0.0.0.0' }, 'DARKROOM_CONFIG is not set'],
+  ])('when its variables are %o', async (environment, named) => {
+    const folder = tempFolder()
+    const { code, said } = await refusal(join(folder, 'data'), environment)
+    expect({ code, said }).toEqual({ code: 2, said: expect.stringContaining(named) })
+    expect(readdirSync(folder)).toEqual([])
+  })
+})
+
+it.concurrent('npm start leaves the runtime file of the service that uses its port', async () => {
+  const dataDir = tempFolder()
+  const runtimeFile = join(dataDir, 'runtime.json')
+  writeFileSync(runtimeFile, '{}')
+  const port = await freePort()
+  const server = createServer().listen(port, '127.0.0.1')
+  servers.push(server)
+  await once(server, 'listening')
+  const { code, said } = await refusal(dataDir, { PORT: String(port) })
+  expect({ code, said }).toEqual({
+    code: 1,
+    said: expect.stringContaining(`PORT ${port} is in use by another program`),
+  })
+  expect(readFileSync(runtimeFile, 'utf8')).toBe('{}')
+})
+
+// Only root can give a folder to another user.
+describe.runIf(process.getuid?.() === 0)('npm start as root uses no folder of another user', () => {
+  it.concurrent.each([
+    ['a folder', (path: string) => (mkdirSync(path), chownSync(path, nobody, nobody))],
+    [
+      'a link to a folder of root',
+      (path: string) => (symlinkSync(tempFolder(), path), lchownSync(path, nobody, nobody)),
+    ],
+  ])('as DATA_DIR: %s', async (_what, plant) => {
+    const dataDir = join(tempFolder(), 'data')
+    plant(dataDir)
+    const { code, said } = await refusal(dataDir, {})
+    expect(code).toBe(1)
+    expect(said).toContain(`${dataDir} belongs to the user with the number ${nobody}`)
+  })
+
+  it.concurrent('as cache of programs', async () => {
+    const cache = tempFolder()
+    mkdirSync(join(cache, 'darkroom'))
+    chownSync(join(cache, 'darkroom'), nobody, nobody)
+    const { code, said } = await refusal(tempFolder(), { XDG_CACHE_HOME: cache })
+    expect({ code, said }).toEqual({ code: 1, said: expect.stringContaining('XDG_CACHE_HOME') })
+  })
+})

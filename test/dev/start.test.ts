@@ -1,0 +1,111 @@
+import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { beforeAll, expect, it } from 'vitest'
+import type { Client } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import { generate } from '../support/clients/syncCalls.ts'
+import { darkroomJson } from '../support/service/darkroomCli.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import type { SpawnedStart } from '../support/stack/spawnStart.ts'
+import { memoryFolder, processesOn, spawnStart } from '../support/stack/spawnStart.ts'
+
+let folder: string
+let dataDir: string
+let start: SpawnedStart
+let environment: Readonly<Record<string, string>>
+let client: Client
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(memoryFolder, 'darkroom-start-'))
+  dataDir = join(folder, 'data')
+  // An existing folder that every user of the machine may read, with the usual umask.
+  mkdirSync(dataDir, { mode: 0o755 })
+  start = await spawnStart(dataDir, { TEMPORAL_NAMESPACE: 'images' })
+  environment = await start.ready(stackStartMsMax)
+  const key = readFileSync(join(dataDir, 'demo-key'), 'utf8').trim()
+  client = createClient(environment['PUBLIC_URL'] ?? '', key)
+  return async () => {
+    start.signal('SIGKILL')
+    await start.ended
+    rmSync(folder, { recursive: true, force: true })
+  }
+}, stackStartMsMax)
+
+it('makes an image for the demo account, whose key it prints only on a terminal', async () => {
+  const answer = await generate(client, { prompt: 'The first of all images [sim:delay ms=10]' })
+  expect(answer.status).toBe(200)
+  await answer.arrayBuffer()
+  const key = readFileSync(join(dataDir, 'demo-key'), 'utf8').trim()
+  expect(start.printed()).toContain(`Key of account demo: in ${dataDir}/demo-key`)
+  expect(start.printed()).toContain(`curl -s ${environment['PUBLIC_URL']}/v1/images/tasks `)
+  expect(start.printed()).not.toContain(key)
+})
+
+it('is found by the command line through its runtime file', async () => {
+  const answer = await darkroomJson<{ name: string }>(['account', 'show', 'demo'], {
+    DATA_DIR: dataDir,
+  })
+  expect(answer.name).toBe('demo')
+})
+
+/** The files and folders in `folder`, itself included, on which other users of the machine have a right. */
+function readableByOthers(folder: string): readonly string[] {
+  const inside = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  return ['.', ...inside].filter((name) => {
+    const found = lstatSync(join(folder, name), { throwIfNoEntry: false })
+    return found !== undefined && !found.isSymbolicLink() && (found.mode & 0o077) !== 0
+  })
+}
+
+it('keeps its data from other users of the machine', () => {
+  expect(readableByOthers(dataDir)).toEqual([])
+})
+
+it('gives the credentials of the upstreams to the worker, and not to the API', () => {
+  const credentialsOf = (part: 'api' | 'worker') => {
+    const pid = start.partPid(part)
+    const variables = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')
+    return variables.filter((variable) => /^\w+_API_KEY=/.test(variable)).length
+  }
+  expect([credentialsOf('api'), credentialsOf('worker')]).toEqual([0, 2])
+})
+
+it("shows its own namespace first in Temporal's UI", async () => {
+  const answer = await fetch(`${environment['TEMPORAL_UI_URL']}/api/v1/settings`)
+  expect(await answer.json()).toMatchObject({ DefaultNamespace: 'images' })
+})
+
+it("does not open Temporal's HTTP API, which pages in a browser could call", async () => {
+  const first = Number(environment['TEMPORAL_ADDRESS']?.split(':')[1])
+  const ports = Array.from({ length: 8 }, (_, index) => first + index)
+  const answers = await Promise.all(
+    ports.map(async (port) => {
+      const signal = AbortSignal.timeout(2_000)
+      const answer = await fetch(`http://127.0.0.1:${port}/api/v1/namespaces`, { signal })
+        .then(({ ok }) => ok)
+        .catch(() => false)
+      return { port, answer }
+    }),
+  )
+  expect(answers.filter(({ answer }) => answer)).toEqual([])
+})
+
+it('refuses a second start on its DATA_DIR, and keeps running', async () => {
+  const second = await spawnStart(dataDir)
+  expect(await second.ended).toBe(1)
+  expect(second.printed()).toContain(`DATA_DIR ${dataDir} is in use by another start of Darkroom`)
+  expect((await fetch(`${client.url}/readyz`)).status).toBe(200)
+})
+
+it('stops on Ctrl-C after the calls under way, when npm repeats the signal of the terminal', async () => {
+  const answer = generate(client, { prompt: 'Late [sim:delay ms=3000]' })
+  await sleep(1_000)
+  start.signal('SIGINT')
+  await sleep(50)
+  start.signal('SIGINT')
+  expect((await answer).status).toBe(200)
+  expect(await start.ended).toBe(0)
+  expect(processesOn(dataDir)).toEqual([])
+  expect(readdirSync(dataDir)).not.toContain('runtime.json')
+})

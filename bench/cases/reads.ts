@@ -1,8 +1,7 @@
-import { asyncBody } from './tasks.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { BenchCase } from '../support/benchCase.ts'
-import { generationBody } from '../support/benchWorld.ts'
-import { loadAtRate, loadFor, shoot } from '../support/load.ts'
-import { createClient } from '../../test/support/clients/client.ts'
+import { imageBytes, taskBody } from '../support/benchWorld.ts'
+import { download, loadAtRate, loadFor, shoot } from '../support/load.ts'
 
 /** Lookups of an ended task, against one select by primary key, and of a running task at a fixed rate. */
 export const lookups: BenchCase = {
@@ -14,27 +13,23 @@ export const lookups: BenchCase = {
     'ended, of the bare select': { unit: 'x', goal: { atLeast: 0.8 } },
     'running, at 1,000 per s, p99': { unit: 'ms', goal: { atMost: 30 } },
   },
-  round: async ({ service, floorUrl, quick }) => {
+  round: async ({ shared, quick }) => {
+    const { service, floorUrl } = await shared()
+    const { client, headers } = service
     const seconds = quick ? 3 : 6
-    const client = createClient(service.url, service.owner.secret)
-    const { task_id: ended } = await client.accepted(asyncBody())
+    const { task_id: ended } = await client.accepted(taskBody())
     await client.ended(ended)
-    const headers = { authorization: service.headers['authorization'] ?? '' }
-    const floor = await loadFor(seconds, 20, async (agent) => {
-      await shoot(agent, `${floorUrl}/row/${ended}`)
-    })
-    const own = await loadFor(seconds, 20, async (agent) => {
-      await shoot(agent, `${service.url}/v1/tasks/${ended}`, { headers })
-    })
-    const runningMs = (seconds + 6) * 1000
+    const urlOf = (taskId: string) => `${service.url}/v1/tasks/${taskId}`
+    const floor = await loadFor(seconds, 20, (agent) => shoot(agent, `${floorUrl}/row/${ended}`))
+    const own = await loadFor(seconds, 20, (agent) => shoot(agent, urlOf(ended), { headers }))
+    const latencyMs = (seconds + 6) * 1000
     const running = await Promise.all(
-      Array.from({ length: 20 }, () => client.accepted(asyncBody(runningMs))),
+      Array.from({ length: 20 }, () => client.accepted(taskBody({ latencyMs }))),
     )
-    await new Promise((resolve) => setTimeout(resolve, 2_000))
-    const live = await loadAtRate(1_000, seconds, async (agent, n) => {
-      const { task_id = '' } = running[n % running.length] ?? {}
-      await shoot(agent, `${service.url}/v1/tasks/${task_id}`, { headers })
-    })
+    await sleep(2_000)
+    const live = await loadAtRate(1_000, seconds, (agent, n) =>
+      shoot(agent, urlOf(running[n % running.length]?.task_id ?? ''), { headers }),
+    )
     await Promise.all(running.map(({ task_id }) => client.ended(task_id)))
     return {
       ended: own.perSecond,
@@ -54,18 +49,15 @@ export const assets: BenchCase = {
     'bare createReadStream': { unit: 'per s' },
     'of createReadStream': { unit: 'x', goal: { atLeast: 0.8 } },
   },
-  round: async ({ service, floorUrl, quick }) => {
+  round: async ({ shared, quick }) => {
+    const { service, floorUrl } = await shared()
+    const { client } = service
     const seconds = quick ? 3 : 6
-    const client = createClient(service.url, service.owner.secret)
-    const body = { ...JSON.parse(generationBody('large')), action: 'generate' }
+    const body = taskBody({ bytes: imageBytes.large })
     const record = await client.ended((await client.accepted(body)).task_id)
     const url = record.output?.assets[0]?.url ?? ''
-    const floor = await loadFor(seconds, 20, async (agent) => {
-      await shoot(agent, `${floorUrl}/file`)
-    })
-    const own = await loadFor(seconds, 20, async (agent) => {
-      await shoot(agent, url)
-    })
+    const floor = await loadFor(seconds, 20, (agent) => download(agent, `${floorUrl}/file`))
+    const own = await loadFor(seconds, 20, (agent) => download(agent, url))
     return {
       downloads: own.perSecond,
       'bare createReadStream': floor.perSecond,

@@ -1,64 +1,120 @@
-import type { BenchService, BenchWorld, ImageSize } from '../support/benchWorld.ts'
-import { generationBody } from '../support/benchWorld.ts'
+import { runParallel, timed } from '../../test/support/timing.ts'
+import type { BenchCase } from '../support/benchCase.ts'
+import type { BenchService, BenchWorld } from '../support/benchWorld.ts'
+import { taskBody } from '../support/benchWorld.ts'
 import type { Shot } from '../support/load.ts'
-import { shoot } from '../support/load.ts'
-import type { Client } from '../../test/support/clients/client.ts'
-import { createClient } from '../../test/support/clients/client.ts'
-import { runParallel } from '../../test/support/timing.ts'
+import { loadOf, shoot } from '../support/load.ts'
 
-export const generationPath = '/v1/images/generations'
-
-/**
- * Returns a shot that makes one synchronous generation. The constant upstream sends an image of this size after this
- * time.
- */
-export function generationShot(
-  service: BenchService,
-  image: ImageSize = 'small',
-  latencyMs = 0,
-): Shot {
-  const body = generationBody(image, latencyMs)
-  return async (agent) => {
-    await shoot(agent, `${service.url}${generationPath}`, {
-      method: 'POST',
-      headers: service.headers,
-      body,
-    })
-  }
+/** Tasks from submit to succeeded, against bare workflows with one empty activity on the same server. */
+export const fiftyInFlight: BenchCase = {
+  name: 'async-50',
+  title: 'asynchronous, 50 in flight, submit to succeeded',
+  figures: {
+    tasks: { unit: 'per s' },
+    'bare workflows': { unit: 'per s' },
+    'of bare workflows': { unit: 'x', goal: { atLeast: 0.85 } },
+  },
+  round: async ({ shared, quick }) => {
+    const { service, floorUrl } = await shared()
+    const count = quick ? 300 : 1_000
+    await runTasks(service, 100, 20)
+    const bare = await loadOf(count, 50, (agent) => shoot(agent, `${floorUrl}/execute`))
+    const ownMs = await timed(() => runTasks(service, count, 50))
+    const perSecond = (count / ownMs) * 1000
+    return {
+      tasks: perSecond,
+      'bare workflows': bare.perSecond,
+      'of bare workflows': perSecond / bare.perSecond,
+    }
+  },
 }
 
-/** The body of an asynchronous generation. */
-export function asyncBody(latencyMs = 0): string {
-  return JSON.stringify({ ...JSON.parse(generationBody('small', latencyMs)), action: 'generate' })
+/** Few, because a worker needs ten times as long for the tasks of a load of submits. */
+const load = 1_000
+
+/** The 202 of a submit, with Temporal running and stopped. */
+export const submits: BenchCase = {
+  name: 'submit',
+  title: 'submit',
+  figures: {
+    'one at a time p50': { unit: 'ms', goal: { atMost: 4 } },
+    '20 connections': { unit: 'per s', goal: { atLeast: 450 } },
+    '20 connections p99': { unit: 'ms', goal: { atMost: 1_000 } },
+    'bare workflow.start': { unit: 'per s' },
+    'with Temporal stopped': { unit: 'x', goal: { atLeast: 1 } },
+  },
+  round: async ({ shared, quick, say, pidOf }) => {
+    const { service, floorUrl } = await shared()
+    await runTasks(service, 100, 20)
+    const one = await loadOf(quick ? 100 : 300, 1, submitShot(service))
+    const many = await loadOf(load, 20, submitShot(service))
+    const floor = await loadOf(load / 4, 20, (agent) => shoot(agent, `${floorUrl}/start`))
+    const temporal = pidOf('temporal')
+    process.kill(temporal, 'SIGSTOP')
+    const stopped = await loadOf(load, 20, submitShot(service)).finally(() =>
+      process.kill(temporal, 'SIGCONT'),
+    )
+    await settled(service, say)
+    return {
+      'one at a time p50': one.p50Ms,
+      '20 connections': many.perSecond,
+      '20 connections p99': many.p99Ms,
+      'bare workflow.start': floor.perSecond,
+      'with Temporal stopped': stopped.perSecond / many.perSecond,
+    }
+  },
+}
+
+/** Submits of one account, against submits of 1,000 accounts. */
+export const hotAccount: BenchCase = {
+  name: 'hot-account',
+  title: 'submits of one account, 20 connections',
+  figures: {
+    'one account': { unit: 'per s' },
+    '1,000 accounts': { unit: 'per s' },
+    'of 1,000 accounts': { unit: 'x', goal: { atLeast: 0.7 } },
+  },
+  round: async ({ shared, quick, say }) => {
+    const { service } = await shared()
+    await runTasks(service, 100, 20)
+    const accounts = await Promise.all(
+      Array.from({ length: quick ? 100 : 1_000 }, () => service.account()),
+    )
+    const shots = accounts.map(({ secret }) => submitShot(service, secret))
+    // The API remembers a key that it has seen.
+    await loadOf(accounts.length, 20, (agent, n) => {
+      const headers = { authorization: `Bearer ${accounts[n % accounts.length]?.secret}` }
+      return shoot(agent, `${service.url}/v1/account`, { headers })
+    })
+    const one = await loadOf(load, 20, submitShot(service))
+    await settled(service, say)
+    const many = await loadOf(load, 20, async (agent, n) => shots[n % shots.length]?.(agent, n))
+    await settled(service, say)
+    return {
+      'one account': one.perSecond,
+      '1,000 accounts': many.perSecond,
+      'of 1,000 accounts': one.perSecond / many.perSecond,
+    }
+  },
 }
 
 /** Returns a shot that submits one task, each time with a new idempotency key. */
-export function submitShot(service: BenchService, secret: string = service.owner.secret): Shot {
-  const body = asyncBody()
-  return async (agent) => {
-    await shoot(agent, `${service.url}/v1/images/tasks`, {
+function submitShot({ url, headers, owner }: BenchService, secret = owner.secret): Shot {
+  const own = { ...headers, authorization: `Bearer ${secret}` }
+  return (agent) =>
+    shoot(agent, `${url}/v1/images/tasks`, {
       method: 'POST',
-      headers: {
-        authorization: `Bearer ${secret}`,
-        'content-type': 'application/json',
-        'idempotency-key': crypto.randomUUID(),
-      },
-      body,
+      headers: { ...own, 'idempotency-key': crypto.randomUUID() },
+      body: taskBody(),
       status: 202,
     })
-  }
 }
 
 /** Runs tasks from submit to succeeded, at most `parallel` at once. */
-export async function runTasks(
-  { service }: BenchWorld,
-  count: number,
-  parallel: number,
-): Promise<void> {
-  const client = createClient(service.url, service.owner.secret)
+async function runTasks(service: BenchService, count: number, parallel: number): Promise<void> {
   await runParallel(count, parallel, async () => {
-    const { task_id: taskId } = await client.accepted(asyncBody())
-    await succeeded(client, taskId)
+    const { task_id: taskId } = await service.client.accepted(taskBody())
+    await succeeded(service, taskId)
   })
 }
 
@@ -66,11 +122,8 @@ export async function runTasks(
  * Waits until the task has succeeded, with one lookup that is held open (`Prefer: wait`), as Temporal's client waits
  * for the result of a workflow.
  */
-export async function succeeded(
-  { url, authorization }: Pick<Client, 'url' | 'authorization'>,
-  taskId: string,
-): Promise<void> {
-  const headers = { authorization, prefer: 'wait=60' }
+export async function succeeded({ url, client }: BenchService, taskId: string): Promise<void> {
+  const headers = { authorization: client.authorization, prefer: 'wait=60' }
   const answer = await fetch(`${url}/v1/tasks/${taskId}`, { headers })
   const { status } = Object(await answer.json())
   if (status !== 'succeeded') throw new Error(`${taskId} is ${status} after a minute`)
@@ -79,11 +132,11 @@ export async function succeeded(
 const backlogMsMax = 600_000
 
 /** Waits until no task is live, so that the backlog of one measurement does not slow the next. */
-export async function settled(service: BenchService, say: BenchWorld['say']): Promise<void> {
+async function settled({ pool }: BenchService, say: BenchWorld['say']): Promise<void> {
   const endsAtMs = performance.now() + backlogMsMax
   let said = Number.POSITIVE_INFINITY
   for (;;) {
-    const { rows } = await service.pool.query<{ live: string }>(
+    const { rows } = await pool.query<{ live: string }>(
       `select count(*) as live from task where status in ('queued', 'processing')`,
     )
     const live = Number(rows[0]?.live)

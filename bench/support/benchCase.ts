@@ -2,7 +2,7 @@ import type { BenchWorld } from './benchWorld.ts'
 
 /** What a case measures under one name. */
 export type FigureKind = {
-  readonly unit: 'ms' | 'per s' | 'x' | 'MiB'
+  readonly unit: 'ms' | 'per s' | 'MB/s' | 'x' | 'MiB' | 'answers'
   /** The goal on two cores with everything on one machine. Absent for figures that only explain others. */
   readonly goal?: { readonly atLeast: number } | { readonly atMost: number }
 }
@@ -16,39 +16,32 @@ export type BenchCase = {
   readonly name: string
   readonly title: string
   readonly figures: Readonly<Record<string, FigureKind>>
-  /** The case takes minutes, so `--quick` leaves it out. */
+  /** One round takes minutes, so `--quick` leaves the case out unless it is named. */
   readonly long?: true
   /**
-   * Measures once. The harness calls it several times and reports medians. Within a round, a case alternates
-   * between the service and the bare floor that it is compared with.
+   * Measures once. Most cases are measured several times, and their medians reported. Within a round, a case
+   * alternates between the service and the bare floor that it is compared with.
    */
   readonly round: (world: BenchWorld) => Promise<Figures>
 }
 
-/** The result of all rounds for one figure. */
-export type Measured = FigureKind & {
-  readonly case: string
-  readonly figure: string
-  readonly median: number
-  readonly min: number
-  readonly max: number
-  readonly met?: boolean
-}
-
-/** Summarizes the rounds of a case: the median and the spread of each figure, and whether its goal is met. */
-export function summarize(one: BenchCase, rounds: readonly Figures[]): readonly Measured[] {
-  return Object.entries(one.figures).flatMap(([figure, kind]) => {
-    const values = rounds
-      .map((round) => round[figure])
-      .filter((value) => value !== undefined)
-      .toSorted((a, b) => a - b)
+/** Returns a line for each figure of a case: its median, its spread, and whether its goal is met. */
+export function describeRounds(one: BenchCase, rounds: readonly Figures[]): readonly string[] {
+  return Object.entries(one.figures).flatMap(([figure, { unit, goal }]) => {
+    const values = rounds.flatMap((round) => round[figure] ?? []).toSorted((a, b) => a - b)
     const [min, median, max] = [values[0], values[values.length >> 1], values.at(-1)]
     if (min === undefined || median === undefined || max === undefined) return []
-    const met = kind.goal === undefined ? {} : { met: isMet(kind.goal, median) }
-    return [{ case: one.name, figure, ...kind, median, min, max, ...met }]
+    const spread = min === max ? '' : ` (${describe(min)} to ${describe(max)})`
+    const text = `${figure.padEnd(58)} ${describe(median)} ${unit}${spread}`
+    if (goal === undefined) return [text]
+    if ('atLeast' in goal) {
+      return [`${text}   ${median >= goal.atLeast ? 'met' : 'MISSED'}: at least ${goal.atLeast}`]
+    }
+    return [`${text}   ${median <= goal.atMost ? 'met' : 'MISSED'}: at most ${goal.atMost}`]
   })
 }
 
-function isMet(goal: NonNullable<FigureKind['goal']>, value: number): boolean {
-  return 'atLeast' in goal ? value >= goal.atLeast : value <= goal.atMost
+/** Writes a figure with three digits or more. */
+function describe(value: number): string {
+  return Number.isInteger(value) || Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3)
 }

@@ -1,55 +1,52 @@
-// node floorServer.ts serves the least that each part of Darkroom can cost, in Koa as Darkroom's API is. The
-// argument is a JSON object: see `FloorSettings`.
-import { createHash } from 'node:crypto'
+// node floorServer.ts JSON serves the least that each part of Darkroom can cost, in Koa as Darkroom's API is. It also
+// runs the worker of the bare workflow. The argument is a `FloorSettings`.
 import { createReadStream } from 'node:fs'
-import { mkdtemp, open, rename, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { NativeConnection, Worker } from '@temporalio/worker'
 import Koa from 'koa'
 import { Pool } from 'pg'
 import { Agent, request } from 'undici'
-import { collect } from '../../test/support/byteStreams.ts'
 import { connectTemporal } from '../../src/temporal/connect.ts'
+import { installRuntime } from '../../src/temporal/worker/runtime.ts'
+import { collect } from '../../test/support/byteStreams.ts'
+import { paddedPng } from '../../test/support/images.ts'
+import { tell } from './script.ts'
 
 export type FloorSettings = {
   readonly databaseUrl: string
   readonly temporalAddress: string
   readonly namespace: string
-  readonly taskQueue: string
   readonly upstreamUrl: string
-  readonly imageFile: string
+  /** The size of the file that it serves. */
+  readonly fileBytes: number
 }
 
 const settings: FloorSettings = JSON.parse(process.argv[2] ?? '{}')
+const { temporalAddress: address, namespace } = settings
+const taskQueue = 'bench-bare'
+const limitMs = 60_000
 const pool = new Pool({ connectionString: settings.databaseUrl, max: 24 })
-const temporal = connectTemporal({
-  address: settings.temporalAddress,
-  namespace: settings.namespace,
-})
 const agent = new Agent({ connections: 256 })
 const folder = await mkdtemp(join(tmpdir(), 'darkroom-floor-'))
+const file = join(folder, 'image.png')
+await writeFile(file, paddedPng(settings.fileBytes, 7))
+const temporal = connectTemporal({ address, namespace })
 let count = 0
 
-/** Only starts a workflow. */
-async function start(): Promise<unknown> {
+/** Starts a workflow with one empty activity. `execute` waits for its result too. */
+async function bareWorkflow(how: 'start' | 'execute'): Promise<void> {
   count += 1
-  const workflowId = `floor-${process.pid}-${count}`
-  await temporal.client.workflow.start('bare', {
-    workflowId,
-    taskQueue: settings.taskQueue,
-    args: [],
-  })
-  return { workflowId }
+  const options = { workflowId: `bare-${process.pid}-${count}`, taskQueue, args: [] }
+  await temporal.withDeadline(limitMs, () => temporal.client.workflow[how]('bare', options))
 }
 
 /** Only reads one row by its primary key. */
 async function row(taskId: string): Promise<unknown> {
-  const { rows } = await pool.query({
-    name: 'row',
-    text: 'select * from task where task_id = $1',
-    values: [taskId],
-  })
-  return rows[0]
+  const text = 'select * from task where task_id = $1'
+  return (await pool.query({ name: 'row', text, values: [taskId] })).rows[0]
 }
 
 /** Only forwards to the upstream, as a gateway does that stores nothing. */
@@ -63,48 +60,40 @@ async function forward(body: Buffer) {
   return answer.body
 }
 
-/** Reads a body with an image, decodes, hashes and writes it durably. */
-async function store(body: Buffer): Promise<unknown> {
-  const { data }: { readonly data: readonly { readonly b64_json: string }[] } = JSON.parse(
-    body.toString(),
-  )
-  const image = Buffer.from(data[0]?.b64_json ?? '', 'base64')
-  count += 1
-  const path = join(folder, String(count))
-  const file = await open(`${path}.tmp`, 'w')
-  await file.writeFile(image)
-  await file.sync()
-  await file.close()
-  await rename(`${path}.tmp`, path)
-  return { sha256: createHash('sha256').update(image).digest('hex') }
-}
-
 const app = new Koa()
 app.use(async (context) => {
   const [, route = '', taskId = ''] = context.path.split('/')
   switch (route) {
     case 'start':
-      context.body = await start()
+    case 'execute':
+      await bareWorkflow(route)
+      context.body = 'done'
       return
     case 'row':
       context.body = await row(taskId)
       return
     case 'file':
       context.type = 'image/png'
-      context.body = createReadStream(settings.imageFile)
+      context.body = createReadStream(file)
       return
     case 'forward':
       context.type = 'application/json'
       context.body = await forward(await collect(context.req))
       return
-    case 'store':
-      context.body = await store(await collect(context.req))
-      return
     default:
       context.status = 404
   }
 })
-const server = app.listen(0, '127.0.0.1', () => process.send?.(server.address()))
+installRuntime({ log: () => {} })
+const worker = await Worker.create({
+  connection: await NativeConnection.connect({ address }),
+  namespace,
+  taskQueue,
+  workflowsPath: fileURLToPath(new URL('bareWorkflow.ts', import.meta.url)),
+  activities: { nothing: async () => {} },
+})
+void worker.run()
+const server = app.listen(0, '127.0.0.1', () => tell(server.address()))
 process.once('disconnect', () => {
   void rm(folder, { recursive: true, force: true }).then(() => process.exit())
 })

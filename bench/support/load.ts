@@ -1,5 +1,4 @@
 import { Agent, request } from 'undici'
-import { defined } from '../../src/domain/defined.ts'
 import { percentile } from './runBench.ts'
 
 export type Load = {
@@ -11,9 +10,10 @@ export type Load = {
 }
 
 /** One request. Throws when the answer is not what the case expects. */
-export type Shot = (agent: Agent, n: number) => Promise<void>
+export type Shot = (agent: Agent, n: number) => Promise<unknown>
 
-const requestMsMax = 120_000
+const requestMsMax = 300_000
+const connectMsMax = 60_000
 
 /** Sends requests for `seconds`, from `connections` clients that each wait for their answer. */
 export async function loadFor(seconds: number, connections: number, shot: Shot): Promise<Load> {
@@ -31,15 +31,13 @@ export async function loadOf(count: number, connections: number, shot: Shot): Pr
 }
 
 async function run(connections: number, shot: Shot, more: () => boolean): Promise<Load> {
-  const agent = new Agent({ connections, pipelining: 1, headersTimeout: requestMsMax })
+  const agent = createAgent(connections)
   const ms: number[] = []
-  let sent = 0
   const startedAtMs = performance.now()
   const client = async () => {
     while (more()) {
-      sent += 1
       const sentAtMs = performance.now()
-      await shot(agent, sent)
+      await shot(agent, ms.length)
       ms.push(performance.now() - sentAtMs)
     }
   }
@@ -48,22 +46,12 @@ async function run(connections: number, shot: Shot, more: () => boolean): Promis
   } finally {
     await agent.close()
   }
-  const seconds = (performance.now() - startedAtMs) / 1000
-  return {
-    perSecond: ms.length / seconds,
-    count: ms.length,
-    p50Ms: percentile(ms, 0.5),
-    p99Ms: percentile(ms, 0.99),
-  }
+  return loadFrom(ms, performance.now() - startedAtMs)
 }
 
-/** Starts `perSecond` requests each second, whether earlier ones were answered or not. Returns their p99. */
-export async function loadAtRate(
-  perSecond: number,
-  seconds: number,
-  shot: Shot,
-): Promise<{ readonly p99Ms: number }> {
-  const agent = new Agent({ connections: 128, pipelining: 1, headersTimeout: requestMsMax })
+/** Starts `perSecond` requests each second, whether earlier ones were answered or not. */
+export async function loadAtRate(perSecond: number, seconds: number, shot: Shot): Promise<Load> {
+  const agent = createAgent(128)
   const ms: number[] = []
   const shots: Promise<void>[] = []
   const startedAtMs = performance.now()
@@ -80,28 +68,56 @@ export async function loadAtRate(
   }
   await Promise.all(shots)
   await agent.close()
-  return { p99Ms: percentile(ms, 0.99) }
+  return loadFrom(ms, performance.now() - startedAtMs)
 }
 
-type Sent = {
+function createAgent(connections: number): Agent {
+  const timeouts = { headersTimeout: requestMsMax, bodyTimeout: requestMsMax }
+  return new Agent({ connections, pipelining: 1, connect: { timeout: connectMsMax }, ...timeouts })
+}
+
+function loadFrom(ms: readonly number[], tookMs: number): Load {
+  return {
+    perSecond: (ms.length / tookMs) * 1000,
+    count: ms.length,
+    p50Ms: percentile(ms, 0.5),
+    p99Ms: percentile(ms, 0.99),
+  }
+}
+
+export type Sent = {
   readonly method?: 'GET' | 'POST'
   readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string
+  readonly body?: string | Buffer
   readonly status?: number
 }
 
 /** Sends one request, reads the whole answer, and throws unless it has the expected status (200). */
 export async function shoot(agent: Agent, url: string, sent: Sent = {}): Promise<string> {
-  const { method = 'GET', headers = {}, body, status = 200 } = sent
-  const answer = await request(url, {
-    dispatcher: agent,
-    method,
-    headers,
-    ...defined({ body }),
-  })
-  const text = await answer.body.text()
-  if (answer.statusCode !== status) {
-    throw new Error(`${method} ${url}: ${answer.statusCode} ${text.slice(0, 500)}`)
+  const { status, text } = await ask(agent, url, sent)
+  if (status === (sent.status ?? 200)) return text
+  throw new Error(`${sent.method ?? 'GET'} ${url}: ${status} ${text.slice(0, 500)}`)
+}
+
+/** Sends one request, and returns the status and the text of the answer. */
+export async function ask(
+  agent: Agent,
+  url: string,
+  { method = 'GET', headers = {}, body = null }: Sent = {},
+) {
+  const answer = await request(url, { dispatcher: agent, method, headers, body })
+  return {
+    status: answer.statusCode,
+    headers: answer.headers,
+    text: await answer.body.text(),
   }
-  return text
+}
+
+/** Downloads a file without keeping it. Returns its bytes, and throws unless the status is 200. */
+export async function download(agent: Agent, url: string): Promise<number> {
+  const { statusCode, body } = await request(url, { dispatcher: agent })
+  let bytes = 0
+  for await (const chunk of body) bytes += chunk.length
+  if (statusCode !== 200) throw new Error(`GET ${url}: ${statusCode}`)
+  return bytes
 }

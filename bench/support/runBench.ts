@@ -1,61 +1,75 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { loadavg, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
-import { withProgress } from '../../src/cli/progress.ts'
-import type { Stack } from '../../src/dev/stack/stack.ts'
-import { startStack } from '../../src/dev/stack/stack.ts'
+import { freePortRow } from '../../test/support/ports.ts'
 import { useStack } from '../../test/support/stack/embeddedStack.ts'
+import { npmStart, portsOfStart } from './npmStart.ts'
+import { processTree, signalAll } from './processes.ts'
 
 /** Prints a promise with its figure. The command exits 1 when a promise is not kept. */
 export type Check = (promise: string, kept: boolean) => void
 
-/**
- * Runs a command of bench/ on its own PostgreSQL and Temporal, with free ports and a temporary folder, and
- * sets the exit code as `checkPromises` does. `durable`: PostgreSQL uses fsync, as with `npm start`.
- */
-export async function runBench(
-  work: (bench: { readonly stack: Stack; readonly check: Check }) => Promise<void>,
-  options: { readonly durable: boolean } = { durable: true },
-): Promise<void> {
-  await checkPromises(async (check) => {
-    const dataDir = await mkdtemp(join(tmpdir(), 'darkroom-bench-'))
-    const stack = await startStack({
-      dataDir,
-      ports: { postgres: 0, temporal: 0, temporalUi: 0 },
-      temporalNamespace: 'default',
-      env: process.env,
-      say: (line) => void process.stderr.write(`[stack] ${line}\n`),
-      withUi: false,
-      durable: options.durable,
-    })
-    const { databaseUrl, temporalAddress } = stack
-    useStack({ databaseUrl, temporalAddress })
-    try {
-      await work({ stack, check })
-    } finally {
-      await stack.stop()
-      await rm(dataDir, { recursive: true, force: true })
-    }
-  })
+/** What every command gets. */
+export type Bench = {
+  readonly check: Check
+  /** The process ids of the newest PostgreSQL or Temporal server of the stack. */
+  readonly pidOf: (part: StackPart) => number
 }
 
-/** Prints the load, runs `work` and sets the exit code: 0 when it kept every promise, otherwise 1. */
-export async function checkPromises(work: (check: Check) => Promise<void>): Promise<void> {
-  let broken = 0
-  process.stdout.write(`load average at the start: ${(loadavg()[0] ?? 0).toFixed(2)}\n`)
-  // On a terminal, progress would overwrite its own line. The command prints figures meanwhile, so it must not.
-  const stream = { write: (text: string) => void process.stderr.write(text), isTerminal: false }
+export type StackPart = 'postgres' | 'temporal'
+
+const programs = { postgres: 'postgres', temporal: 'temporal-server' } as const
+const progressMs = 10_000
+
+/**
+ * Runs a command of bench/ on the PostgreSQL and Temporal of an `npm start`, on free ports and with its data in
+ * a temporary folder on disk. Prints the load, and sets the exit code: 0 when every promise was kept, else 1.
+ */
+export async function runBench(work: (bench: Bench) => Promise<void>): Promise<void> {
+  process.once('exit', () => {
+    const [, ...descendants] = processTree(process.pid)
+    signalAll(
+      descendants.map(({ pid }) => pid),
+      'SIGTERM',
+    )
+  })
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(signal, () => process.exit(1))
+  }
+  print(`load average at the start: ${(loadavg()[0] ?? 0).toFixed(2)}`)
   const name = basename(process.argv[1] ?? 'bench')
+  const startedAtMs = performance.now()
+  const progress = setInterval(() => {
+    const seconds = Math.round((performance.now() - startedAtMs) / 1000)
+    process.stderr.write(`[${name}] still running, ${seconds} s\n`)
+  }, progressMs)
+  let broken = 0
   const check: Check = (promise, kept) => {
     if (!kept) broken += 1
-    process.stdout.write(`${kept ? 'kept  ' : 'BROKEN'}  ${promise}\n`)
+    print(`${kept ? 'kept  ' : 'BROKEN'}  ${promise}`)
   }
-  await withProgress(
-    stream,
-    (seconds) => `[${name}] still running, ${seconds} s`,
-    () => work(check),
-  )
+  const folder = await mkdtemp(join(tmpdir(), 'darkroom-bench-'))
+  const start = await npmStart(folder, await freePortRow(portsOfStart))
+  const { DATABASE_URL: databaseUrl = '', TEMPORAL_ADDRESS: temporalAddress = '' } =
+    start.environment
+  useStack({ databaseUrl, temporalAddress })
+  const pidOf = (part: StackPart) => {
+    const found = processTree(start.pid).find(({ program }) => program === programs[part])
+    return found?.pid ?? 0
+  }
+  try {
+    await work({ check, pidOf })
+  } finally {
+    clearInterval(progress)
+    await start.stop()
+    await rm(folder, { recursive: true, force: true })
+  }
   process.exitCode = broken === 0 ? 0 : 1
+}
+
+/** Prints one line of the report. */
+export function print(line: string): void {
+  process.stdout.write(`${line}\n`)
 }
 
 /** Returns the nearest-rank percentile of the sample for `p` from 0 to 1, or NaN for an empty sample. */
@@ -66,6 +80,6 @@ export function percentile(sample: readonly number[], p: number): number {
 
 /** Describes a sample of milliseconds in one line. */
 export function describeMs(name: string, sample: readonly number[]): string {
-  const at = (p: number) => `${percentile(sample, p).toFixed(1)} ms`
-  return `${name}: n ${sample.length}, min ${at(0)}, p10 ${at(0.1)}, p50 ${at(0.5)}, p95 ${at(0.95)}, p99 ${at(0.99)}, max ${at(1)}`
+  const parts = [0.5, 0.95, 0.99].map((p) => `p${p * 100} ${percentile(sample, p).toFixed(1)} ms`)
+  return `${name}: n ${sample.length}, ${parts.join(', ')}, max ${percentile(sample, 1).toFixed(1)} ms`
 }

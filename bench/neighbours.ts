@@ -11,50 +11,43 @@ import { createClient } from '../test/support/clients/client.ts'
 import { editBody, inputImage } from '../test/support/clients/requestBodies.ts'
 import { paddedPng } from '../test/support/images.ts'
 import { mebibyte } from '../test/support/service/processUsage.ts'
-import type { BenchCase, FigureKind, Figures } from './support/benchCase.ts'
-import { describeRounds } from './support/benchCase.ts'
-import type { BenchService } from './support/benchWorld.ts'
-import { openBenchWorld, startOthers, taskBody } from './support/benchWorld.ts'
+import { assetUrl } from './cases/tasks.ts'
+import type { BenchService } from './support/benchService.ts'
+import { startOthers, taskBody, withWorld } from './support/benchWorld.ts'
+import type { BenchCase, Figure } from './support/cases.ts'
+import { runCase } from './support/cases.ts'
 import type { Shot } from './support/load.ts'
 import { download, loadFor, shoot } from './support/load.ts'
 import type { OtherAccount } from './support/otherAccounts.ts'
-import { print, runBench } from './support/runBench.ts'
+import { percentile, runBench } from './support/runBench.ts'
 
-const stores = ['files', 'S3'] as const
 const downloadBytes = 2 * mebibyte
 const uploadBytes = 4 * mebibyte
-/** What a load has left behind ends before the next one begins. */
-const restMs = 2_000
-/** An account that has sent nothing for ten seconds no longer counts. */
-const aloneAfterMs = 11_000
 const loads = [
-  { what: 'downloads', connections: 8 },
-  { what: 'downloads', connections: 64 },
-  { what: 'edits', connections: 4 },
-  { what: 'edits', connections: 8 },
+  { what: 'downloads', connections: 8, unit: 'MB/s', perShot: downloadBytes / 1e6 },
+  { what: 'downloads', connections: 64, unit: 'MB/s', perShot: downloadBytes / 1e6 },
+  { what: 'edits', connections: 4, unit: 'per s', perShot: 1 },
+  { what: 'edits', connections: 8, unit: 'per s', perShot: 1 },
 ] as const
 type Loaded = (typeof loads)[number]
-const besides = ['one that polls', 'twenty that submit and poll'] as const
 
-const nameOf = (store: string, { what, connections }: Loaded) => `${store}, ${connections} ${what}`
+/** An account that has sent nothing for ten seconds no longer counts. */
+const aloneAfterMs = 11_000
 
 export const neighbours: BenchCase = {
   name: 'neighbours',
-  title: 'downloads of 2 MiB and edits of 4 MiB by one account, beside others',
+  title: 'downloads of 2 MiB and edits of 4 MiB of one account, beside others',
   long: true,
-  figures: Object.fromEntries(
-    stores.flatMap((store) => loads.flatMap((load) => kindsOf(store, load))),
-  ),
   round: async ({ startService, quick }) => {
-    const figures: Record<string, number> = {}
-    for (const store of stores) {
+    const figures: Figure[] = []
+    for (const store of ['files', 'S3']) {
       const s3 = store === 'S3' ? await startS3Server() : undefined
       const environment = s3 && { ...s3.environment, BLOB_STORE: `s3://${s3.bucket}/neighbours` }
       // The edits wait for a place on the channel of family A. So only their way into the API is measured.
       const service = await startService({ held: 'A', ...(environment && { environment }) })
       try {
         for (const load of loads) {
-          Object.assign(figures, await measure(service, nameOf(store, load), load, quick ? 2 : 10))
+          figures.push(...(await measure(service, store, load, quick ? 2 : 10)))
         }
       } finally {
         await service.stop()
@@ -65,67 +58,61 @@ export const neighbours: BenchCase = {
   },
 }
 
-function kindsOf(store: string, load: Loaded): readonly (readonly [string, FigureKind])[] {
-  const unit = load.what === 'downloads' ? 'MB/s' : 'per s'
-  const name = nameOf(store, load)
-  return [
-    [`${name}, alone`, { unit }],
-    ...besides.flatMap((beside): [string, FigureKind][] => [
-      [`${name}, beside ${beside}`, { unit }],
-      [`${name}, beside ${beside}, of alone`, { unit: 'x', goal: { atLeast: 0.8 } }],
-      [`${name}, p99 of ${beside}`, { unit: 'ms', goal: { atMost: 60 } }],
-    ]),
-  ]
-}
-
-/** Measures one load alone and beside each of the others, for `seconds` each. */
+/** Measures one load alone and beside others, for `seconds` each. */
 async function measure(
   service: BenchService,
-  name: string,
-  { what, connections }: Loaded,
+  store: string,
+  { what, connections, unit, perShot }: Loaded,
   seconds: number,
-): Promise<Figures> {
+): Promise<readonly Figure[]> {
+  const name = `${store}, ${connections} ${what}`
   const shot = what === 'downloads' ? await downloadShot(service) : uploadShot(service)
-  const parts = what === 'downloads' ? downloadBytes / 1e6 : 1
-  const rate = async () => (await loadFor(seconds, connections, shot)).perSecond * parts
+  const rate = async () => (await loadFor(seconds, connections, shot)).perSecond * perShot
   await sleep(aloneAfterMs)
   await loadFor(seconds / 4, connections, shot)
   const alone = await rate()
-  const figures: Record<string, number> = { [`${name}, alone`]: alone }
-  for (const beside of besides) {
-    await sleep(restMs)
-    const others = await startOthers(await accountsOf(service, beside))
+  const figures: Figure[] = [{ name: `${name}, alone`, value: alone, unit }]
+  for (const [beside, accounts] of Object.entries({
+    'one that polls': await pollers(service),
+    'twenty that submit and poll': await submitters(service),
+  })) {
+    const others = await startOthers(accounts)
     await others.report()
-    const besideOthers = await rate()
-    figures[`${name}, beside ${beside}`] = besideOthers
-    figures[`${name}, beside ${beside}, of alone`] = besideOthers / alone
-    figures[`${name}, p99 of ${beside}`] = (await others.report()).p99Ms
+    const value = await rate()
+    const p99 = percentile(Object.values(await others.report()).flat(), 0.99)
     await others.stop()
+    figures.push(
+      { name: `${name}, ${beside}`, value, unit },
+      { name: '  of alone', value: value / alone, unit: 'x', goal: { atLeast: 0.8 } },
+      { name: "  the others' p99", value: p99, unit: 'ms', goal: { atMost: 60 } },
+    )
   }
   return figures
 }
 
-async function accountsOf(
-  { account, url, headers }: BenchService,
-  beside: (typeof besides)[number],
-): Promise<readonly OtherAccount[]> {
-  const count = beside === 'one that polls' ? 1 : 20
-  const accounts = await Promise.all(Array.from({ length: count }, () => account()))
-  return Promise.all(
-    accounts.map(async ({ secret }) => {
-      const { accepted, authorization } = createClient(url, secret)
-      const own = { url, headers: { ...headers, authorization } }
-      if (count > 1) return { ...own, everyMs: 1_000, body: taskBody() }
-      const { task_id: taskId } = await accepted(taskBody())
-      return { ...own, everyMs: 100, path: `/v1/tasks/${taskId}` }
-    }),
-  )
+/** One account that asks for its task ten times a second. */
+async function pollers({ url, account }: BenchService): Promise<readonly OtherAccount[]> {
+  const { accepted, authorization } = createClient(url, (await account()).secret)
+  const { task_id: taskId } = await accepted(taskBody())
+  const headers = { authorization }
+  return [{ name: 'lookup', url: `${url}/v1/tasks/${taskId}`, headers, everyMs: 100 }]
 }
 
-async function downloadShot({ client }: BenchService): Promise<Shot> {
-  const { task_id: taskId } = await client.accepted(taskBody({ bytes: downloadBytes }))
-  const record = await client.ended(taskId)
-  const url = record.output?.assets[0]?.url ?? ''
+/** Twenty accounts that each submit a task and ask for it once a second. */
+async function submitters(service: BenchService): Promise<readonly OtherAccount[]> {
+  const accounts = await Promise.all(Array.from({ length: 20 }, () => service.account()))
+  return accounts.map(({ secret }) => ({
+    name: 'submit',
+    url: `${service.url}/v1/images/tasks`,
+    headers: { ...service.headers, authorization: `Bearer ${secret}` },
+    everyMs: 1_000,
+    body: taskBody(),
+    lookupUrl: `${service.url}/v1/tasks`,
+  }))
+}
+
+async function downloadShot(service: BenchService): Promise<Shot> {
+  const url = await assetUrl(service, downloadBytes)
   return (agent) => download(agent, url)
 }
 
@@ -137,15 +124,6 @@ function uploadShot({ url, headers }: BenchService): Shot {
 }
 
 if (import.meta.main) {
-  await runBench(async ({ pidOf }) => {
-    const say = (line: string) => void process.stderr.write(`${line}\n`)
-    const quick = process.argv.includes('--quick')
-    const world = await openBenchWorld({ quick, say, pidOf })
-    try {
-      const figures = await neighbours.round(world)
-      for (const line of describeRounds(neighbours, [figures])) print(line)
-    } finally {
-      await world.close()
-    }
-  })
+  const quick = process.argv.includes('--quick')
+  await runBench((bench) => withWorld(bench, quick, (world) => runCase(neighbours, world, 1)))
 }

@@ -1,31 +1,27 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { runParallel, timed } from '../../test/support/timing.ts'
-import type { BenchCase } from '../support/benchCase.ts'
-import type { BenchService, BenchWorld } from '../support/benchWorld.ts'
-import { taskBody } from '../support/benchWorld.ts'
+import type { BenchService } from '../support/benchService.ts'
+import { imageBytes, taskBody } from '../support/benchWorld.ts'
+import type { BenchCase } from '../support/cases.ts'
 import type { Shot } from '../support/load.ts'
-import { loadOf, shoot } from '../support/load.ts'
+import { download, loadAtRate, loadFor, loadOf, shoot } from '../support/load.ts'
 
 /** Tasks from submit to succeeded, against bare workflows with one empty activity on the same server. */
 export const fiftyInFlight: BenchCase = {
   name: 'async-50',
   title: 'asynchronous, 50 in flight, submit to succeeded',
-  figures: {
-    tasks: { unit: 'per s' },
-    'bare workflows': { unit: 'per s' },
-    'of bare workflows': { unit: 'x', goal: { atLeast: 0.85 } },
-  },
   round: async ({ shared, quick }) => {
     const { service, floorUrl } = await shared()
     const count = quick ? 300 : 1_000
     await runTasks(service, 100, 20)
     const bare = await loadOf(count, 50, (agent) => shoot(agent, `${floorUrl}/execute`))
-    const ownMs = await timed(() => runTasks(service, count, 50))
-    const perSecond = (count / ownMs) * 1000
-    return {
-      tasks: perSecond,
-      'bare workflows': bare.perSecond,
-      'of bare workflows': perSecond / bare.perSecond,
-    }
+    const own = (count / (await timed(() => runTasks(service, count, 50)))) * 1000
+    const ratio = own / bare.perSecond
+    return [
+      { name: 'tasks', value: own, unit: 'per s' },
+      { name: 'bare workflows', value: bare.perSecond, unit: 'per s' },
+      { name: 'of bare workflows', value: ratio, unit: 'x', goal: { atLeast: 0.85 } },
+    ]
   },
 }
 
@@ -36,14 +32,7 @@ const load = 1_000
 export const submits: BenchCase = {
   name: 'submit',
   title: 'submit',
-  figures: {
-    'one at a time p50': { unit: 'ms', goal: { atMost: 4 } },
-    '20 connections': { unit: 'per s', goal: { atLeast: 450 } },
-    '20 connections p99': { unit: 'ms', goal: { atMost: 1_000 } },
-    'bare workflow.start': { unit: 'per s' },
-    'with Temporal stopped': { unit: 'x', goal: { atLeast: 1 } },
-  },
-  round: async ({ shared, quick, say, pidOf }) => {
+  round: async ({ shared, quick, pidOf }) => {
     const { service, floorUrl } = await shared()
     await runTasks(service, 100, 20)
     const one = await loadOf(quick ? 100 : 300, 1, submitShot(service))
@@ -54,57 +43,81 @@ export const submits: BenchCase = {
     const stopped = await loadOf(load, 20, submitShot(service)).finally(() =>
       process.kill(temporal, 'SIGCONT'),
     )
-    await settled(service, say)
-    return {
-      'one at a time p50': one.p50Ms,
-      '20 connections': many.perSecond,
-      '20 connections p99': many.p99Ms,
-      'bare workflow.start': floor.perSecond,
-      'with Temporal stopped': stopped.perSecond / many.perSecond,
-    }
+    await settled(service)
+    const ratio = stopped.perSecond / many.perSecond
+    return [
+      { name: 'one at a time p50', value: one.p50Ms, unit: 'ms', goal: { atMost: 4 } },
+      { name: '20 connections', value: many.perSecond, unit: 'per s', goal: { atLeast: 450 } },
+      { name: '20 connections p99', value: many.p99Ms, unit: 'ms', goal: { atMost: 1_000 } },
+      { name: 'bare workflow.start', value: floor.perSecond, unit: 'per s' },
+      { name: 'with Temporal stopped', value: ratio, unit: 'x', goal: { atLeast: 1 } },
+    ]
   },
 }
 
-/** Submits of one account, against submits of 1,000 accounts. */
-export const hotAccount: BenchCase = {
-  name: 'hot-account',
-  title: 'submits of one account, 20 connections',
-  figures: {
-    'one account': { unit: 'per s' },
-    '1,000 accounts': { unit: 'per s' },
-    'of 1,000 accounts': { unit: 'x', goal: { atLeast: 0.7 } },
-  },
-  round: async ({ shared, quick, say }) => {
-    const { service } = await shared()
-    await runTasks(service, 100, 20)
-    const accounts = await Promise.all(
-      Array.from({ length: quick ? 100 : 1_000 }, () => service.account()),
+/** Lookups of an ended task, against one select by primary key, and of a running task at a fixed rate. */
+export const lookups: BenchCase = {
+  name: 'lookup',
+  title: 'lookup',
+  round: async ({ shared, quick }) => {
+    const { service, floorUrl } = await shared()
+    const { client, headers } = service
+    const seconds = quick ? 3 : 6
+    const { task_id: ended } = await client.accepted(taskBody())
+    await client.ended(ended)
+    const urlOf = (taskId: string) => `${service.url}/v1/tasks/${taskId}`
+    const floor = await loadFor(seconds, 20, (agent) => shoot(agent, `${floorUrl}/row/${ended}`))
+    const own = await loadFor(seconds, 20, (agent) => shoot(agent, urlOf(ended), { headers }))
+    const latencyMs = (seconds + 6) * 1000
+    const running = await Promise.all(
+      Array.from({ length: 20 }, () => client.accepted(taskBody({ latencyMs }))),
     )
-    const shots = accounts.map(({ secret }) => submitShot(service, secret))
-    // The API remembers a key that it has seen.
-    await loadOf(accounts.length, 20, (agent, n) => {
-      const headers = { authorization: `Bearer ${accounts[n % accounts.length]?.secret}` }
-      return shoot(agent, `${service.url}/v1/account`, { headers })
-    })
-    const one = await loadOf(load, 20, submitShot(service))
-    await settled(service, say)
-    const many = await loadOf(load, 20, async (agent, n) => shots[n % shots.length]?.(agent, n))
-    await settled(service, say)
-    return {
-      'one account': one.perSecond,
-      '1,000 accounts': many.perSecond,
-      'of 1,000 accounts': one.perSecond / many.perSecond,
-    }
+    await sleep(2_000)
+    const live = await loadAtRate(1_000, seconds, (agent, n) =>
+      shoot(agent, urlOf(running[n % running.length]?.task_id ?? ''), { headers }),
+    )
+    await settled(service)
+    const ratio = own.perSecond / floor.perSecond
+    return [
+      { name: 'ended', value: own.perSecond, unit: 'per s' },
+      { name: 'bare select', value: floor.perSecond, unit: 'per s' },
+      { name: 'ended, of the bare select', value: ratio, unit: 'x', goal: { atLeast: 0.8 } },
+      { name: 'running, 1,000 per s, p99', value: live.p99Ms, unit: 'ms', goal: { atMost: 30 } },
+    ]
   },
+}
+
+/** Downloads of a 1 MiB image by its signed URL, against a stream from the same file behind bare HTTP. */
+export const assets: BenchCase = {
+  name: 'asset',
+  title: 'asset, 1 MiB, 20 connections',
+  round: async ({ shared, quick }) => {
+    const { service, floorUrl } = await shared()
+    const url = await assetUrl(service, imageBytes.large)
+    const seconds = quick ? 3 : 6
+    const floor = await loadFor(seconds, 20, (agent) => download(agent, `${floorUrl}/file`))
+    const own = await loadFor(seconds, 20, (agent) => download(agent, url))
+    const ratio = own.perSecond / floor.perSecond
+    return [
+      { name: 'downloads', value: own.perSecond, unit: 'per s' },
+      { name: 'bare createReadStream', value: floor.perSecond, unit: 'per s' },
+      { name: 'of createReadStream', value: ratio, unit: 'x', goal: { atLeast: 0.8 } },
+    ]
+  },
+}
+
+/** Makes an image of this size and returns its signed URL. */
+export async function assetUrl({ client }: BenchService, bytes: number): Promise<string> {
+  const record = await client.ended((await client.accepted(taskBody({ bytes }))).task_id)
+  return record.output?.assets[0]?.url ?? ''
 }
 
 /** Returns a shot that submits one task, each time with a new idempotency key. */
-function submitShot({ url, headers, owner }: BenchService, secret = owner.secret): Shot {
-  const own = { ...headers, authorization: `Bearer ${secret}` }
+function submitShot({ url, headers }: BenchService): Shot {
   return (agent) =>
     shoot(agent, `${url}/v1/images/tasks`, {
       method: 'POST',
-      headers: { ...own, 'idempotency-key': crypto.randomUUID() },
+      headers: { ...headers, 'idempotency-key': crypto.randomUUID() },
       body: taskBody(),
       status: 202,
     })
@@ -118,10 +131,7 @@ async function runTasks(service: BenchService, count: number, parallel: number):
   })
 }
 
-/**
- * Waits until the task has succeeded, with one lookup that is held open (`Prefer: wait`), as Temporal's client waits
- * for the result of a workflow.
- */
+/** Waits until the task has succeeded, by one lookup that is held open, as Temporal's client waits for a result. */
 export async function succeeded({ url, client }: BenchService, taskId: string): Promise<void> {
   const headers = { authorization: client.authorization, prefer: 'wait=60' }
   const answer = await fetch(`${url}/v1/tasks/${taskId}`, { headers })
@@ -132,20 +142,10 @@ export async function succeeded({ url, client }: BenchService, taskId: string): 
 const backlogMsMax = 600_000
 
 /** Waits until no task is live, so that the backlog of one measurement does not slow the next. */
-async function settled({ pool }: BenchService, say: BenchWorld['say']): Promise<void> {
+async function settled({ pool }: BenchService): Promise<void> {
   const endsAtMs = performance.now() + backlogMsMax
-  let said = Number.POSITIVE_INFINITY
-  for (;;) {
-    const { rows } = await pool.query<{ live: string }>(
-      `select count(*) as live from task where status in ('queued', 'processing')`,
-    )
-    const live = Number(rows[0]?.live)
-    if (live === 0) return
-    if (performance.now() > endsAtMs) throw new Error(`${live} tasks do not end`)
-    if (live < said - 1_000) {
-      say(`waiting for ${live} tasks`)
-      said = live
-    }
-    await new Promise((resolve) => setTimeout(resolve, 500))
+  while ((await pool.query('select from task where completed_at is null limit 1')).rowCount === 1) {
+    if (performance.now() > endsAtMs) throw new Error('tasks do not end')
+    await sleep(500)
   }
 }

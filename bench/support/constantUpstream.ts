@@ -1,8 +1,7 @@
-// node constantUpstream.ts serves the image routes of family B as cheaply as possible: it reads and forgets the
+// node constantUpstream.ts PORT serves the image routes of family B as cheaply as possible: it reads and forgets the
 // request, and sends an image of the size and after the time that its text says: "4096 bytes after 0 ms".
 import { createServer } from 'node:http'
 import { paddedPng } from '../../test/support/images.ts'
-import { tell } from './script.ts'
 
 /** The prompt stands this early in a request. */
 const headBytes = 4096
@@ -24,15 +23,14 @@ const server = createServer((request, response) => {
   })
 })
 server.keepAliveTimeout = 60_000
-server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }, () => tell(server.address()))
-process.once('disconnect', () => process.exit())
+server.listen({ port: Number(process.argv[2]), host: '127.0.0.1', backlog: 4096 })
 
 function bodyOf(bytes: number): Buffer {
-  const known = bodies.get(bytes)
-  if (known !== undefined) return known
-  const image = paddedPng(bytes, 7).toString('base64')
+  const image = () => paddedPng(bytes, 7).toString('base64')
   const usage = { input_tokens: 1, output_tokens: 1, total_tokens: 2 }
-  const body = Buffer.from(JSON.stringify({ created: 1, data: [{ b64_json: image }], usage }))
+  const body =
+    bodies.get(bytes) ??
+    Buffer.from(JSON.stringify({ created: 1, data: [{ b64_json: image() }], usage }))
   bodies.set(bytes, body)
   return body
 }

@@ -1,19 +1,18 @@
-// node floorServer.ts JSON serves the least that each part of Darkroom can cost, in Koa as Darkroom's API is. It also
-// runs the worker of the bare workflow. The argument is a `FloorSettings`.
-import { createReadStream } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+// node floorServer.ts PORT SETTINGS serves the least that each part of Darkroom can cost. It also runs the worker of
+// the bare workflow. The settings are `FloorSettings` as JSON.
+import { createReadStream, writeFileSync } from 'node:fs'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { NativeConnection, Worker } from '@temporalio/worker'
-import Koa from 'koa'
 import { Pool } from 'pg'
 import { Agent, request } from 'undici'
 import { connectTemporal } from '../../src/temporal/connect.ts'
 import { installRuntime } from '../../src/temporal/worker/runtime.ts'
 import { collect } from '../../test/support/byteStreams.ts'
 import { paddedPng } from '../../test/support/images.ts'
-import { tell } from './script.ts'
 
 export type FloorSettings = {
   readonly databaseUrl: string
@@ -24,66 +23,44 @@ export type FloorSettings = {
   readonly fileBytes: number
 }
 
-const settings: FloorSettings = JSON.parse(process.argv[2] ?? '{}')
+const settings: FloorSettings = JSON.parse(process.argv[3] ?? '{}')
 const { temporalAddress: address, namespace } = settings
 const taskQueue = 'bench-bare'
-const limitMs = 60_000
 const pool = new Pool({ connectionString: settings.databaseUrl, max: 24 })
 const agent = new Agent({ connections: 256 })
-const folder = await mkdtemp(join(tmpdir(), 'darkroom-floor-'))
-const file = join(folder, 'image.png')
-await writeFile(file, paddedPng(settings.fileBytes, 7))
-const temporal = connectTemporal({ address, namespace })
-let count = 0
+const file = join(tmpdir(), `darkroom-floor-${process.pid}.png`)
+writeFileSync(file, paddedPng(settings.fileBytes, 7))
+const { client } = connectTemporal({ address, namespace })
+let workflows = 0
 
-/** Starts a workflow with one empty activity. `execute` waits for its result too. */
-async function bareWorkflow(how: 'start' | 'execute'): Promise<void> {
-  count += 1
-  const options = { workflowId: `bare-${process.pid}-${count}`, taskQueue, args: [] }
-  await temporal.withDeadline(limitMs, () => temporal.client.workflow[how]('bare', options))
-}
-
-/** Only reads one row by its primary key. */
-async function row(taskId: string): Promise<unknown> {
-  const text = 'select * from task where task_id = $1'
-  return (await pool.query({ name: 'row', text, values: [taskId] })).rows[0]
-}
-
-/** Only forwards to the upstream, as a gateway does that stores nothing. */
-async function forward(body: Buffer) {
-  const answer = await request(`${settings.upstreamUrl}/v1/images/generations`, {
-    dispatcher: agent,
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body,
-  })
-  return answer.body
-}
-
-const app = new Koa()
-app.use(async (context) => {
-  const [, route = '', taskId = ''] = context.path.split('/')
+async function serve(asked: IncomingMessage, answer: ServerResponse): Promise<void> {
+  const [, route = '', taskId = ''] = asked.url?.split('/') ?? []
   switch (route) {
     case 'start':
-    case 'execute':
-      await bareWorkflow(route)
-      context.body = 'done'
-      return
-    case 'row':
-      context.body = await row(taskId)
-      return
+    case 'execute': {
+      // `execute` also waits for the result.
+      const workflowId = `bare-${process.pid}-${(workflows += 1)}`
+      await client.workflow[route]('bare', { workflowId, taskQueue, args: [] })
+      return void answer.end()
+    }
+    case 'row': {
+      const text = 'select * from task where task_id = $1'
+      const { rows } = await pool.query({ name: 'row', text, values: [taskId] })
+      return void answer.end(JSON.stringify(rows[0]))
+    }
     case 'file':
-      context.type = 'image/png'
-      context.body = createReadStream(file)
-      return
-    case 'forward':
-      context.type = 'application/json'
-      context.body = await forward(await collect(context.req))
-      return
+      return void createReadStream(file).pipe(answer)
+    case 'forward': {
+      const url = `${settings.upstreamUrl}/v1/images/generations`
+      const body = await collect(asked)
+      const given = await request(url, { dispatcher: agent, method: 'POST', body })
+      return void given.body.pipe(answer)
+    }
     default:
-      context.status = 404
+      return void answer.end()
   }
-})
+}
+
 installRuntime({ log: () => {} })
 const worker = await Worker.create({
   connection: await NativeConnection.connect({ address }),
@@ -93,7 +70,6 @@ const worker = await Worker.create({
   activities: { nothing: async () => {} },
 })
 void worker.run()
-const server = app.listen(0, '127.0.0.1', () => tell(server.address()))
-process.once('disconnect', () => {
-  void rm(folder, { recursive: true, force: true }).then(() => process.exit())
-})
+createServer((asked, answer) => {
+  serve(asked, answer).catch((error: unknown) => answer.writeHead(500).end(String(error)))
+}).listen(Number(process.argv[2]), '127.0.0.1')

@@ -103,9 +103,9 @@ export async function shoot(agent: Agent, url: string, sent: Sent = {}): Promise
 export async function ask(
   agent: Agent,
   url: string,
-  { method = 'GET', headers = {}, body = null }: Sent = {},
+  { method = 'GET', headers = {}, body }: Sent = {},
 ) {
-  const answer = await request(url, { dispatcher: agent, method, headers, body })
+  const answer = await request(url, { dispatcher: agent, method, headers, body: body ?? null })
   return {
     status: answer.statusCode,
     headers: answer.headers,

@@ -1,81 +1,57 @@
-// node otherAccounts.ts JSON sends small requests, one after the other, and measures how long each answer takes. It
-// is a process of its own, because the process that sends the load is too busy to measure. The argument is a list of
-// `OtherAccount`. When its parent asks, it sends an `OthersReport` about the time since it was last asked.
+// node otherAccounts.ts PORT ACCOUNTS sends small requests of other accounts and measures how long each answer takes.
+// It is a process of its own, because the process that sends the load is too busy to measure. The accounts are a list
+// of `OtherAccount` as JSON. GET / answers with the milliseconds of each request since the last one, by its name.
 import { randomInt } from 'node:crypto'
+import { createServer } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent } from 'undici'
 import { ask } from './load.ts'
-import { percentile } from './runBench.ts'
-import { tell } from './script.ts'
 
+/** An account that sends one request after the other, `everyMs` apart. */
 export type OtherAccount = {
+  readonly name: string
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly everyMs: number
-  /** The path that it asks for. Without one, it submits `body` and asks for the new task. */
-  readonly path?: string
+  /** Sent by POST. Without it, the request is a GET. */
   readonly body?: string
-}
-
-export type OthersReport = {
-  readonly p50Ms: number
-  readonly p99Ms: number
-  readonly longestMs: number
-  /** How often each status was answered. */
-  readonly statuses: Readonly<Record<string, number>>
+  /** The path of `url` when the body submits a task: this is asked for it, as a request called `lookup`. */
+  readonly lookupUrl?: string
 }
 
 /** The first answers wait for code to be compiled, here and in the service. */
 const warmUp = 20
 
-const accounts: readonly OtherAccount[] = JSON.parse(process.argv[2] ?? '[]')
+const accounts: readonly OtherAccount[] = JSON.parse(process.argv[3] ?? '[]')
 const agent = new Agent({ pipelining: 1 })
-let samplesMs: number[] = []
-let statuses: Record<string, number> = {}
+let samples: Record<string, number[]> = {}
 
-async function timedText(account: OtherAccount, path: string, body?: string): Promise<string> {
+async function send({ name, url, headers, body, lookupUrl }: OtherAccount): Promise<void> {
   const sentAtMs = performance.now()
   const sent = body === undefined ? {} : { method: 'POST' as const, body }
-  const answer = await ask(agent, account.url + path, { ...sent, headers: account.headers })
-  samplesMs.push(performance.now() - sentAtMs)
-  statuses[answer.status] = (statuses[answer.status] ?? 0) + 1
-  return answer.text
-}
-
-async function once(account: OtherAccount): Promise<void> {
-  if (account.path !== undefined) return void (await timedText(account, account.path))
-  const accepted = await timedText(account, '/v1/images/tasks', account.body)
-  const { task_id: taskId }: { readonly task_id?: string } = JSON.parse(accepted)
-  if (taskId !== undefined) await timedText(account, `/v1/tasks/${taskId}`)
+  const { status, text } = await ask(agent, url, { ...sent, headers })
+  if (status !== 200 && status !== 202) throw new Error(`${url}: ${status} ${text}`)
+  ;(samples[name] ??= []).push(performance.now() - sentAtMs)
+  if (lookupUrl === undefined) return
+  const { task_id: taskId }: { readonly task_id: string } = JSON.parse(text)
+  await send({ name: 'lookup', url: `${lookupUrl}/${taskId}`, headers, everyMs: 0 })
 }
 
 async function repeat(account: OtherAccount): Promise<void> {
   await sleep(randomInt(account.everyMs))
-  let dueAtMs = performance.now()
   for (;;) {
-    await once(account)
-    dueAtMs = Math.max(dueAtMs + account.everyMs, performance.now())
+    const dueAtMs = performance.now() + account.everyMs
+    await send(account)
     await sleep(Math.max(0, dueAtMs - performance.now()))
   }
 }
 
-function report(): OthersReport {
-  const sample = samplesMs
-  const seen = statuses
-  samplesMs = []
-  statuses = {}
-  return {
-    p50Ms: percentile(sample, 0.5),
-    p99Ms: percentile(sample, 0.99),
-    longestMs: percentile(sample, 1),
-    statuses: seen,
-  }
+for (const account of accounts.slice(0, 3)) {
+  for (let warm = 0; warm < warmUp; warm += 1) await send(account)
 }
-
-process.once('disconnect', () => process.exit())
-process.on('message', () => tell(report()))
-const [first] = accounts
-if (first !== undefined) for (let warm = 0; warm < warmUp; warm += 1) await once(first)
-report()
-tell('ready')
+samples = {}
+createServer((_request, response) => {
+  response.end(JSON.stringify(samples))
+  samples = {}
+}).listen(Number(process.argv[2]), '127.0.0.1')
 await Promise.all(accounts.map(repeat))

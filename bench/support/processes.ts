@@ -1,10 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { tmpdir } from 'node:os'
+import { freePort } from '../../test/support/ports.ts'
+import { startTestProcess } from '../../test/support/service/testProcess.ts'
 
 /** Linux counts CPU time in hundredths of a second. */
 const msPerTick = 10
 
 /** One process, as /proc describes it. Linux only. */
-export type ProcessStat = {
+type ProcessStat = {
   readonly pid: number
   readonly parent: number
   /** The first 15 characters of the name of its program. */
@@ -21,22 +25,6 @@ export function processTree(root: number): readonly ProcessStat[] {
   return tree
 }
 
-/** Returns the CPU time in milliseconds of processes and of all their descendants. */
-export function cpuMs(roots: readonly number[]): number {
-  return roots.flatMap(processTree).reduce((sum, stat) => sum + stat.cpuMs, 0)
-}
-
-/** Sends a signal to all processes at once. Those that have ended meanwhile are passed over. */
-export function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
-  for (const pid of pids) {
-    try {
-      process.kill(pid, signal)
-    } catch {
-      // It has ended.
-    }
-  }
-}
-
 function statOf(pid: string): readonly ProcessStat[] {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -50,4 +38,37 @@ function statOf(pid: string): readonly ProcessStat[] {
   } catch {
     return []
   }
+}
+
+/** Returns the CPU time in milliseconds of processes and of all their descendants. */
+export function cpuMs(roots: readonly number[]): number {
+  return roots.flatMap(processTree).reduce((sum, stat) => sum + stat.cpuMs, 0)
+}
+
+/** Sends a signal to a process, which may have ended. */
+export function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name)
+  } catch {
+    // It has ended.
+  }
+}
+
+/** Runs a script that serves HTTP as a process of its own. Returns its URL once it answers `readyPath` with 200. */
+export async function startScript(
+  script: string,
+  args: (port: string) => readonly string[],
+  readyPath = '/',
+) {
+  const port = String(await freePort())
+  const url = `http://127.0.0.1:${port}`
+  const { stop } = await startTestProcess({
+    name: script,
+    script,
+    args: args(port),
+    environment: {},
+    logPath: join(tmpdir(), `darkroom-bench-${port}.log`),
+    readyUrl: url + readyPath,
+  })
+  return { url, stop: () => stop() }
 }

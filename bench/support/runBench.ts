@@ -1,25 +1,28 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { loadavg, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { freePortRow } from '../../test/support/ports.ts'
+import { startTestProcess } from '../../test/support/service/testProcess.ts'
 import { useStack } from '../../test/support/stack/embeddedStack.ts'
-import { npmStart, portsOfStart } from './npmStart.ts'
-import { processTree, signalAll } from './processes.ts'
+import { processTree, signal } from './processes.ts'
 
-/** Prints a promise with its figure. The command exits 1 when a promise is not kept. */
-export type Check = (promise: string, kept: boolean) => void
-
-/** What every command gets. */
+/** What a command of bench/ gets. */
 export type Bench = {
-  readonly check: Check
-  /** The process ids of the newest PostgreSQL or Temporal server of the stack. */
-  readonly pidOf: (part: StackPart) => number
+  /** Prints a promise with its figure. The command exits 1 when a promise is not kept. */
+  readonly check: (promise: string, kept: boolean) => void
+  /** Checks that a figure is at most so much. */
+  readonly atMost: (what: string, figure: number, most: number, unit?: string) => void
+  /** The process id of the newest PostgreSQL or Temporal server, or 0 while there is none. */
+  readonly pidOf: (part: keyof typeof programs) => number
+  /** Kills all of `npm start` at once, as a power cut does, and starts it again. */
+  readonly restart: () => Promise<void>
 }
-
-export type StackPart = 'postgres' | 'temporal'
 
 const programs = { postgres: 'postgres', temporal: 'temporal-server' } as const
 const progressMs = 10_000
+/** Long enough for a machine on which Temporal's programs must be built. */
+const startMsMax = 15 * 60_000
+const stopMsMax = 60_000
 
 /**
  * Runs a command of bench/ on the PostgreSQL and Temporal of an `npm start`, on free ports and with its data in
@@ -27,44 +30,81 @@ const progressMs = 10_000
  */
 export async function runBench(work: (bench: Bench) => Promise<void>): Promise<void> {
   process.once('exit', () => {
-    const [, ...descendants] = processTree(process.pid)
-    signalAll(
-      descendants.map(({ pid }) => pid),
-      'SIGTERM',
-    )
+    for (const { pid } of processTree(process.pid).slice(1)) signal(pid, 'SIGTERM')
   })
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.once(signal, () => process.exit(1))
-  }
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(name, () => process.exit(1))
   print(`load average at the start: ${(loadavg()[0] ?? 0).toFixed(2)}`)
-  const name = basename(process.argv[1] ?? 'bench')
   const startedAtMs = performance.now()
   const progress = setInterval(() => {
     const seconds = Math.round((performance.now() - startedAtMs) / 1000)
-    process.stderr.write(`[${name}] still running, ${seconds} s\n`)
+    process.stderr.write(`[${basename(process.argv[1] ?? '')}] still running, ${seconds} s\n`)
   }, progressMs)
   let broken = 0
-  const check: Check = (promise, kept) => {
+  const check = (promise: string, kept: boolean) => {
     if (!kept) broken += 1
     print(`${kept ? 'kept  ' : 'BROKEN'}  ${promise}`)
   }
   const folder = await mkdtemp(join(tmpdir(), 'darkroom-bench-'))
-  const start = await npmStart(folder, await freePortRow(portsOfStart))
-  const { DATABASE_URL: databaseUrl = '', TEMPORAL_ADDRESS: temporalAddress = '' } =
-    start.environment
+  const firstPort = await freePortRow(portsOfStart)
+  let start = await npmStart(folder, firstPort)
+  const runtime = await readFile(join(folder, 'data', 'runtime.json'), 'utf8')
+  const { environment }: { environment: Record<string, string> } = JSON.parse(runtime)
+  const { DATABASE_URL: databaseUrl = '', TEMPORAL_ADDRESS: temporalAddress = '' } = environment
   useStack({ databaseUrl, temporalAddress })
-  const pidOf = (part: StackPart) => {
-    const found = processTree(start.pid).find(({ program }) => program === programs[part])
-    return found?.pid ?? 0
-  }
   try {
-    await work({ check, pidOf })
+    await work({
+      check,
+      atMost: (what, figure, most, unit = '') => {
+        const [is, limit] = [figure, most].map(describe)
+        check(`${`${what} ${is} ${unit}`.trimEnd()}, at most ${limit}`, figure <= most)
+      },
+      pidOf: (part) =>
+        processTree(start.pid).find(({ program }) => program === programs[part])?.pid ?? 0,
+      restart: async () => {
+        for (const { pid } of processTree(start.pid)) signal(pid, 'SIGKILL')
+        await start.ended
+        start = await npmStart(folder, firstPort)
+      },
+    })
   } finally {
     clearInterval(progress)
-    await start.stop()
+    await start.stop(stopMsMax)
     await rm(folder, { recursive: true, force: true })
   }
   process.exitCode = broken === 0 ? 0 : 1
+}
+
+/** The ports that a start takes. Temporal's server takes the seven that follow TEMPORAL_PORT. */
+const portsOfStart = 14
+
+function npmStart(folder: string, firstPort: number) {
+  const port = (offset: number) => String(firstPort + offset)
+  return startTestProcess({
+    name: 'npm start',
+    script: 'src/dev/main.ts',
+    environment: {
+      LOG_LEVEL: 'warn',
+      DATA_DIR: join(folder, 'data'),
+      TEMPORAL_PORT: port(0),
+      TEMPORAL_UI_PORT: port(8),
+      PORT: port(9),
+      INTERNAL_PORT: port(10),
+      WORKER_INTERNAL_PORT: port(11),
+      POSTGRES_PORT: port(12),
+      SIMULATOR_PORT: port(13),
+    },
+    logPath: join(folder, 'start.log'),
+    readyUrl: `http://127.0.0.1:${port(9)}/readyz`,
+    startMsMax,
+  })
+}
+
+/** Returns the names of a command line. Ends the process with the exit code 2 when one is unknown. */
+export function chooseFrom(known: readonly string[], asked: readonly string[]): readonly string[] {
+  const unknown = asked.filter((name) => !known.includes(name))
+  if (unknown.length === 0) return asked
+  process.stderr.write(`Unknown: ${unknown.join(', ')}. There are: ${known.join(', ')}\n`)
+  process.exit(2)
 }
 
 /** Prints one line of the report. */
@@ -80,6 +120,11 @@ export function percentile(sample: readonly number[], p: number): number {
 
 /** Describes a sample of milliseconds in one line. */
 export function describeMs(name: string, sample: readonly number[]): string {
-  const parts = [0.5, 0.95, 0.99].map((p) => `p${p * 100} ${percentile(sample, p).toFixed(1)} ms`)
-  return `${name}: n ${sample.length}, ${parts.join(', ')}, max ${percentile(sample, 1).toFixed(1)} ms`
+  const [p50, p95, p99, max] = [0.5, 0.95, 0.99, 1].map((p) => describe(percentile(sample, p)))
+  return `${name}: n ${sample.length}, p50 ${p50}, p95 ${p95}, p99 ${p99}, max ${max} ms`
+}
+
+/** Writes a figure with three digits or more. */
+export function describe(value: number): string {
+  return Number.isInteger(value) || Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3)
 }

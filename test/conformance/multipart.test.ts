@@ -12,17 +12,18 @@ import { assertLedgerVerifies } from '../support/database/money.ts'
 import { paddedPng } from '../support/images.ts'
 import { createSeeded } from '../support/seeded.ts'
 import { openDescriptors } from '../support/service/processUsage.ts'
-import type { CalmService } from '../support/service/calmService.ts'
-import { calmService } from '../support/service/calmService.ts'
+import type { TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { runParallel, until } from '../support/timing.ts'
 
-let service: CalmService
+let service: TestService
 let poor: Client
 beforeAll(async () => {
-  service = await calmService()
+  service = await startTestService({ workers: 0 })
   // Without credits a valid form is refused with 403 after it was read, so that no task is made.
   poor = createClient(service.url, (await service.account(0)).secret)
+  return () => service.stop()
 }, stackStartMsMax)
 afterEach(async () => {
   await nothingLeft(service, 20_000)
@@ -38,7 +39,7 @@ async function noTask(): Promise<void> {
 }
 
 describe('an edits form', () => {
-  it('returns 400 wherever it is cut; the whole form is refused only for its balance', async () => {
+  it('returns 400 wherever it is cut; the whole form is refused only for its balance [sync-8]', async () => {
     const statuses = new Map<number, number>()
     await runParallel(form.length + 1, parallel, async (bytes) => {
       statuses.set(bytes, await statusOfForm(poor, form.subarray(0, bytes)))
@@ -64,7 +65,7 @@ describe('an edits form', () => {
     await noTask()
   })
 
-  it('leaves no file descriptor, file or row when it is aborted midway 300 times', async () => {
+  it('leaves no file descriptor, file or row when it is aborted midway 300 times [sync-8]', async () => {
     const pid = service.apis[0]?.pid ?? 0
     const large = wholeForm(paddedPng(200_000, 1))
     await abortForm(poor, large, large.length / 2)

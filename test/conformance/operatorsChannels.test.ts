@@ -104,7 +104,7 @@ describe('a channel that cools down', () => {
 })
 
 describe('`task cancel` of a task with its call under way', () => {
-  it('exits 1 and cancels nothing; the call finishes and is charged', async () => {
+  it('exits 1 and cancels nothing; the call finishes and is charged [money-6]', async () => {
     const taskId = await submit(familyB, 'Too late [sim:hold]')
     await service.simulator.waitForCalls(1, { prompt: 'Too late' })
     const run = await runDarkroom(['task', 'cancel', taskId, '--json'], service.environment)

@@ -45,7 +45,7 @@ async function failedTask(key: Key, n: number): Promise<string> {
 }
 
 describe('an API key', () => {
-  it('is refused from the first request after it is revoked; other keys still work', async () => {
+  it('is refused from the first request after it is revoked; other keys still work [auth-2]', async () => {
     const revoked = await json<Key>('key', 'create', account)
     const other = await json<Key>('key', 'create', account)
     expect((await submit(revoked, generateBody())).status).toBe(202)

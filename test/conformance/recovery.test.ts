@@ -91,7 +91,7 @@ describe('kill -9 of the only worker', () => {
     await service.startWorker()
   })
 
-  it('loses no task: each succeeds with one more call and is charged once', async () => {
+  it('loses no task: each succeeds with one more call and is charged once [record-5]', async () => {
     const records = await Promise.all(lost.map((taskId) => client.ended(taskId)))
     console.log(`all ended ${Math.round(performance.now() - killedAt)} ms after the kill`)
     expect(records.map(({ status }) => status)).toEqual(Array(inFlight).fill('succeeded'))

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import OpenAI, { BadRequestError, ConflictError, InternalServerError, toFile } from 'openai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { runCommand } from '../../src/dev/stack/runCommand.ts'
+import { runCommand } from '../../src/dev/child.ts'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import {
@@ -100,7 +100,7 @@ describe("OpenAI's client for Node", () => {
     expect(await endsOf(account)).toEqual(['failed rate_limit_exceeded', 'succeeded'])
   })
 
-  it('does not retry a 500 after possible work: one task, one upstream call', async () => {
+  it('does not retry a 500 after possible work: one task, one upstream call [answer-6]', async () => {
     const { images, account, sent } = await connect()
     const prompt = 'node work [sim:500]'
     const failure = await images.generate({ model, prompt }).catch((error: unknown) => error)
@@ -142,7 +142,7 @@ describe('curl', () => {
     return JSON.parse(output)
   }
 
-  it('generates from JSON and edits a file sent in a form', async () => {
+  it('generates from JSON and edits a file sent in a form [auth-6]', async () => {
     const json = JSON.stringify({ model, size, prompt: 'curl' })
     const type = 'Content-Type: application/json'
     const url = `${service.url}/v1/images`
@@ -177,7 +177,7 @@ const instead =
   python.kind === 'installed' ? '' : ` (${pinnedClients.join(', ')} not installed: ${python.why})`
 
 describe(`Python${instead}`, () => {
-  it.each(usable[python.kind])('generates and edits with %s', async (library) => {
+  it.each(usable[python.kind])('generates and edits with %s [auth-6]', async (library) => {
     const account = await service.account()
     const args = [service.url, account.secret, imagePath]
     const { images, ...told } = await runImageClients(library, { clients: python, args })

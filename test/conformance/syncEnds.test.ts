@@ -65,7 +65,7 @@ const held = async () => (await balanceOf(service.pool, account.accountId))?.hel
 describe('an upstream refusal', () => {
   const model = 'familyb-image-2-web'
 
-  it('is passed on with `Retry-After` and releases key and hold; after the wait the key gets its image', async () => {
+  it('is passed on with `Retry-After` and releases key and hold; after the wait the key gets its image [error-429]', async () => {
     const prompt = 'both [sim:429 retry-after=1 times=2]'
     const refused = await generate({ model, prompt }, 'K')
     expect(refused.status).toBe(429)
@@ -114,7 +114,7 @@ describe('an upstream refusal', () => {
     expect(await money(answer)).toEqual(['hold', 'settle'])
   })
 
-  it('is passed on without another upstream call while its long cooldown lasts', async () => {
+  it('is passed on without another upstream call while its long cooldown lasts [error-429]', async () => {
     const body = (text: string) => ({ contents: [{ parts: [{ text }] }] })
     const lite = 'familya-3.1-flash-lite-image'
     const send = async (text: string) =>
@@ -128,7 +128,7 @@ describe('an upstream refusal', () => {
     expect(await service.simulator.calls({ model: lite })).toHaveLength(1)
   })
 
-  it('is a 429 without `Retry-After` when every channel has used up its quota', async () => {
+  it('is a 429 without `Retry-After` when every channel has used up its quota [error-429]', async () => {
     const answer = await generate({ prompt: '[sim:quota]' })
     expect(answer.status).toBe(429)
     expect(answer.headers.has('retry-after')).toBe(false)
@@ -148,7 +148,7 @@ describe('a synchronous call that ends without an image', () => {
     expect(await money(answer)).toEqual(['hold', 'release'])
   })
 
-  it('returns a 500 that may be retried when every channel refuses our credential', async () => {
+  it('returns a 500 that may be retried when every channel refuses our credential [error-500]', async () => {
     const prompt = '[sim:401]'
     const answer = await generate({ prompt }, 'ours')
     expect(answer.status).toBe(500)
@@ -163,7 +163,7 @@ describe('a synchronous call that ends without an image', () => {
 })
 
 describe('one idempotency key', () => {
-  it('joins the call under way: one task, one upstream call, the same 200', async () => {
+  it('joins the call under way: one task, one upstream call, the same 200 [idem-7]', async () => {
     const prompt = 'joined [sim:delay ms=600]'
     const answers = await Promise.all([1, 2, 3].map(() => generate({ prompt }, 'join')))
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
@@ -174,7 +174,7 @@ describe('one idempotency key', () => {
     expect(await modelsCalled(prompt)).toHaveLength(1)
   })
 
-  it('returns a 409 that must not be retried for another request or route', async () => {
+  it('returns a 409 that must not be retried for another request or route [idem-8, answer-6]', async () => {
     const first = generate({ prompt: 'mine [sim:delay ms=600]' }, 'mine')
     const key = { 'idempotency-key': 'mine' }
     await service.simulator.waitForCalls(1, { prompt: 'mine [sim' })
@@ -194,7 +194,7 @@ describe('one idempotency key', () => {
 })
 
 describe('an upstream slower than the synchronous wait', () => {
-  it('causes a 500 that must not be retried; the task continues, is charged once and is served to its key', async () => {
+  it('causes a 500 that must not be retried; the task continues, is charged once and is served to its key [sync-9]', async () => {
     const answeredAfterMs = syncDeadlineSeconds * 1000 + 3000
     const prompt = `slow [sim:delay ms=${answeredAfterMs}]`
     const startedAt = performance.now()

@@ -199,7 +199,7 @@ async function free(task: Task | undefined, prompt: string): Promise<void> {
 
 describe('a synchronous client that leaves', () => {
   it.each(cases)(
-    'is charged once and can read its image, or is charged nothing: $how while $when',
+    'is charged once and can read its image, or is charged nothing: $how while $when [money-3]',
     async (one) => {
       const { how, moment } = one
       const prompt = `${how} ${moment.when} [sim:${moment.fault ?? 'ok'}]`
@@ -227,7 +227,7 @@ describe('a synchronous client that leaves', () => {
 })
 
 describe('a synchronous client that leaves and comes back at once with its key', () => {
-  it('gets its image and is charged once, whether or not its first task was cancelled', async () => {
+  it('gets its image and is charged once, whether or not its first task was cancelled [money-4]', async () => {
     await fillChannel()
     const gaps = [0, 0, 2, 5, 10, 20]
     const back = gaps.map(async (gapMs, n) => {

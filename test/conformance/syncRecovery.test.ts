@@ -56,7 +56,7 @@ const calls = (prompt: string) => service.simulator.calls({ prompt })
 const allSucceeded = Array(inFlight).fill(200)
 
 describe('kill -9 of the API during synchronous calls', () => {
-  it('repeats no call: each repeat with the same key gets its image', async () => {
+  it('repeats no call: each repeat with the same key gets its image [sync-10]', async () => {
     const prompt = 'Api killed'
     const lost = callAll(prompt, '[sim:hold]')
     await endDuring(prompt, service.apis, 'SIGKILL', service.startApi)
@@ -73,7 +73,7 @@ describe('kill -9 of the API during synchronous calls', () => {
 
 describe('SIGTERM during synchronous calls', () => {
   it.each(['api', 'worker'] as const)(
-    'answers each of them without a second call: %s',
+    'answers each of them without a second call: %s [sync-10]',
     async (name) => {
       const prompt = `Stopped ${name}`
       const answers = callAll(prompt, '[sim:delay ms=1500]')
@@ -87,7 +87,7 @@ describe('SIGTERM during synchronous calls', () => {
 })
 
 describe('kill -9 of the worker during synchronous calls', () => {
-  it('answers each of them within 30 s, with at most one more call each', async () => {
+  it('answers each of them within 30 s, with at most one more call each [sync-10]', async () => {
     const prompt = 'Worker killed'
     const answers = callAll(prompt, '[sim:delay ms=60000 times=1]')
     await endDuring(prompt, service.workers, 'SIGKILL', service.startWorker)

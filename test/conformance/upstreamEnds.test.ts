@@ -88,7 +88,7 @@ describe('an upstream answer that ends the task', () => {
   const cases = casesOf(endedByOneCall)
   beforeAll(() => cases.forEach((one) => underWay.set(nameOf(one), submit(one))))
 
-  it.each(cases)('ends it after one call: $fault of family $family', async (one) => {
+  it.each(cases)('ends it after one call: $fault of family $family [record-6]', async (one) => {
     const record = await underWay.get(nameOf(one))
     expect(record?.status).toBe('failed')
     expect(record?.error).toEqual({ code: one.code, message: taskFailureMessages[one.code] })
@@ -106,7 +106,7 @@ describe('an unknown outcome', () => {
   beforeAll(() => [...once, ...forEver].forEach((one) => underWay.set(nameOf(one), submit(one))))
 
   it.each(forEver)(
-    'fails the task after three calls and releases its hold: $fault of family $family',
+    'fails the task after three calls and releases its hold: $fault of family $family [limit-4]',
     async (one) => {
       const record = await underWay.get(nameOf(one))
       expect(record).toMatchObject({ status: 'failed', error: { code: 'upstream_error' } })
@@ -118,7 +118,7 @@ describe('an unknown outcome', () => {
   )
 
   it.each(once)(
-    'is followed by another call with the same upstream key: $fault of family $family',
+    'is followed by another call with the same upstream key: $fault of family $family [limit-4]',
     async (one) => {
       const record = await underWay.get(nameOf(one))
       expect(record?.status).toBe('succeeded')
@@ -130,7 +130,7 @@ describe('an unknown outcome', () => {
     },
   )
 
-  it('never makes the gateway request a URL that an upstream names', async () => {
+  it('never makes the gateway request a URL that an upstream names [answer-4]', async () => {
     expect(await service.simulator.strayRequests()).toBe(0)
   })
 })

@@ -49,7 +49,7 @@ describe('Retry-After', () => {
   }
 
   it.each(forms)(
-    'holds back every call to its model until it has passed; then both tasks succeed: %s',
+    'holds back every call to its model until it has passed; then both tasks succeed: %s [limit-3]',
     async (_, form, model) => {
       const records = await ended.get(model)
       expect(records?.map(({ status }) => status)).toEqual(['succeeded', 'succeeded'])
@@ -69,7 +69,7 @@ describe('Retry-After', () => {
 describe('a Retry-After of one year', () => {
   const fault = '[sim:429 retry-after=31536000]'
 
-  it('counts for 15 minutes at most, during which a cancel costs nothing', async () => {
+  it('counts for 15 minutes at most, during which a cancel costs nothing [money-5]', async () => {
     const model = 'familya-2.5-flash-image'
     const { task_id } = await client.accepted(generateBody({ model, prompt: `A ${fault}` }))
     const { rows } = await until('the cooldown', async () => {
@@ -93,7 +93,7 @@ describe('a Retry-After of one year', () => {
     expect(await service.simulator.calls({ model })).toHaveLength(1)
   })
 
-  it('ends the task at once as rate_limit_exceeded when it passes the deadline', async () => {
+  it('ends the task at once as rate_limit_exceeded when it passes the deadline [record-6]', async () => {
     const model = 'familyb-image-2-vip'
     const { url } = await service.startApi({ TASK_DEADLINE_SECONDS: '600' })
     const hurried = createClient(url, account.secret)

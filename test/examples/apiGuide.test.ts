@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { runCommand } from '../../src/dev/stack/runCommand.ts'
+import { runCommand } from '../../src/dev/child.ts'
 import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
@@ -16,7 +16,7 @@ beforeAll(async () => {
 }, stackStartMsMax)
 
 describe('the guide for API clients', () => {
-  it('has shell blocks that work one after the other', async ({ skip }) => {
+  it('has shell blocks that work one after the other [pages-7]', async ({ skip }) => {
     const options = { env: { PATH, HOME }, timeoutMs: 60_000, cwd: tempFolder() }
     const probe = await runCommand('sh', ['-c', 'jq --version && curl --version'], options)
     if (!probe.ok) skip('Skipped: curl or jq is missing.')

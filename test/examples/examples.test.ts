@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { runCommand } from '../../src/dev/stack/runCommand.ts'
+import { runCommand } from '../../src/dev/child.ts'
 import { redPixelPng } from '../support/images.ts'
 import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
@@ -30,7 +30,7 @@ beforeAll(async () => {
 describe.each(Object.entries(languages))('the examples for %s', (language, { run, probe }) => {
   const files = readdirSync(join(folder, language))
 
-  it.each(files)('do what they say: %s', async (file) => {
+  it.each(files)('do what they say: %s [pages-7]', async (file) => {
     const complete = await start(probe, {}, '.')
     if (!complete.ok) {
       console.warn(`Skipped examples/${language}/${file}: "${probe.join(' ')}" fails here.`)

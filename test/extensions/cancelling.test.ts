@@ -78,7 +78,7 @@ async function waitingCalls(key: string): Promise<{
 }
 
 describe('POST /v1/tasks/{task_id}/cancel', () => {
-  it('ends a waiting task without a charge, again the same, and ends its run', async () => {
+  it('ends a waiting task without a charge, again the same, and ends its run [cancel-1]', async () => {
     const taskId = await waitingTask('familya-2.5-flash-image')
     const before = await balanceOf(service.pool, account.accountId)
     const response = await cancel(taskId)
@@ -98,7 +98,7 @@ describe('POST /v1/tasks/{task_id}/cancel', () => {
     )
   })
 
-  it('is refused while a call is under way, and after the end, and says which', async () => {
+  it('is refused while a call is under way, and after the end, and says which [cancel-2]', async () => {
     const taskId = await submit('called [sim:hold]')
     await service.simulator.waitForCalls(1, { prompt: 'called' })
     const refused = await cancel(taskId)
@@ -118,7 +118,7 @@ describe('POST /v1/tasks/{task_id}/cancel', () => {
     expect((await errorOf(over)).message).toBe('The task has already failed.')
   })
 
-  it('is refused after a call with an unknown outcome, which may be charged', async () => {
+  it('is refused after a call with an unknown outcome, which may be charged [cancel-3]', async () => {
     const taskId = await submit('unknown [sim:500 times=1][sim:hold]')
     await until('the unknown outcome', async () => {
       const { rowCount } = await service.pool.query(
@@ -136,7 +136,7 @@ describe('POST /v1/tasks/{task_id}/cancel', () => {
     expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
   })
 
-  it('answers the same 404 for a task of another account and an unknown task', async () => {
+  it('answers the same 404 for a task of another account and an unknown task [ext-3]', async () => {
     const taskId = await waitingTask('familya-3.1-flash-image')
     const stranger = createClient(service.url, (await service.account()).secret)
     const answers = [await cancel(taskId, stranger), await cancel(`task_${'0'.repeat(32)}`)]
@@ -155,26 +155,29 @@ describe('a cancel that was asked for', () => {
       'by the CLI',
       (taskId: string) => runDarkroom(['task', 'cancel', taskId], service.environment),
     ],
-  ])('is final for every waiter, and the key stays with the task: %s', async (how, ask) => {
-    const { taskId, answers, send } = await waitingCalls(`final ${how}`)
-    await ask(taskId)
-    for (const answer of [...(await Promise.all(answers)), await send()]) {
-      expect(answer.status).toBe(500)
-      expect(answer.headers.get('x-should-retry')).toBe('false')
-      expect(taskIdOf(answer)).toBe(taskId)
-      expect((await errorOf(answer)).code).toBe('cancelled')
-    }
-    expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'release'])
-    await service.simulator.release()
-    await until('free places', async () => {
-      const { rowCount } = await service.pool.query('select from attempt where closed_at is null')
-      return rowCount === 0 ? true : undefined
-    })
-  })
+  ])(
+    'is final for every waiter, and the key stays with the task: %s [cancel-5]',
+    async (how, ask) => {
+      const { taskId, answers, send } = await waitingCalls(`final ${how}`)
+      await ask(taskId)
+      for (const answer of [...(await Promise.all(answers)), await send()]) {
+        expect(answer.status).toBe(500)
+        expect(answer.headers.get('x-should-retry')).toBe('false')
+        expect(taskIdOf(answer)).toBe(taskId)
+        expect((await errorOf(answer)).code).toBe('cancelled')
+      }
+      expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'release'])
+      await service.simulator.release()
+      await until('free places', async () => {
+        const { rowCount } = await service.pool.query('select from attempt where closed_at is null')
+        return rowCount === 0 ? true : undefined
+      })
+    },
+  )
 })
 
 describe('cancels at random moments', () => {
-  it('get answers that equal the ledger, for tasks of every kind with waiters among them', async () => {
+  it('get answers that equal the ledger, for tasks of every kind with waiters among them [cancel-4]', async () => {
     const { broken, figures } = await runCancels({
       service,
       seed: 20_261_122,

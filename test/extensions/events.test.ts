@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import type { TaskStreamEvent } from '../support/clients/eventStream.ts'
@@ -18,7 +18,7 @@ beforeAll(async () => {
   service = await calmService()
   const { secret } = await service.account()
   client = createClient(service.url, secret)
-  second = createClient(service.apis[1]?.url ?? '', secret)
+  second = createClient(service.urls[1], secret)
 }, stackStartMsMax)
 
 async function submit(prompt: string): Promise<string> {
@@ -34,7 +34,7 @@ async function heldTask(prompt: string): Promise<string> {
 const ids = (events: readonly TaskStreamEvent[]) => events.map(({ id }) => id)
 
 describe('GET /v1/tasks/{id}/events', () => {
-  it('sends the record at once, at changes of status and steps of progress, and ends with the end', async () => {
+  it('sends the record at once, at changes of status and steps of progress, and ends with the end [events-1]', async () => {
     const taskId = await submit('steps [sim:delay ms=6000]')
     const response = await openEvents(client, taskId)
     expect(response.status).toBe(200)
@@ -55,7 +55,7 @@ describe('GET /v1/tasks/{id}/events', () => {
     expect(steps.length).toBeGreaterThan(3)
   })
 
-  it('has the same ids on every API, and resumes on another one after `Last-Event-ID`', async () => {
+  it('has the same ids on every API, and resumes on another one after `Last-Event-ID` [events-3]', async () => {
     const taskId = await heldTask('two')
     const whole = readEvents(await openEvents(client, taskId))
     const cut: TaskStreamEvent[] = []
@@ -90,7 +90,7 @@ describe('GET /v1/tasks/{id}/events', () => {
     expect(events).toMatchObject([{ id: 1_000, record: { status: 'failed' } }])
   })
 
-  it('answers the same 404 for a task of another account and an unknown task', async () => {
+  it('answers the same 404 for a task of another account and an unknown task [ext-3]', async () => {
     const taskId = await submit('foreign')
     const stranger = createClient(service.url, (await service.account()).secret)
     for (const id of [taskId, `task_${'0'.repeat(32)}`]) {
@@ -100,9 +100,10 @@ describe('GET /v1/tasks/{id}/events', () => {
     }
   })
 
-  it('ends when its API stops, and resumes on another one', async () => {
+  it('ends when its API stops, and resumes on another one [events-4]', async () => {
     const taskId = await heldTask('moved')
     const api = await service.startApi()
+    onTestFinished(() => api.stop())
     const stream = readEvents(await openEvents({ ...client, url: api.url }, taskId))
     await until('a connected stream', () => (api.output().includes('ready') ? true : undefined))
     api.signal('SIGTERM')

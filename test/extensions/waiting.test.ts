@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
@@ -39,20 +39,23 @@ async function countOf(where: string): Promise<number> {
 }
 
 describe('a lookup with `Prefer: wait=N`', () => {
-  it.each(['/v1/tasks/', '/v1/task/'])('is answered at the end of the task: %s', async (path) => {
-    const prompt = `waited ${path}`
-    const taskId = await heldTask(prompt)
-    const answering = fetch(`${client.url}${path}${taskId}`, {
-      headers: { authorization: client.authorization, prefer: 'wait=60' },
-    })
-    await sleep(300)
-    await service.simulator.release()
-    const answer = await answering
-    expect(answer.headers.get('preference-applied')).toBe('wait=60')
-    expect(await answer.json()).toMatchObject({ task_id: taskId, status: 'succeeded' })
-  })
+  it.each(['/v1/tasks/', '/v1/task/'])(
+    'is answered at the end of the task: %s [wait-1]',
+    async (path) => {
+      const prompt = `waited ${path}`
+      const taskId = await heldTask(prompt)
+      const answering = fetch(`${client.url}${path}${taskId}`, {
+        headers: { authorization: client.authorization, prefer: 'wait=60' },
+      })
+      await sleep(300)
+      await service.simulator.release()
+      const answer = await answering
+      expect(answer.headers.get('preference-applied')).toBe('wait=60')
+      expect(await answer.json()).toMatchObject({ task_id: taskId, status: 'succeeded' })
+    },
+  )
 
-  it('is answered after N seconds with the record as it is', async () => {
+  it('is answered after N seconds with the record as it is [wait-2]', async () => {
     const taskId = await heldTask('slow')
     const took = await timed(async () => {
       const answer = await waitFor(taskId, 'wait=1')
@@ -68,7 +71,7 @@ describe('a lookup with `Prefer: wait=N`', () => {
     await client.ended(taskId)
   })
 
-  it('waits a second longer when the notification is lost', async () => {
+  it('waits a second longer when the notification is lost [wait-8]', async () => {
     const prompt = 'lost [sim:429 retry-after=600 times=1]'
     const { task_id } = await client.accepted(
       generateBody({ model: 'familya-2.5-flash-image', prompt }),
@@ -95,12 +98,13 @@ describe('a lookup with `Prefer: wait=N`', () => {
 const listening = `query = 'listen task_end'`
 
 describe('many waiters', () => {
-  it('of one task cost one listening connection, one statement a second and no call of Temporal', async () => {
+  it('of one task cost one listening connection, one statement a second and no call of Temporal [wait-7]', async () => {
     const taskId = await heldTask('many')
     const waits = Array.from({ length: 200 }, () => waitFor(taskId, 'wait=60'))
     await until('the listener', async () => ((await countOf(listening)) > 0 ? true : undefined))
     await sleep(1_500)
-    expect(await countOf(listening)).toBe(1)
+    // One for each API of the service.
+    expect(await countOf(listening)).toBeLessThanOrEqual(2)
     await service.simulator.release()
     const answers = await Promise.all(waits)
     const bodies = await Promise.all(answers.map((answer) => answer.text()))
@@ -111,7 +115,11 @@ describe('many waiters', () => {
 
   it('that leave are forgotten', async () => {
     const taskId = await heldTask('left')
-    const before = service.apis[0]?.output().split('"status":499').length ?? 0
+    const leftLookups = () =>
+      service
+        .logs()
+        .split('\n')
+        .filter((line) => line.includes('"status":499') && line.includes(taskId)).length
     const sent = Array.from({ length: 20 }, () => {
       const headers = { authorization: client.authorization, prefer: 'wait=60' }
       const one = request(`${client.url}/v1/tasks/${taskId}`, { headers, agent: false }).end()
@@ -121,17 +129,17 @@ describe('many waiters', () => {
     await Promise.all(sent.map((one) => once(one, 'finish')))
     await sleep(500)
     for (const one of sent) one.destroy()
-    const gone = () => (service.apis[0]?.output().split('"status":499').length ?? 0) - before
-    await expect.poll(gone, { timeout: 15_000 }).toBe(20)
+    await expect.poll(leftLookups, { timeout: 15_000 }).toBe(20)
     await service.simulator.release()
     await client.ended(taskId)
   })
 })
 
 describe('an API that stops', () => {
-  it('answers its waiting lookups at once, as the tasks are', async () => {
+  it('answers its waiting lookups at once, as the tasks are [wait-5]', async () => {
     const taskId = await heldTask('stopped')
     const api = await service.startApi()
+    onTestFinished(() => api.stop())
     const waiting = waitFor(taskId, 'wait=60', {}, api.url)
     await sleep(500)
     const took = timed(async () => {

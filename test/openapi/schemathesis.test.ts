@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { runCommand } from '../../src/dev/stack/runCommand.ts'
+import { runCommand } from '../../src/dev/child.ts'
 import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
@@ -35,7 +35,7 @@ describe.skipIf(!installed.ok)('requests that Schemathesis makes', () => {
   }, stackStartMsMax)
 
   it.each(['with', 'without'])(
-    'are answered as the document says, never with a 5xx: %s an API key',
+    'are answered as the document says, never with a 5xx: %s an API key [pages-2]',
     async (which) => {
       const { secret } = await service.account()
       const options = {

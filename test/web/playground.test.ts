@@ -34,7 +34,7 @@ const pasteAndDrop = `
   }`
 
 describe('the playground', () => {
-  it('says what an image costs, makes it, and charges exactly that', async () => {
+  it('says what an image costs, makes it, and charges exactly that [pages-3]', async () => {
     await world.inStudio(async ({ page, image, tiles, choose, see }) => {
       await see('10,000 credits')
       await choose(/familyb-image-2-vip/)

@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { loadavg, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
-import { freePortRow } from '../../test/support/ports.ts'
+import { freeStartPorts } from '../../test/support/ports.ts'
 import { startTestProcess } from '../../test/support/service/testProcess.ts'
 import { useStack } from '../../test/support/stack/embeddedStack.ts'
 import { processTree, signal } from './processes.ts'
@@ -45,8 +45,8 @@ export async function runBench(work: (bench: Bench) => Promise<void>): Promise<v
     print(`${kept ? 'kept  ' : 'BROKEN'}  ${promise}`)
   }
   const folder = await mkdtemp(join(tmpdir(), 'darkroom-bench-'))
-  const firstPort = await freePortRow(portsOfStart)
-  let start = await npmStart(folder, firstPort)
+  const ports = await freeStartPorts()
+  let start = await npmStart(folder, ports)
   const runtime = await readFile(join(folder, 'data', 'runtime.json'), 'utf8')
   const { environment }: { environment: Record<string, string> } = JSON.parse(runtime)
   const { DATABASE_URL: databaseUrl = '', TEMPORAL_ADDRESS: temporalAddress = '' } = environment
@@ -63,7 +63,7 @@ export async function runBench(work: (bench: Bench) => Promise<void>): Promise<v
       restart: async () => {
         for (const { pid } of processTree(start.pid)) signal(pid, 'SIGKILL')
         await start.ended
-        start = await npmStart(folder, firstPort)
+        start = await npmStart(folder, ports)
       },
     })
   } finally {
@@ -74,27 +74,14 @@ export async function runBench(work: (bench: Bench) => Promise<void>): Promise<v
   process.exitCode = broken === 0 ? 0 : 1
 }
 
-/** The ports that a start takes. Temporal's server takes the seven that follow TEMPORAL_PORT. */
-const portsOfStart = 14
-
-function npmStart(folder: string, firstPort: number) {
-  const port = (offset: number) => String(firstPort + offset)
+function npmStart(folder: string, ports: Awaited<ReturnType<typeof freeStartPorts>>) {
   return startTestProcess({
     name: 'npm start',
     script: 'src/dev/main.ts',
-    environment: {
-      LOG_LEVEL: 'warn',
-      DATA_DIR: join(folder, 'data'),
-      TEMPORAL_PORT: port(0),
-      TEMPORAL_UI_PORT: port(8),
-      PORT: port(9),
-      INTERNAL_PORT: port(10),
-      WORKER_INTERNAL_PORT: port(11),
-      POSTGRES_PORT: port(12),
-      SIMULATOR_PORT: port(13),
-    },
+    args: ['--with', String(process.pid)],
+    environment: { LOG_LEVEL: 'warn', DATA_DIR: join(folder, 'data'), ...ports },
     logPath: join(folder, 'start.log'),
-    readyUrl: `http://127.0.0.1:${port(9)}/readyz`,
+    readyUrl: `http://127.0.0.1:${ports.PORT}/readyz`,
     startMsMax,
   })
 }

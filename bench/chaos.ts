@@ -7,7 +7,7 @@
  *
  * --only chooses the faults: `kills` (kill -9, SIGSTOP and SIGTERM of APIs and workers, cut connections), `temporal`
  * and `postgres` (kill -9, SIGSTOP), `s3` (the same of an S3 server), `all` (everything is killed at once and `npm
- * start` starts again). Without it, all but `s3` strike. It also chooses what the faults disturb: `webhooks`, with
+ * start` starts again). Without it, the first three strike. It also chooses what the faults disturb: `webhooks`, with
  * receivers that fail, hang, drip, redirect and close in the middle. `cancels` cancels tasks at random moments,
  * without faults. With --s3 the images are on an S3 server and `s3` strikes too, and with --pgbouncer all processes
  * reach PostgreSQL through PgBouncer in transaction mode.
@@ -45,7 +45,8 @@ const faultParts = ['kills', 'temporal', 'postgres', 'all', 's3']
 const only = chooseFrom([...faultParts, 'webhooks', 'cancels'], values.only?.split(',') ?? [])
 const onS3 = values.s3 || only.includes('s3')
 const named = faultParts.filter((part) => only.includes(part))
-const striking = named.length > 0 ? named : faultParts.filter((part) => part !== 's3' || onS3)
+const usual = onS3 ? ['kills', 'temporal', 'postgres', 's3'] : ['kills', 'temporal', 'postgres']
+const striking = named.length > 0 ? named : usual
 const seed = Number(values.seed)
 
 /** A SIGSTOP of 30 s is longer than the time after which a silent worker counts as lost. */

@@ -52,11 +52,7 @@ async function attack({ check, atMost }: Bench, service: BenchService): Promise<
   }
   const idle = await phase()
   const { secret } = await service.account()
-  const hostile = await startScript('bench/support/hostileAccount.ts', (port) => [
-    port,
-    url,
-    secret,
-  ])
+  const hostile = await startScript('bench/support/hostileAccount.ts', [url, secret])
   const attacked = await phase()
   print(`the attacker got ${await (await fetch(hostile.url)).text()}`)
   await hostile.stop()

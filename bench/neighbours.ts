@@ -119,8 +119,7 @@ async function downloadShot(service: BenchService): Promise<Shot> {
 function uploadShot({ url, headers }: BenchService): Shot {
   const input_images = [inputImage(paddedPng(uploadBytes, 1))]
   const body = Buffer.from(JSON.stringify(editBody({ model: 'familya-3-pro-image', input_images })))
-  const sent = { method: 'POST', headers, body, status: 202 } as const
-  return (agent) => shoot(agent, `${url}/v1/images/tasks`, sent)
+  return (agent) => shoot(agent, `${url}/v1/images/tasks`, { headers, body }, 202)
 }
 
 if (import.meta.main) {

@@ -88,11 +88,11 @@ const hungFamily: Try = async ({ client, simulator }, { atMost }) => {
 const refusals: Try = async ({ url, headers, client, pool, simulator }, { check, atMost }) => {
   const [calls, model] = [scaled(4_000), 'familyb-image-2-vip']
   const body = JSON.stringify({ model, prompt: 'Refused [sim:429 retry-after=30]' })
-  const sent = { method: 'POST', headers, body, status: 429 } as const
+  const sent = { headers, body }
   await sample(100, () => callB(client))
   const done = new AbortController()
   const load = loadAtRate(200, calls / 200, (agent) =>
-    shoot(agent, `${url}/v1/images/generations`, sent),
+    shoot(agent, `${url}/v1/images/generations`, sent, 429),
   ).finally(() => done.abort())
   const others: number[] = []
   while (!done.signal.aborted) others.push(await timed(() => callA(client)))

@@ -5,6 +5,7 @@ import { mebibyte, peakGrowthBytes } from '../../test/support/service/processUsa
 import type { BenchService } from '../support/benchService.ts'
 import { startOthers, taskBody } from '../support/benchWorld.ts'
 import type { BenchCase, Figure, Goal } from '../support/cases.ts'
+import type { Shot } from '../support/load.ts'
 import { ask, loadOf, shoot } from '../support/load.ts'
 import { cpuMs } from '../support/processes.ts'
 import { percentile } from '../support/runBench.ts'
@@ -58,8 +59,9 @@ async function oneAfterTheOther(
 ): Promise<readonly Figure[]> {
   const { name, goals } = size
   const api = service.apis.map(({ pid }) => pid)
-  const sent = { ...submitOf(service, size), status: 202 }
-  const run = (count: number) => loadOf(count, 1, (agent) => shoot(agent, tasksUrl(service), sent))
+  const sent = submitOf(service, size)
+  const shot: Shot = (agent) => shoot(agent, tasksUrl(service), sent, 202)
+  const run = (count: number) => loadOf(count, 1, shot)
   await run(Math.ceil(times / 2))
   const before = cpuMs(api)
   const { p50Ms } = await run(times)
@@ -138,5 +140,5 @@ function submitOf({ headers }: BenchService, { images, imageBytes }: Size) {
   const one = (_: unknown, n: number) => inputImage(paddedPng(imageBytes, n))
   const input_images = Array.from({ length: images }, one)
   const edit = { ...JSON.parse(taskBody()), action: 'edit', input_images }
-  return { method: 'POST', headers, body: Buffer.from(JSON.stringify(edit)) } as const
+  return { headers, body: Buffer.from(JSON.stringify(edit)) }
 }

@@ -4,7 +4,7 @@ import type { BenchService } from '../support/benchService.ts'
 import { generationShot, taskBody } from '../support/benchWorld.ts'
 import type { BenchCase, Figure } from '../support/cases.ts'
 import { loadOf, shoot } from '../support/load.ts'
-import { percentile } from '../support/runBench.ts'
+import { percentile, say } from '../support/runBench.ts'
 import { succeeded } from './tasks.ts'
 
 const insertedAtOnce = 50_000
@@ -14,7 +14,7 @@ export const longHistory: BenchCase = {
   name: 'history',
   title: '1,000,000 finished tasks, or a snapshot that stays open under load',
   long: true,
-  round: async ({ startService, quick, say }) => {
+  round: async ({ startService, quick }) => {
     const service = await startService()
     const underLoad = quick ? 500 : 5_000
     try {

@@ -114,13 +114,11 @@ export async function assetUrl({ client }: BenchService, bytes: number): Promise
 
 /** Returns a shot that submits one task, each time with a new idempotency key. */
 function submitShot({ url, headers }: BenchService): Shot {
-  return (agent) =>
-    shoot(agent, `${url}/v1/images/tasks`, {
-      method: 'POST',
-      headers: { ...headers, 'idempotency-key': crypto.randomUUID() },
-      body: taskBody(),
-      status: 202,
-    })
+  const body = taskBody()
+  return (agent) => {
+    const own = { ...headers, 'idempotency-key': crypto.randomUUID() }
+    return shoot(agent, `${url}/v1/images/tasks`, { headers: own, body }, 202)
+  }
 }
 
 /** Runs tasks from submit to succeeded, at most `parallel` at once. */

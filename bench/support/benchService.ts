@@ -42,7 +42,7 @@ export async function withSimulated(
 ): Promise<void> {
   const simulator = await startScript(
     'src/dev/simulator/main.ts',
-    (port) => ['--port', port, '--latency', latency, '--tiny'],
+    ['--tiny', '--latency', latency, '--port'],
     '/__simulator/calls?prompt=none',
   )
   const service = await startBenchService(simulator.url, options)

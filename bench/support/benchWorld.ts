@@ -2,20 +2,18 @@ import { simulatorFile } from '../../test/support/service/simulatorFile.ts'
 import type { ServiceOptions } from '../../test/support/service/testService.ts'
 import type { BenchService } from './benchService.ts'
 import { startBenchService } from './benchService.ts'
-import type { FloorSettings } from './floorServer.ts'
 import type { Shot } from './load.ts'
 import { loadOf, shoot } from './load.ts'
 import type { OtherAccount } from './otherAccounts.ts'
 import { startScript } from './processes.ts'
 import type { Bench } from './runBench.ts'
+import { say } from './runBench.ts'
 
 export const imageBytes = { small: 4 * 1024, large: 1024 * 1024 } as const
 
 /** What the cases of `npm run bench` get. */
 export type BenchWorld = Bench & {
   readonly quick: boolean
-  /** Says what takes long. */
-  readonly say: (line: string) => void
   /**
    * Starts a service on the constant upstream. The case stops it. `held`: a call that takes an hour holds the only
    * place of this family's channel, so its other tasks wait.
@@ -39,9 +37,8 @@ export async function withWorld(
   quick: boolean,
   work: (world: BenchWorld) => Promise<void>,
 ): Promise<void> {
-  const upstream = await startScript('bench/support/constantUpstream.ts', (port) => [port])
+  const upstream = await startScript('bench/support/constantUpstream.ts', [])
   const stops = [upstream.stop]
-  const say = (line: string) => void process.stderr.write(`${line}\n`)
   const startService: BenchWorld['startService'] = async ({ held, ...options } = {}) => {
     const channel = { concurrencyMax: 400, timeoutSeconds: 120, ...options.channel }
     const { channels } = simulatorFile(upstream.url, channel)
@@ -51,24 +48,16 @@ export async function withWorld(
     })
     const service = await startBenchService(upstream.url, { ...options, operatorFile })
     if (held === undefined) return service
-    await service.client.accepted(taskBody({ model: models[held], latencyMs: hourMs }))
+    const body = { ...JSON.parse(taskBody({ latencyMs: hourMs })), model: models[held] }
+    await service.client.accepted(body)
     return service
   }
   const openShared = async (): Promise<Shared> => {
     say('warming up')
     const service = await startService()
     const { address, namespace } = service.temporal.settings
-    const settings: FloorSettings = {
-      databaseUrl: service.databaseUrl,
-      temporalAddress: address,
-      namespace,
-      upstreamUrl: upstream.url,
-      fileBytes: imageBytes.large,
-    }
-    const floor = await startScript('bench/support/floorServer.ts', (port) => [
-      port,
-      JSON.stringify(settings),
-    ])
+    const settings = [service.databaseUrl, address, namespace, upstream.url, imageBytes.large]
+    const floor = await startScript('bench/support/floorServer.ts', settings.map(String))
     stops.unshift(floor.stop, service.stop)
     const calls = warmUp[quick ? 'quick' : 'full']
     await loadOf(calls, 20, generationShot(service))
@@ -77,22 +66,21 @@ export async function withWorld(
   }
   let shared: Promise<Shared> | undefined
   try {
-    await work({ ...bench, quick, say, startService, shared: () => (shared ??= openShared()) })
+    await work({ ...bench, quick, startService, shared: () => (shared ??= openShared()) })
   } finally {
     for (const stop of stops) await stop()
   }
 }
 
-export type Generation = {
-  readonly model?: string
-  readonly bytes?: number
-  readonly latencyMs?: number
-}
+export type Generation = { readonly bytes?: number; readonly latencyMs?: number }
 
 /** The body of a synchronous generation, for which the constant upstream sends such an image after such a time. */
 export function generationBody(given: Generation = {}): string {
-  const { model = models.B, bytes = imageBytes.small, latencyMs = 0 } = given
-  return JSON.stringify({ model, prompt: `A lighthouse: ${bytes} bytes after ${latencyMs} ms` })
+  const { bytes = imageBytes.small, latencyMs = 0 } = given
+  return JSON.stringify({
+    model: models.B,
+    prompt: `A lighthouse: ${bytes} bytes after ${latencyMs} ms`,
+  })
 }
 
 /** The body of an asynchronous generation. */
@@ -105,20 +93,19 @@ export function generationShot(
   { url, headers }: Pick<BenchService, 'url' | 'headers'>,
   given: Generation = {},
 ): Shot {
-  const sent = { method: 'POST', headers, body: generationBody(given) } as const
+  const sent = { headers, body: generationBody(given) }
   return (agent) => shoot(agent, `${url}/v1/images/generations`, sent)
 }
 
 /** Returns a shot that makes the same call through a forwarder that stores nothing. */
 export function forwardedShot(floorUrl: string, given: Generation = {}): Shot {
-  const sent = { method: 'POST', body: generationBody(given) } as const
+  const sent = { body: generationBody(given) }
   return (agent) => shoot(agent, `${floorUrl}/forward`, sent)
 }
 
 /** Lets other accounts send small requests until `stop`. */
 export async function startOthers(accounts: readonly OtherAccount[]) {
-  const { url, stop } = await startScript('bench/support/otherAccounts.ts', (port) => [
-    port,
+  const { url, stop } = await startScript('bench/support/otherAccounts.ts', [
     JSON.stringify(accounts),
   ])
   /** Returns the milliseconds of each answer since the last report, by the name of the request. */

@@ -1,5 +1,5 @@
 import type { BenchWorld } from './benchWorld.ts'
-import { describe, percentile, print } from './runBench.ts'
+import { describe, percentile, print, say } from './runBench.ts'
 
 /** A measured value, and its goal on two cores with everything on one machine. Figures that explain have none. */
 export type Figure = {
@@ -28,7 +28,7 @@ export type BenchCase = {
 export async function runCase(one: BenchCase, world: BenchWorld, rounds: number): Promise<void> {
   const seen: (readonly Figure[])[] = []
   while (seen.length < rounds) {
-    world.say(`${one.name}, round ${seen.length + 1} of ${rounds}`)
+    say(`${one.name}, round ${seen.length + 1} of ${rounds}`)
     seen.push(await one.round(world))
   }
   print(`\n${one.title}`)

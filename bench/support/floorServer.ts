@@ -1,5 +1,5 @@
-// node floorServer.ts PORT SETTINGS serves the least that each part of Darkroom can cost. It also runs the worker of
-// the bare workflow. The settings are `FloorSettings` as JSON.
+// node floorServer.ts DATABASE_URL TEMPORAL_ADDRESS NAMESPACE UPSTREAM_URL FILE_BYTES PORT serves the least that each
+// part of Darkroom can cost. It also runs the worker of the bare workflow.
 import { createReadStream, writeFileSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
@@ -14,22 +14,12 @@ import { installRuntime } from '../../src/temporal/worker/runtime.ts'
 import { collect } from '../../test/support/byteStreams.ts'
 import { paddedPng } from '../../test/support/images.ts'
 
-export type FloorSettings = {
-  readonly databaseUrl: string
-  readonly temporalAddress: string
-  readonly namespace: string
-  readonly upstreamUrl: string
-  /** The size of the file that it serves. */
-  readonly fileBytes: number
-}
-
-const settings: FloorSettings = JSON.parse(process.argv[3] ?? '{}')
-const { temporalAddress: address, namespace } = settings
+const [, , databaseUrl, address = '', namespace = '', upstreamUrl, bytes, port] = process.argv
 const taskQueue = 'bench-bare'
-const pool = new Pool({ connectionString: settings.databaseUrl, max: 24 })
+const pool = new Pool({ connectionString: databaseUrl, max: 24 })
 const agent = new Agent({ connections: 256 })
 const file = join(tmpdir(), `darkroom-floor-${process.pid}.png`)
-writeFileSync(file, paddedPng(settings.fileBytes, 7))
+writeFileSync(file, paddedPng(Number(bytes), 7))
 const { client } = connectTemporal({ address, namespace })
 let workflows = 0
 
@@ -51,7 +41,7 @@ async function serve(asked: IncomingMessage, answer: ServerResponse): Promise<vo
     case 'file':
       return void createReadStream(file).pipe(answer)
     case 'forward': {
-      const url = `${settings.upstreamUrl}/v1/images/generations`
+      const url = `${upstreamUrl}/v1/images/generations`
       const body = await collect(asked)
       const given = await request(url, { dispatcher: agent, method: 'POST', body })
       return void given.body.pipe(answer)
@@ -72,4 +62,4 @@ const worker = await Worker.create({
 void worker.run()
 createServer((asked, answer) => {
   serve(asked, answer).catch((error: unknown) => answer.writeHead(500).end(String(error)))
-}).listen(Number(process.argv[2]), '127.0.0.1')
+}).listen(Number(port), '127.0.0.1')

@@ -1,4 +1,4 @@
-// node hostileAccount.ts PORT URL SECRET attacks with everything an API key allows, as fast as it is answered. It is a
+// node hostileAccount.ts URL SECRET PORT attacks with everything an API key allows, as fast as it is answered. It is a
 // process of its own, so that it does not disturb what hostile.ts measures. GET / answers with how often it got what.
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
@@ -16,7 +16,7 @@ import {
 import { paddedPng } from '../../test/support/images.ts'
 import { mebibyte } from '../../test/support/service/processUsage.ts'
 
-const [, , ownPort, url = '', secret = ''] = process.argv
+const [, , url = '', secret = '', ownPort] = process.argv
 const client = createClient(url, secret)
 const { hostname, port } = new URL(url)
 const tasksPath = '/v1/images/tasks'

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent, request } from 'undici'
 import { percentile } from './runBench.ts'
 
@@ -16,108 +17,90 @@ const requestMsMax = 300_000
 const connectMsMax = 60_000
 
 /** Sends requests for `seconds`, from `connections` clients that each wait for their answer. */
-export async function loadFor(seconds: number, connections: number, shot: Shot): Promise<Load> {
+export function loadFor(seconds: number, connections: number, shot: Shot): Promise<Load> {
   const endsAtMs = performance.now() + seconds * 1000
-  return run(connections, shot, () => performance.now() < endsAtMs)
+  return loadWhile(() => performance.now() < endsAtMs, connections, shot)
 }
 
 /** Sends exactly `count` requests from `connections` clients. */
-export async function loadOf(count: number, connections: number, shot: Shot): Promise<Load> {
-  let left = count
-  return run(connections, shot, () => {
-    left -= 1
-    return left >= 0
+export function loadOf(count: number, connections: number, shot: Shot): Promise<Load> {
+  return loadWhile((sent) => sent < count, connections, shot)
+}
+
+function loadWhile(more: (sent: number) => boolean, clients: number, shot: Shot): Promise<Load> {
+  let sent = 0
+  return withAgent(clients, shot, async (once) => {
+    const client = async () => {
+      while (more(sent)) await once((sent += 1))
+    }
+    await Promise.all(Array.from({ length: clients }, client))
   })
 }
 
-async function run(connections: number, shot: Shot, more: () => boolean): Promise<Load> {
-  const agent = createAgent(connections)
+/** Starts `perSecond` requests each second, whether earlier ones were answered or not. */
+export function loadAtRate(perSecond: number, seconds: number, shot: Shot): Promise<Load> {
+  return withAgent(128, shot, async (once) => {
+    const shots: Promise<void>[] = []
+    const startedAtMs = performance.now()
+    while (shots.length < perSecond * seconds) {
+      const due = ((performance.now() - startedAtMs) / 1000) * perSecond
+      while (shots.length < Math.min(due, perSecond * seconds)) shots.push(once(shots.length))
+      await sleep(2)
+    }
+    await Promise.all(shots)
+  })
+}
+
+async function withAgent(
+  connections: number,
+  shot: Shot,
+  work: (once: (n: number) => Promise<void>) => Promise<void>,
+): Promise<Load> {
+  const timeouts = { headersTimeout: requestMsMax, bodyTimeout: requestMsMax }
+  const agent = new Agent({ connections, connect: { timeout: connectMsMax }, ...timeouts })
   const ms: number[] = []
   const startedAtMs = performance.now()
-  const client = async () => {
-    while (more()) {
-      const sentAtMs = performance.now()
-      await shot(agent, ms.length)
-      ms.push(performance.now() - sentAtMs)
-    }
-  }
   try {
-    await Promise.all(Array.from({ length: connections }, client))
+    await work(async (n) => {
+      const sentAtMs = performance.now()
+      await shot(agent, n)
+      ms.push(performance.now() - sentAtMs)
+    })
   } finally {
     await agent.close()
   }
-  return loadFrom(ms, performance.now() - startedAtMs)
+  const perSecond = (ms.length / (performance.now() - startedAtMs)) * 1000
+  const [p50Ms, p99Ms] = [percentile(ms, 0.5), percentile(ms, 0.99)]
+  return { perSecond, count: ms.length, p50Ms, p99Ms }
 }
 
-/** Starts `perSecond` requests each second, whether earlier ones were answered or not. */
-export async function loadAtRate(perSecond: number, seconds: number, shot: Shot): Promise<Load> {
-  const agent = createAgent(128)
-  const ms: number[] = []
-  const shots: Promise<void>[] = []
-  const startedAtMs = performance.now()
-  const total = perSecond * seconds
-  const one = async (n: number) => {
-    const sentAtMs = performance.now()
-    await shot(agent, n)
-    ms.push(performance.now() - sentAtMs)
-  }
-  while (shots.length < total) {
-    const due = ((performance.now() - startedAtMs) / 1000) * perSecond
-    while (shots.length < Math.min(due, total)) shots.push(one(shots.length))
-    await new Promise((resolve) => setTimeout(resolve, 2))
-  }
-  await Promise.all(shots)
-  await agent.close()
-  return loadFrom(ms, performance.now() - startedAtMs)
-}
-
-function createAgent(connections: number): Agent {
-  const timeouts = { headersTimeout: requestMsMax, bodyTimeout: requestMsMax }
-  return new Agent({ connections, pipelining: 1, connect: { timeout: connectMsMax }, ...timeouts })
-}
-
-function loadFrom(ms: readonly number[], tookMs: number): Load {
-  return {
-    perSecond: (ms.length / tookMs) * 1000,
-    count: ms.length,
-    p50Ms: percentile(ms, 0.5),
-    p99Ms: percentile(ms, 0.99),
-  }
-}
-
+/** What a request sends. It is a POST when it has a body. */
 export type Sent = {
-  readonly method?: 'GET' | 'POST'
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Buffer
-  readonly status?: number
 }
 
-/** Sends one request, reads the whole answer, and throws unless it has the expected status (200). */
-export async function shoot(agent: Agent, url: string, sent: Sent = {}): Promise<string> {
-  const { status, text } = await ask(agent, url, sent)
-  if (status === (sent.status ?? 200)) return text
-  throw new Error(`${sent.method ?? 'GET'} ${url}: ${status} ${text.slice(0, 500)}`)
+/** Sends one request, and returns the answer with its text. */
+export async function ask(agent: Agent, url: string, { headers = {}, body }: Sent = {}) {
+  const answer = await request(url, {
+    dispatcher: agent,
+    method: body === undefined ? 'GET' : 'POST',
+    headers,
+    body: body ?? null,
+  })
+  return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() }
 }
 
-/** Sends one request, and returns the status and the text of the answer. */
-export async function ask(
-  agent: Agent,
-  url: string,
-  { method = 'GET', headers = {}, body }: Sent = {},
-) {
-  const answer = await request(url, { dispatcher: agent, method, headers, body: body ?? null })
-  return {
-    status: answer.statusCode,
-    headers: answer.headers,
-    text: await answer.body.text(),
-  }
+/** Sends one request, reads the whole answer, and throws unless it has the expected status. */
+export async function shoot(agent: Agent, url: string, sent: Sent = {}, status = 200) {
+  const answer = await ask(agent, url, sent)
+  if (answer.status === status) return
+  throw new Error(`${url}: ${answer.status} ${answer.text.slice(0, 500)}`)
 }
 
-/** Downloads a file without keeping it. Returns its bytes, and throws unless the status is 200. */
-export async function download(agent: Agent, url: string): Promise<number> {
+/** Downloads a file without keeping it. Throws unless the status is 200. */
+export async function download(agent: Agent, url: string): Promise<void> {
   const { statusCode, body } = await request(url, { dispatcher: agent })
-  let bytes = 0
-  for await (const chunk of body) bytes += chunk.length
+  for await (const _ of body);
   if (statusCode !== 200) throw new Error(`GET ${url}: ${statusCode}`)
-  return bytes
 }

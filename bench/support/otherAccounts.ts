@@ -1,10 +1,11 @@
-// node otherAccounts.ts PORT ACCOUNTS sends small requests of other accounts and measures how long each answer takes.
+// node otherAccounts.ts ACCOUNTS PORT sends small requests of other accounts and measures how long each answer takes.
 // It is a process of its own, because the process that sends the load is too busy to measure. The accounts are a list
 // of `OtherAccount` as JSON. GET / answers with the milliseconds of each request since the last one, by its name.
 import { randomInt } from 'node:crypto'
 import { createServer } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent } from 'undici'
+import { defined } from '../../src/domain/defined.ts'
 import { ask } from './load.ts'
 
 /** An account that sends one request after the other, `everyMs` apart. */
@@ -22,14 +23,13 @@ export type OtherAccount = {
 /** The first answers wait for code to be compiled, here and in the service. */
 const warmUp = 20
 
-const accounts: readonly OtherAccount[] = JSON.parse(process.argv[3] ?? '[]')
+const accounts: readonly OtherAccount[] = JSON.parse(process.argv[2] ?? '[]')
 const agent = new Agent({ pipelining: 1 })
 let samples: Record<string, number[]> = {}
 
 async function send({ name, url, headers, body, lookupUrl }: OtherAccount): Promise<void> {
   const sentAtMs = performance.now()
-  const sent = body === undefined ? {} : { method: 'POST' as const, body }
-  const { status, text } = await ask(agent, url, { ...sent, headers })
+  const { status, text } = await ask(agent, url, { headers, ...defined({ body }) })
   if (status !== 200 && status !== 202) throw new Error(`${url}: ${status} ${text}`)
   ;(samples[name] ??= []).push(performance.now() - sentAtMs)
   if (lookupUrl === undefined) return
@@ -53,5 +53,5 @@ samples = {}
 createServer((_request, response) => {
   response.end(JSON.stringify(samples))
   samples = {}
-}).listen(Number(process.argv[2]), '127.0.0.1')
+}).listen(Number(process.argv[3]), '127.0.0.1')
 await Promise.all(accounts.map(repeat))

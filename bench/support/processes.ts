@@ -54,18 +54,14 @@ export function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-/** Runs a script that serves HTTP as a process of its own. Returns its URL once it answers `readyPath` with 200. */
-export async function startScript(
-  script: string,
-  args: (port: string) => readonly string[],
-  readyPath = '/',
-) {
+/** Runs a script that serves HTTP as a process of its own, with a free port as its last argument. */
+export async function startScript(script: string, args: readonly string[], readyPath = '/') {
   const port = String(await freePort())
   const url = `http://127.0.0.1:${port}`
   const { stop } = await startTestProcess({
     name: script,
     script,
-    args: args(port),
+    args: [...args, port],
     environment: {},
     logPath: join(tmpdir(), `darkroom-bench-${port}.log`),
     readyUrl: url + readyPath,

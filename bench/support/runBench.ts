@@ -37,7 +37,7 @@ export async function runBench(work: (bench: Bench) => Promise<void>): Promise<v
   const startedAtMs = performance.now()
   const progress = setInterval(() => {
     const seconds = Math.round((performance.now() - startedAtMs) / 1000)
-    process.stderr.write(`[${basename(process.argv[1] ?? '')}] still running, ${seconds} s\n`)
+    say(`[${basename(process.argv[1] ?? '')}] still running, ${seconds} s`)
   }, progressMs)
   let broken = 0
   const check = (promise: string, kept: boolean) => {
@@ -90,8 +90,13 @@ function npmStart(folder: string, ports: Awaited<ReturnType<typeof freeStartPort
 export function chooseFrom(known: readonly string[], asked: readonly string[]): readonly string[] {
   const unknown = asked.filter((name) => !known.includes(name))
   if (unknown.length === 0) return asked
-  process.stderr.write(`Unknown: ${unknown.join(', ')}. There are: ${known.join(', ')}\n`)
+  say(`Unknown: ${unknown.join(', ')}. There are: ${known.join(', ')}`)
   process.exit(2)
+}
+
+/** Says what takes long. */
+export function say(line: string): void {
+  process.stderr.write(`${line}\n`)
 }
 
 /** Prints one line of the report. */

@@ -1,74 +1,137 @@
 /**
- * node bench/chaos.ts [--s3] [--pgbouncer] [--seed N] [--tasks N] [--seconds N]
+ * node bench/chaos.ts [--only PART,…] [--seed N] [--tasks N] [--seconds N] [--s3] [--pgbouncer]
  *
- * Runs clients from a seed, half of them with synchronous calls, against an upstream that fails at random, while faults strike: kill -9, SIGSTOP and
- * SIGTERM of APIs and workers, kill -9 and SIGSTOP of Temporal, kill -9 of PostgreSQL, cut connections, several
- * at once. With --s3 the images are on an S3 server, which is killed and stopped too, and with
- * --pgbouncer all processes reach PostgreSQL through PgBouncer in transaction mode. When the faults are over
- * and all tasks have ended, it checks the invariants of the service from the database, the answers that the
- * clients got and the call log of the upstream.
+ * Runs clients from a seed, half of them with synchronous calls, against an upstream that fails at random, while
+ * faults strike, several at once. When they are over and all tasks have ended, it checks the invariants of the
+ * service from the database, the answers that the clients got and the call log of the upstream.
+ *
+ * --only chooses the faults: `kills` (kill -9, SIGSTOP and SIGTERM of APIs and workers, cut connections), `temporal`
+ * and `postgres` (kill -9, SIGSTOP), `s3` (the same of an S3 server), `all` (everything is killed at once and `npm
+ * start` starts again). Without it, the first three strike. It also chooses what the faults disturb: `webhooks`, with
+ * receivers that fail, hang, drip, redirect and close in the middle. `cancels` cancels tasks at random moments,
+ * without faults. With --s3 the images are on an S3 server and `s3` strikes too, and with --pgbouncer all processes
+ * reach PostgreSQL through PgBouncer in transaction mode.
  */
 import { parseArgs } from 'node:util'
-import { runBench } from './support/runBench.ts'
 import { startS3Server } from '../test/support/blobs/s3Server.ts'
-import { createPgBouncer } from '../test/support/database/pgBouncer.ts'
-import { processFaults, s3Faults, stackFaults } from '../test/support/chaos/chaosFaults.ts'
+import type { ChaosFault, FaultRound } from '../test/support/chaos/chaosFaults.ts'
+import {
+  processFaults,
+  s3Faults,
+  stackFaults,
+  startWithRetries,
+} from '../test/support/chaos/chaosFaults.ts'
+import { runCancels } from '../test/support/chaos/runCancels.ts'
+import type { ChaosReport } from '../test/support/chaos/runChaos.ts'
 import { runChaos } from '../test/support/chaos/runChaos.ts'
-import { startTestService } from '../test/support/service/testService.ts'
+import { createPgBouncer } from '../test/support/database/pgBouncer.ts'
+import type { TestService } from '../test/support/service/testService.ts'
+import { runWebhookChaos } from '../test/support/webhooks/runWebhookChaos.ts'
+import { withSimulated } from './support/benchService.ts'
+import type { Bench } from './support/runBench.ts'
+import { chooseFrom, print, runBench } from './support/runBench.ts'
 
 const { values } = parseArgs({
   options: {
+    only: { type: 'string' },
+    seed: { type: 'string', default: '1' },
+    tasks: { type: 'string' },
+    seconds: { type: 'string', default: '120' },
     s3: { type: 'boolean', default: false },
     pgbouncer: { type: 'boolean', default: false },
-    seed: { type: 'string', default: '1' },
-    tasks: { type: 'string', default: '400' },
-    seconds: { type: 'string', default: '120' },
   },
 })
+const faultParts = ['kills', 'temporal', 'postgres', 'all', 's3']
+const only = chooseFrom([...faultParts, 'webhooks', 'cancels'], values.only?.split(',') ?? [])
+const onS3 = values.s3 || only.includes('s3')
+const named = faultParts.filter((part) => only.includes(part))
+const usual = onS3 ? ['kills', 'temporal', 'postgres', 's3'] : ['kills', 'temporal', 'postgres']
+const striking = named.length > 0 ? named : usual
+const seed = Number(values.seed)
 
 /** A SIGSTOP of 30 s is longer than the time after which a silent worker counts as lost. */
 const stopMs = [1_000, 30_000] as const
+const twoOfEach = { apis: 2, workers: 2 }
 
-await runBench(async ({ check, stack }) => {
-  const s3 = values.s3 ? await startS3Server() : undefined
+await runBench(async (bench) => {
+  const report = (what: string, { broken, figures }: ChaosReport) => {
+    print(JSON.stringify(figures, null, 2))
+    for (const one of broken) print(one)
+    bench.check(`${broken.length} ${what}`, broken.length === 0)
+  }
+  const tasks = Number(values.tasks ?? 400)
+  if (only.includes('webhooks')) {
+    await underFaults(bench, '50-500', async (service, round) => {
+      report('promises of webhooks broken', await runWebhookChaos({ service, tasks, ...round }))
+    })
+  } else if (only.length === 0 || named.length > 0) {
+    await underFaults(bench, '100-3000', async (service, round) => {
+      report('invariants broken', await runChaos({ service, tasks, clients: 24, ...round }))
+    })
+  }
+  if (!only.includes('cancels')) return
+  const options = { ...twoOfEach, channel: { concurrencyMax: 12 }, latency: '20-400' }
+  await withSimulated(options, async (service) => {
+    const cancels = { tasks: Number(values.tasks ?? 1_000), parallel: 30, cancelMsMax: 2_500 }
+    report('answers differ from the ledger', await runCancels({ service, seed, ...cancels }))
+  })
+})
+
+/** Starts two APIs and two workers, on S3 and behind PgBouncer as the command line says. */
+async function underFaults(
+  { pidOf, restart }: Bench,
+  latency: string,
+  work: (service: TestService, round: FaultRound & { readonly drainMs: number }) => Promise<void>,
+): Promise<void> {
+  const s3 = onS3 ? await startS3Server() : undefined
   const pooler = values.pgbouncer ? createPgBouncer() : undefined
-  const service = await startTestService({
-    ...(pooler && { pooler: pooler.start }),
-    apis: 2,
-    workers: 2,
+  const options = {
+    ...twoOfEach,
+    latency,
     channel: { timeoutSeconds: 10 },
-    simulator: { latency: { minMs: 100, maxMs: 3_000 } },
+    ...(pooler && { pooler: pooler.start }),
     environment: {
-      LOG_LEVEL: 'warn',
-      PUBLIC_URL: 'http://images.example.test',
+      PUBLIC_URL: 'https://images.example.test',
       ...(s3 && { ...s3.environment, BLOB_STORE: `s3://${s3.bucket}/chaos` }),
     },
-  })
-  const pids = () => {
-    const [postgres = 0, temporal = 0] = stack.pids()
-    return { postgres, temporal }
   }
   try {
-    const { broken, figures } = await runChaos({
-      service,
-      seed: Number(values.seed),
-      tasks: Number(values.tasks),
-      clients: 24,
-      strikeMs: Number(values.seconds) * 1000,
-      pauseMs: 5_000,
-      drainMs: 300_000,
-      faults: (chance) => [
-        ...processFaults(service, chance, stopMs),
-        ...stackFaults(pids, chance, stopMs),
-        ...(s3 ? s3Faults(s3, chance, stopMs) : []),
-      ],
+    await withSimulated(options, (service) => {
+      const faults: FaultRound['faults'] = (chance) =>
+        [
+          ...processFaults(service, chance, stopMs),
+          ...stackFaults(pidOf, chance, stopMs),
+          ...(s3 === undefined ? [] : s3Faults(s3, chance, stopMs)),
+          powerCut(service, restart),
+        ].filter(({ part }) => striking.includes(part))
+      const strikeMs = Number(values.seconds) * 1000
+      return work(service, { seed, strikeMs, pauseMs: 5_000, drainMs: 300_000, faults })
     })
-    process.stdout.write(`${JSON.stringify(figures, null, 2)}\n`)
-    for (const one of broken) process.stdout.write(`${one}\n`)
-    check(`${broken.length} invariants broken`, broken.length === 0)
   } finally {
-    await service.stop()
     await s3?.stop()
     await pooler?.stop()
   }
-})
+}
+
+/** Kills all processes of Darkroom, PostgreSQL and Temporal at once, and starts them again. */
+function powerCut(service: TestService, restart: () => Promise<void>): ChaosFault {
+  let isDown = false
+  const strike = async () => {
+    if (isDown) return
+    isDown = true
+    const killed = [...service.apis, ...service.workers]
+    for (const each of killed) each.signal('SIGKILL')
+    await restart()
+    for (const each of killed) {
+      const [all, start] =
+        each.name === 'api'
+          ? [service.apis, service.startApi]
+          : [service.workers, service.startWorker]
+      await startWithRetries(start)
+      // Another fault may have replaced it meanwhile.
+      if (all.includes(each)) all.splice(all.indexOf(each), 1)
+    }
+    isDown = false
+  }
+  return { part: 'all', name: 'kill -9 of everything', strike }
+}

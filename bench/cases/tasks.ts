@@ -1,76 +1,137 @@
-import type { BenchService, BenchWorld, ImageSize } from '../support/benchWorld.ts'
-import { generationBody } from '../support/benchWorld.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { runParallel, timed } from '../../test/support/timing.ts'
+import type { BenchService } from '../support/benchService.ts'
+import { imageBytes, taskBody } from '../support/benchWorld.ts'
+import type { BenchCase } from '../support/cases.ts'
 import type { Shot } from '../support/load.ts'
-import { shoot } from '../support/load.ts'
-import type { Client } from '../../test/support/clients/client.ts'
-import { createClient } from '../../test/support/clients/client.ts'
-import { runParallel } from '../../test/support/timing.ts'
+import { download, loadAtRate, loadFor, loadOf, shoot } from '../support/load.ts'
 
-export const generationPath = '/v1/images/generations'
-
-/**
- * Returns a shot that makes one synchronous generation. The constant upstream sends an image of this size after this
- * time.
- */
-export function generationShot(
-  service: BenchService,
-  image: ImageSize = 'small',
-  latencyMs = 0,
-): Shot {
-  const body = generationBody(image, latencyMs)
-  return async (agent) => {
-    await shoot(agent, `${service.url}${generationPath}`, {
-      method: 'POST',
-      headers: service.headers,
-      body,
-    })
-  }
+/** Tasks from submit to succeeded, against bare workflows with one empty activity on the same server. */
+export const fiftyInFlight: BenchCase = {
+  name: 'async-50',
+  title: 'asynchronous, 50 in flight, submit to succeeded',
+  round: async ({ shared, quick }) => {
+    const { service, floorUrl } = await shared()
+    const count = quick ? 300 : 1_000
+    await runTasks(service, 100, 20)
+    const bare = await loadOf(count, 50, (agent) => shoot(agent, `${floorUrl}/execute`))
+    const own = (count / (await timed(() => runTasks(service, count, 50)))) * 1000
+    const ratio = own / bare.perSecond
+    return [
+      { name: 'tasks', value: own, unit: 'per s' },
+      { name: 'bare workflows', value: bare.perSecond, unit: 'per s' },
+      { name: 'of bare workflows', value: ratio, unit: 'x', goal: { atLeast: 0.85 } },
+    ]
+  },
 }
 
-/** The body of an asynchronous generation. */
-export function asyncBody(latencyMs = 0): string {
-  return JSON.stringify({ ...JSON.parse(generationBody('small', latencyMs)), action: 'generate' })
+/** Few, because a worker needs ten times as long for the tasks of a load of submits. */
+const load = 1_000
+
+/** The 202 of a submit, with Temporal running and stopped. */
+export const submits: BenchCase = {
+  name: 'submit',
+  title: 'submit',
+  round: async ({ shared, quick, pidOf }) => {
+    const { service, floorUrl } = await shared()
+    await runTasks(service, 100, 20)
+    const one = await loadOf(quick ? 100 : 300, 1, submitShot(service))
+    const many = await loadOf(load, 20, submitShot(service))
+    const floor = await loadOf(load / 4, 20, (agent) => shoot(agent, `${floorUrl}/start`))
+    const temporal = pidOf('temporal')
+    process.kill(temporal, 'SIGSTOP')
+    const stopped = await loadOf(load, 20, submitShot(service)).finally(() =>
+      process.kill(temporal, 'SIGCONT'),
+    )
+    await settled(service)
+    const ratio = stopped.perSecond / many.perSecond
+    return [
+      { name: 'one at a time p50', value: one.p50Ms, unit: 'ms', goal: { atMost: 4 } },
+      { name: '20 connections', value: many.perSecond, unit: 'per s', goal: { atLeast: 450 } },
+      { name: '20 connections p99', value: many.p99Ms, unit: 'ms', goal: { atMost: 1_000 } },
+      { name: 'bare workflow.start', value: floor.perSecond, unit: 'per s' },
+      { name: 'with Temporal stopped', value: ratio, unit: 'x', goal: { atLeast: 1 } },
+    ]
+  },
+}
+
+/** Lookups of an ended task, against one select by primary key, and of a running task at a fixed rate. */
+export const lookups: BenchCase = {
+  name: 'lookup',
+  title: 'lookup',
+  round: async ({ shared, quick }) => {
+    const { service, floorUrl } = await shared()
+    const { client, headers } = service
+    const seconds = quick ? 3 : 6
+    const { task_id: ended } = await client.accepted(taskBody())
+    await client.ended(ended)
+    const urlOf = (taskId: string) => `${service.url}/v1/tasks/${taskId}`
+    const floor = await loadFor(seconds, 20, (agent) => shoot(agent, `${floorUrl}/row/${ended}`))
+    const own = await loadFor(seconds, 20, (agent) => shoot(agent, urlOf(ended), { headers }))
+    const latencyMs = (seconds + 6) * 1000
+    const running = await Promise.all(
+      Array.from({ length: 20 }, () => client.accepted(taskBody({ latencyMs }))),
+    )
+    await sleep(2_000)
+    const live = await loadAtRate(1_000, seconds, (agent, n) =>
+      shoot(agent, urlOf(running[n % running.length]?.task_id ?? ''), { headers }),
+    )
+    await settled(service)
+    const ratio = own.perSecond / floor.perSecond
+    return [
+      { name: 'ended', value: own.perSecond, unit: 'per s' },
+      { name: 'bare select', value: floor.perSecond, unit: 'per s' },
+      { name: 'ended, of the bare select', value: ratio, unit: 'x', goal: { atLeast: 0.8 } },
+      { name: 'running, 1,000 per s, p99', value: live.p99Ms, unit: 'ms', goal: { atMost: 30 } },
+    ]
+  },
+}
+
+/** Downloads of a 1 MiB image by its signed URL, against a stream from the same file behind bare HTTP. */
+export const assets: BenchCase = {
+  name: 'asset',
+  title: 'asset, 1 MiB, 20 connections',
+  round: async ({ shared, quick }) => {
+    const { service, floorUrl } = await shared()
+    const url = await assetUrl(service, imageBytes.large)
+    const seconds = quick ? 3 : 6
+    const floor = await loadFor(seconds, 20, (agent) => download(agent, `${floorUrl}/file`))
+    const own = await loadFor(seconds, 20, (agent) => download(agent, url))
+    const ratio = own.perSecond / floor.perSecond
+    return [
+      { name: 'downloads', value: own.perSecond, unit: 'per s' },
+      { name: 'bare createReadStream', value: floor.perSecond, unit: 'per s' },
+      { name: 'of createReadStream', value: ratio, unit: 'x', goal: { atLeast: 0.8 } },
+    ]
+  },
+}
+
+/** Makes an image of this size and returns its signed URL. */
+export async function assetUrl({ client }: BenchService, bytes: number): Promise<string> {
+  const record = await client.ended((await client.accepted(taskBody({ bytes }))).task_id)
+  return record.output?.assets[0]?.url ?? ''
 }
 
 /** Returns a shot that submits one task, each time with a new idempotency key. */
-export function submitShot(service: BenchService, secret: string = service.owner.secret): Shot {
-  const body = asyncBody()
-  return async (agent) => {
-    await shoot(agent, `${service.url}/v1/images/tasks`, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${secret}`,
-        'content-type': 'application/json',
-        'idempotency-key': crypto.randomUUID(),
-      },
-      body,
-      status: 202,
-    })
+function submitShot({ url, headers }: BenchService): Shot {
+  const body = taskBody()
+  return (agent) => {
+    const own = { ...headers, 'idempotency-key': crypto.randomUUID() }
+    return shoot(agent, `${url}/v1/images/tasks`, { headers: own, body }, 202)
   }
 }
 
 /** Runs tasks from submit to succeeded, at most `parallel` at once. */
-export async function runTasks(
-  { service }: BenchWorld,
-  count: number,
-  parallel: number,
-): Promise<void> {
-  const client = createClient(service.url, service.owner.secret)
+async function runTasks(service: BenchService, count: number, parallel: number): Promise<void> {
   await runParallel(count, parallel, async () => {
-    const { task_id: taskId } = await client.accepted(asyncBody())
-    await succeeded(client, taskId)
+    const { task_id: taskId } = await service.client.accepted(taskBody())
+    await succeeded(service, taskId)
   })
 }
 
-/**
- * Waits until the task has succeeded, with one lookup that is held open (`Prefer: wait`), as Temporal's client waits
- * for the result of a workflow.
- */
-export async function succeeded(
-  { url, authorization }: Pick<Client, 'url' | 'authorization'>,
-  taskId: string,
-): Promise<void> {
-  const headers = { authorization, prefer: 'wait=60' }
+/** Waits until the task has succeeded, by one lookup that is held open, as Temporal's client waits for a result. */
+export async function succeeded({ url, client }: BenchService, taskId: string): Promise<void> {
+  const headers = { authorization: client.authorization, prefer: 'wait=60' }
   const answer = await fetch(`${url}/v1/tasks/${taskId}`, { headers })
   const { status } = Object(await answer.json())
   if (status !== 'succeeded') throw new Error(`${taskId} is ${status} after a minute`)
@@ -79,20 +140,10 @@ export async function succeeded(
 const backlogMsMax = 600_000
 
 /** Waits until no task is live, so that the backlog of one measurement does not slow the next. */
-export async function settled(service: BenchService, say: BenchWorld['say']): Promise<void> {
+async function settled({ pool }: BenchService): Promise<void> {
   const endsAtMs = performance.now() + backlogMsMax
-  let said = Number.POSITIVE_INFINITY
-  for (;;) {
-    const { rows } = await service.pool.query<{ live: string }>(
-      `select count(*) as live from task where status in ('queued', 'processing')`,
-    )
-    const live = Number(rows[0]?.live)
-    if (live === 0) return
-    if (performance.now() > endsAtMs) throw new Error(`${live} tasks do not end`)
-    if (live < said - 1_000) {
-      say(`waiting for ${live} tasks`)
-      said = live
-    }
-    await new Promise((resolve) => setTimeout(resolve, 500))
+  while ((await pool.query('select from task where completed_at is null limit 1')).rowCount === 1) {
+    if (performance.now() > endsAtMs) throw new Error('tasks do not end')
+    await sleep(500)
   }
 }

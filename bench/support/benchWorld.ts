@@ -1,157 +1,117 @@
-import type { ChildProcess } from 'node:child_process'
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { z } from 'zod'
-import { bareTaskQueue, startBareTemporal } from './bareTemporal.ts'
-import type { FloorSettings } from './floorServer.ts'
-import type { Stack } from './runBench.ts'
-import { paddedPng } from '../../test/support/images.ts'
-import type { ServiceOptions, TestService } from '../../test/support/service/testService.ts'
-import type { TestAccount } from '../../test/support/service/testAccount.ts'
-import { startTestService } from '../../test/support/service/testService.ts'
+import { simulatorFile } from '../../test/support/service/simulatorFile.ts'
+import type { ServiceOptions } from '../../test/support/service/testService.ts'
+import type { BenchService } from './benchService.ts'
+import { startBenchService } from './benchService.ts'
+import type { Shot } from './load.ts'
+import { loadOf, shoot } from './load.ts'
+import type { OtherAccount } from './otherAccounts.ts'
+import { startScript } from './processes.ts'
+import type { Bench } from './runBench.ts'
+import { say } from './runBench.ts'
 
-/** The sizes of image that the constant upstream serves. */
 export const imageBytes = { small: 4 * 1024, large: 1024 * 1024 } as const
-export type ImageSize = keyof typeof imageBytes
 
-/** The body of a generation for which the constant upstream sends an image of this size after this time. */
-export function generationBody(image: ImageSize, latencyMs = 0): string {
-  const prompt = `A lighthouse: ${imageBytes[image]} bytes after ${latencyMs} ms`
-  return JSON.stringify({ model: 'familyb-image-2-vip', prompt })
-}
-
-/** A running service with an account, and the process ids of all its parts. */
-export type BenchService = TestService & {
-  readonly owner: TestAccount
-  readonly headers: Readonly<Record<string, string>>
-  readonly parts: () => Readonly<
-    Record<'api' | 'worker' | 'postgres' | 'temporal', readonly number[]>
-  >
-}
-
-/** What the cases share. */
-export type BenchWorld = {
+/** What the cases of `npm run bench` get. */
+export type BenchWorld = Bench & {
   readonly quick: boolean
-  readonly stack: Stack
-  /** Says what takes long. */
-  readonly say: (line: string) => void
-  /** The service that the cases share: one API and one worker. */
-  readonly service: BenchService
-  /** Starts another service. The case stops it. */
-  readonly startService: (options: ServiceOptions) => Promise<BenchService>
-  /** Base URL of the floor server. */
-  readonly floorUrl: string
-  readonly bare: Awaited<ReturnType<typeof startBareTemporal>>
-  readonly close: () => Promise<void>
+  /**
+   * Starts a service on the constant upstream. The case stops it. `held`: a call that takes an hour holds the only
+   * place of this family's channel, so its other tasks wait.
+   */
+  readonly startService: (
+    options?: ServiceOptions & { readonly held?: 'A' | 'B' },
+  ) => Promise<BenchService>
+  /** The service that cases share, warm, and the floor that they compare it with. The first call starts both. */
+  readonly shared: () => Promise<Shared>
 }
+type Shared = { readonly service: BenchService; readonly floorUrl: string }
 
-const address = z.object({ port: z.number() })
+/** V8 compiles for thousands of calls: after 1,000 of them, the rate still rose by a fifth within half a minute. */
+const warmUp = { quick: 200, full: 3_000 } as const
+const hourMs = 3_600_000
+const models = { A: 'familya-3-pro-image', B: 'familyb-image-2-vip' } as const
 
-/** Starts the constant upstream, the floors and one service. */
-export async function openBenchWorld(options: {
-  readonly stack: Stack
-  readonly quick: boolean
-  readonly say: (line: string) => void
-}): Promise<BenchWorld> {
-  const { stack, quick, say } = options
-  const folder = await mkdtemp(join(tmpdir(), 'darkroom-images-'))
-  for (const bytes of Object.values(imageBytes)) {
-    await writeFile(join(folder, `${bytes}.png`), paddedPng(bytes, 7))
+/** Runs `work` with the constant upstream. */
+export async function withWorld(
+  bench: Bench,
+  quick: boolean,
+  work: (world: BenchWorld) => Promise<void>,
+): Promise<void> {
+  const upstream = await startScript('bench/support/constantUpstream.ts', [])
+  const stops = [upstream.stop]
+  const startService: BenchWorld['startService'] = async ({ held, ...options } = {}) => {
+    const channel = { concurrencyMax: 400, timeoutSeconds: 120, ...options.channel }
+    const { channels } = simulatorFile(upstream.url, channel)
+    const heldChannel = { concurrencyMax: 1, timeoutSeconds: hourMs / 1000 }
+    const operatorFile = () => ({
+      channels: channels.map((each) => (each.family === held ? { ...each, ...heldChannel } : each)),
+    })
+    const service = await startBenchService(upstream.url, { ...options, operatorFile })
+    if (held === undefined) return service
+    const body = { ...JSON.parse(taskBody({ latencyMs: hourMs })), model: models[held] }
+    await service.client.accepted(body)
+    return service
   }
-  const upstream = await startScript('constantUpstream.ts', folder)
-  const start = (given: ServiceOptions) => startService(stack, upstream.url, given)
-  const service = await start({})
-  const { temporal, settings } = service.temporal
-  const bare = await startBareTemporal(temporal, settings.address)
-  const floor = await startScript(
-    'floorServer.ts',
-    JSON.stringify({
-      databaseUrl: service.databaseUrl,
-      temporalAddress: settings.address,
-      namespace: settings.namespace,
-      taskQueue: bareTaskQueue,
-      upstreamUrl: upstream.url,
-      imageFile: join(folder, `${imageBytes.large}.png`),
-    } satisfies FloorSettings),
-  )
-  return {
-    quick,
-    stack,
-    say,
-    service,
-    startService: start,
-    floorUrl: floor.url,
-    bare,
-    close: async () => {
-      await bare.stop()
-      await floor.stop()
-      await service.stop()
-      await upstream.stop()
-      await rm(folder, { recursive: true, force: true })
-    },
+  const openShared = async (): Promise<Shared> => {
+    say('warming up')
+    const service = await startService()
+    const { address, namespace } = service.temporal.settings
+    const settings = [service.databaseUrl, address, namespace, upstream.url, imageBytes.large]
+    const floor = await startScript('bench/support/floorServer.ts', settings.map(String))
+    stops.unshift(floor.stop, service.stop)
+    const calls = warmUp[quick ? 'quick' : 'full']
+    await loadOf(calls, 20, generationShot(service))
+    await loadOf(calls, 20, forwardedShot(floor.url))
+    return { service, floorUrl: floor.url }
+  }
+  let shared: Promise<Shared> | undefined
+  try {
+    await work({ ...bench, quick, startService, shared: () => (shared ??= openShared()) })
+  } finally {
+    for (const stop of stops) await stop()
   }
 }
 
-async function startService(
-  stack: Stack,
-  upstreamUrl: string,
-  options: ServiceOptions,
-): Promise<BenchService> {
-  const limits = { concurrencyMax: 400, timeoutSeconds: 120 }
-  const service = await startTestService({
-    operatorFile: () => ({
-      channels: [
-        {
-          name: 'a-main',
-          family: 'A',
-          baseUrl: upstreamUrl,
-          apiKeyEnv: 'FAMILYA_API_KEY',
-          ...limits,
-        },
-        {
-          name: 'b-main',
-          family: 'B',
-          baseUrl: `${upstreamUrl}/v1`,
-          apiKeyEnv: 'FAMILYB_API_KEY',
-          ...limits,
-        },
-      ],
-    }),
-    ...options,
-    environment: { LOG_LEVEL: 'warn', ...options.environment },
+export type Generation = { readonly bytes?: number; readonly latencyMs?: number }
+
+/** The body of a synchronous generation, for which the constant upstream sends such an image after such a time. */
+export function generationBody(given: Generation = {}): string {
+  const { bytes = imageBytes.small, latencyMs = 0 } = given
+  return JSON.stringify({
+    model: models.B,
+    prompt: `A lighthouse: ${bytes} bytes after ${latencyMs} ms`,
   })
-  const owner = await service.account(1_000_000_000)
-  return {
-    ...service,
-    owner,
-    headers: { authorization: `Bearer ${owner.secret}`, 'content-type': 'application/json' },
-    parts: () => {
-      const [postgres = 0, temporal = 0] = stack.pids()
-      return {
-        api: service.apis.map(({ pid }) => pid),
-        worker: service.workers.map(({ pid }) => pid),
-        postgres: [postgres],
-        temporal: [temporal],
-      }
-    },
-  }
 }
 
-/** Runs a script of this folder that listens, as a process that ends with this one. */
-async function startScript(name: string, ...args: readonly string[]) {
-  const script = fileURLToPath(new URL(name, import.meta.url))
-  const child: ChildProcess = fork(script, args, { stdio: 'inherit' })
-  const [message]: readonly unknown[] = await once(child, 'message')
-  return {
-    url: `http://127.0.0.1:${address.parse(message).port}`,
-    stop: async () => {
-      const ended = once(child, 'exit')
-      child.disconnect()
-      await ended
-    },
+/** The body of an asynchronous generation. */
+export function taskBody(given: Generation = {}): string {
+  return JSON.stringify({ ...JSON.parse(generationBody(given)), action: 'generate' })
+}
+
+/** Returns a shot that makes one synchronous generation. */
+export function generationShot(
+  { url, headers }: Pick<BenchService, 'url' | 'headers'>,
+  given: Generation = {},
+): Shot {
+  const sent = { headers, body: generationBody(given) }
+  return (agent) => shoot(agent, `${url}/v1/images/generations`, sent)
+}
+
+/** Returns a shot that makes the same call through a forwarder that stores nothing. */
+export function forwardedShot(floorUrl: string, given: Generation = {}): Shot {
+  const sent = { body: generationBody(given) }
+  return (agent) => shoot(agent, `${floorUrl}/forward`, sent)
+}
+
+/** Lets other accounts send small requests until `stop`. */
+export async function startOthers(accounts: readonly OtherAccount[]) {
+  const { url, stop } = await startScript('bench/support/otherAccounts.ts', [
+    JSON.stringify(accounts),
+  ])
+  /** Returns the milliseconds of each answer since the last report, by the name of the request. */
+  const report = async (): Promise<Readonly<Record<string, readonly number[]>>> => {
+    const answer: Record<string, number[]> = JSON.parse(await (await fetch(url)).text())
+    return answer
   }
+  return { report, stop }
 }

@@ -1,110 +1,65 @@
-// node floorServer.ts serves the least that each part of Darkroom can cost, in Koa as Darkroom's API is. The
-// argument is a JSON object: see `FloorSettings`.
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { mkdtemp, open, rename, rm } from 'node:fs/promises'
+// node floorServer.ts DATABASE_URL TEMPORAL_ADDRESS NAMESPACE UPSTREAM_URL FILE_BYTES PORT serves the least that each
+// part of Darkroom can cost. It also runs the worker of the bare workflow.
+import { createReadStream, writeFileSync } from 'node:fs'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import Koa from 'koa'
+import { fileURLToPath } from 'node:url'
+import { NativeConnection, Worker } from '@temporalio/worker'
 import { Pool } from 'pg'
 import { Agent, request } from 'undici'
-import { collect } from '../../test/support/byteStreams.ts'
 import { connectTemporal } from '../../src/temporal/connect.ts'
+import { installRuntime } from '../../src/temporal/worker/runtime.ts'
+import { collect } from '../../test/support/byteStreams.ts'
+import { paddedPng } from '../../test/support/images.ts'
 
-export type FloorSettings = {
-  readonly databaseUrl: string
-  readonly temporalAddress: string
-  readonly namespace: string
-  readonly taskQueue: string
-  readonly upstreamUrl: string
-  readonly imageFile: string
-}
-
-const settings: FloorSettings = JSON.parse(process.argv[2] ?? '{}')
-const pool = new Pool({ connectionString: settings.databaseUrl, max: 24 })
-const temporal = connectTemporal({
-  address: settings.temporalAddress,
-  namespace: settings.namespace,
-})
+const [, , databaseUrl, address = '', namespace = '', upstreamUrl, bytes, port] = process.argv
+const taskQueue = 'bench-bare'
+const pool = new Pool({ connectionString: databaseUrl, max: 24 })
 const agent = new Agent({ connections: 256 })
-const folder = await mkdtemp(join(tmpdir(), 'darkroom-floor-'))
-let count = 0
+const file = join(tmpdir(), `darkroom-floor-${process.pid}.png`)
+writeFileSync(file, paddedPng(Number(bytes), 7))
+const { client } = connectTemporal({ address, namespace })
+let workflows = 0
 
-/** Only starts a workflow. */
-async function start(): Promise<unknown> {
-  count += 1
-  const workflowId = `floor-${process.pid}-${count}`
-  await temporal.client.workflow.start('bare', {
-    workflowId,
-    taskQueue: settings.taskQueue,
-    args: [],
-  })
-  return { workflowId }
-}
-
-/** Only reads one row by its primary key. */
-async function row(taskId: string): Promise<unknown> {
-  const { rows } = await pool.query({
-    name: 'row',
-    text: 'select * from task where task_id = $1',
-    values: [taskId],
-  })
-  return rows[0]
-}
-
-/** Only forwards to the upstream, as a gateway does that stores nothing. */
-async function forward(body: Buffer) {
-  const answer = await request(`${settings.upstreamUrl}/v1/images/generations`, {
-    dispatcher: agent,
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body,
-  })
-  return answer.body
-}
-
-/** Reads a body with an image, decodes, hashes and writes it durably. */
-async function store(body: Buffer): Promise<unknown> {
-  const { data }: { readonly data: readonly { readonly b64_json: string }[] } = JSON.parse(
-    body.toString(),
-  )
-  const image = Buffer.from(data[0]?.b64_json ?? '', 'base64')
-  count += 1
-  const path = join(folder, String(count))
-  const file = await open(`${path}.tmp`, 'w')
-  await file.writeFile(image)
-  await file.sync()
-  await file.close()
-  await rename(`${path}.tmp`, path)
-  return { sha256: createHash('sha256').update(image).digest('hex') }
-}
-
-const app = new Koa()
-app.use(async (context) => {
-  const [, route = '', taskId = ''] = context.path.split('/')
+async function serve(asked: IncomingMessage, answer: ServerResponse): Promise<void> {
+  const [, route = '', taskId = ''] = asked.url?.split('/') ?? []
   switch (route) {
     case 'start':
-      context.body = await start()
-      return
-    case 'row':
-      context.body = await row(taskId)
-      return
+    case 'execute': {
+      // `execute` also waits for the result.
+      const workflowId = `bare-${process.pid}-${(workflows += 1)}`
+      await client.workflow[route]('bare', { workflowId, taskQueue, args: [] })
+      return void answer.end()
+    }
+    case 'row': {
+      const text = 'select * from task where task_id = $1'
+      const { rows } = await pool.query({ name: 'row', text, values: [taskId] })
+      return void answer.end(JSON.stringify(rows[0]))
+    }
     case 'file':
-      context.type = 'image/png'
-      context.body = createReadStream(settings.imageFile)
-      return
-    case 'forward':
-      context.type = 'application/json'
-      context.body = await forward(await collect(context.req))
-      return
-    case 'store':
-      context.body = await store(await collect(context.req))
-      return
+      return void createReadStream(file).pipe(answer)
+    case 'forward': {
+      const url = `${upstreamUrl}/v1/images/generations`
+      const body = await collect(asked)
+      const given = await request(url, { dispatcher: agent, method: 'POST', body })
+      return void given.body.pipe(answer)
+    }
     default:
-      context.status = 404
+      return void answer.end()
   }
+}
+
+installRuntime({ log: () => {} })
+const worker = await Worker.create({
+  connection: await NativeConnection.connect({ address }),
+  namespace,
+  taskQueue,
+  workflowsPath: fileURLToPath(new URL('bareWorkflow.ts', import.meta.url)),
+  activities: { nothing: async () => {} },
 })
-const server = app.listen(0, '127.0.0.1', () => process.send?.(server.address()))
-process.once('disconnect', () => {
-  void rm(folder, { recursive: true, force: true }).then(() => process.exit())
-})
+void worker.run()
+createServer((asked, answer) => {
+  serve(asked, answer).catch((error: unknown) => answer.writeHead(500).end(String(error)))
+}).listen(Number(port), '127.0.0.1')

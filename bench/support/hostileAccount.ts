@@ -1,12 +1,7 @@
-/**
- * node bench/support/hostileAccount.ts URL SECRET [ATTACK…]
- *
- * One account that attacks with everything an API key allows, as fast as it is answered, until it is killed. With
- * names of attacks, it uses only these.
- * Runs as a process of its own, so that it does not disturb what `hostile.ts` measures. Prints one line when
- * the attack is under way, and counts the answers on SIGTERM.
- */
+// node hostileAccount.ts URL SECRET PORT attacks with everything an API key allows, as fast as it is answered. It is a
+// process of its own, so that it does not disturb what hostile.ts measures. GET / answers with how often it got what.
 import { randomBytes } from 'node:crypto'
+import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { brotliCompressSync, constants } from 'node:zlib'
@@ -19,13 +14,12 @@ import {
   generateBody,
 } from '../../test/support/clients/requestBodies.ts'
 import { paddedPng } from '../../test/support/images.ts'
-import type { HostileAttack } from './hostileAttacks.ts'
-import { hostileAttacks } from './hostileAttacks.ts'
+import { mebibyte } from '../../test/support/service/processUsage.ts'
 
-const [, , url = '', secret = '', ...chosen] = process.argv
+const [, , url = '', secret = '', ownPort] = process.argv
 const client = createClient(url, secret)
 const { hostname, port } = new URL(url)
-const mebibyte = 1024 * 1024
+const tasksPath = '/v1/images/tasks'
 const counts: Record<string, number> = {}
 
 function count(what: string): void {
@@ -34,100 +28,85 @@ function count(what: string): void {
 
 /** Runs `work` again and again, `parallel` at once, at most about 20 times a second each. */
 function repeat(name: string, parallel: number, work: () => Promise<string | number>): void {
-  for (let each = 0; each < parallel; each += 1) {
-    void (async () => {
-      for (;;) {
-        count(`${name}: ${await work().catch((error: Error) => error.name)}`)
-        await sleep(50)
-      }
-    })()
+  const one = async (): Promise<never> => {
+    for (;;) {
+      count(`${name}: ${await work().catch((error: Error) => error.name)}`)
+      await sleep(50)
+    }
   }
+  for (let each = 0; each < parallel; each += 1) void one()
 }
 
-function coded(body: string): Buffer {
-  return brotliCompressSync(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } })
-}
-
-async function post(path: string, body: Buffer): Promise<number> {
-  const answer = await fetch(`${url}${path}`, {
-    method: 'POST',
-    headers: {
-      authorization: client.authorization,
-      'content-type': 'application/json',
-      'content-encoding': 'br',
-    },
-    body: new Uint8Array(body),
+/** Sends a compressed body again and again. */
+function repeatPost(name: string, parallel: number, path: string, body: string): void {
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 5 }
+  const coded = new Uint8Array(brotliCompressSync(body, { params }))
+  const type = { 'content-type': 'application/json', 'content-encoding': 'br' }
+  const headers = { authorization: client.authorization, ...type }
+  repeat(name, parallel, async () => {
+    const answer = await fetch(url + path, { method: 'POST', headers, body: coded })
+    await answer.arrayBuffer()
+    return answer.status
   })
-  await answer.arrayBuffer()
-  return answer.status
 }
 
 /** Opens a connection, writes the head of a request, and returns the connection. */
-function open(lines: readonly string[]) {
+function open(...lines: readonly string[]) {
   const socket = connect(Number(port), hostname)
   socket.on('error', () => {})
-  socket.write(`${lines.join('\r\n')}\r\n\r\n`)
+  socket.write(`${lines.join('\r\n')}\r\nHost: x\r\n\r\n`)
   return socket
 }
 
-const postHead = (path: string, bytes: number, type = 'application/json') => [
-  `POST ${path} HTTP/1.1`,
-  'Host: x',
-  `Authorization: ${client.authorization}`,
-  `Content-Type: ${type}`,
-  `Content-Length: ${bytes}`,
-]
+function openPost(path: string, bytes: number, type: string) {
+  return open(
+    `POST ${path} HTTP/1.1`,
+    `Authorization: ${client.authorization}`,
+    `Content-Type: ${type}`,
+    `Content-Length: ${bytes}`,
+  )
+}
+
+// An image for the slow readers.
+const edit = editBody({ prompt: `${6 * mebibyte} bytes after 0 ms` })
+const { task_id: taskId } = await client.accepted(edit)
+const record = await client.ended(taskId)
+const asset = new URL(record.output?.assets[0]?.url ?? '')
 
 // The largest prompts, from a few hundred bytes each.
-const prompt = '\u0001'.repeat(Math.floor((requestTextBytesMax - 1024) / 6))
-const largePrompt = coded(JSON.stringify(generateBody({ prompt })))
+const filler = '\u0001'.repeat(Math.floor((requestTextBytesMax - 1024) / 6))
+const largest = generateBody({ prompt: `4096 bytes after 300 ms${filler}` })
+repeatPost('large prompt', 6, tasksPath, JSON.stringify(largest))
+
 // Few bytes that unpack to much work.
-const texts = Array.from({ length: 33_000 }, () => '{"text":"a"}').join()
-const manyValues = coded(`{"contents":[{"parts":[${texts}]}]}`)
-const whiteSpace = coded(' '.repeat(64 * mebibyte))
 const contentPath = '/v1beta/models/familya-3-pro-image:asyncGenerateContent'
+const texts = Array.from({ length: 33_000 }, () => '{"text":"a"}').join()
+repeatPost('many values', 4, contentPath, `{"contents":[{"parts":[${texts}]}]}`)
+repeatPost('white space', 4, tasksPath, ' '.repeat(64 * mebibyte))
+
+// Bodies that are declared and not sent.
+for (let holder = 0; holder < 8; holder += 1) {
+  const socket = openPost(tasksPath, 128 * mebibyte, 'application/json')
+  setInterval(() => socket.write(' '), 1_000)
+}
+
 // Images that are stored and then left.
 const largeEdit = formBody([
   { name: 'model', value: 'familyb-image-2-vip' },
   { name: 'prompt', value: 'images that are left' },
   { name: 'image', filename: 'large.png', value: paddedPng(16 * mebibyte, 1) },
 ])
+repeat('images left', 1, async () => {
+  const socket = openPost('/v1/images/edits', largeEdit.length, formType)
+  await new Promise((resolve) => socket.write(largeEdit, resolve))
+  await sleep(200)
+  socket.resetAndDestroy()
+  return 'reset'
+})
 
-// An image for the slow readers.
-const { task_id } = await client.accepted(editBody({ prompt: 'an image to read slowly' }))
-const record = await client.ended(task_id)
-const asset = new URL(record.output?.assets[0]?.url ?? '')
-
-const attacks: Readonly<Record<HostileAttack, () => void>> = {
-  'large prompts': () => repeat('large prompt', 6, () => post('/v1/images/tasks', largePrompt)),
-  'many values': () => repeat('many values', 4, () => post(contentPath, manyValues)),
-  'white space': () => repeat('white space', 4, () => post('/v1/images/tasks', whiteSpace)),
-  'bodies not sent': () => {
-    for (let holder = 0; holder < 8; holder += 1) {
-      const socket = open(postHead('/v1/images/tasks', 128 * mebibyte))
-      setInterval(() => socket.write(' '), 1_000)
-    }
-  },
-  'images left': () =>
-    repeat('images left', 1, async () => {
-      const socket = open(postHead('/v1/images/edits', largeEdit.length, formType))
-      await new Promise((resolve) => socket.write(largeEdit, resolve))
-      await sleep(200)
-      socket.resetAndDestroy()
-      return 'reset'
-    }),
-  'slow readers': () => {
-    for (let reader = 0; reader < 200; reader += 1) readSlowly()
-  },
-  'invented keys': () =>
-    repeat('invented key', 4, async () => {
-      const invented = createClient(url, `sk-${randomBytes(24).toString('hex')}`)
-      return (await invented.lookup(task_id)).status
-    }),
-}
-
-function readSlowly(): void {
-  const socket = open([`GET ${asset.pathname}${asset.search} HTTP/1.1`, 'Host: x'])
+// Slow readers of an image.
+for (let reader = 0; reader < 200; reader += 1) {
+  const socket = open(`GET ${asset.pathname}${asset.search} HTTP/1.1`)
   socket.once('data', (chunk: Buffer) => count(`slow reader: ${chunk.toString('latin1', 9, 12)}`))
   socket.on('data', () => {
     socket.pause()
@@ -135,8 +114,10 @@ function readSlowly(): void {
   })
 }
 
-for (const name of hostileAttacks) if (chosen.length === 0 || chosen.includes(name)) attacks[name]()
-process.stdout.write('under way\n')
-process.once('SIGTERM', () => {
-  process.stdout.write(`${JSON.stringify(counts)}\n`, () => process.exit(0))
+repeat('invented key', 4, async () => {
+  const invented = createClient(url, `sk-${randomBytes(24).toString('hex')}`)
+  return (await invented.lookup(taskId)).status
 })
+
+const report = createServer((_request, response) => response.end(JSON.stringify(counts)))
+report.listen(Number(ownPort), '127.0.0.1')

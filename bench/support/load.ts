@@ -1,5 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent, request } from 'undici'
-import { defined } from '../../src/domain/defined.ts'
 import { percentile } from './runBench.ts'
 
 export type Load = {
@@ -11,97 +11,96 @@ export type Load = {
 }
 
 /** One request. Throws when the answer is not what the case expects. */
-export type Shot = (agent: Agent, n: number) => Promise<void>
+export type Shot = (agent: Agent, n: number) => Promise<unknown>
 
-const requestMsMax = 120_000
+const requestMsMax = 300_000
+const connectMsMax = 60_000
 
 /** Sends requests for `seconds`, from `connections` clients that each wait for their answer. */
-export async function loadFor(seconds: number, connections: number, shot: Shot): Promise<Load> {
+export function loadFor(seconds: number, connections: number, shot: Shot): Promise<Load> {
   const endsAtMs = performance.now() + seconds * 1000
-  return run(connections, shot, () => performance.now() < endsAtMs)
+  return loadWhile(() => performance.now() < endsAtMs, connections, shot)
 }
 
 /** Sends exactly `count` requests from `connections` clients. */
-export async function loadOf(count: number, connections: number, shot: Shot): Promise<Load> {
-  let left = count
-  return run(connections, shot, () => {
-    left -= 1
-    return left >= 0
+export function loadOf(count: number, connections: number, shot: Shot): Promise<Load> {
+  return loadWhile((sent) => sent < count, connections, shot)
+}
+
+function loadWhile(more: (sent: number) => boolean, clients: number, shot: Shot): Promise<Load> {
+  let sent = 0
+  return withAgent(clients, shot, async (once) => {
+    const client = async () => {
+      while (more(sent)) await once((sent += 1))
+    }
+    await Promise.all(Array.from({ length: clients }, client))
   })
 }
 
-async function run(connections: number, shot: Shot, more: () => boolean): Promise<Load> {
-  const agent = new Agent({ connections, pipelining: 1, headersTimeout: requestMsMax })
-  const ms: number[] = []
-  let sent = 0
-  const startedAtMs = performance.now()
-  const client = async () => {
-    while (more()) {
-      sent += 1
-      const sentAtMs = performance.now()
-      await shot(agent, sent)
-      ms.push(performance.now() - sentAtMs)
+/** Starts `perSecond` requests each second, whether earlier ones were answered or not. */
+export function loadAtRate(perSecond: number, seconds: number, shot: Shot): Promise<Load> {
+  return withAgent(128, shot, async (once) => {
+    const shots: Promise<void>[] = []
+    const startedAtMs = performance.now()
+    while (shots.length < perSecond * seconds) {
+      const due = ((performance.now() - startedAtMs) / 1000) * perSecond
+      while (shots.length < Math.min(due, perSecond * seconds)) shots.push(once(shots.length))
+      await sleep(2)
     }
-  }
+    await Promise.all(shots)
+  })
+}
+
+async function withAgent(
+  connections: number,
+  shot: Shot,
+  work: (once: (n: number) => Promise<void>) => Promise<void>,
+): Promise<Load> {
+  const timeouts = { headersTimeout: requestMsMax, bodyTimeout: requestMsMax }
+  const agent = new Agent({ connections, connect: { timeout: connectMsMax }, ...timeouts })
+  const ms: number[] = []
+  const startedAtMs = performance.now()
   try {
-    await Promise.all(Array.from({ length: connections }, client))
+    await work(async (n) => {
+      const sentAtMs = performance.now()
+      await shot(agent, n)
+      ms.push(performance.now() - sentAtMs)
+    })
   } finally {
     await agent.close()
   }
-  const seconds = (performance.now() - startedAtMs) / 1000
-  return {
-    perSecond: ms.length / seconds,
-    count: ms.length,
-    p50Ms: percentile(ms, 0.5),
-    p99Ms: percentile(ms, 0.99),
-  }
+  const perSecond = (ms.length / (performance.now() - startedAtMs)) * 1000
+  const [p50Ms, p99Ms] = [percentile(ms, 0.5), percentile(ms, 0.99)]
+  return { perSecond, count: ms.length, p50Ms, p99Ms }
 }
 
-/** Starts `perSecond` requests each second, whether earlier ones were answered or not. Returns their p99. */
-export async function loadAtRate(
-  perSecond: number,
-  seconds: number,
-  shot: Shot,
-): Promise<{ readonly p99Ms: number }> {
-  const agent = new Agent({ connections: 128, pipelining: 1, headersTimeout: requestMsMax })
-  const ms: number[] = []
-  const shots: Promise<void>[] = []
-  const startedAtMs = performance.now()
-  const total = perSecond * seconds
-  const one = async (n: number) => {
-    const sentAtMs = performance.now()
-    await shot(agent, n)
-    ms.push(performance.now() - sentAtMs)
-  }
-  while (shots.length < total) {
-    const due = ((performance.now() - startedAtMs) / 1000) * perSecond
-    while (shots.length < Math.min(due, total)) shots.push(one(shots.length))
-    await new Promise((resolve) => setTimeout(resolve, 2))
-  }
-  await Promise.all(shots)
-  await agent.close()
-  return { p99Ms: percentile(ms, 0.99) }
-}
-
-type Sent = {
-  readonly method?: 'GET' | 'POST'
+/** What a request sends. It is a POST when it has a body. */
+export type Sent = {
   readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string
-  readonly status?: number
+  readonly body?: string | Buffer
 }
 
-/** Sends one request, reads the whole answer, and throws unless it has the expected status (200). */
-export async function shoot(agent: Agent, url: string, sent: Sent = {}): Promise<string> {
-  const { method = 'GET', headers = {}, body, status = 200 } = sent
+/** Sends one request, and returns the answer with its text. */
+export async function ask(agent: Agent, url: string, { headers = {}, body }: Sent = {}) {
   const answer = await request(url, {
     dispatcher: agent,
-    method,
+    method: body === undefined ? 'GET' : 'POST',
     headers,
-    ...defined({ body }),
+    body: body ?? null,
   })
-  const text = await answer.body.text()
-  if (answer.statusCode !== status) {
-    throw new Error(`${method} ${url}: ${answer.statusCode} ${text.slice(0, 500)}`)
-  }
-  return text
+  return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() }
+}
+
+/** Sends one request, reads the whole answer, and throws unless it has the expected status. */
+export async function shoot(agent: Agent, url: string, sent: Sent = {}, status = 200) {
+  const answer = await ask(agent, url, sent)
+  if (answer.status === status) return
+  throw new Error(`${url}: ${answer.status} ${answer.text.slice(0, 500)}`)
+}
+
+/** Downloads a file without keeping it. Throws unless the status is 200. */
+export async function download(agent: Agent, url: string): Promise<void> {
+  const { statusCode, body } = await request(url, { dispatcher: agent })
+  for await (const _ of body);
+  if (statusCode !== 200) throw new Error(`GET ${url}: ${statusCode}`)
 }

@@ -1,62 +1,107 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { loadavg, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
-import { withProgress } from '../../src/cli/progress.ts'
-import { stackStartMsMax, useStack } from '../../test/support/stack/embeddedStack.ts'
-import { spawnStart } from '../../test/support/stack/spawnStart.ts'
+import { freeStartPorts } from '../../test/support/ports.ts'
+import { startTestProcess } from '../../test/support/service/testProcess.ts'
+import { useStack } from '../../test/support/stack/embeddedStack.ts'
+import { processTree, signal } from './processes.ts'
 
-/** The PostgreSQL and Temporal of a command. */
-export type Stack = {
-  readonly databaseUrl: string
-  readonly temporalAddress: string
-  /** The process ids of PostgreSQL and of Temporal. */
-  readonly pids: () => readonly number[]
+/** What a command of bench/ gets. */
+export type Bench = {
+  /** Prints a promise with its figure. The command exits 1 when a promise is not kept. */
+  readonly check: (promise: string, kept: boolean) => void
+  /** Checks that a figure is at most so much. */
+  readonly atMost: (what: string, figure: number, most: number, unit?: string) => void
+  /** The process id of the newest PostgreSQL or Temporal server, or 0 while there is none. */
+  readonly pidOf: (part: keyof typeof programs) => number
+  /** Kills all of `npm start` at once, as a power cut does, and starts it again. */
+  readonly restart: () => Promise<void>
 }
 
-/** Prints a promise with its figure. The command exits 1 when a promise is not kept. */
-export type Check = (promise: string, kept: boolean) => void
+const programs = { postgres: 'postgres', temporal: 'temporal-server' } as const
+const progressMs = 10_000
+/** Long enough for a machine on which Temporal's programs must be built. */
+const startMsMax = 15 * 60_000
+const stopMsMax = 60_000
 
 /**
- * Runs a command of bench/ on its own PostgreSQL and Temporal, with free ports and a temporary folder, and
- * sets the exit code as `checkPromises` does.
+ * Runs a command of bench/ on the PostgreSQL and Temporal of an `npm start`, on free ports and with its data in
+ * a temporary folder on disk. Prints the load, and sets the exit code: 0 when every promise was kept, else 1.
  */
-export async function runBench(
-  work: (bench: { readonly stack: Stack; readonly check: Check }) => Promise<void>,
-): Promise<void> {
-  await checkPromises(async (check) => {
-    const dataDir = await mkdtemp(join(tmpdir(), 'darkroom-bench-'))
-    const start = await spawnStart(dataDir)
-    try {
-      const environment = await start.ready(stackStartMsMax)
-      const { DATABASE_URL: databaseUrl = '', TEMPORAL_ADDRESS: temporalAddress = '' } = environment
-      useStack({ databaseUrl, temporalAddress })
-      const pids = () => [start.partPid('postgres'), start.partPid('temporal')]
-      await work({ stack: { databaseUrl, temporalAddress, pids }, check })
-    } finally {
-      start.signal('SIGTERM')
-      await start.ended
-      await rm(dataDir, { recursive: true, force: true })
-    }
+export async function runBench(work: (bench: Bench) => Promise<void>): Promise<void> {
+  process.once('exit', () => {
+    for (const { pid } of processTree(process.pid).slice(1)) signal(pid, 'SIGTERM')
+  })
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(name, () => process.exit(1))
+  print(`load average at the start: ${(loadavg()[0] ?? 0).toFixed(2)}`)
+  const startedAtMs = performance.now()
+  const progress = setInterval(() => {
+    const seconds = Math.round((performance.now() - startedAtMs) / 1000)
+    say(`[${basename(process.argv[1] ?? '')}] still running, ${seconds} s`)
+  }, progressMs)
+  let broken = 0
+  const check = (promise: string, kept: boolean) => {
+    if (!kept) broken += 1
+    print(`${kept ? 'kept  ' : 'BROKEN'}  ${promise}`)
+  }
+  const folder = await mkdtemp(join(tmpdir(), 'darkroom-bench-'))
+  const ports = await freeStartPorts()
+  let start = await npmStart(folder, ports)
+  const runtime = await readFile(join(folder, 'data', 'runtime.json'), 'utf8')
+  const { environment }: { environment: Record<string, string> } = JSON.parse(runtime)
+  const { DATABASE_URL: databaseUrl = '', TEMPORAL_ADDRESS: temporalAddress = '' } = environment
+  useStack({ databaseUrl, temporalAddress })
+  try {
+    await work({
+      check,
+      atMost: (what, figure, most, unit = '') => {
+        const [is, limit] = [figure, most].map(describe)
+        check(`${`${what} ${is} ${unit}`.trimEnd()}, at most ${limit}`, figure <= most)
+      },
+      pidOf: (part) =>
+        processTree(start.pid).find(({ program }) => program === programs[part])?.pid ?? 0,
+      restart: async () => {
+        for (const { pid } of processTree(start.pid)) signal(pid, 'SIGKILL')
+        await start.ended
+        start = await npmStart(folder, ports)
+      },
+    })
+  } finally {
+    clearInterval(progress)
+    await start.stop(stopMsMax)
+    await rm(folder, { recursive: true, force: true })
+  }
+  process.exitCode = broken === 0 ? 0 : 1
+}
+
+function npmStart(folder: string, ports: Awaited<ReturnType<typeof freeStartPorts>>) {
+  return startTestProcess({
+    name: 'npm start',
+    script: 'src/dev/main.ts',
+    args: ['--with', String(process.pid)],
+    environment: { LOG_LEVEL: 'warn', DATA_DIR: join(folder, 'data'), ...ports },
+    logPath: join(folder, 'start.log'),
+    readyUrl: `http://127.0.0.1:${ports.PORT}/readyz`,
+    startMsMax,
   })
 }
 
-/** Prints the load, runs `work` and sets the exit code: 0 when it kept every promise, otherwise 1. */
-export async function checkPromises(work: (check: Check) => Promise<void>): Promise<void> {
-  let broken = 0
-  process.stdout.write(`load average at the start: ${(loadavg()[0] ?? 0).toFixed(2)}\n`)
-  // On a terminal, progress would overwrite its own line. The command prints figures meanwhile, so it must not.
-  const stream = { write: (text: string) => void process.stderr.write(text), isTerminal: false }
-  const name = basename(process.argv[1] ?? 'bench')
-  const check: Check = (promise, kept) => {
-    if (!kept) broken += 1
-    process.stdout.write(`${kept ? 'kept  ' : 'BROKEN'}  ${promise}\n`)
-  }
-  await withProgress(
-    stream,
-    (seconds) => `[${name}] still running, ${seconds} s`,
-    () => work(check),
-  )
-  process.exitCode = broken === 0 ? 0 : 1
+/** Returns the names of a command line. Ends the process with the exit code 2 when one is unknown. */
+export function chooseFrom(known: readonly string[], asked: readonly string[]): readonly string[] {
+  const unknown = asked.filter((name) => !known.includes(name))
+  if (unknown.length === 0) return asked
+  say(`Unknown: ${unknown.join(', ')}. There are: ${known.join(', ')}`)
+  process.exit(2)
+}
+
+/** Says what takes long. */
+export function say(line: string): void {
+  process.stderr.write(`${line}\n`)
+}
+
+/** Prints one line of the report. */
+export function print(line: string): void {
+  process.stdout.write(`${line}\n`)
 }
 
 /** Returns the nearest-rank percentile of the sample for `p` from 0 to 1, or NaN for an empty sample. */
@@ -67,6 +112,11 @@ export function percentile(sample: readonly number[], p: number): number {
 
 /** Describes a sample of milliseconds in one line. */
 export function describeMs(name: string, sample: readonly number[]): string {
-  const at = (p: number) => `${percentile(sample, p).toFixed(1)} ms`
-  return `${name}: n ${sample.length}, min ${at(0)}, p10 ${at(0.1)}, p50 ${at(0.5)}, p95 ${at(0.95)}, p99 ${at(0.99)}, max ${at(1)}`
+  const [p50, p95, p99, max] = [0.5, 0.95, 0.99, 1].map((p) => describe(percentile(sample, p)))
+  return `${name}: n ${sample.length}, p50 ${p50}, p95 ${p95}, p99 ${p99}, max ${max} ms`
+}
+
+/** Writes a figure with three digits or more. */
+export function describe(value: number): string {
+  return Number.isInteger(value) || Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3)
 }

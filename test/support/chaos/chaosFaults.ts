@@ -2,11 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { S3Server } from '../blobs/s3Server.ts'
 import type { Seeded } from '../seeded.ts'
 import { createSeeded } from '../seeded.ts'
-import type { DarkroomProcess } from '../service/darkroomProcess.ts'
-import type { TestService } from '../service/testService.ts'
+import type { DarkroomProcess, TestService } from '../service/testService.ts'
 
-/** `strike` resolves when the fault is over, or when the service recovers on its own. */
-export type ChaosFault = { readonly name: string; readonly strike: () => Promise<void> }
+export type ChaosFault = {
+  /** What it strikes: the processes of the service, a server that they use, or all of them at once. */
+  readonly part: 'kills' | 'temporal' | 'postgres' | 's3' | 'all'
+  readonly name: string
+  /** Resolves when the fault is over, or when the service recovers on its own. */
+  readonly strike: () => Promise<void>
+}
 
 /** Which faults strike, and when. */
 export type FaultRound = {
@@ -42,41 +46,40 @@ export function processFaults(
   stopMs: readonly [number, number],
 ): ChaosFault[] {
   const { apis, workers } = service
+  const part = 'kills'
+  const stop = (processes: readonly DarkroomProcess[]) =>
+    freeze(chance.pick(processes).signal, chance.between(...stopMs))
+  const end = (processes: DarkroomProcess[], signal: NodeJS.Signals) =>
+    replace(processes, signal, processes === apis ? service.startApi : service.startWorker, chance)
   return [
-    { name: 'kill -9 API', strike: () => replace(apis, 'SIGKILL', service.startApi, chance) },
-    {
-      name: 'kill -9 worker',
-      strike: () => replace(workers, 'SIGKILL', service.startWorker, chance),
-    },
-    {
-      name: 'SIGTERM worker',
-      strike: () => replace(workers, 'SIGTERM', service.startWorker, chance),
-    },
-    {
-      name: 'SIGSTOP API',
-      strike: () => freeze(chance.pick(apis).signal, chance.between(...stopMs)),
-    },
-    {
-      name: 'SIGSTOP worker',
-      strike: () => freeze(chance.pick(workers).signal, chance.between(...stopMs)),
-    },
-    { name: 'cut PostgreSQL connections', strike: () => cutConnections(service) },
+    { part, name: 'kill -9 API', strike: () => end(apis, 'SIGKILL') },
+    { part, name: 'kill -9 worker', strike: () => end(workers, 'SIGKILL') },
+    { part, name: 'SIGTERM worker', strike: () => end(workers, 'SIGTERM') },
+    { part, name: 'SIGSTOP API', strike: () => stop(apis) },
+    { part, name: 'SIGSTOP worker', strike: () => stop(workers) },
+    { part, name: 'cut PostgreSQL connections', strike: () => cutConnections(service) },
   ]
 }
 
 /** Faults of PostgreSQL and Temporal. Only for a stack that nobody else uses. */
 export function stackFaults(
-  pids: () => { readonly postgres: number; readonly temporal: number },
+  pidOf: (part: 'postgres' | 'temporal') => number,
   chance: Seeded,
   stopMs: readonly [number, number],
 ): ChaosFault[] {
+  const temporal = (name: NodeJS.Signals) => signalTo(pidOf('temporal'), name)
   return [
-    { name: 'kill -9 Temporal', strike: async () => signalTo(pids().temporal)('SIGKILL') },
+    { part: 'temporal', name: 'kill -9 Temporal', strike: async () => temporal('SIGKILL') },
     {
+      part: 'temporal',
       name: 'SIGSTOP Temporal',
-      strike: () => freeze(signalTo(pids().temporal), chance.between(...stopMs)),
+      strike: () => freeze(temporal, chance.between(...stopMs)),
     },
-    { name: 'kill -9 postmaster', strike: async () => signalTo(pids().postgres)('SIGKILL') },
+    {
+      part: 'postgres',
+      name: 'kill -9 postmaster',
+      strike: async () => signalTo(pidOf('postgres'), 'SIGKILL'),
+    },
   ]
 }
 
@@ -86,9 +89,10 @@ export function s3Faults(
   chance: Seeded,
   stopMs: readonly [number, number],
 ): ChaosFault[] {
+  const part = 's3'
   return [
-    { name: 'kill -9 S3', strike: () => s3.restart(chance.between(...stopMs)) },
-    { name: 'SIGSTOP S3', strike: () => freeze(s3.signal, chance.between(...stopMs)) },
+    { part, name: 'kill -9 S3', strike: () => s3.restart(chance.between(...stopMs)) },
+    { part, name: 'SIGSTOP S3', strike: () => freeze(s3.signal, chance.between(...stopMs)) },
   ]
 }
 
@@ -110,7 +114,7 @@ async function replace(
 const startsMax = 30
 
 /** Retries the start, as a supervisor does: it fails while PostgreSQL or Temporal is stopped. */
-async function startWithRetries(start: () => Promise<DarkroomProcess>): Promise<void> {
+export async function startWithRetries(start: () => Promise<DarkroomProcess>): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {
       await start()
@@ -128,14 +132,13 @@ async function freeze(signal: (name: NodeJS.Signals) => void, ms: number): Promi
   signal('SIGCONT')
 }
 
-/** Returns a function that signals a process, which may have ended by then. */
-function signalTo(pid: number) {
-  return (name: NodeJS.Signals): void => {
-    try {
-      process.kill(pid, name)
-    } catch {
-      // The process was killed and replaced meanwhile.
-    }
+/** Signals a process, if there is one: it may have been killed and not been replaced yet. */
+function signalTo(pid: number, name: NodeJS.Signals): void {
+  try {
+    // 0 would mean this process and all others of its group.
+    if (pid !== 0) process.kill(pid, name)
+  } catch {
+    // It has ended meanwhile.
   }
 }
 

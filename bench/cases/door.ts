@@ -1,0 +1,144 @@
+import { Agent } from 'undici'
+import { inputImage } from '../../test/support/clients/requestBodies.ts'
+import { paddedPng } from '../../test/support/images.ts'
+import { mebibyte, peakGrowthBytes } from '../../test/support/service/processUsage.ts'
+import type { BenchService } from '../support/benchService.ts'
+import { startOthers, taskBody } from '../support/benchWorld.ts'
+import type { BenchCase, Figure, Goal } from '../support/cases.ts'
+import type { Shot } from '../support/load.ts'
+import { ask, loadOf, shoot } from '../support/load.ts'
+import { cpuMs } from '../support/processes.ts'
+import { percentile } from '../support/runBench.ts'
+
+type Size = {
+  readonly name: string
+  readonly images: number
+  readonly imageBytes: number
+  /** How many are sent one after the other. */
+  readonly times: number
+  readonly goals?: { readonly toAnswer: Goal; readonly cpu: Goal }
+}
+const largest = { name: '64 MiB', images: 16, imageBytes: 4 * mebibyte, times: 8 }
+const sizes: readonly Size[] = [
+  { name: '10 KB', images: 1, imageBytes: 7_500, times: 200 },
+  {
+    name: '4 MiB',
+    images: 1,
+    imageBytes: 4 * mebibyte,
+    times: 40,
+    goals: { toAnswer: { atMost: 45 }, cpu: { atMost: 25 } },
+  },
+  largest,
+]
+
+/** Edits up to their 202, on a service that calls no upstream meanwhile. */
+export const door: BenchCase = {
+  name: 'door',
+  title: 'edits at the door, images in JSON',
+  round: async ({ startService, quick }) => {
+    // A service of its own, because other cases have already grown the heap of the shared one.
+    const service = await startService({ held: 'B' })
+    try {
+      const alone: Figure[] = []
+      for (const size of sizes) {
+        const times = quick ? size.times / 4 : size.times
+        alone.push(...(await oneAfterTheOther(service, size, times)))
+      }
+      return [...alone, ...(await eightAtOnce(service))]
+    } finally {
+      await service.stop()
+    }
+  },
+}
+
+/** Sends bodies one after the other, first alone, then beside a probe for stalls, which takes CPU of its own. */
+async function oneAfterTheOther(
+  service: BenchService,
+  size: Size,
+  times: number,
+): Promise<readonly Figure[]> {
+  const { name, goals } = size
+  const api = service.apis.map(({ pid }) => pid)
+  const sent = submitOf(service, size)
+  const shot: Shot = (agent) => shoot(agent, tasksUrl(service), sent, 202)
+  const run = (count: number) => loadOf(count, 1, shot)
+  await run(Math.ceil(times / 2))
+  const before = cpuMs(api)
+  const { p50Ms } = await run(times)
+  const cpu = (cpuMs(api) - before) / times
+  const probe = await startHealthProbe(service)
+  await run(times)
+  const stall = await longestMs(probe)
+  const goal = goals?.toAnswer
+  return [
+    { name: `${name}: to the 202, p50`, value: p50Ms, unit: 'ms', ...(goal && { goal }) },
+    { name: `${name}: CPU of the API`, value: cpu, unit: 'ms', ...(goals && { goal: goals.cpu }) },
+    { name: `${name}: longest stall`, value: stall, unit: 'ms' },
+  ]
+}
+
+/** Sends eight of the largest bodies at once, beside small requests of another account. */
+async function eightAtOnce(service: BenchService): Promise<readonly Figure[]> {
+  const { secret } = await service.account()
+  const headers = { ...service.headers, authorization: `Bearer ${secret}` }
+  const lookupUrl = `${service.url}/v1/tasks`
+  const small = { name: 'submit', url: tasksUrl(service), headers, body: taskBody(), lookupUrl }
+  const others = await startOthers([{ ...small, everyMs: 50 }])
+  const probe = await startHealthProbe(service)
+  const agent = new Agent({ headersTimeout: 300_000 })
+  const statuses: string[] = []
+  await others.report()
+  const startedAtMs = performance.now()
+  const growth = await peakGrowthBytes(service.apis[0]?.pid ?? 0, async () => {
+    const sent = submitOf(service, largest)
+    const one = async () => {
+      const answer = await ask(agent, tasksUrl(service), sent)
+      const isRefused = answer.status === 429 && answer.headers['retry-after'] !== undefined
+      statuses.push(isRefused ? 'refused' : String(answer.status))
+    }
+    await Promise.all(Array.from({ length: 8 }, one))
+  })
+  const tookMs = performance.now() - startedAtMs
+  const p99 = percentile(Object.values(await others.report()).flat(), 0.99)
+  const stall = await longestMs(probe)
+  await Promise.all([others.stop(), agent.close()])
+  const [accepted, refused] = ['202', 'refused'].map(
+    (how) => statuses.filter((status) => status === how).length,
+  )
+  const wrong = statuses.length - (accepted ?? 0) - (refused ?? 0)
+  const eight = 'eight of 64 MiB at once'
+  return [
+    { name: `${eight}: longest stall`, value: stall, unit: 'ms', goal: { atMost: 50 } },
+    { name: `${eight}: others' p99`, value: p99, unit: 'ms', goal: { atMost: 60 } },
+    { name: `${eight}: growth`, value: growth / mebibyte, unit: 'MiB', goal: { atMost: 450 } },
+    { name: `${eight}: until all are answered`, value: tookMs, unit: 'ms' },
+    { name: `${eight}: answered 202`, value: accepted ?? 0, unit: '' },
+    { name: `${eight}: answered 429 with Retry-After`, value: refused ?? 0, unit: '' },
+    { name: `${eight}: answered otherwise`, value: wrong, unit: '', goal: { atMost: 0 } },
+  ]
+}
+
+/** The event loop of an API answers about its health at once, so the longest answer is its longest stall. */
+async function startHealthProbe({ url }: BenchService) {
+  const probe = await startOthers([
+    { name: 'health', url: `${url}/healthz`, headers: {}, everyMs: 3 },
+  ])
+  await probe.report()
+  return probe
+}
+
+async function longestMs({ report, stop }: Awaited<ReturnType<typeof startOthers>>) {
+  const longest = percentile(Object.values(await report()).flat(), 1)
+  await stop()
+  return longest
+}
+
+const tasksUrl = ({ url }: BenchService) => `${url}/v1/images/tasks`
+
+/** Returns an edit with as many images as the size says, in JSON. */
+function submitOf({ headers }: BenchService, { images, imageBytes }: Size) {
+  const one = (_: unknown, n: number) => inputImage(paddedPng(imageBytes, n))
+  const input_images = Array.from({ length: images }, one)
+  const edit = { ...JSON.parse(taskBody()), action: 'edit', input_images }
+  return { headers, body: Buffer.from(JSON.stringify(edit)) }
+}

@@ -1,0 +1,255 @@
+/**
+ * node bench/promises.ts [--quick] [NAME…]
+ *
+ * Tries promises that need minutes or a quiet machine, each on a service of its own: those that are named, or all.
+ * Prints `kept` or `BROKEN` with the figures. With --quick a tenth of the load shows that the command works.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { brotliCompressSync, constants } from 'node:zlib'
+import { requestTextBytesMax } from '../src/domain/limits.ts'
+import { verifyLedger } from '../src/store/accounts/verifyLedger.ts'
+import type { Client } from '../test/support/clients/client.ts'
+import { createClient } from '../test/support/clients/client.ts'
+import { openEvents, readEvents } from '../test/support/clients/eventStream.ts'
+import { generateBody } from '../test/support/clients/requestBodies.ts'
+import { content, generate } from '../test/support/clients/syncCalls.ts'
+import { insertEndedTasks } from '../test/support/database/insertEndedTasks.ts'
+import { insertTask } from '../test/support/database/insertTask.ts'
+import { peakMiB } from '../test/support/service/processUsage.ts'
+import { runParallel, timed, until } from '../test/support/timing.ts'
+import type { BenchService, SimulatedOptions } from './support/benchService.ts'
+import { withSimulated } from './support/benchService.ts'
+import { loadAtRate, shoot } from './support/load.ts'
+import type { Bench } from './support/runBench.ts'
+import { chooseFrom, describeMs, percentile, print, runBench } from './support/runBench.ts'
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { quick: { type: 'boolean', default: false } },
+})
+const scaled = (count: number) => (values.quick ? count / 10 : count)
+const limitMs = 600_000
+
+type Try = (service: BenchService, bench: Bench) => Promise<void>
+
+/** Behind many tasks of another account on a channel with four places, nobody waits for more than their turn. */
+const fairness: Try = async ({ url, account, client, workers }, { atMost }) => {
+  const many = createClient(url, (await account()).secret)
+  const both = async () => [
+    await sample(6, () => task(client)),
+    await sample(6, () => callB(client)),
+  ]
+  await task(client)
+  const idle = await both()
+  await runParallel(scaled(500), 16, () => many.accepted(generateBody()))
+  const busy = await both()
+  for (const [n, what] of ['a task', 'a synchronous call'].entries()) {
+    const where = `${what} behind ${scaled(500)} tasks, ${workers.length} worker(s)`
+    print(describeMs(where, busy[n] ?? []))
+    const times = percentile(busy[n] ?? [], 1) / percentile(idle[n] ?? [], 0.5)
+    atMost('the slowest, in times of the idle p50', times, 3)
+  }
+}
+
+/** All tasks for an upstream that grants ten calls in five seconds succeed, with few refusals. */
+const rateLimit: Try = async ({ client, simulator }, { check, atMost }) => {
+  const tasks = scaled(200)
+  await simulator.limit({ model: 'familyb-image-2-vip', grants: 10, windowMs: 5_000 })
+  const tookMs = await timed(() => runParallel(tasks, tasks, () => task(client, 1_000)))
+  const calls = await simulator.calls()
+  const refused = calls.filter(({ status }) => status === 429).length
+  const alone = (tasks / 10 - 1) * 5
+  print(`${tasks} tasks succeed in ${tookMs / 1000} s; the limit alone needs ${alone} s`)
+  check(`${calls.length - refused} calls granted for them`, calls.length - refused === tasks)
+  atMost('refused calls for each granted call', refused / tasks, 0.2)
+}
+
+/** While the upstream of family A accepts calls and never answers, calls of family B take as long as before. */
+const hungFamily: Try = async ({ client, simulator }, { atMost }) => {
+  const calls = async () => {
+    const ms: number[] = []
+    await runParallel(scaled(120), 4, async () => ms.push(await timed(() => callB(client))))
+    return ms
+  }
+  await calls()
+  const before = await calls()
+  const body = generateBody({ model: 'familya-3-pro-image', prompt: 'Hangs [sim:hang]' })
+  await runParallel(scaled(200), 16, () => client.accepted(body))
+  await simulator.waitForCalls(scaled(50), { prompt: 'Hangs' }, limitMs)
+  const during = await calls()
+  print(describeMs('family B, family A idle', before))
+  print(describeMs('family B, family A hangs', during))
+  const times = percentile(during, 0.95) / percentile(before, 0.95)
+  atMost('p95 of family B, in times of before', times, 1.15)
+}
+
+/** Callers of a model whose upstream refuses every call for 30 s are told so at once, and the rest goes on. */
+const refusals: Try = async ({ url, headers, client, pool, simulator }, { check, atMost }) => {
+  const [calls, model] = [scaled(4_000), 'familyb-image-2-vip']
+  const body = JSON.stringify({ model, prompt: 'Refused [sim:429 retry-after=30]' })
+  const sent = { headers, body }
+  await sample(100, () => callB(client))
+  const done = new AbortController()
+  const load = loadAtRate(200, calls / 200, (agent) =>
+    shoot(agent, `${url}/v1/images/generations`, sent, 429),
+  ).finally(() => done.abort())
+  const others: number[] = []
+  while (!done.signal.aborted) others.push(await timed(() => callA(client)))
+  print(describeMs('calls of the other family, all answered', others))
+  atMost('told after (p99)', (await load).p99Ms, 200, 'ms')
+  const reached = (await simulator.calls({ prompt: 'Refused' })).length
+  atMost(`calls of ${calls} that reached the upstream`, reached, 100)
+  const runs = `select from task where status = 'failed' and started_at is not null`
+  const { rowCount } = await pool.query(runs)
+  check(`${rowCount} runs of them in Temporal`, rowCount === 0)
+}
+
+/** Many clients wait on one API, half by `Prefer: wait`, half by events. The other API cancels their tasks. */
+const waiters: Try = async ({ url, apis, account, client, pool }, { atMost }) => {
+  const { accountId, secret } = await account()
+  const waiting = createClient(apis[1]?.url ?? '', secret)
+  const headers = { authorization: waiting.authorization, prefer: 'wait=60' }
+  const submits = () => sample(scaled(400), () => client.accepted(generateBody()))
+  await submits()
+  const alone = await submits()
+  const cancelledAtMs = new Map<string, number>()
+  const toldMs: number[] = []
+  const wait = async (id: string, n: number) => {
+    const told = () => toldMs.push(performance.now() - (cancelledAtMs.get(id) ?? NaN))
+    if (n % 2 === 0) {
+      // 1,000 is the number of the last event.
+      await readEvents(await openEvents(waiting, id), (event) => event.id === 1_000 && told())
+      return
+    }
+    const answer = await fetch(`${waiting.url}/v1/tasks/${id}`, { headers })
+    if (Object(await answer.json()).status !== 'failed') throw new Error('no end in a minute')
+    told()
+  }
+  const ids: string[] = []
+  await runParallel(scaled(2_000), 8, async () =>
+    ids.push((await insertTask(pool, { accountId })).taskId),
+  )
+  const ends = Promise.all(ids.map(wait))
+  await sleep(5_000)
+  const beside = await submits()
+  for (const id of ids) {
+    cancelledAtMs.set(id, performance.now())
+    void fetch(`${url}/v1/tasks/${id}/cancel`, { method: 'POST', headers }).then((a) => a.text())
+    await sleep(10)
+  }
+  await ends
+  print(describeMs('told after the cancel was sent', toldMs))
+  atMost('told after (p99)', percentile(toldMs, 0.99), 50, 'ms')
+  atMost('memory of the API', peakMiB(apis[1]?.pid ?? 0), 400, 'MiB')
+  const [p99, before] = [percentile(beside, 0.99), percentile(alone, 0.99)]
+  atMost('p99 of submits beside them', p99, Math.max(1.5 * before, before + 10), 'ms')
+}
+
+/** The usage of a month of an account with many ledger entries. */
+const usage: Try = async ({ pool, account, url }, { atMost }) => {
+  const { accountId, secret } = await account()
+  const [chunks, count, at] = [scaled(40), 12_500, '2026-01-01T00:00:00Z']
+  for (let n = 0; n < chunks; n += 1) {
+    const model = n % 2 === 0 ? 'familya-3-pro-image' : 'familyb-image-2-vip'
+    await insertEndedTasks(pool, { accountId, model, count, at, every: '20 minutes 0.7 seconds' })
+    await pool.query('delete from task')
+  }
+  await pool.query('vacuum analyze ledger')
+  const headers = { authorization: `Bearer ${secret}` }
+  for (const groups of ['', '&group_by=day,model']) {
+    const query = `start_time=${at}&end_time=2026-02-01T00:00:00Z${groups}`
+    const ms = await sample(20, async () =>
+      answered(await fetch(`${url}/v1/usage?${query}`, { headers })),
+    )
+    const what = `a month of ${chunks * count * 2} entries${groups} (p50)`
+    atMost(what, percentile(ms, 0.5), 100, 'ms')
+  }
+}
+
+/** The largest prompts take no more memory than there is room for, and small tasks pass them. */
+const largePrompts: Try = async (service, { atMost }) => {
+  const { url, headers, client, account } = service
+  // Two bytes in memory for each character. The limit counts the other texts of the request too.
+  const text = JSON.stringify(
+    generateBody({ prompt: `😀${'a'.repeat(requestTextBytesMax - 1024)}` }),
+  )
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 4 }
+  const body = new Uint8Array(brotliCompressSync(text, { params }))
+  const post = { method: 'POST', headers: { ...headers, 'content-encoding': 'br' }, body }
+  const ids: string[] = []
+  await runParallel(scaled(50), 2, async () => {
+    const accepted = async () => {
+      const answer = await fetch(`${url}/v1/images/tasks`, post)
+      const { task_id: taskId } = Object(await answer.json())
+      return answer.status === 202 ? String(taskId) : undefined
+    }
+    ids.push(await until('a 202', accepted, limitMs))
+  })
+  const worker = await service.startWorker()
+  const atFirst = peakMiB(worker.pid)
+  const single = createClient(url, (await account()).secret)
+  const smallMs = await timed(() => task(single))
+  await Promise.all(ids.map((id) => client.ended(id, { everyMs: 500, limitMs })))
+  atMost(`the worker grows with ${ids.length}`, peakMiB(worker.pid) - atFirst, 400, 'MiB')
+  atMost('a small task beside them, in times of its call', smallMs / 5_000, 2)
+}
+
+type Promised = { readonly name: string; readonly options: SimulatedOptions; readonly run: Try }
+
+const four = { channel: { concurrencyMax: 4 }, latency: '2000-2000' }
+const sixty = { channel: { concurrencyMax: 60 }, latency: '5000-5000' }
+const promises: readonly Promised[] = [
+  { name: 'fairness', options: { ...four, workers: 1 }, run: fairness },
+  { name: 'fairness', options: { ...four, workers: 2 }, run: fairness },
+  { name: 'rateLimit', options: {}, run: rateLimit },
+  { name: 'hungFamily', options: { latency: '1000-1000' }, run: hungFamily },
+  { name: 'refusals', options: { latency: '20-20' }, run: refusals },
+  { name: 'waiters', options: { workers: 0, apis: 2 }, run: waiters },
+  { name: 'usage', options: { workers: 0 }, run: usage },
+  { name: 'largePrompts', options: { ...sixty, workers: 0 }, run: largePrompts },
+]
+
+/** Runs one task until it has succeeded. */
+async function task(client: Client, everyMs = 50): Promise<void> {
+  const { task_id: taskId } = await client.accepted(generateBody())
+  const { status } = await client.ended(taskId, { everyMs, limitMs })
+  if (status !== 'succeeded') throw new Error(`${taskId}: ${status}`)
+}
+
+async function callB(client: Client): Promise<void> {
+  await answered(await generate(client, { prompt: 'A lighthouse' }))
+}
+
+async function callA(client: Client): Promise<void> {
+  const body = { contents: [{ parts: [{ text: 'A lighthouse' }] }] }
+  await answered(await content(client, 'generateContent', body))
+}
+
+async function answered(answer: Response): Promise<void> {
+  const text = await answer.text()
+  if (answer.status !== 200) throw new Error(`${answer.status} ${text}`)
+}
+
+/** Does the work `times` times, and returns the milliseconds of each. */
+async function sample(times: number, work: () => Promise<unknown>): Promise<readonly number[]> {
+  const ms: number[] = []
+  while (ms.length < times) ms.push(await timed(work))
+  return ms
+}
+
+const named = chooseFrom(
+  promises.map(({ name }) => name),
+  positionals,
+)
+await runBench(async (bench) => {
+  for (const { name, options, run } of promises) {
+    if (named.length > 0 && !named.includes(name)) continue
+    print(`\n${name}`)
+    await withSimulated(options, async (service) => {
+      await run(service, bench)
+      const violations = await verifyLedger(service.pool)
+      if (violations.length > 0) bench.check(`the ledger: ${JSON.stringify(violations)}`, false)
+    })
+  }
+})

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { DatabaseError } from 'pg'
 import { describe, expect, it } from 'vitest'
 import { NothingWrittenError } from '../../src/domain/ports/nothingWrittenError.ts'
@@ -46,34 +45,6 @@ describe('joined writes', () => {
     await turn()
     statements[2]?.end()
     expect(await last).toBe('a5')
-  })
-
-  it('do not wait for those with another key', async () => {
-    const { write, sent } = openWorld()
-    void write('a1')
-    await turn()
-    void write('b1')
-    await turn()
-    expect(sent()).toEqual([['a1'], ['b1']])
-  })
-
-  it('do not wait longer than a tenth of a second for a statement that hangs', async () => {
-    const { write, sent } = openWorld()
-    void write('a1')
-    await turn()
-    void write('a2')
-    await sleep(50)
-    void write('a3')
-    expect(sent()).toEqual([['a1']])
-    await expect.poll(sent).toEqual([['a1'], ['a2', 'a3']])
-  })
-
-  it('are at most 32 in one statement, which does not wait when a further write comes', async () => {
-    const { write, statements } = openWorld()
-    for (let n = 0; n < 32 * 3 + 1; n += 1) void write(`a${n}`)
-    await turn()
-    // The last one waits.
-    expect(statements.map(({ items }) => items.length)).toEqual([32, 32, 32])
   })
 
   it('all fail when their statement fails; one fails when it gets an error as its result', async () => {

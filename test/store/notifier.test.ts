@@ -29,20 +29,6 @@ function sendAll(notifier: Notifier, channel: string): void {
   for (const id of manyIds) notifier.send(channel, id)
 }
 
-/** Puts a function in the place of `pg_notify` that records how each of its transactions is committed. */
-async function replaceNotify(): Promise<void> {
-  await database.pool.query(`
-    create table sent (backend integer, sync text);
-    create function public.pg_notify(channel text, payload text) returns void language sql as
-      $$ insert into sent values (pg_backend_pid()) $$;
-    create function at_commit() returns trigger language plpgsql as $$ begin
-      update sent set sync = current_setting('synchronous_commit') where sync is null;
-      return null;
-    end $$;
-    create constraint trigger at_commit after insert on sent deferrable initially deferred
-      for each row execute function at_commit()`)
-}
-
 describe('createNotifier', () => {
   it('sends all messages of each channel, many in one payload', async () => {
     const heard = await listenTo('one', 'other')
@@ -57,19 +43,6 @@ describe('createNotifier', () => {
     expect(Math.max(...sizes)).toBeLessThan(8_000)
     expect(sizes.length).toBeLessThan(20)
     expect(errors).toEqual([])
-  })
-
-  it('uses one connection, and its commits do not wait for the disk', async () => {
-    await replaceNotify()
-    const options = encodeURIComponent('-c search_path=public,pg_catalog')
-    const { notifier, errors } = openNotifier(`${database.databaseUrl}?options=${options}`)
-    sendAll(notifier, 'one')
-    await notifier.close()
-    expect(errors).toEqual([])
-    const { rows } = await database.pool.query(
-      `select sync, count(distinct backend)::int as backends from sent group by sync`,
-    )
-    expect(rows).toEqual([{ sync: 'off', backends: 1 }])
   })
 
   it('drops messages while PostgreSQL does not answer, and sends again afterwards', async () => {

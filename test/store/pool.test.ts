@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { PoolOptions } from '../../src/store/connection/pool.ts'
-import { queryWithOwnPlan } from '../../src/store/connection/ownPlan.ts'
-import { createPool, openConnections } from '../../src/store/connection/pool.ts'
+import { createPool } from '../../src/store/connection/pool.ts'
 import { limitedUrl } from '../support/database/limitedUrl.ts'
 import { useTestDatabase } from '../support/database/testDatabase.ts'
 import { timed } from '../support/timing.ts'
@@ -31,31 +30,6 @@ describe('createPool', () => {
     await pool.end()
   })
 
-  it('plans a statement once, with an index also for a small table, when it is told to', async () => {
-    const { pool } = openPool({ plansOnce: true, connectionsMax: 1 })
-    await pool.query('create temporary table small (id integer primary key)')
-    const text = 'select from small where id = $1'
-    await pool.query({ name: 'of-small', text, values: [1] })
-    const { rows } = await pool.query(
-      `select generic_plans::int as generic, custom_plans::int as custom
-       from pg_prepared_statements where name = 'of-small'`,
-    )
-    expect(rows).toEqual([{ generic: 1, custom: 0 }])
-    const explained = await pool.query('explain (format json) select from small where id = 1')
-    expect(JSON.stringify(explained.rows)).not.toContain('Seq Scan')
-    await pool.end()
-  })
-
-  it('plans a statement for its values when it is told to, and the next one for all values again', async () => {
-    const { pool } = openPool({ plansOnce: true, connectionsMax: 1 })
-    const modes = `select current_setting('plan_cache_mode') as mode, current_setting('enable_seqscan') as seqscan`
-    const { rows: own } = await queryWithOwnPlan(pool, { text: modes })
-    expect(own).toEqual([{ mode: 'force_custom_plan', seqscan: 'on' }])
-    const { rows: next } = await pool.query(modes)
-    expect(next).toEqual([{ mode: 'force_generic_plan', seqscan: 'off' }])
-    await pool.end()
-  })
-
   it('ends a statement that takes too long', async () => {
     const { pool } = openPool({ statementTimeoutMs: 100 })
     await expect(pool.query('select pg_sleep(5)')).rejects.toThrow(/statement timeout/)
@@ -79,12 +53,6 @@ describe('createPool', () => {
     expect((await pool.query('select 2 as two')).rows).toEqual([{ two: 2 }])
     await pool.end()
   })
-
-  it('rejects when no server listens at the address', async () => {
-    const { pool } = openPool({ databaseUrl: 'postgres://postgres@127.0.0.1:1/none' })
-    await expect(pool.query('select 1')).rejects.toThrow(/ECONNREFUSED/)
-    await pool.end()
-  })
 })
 
 describe('a pool to which PostgreSQL gives fewer connections than it may open', () => {
@@ -93,27 +61,6 @@ describe('a pool to which PostgreSQL gives fewer connections than it may open', 
     const burst = Array.from({ length: 40 }, () => pool.query('select pg_sleep(0.01)'))
     const failed = (await Promise.allSettled(burst)).filter(({ status }) => status === 'rejected')
     expect(failed).toEqual([])
-    expect(pool.totalCount).toBe(2)
-    await pool.end()
-  })
-
-  it('opens more once PostgreSQL gives more', async () => {
-    const databaseUrl = await limitedUrl(database, 2)
-    const { pool } = openPool({ databaseUrl, connectionsMax: 4 })
-    const burst = () =>
-      Promise.all(Array.from({ length: 4 }, () => pool.query('select pg_sleep(0.1)')))
-    await burst()
-    expect(pool.totalCount).toBe(2)
-    await database.pool.query(`alter role ${new URL(databaseUrl).username} connection limit 4`)
-    await sleep(1_200)
-    await burst()
-    expect(pool.totalCount).toBe(4)
-    await pool.end()
-  })
-
-  it('opens the first ones without a wait for those that it does not get', async () => {
-    const { pool } = openPool({ databaseUrl: await limitedUrl(database, 2), connectionsMax: 8 })
-    expect(await timed(() => openConnections(pool, 8))).toBeLessThan(5_000)
     expect(pool.totalCount).toBe(2)
     await pool.end()
   })

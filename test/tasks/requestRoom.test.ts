@@ -45,12 +45,4 @@ describe('the room for requests in a worker', () => {
     await Promise.resolve()
     expect((await enter('many', 16)).covered).toBe(true)
   })
-
-  it('gives the tasks of one account turns that follow each other, and those of another their own', () => {
-    const many = [1, 2, 3].map(() => rooms.retryDelayMs(needs('many', 16)))
-    expect(many).toEqual([1_000, 2_000, 3_000])
-    expect(rooms.retryDelayMs(needs('other', 8))).toBe(500)
-    nowMs = 4_000
-    expect(rooms.retryDelayMs(needs('many', 16))).toBe(1_000)
-  })
 })

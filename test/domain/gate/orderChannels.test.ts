@@ -67,12 +67,8 @@ describe('the order of channels', () => {
 
 describe('the shares of 10,000 calls', () => {
   it.each([
-    [{ one: 1, two: 1 }, {}],
     [{ 'b-1': 3, 'b-2': 1 }, {}],
     [{ a: 70, b: 20, c: 10 }, {}],
-    [{ a: 1000, b: 1 }, {}],
-    [{ a: 1, b: 2, c: 3, d: 4 }, {}],
-    [{ a: 70, b: 20, c: 10 }, { a: 'paused' }],
     [{ a: 70, b: 20, c: 10 }, { b: 'cooling' }],
     [
       { a: 1, b: 2, c: 3, d: 4 },

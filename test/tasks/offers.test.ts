@@ -1,20 +1,76 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
+import type { TaskStart } from '../../src/domain/ports/taskRuns.ts'
 import type { OfferResult } from '../../src/domain/tasks/offer.ts'
-import type { UpstreamOutcome } from '../../src/domain/upstream/upstreamCall.ts'
 import type { ProduceResult } from '../../src/tasks/produceImage.ts'
-import { createProduceImage } from '../../src/tasks/produceImage.ts'
-import type { RequestRooms } from '../../src/tasks/requestRoom.ts'
-import { createRequestRooms } from '../../src/tasks/requestRoom.ts'
+import { createOfferSender } from '../../src/tasks/sendOffers.ts'
 import { createOfferTaker } from '../../src/tasks/takeOffers.ts'
-import { createMemoryBlobs } from '../support/blobs/memoryBlobs.ts'
-import { insertTask } from '../support/database/insertTask.ts'
-import { alwaysPresent, createTestAttempts, outcomesOf } from '../support/database/testAttempts.ts'
-import { useTestDatabase } from '../support/database/testDatabase.ts'
+
+function startOf(taskId: string): TaskStart {
+  const model = 'familyb-image-2-vip'
+  return { taskId, accountId: 'acct', family: 'B', model, action: 'generate', sync: true }
+}
+
+function sending(list: () => Promise<readonly string[]>) {
+  const sent: string[] = []
+  const runs: string[] = []
+  const draws: number[] = []
+  let nowMs = 0
+  let lists = 0
+  const offers = createOfferSender({
+    acceptingProcesses: () => {
+      lists += 1
+      return list()
+    },
+    send: (processId) => void sent.push(processId),
+    startRun: ({ taskId }) => void runs.push(taskId),
+    random: () => draws.shift() ?? 0,
+    nowMs: () => nowMs,
+  })
+  const offer = async (taskId: string, ...drawn: number[]) => {
+    draws.splice(0, draws.length, ...drawn)
+    offers.offer(startOf(taskId))
+    await sleep(0)
+  }
+  return {
+    offers,
+    offer,
+    sent,
+    runs,
+    lists: () => lists,
+    pass: (ms: number) => {
+      nowMs += ms
+    },
+  }
+}
+
+describe('an offered task', () => {
+  it('goes to the process with fewer open offers of the two that are drawn', async () => {
+    const { offers, offer, sent } = sending(async () => ['first', 'second'])
+    await offer('1', 0, 0.9)
+    await offer('2', 0, 0.9)
+    await offer('3', 0, 0)
+    await offer('4', 0, 0.9)
+    expect(sent).toEqual(['first', 'second', 'first', 'second'])
+    offers.close('1')
+    offers.close('3')
+    offers.close('3')
+    await offer('5', 0.9, 0)
+    expect(sent.at(-1)).toBe('first')
+  })
+
+  it('becomes a run when no process takes offers, and when they cannot be listed', async () => {
+    const none = sending(async () => [])
+    await none.offer('1')
+    const away = sending(() => Promise.reject(new Error('PostgreSQL is away')))
+    await away.offer('2')
+    expect([none.runs, none.sent, away.runs]).toEqual([['1'], [], ['2']])
+  })
+})
 
 const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
 
-function world(produce: (taskId: string) => Promise<ProduceResult>) {
+function taking(produce: (taskId: string) => Promise<ProduceResult>) {
   const results: OfferResult[] = []
   const runs: string[] = []
   const failed: string[] = []
@@ -46,7 +102,7 @@ describe('an offer', () => {
     [{ kind: 'over' }, 'over'],
     [{ kind: 'end', failure }, 'failed'],
   ] as const)('whose task has ended is not continued: %j', async (result, expected) => {
-    const { taker, results, runs, failed } = world(async () => result)
+    const { taker, results, runs, failed } = taking(async () => result)
     taker.take({ taskId: 'task', family: 'B' })
     await taker.idle()
     expect(results).toEqual([expected])
@@ -58,7 +114,7 @@ describe('an offer', () => {
     [{ kind: 'wait', delayMs: 4_000, reason: 'cooldown' }],
     [{ kind: 'wait', delayMs: 10, reason: 'backoff' }],
   ] as const)('is continued as a run when it must wait: %j', async (result) => {
-    const { taker, results, runs } = world(async () => result)
+    const { taker, results, runs } = taking(async () => result)
     taker.take({ taskId: 'task', family: 'B' })
     await taker.idle()
     expect(results).toEqual(['wait'])
@@ -67,7 +123,7 @@ describe('an offer', () => {
 
   it('waits a moment in line for a place on its channel', async () => {
     let asked = 0
-    const { taker, results } = world(async () => {
+    const { taker, results } = taking(async () => {
       asked += 1
       if (asked > 3) return { kind: 'succeeded' }
       return { kind: 'wait', delayMs: 20, reason: 'channel_full' }
@@ -78,7 +134,7 @@ describe('an offer', () => {
   })
 
   it('is continued as a run after an error, and the error is reported', async () => {
-    const { taker, results, runs, errors } = world(() => Promise.reject(new Error('no answer')))
+    const { taker, results, runs, errors } = taking(() => Promise.reject(new Error('no answer')))
     taker.take({ taskId: 'task', family: 'B' })
     await taker.idle()
     expect([results, runs, errors]).toEqual([['error'], ['task'], ['task']])
@@ -86,7 +142,7 @@ describe('an offer', () => {
 
   it('beyond the slots of its family is continued as a run at once, and no other family is affected', async () => {
     const done = Promise.withResolvers<ProduceResult>()
-    const { taker, results, runs } = world(() => done.promise)
+    const { taker, results, runs } = taking(() => done.promise)
     for (const taskId of ['b1', 'b2', 'b3']) taker.take({ taskId, family: 'B' })
     taker.take({ taskId: 'a1', family: 'A' })
     await sleep(5)
@@ -100,7 +156,7 @@ describe('an offer', () => {
 
   it('beyond the slots of its family ends at once when its task must end now', async () => {
     const done = Promise.withResolvers<ProduceResult>()
-    const { taker, results, runs, failed } = world(() => done.promise)
+    const { taker, results, runs, failed } = taking(() => done.promise)
     for (const taskId of ['b1', 'b2', 'refused']) taker.take({ taskId, family: 'B' })
     await sleep(5)
     expect([results, runs, failed]).toEqual([['failed'], [], ['refused']])
@@ -109,7 +165,7 @@ describe('an offer', () => {
   })
 
   it('is continued as a run when the process stops', async () => {
-    const { taker, results, runs, stopping } = world(async () => ({
+    const { taker, results, runs, stopping } = taking(async () => ({
       kind: 'wait',
       delayMs: 0,
       reason: 'stopping',
@@ -118,66 +174,5 @@ describe('an offer', () => {
     taker.take({ taskId: 'task', family: 'B' })
     await taker.idle()
     expect([results, runs]).toEqual([['stopping'], ['task']])
-  })
-})
-
-describe('an offer with a large request', () => {
-  const database = useTestDatabase()
-
-  const refusal: UpstreamOutcome = {
-    class: 'rejected',
-    evidence: { reason: 'content_policy', httpStatus: 400 },
-  }
-
-  /** Offers of one account whose requests have a mebibyte. Each call ends when `answer` is called. */
-  async function largeOffers(rooms: RequestRooms) {
-    const attempts = await createTestAttempts(database.pool)
-    const answered = Promise.withResolvers<void>()
-    const called: string[] = []
-    const produceImage = createProduceImage({
-      attempts,
-      blobs: createMemoryBlobs(),
-      presence: alwaysPresent,
-      rooms,
-      callUpstream: async ({ origin }) => {
-        called.push(origin.taskId)
-        await answered.promise
-        return refusal
-      },
-    })
-    const made = world((taskId) => produceImage({ taskId, via: 'offer' }))
-    const prompt = 'p'.repeat(1024 * 1024)
-    const route = 'images.generations'
-    const first = await insertTask(database.pool, { prompt, route })
-    const second = await insertTask(database.pool, { ...first, prompt, route })
-    const offer = (taskId: string) => made.taker.take({ taskId, family: 'B' })
-    return { ...made, offer, called, first, second, answer: answered.resolve }
-  }
-
-  it('waits a moment for memory of the worker', async () => {
-    const rooms = createRequestRooms({ bytesMax: 2 * 1024 * 1024 })
-    const { offer, taker, called, first, second, answer, results, runs } = await largeOffers(rooms)
-    offer(first.taskId)
-    await expect.poll(() => called).toEqual([first.taskId])
-    offer(second.taskId)
-    await sleep(300)
-    expect(called).toEqual([first.taskId])
-    answer()
-    await taker.idle()
-    expect(called).toEqual([first.taskId, second.taskId])
-    expect([results, runs]).toEqual([['failed', 'failed'], []])
-  })
-
-  it('is continued as a run when the worker has no memory for it, and opens no attempt', async () => {
-    const full: RequestRooms = {
-      during: (work) =>
-        work({ bytesMax: () => 256 * 1024, cover: async () => false, end: () => {} }),
-      retryDelayMs: () => 2_000,
-    }
-    const { offer, taker, called, first, results, runs } = await largeOffers(full)
-    offer(first.taskId)
-    await taker.idle()
-    expect([results, runs, called]).toEqual([['wait'], [first.taskId], []])
-    expect(await outcomesOf(database.pool, first.taskId)).toEqual([])
   })
 })

@@ -48,12 +48,6 @@ async function taskRow(): Promise<unknown> {
 }
 
 describe('beginFirstCall', () => {
-  it('opens nothing for a task that is processing', async () => {
-    await begin()
-    expect(await begin()).toBeUndefined()
-    expect(await taskRow()).toEqual({ status: 'processing', calls: 1 })
-  })
-
   it('opens calls of both families at once, each with its own request and answer', async () => {
     const second = testChannel({ name: 'a-main', family: 'A', timeoutMs: 7_000 })
     await database.pool.query(`insert into channel (name) values ('a-main') on conflict do nothing`)
@@ -85,14 +79,6 @@ describe('beginFirstCall', () => {
     ])
   })
 
-  it('gives the places of a channel to the tasks that asked first', async () => {
-    const others = await Promise.all([1, 2, 3, 4].map(() => insertTask(database.pool)))
-    const ids = [...others.map((other) => other.taskId), taskId]
-    const beginFirstCall = openGate([{ ...channel, concurrencyMax: 3 }])
-    const calls = await Promise.all(ids.map((id) => beginFirstCall({ taskId: id })))
-    expect(calls.map((call) => call !== undefined)).toEqual([true, true, true, false, false])
-  })
-
   it('opens one call for a task that asks several times at once', async () => {
     const other = await insertTask(database.pool)
     const asking = [taskId, other.taskId, taskId]
@@ -101,23 +87,6 @@ describe('beginFirstCall', () => {
     const opened = begun.flatMap((each) => (each.kind === 'opened' ? each.attempt.upstreamKey : []))
     expect(opened.toSorted()).toEqual([`${taskId}-1`, `${other.taskId}-1`].toSorted())
     expect(await taskRow()).toEqual({ status: 'processing', calls: 1 })
-  })
-
-  it('opens the calls of other tasks when one may not be opened because it was abandoned', async () => {
-    const other = await insertTask(database.pool)
-    await database.pool.query(
-      `insert into upload (upload_id, kind, sweep_after) values ('an-gone', 'answer', now())`,
-    )
-    const gate = await createTestAttempts(database.pool, [{ ...channel, concurrencyMax: 3 }])
-    // The statement for both is refused. Its locks may still be held when each is tried alone, and then the full gate
-    // opens the call.
-    const [gone, begun] = await Promise.allSettled([
-      gate.beginAttempt({ taskId, answerId: 'an-gone' }),
-      gate.beginAttempt({ taskId: other.taskId }),
-    ])
-    expect(gone).toMatchObject({ status: 'rejected', reason: { constraint: 'upload_pkey' } })
-    expect(begun).toMatchObject({ value: { kind: 'opened' } })
-    expect(await taskRow()).toEqual({ status: 'queued', calls: 0 })
   })
 
   it.each([

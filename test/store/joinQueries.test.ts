@@ -1,7 +1,5 @@
-import { createHash, randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { joinQueries } from '../../src/store/connection/joinQueries.ts'
-import { createAccountStore, createTaskStore } from '../../src/wiring/stores.ts'
+import { createTaskStore } from '../../src/wiring/stores.ts'
 import {
   accepted,
   createTestAccept,
@@ -39,36 +37,5 @@ describe('queries of one turn of the event loop', () => {
       undefined,
     ])
     expect(seen).toEqual(wanted)
-  })
-
-  it('ask for many keys; a revoked key changes nothing for the others', async () => {
-    const accounts = createAccountStore(database.pool)
-    const { findCaller } = createTaskStore(database.pool)
-    const keys = await Promise.all(
-      Array.from({ length: 20 }, async (_none, n) => {
-        const caller = await createTestCaller(database.pool, 0)
-        const secretHash = createHash('sha256').update(randomBytes(8)).digest()
-        const terms = { accountId: caller.accountId, prefix: 'sk-', pepperId: 'p1', secretHash }
-        const key = await accounts.createKey({ keyId: `key_${caller.accountId}`, ...terms })
-        if (n % 5 === 0) await accounts.revokeKey(key.keyId)
-        return { secretHash, found: n % 5 === 0 ? undefined : caller.accountId }
-      }),
-    )
-    const answer = await Promise.all(
-      keys.map(({ secretHash }) => findCaller([randomBytes(32), secretHash])),
-    )
-    expect(answer.map((caller) => caller?.accountId)).toEqual(keys.map(({ found }) => found))
-  })
-
-  it('fail together, and only together', async () => {
-    let isAway = true
-    const ask = joinQueries(async (questions: readonly number[]) => {
-      if (isAway) throw new Error('connection lost')
-      return questions
-    })
-    const failed = await Promise.allSettled([ask(1), ask(2)])
-    expect(failed.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
-    isAway = false
-    expect(await Promise.all([ask(3), ask(4)])).toEqual([3, 4])
   })
 })

@@ -3,64 +3,6 @@ import { describe, expect, it } from 'vitest'
 import { NothingWrittenError } from '../../src/domain/ports/nothingWrittenError.ts'
 import { apartWhenRefused, joinWrites } from '../../src/store/connection/joinWrites.ts'
 
-type Statement = {
-  readonly items: readonly string[]
-  readonly end: (results?: readonly (string | Error)[]) => void
-  readonly fail: (error: Error) => void
-}
-
-/** Writes whose key is their first letter. */
-function openWorld() {
-  const statements: Statement[] = []
-  const write = joinWrites<string, string>(
-    (item) => item.slice(0, 1),
-    async (items) =>
-      new Promise((resolve, reject) => {
-        const end: Statement['end'] = (results = items) => resolve(results)
-        statements.push({ items, end, fail: reject })
-      }),
-  )
-  return { write, statements, sent: () => statements.map(({ items }) => items) }
-}
-
-const turn = () => new Promise((resolve) => setImmediate(resolve))
-
-describe('joined writes', () => {
-  it('are sent at once when nothing is under way, and otherwise with the next statement', async () => {
-    const { write, statements, sent } = openWorld()
-    const first = write('a1')
-    await turn()
-    expect(sent()).toEqual([['a1']])
-    const second = [write('a2'), write('a3')]
-    await turn()
-    const third = write('a4')
-    await turn()
-    expect(sent()).toEqual([['a1']])
-    statements[0]?.end()
-    expect(await first).toBe('a1')
-    expect(sent()).toEqual([['a1'], ['a2', 'a3', 'a4']])
-    statements[1]?.end()
-    expect(await Promise.all([...second, third])).toEqual(['a2', 'a3', 'a4'])
-    const last = write('a5')
-    await turn()
-    statements[2]?.end()
-    expect(await last).toBe('a5')
-  })
-
-  it('all fail when their statement fails; one fails when it gets an error as its result', async () => {
-    const { write, statements } = openWorld()
-    const failing = Promise.allSettled([write('a1'), write('a2')])
-    await turn()
-    const later = Promise.allSettled([write('a3'), write('a4')])
-    await turn()
-    statements[0]?.fail(new Error('connection lost'))
-    expect((await failing).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
-    await turn()
-    statements[1]?.end([new Error('this one alone'), 'a4'])
-    expect((await later).map(({ status }) => status)).toEqual(['rejected', 'fulfilled'])
-  })
-})
-
 describe('a statement for several writes that fails', () => {
   const withCode = (code: string) =>
     Object.assign(new DatabaseError('said so', 0, 'error'), { code })

@@ -114,19 +114,5 @@ describe.each(['further', 'in_line'] as const)(
       await endCall(two)
       expect(await askAll([waiting, sync])).toEqual(['channel_full', 'opened'])
     })
-
-    it('skips and deletes a task that has not asked again', async () => {
-      const [one, two, gone = '', next = ''] = await tasksOf('acct_gone', 4)
-      await askAll([one ?? '', two ?? '', gone, next])
-      await endCall(one)
-      expect(await ask(next)).toBe('channel_full')
-      await world.pool.query(
-        `update place_queue set present_until = now() - interval '2 minutes' where task_id = $1`,
-        [gone],
-      )
-      const last = await taskOf('acct_gone')
-      expect(await askAll([next, last])).toEqual(['opened', 'channel_full'])
-      expect(await queued()).toEqual([{ taskId: last }])
-    })
   },
 )

@@ -2,9 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { PoolOptions } from '../../src/store/connection/pool.ts'
 import { createPool } from '../../src/store/connection/pool.ts'
-import { limitedUrl } from '../support/database/limitedUrl.ts'
 import { useTestDatabase } from '../support/database/testDatabase.ts'
-import { timed } from '../support/timing.ts'
 
 const database = useTestDatabase()
 
@@ -52,34 +50,5 @@ describe('createPool', () => {
     busy.release(true)
     expect((await pool.query('select 2 as two')).rows).toEqual([{ two: 2 }])
     await pool.end()
-  })
-})
-
-describe('a pool to which PostgreSQL gives fewer connections than it may open', () => {
-  it('lets a burst of statements take turns on the connections that it has', async () => {
-    const { pool } = openPool({ databaseUrl: await limitedUrl(database, 2), connectionsMax: 12 })
-    const burst = Array.from({ length: 40 }, () => pool.query('select pg_sleep(0.01)'))
-    const failed = (await Promise.allSettled(burst)).filter(({ status }) => status === 'rejected')
-    expect(failed).toEqual([])
-    expect(pool.totalCount).toBe(2)
-    await pool.end()
-  })
-
-  it('waits for the first connection, and gives up at the limit with what PostgreSQL says', async () => {
-    const databaseUrl = await limitedUrl(database, 1)
-    const { pool: other } = openPool({ databaseUrl })
-    const taken = await other.connect()
-    const { pool: hasty } = openPool({ databaseUrl, connectTimeoutMs: 1_500 })
-    const waitedMs = await timed(() =>
-      expect(hasty.query('select 1')).rejects.toMatchObject({ code: '53300' }),
-    )
-    expect(waitedMs).toBeGreaterThan(1_000)
-    expect(waitedMs).toBeLessThan(4_500)
-    const { pool } = openPool({ databaseUrl })
-    const asked = pool.query('select 1 as one')
-    await sleep(100)
-    taken.release(true)
-    expect((await asked).rows).toEqual([{ one: 1 }])
-    await Promise.all([hasty.end(), pool.end(), other.end()])
   })
 })

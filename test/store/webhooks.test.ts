@@ -46,21 +46,6 @@ describe('the end of a task', () => {
     ).toEqual([webhook.id, second].toSorted())
   })
 
-  it('writes nothing that a rolled back end would leave', async () => {
-    const { taskId } = await insertTask(world.pool, { accountId: webhook.accountId })
-    await world.pool.query(
-      `create or replace function break_end() returns trigger language plpgsql as
-       $$ begin raise exception 'broken'; end $$;
-       create trigger break_end before insert on ledger for each row when (new.kind = 'release')
-         execute function break_end()`,
-    )
-    await expect(world.attempts.failTask(taskId, failure)).rejects.toThrow('broken')
-    await world.pool.query('drop trigger break_end on ledger')
-    expect(await all()).toEqual([])
-    await world.attempts.failTask(taskId, failure)
-    expect(await all()).toHaveLength(1)
-  })
-
   it('writes nothing for events that the webhook did not ask for, or while it is disabled', async () => {
     await world.pool.query(`update webhook set events = '{task.succeeded}' where webhook_id = $1`, [
       webhook.id,

@@ -165,15 +165,6 @@ describe('acceptTask with an idempotency key', () => {
     expect(started.map(({ taskId }) => taskId)).toEqual([answers[0]?.taskId])
   })
 
-  it('makes one task from 64 concurrent submits with credits for only one', async () => {
-    const caller = await createTestCaller(database.pool, testCredits)
-    const { accept } = createTestAccept(database.pool)
-    const input = { caller, request: generateRequest(), idempotencyKey: keyBytes('the last') }
-    const answers = (await Promise.all(many.map(() => accept(input)))).map(accepted)
-    expect(new Set(answers.map(({ taskId }) => taskId)).size).toBe(1)
-    expect(answers.filter(({ replayed }) => !replayed)).toHaveLength(1)
-  })
-
   it('replays a task when the balance is empty and the account has lost access to the model', async () => {
     const caller = await createTestCaller(database.pool, testCredits)
     const { accept } = createTestAccept(database.pool)

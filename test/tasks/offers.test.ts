@@ -121,18 +121,6 @@ describe('an offer', () => {
     expect(runs).toEqual(['task'])
   })
 
-  it('waits a moment in line for a place on its channel', async () => {
-    let asked = 0
-    const { taker, results } = taking(async () => {
-      asked += 1
-      if (asked > 3) return { kind: 'succeeded' }
-      return { kind: 'wait', delayMs: 20, reason: 'channel_full' }
-    })
-    taker.take({ taskId: 'task', family: 'B' })
-    await taker.idle()
-    expect(results).toEqual(['succeeded'])
-  })
-
   it('is continued as a run after an error, and the error is reported', async () => {
     const { taker, results, runs, errors } = taking(() => Promise.reject(new Error('no answer')))
     taker.take({ taskId: 'task', family: 'B' })

@@ -121,15 +121,4 @@ describe('the limits of questions about runs', () => {
     await ask('task_1')
     expect(calls()).toBe(2)
   })
-
-  it('allow requests for 32 tasks at once, and return nothing for others meanwhile', async () => {
-    const { ask, calls, release } = counting()
-    const polls = Array.from({ length: 40 }, (_, i) => ask(`task_${i}`))
-    expect(calls()).toBe(32)
-    expect(await polls[39]).toBeUndefined()
-    release()
-    await Promise.all(polls)
-    await ask('task_39')
-    expect(calls()).toBe(33)
-  })
 })

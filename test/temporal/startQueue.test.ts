@@ -77,22 +77,6 @@ describe('the start queue', () => {
     expect(marked).toEqual([probe.taskId])
   })
 
-  it('reports a failed mark and continues', async () => {
-    let marks = 0
-    const { queue, events } = queueOver(async () => started, {
-      markStarted: async () => {
-        marks += 1
-        if (marks === 1) throw new Error('PostgreSQL is away')
-      },
-    })
-    for (const start of tasks(1)) queue.enqueue(start)
-    await until('the failed mark', () => (events.length === 1 ? true : undefined))
-    for (const start of tasks(1)) queue.enqueue(start)
-    await queue.stop()
-    expect(events).toMatchObject([{ kind: 'mark_failed', count: 1 }])
-    expect(marks).toBe(2)
-  })
-
   it('finishes starts under way when it stops, and leaves the rest to the reconciler', async () => {
     const answers: (() => void)[] = []
     const { queue, events, marked } = queueOver(

@@ -54,15 +54,6 @@ describe('the start step', () => {
     expect(await runStep(step)).toEqual([])
   })
 
-  it('marks a task whose workflow exists, and keeps the next check of a processing task', async () => {
-    const taskId = await dueTask({ status: `'processing'` })
-    const startTask = async (): Promise<StartResult> => ({ kind: 'exists' })
-    await runStep(createStartStep({ store: world.store, startTask }))
-    const row = await taskRow(world.pool, taskId)
-    expect(row).toMatchObject({ started: true })
-    expect(row?.nextCheck).toBeLessThan(0)
-  })
-
   it('ignores tasks that are not due, started, ended or past their deadline', async () => {
     await dueTask({ next_check_at: `now() + interval '5 seconds'` })
     await dueTask({ started_at: 'now()' })

@@ -146,13 +146,4 @@ describe('heartbeats of produceImage', () => {
       { stage: 'storing', attempt: 1, channel: 'b-main' },
     ])
   })
-
-  it('are not sent for a short call', async () => {
-    const { run, beats } = activityOver(async () => {
-      await vi.advanceTimersByTimeAsync(heartbeatIntervalMs - 1)
-      return succeeded
-    })
-    await run()
-    expect(beats).toEqual([])
-  })
 })

@@ -1,12 +1,15 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { createAuthenticate } from '../../src/tasks/apiKeys.ts'
+import { createTaskStore } from '../../src/wiring/stores.ts'
 import type { CliWorld } from './openCliWorld.ts'
 import { openCliWorld } from './openCliWorld.ts'
-import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
+
+const pepper = { id: 'test', secret: 'pepper-of-the-tests-0123456789' }
 
 let world: CliWorld
 
 beforeAll(async () => {
-  world = await openCliWorld({ environment: { KEY_PEPPER: 'test:pepper-of-the-tests-0123456789' } })
+  world = await openCliWorld({ environment: { KEY_PEPPER: `${pepper.id}:${pepper.secret}` } })
   return () => world.close()
 })
 
@@ -14,9 +17,14 @@ type Shown = { account_id: string; name: string; available: number; held: number
 
 describe('darkroom account', () => {
   it('creates an account with a deposit, tops it up and shows exactly five fields', async () => {
-    const created = await darkroomJson<Shown>(
-      ['account', 'create', 'acme', '--credits', '100', '--models', 'familya-3-pro-image'],
-      world.environment,
+    const created = await world.json<Shown>(
+      'account',
+      'create',
+      'acme',
+      '--credits',
+      '100',
+      '--models',
+      'familya-3-pro-image',
     )
     expect(created).toEqual({
       account_id: expect.stringMatching(/^acct_[0-9A-Za-z]{16}$/),
@@ -25,24 +33,21 @@ describe('darkroom account', () => {
       held: 0,
       spent: 0,
     })
-    await darkroomJson(['account', 'topup', 'acme', '23'], world.environment)
-    const shown = await darkroomJson<Shown>(['account', 'show', 'acme'], world.environment)
+    await world.json('account', 'topup', 'acme', '23')
+    const shown = await world.json<Shown>('account', 'show', 'acme')
     expect(shown).toEqual({ ...created, available: 123 })
-    const listed = await darkroomJson<object[]>(['account', 'list'], world.environment)
+    const listed = await world.json<object[]>('account', 'list')
     expect(listed).toMatchObject([{ name: 'acme', models: ['familya-3-pro-image'] }])
-    const verified = await darkroomJson(['ledger', 'verify'], world.environment)
+    const verified = await world.json('ledger', 'verify')
     expect(verified).toEqual({ ok: true, violations: [] })
   })
 
   it('refuses to create a name twice, and names that do not exist, with exit code 1', async () => {
-    await darkroomJson(['account', 'create', 'twice', '--credits', '5'], world.environment)
-    const second = await runDarkroom(
-      ['account', 'create', 'twice', '--credits', '7'],
-      world.environment,
-    )
+    await world.json('account', 'create', 'twice', '--credits', '5')
+    const second = await world.run('account', 'create', 'twice', '--credits', '7')
     expect(second).toMatchObject({ exitCode: 1, stdout: '' })
     expect(second.stderr).toContain('An account named "twice" already exists')
-    const shown = await darkroomJson<Shown>(['account', 'show', 'twice'], world.environment)
+    const shown = await world.json<Shown>('account', 'show', 'twice')
     expect(shown.available).toBe(5)
     for (const args of [
       ['account', 'show', 'nobody'],
@@ -50,15 +55,75 @@ describe('darkroom account', () => {
       ['key', 'create', 'nobody'],
       ['key', 'list', 'nobody'],
     ]) {
-      expect((await runDarkroom(args, world.environment)).exitCode).toBe(1)
+      expect((await world.run(...args)).exitCode).toBe(1)
     }
   })
 
   it('shows a table without --json', async () => {
-    await darkroomJson(['account', 'create', 'people', '--credits', '42'], world.environment)
-    const { stdout, stderr } = await runDarkroom(['account', 'list'], world.environment)
+    await world.json('account', 'create', 'people', '--credits', '42')
+    const { stdout, stderr } = await world.run('account', 'list')
     expect(stdout).toMatch(/^NAME +AVAILABLE +HELD +SPENT +MODELS +ID\n/)
     expect(stdout).toMatch(/^people +42 +0 +0 +all +acct_/m)
     expect(stderr).toBe('')
+  })
+})
+
+describe('darkroom key', () => {
+  it('creates keys that authenticate until they are revoked, and lists them without secrets', async () => {
+    await world.json('account', 'create', 'keys')
+    const create = ['key', 'create', 'keys', '--expires-days', '0.25']
+    const made = await world.json<{ key_id: string; secret: string }>(...create)
+    expect(Object.keys(made).toSorted()).toEqual(['key_id', 'secret'])
+    const store = createTaskStore(world.pool)
+    const authenticate = createAuthenticate({ store, peppers: [pepper] })
+    expect(await authenticate(made.secret)).toMatchObject({ keyId: made.key_id })
+
+    await world.json('key', 'revoke', made.key_id)
+    expect(await authenticate(made.secret)).toBeUndefined()
+
+    const listing = await world.run('key', 'list', 'keys', '--json')
+    expect(listing.stdout).not.toContain(made.secret)
+    const [key]: Record<string, string>[] = JSON.parse(listing.stdout)
+    expect(key).toEqual({
+      key_id: made.key_id,
+      prefix: made.secret.slice(0, 7),
+      created_at: expect.any(String),
+      expires_at: expect.any(String),
+      revoked_at: expect.any(String),
+      budget: null,
+      used: null,
+      renews_at: null,
+    })
+    const validForMs = Date.parse(key?.['expires_at'] ?? '') - Date.parse(key?.['created_at'] ?? '')
+    expect(validForMs).toBe(6 * 3_600_000)
+  })
+
+  it('refuses to revoke a key that does not exist', async () => {
+    const { exitCode, stderr } = await world.run('key', 'revoke', 'key_none')
+    expect(exitCode).toBe(1)
+    expect(stderr).toContain('There is no API key')
+  })
+})
+
+describe('darkroom ledger verify', () => {
+  it('lists violations, with exit code 1', async () => {
+    const { account_id } = await world.json<{ account_id: string }>(
+      'account',
+      'create',
+      'short',
+      '--credits',
+      '9',
+    )
+    await world.pool.query('update balance set available = 8 where account_id = $1', [account_id])
+    const { exitCode, stdout } = await world.run('ledger', 'verify', '--json')
+    await world.pool.query('update balance set available = 9 where account_id = $1', [account_id])
+    expect(exitCode).toBe(1)
+    expect(JSON.parse(stdout)).toEqual({
+      ok: false,
+      violations: [
+        { kind: 'available_differs', account_id },
+        { kind: 'deposits_differ', account_id },
+      ],
+    })
   })
 })

@@ -21,19 +21,16 @@ beforeAll(async () => {
 
 describe('darkroom channel', () => {
   it('pauses a channel with a reason that `channel list` shows, and resumes it', async () => {
-    const paused = await darkroomJson(
-      ['channel', 'pause', 'b-main', '--reason', 'key rotation'],
-      world.environment,
-    )
+    const paused = await world.json('channel', 'pause', 'b-main', '--reason', 'key rotation')
     expect(paused).toMatchObject({ name: 'b-main', pause_reason: 'key rotation' })
     const { taskId } = await insertTask(world.pool)
     expect(await attempts.beginAttempt({ taskId })).toMatchObject({ reason: 'channel_paused' })
-    const list = await runDarkroom(['channel', 'list'], world.environment)
+    const list = await world.run('channel', 'list')
     expect(list.stdout).toMatch(/^b-main +paused .* key rotation$/m)
-    const resumed = await darkroomJson(['channel', 'resume', 'b-main'], world.environment)
+    const resumed = await world.json('channel', 'resume', 'b-main')
     expect(resumed).toMatchObject({ paused_at: null, pause_reason: null })
     expect(await attempts.beginAttempt({ taskId })).toMatchObject({ kind: 'opened' })
-    const unknown = await runDarkroom(['channel', 'pause', 'b-other'], world.environment)
+    const unknown = await world.run('channel', 'pause', 'b-other')
     expect(unknown.exitCode).toBe(1)
   })
 

@@ -7,11 +7,16 @@ import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
 import type { InsertedTask } from '../support/database/insertTask.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { createTestDatabase } from '../support/database/testDatabase.ts'
+import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
 
 /** A migrated database for one test file, and the environment of commands that work on it. */
 export type CliWorld = {
   readonly pool: Pool
   readonly environment: Readonly<Record<string, string>>
+  /** Runs `darkroom` with the arguments. */
+  readonly run: (...args: readonly string[]) => ReturnType<typeof runDarkroom>
+  /** Runs `darkroom` with the arguments and `--json`. Throws when it fails. */
+  readonly json: <Answer>(...args: readonly string[]) => Promise<Answer>
   readonly close: () => Promise<void>
 }
 
@@ -34,16 +39,19 @@ export async function openCliWorld(
   const folder = await mkdtemp(join(tmpdir(), 'darkroom-cli-'))
   const operatorFilePath = join(folder, 'config.json')
   await writeFile(operatorFilePath, JSON.stringify(operatorFile))
+  const environment = {
+    DATABASE_URL: database.databaseUrl,
+    DATA_DIR: folder,
+    ...defined({
+      DARKROOM_CONFIG: given.withOperatorFile === true ? operatorFilePath : undefined,
+    }),
+    ...given.environment,
+  }
   return {
     pool: database.pool,
-    environment: {
-      DATABASE_URL: database.databaseUrl,
-      DATA_DIR: folder,
-      ...defined({
-        DARKROOM_CONFIG: given.withOperatorFile === true ? operatorFilePath : undefined,
-      }),
-      ...given.environment,
-    },
+    environment,
+    run: (...args) => runDarkroom(args, environment),
+    json: (...args) => darkroomJson(args, environment),
     close: async () => {
       await database.drop()
       await rm(folder, { recursive: true, force: true })

@@ -32,18 +32,4 @@ describe('the progress of a command', () => {
   it('is a plain line each ten seconds elsewhere', async () => {
     expect(await writtenIn(25_000, false)).toEqual(['at 10 s\n', 'at 20 s\n'])
   })
-
-  it.each([true, false])(
-    'is not shown for work that is done at once (terminal: %j)',
-    async (tty) => {
-      expect(await writtenIn(100, tty)).toEqual([])
-    },
-  )
-
-  it('ends with work that fails', async () => {
-    const stream = { isTerminal: false, write: () => {} }
-    const failing = withProgress(stream, String, () => Promise.reject(new Error('failed')))
-    await expect(failing).rejects.toThrow('failed')
-    expect(vi.getTimerCount()).toBe(0)
-  })
 })

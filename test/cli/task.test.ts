@@ -1,18 +1,16 @@
-import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { newTaskId } from '../../src/domain/ids.ts'
 import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
 import { assetUrl } from '../../src/http/assetUrl.ts'
 import { createAccountStore, createTaskStore } from '../../src/wiring/stores.ts'
-import type { CliWorld } from './openCliWorld.ts'
-import { insertFailedTask, openCliWorld } from './openCliWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
 import { createTestAttempts, testMeta } from '../support/database/testAttempts.ts'
-import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
+import { darkroomJson } from '../support/service/darkroomCli.ts'
 import { tempFolder } from '../support/tempFolder.ts'
+import type { CliWorld } from './openCliWorld.ts'
+import { insertFailedTask, openCliWorld } from './openCliWorld.ts'
 
 let world: CliWorld
 let attempts: AttemptStore
@@ -28,12 +26,35 @@ beforeAll(async () => {
 
 type Listed = { task_id: string; status: string; account: string; error?: { code: string } }
 
+describe('darkroom task retry', () => {
+  it('retries the tasks it can when others are refused, with exit code 1', async () => {
+    const accountId = 'acct_poor'
+    const accounts = createAccountStore(world.pool)
+    await accounts.createAccount({ accountId, name: accountId, credits: 50 })
+    const older = await insertFailedTask(world.pool, attempts, accountId)
+    const newer = await insertFailedTask(world.pool, attempts, accountId)
+    const many = ['task', 'retry', '--code', 'upstream_error', '--json']
+    const { exitCode, stdout } = await world.run(...many)
+    expect(exitCode).toBe(1)
+    expect(JSON.parse(stdout)).toEqual({
+      retried: [{ task_id: expect.any(String), retry_of: newer.taskId }],
+      refused: [
+        {
+          task_id: older.taskId,
+          reason: 'insufficient',
+          message: expect.stringContaining('it costs 30 credits'),
+        },
+      ],
+    })
+  })
+})
+
 describe('darkroom task list', () => {
   it('refuses an unknown account, and is empty for an account without tasks', async () => {
     const accounts = createAccountStore(world.pool)
     await accounts.createAccount({ accountId: 'acct_idle', name: 'idle', credits: 0 })
-    expect(await darkroomJson(['task', 'list', '--account', 'idle'], world.environment)).toEqual([])
-    const run = await runDarkroom(['task', 'list', '--account', 'idel'], world.environment)
+    expect(await world.json('task', 'list', '--account', 'idle')).toEqual([])
+    const run = await world.run('task', 'list', '--account', 'idel')
     expect(run).toMatchObject({ exitCode: 1, stderr: 'There is no account named "idel".\n' })
   })
 
@@ -41,11 +62,11 @@ describe('darkroom task list', () => {
     const live = await insertTask(world.pool)
     const failed = await insertFailedTask(world.pool, attempts, live.accountId)
     const own = ['task', 'list', '--account', live.accountId]
-    const all = await darkroomJson<Listed[]>(own, world.environment)
+    const all = await world.json<Listed[]>(...own)
     expect(all.map(({ task_id }) => task_id).toSorted()).toEqual(
       [live.taskId, failed.taskId].toSorted(),
     )
-    expect(await darkroomJson([...own, '--status', 'failed'], world.environment)).toEqual([
+    expect(await world.json(...own, '--status', 'failed')).toEqual([
       {
         task_id: failed.taskId,
         model: 'familyb-image-2-vip',
@@ -58,15 +79,15 @@ describe('darkroom task list', () => {
       },
     ])
     const none = ['--model', 'familya-3-pro-image']
-    expect(await darkroomJson([...own, ...none], world.environment)).toEqual([])
+    expect(await world.json(...own, ...none)).toEqual([])
     await world.pool.query(
       `update task set created_at = now() - interval '2 hours' where task_id = $1`,
       [live.taskId],
     )
-    const { stdout } = await runDarkroom([...own, '--status', 'failed'], world.environment)
+    const { stdout } = await world.run(...own, '--status', 'failed')
     const time = '\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d'
     expect(stdout).toMatch(new RegExp(` ${time}  ${time}  upstream_error\n`))
-    const recent = await darkroomJson<Listed[]>([...own, '--since', '1h'], world.environment)
+    const recent = await world.json<Listed[]>(...own, '--since', '1h')
     expect(recent.map(({ task_id }) => task_id)).toEqual([failed.taskId])
   })
 })
@@ -118,10 +139,7 @@ describe('darkroom task show', () => {
     const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
     await attempts.failTask(taskId, failure)
     await world.pool.query('update task set started_at = now() where task_id = $1', [taskId])
-    const shown = await darkroomJson<{ timeline: { event: string }[] }>(
-      ['task', 'show', taskId],
-      world.environment,
-    )
+    const shown = await world.json<{ timeline: { event: string }[] }>('task', 'show', taskId)
     expect(shown).toMatchObject({
       task_id: taskId,
       account: accountId,
@@ -147,21 +165,16 @@ describe('darkroom task show', () => {
       upstream_request_id: 'req-7',
       latency_ms: 12,
     })
-    const asText = await runDarkroom(['task', 'show', taskId], world.environment)
+    const asText = await world.run('task', 'show', taskId)
     expect(asText.stdout).toMatch(/attempt_closed .*class=unknown .*http_status=502/)
     expect(asText.stdout).not.toContain('lighthouse')
-  })
-
-  it('refuses a task that does not exist', async () => {
-    const run = await runDarkroom(['task', 'show', newTaskId(randomBytes)], world.environment)
-    expect(run).toMatchObject({ exitCode: 1, stdout: '' })
   })
 })
 
 describe('darkroom task cancel', () => {
   it('cancels a queued task and releases its credits', async () => {
     const { taskId, accountId } = await insertTask(world.pool)
-    const answer = await darkroomJson(['task', 'cancel', taskId], world.environment)
+    const answer = await world.json('task', 'cancel', taskId)
     expect(answer).toEqual({ cancelled: true })
     expect(await balanceOf(world.pool, accountId)).toMatchObject({ available: 1_000, held: 0 })
   })
@@ -169,7 +182,7 @@ describe('darkroom task cancel', () => {
   it('does not cancel a task with a call under way, with exit code 1', async () => {
     const { taskId } = await insertTask(world.pool)
     await attempts.beginAttempt({ taskId })
-    const run = await runDarkroom(['task', 'cancel', taskId, '--json'], world.environment)
+    const run = await world.run('task', 'cancel', taskId, '--json')
     expect(run.exitCode).toBe(1)
     expect(JSON.parse(run.stdout)).toEqual({ cancelled: false })
     const { rows } = await world.pool.query('select status from task where task_id = $1', [taskId])

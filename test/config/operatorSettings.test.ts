@@ -19,10 +19,6 @@ function withCredential(credential: string) {
 }
 
 describe("a channel's credential", () => {
-  it('comes from the variable that the file names', () => {
-    expect(withCredential('secret-b').channels[0]?.apiKey).toBe('secret-b')
-  })
-
   it.each([
     ['empty', ''],
     ['two lines long', 'secret\nb'],

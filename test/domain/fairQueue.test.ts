@@ -22,16 +22,6 @@ describe('a fair queue', () => {
     expect([queue.size(), queue.take()]).toEqual([0, undefined])
   })
 
-  it('puts an account that comes later behind the accounts ahead, not behind their backlog', () => {
-    const { queue } = queueOf(100, of('a', 500))
-    queue.take()
-    queue.add({ accountId: 'b', sync: false, n: 0 })
-    expect(named([queue.take(), queue.take()].filter((item) => item !== undefined))).toEqual([
-      'a1',
-      'b0',
-    ])
-  })
-
   it('takes synchronous items first', () => {
     const { queue } = queueOf(100, [...of('a', 2), ...of('a', 2, true), ...of('b', 1, true)])
     expect(named(queue.drain())).toEqual(['sync a0', 'sync b0', 'sync a1', 'a0', 'a1'])

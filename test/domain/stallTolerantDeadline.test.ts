@@ -20,16 +20,8 @@ describe('a deadline that allows for stalls', () => {
     expect(passedAtMs({})).toBe(1_000)
   })
 
-  it('does not move for a timer that is only a little late', () => {
-    expect(passedAtMs({ 1: 200 })).toBe(1_000)
-  })
-
   it('leaves time to read after a stall that lasted beyond it', () => {
     expect(passedAtMs({ 1: 5_000 })).toBe(250 + 250 + 5_000 + 500)
-  })
-
-  it('does not move when enough time is left after the stall', () => {
-    expect(passedAtMs({ 0: 201 })).toBe(1_000)
   })
 
   it('moves by no more than its bound, however often the process stalls', () => {

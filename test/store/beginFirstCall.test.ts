@@ -7,7 +7,6 @@ import { createTestAttempts, testChannel } from '../support/database/testAttempt
 import type { TestDatabase } from '../support/database/testDatabase.ts'
 import { createTestDatabase } from '../support/database/testDatabase.ts'
 import { untilLockAwaited } from '../support/database/untilLockAwaited.ts'
-import { watchStatements } from '../support/database/watchStatements.ts'
 
 let database: TestDatabase
 let taskId: string
@@ -49,28 +48,7 @@ async function taskRow(): Promise<unknown> {
 }
 
 describe('beginFirstCall', () => {
-  it('opens the first attempt on the first channel when every condition holds', async () => {
-    const call = await begin()
-    expect(call).toMatchObject({ n: 1, upstreamKey: `${taskId}-1`, timeoutMs: 5_000, channel })
-    expect(call?.hardEndMs).toBeGreaterThan(890_000)
-    expect(await taskRow()).toEqual({ status: 'processing', calls: 1 })
-  })
-
-  it('opens nothing for a task that is processing', async () => {
-    await begin()
-    expect(await begin()).toBeUndefined()
-    expect(await taskRow()).toEqual({ status: 'processing', calls: 1 })
-  })
-
-  it('opens one call when many tasks begin at once and the channel has one place', async () => {
-    const others = await Promise.all(Array.from({ length: 7 }, () => insertTask(database.pool)))
-    const beginFirstCall = openGate()
-    const ids = [taskId, ...others.map((task) => task.taskId)]
-    const begun = await Promise.all(ids.map((id) => beginFirstCall({ taskId: id })))
-    expect(begun.filter((call) => call !== undefined)).toHaveLength(1)
-  })
-
-  it('opens calls of both families by one statement, each with its own request and answer', async () => {
+  it('opens calls of both families at once, each with its own request and answer', async () => {
     const second = testChannel({ name: 'a-main', family: 'A', timeoutMs: 7_000 })
     await database.pool.query(`insert into channel (name) values ('a-main') on conflict do nothing`)
     const other = await insertTask(database.pool)
@@ -80,13 +58,11 @@ describe('beginFirstCall', () => {
       [other.taskId],
     )
     const beginFirstCall = openGate([channel, second])
-    const sent = watchStatements()
     const calls = await Promise.all([
       beginFirstCall({ taskId, answerId: 'an-1', via: 'offer' }),
       beginFirstCall({ taskId: 'task_unknown' }),
       beginFirstCall({ taskId: other.taskId, answerId: 'an-2' }),
     ])
-    expect(sent).toEqual(['begin-first-calls'])
     expect(calls).toMatchObject([
       { channel, answerId: 'an-1', upstreamKey: `${taskId}-1`, timeoutMs: 5_000 },
       undefined,
@@ -103,52 +79,14 @@ describe('beginFirstCall', () => {
     ])
   })
 
-  it('gives the places of a channel to the tasks that asked first', async () => {
-    const others = await Promise.all([1, 2, 3, 4].map(() => insertTask(database.pool)))
-    const ids = [...others.map((other) => other.taskId), taskId]
-    const beginFirstCall = openGate([{ ...channel, concurrencyMax: 3 }])
-    const calls = await Promise.all(ids.map((id) => beginFirstCall({ taskId: id })))
-    expect(calls.map((call) => call !== undefined)).toEqual([true, true, true, false, false])
-  })
-
-  it.each([
-    ['twice', 1],
-    ['before and after another task', 2],
-    ['twice, then another task', 3],
-  ])(
-    'opens one call for a task that asks several times at once (%s; places: %s)',
-    async (what, places) => {
-      const other = await insertTask(database.pool)
-      const asking = {
-        twice: [taskId, taskId],
-        'before and after another task': [taskId, other.taskId, taskId],
-        'twice, then another task': [taskId, taskId, other.taskId],
-      }[what]
-      const gate = await createTestAttempts(database.pool, [{ ...channel, concurrencyMax: places }])
-      const begun = asking?.map((id) => gate.beginAttempt({ taskId: id })) ?? []
-      const opened = (await Promise.all(begun)).flatMap((each) =>
-        each.kind === 'opened' ? each.attempt.upstreamKey : [],
-      )
-      expect(opened.toSorted()).toEqual([...new Set(asking)].map((id) => `${id}-1`).toSorted())
-      expect(await taskRow()).toEqual({ status: 'processing', calls: 1 })
-    },
-  )
-
-  it('opens the calls of other tasks when one may not be opened because it was abandoned', async () => {
+  it('opens one call for a task that asks several times at once', async () => {
     const other = await insertTask(database.pool)
-    await database.pool.query(
-      `insert into upload (upload_id, kind, sweep_after) values ('an-gone', 'answer', now())`,
-    )
-    const gate = await createTestAttempts(database.pool, [{ ...channel, concurrencyMax: 3 }])
-    // The statement for both is refused. Its locks may still be held when each is tried alone, and then the full gate
-    // opens the call.
-    const [gone, begun] = await Promise.allSettled([
-      gate.beginAttempt({ taskId, answerId: 'an-gone' }),
-      gate.beginAttempt({ taskId: other.taskId }),
-    ])
-    expect(gone).toMatchObject({ status: 'rejected', reason: { constraint: 'upload_pkey' } })
-    expect(begun).toMatchObject({ value: { kind: 'opened' } })
-    expect(await taskRow()).toEqual({ status: 'queued', calls: 0 })
+    const asking = [taskId, other.taskId, taskId]
+    const gate = await createTestAttempts(database.pool, [{ ...channel, concurrencyMax: 2 }])
+    const begun = await Promise.all(asking.map((id) => gate.beginAttempt({ taskId: id })))
+    const opened = begun.flatMap((each) => (each.kind === 'opened' ? each.attempt.upstreamKey : []))
+    expect(opened.toSorted()).toEqual([`${taskId}-1`, `${other.taskId}-1`].toSorted())
+    expect(await taskRow()).toEqual({ status: 'processing', calls: 1 })
   })
 
   it.each([
@@ -173,20 +111,6 @@ describe('beginFirstCall', () => {
     await holder.query(change)
     await holder.query('commit')
     expect(await beginning).toBeUndefined()
-    expect(await taskRow()).toEqual({ status: 'queued', calls: 0 })
-  })
-
-  it('does not wait for a locked task, and opens the calls of the others', async () => {
-    const other = await insertTask(database.pool)
-    const holder = await database.pool.connect()
-    onTestFinished(() => holder.release(true))
-    await holder.query('begin')
-    await holder.query('select from task where task_id = $1 for update', [taskId])
-    const beginFirstCall = openGate([{ ...channel, concurrencyMax: 3 }])
-    const calls = await Promise.all(
-      [taskId, other.taskId].map((id) => beginFirstCall({ taskId: id })),
-    )
-    expect(calls.map((call) => call !== undefined)).toEqual([false, true])
     expect(await taskRow()).toEqual({ status: 'queued', calls: 0 })
   })
 })

@@ -4,7 +4,6 @@ import type { Budget } from '../../src/domain/accounts/budget.ts'
 import type { TaskFailure } from '../../src/domain/failure.ts'
 import { newTaskId } from '../../src/domain/ids.ts'
 import { setBudget } from '../../src/store/accounts/budgets.ts'
-import { purgeTasks } from '../../src/store/reconcile/purgeTasks.ts'
 import { retryTask } from '../../src/store/tasks/retryTask.ts'
 import { createIssueKey } from '../../src/tasks/apiKeys.ts'
 import { createAccountStore } from '../../src/wiring/stores.ts'
@@ -141,25 +140,6 @@ describe('a budget', () => {
     expect(await key.used()).toBe(10)
     await assertLedgerVerifies(pool)
   })
-
-  it('accepts a free request when nothing is left', async () => {
-    const key = await openKey({ credits: 10, period: 'month' })
-    await key.submit()
-    const free = { model: 'familyb-image-2-vip', credits: 0, creditsPerInputImage: 0 } as const
-    const { accept } = createTestAccept(world.pool, { prices: [free] })
-    expect(await accept({ caller: key, request: generateRequest() })).toMatchObject({ ok: true })
-  })
-
-  it('leaves keys without a budget alone', async () => {
-    const key = await openKey()
-    const taskId = (await key.submit()) ?? ''
-    await world.attempts.failTask(taskId, failure)
-    const { rowCount } = await world.pool.query('select from budget_use where key_id = $1', [
-      key.keyId,
-    ])
-    expect(rowCount).toBe(0)
-    expect(await key.used()).toBeUndefined()
-  })
 })
 
 describe('a budget that is set later', () => {
@@ -186,24 +166,6 @@ describe('a budget that is set later', () => {
     expect(await key.submit()).toBeDefined()
   })
 
-  it('counts what was taken as soon as it is visible, before the exact count', async () => {
-    const { pool } = world
-    const key = await openKey()
-    for (let n = 0; n < 3; n += 1) await key.submit()
-    for (const period of ['month', 'day'] as const) {
-      const writer = await pool.connect()
-      // The exact count waits for the end of this transaction.
-      await writer.query('begin; lock table ledger in row exclusive mode')
-      const set = setBudget(pool, key.keyId, { credits: 30, period })
-      await expect.poll(() => key.period()).toBe(period)
-      expect(await key.used()).toBe(30)
-      expect(await key.submit()).toBeUndefined()
-      await writer.query('rollback')
-      writer.release()
-      expect((await set)?.budget?.used).toBe(30)
-    }
-  })
-
   it('is exact while submits and releases are under way', async () => {
     const { pool } = world
     const key = await openKey()
@@ -227,20 +189,5 @@ describe('a budget that is set later', () => {
     expect(live.length).toBeGreaterThan(20)
     expect(await key.used()).toBe(live.length * 10)
     await assertLedgerVerifies(pool)
-  })
-
-  it('forgets its past periods a day later', async () => {
-    const { pool } = world
-    const key = await openKey({ credits: 20, period: 'month' })
-    await key.submit()
-    await pool.query(
-      `insert into budget_use (key_id, starts_at, ends_at)
-       values ($1, now() - interval '26 hours', now() - interval '25 hours')`,
-      [key.keyId],
-    )
-    await purgeTasks(pool, 10)
-    const { rowCount } = await pool.query('select from budget_use where key_id = $1', [key.keyId])
-    expect(rowCount).toBe(1)
-    expect(await key.used()).toBe(10)
   })
 })

@@ -27,21 +27,6 @@ describe('closeAttempt', () => {
     expect(nextCheck).toBeLessThanOrEqual(30)
   })
 
-  it('moves the next check of a task without a run to within three seconds', async () => {
-    const { taskId } = await insertTask(world.pool)
-    const { n } = await openAttempt(world.attempts, taskId)
-    await world.attempts.closeAttempt({ taskId, n, ...rejected })
-    expect(await nextCheckOf(taskId)).toBeLessThanOrEqual(3)
-  })
-
-  it('does not postpone a check that was due sooner', async () => {
-    const { taskId } = await insertTask(world.pool)
-    const { n } = await openAttempt(world.attempts, taskId)
-    await setTask(world.pool, taskId, { next_check_at: `now() + interval '5 seconds'` })
-    await world.attempts.closeAttempt({ taskId, n, ...rejected })
-    expect(await nextCheckOf(taskId)).toBeLessThanOrEqual(5)
-  })
-
   it('records the native refusal, and changes nothing when it is repeated', async () => {
     const { taskId } = await insertTask(world.pool)
     const { n } = await openAttempt(world.attempts, taskId)
@@ -65,12 +50,5 @@ describe('abandonAttempt', () => {
     await expect(world.attempts.beginAttempt({ taskId, answerId })).rejects.toThrow('duplicate key')
     expect(await outcomesOf(world.pool, taskId)).toEqual([])
     expect(await world.attempts.beginAttempt({ taskId })).toMatchObject({ kind: 'opened' })
-  })
-
-  it('leaves the attempts of other questions alone', async () => {
-    const { taskId } = await insertTask(world.pool)
-    await openAttempt(world.attempts, taskId)
-    await world.attempts.abandonAttempt({ taskId, answerId: 'an-of-another-question' })
-    expect(await outcomesOf(world.pool, taskId)).toEqual(['open '])
   })
 })

@@ -1,18 +1,24 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { TaskFailure } from '../../src/domain/failure.ts'
+import { topUp } from '../../src/store/accounts/accounts.ts'
 import { cancelTask } from '../../src/store/tasks/cancelTask.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf, entriesOf, endsOf } from '../support/database/money.ts'
-import { endLease, openAttempt, setTask } from '../support/database/reconcileWorld.ts'
+import { openAttempt } from '../support/database/reconcileWorld.ts'
+import {
+  accepted,
+  createTestAccept,
+  createTestCaller,
+  generateRequest,
+} from '../support/database/testAccept.ts'
 import {
   createTestAttempts,
   loseWorker,
   outcomesOf,
   testMeta,
-  letBackoffPass,
-  countOpenAttempts,
 } from '../support/database/testAttempts.ts'
+import { untilLockAwaited } from '../support/database/untilLockAwaited.ts'
 
 const world = useAttemptWorld()
 
@@ -39,25 +45,6 @@ describe('settleTask, failTask and cancelTask', () => {
     await loseWorker(world.pool, taskId)
     expect(await world.attempts.failTask(taskId, failure)).toBe('failed')
     expect(await outcomesOf(world.pool, taskId)).toEqual(['unknown worker_lost'])
-  })
-
-  it('closes attempts as lost when their lease has run out', async () => {
-    const failed = await insertTask(world.pool)
-    await openAttempt(world.attempts, failed.taskId)
-    await endLease(world.pool, failed.taskId)
-    await setTask(world.pool, failed.taskId, { hard_end_at: 'now()' })
-    await world.attempts.failTask(failed.taskId, failure)
-    expect(await countOpenAttempts(world.pool, failed.taskId)).toBe(0)
-
-    const settled = await insertTask(world.pool)
-    const { answerId } = await openAttempt(world.attempts, settled.taskId)
-    await loseWorker(world.pool, settled.taskId)
-    await world.attempts.beginAttempt({ taskId: settled.taskId, checked: 1 })
-    await letBackoffPass(world.pool, settled.taskId)
-    await openAttempt(world.attempts, settled.taskId)
-    await endLease(world.pool, settled.taskId)
-    await world.attempts.settleTask({ meta: testMeta(settled.taskId, 1), answerId })
-    expect(await countOpenAttempts(world.pool, settled.taskId)).toBe(0)
   })
 
   it('counts every lifetime from one moment', async () => {
@@ -146,24 +133,36 @@ describe('settleTask, failTask and cancelTask', () => {
       [{ status: 'failed' }],
     ])
   })
+})
 
-  it('notifies nobody inside the transaction', async () => {
-    const { pool } = world
-    const client = await pool.connect()
-    const heard: (string | undefined)[] = []
-    client.on('notification', ({ payload }) => heard.push(payload))
-    await client.query('listen task_end')
-    const [one, two, three] = [
-      await insertTask(pool),
-      await insertTask(pool),
-      await insertTask(pool),
-    ]
-    const { answerId } = await openAttempt(world.attempts, one.taskId)
-    await world.attempts.settleTask({ meta: testMeta(one.taskId), answerId })
-    await world.attempts.failTask(two.taskId, failure)
-    await world.attempts.cancelTask(three.taskId, 'asked')
-    await pool.query(`select pg_notify('task_end', 'last')`)
-    await expect.poll(() => heard).toEqual(['last'])
-    client.release(true)
+it('submits and ends that wait for the balance find it when it has got a new generation meanwhile', async () => {
+  const { attempts } = world
+  const caller = await createTestCaller(world.pool, 100)
+  const { accept } = createTestAccept(world.pool)
+  const submit = async () => accepted(await accept({ caller, request: generateRequest() })).taskId
+  const [ending, failing] = [await submit(), await submit()]
+  const { answerId, accountId } = await openAttempt(attempts, ending)
+
+  const holder = await world.pool.connect()
+  onTestFinished(() => holder.release(true))
+  await holder.query('begin')
+  await holder.query(
+    'update balance set changes = changes + 200, available = available - 1 where account_id = $1',
+    [caller.accountId],
+  )
+  const failure = { code: 'upstream_error', cause: 'refused', workPossible: false } as const
+  const waiting = Promise.all([
+    submit(),
+    attempts.settleTask({ meta: testMeta(ending), answerId, accountId }),
+    attempts.failTask(failing, failure),
+    topUp(world.pool, caller.name, 5),
+  ])
+  await untilLockAwaited(world.pool, 4)
+  await holder.query('commit')
+  await waiting
+  expect(await balanceOf(world.pool, caller.accountId)).toEqual({
+    available: 100 - 1 - 10 - 10 + 5,
+    held: 10,
+    spent: 10,
   })
 })

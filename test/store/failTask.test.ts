@@ -6,7 +6,6 @@ import { balanceOf } from '../support/database/money.ts'
 import { openAttempt, setTask } from '../support/database/reconcileWorld.ts'
 import { insertAttempt, loseWorker, testMeta } from '../support/database/testAttempts.ts'
 import { untilLockAwaited } from '../support/database/untilLockAwaited.ts'
-import { watchStatements } from '../support/database/watchStatements.ts'
 
 const world = useAttemptWorld()
 
@@ -81,55 +80,6 @@ const refused = {
   workPossible: false,
 } as const
 
-/** Inserts a task. With `attempts`, its worker was too late for a first call, so the call was not made. */
-async function taskAfter(attempts: 0 | 1) {
-  const task = await insertTask(world.pool)
-  if (attempts === 1) {
-    await opened(task.taskId)
-    const evidence = { reason: 'not_called' } as const
-    await world.attempts.closeAttempt({ taskId: task.taskId, n: 1, class: 'refused', evidence })
-  }
-  return task
-}
-
-describe.each([0, 1] as const)('a task after %i closed attempts', (attempts) => {
-  it('fails', async () => {
-    const { taskId, accountId } = await taskAfter(attempts)
-    expect(await world.attempts.failTask(taskId, refused)).toBe('failed')
-    expect(await creditsOf(accountId)).toMatchObject({ held: 0 })
-  })
-
-  it('does not fail when a call begins meanwhile', async () => {
-    const { taskId, accountId } = await taskAfter(attempts)
-    const client = await world.pool.connect()
-    await client.query('begin')
-    await client.query(`update task set status = 'processing' where task_id = $1`, [taskId])
-    await insertAttempt(client, taskId, attempts + 1)
-    const failing = world.attempts.failTask(taskId, refused)
-    await untilLockAwaited(world.pool)
-    await client.query('commit')
-    client.release()
-    expect(await failing).toBe('call_under_way')
-    expect(await creditsOf(accountId)).toMatchObject({ held: 10 })
-  })
-})
-
-it('frees the key of a synchronous call only', async () => {
-  const left = async (route: 'images.generations' | 'images.tasks') => {
-    const { taskId, accountId } = await insertTask(world.pool, { route })
-    await world.pool.query(
-      `insert into idempotency_key (account_id, key_digest, task_id) values ($1, '\\x01', $2)`,
-      [accountId, taskId],
-    )
-    expect(await world.attempts.failTask(taskId, refused)).toBe('failed')
-    expect(await balanceOf(world.pool, accountId)).toMatchObject({ held: 0 })
-    const key = 'select from idempotency_key where task_id = $1'
-    return (await world.pool.query(key, [taskId])).rowCount
-  }
-  expect(await left('images.generations')).toBe(0)
-  expect(await left('images.tasks')).toBe(1)
-})
-
 describe('tasks of one account that end at once', () => {
   /** Inserts `count` synchronous tasks of one account, each with an idempotency key. */
   async function tasksOf(count: number) {
@@ -147,17 +97,15 @@ describe('tasks of one account that end at once', () => {
     return { accountId, taskIds }
   }
 
-  it('share statements, and each has its own failure', async () => {
+  it('have each their own failure', async () => {
     const { accountId, taskIds } = await tasksOf(12)
     const failureOf = (at: number): TaskFailure =>
       at % 2 === 0
         ? { ...refused, retryAfterMs: at * 1_000 }
         : { code: 'upstream_invalid_request', cause: 'rejected', workPossible: false }
-    const sent = watchStatements()
     const results = await Promise.all(
       taskIds.map((taskId, at) => world.attempts.failTask(taskId, failureOf(at), accountId)),
     )
-    expect(sent).toEqual(['end-tasks'])
     expect(results).toEqual(taskIds.map(() => 'failed'))
     const { rows } = await world.pool.query(
       `select failure_code as code, failure_cause as cause, failure_work_possible as "workPossible",
@@ -177,9 +125,9 @@ describe('tasks of one account that end at once', () => {
     ])
   })
 
-  it('end without a task whose call begins meanwhile', async () => {
-    const { accountId, taskIds } = await tasksOf(3)
-    const [calling = ''] = taskIds
+  it.each([1, 3])('end without a task whose call begins meanwhile (%i at once)', async (count) => {
+    const { accountId, taskIds } = await tasksOf(count)
+    const [calling = '', ...others] = taskIds
     const client = await world.pool.connect()
     await client.query('begin')
     await client.query(`update task set status = 'processing' where task_id = $1`, [calling])
@@ -188,16 +136,8 @@ describe('tasks of one account that end at once', () => {
     await untilLockAwaited(world.pool)
     await client.query('commit')
     client.release()
-    expect(await Promise.all(failing)).toEqual(['call_under_way', 'failed', 'failed'])
+    expect(await Promise.all(failing)).toEqual(['call_under_way', ...others.map(() => 'failed')])
     expect(await creditsOf(accountId)).toMatchObject({ held: 10 })
-  })
-
-  it('end once when one is named twice', async () => {
-    const { accountId, taskIds } = await tasksOf(1)
-    const twice = [...taskIds, ...taskIds]
-    const failing = twice.map((taskId) => world.attempts.failTask(taskId, refused, accountId))
-    expect(await Promise.all(failing)).toEqual(['failed', 'over'])
-    expect(await creditsOf(accountId)).toEqual({ available: 1000, held: 0, spent: 0 })
   })
 
   it('return their credits to the budget of each key', async () => {

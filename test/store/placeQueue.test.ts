@@ -1,14 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { defined } from '../../src/domain/defined.ts'
-import type { AttemptStore, Question } from '../../src/domain/ports/attemptStore.ts'
+import type { Question } from '../../src/domain/ports/attemptStore.ts'
 import type { Route } from '../../src/domain/tasks/imageRequest.ts'
-import { repeatAfterShortWaits } from '../../src/tasks/shortWaits.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
-import { createTestAttempts, testChannel } from '../support/database/testAttempts.ts'
-import { createTestDatabase } from '../support/database/testDatabase.ts'
-import { watchStatements } from '../support/database/watchStatements.ts'
+import { testChannel } from '../support/database/testAttempts.ts'
 
 const places = 2
 const world = useAttemptWorld([testChannel({ concurrencyMax: places })])
@@ -118,124 +114,5 @@ describe.each(['further', 'in_line'] as const)(
       await endCall(two)
       expect(await askAll([waiting, sync])).toEqual(['channel_full', 'opened'])
     })
-
-    it('skips and deletes a task that has not asked again', async () => {
-      const [one, two, gone = '', next = ''] = await tasksOf('acct_gone', 4)
-      await askAll([one ?? '', two ?? '', gone, next])
-      await endCall(one)
-      expect(await ask(next)).toBe('channel_full')
-      await world.pool.query(
-        `update place_queue set present_until = now() - interval '2 minutes' where task_id = $1`,
-        [gone],
-      )
-      const last = await taskOf('acct_gone')
-      expect(await askAll([next, last])).toEqual(['opened', 'channel_full'])
-      expect(await queued()).toEqual([{ taskId: last }])
-    })
-
-    it('lets its first task ask often, and the tasks behind it less often', async () => {
-      const [one, two, ...waiting] = await tasksOf('acct_order', 15)
-      await askAll([one ?? '', two ?? ''])
-      const delays: number[] = []
-      for (const taskId of waiting) {
-        await ask(taskId)
-        const begun = await world.attempts.beginAttempt({ taskId, question: how })
-        await keepPlace(taskId)
-        delays.push(begun.kind === 'wait' ? begun.delayMs : 0)
-      }
-      expect(delays.slice(0, 3)).toEqual([100, 200, 300])
-      expect(delays.at(-1)).toBe(1_000)
-    })
   },
 )
-
-describe('a task that asks again in line', () => {
-  const schedule = async (taskId: string) => {
-    const { rows } = await world.pool.query<{ presentMs: number; checkMs: number }>(
-      `select (extract(epoch from present_until - clock_timestamp()) * 1000)::float8 as "presentMs",
-         (extract(epoch from next_check_at - clock_timestamp()) * 1000)::float8 as "checkMs"
-       from place_queue join task using (task_id) where task_id = $1`,
-      [taskId],
-    )
-    return rows[0]
-  }
-
-  it('keeps its place and its check without the lock of the channel', async () => {
-    again = 'in_line'
-    const [one, two, waiting = ''] = await tasksOf('acct_lock', 3)
-    await askAll([one ?? '', two ?? '', waiting])
-    await world.pool.query(
-      `update place_queue set present_until = clock_timestamp() + interval '5 seconds'`,
-    )
-    await world.pool.query(`update task set next_check_at = now() where task_id = $1`, [waiting])
-    const client = await world.pool.connect()
-    try {
-      await client.query('begin; select from channel for update')
-      const begun = await world.attempts.beginAttempt({ taskId: waiting, question: 'in_line' })
-      expect(begun).toMatchObject({ kind: 'wait', reason: 'channel_full' })
-    } finally {
-      await client.query('rollback')
-      client.release()
-    }
-    const { presentMs = 0, checkMs = 0 } = (await schedule(waiting)) ?? {}
-    expect(presentMs).toBeLessThanOrEqual(1_100)
-    expect(checkMs).toBeGreaterThan(0)
-    expect(checkMs).toBeLessThanOrEqual(3_100)
-    // Both were written at once, so the time since then does not change their distance.
-    expect(checkMs - presentMs).toBeLessThan(2_500)
-  })
-
-  it('joins the end of the queue when it asks too late', async () => {
-    again = 'in_line'
-    const [one, two, late = '', next = ''] = await tasksOf('acct_late', 4)
-    await askAll([one ?? '', two ?? '', late, next])
-    await world.pool.query(
-      `update place_queue set present_until = clock_timestamp() where task_id = $1`,
-      [late],
-    )
-    expect(await ask(late)).toBe('channel_full')
-    await endCall(one)
-    expect(await askAll([late, next])).toEqual(['channel_full', 'opened'])
-  })
-})
-
-describe('200 tasks of four workers for 50 places', () => {
-  const calls = 200
-  const callMs = 1_500
-
-  it('take at most three gate transactions a call', async () => {
-    const database = await createTestDatabase()
-    onTestFinished(() => database.drop())
-    const channel = testChannel({ concurrencyMax: 50 })
-    const workers = await Promise.all(
-      Array.from({ length: 4 }, () => createTestAttempts(database.pool, [channel])),
-    )
-    const taskIds = await Promise.all(
-      Array.from({ length: calls }, async () => (await insertTask(database.pool)).taskId),
-    )
-    const sent = watchStatements()
-    const startedAtMs = performance.now()
-    await Promise.all(
-      taskIds.map((taskId, at) => callOnce(workers[at % workers.length] ?? world.attempts, taskId)),
-    )
-    const tookMs = performance.now() - startedAtMs
-    const gate = new Set(['begin-first-calls', 'open-attempt', 'postpone-task'])
-    const transactions = sent.filter((name) => gate.has(name)).length
-    expect(transactions / calls).toBeLessThanOrEqual(3)
-    // The places did not stay empty: the calls alone take four times as long as one.
-    expect(tookMs).toBeLessThan(8 * callMs)
-  })
-
-  async function callOnce(attempts: AttemptStore, taskId: string): Promise<void> {
-    const evidence = { reason: 'content_policy' } as const
-    const ended = await repeatAfterShortWaits(async (question) => {
-      const begun = await attempts.beginAttempt({ taskId, question })
-      if (begun.kind === 'wait') return begun
-      expect(begun.kind).toBe('opened')
-      await sleep(callMs)
-      await attempts.closeAttempt({ taskId, n: 1, class: 'rejected', evidence })
-      return { kind: 'over' }
-    }, new AbortController().signal)
-    expect(ended).toEqual({ kind: 'over' })
-  }
-})

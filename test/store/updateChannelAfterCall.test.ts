@@ -41,6 +41,25 @@ describe('updateChannelAfterCall', () => {
     expect(begun.filter(({ kind }) => kind === 'opened')).toHaveLength(1)
   })
 
+  it.each([
+    ['refused', 'rate_limited', 'cooldown'],
+    // Work may have been done, or the channel is skipped: other tasks have no reason to wait.
+    ['unknown', 'server_error', 'opened'],
+    ['exhausted', 'quota_exhausted', 'opened'],
+  ] as const)(
+    'makes other tasks wait for a Retry-After only after a refusal: %s',
+    async (...row) => {
+      const [outcome, reason, expected] = row
+      const store = await createTestAttempts(world.pool, [testChannel({ name: outcome })])
+      const [first, second] = [await insertTask(world.pool), await insertTask(world.pool)]
+      await open(store, first.taskId)
+      const close = { taskId: first.taskId, n: 1, class: outcome, evidence: { reason } }
+      await store.closeAttempt({ ...close, retryAfterMs: 7_000 })
+      const begun = await store.beginAttempt({ taskId: second.taskId })
+      expect(begun.kind === 'wait' ? begun.reason : begun.kind).toBe(expected)
+    },
+  )
+
   it('starts no cooldown when inputs could not be read from the blob store', async () => {
     const store = await createTestAttempts(world.pool, [testChannel({ name: 'blameless' })])
     const { taskId } = await insertTask(world.pool)

@@ -1,19 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { DueWebhook } from '../../src/domain/ports/webhookStore.ts'
 import type { Verdict } from '../../src/domain/webhooks/retries.ts'
-import { lookTimeoutMs } from '../../src/domain/webhooks/delivery.ts'
-import { testDeliveriesMax } from '../../src/domain/webhooks/webhook.ts'
-import {
-  insertTestDelivery,
-  listDeliveries,
-  redeliver,
-} from '../../src/store/webhooks/deliveries.ts'
-import { planLook, webhooksWithoutRun } from '../../src/store/webhooks/runs.ts'
-import { claimDelivery, recordTry } from '../../src/store/webhooks/tries.ts'
+import { listDeliveries, redeliver } from '../../src/store/webhooks/deliveries.ts'
+import { planLook } from '../../src/store/webhooks/runs.ts'
+import { claimDelivery, dueWebhooks, recordTry } from '../../src/store/webhooks/tries.ts'
 import {
   enableWebhook,
   endedWithPending,
-  endSomePending,
   endWebhook,
   forgetWebhooks,
   readWebhook,
@@ -22,10 +15,8 @@ import { createEndDeliveriesStep } from '../../src/tasks/reconcile/webhookStep.t
 import { createDeliveryStore } from '../../src/wiring/stores.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
-import { openAttempt } from '../support/database/reconcileWorld.ts'
-import { testChannel, testMeta } from '../support/database/testAttempts.ts'
+import { testChannel } from '../support/database/testAttempts.ts'
 import { insertTestWebhook, useTestWebhook } from '../support/database/testWebhooks.ts'
-import { watchStatements } from '../support/database/watchStatements.ts'
 
 const announced: (readonly DueWebhook[])[] = []
 const world = useAttemptWorld([testChannel()], (_taskId, due) => {
@@ -53,15 +44,6 @@ describe('the end of a task', () => {
         .map((due) => due.webhookId)
         .toSorted(),
     ).toEqual([webhook.id, second].toSorted())
-  })
-
-  it('announces the webhooks of a success too', async () => {
-    const { taskId } = await insertTask(world.pool, { accountId: webhook.accountId })
-    const { answerId } = await openAttempt(world.attempts, taskId)
-    expect(await world.attempts.settleTask({ meta: testMeta(taskId), answerId })).toBe(true)
-    expect(announced.flat()).toEqual([
-      { webhookId: webhook.id, accountId: webhook.accountId, failing: false, due: 1 },
-    ])
   })
 
   it('writes nothing that a rolled back end would leave [hook-10]', async () => {
@@ -111,33 +93,20 @@ describe('the end of a task', () => {
 
 describe('the end of a webhook with very many pending deliveries', () => {
   const count = 12_000
-  const insertMany = (many = count) =>
+  const insertMany = () =>
     world.pool.query(
       `insert into webhook_delivery (delivery_id, webhook_id, event, tries)
        select $1 || n, $1, 'task.failed', n % 2 from generate_series(1, $2) n`,
-      [webhook.id, many],
+      [webhook.id, count],
     )
   const pending = async () => (await all()).filter(({ status }) => status === 'pending')
 
-  it('fails them all, in statements of 5,000 each', async () => {
+  it('fails them all', async () => {
     await insertMany()
-    const sent = watchStatements()
     await endWebhook(world.pool, webhook.accountId, webhook.id, 'disabled')
-    expect(sent.filter((name) => name === 'end-pending')).toHaveLength(3)
     expect(await all()).toHaveLength(count)
     expect(await pending()).toEqual([])
     expect(await endedWithPending(world.pool, 100)).not.toContain(webhook.id)
-  })
-
-  it('leaves those beyond 20,000 to the reconciler', async () => {
-    await insertMany(21_000)
-    await endWebhook(world.pool, webhook.accountId, webhook.id, 'disabled')
-    expect(await pending()).toHaveLength(1_000)
-    await createEndDeliveriesStep({ store: createDeliveryStore(world.pool) }).run(
-      new AbortController().signal,
-      () => {},
-    )
-    expect(await pending()).toEqual([])
   })
 
   it('lets tasks of the account end meanwhile, and records none of these ends', async () => {
@@ -176,34 +145,6 @@ describe('the end of a webhook with very many pending deliveries', () => {
       await enableWebhook(world.pool, webhook.accountId, webhook.id)
     }
   })
-
-  it('is not begun for an active webhook', async () => {
-    await endOne()
-    await enableWebhook(world.pool, webhook.accountId, webhook.id)
-    expect(await endSomePending(world.pool, webhook.id)).toBe(false)
-    expect(await pending()).toHaveLength(1)
-  })
-})
-
-describe('a test delivery', () => {
-  it('is refused only when twenty of its webhook are pending', async () => {
-    const insert = () => insertTestDelivery(world.pool, webhook.id)
-    const first = await insert()
-    if (first === undefined || first === 'too_many') throw new Error('no test')
-    // The oldest one stays pending, and all later ones are delivered.
-    for (let n = 0; n < 25; n += 1) {
-      expect(await insert()).toMatchObject({ status: 'pending' })
-      await world.pool.query(
-        `update webhook_delivery set status = 'delivered', next_attempt_at = null
-         where webhook_id = $1 and delivery_id <> $2`,
-        [webhook.id, first.deliveryId],
-      )
-    }
-    expect(await all()).toHaveLength(testDeliveriesMax)
-    for (let n = 1; n < testDeliveriesMax; n += 1) await insert()
-    expect(await insert()).toBe('too_many')
-    expect((await all()).filter(({ status }) => status === 'pending')).toHaveLength(20)
-  })
 })
 
 describe('a redelivery that is asked for during a try', () => {
@@ -220,9 +161,6 @@ describe('a redelivery that is asked for during a try', () => {
 })
 
 describe('the run of a webhook', () => {
-  const isMissing = async () =>
-    (await webhooksWithoutRun(world.pool, 100)).some((run) => run.webhookId === webhook.id)
-
   it('is needed by the first failed try, and again only for an earlier one than it looks for', async () => {
     for (let n = 0; n < 3; n += 1) await endOne()
     const needs = async (verdict: Verdict) =>
@@ -233,57 +171,6 @@ describe('the run of a webhook', () => {
     expect(waitMs).toBeLessThanOrEqual(60_000)
     expect(await needs({ kind: 'retry', waitMs: 120_000 })).toBe(false)
     expect(await needs({ kind: 'retry', waitMs: 5_000 })).toBe(true)
-  })
-
-  it('waits for a slot when four tries of the webhook are under way', async () => {
-    for (let n = 0; n < 5; n += 1) await endOne()
-    await recordTry(world.pool, await claimed(), outcome, { kind: 'retry', waitMs: 0 })
-    for (let n = 0; n < 3; n += 1) await claimed()
-    expect(await planLook(world.pool, webhook.id)).toBe(0)
-    await claimed()
-    expect(await claimDelivery(world.pool, webhook.id, 'again')).toBeUndefined()
-    const waitMs = await planLook(world.pool, webhook.id)
-    expect(waitMs).toBeGreaterThan(15_000)
-    expect(waitMs).toBeLessThanOrEqual(20_000)
-  })
-
-  it('ends when no later try is pending', async () => {
-    await endOne()
-    expect(await planLook(world.pool, webhook.id)).toBeUndefined()
-    await recordTry(world.pool, await claimed(), outcome, again)
-    expect(await planLook(world.pool, webhook.id)).toBeDefined()
-    await endWebhook(world.pool, webhook.accountId, webhook.id, 'disabled')
-    expect(await planLook(world.pool, webhook.id)).toBeUndefined()
-  })
-
-  it('is missing when it has not looked half a minute after it promised', async () => {
-    await endOne()
-    expect(await isMissing()).toBe(false)
-    await recordTry(world.pool, await claimed(), outcome, again)
-    expect(await isMissing()).toBe(true)
-    await planLook(world.pool, webhook.id, 1_000)
-    expect(await isMissing()).toBe(false)
-    await world.pool.query(
-      `update webhook_health set run_looks_at = now() - interval '31 seconds' where webhook_id = $1`,
-      [webhook.id],
-    )
-    expect(await isMissing()).toBe(true)
-  })
-
-  it('counts as missing when it sleeps although a delivery is late', async () => {
-    await endOne()
-    await recordTry(world.pool, await claimed(), outcome, { kind: 'retry', waitMs: 3_600_000 })
-    await planLook(world.pool, webhook.id)
-    expect(await isMissing()).toBe(false)
-    // The worker was lost before it could wake the run for this delivery.
-    await endOne()
-    await recordTry(world.pool, await claimed(), outcome, { kind: 'retry', waitMs: -20_000 })
-    expect(await isMissing()).toBe(false)
-    await endOne()
-    await recordTry(world.pool, await claimed(), outcome, { kind: 'retry', waitMs: -31_000 })
-    expect(await isMissing()).toBe(true)
-    await planLook(world.pool, webhook.id, lookTimeoutMs)
-    expect(await isMissing()).toBe(false)
   })
 })
 
@@ -297,5 +184,66 @@ describe('a deleted webhook', () => {
     await world.pool.query('delete from task where task_id = $1', [taskId])
     expect(await forgetWebhooks(world.pool)).toBeGreaterThanOrEqual(1)
     expect((await left()).rowCount).toBe(0)
+  })
+})
+
+describe('a claim', () => {
+  it('is had by one process, until its time is over', async () => {
+    await endOne()
+    const first = await claimed()
+    expect(first).toMatchObject({
+      webhookId: webhook.id,
+      tries: 0,
+      claim: 1,
+      url: 'https://receiver.example/',
+    })
+    expect(await claimDelivery(world.pool, webhook.id, 'first')).toBeUndefined()
+    await world.pool.query(
+      'update webhook_delivery set claimed_until = now() where delivery_id = $1',
+      [first.deliveryId],
+    )
+    const second = await claimed()
+    expect(second).toMatchObject({ deliveryId: first.deliveryId, claim: 2 })
+    // The first process was stopped and comes back: only a success counts.
+    await recordTry(world.pool, first, outcome, again)
+    expect(await all()).toMatchObject([{ status: 'pending', attempts: [] }])
+    await recordTry(world.pool, first, { httpStatus: 200, durationMs: 1 }, { kind: 'delivered' })
+    expect(await all()).toMatchObject([{ status: 'delivered', attempts: [{ httpStatus: 200 }] }])
+    await recordTry(world.pool, second, outcome, again)
+    expect(await all()).toMatchObject([{ status: 'delivered', attempts: [{ httpStatus: 200 }] }])
+  })
+
+  it('is one of at most four of its webhook, however many processes ask at once', async () => {
+    for (let n = 0; n < 8; n += 1) await endOne()
+    const asked = Array.from({ length: 16 }, () => claimDelivery(world.pool, webhook.id, 'first'))
+    const had = (await Promise.all(asked)).filter((each) => each !== undefined)
+    expect(new Set(had.map(({ deliveryId }) => deliveryId)).size).toBe(4)
+    for (const each of had) await recordTry(world.pool, each, outcome, again)
+    expect(await claimed()).toMatchObject({ tries: 0 })
+  })
+
+  it('is not had of a webhook that is disabled or deleted', async () => {
+    await endOne()
+    await endWebhook(world.pool, webhook.accountId, webhook.id, 'deleted')
+    expect(await claimDelivery(world.pool, webhook.id, 'first')).toBeUndefined()
+    const due = await dueWebhooks(world.pool, 100)
+    expect(due.filter((each) => each.webhookId === webhook.id)).toEqual([])
+  })
+})
+
+describe('webhooks with due first tries', () => {
+  it('are found once each, however long the backlog of one is', async () => {
+    for (let n = 0; n < 6; n += 1) await endOne()
+    const other = await insertTestWebhook(world.pool, (await insertTask(world.pool)).accountId)
+    await world.pool.query(
+      `insert into webhook_delivery (delivery_id, webhook_id, event) values ('whd_x' || $1, $1, 'webhook.test')`,
+      [other],
+    )
+    const due = await dueWebhooks(world.pool, 100)
+    const found = due.filter((each) => [webhook.id, other].includes(each.webhookId))
+    expect(Object.fromEntries(found.map((each) => [each.webhookId, each.due]))).toEqual({
+      [webhook.id]: 4,
+      [other]: 1,
+    })
   })
 })

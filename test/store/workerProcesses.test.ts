@@ -90,22 +90,6 @@ describe('a process that is marked as lost', () => {
     for (const each of (await sendBeat('another')).silent) await markLost(world.pool, each)
     expect(await outcomesOf(world.pool, taskId)).toEqual(['unknown worker_lost'])
   })
-
-  it('is not marked when it has sent a beat since, and is present again with its next beat', async () => {
-    await sendBeat(testProcessId)
-    const { taskId } = await calledTask()
-    await silence(testProcessId, 20)
-    const [silent] = (await sendBeat('another')).silent
-    if (silent === undefined) throw new Error('not silent')
-    await sendBeat(testProcessId)
-    expect(await markLost(world.pool, silent)).toBe(false)
-    await silence(testProcessId, 20)
-    for (const each of (await sendBeat('another')).silent) await markLost(world.pool, each)
-    await sendBeat(testProcessId)
-    expect(await world.attempts.beginAttempt({ taskId, checked: 1 })).toMatchObject({
-      kind: 'wait',
-    })
-  })
 })
 
 it('deletes the row of a process that leaves, but not while one of its attempts is open', async () => {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { newUploadId } from '../../src/domain/ids.ts'
+import type { ImageRequest } from '../../src/domain/tasks/imageRequest.ts'
 import { discardUpload, openUpload } from '../../src/store/reconcile/uploads.ts'
 import { createTaskStore } from '../../src/wiring/stores.ts'
 import { balanceOf, entriesOf } from '../support/database/money.ts'
@@ -19,24 +20,6 @@ import { useTestDatabase } from '../support/database/testDatabase.ts'
 const database = useTestDatabase()
 
 const many = Array.from({ length: 64 }, (_, index) => index)
-
-describe('acceptTask with a prompt of megabytes', () => {
-  it('pauses while it makes the texts of the request', async () => {
-    const caller = await createTestCaller(database.pool, 1_000)
-    const { accept } = createTestAccept(database.pool)
-    const prompt = '\u0001'.repeat(2 * 1024 * 1024)
-    let pauses = 0
-    const pause = async () => void (pauses += 1)
-    accepted(
-      await accept({
-        caller,
-        request: generateRequest({ body: { kind: 'prompt', prompt } }),
-        pause,
-      }),
-    )
-    expect(pauses).toBeGreaterThan(2)
-  })
-})
 
 describe('acceptTask and the balance', () => {
   it('accepts ten of 64 concurrent submits with credits for ten', async () => {
@@ -77,34 +60,6 @@ describe('acceptTask and the balance', () => {
     const { accept } = createTestAccept(database.pool, { prices: [free] })
     const taskId = accepted(await accept({ caller, request: generateRequest() })).taskId
     expect(await entriesOf(database.pool, taskId)).toEqual([{ kind: 'hold', credits: 0 }])
-  })
-})
-
-describe('acceptTask and the model', () => {
-  it('refuses a model that the account may not use', async () => {
-    const caller = await createTestCaller(database.pool, 100, ['familya-3-pro-image'])
-    const { accept } = createTestAccept(database.pool)
-    expect(refusal(await accept({ caller, request: generateRequest() }))).toBe('access_denied')
-  })
-
-  it('names the field as the client wrote it when the model does not support its value', async () => {
-    const caller = await createTestCaller(database.pool, 100)
-    const { accept } = createTestAccept(database.pool)
-    const wide = generateRequest({ family: 'A', model: 'familya-3-pro-image', aspectRatio: '8:1' })
-    expect(await accept({ caller, request: wide })).toMatchObject({
-      failure: { code: 'invalid_value', param: 'aspect_ratio' },
-    })
-    const pixels = generateRequest({
-      family: 'A',
-      model: 'familya-3-pro-image',
-      size: '1024x1024',
-    })
-    const size = 'generationConfig.imageConfig.imageSize'
-    const paramNames = { size, aspectRatio: 'generationConfig.imageConfig.aspectRatio' }
-    expect(await accept({ caller, request: pixels, paramNames })).toMatchObject({
-      failure: { code: 'invalid_value', param: size },
-    })
-    expect(await countOf(database.pool, 'task', caller.accountId)).toBe(0)
   })
 })
 
@@ -188,5 +143,92 @@ describe('what acceptTask writes', () => {
       [uploadId],
     )
     expect(rows).toEqual([{ taskId: null }])
+  })
+})
+
+describe('acceptTask with an idempotency key', () => {
+  it('makes one task and one hold from 64 concurrent submits with the same key', async () => {
+    const caller = await createTestCaller(database.pool, 1_000)
+    const { accept, started } = createTestAccept(database.pool)
+    const input = { caller, request: generateRequest(), idempotencyKey: keyBytes('once') }
+    const answers = (await Promise.all(many.map(() => accept(input)))).map(accepted)
+    expect(new Set(answers.map(({ taskId }) => taskId)).size).toBe(1)
+    expect(new Set(answers.map(({ createdAtMs }) => createdAtMs)).size).toBe(1)
+    expect(answers.filter(({ replayed }) => !replayed)).toHaveLength(1)
+    expect(await countOf(database.pool, 'task', caller.accountId)).toBe(1)
+    expect(await countOf(database.pool, 'ledger', caller.accountId)).toBe(1)
+    expect(await balanceOf(database.pool, caller.accountId)).toEqual({
+      available: 1_000 - testCredits,
+      held: testCredits,
+      spent: 0,
+    })
+    expect(started.map(({ taskId }) => taskId)).toEqual([answers[0]?.taskId])
+  })
+
+  it('replays a task when the balance is empty and the account has lost access to the model', async () => {
+    const caller = await createTestCaller(database.pool, testCredits)
+    const { accept } = createTestAccept(database.pool)
+    const input = { caller, request: generateRequest(), idempotencyKey: keyBytes('again') }
+    const first = accepted(await accept(input))
+    expect(await balanceOf(database.pool, caller.accountId)).toMatchObject({ available: 0 })
+    const barred = { ...input, caller: { ...caller, models: [] } }
+    expect(accepted(await accept(barred))).toEqual({ ...first, replayed: true })
+  })
+
+  it('refuses a different request as a conflict, without a new ledger row', async () => {
+    const caller = await createTestCaller(database.pool, 1_000)
+    const { accept } = createTestAccept(database.pool)
+    const idempotencyKey = keyBytes('changed')
+    await accept({ caller, request: generateRequest(), idempotencyKey })
+    const changed: Partial<ImageRequest>[] = [
+      { body: { kind: 'prompt', prompt: 'a lighthouse.' } },
+      { quality: 'high' },
+      { route: 'images.generations' },
+    ]
+    for (const change of changed) {
+      const answer = await accept({ caller, request: generateRequest(change), idempotencyKey })
+      expect(refusal(answer)).toBe('idempotency_key_reused')
+    }
+    expect(await countOf(database.pool, 'ledger', caller.accountId)).toBe(1)
+    expect(await countOf(database.pool, 'task', caller.accountId)).toBe(1)
+  })
+
+  it('accepts one of several changed requests that race for a key', async () => {
+    const caller = await createTestCaller(database.pool, 1_000)
+    const { accept } = createTestAccept(database.pool)
+    const answers = await Promise.all(
+      many.slice(0, 16).map((index) => {
+        const body = { kind: 'prompt', prompt: `lighthouse ${index}` } as const
+        const request = generateRequest({ body })
+        return accept({ caller, request, idempotencyKey: keyBytes('race') })
+      }),
+    )
+    expect(answers.filter(({ ok }) => ok)).toHaveLength(1)
+    expect(new Set(answers.filter(({ ok }) => !ok).map(refusal))).toEqual(
+      new Set(['idempotency_key_reused']),
+    )
+  })
+
+  it('frees the key after a submit that could not be paid', async () => {
+    const caller = await createTestCaller(database.pool, testCredits - 1)
+    const { accept } = createTestAccept(database.pool)
+    const input = { caller, request: generateRequest(), idempotencyKey: keyBytes('poor') }
+    expect(refusal(await accept(input))).toBe('insufficient_quota')
+    expect(await countOf(database.pool, 'idempotency_key', caller.accountId)).toBe(0)
+    await database.pool.query('update balance set available = 100 where account_id = $1', [
+      caller.accountId,
+    ])
+    expect(accepted(await accept(input)).replayed).toBe(false)
+  })
+
+  it('frees the key once its task is due for the purge, purged or not', async () => {
+    const caller = await createTestCaller(database.pool, 100)
+    const { accept } = createTestAccept(database.pool)
+    const input = { caller, request: generateRequest(), idempotencyKey: keyBytes('later') }
+    const first = accepted(await accept(input))
+    await database.pool.query('update task set purge_at = now() where task_id = $1', [first.taskId])
+    const second = accepted(await accept(input))
+    expect(second).toMatchObject({ replayed: false })
+    expect(second.taskId).not.toBe(first.taskId)
   })
 })

@@ -10,26 +10,6 @@ import { countedUpstream } from '../support/upstream/countedUpstream.ts'
 const world = useAttemptWorld()
 
 describe('askGate', () => {
-  it('makes no call when the answer of the gate is too old, because the process was stopped', async () => {
-    const { taskId } = await insertTask(world.pool)
-    const { call, calls } = countedUpstream()
-    let nowMs = 0
-    const produce = createTestProduceImage({
-      attempts: {
-        ...world.attempts,
-        beginAttempt: async (input) => {
-          const begun = await world.attempts.beginAttempt(input)
-          nowMs += 60_000
-          return begun
-        },
-      },
-      callUpstream: call,
-      clocks: () => ({ monotonicMs: nowMs, wallMs: 0 }),
-    })
-    await expect(produce({ taskId })).rejects.toThrow('too old')
-    expect(calls()).toBe(0)
-  })
-
   it('closes the attempt of a call that it did not make, and never counts it as unknown', async () => {
     const { taskId } = await insertTask(world.pool)
     const { call, calls } = countedUpstream()

@@ -81,17 +81,6 @@ describe('awaitEnd', () => {
     await ends.close()
   })
 
-  it('returns at once for a task that has already ended', async () => {
-    const attempts = await announcingAttempts()
-    const { ends, awaitEnd } = createWaiting(600_000)
-    const { taskId } = await insertTask(database.pool)
-    await attempts.cancelTask(taskId, 'asked')
-    const view = await awaitEnd(taskId, AbortSignal.timeout(20_000))
-    const cancelled = { code: 'cancelled', cause: 'cancelled', workPossible: false }
-    expect(view).toHaveProperty('failure', cancelled)
-    await ends.close()
-  })
-
   it('returns the unfinished task when the signal aborts', async () => {
     const { ends, awaitEnd } = createWaiting(600_000)
     const { taskId } = await insertTask(database.pool)
@@ -133,31 +122,6 @@ describe('awaitEnd', () => {
     expect(await awaitEnd(taskId, AbortSignal.timeout(20_000))).toMatchObject({ status: 'failed' })
     failures = 0
     await expect(awaitEnd(taskId, AbortSignal.abort())).rejects.toThrow('shutting down')
-    await ends.close()
-  })
-
-  it('reads the row once for all waiters that are woken together', async () => {
-    const attempts = await announcingAttempts()
-    const { ends } = createWaiting(600_000)
-    const { readTask } = createTaskStore(database.pool)
-    let reads = 0
-    const store = {
-      readTask: (taskId: string) => {
-        reads += 1
-        return readTask(taskId)
-      },
-    }
-    const awaitEnd = createAwaitEnd({ store, ends })
-    const { taskId } = await insertTask(database.pool)
-    const timeout = AbortSignal.timeout(20_000)
-    const waiting = Array.from({ length: 200 }, () => awaitEnd(taskId, timeout))
-    await expect.poll(listening).toBe(1)
-    await expect.poll(() => reads).toBeGreaterThan(0)
-    const before = reads
-    await attempts.failTask(taskId, failure)
-    const views = await Promise.all(waiting)
-    expect(views).toMatchObject(waiting.map(() => ({ status: 'failed' })))
-    expect(reads - before).toBeLessThanOrEqual(2)
     await ends.close()
   })
 

@@ -175,14 +175,4 @@ describe('an open attempt of the process that no work holds', () => {
     ])
     expect(closed.map(({ taskId }) => taskId)).not.toContain('task of an3')
   })
-
-  it('delays neither the next one nor the loss of a silent process, however long it takes', async () => {
-    const limitMs = fasterClock(10)
-    const silent = [{ processId: 'other', seenAt: '2026-01-01' }]
-    const orphans = ['stuck', 'next'].map((taskId) => ({ taskId, n: 1, answerId: taskId }))
-    const { presence, lost, closed } = world(() => ({ silent, orphans }), 'stuck')
-    await presence.start()
-    await until('the loss', () => (lost.length > 0 ? true : undefined), limitMs)
-    expect(closed).toEqual([{ taskId: 'next', called: true }])
-  })
 })

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import type { AttemptClose, AttemptStore } from '../../src/domain/ports/attemptStore.ts'
+import type { AttemptClose } from '../../src/domain/ports/attemptStore.ts'
 import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
 import type { UpstreamCaller } from '../../src/domain/upstream/upstreamCall.ts'
 import { createRequestRooms } from '../../src/tasks/requestRoom.ts'
@@ -8,7 +8,7 @@ import { createMemoryBlobs } from '../support/blobs/memoryBlobs.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
-import { alwaysPresent, loseWorker, outcomesOf } from '../support/database/testAttempts.ts'
+import { loseWorker, outcomesOf } from '../support/database/testAttempts.ts'
 import { createTestProduceImage } from '../support/database/testProduceImage.ts'
 import { countedUpstream, succeeded } from '../support/upstream/countedUpstream.ts'
 
@@ -47,24 +47,6 @@ describe('produceImage', () => {
     const second = createTestProduceImage({ attempts: world.attempts, blobs, callUpstream: call })
     expect(await second({ taskId })).toEqual({ kind: 'succeeded' })
     expect(calls()).toBe(1)
-  })
-
-  it('tells the gate from the second question on that it is a further one', async () => {
-    const evidence = { reason: 'content_policy', httpStatus: 400 } as const
-    const { call } = countedUpstream({ class: 'rejected', evidence })
-    const told: unknown[] = []
-    const attempts: AttemptStore = {
-      ...world.attempts,
-      beginAttempt: (input) => {
-        told.push(input.question)
-        return world.attempts.beginAttempt(input)
-      },
-    }
-    const produce = createTestProduceImage({ attempts, callUpstream: call })
-    const { taskId } = await insertTask(world.pool)
-    expect(await produce({ taskId })).toMatchObject({ kind: 'end' })
-    expect(await produce({ taskId, question: 'further' })).toMatchObject({ kind: 'end' })
-    expect(told).toEqual(['first', 'further', 'further'])
   })
 
   it('repeats a failed store without calling again', async () => {
@@ -156,28 +138,5 @@ describe('produceImage', () => {
     const stopping = { kind: 'wait', reason: 'stopping' }
     expect(await produce({ taskId, signal: AbortSignal.abort() })).toMatchObject(stopping)
     expect(calls()).toBe(0)
-  })
-
-  it('starts no call while other processes may count this one as lost', async () => {
-    const { taskId } = await insertTask(world.pool)
-    const { call, calls } = countedUpstream()
-    const produce = createTestProduceImage({
-      presence: { ...alwaysPresent, isPresent: () => false },
-      attempts: world.attempts,
-      callUpstream: call,
-    })
-    expect(await produce({ taskId })).toMatchObject({ kind: 'wait', reason: 'not_present' })
-    expect(calls()).toBe(0)
-  })
-
-  it('returns the end of a task that the upstream rejects', async () => {
-    const { taskId } = await insertTask(world.pool)
-    const evidence = { reason: 'content_policy', httpStatus: 400 } as const
-    const { call } = countedUpstream({ class: 'rejected', evidence })
-    const produce = createTestProduceImage({ attempts: world.attempts, callUpstream: call })
-    expect(await produce({ taskId })).toMatchObject({
-      kind: 'end',
-      failure: { code: 'content_policy_violation' },
-    })
   })
 })

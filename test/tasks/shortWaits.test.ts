@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { repeatAfterShortWaits, sleepInLineMs } from '../../src/tasks/shortWaits.ts'
+import { repeatAfterShortWaits } from '../../src/tasks/shortWaits.ts'
 import type { Question } from '../../src/domain/ports/attemptStore.ts'
 import type { ProduceResult } from '../../src/tasks/produceImage.ts'
 
@@ -12,18 +12,6 @@ function script(results: readonly ProduceResult[]) {
     repeatAfterShortWaits(async () => left.shift() ?? { kind: 'over' }, signal.signal)
   return { run, left, signal }
 }
-
-describe('the sleep of a task in line', () => {
-  it.each([
-    [100, 30, 100],
-    [200, 30, 200],
-    [300, 30, 370],
-    [1_000, 30, 1_170],
-    [1_000, 200, 1_000],
-  ])('of %i ms at %i ms lasts %i ms', (delayMs, nowMs, sleptMs) => {
-    expect(sleepInLineMs(delayMs, nowMs)).toBe(sleptMs)
-  })
-})
 
 describe('a wait inside the activity', () => {
   it('is slept there while it is short', async () => {
@@ -53,14 +41,6 @@ describe('a wait inside the activity', () => {
     const { run, left } = script([wait(1_000), wait(1_000), wait(900), wait(101), wait(1)])
     expect(await run()).toEqual(wait(101))
     expect(left).toHaveLength(1)
-  })
-
-  it('is slept there for a place on a full channel, however often', async () => {
-    const inLine = Array.from({ length: 310 }, (): ProduceResult => {
-      return { kind: 'wait', delayMs: 10, reason: 'channel_full' }
-    })
-    const { run } = script([...inLine, { kind: 'succeeded' }])
-    expect(await run()).toEqual({ kind: 'succeeded' })
   })
 
   it.each(['backoff', 'stopping', 'not_present'] as const)(

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { Caller } from '../../src/domain/accounts/account.ts'
-import { newTaskId } from '../../src/domain/ids.ts'
 import { builtInCapabilities } from '../../src/domain/models/capabilities.ts'
 import { priceList } from '../../src/domain/models/prices.ts'
 import type { AnswerMeta } from '../../src/domain/upstream/answerMeta.ts'
@@ -56,20 +55,6 @@ async function succeededTask() {
 const callerOf = (accountId: string): Caller => ({ accountId, keyId: 'key_test' })
 
 describe('read', () => {
-  it("returns the same for an unknown task, another account's task and a purged one", async () => {
-    const { taskId, accountId } = await insertTask(database.pool)
-    const service = await createService()
-    const notFound = { ok: false, failure: { tag: 'task_not_found' } }
-    expect(await service.read(callerOf(accountId), taskId)).toMatchObject({
-      ok: true,
-      value: { taskId, status: 'queued', model: 'familyb-image-2-vip' },
-    })
-    expect(await service.read(callerOf('acct_other'), taskId)).toEqual(notFound)
-    expect(await service.read(callerOf(accountId), newTaskId(randomBytes))).toEqual(notFound)
-    await database.pool.query('update task set purge_at = now() where task_id = $1', [taskId])
-    expect(await service.read(callerOf(accountId), taskId)).toEqual(notFound)
-  })
-
   it('shows the asset and the native response of a succeeded task', async () => {
     const { taskId, accountId, meta, answerId } = await succeededTask()
     const service = await createService()
@@ -81,18 +66,6 @@ describe('read', () => {
     })
     expect((read.value.expiresAtMs ?? 0) - (read.value.completedAtMs ?? 0)).toBe(86_400_000)
     expect(read.value.native).toEqual(meta.native)
-  })
-
-  it('returns the native refusal of a task that has one', async () => {
-    const { taskId } = await insertTask(database.pool)
-    const service = await createService()
-    expect(await service.nativeRejection(taskId)).toBeUndefined()
-    const refusal = { promptFeedback: { blockReason: 'SAFETY' } }
-    await database.pool.query('update task set native_rejection = $2 where task_id = $1', [
-      taskId,
-      JSON.stringify(refusal),
-    ])
-    expect(await service.nativeRejection(taskId)).toEqual(refusal)
   })
 })
 

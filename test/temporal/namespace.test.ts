@@ -1,13 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { connectTemporal } from '../../src/temporal/connect.ts'
-import {
-  ensureNamespace,
-  retentionSecondsMin,
-  createSearchAttributesCheck,
-  missingSearchAttributes,
-  registerSearchAttributes,
-} from '../../src/temporal/namespace.ts'
+import { ensureNamespace, retentionSecondsMin } from '../../src/temporal/namespace.ts'
 import { embeddedStack, stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 let address: string
@@ -32,23 +26,6 @@ describe('ensureNamespace', () => {
     expect(await ensureNamespace(temporal, { retentionSeconds: 864_000 })).toBe('lengthened')
     expect(await retentionOf(temporal)).toBe(864_000)
     expect(await ensureNamespace(temporal, { retentionSeconds: 60 })).toBe('present')
-    await temporal.close()
-  })
-})
-
-describe('registerSearchAttributes', () => {
-  it('registers missing search attributes once', async () => {
-    const namespace = `test-${randomBytes(6).toString('hex')}`
-    const temporal = connectTemporal({ address, namespace })
-    await ensureNamespace(temporal, { retentionSeconds: 0 })
-    const missing = await missingSearchAttributes(temporal)
-    expect(missing).toContain('DarkroomKeyDigest')
-    const areRegistered = createSearchAttributesCheck(temporal)
-    expect(await areRegistered()).toBe(false)
-    expect(await registerSearchAttributes(temporal)).toEqual(missing)
-    expect(await missingSearchAttributes(temporal)).toEqual([])
-    expect(await areRegistered()).toBe(true)
-    expect(await registerSearchAttributes(temporal)).toEqual([])
     await temporal.close()
   })
 })

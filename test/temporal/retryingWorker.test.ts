@@ -48,20 +48,6 @@ describe('a retrying worker', () => {
     await expect(retrying.done).resolves.toBeUndefined()
   })
 
-  it('stops a worker that connects during the stop', async () => {
-    const { worker } = fakeWorker()
-    const connected = Promise.withResolvers<RunningWorker>()
-    const retrying = createRetryingWorker(
-      () => connected.promise,
-      () => {},
-    )
-    const stopped = retrying.stop()
-    connected.resolve(worker)
-    await stopped
-    await until('the end of the worker', () => (worker.isRunning() ? undefined : true))
-    await expect(worker.done).resolves.toBeUndefined()
-  })
-
   it('stops at once while a connection to Temporal hangs', async () => {
     const { worker } = fakeWorker()
     const frozen = Promise.withResolvers<RunningWorker>()
@@ -73,19 +59,6 @@ describe('a retrying worker', () => {
     await expect(retrying.done).resolves.toBeUndefined()
     frozen.resolve(worker)
     await until('the end of the late worker', () => (worker.isRunning() ? undefined : true))
-  })
-
-  it('ignores a connection that fails after the stop', async () => {
-    const frozen = Promise.withResolvers<RunningWorker>()
-    const reported: unknown[] = []
-    const retrying = createRetryingWorker(
-      () => frozen.promise,
-      (error) => void reported.push(error),
-    )
-    await retrying.stop()
-    frozen.reject(new Error('away'))
-    await expect(frozen.promise).rejects.toThrow('away')
-    expect(reported).toEqual([])
   })
 
   it('ends with the error of a worker that fails', async () => {

@@ -42,14 +42,6 @@ describe('the start queue', () => {
     expect(batches).toEqual([given.map(({ taskId }) => taskId)])
   })
 
-  it('marks a task whose workflow already exists', async () => {
-    const { queue, marked } = queueOver(async () => ({ kind: 'exists' }))
-    const [start = testStart()] = tasks(1)
-    queue.enqueue(start)
-    await queue.stop()
-    expect(marked).toEqual([start.taskId])
-  })
-
   it('limits starts under way and waiting, and leaves the rest to the reconciler', () => {
     let underWay = 0
     const { queue, events } = queueOver(() => {
@@ -83,33 +75,6 @@ describe('the start queue', () => {
     await queue.stop()
     expect(tries).toBe(3)
     expect(marked).toEqual([probe.taskId])
-  })
-
-  it('stops again when the probe fails', async () => {
-    const { queue, events, pass } = queueOver(async () => failed)
-    for (const start of tasks(2)) queue.enqueue(start)
-    await until('the open breaker', () => (events.length === 2 ? true : undefined))
-    pass(1_000)
-    for (const start of tasks(1)) queue.enqueue(start)
-    await until('the failed probe', () => (events.length === 3 ? true : undefined))
-    for (const start of tasks(1)) queue.enqueue(start)
-    expect(events.at(-1)).toMatchObject({ kind: 'left', reason: 'open' })
-  })
-
-  it('reports a failed mark and continues', async () => {
-    let marks = 0
-    const { queue, events } = queueOver(async () => started, {
-      markStarted: async () => {
-        marks += 1
-        if (marks === 1) throw new Error('PostgreSQL is away')
-      },
-    })
-    for (const start of tasks(1)) queue.enqueue(start)
-    await until('the failed mark', () => (events.length === 1 ? true : undefined))
-    for (const start of tasks(1)) queue.enqueue(start)
-    await queue.stop()
-    expect(events).toMatchObject([{ kind: 'mark_failed', count: 1 }])
-    expect(marks).toBe(2)
   })
 
   it('finishes starts under way when it stops, and leaves the rest to the reconciler', async () => {

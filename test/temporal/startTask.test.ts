@@ -71,13 +71,6 @@ describe('startTask', () => {
     silent.close()
   })
 
-  it('fails when no server listens', async () => {
-    const temporal = connectTemporal({ address: '127.0.0.1:9', namespace: 'default' })
-    const startTask = createStartTask({ temporal, startTimeoutMs: 2_000, produceTimeoutMs: 1_000 })
-    expect(await startTask(testStart())).toEqual({ kind: 'failed', reason: 'UNAVAILABLE' })
-    await temporal.close()
-  })
-
   it('fails, like all other calls, when the namespace does not exist', async () => {
     const { address } = world.settings
     const temporal = connectTemporal({ address, namespace: 'lost' })

@@ -50,9 +50,4 @@ describe('a database that cannot be reached', () => {
       `A pooler before PostgreSQL at pooler.example:6432 (DATABASE_URL) refuses the connection. Set DATABASE_SESSION_URL to PostgreSQL itself: ${refusal}`,
     )
   })
-
-  it('is not named for an error of a statement', async () => {
-    const broken = Object.assign(new Error('syntax error'), { code: '42601' })
-    await expect(reached(database, () => Promise.reject(broken))).rejects.toBe(broken)
-  })
 })

@@ -14,23 +14,19 @@ const reserveMs = 1_000
 
 /** A way to PostgreSQL that can lose all bytes, also those of new connections, as a network does. */
 async function lossyWay(databaseUrl: string) {
-  const { port } = new URL(databaseUrl)
   const sockets: Socket[] = []
   let losing = false
   let lostConnections = 0
   const server = createServer((client) => {
-    sockets.push(client)
-    client.on('error', () => {})
-    if (losing) {
-      lostConnections += 1
-      client.resume()
-      return
+    if (losing) lostConnections += 1
+    const upstream = connect(Number(new URL(databaseUrl).port), '127.0.0.1')
+    for (const [from, to] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      sockets.push(from)
+      from.on('error', () => {}).on('data', (bytes) => void (losing || to.write(bytes)))
     }
-    const upstream = connect(Number(port), '127.0.0.1')
-    sockets.push(upstream)
-    upstream.on('error', () => {})
-    client.on('data', (bytes) => void (losing || upstream.write(bytes)))
-    upstream.on('data', (bytes) => void (losing || client.write(bytes)))
     client.on('close', () => upstream.destroy())
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -39,15 +35,9 @@ async function lossyWay(databaseUrl: string) {
     server.close()
   })
   const url = new URL(databaseUrl)
-  url.hostname = '127.0.0.1'
-  url.port = String(Object(server.address()).port)
-  return {
-    url: url.href,
-    lose: (value: boolean) => {
-      losing = value
-    },
-    lostConnections: () => lostConnections,
-  }
+  url.host = `127.0.0.1:${Object(server.address()).port}`
+  const lose = (value: boolean) => void (losing = value)
+  return { url: url.href, lose, lostConnections: () => lostConnections }
 }
 
 it('beats again before other processes may count it as lost, when PostgreSQL is back', async () => {

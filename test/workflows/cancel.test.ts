@@ -66,15 +66,6 @@ describe('a cancel of the workflow', () => {
     expect(await handle.query('status')).toEqual({ stage: 'succeeded', cancel: 'kept' })
   })
 
-  it('does not stop a task that waits after a call with an unknown outcome', async () => {
-    const { end, seen } = await cancelled({
-      produce: [{ ...longWait, delayMs: 1_200 }, { kind: 'succeeded' }],
-      cancelled: false,
-    })
-    expect(end).toEqual({ outcome: 'succeeded' })
-    expect(seen.runsAtMs).toHaveLength(2)
-  })
-
   it('finds no workflow for an id that does not exist', async () => {
     expect(await cancelWorkflow(world.temporal, 'task_unknown')).toBe('missing')
   })
@@ -93,12 +84,6 @@ describe('a cancel before a worker has seen the run', () => {
     await quiet.close()
     return { end, runs: scripts.seenOf(start.taskId).runsAtMs.length }
   }
-
-  it('makes no call and ends the run as Cancelled', async () => {
-    const { end, runs } = await cancelledUnseen({ produce: [], cancelled: true })
-    expect(runs).toBe(0)
-    expect(causeOf(end)).toBeInstanceOf(CancelledFailure)
-  })
 
   it('lets the task continue when it may not be cancelled', async () => {
     const script: Script = { produce: [{ kind: 'succeeded' }], cancelled: false }

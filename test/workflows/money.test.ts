@@ -1,4 +1,3 @@
-import { WorkflowFailedError } from '@temporalio/client'
 import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createActivities } from '../../activities/createActivities.ts'
@@ -6,19 +5,13 @@ import { workflowIdOf } from '../../src/domain/ids.ts'
 import type { TaskStart } from '../../src/domain/ports/taskRuns.ts'
 import type { UpstreamCall, UpstreamOutcome } from '../../src/domain/upstream/upstreamCall.ts'
 import { createProduceImage } from '../../src/tasks/produceImage.ts'
-import { createCheckStep } from '../../src/tasks/reconcile/checkStep.ts'
-import { createSettleOrFail, createSettleStored } from '../../src/tasks/settleOrFail.ts'
-import { cancelWorkflow, fetchHistory, reportRun } from '../../src/temporal/runs.ts'
+import { createSettleOrFail } from '../../src/tasks/settleOrFail.ts'
+import { cancelWorkflow } from '../../src/temporal/runs.ts'
 import { streamOf } from '../support/byteStreams.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
 import type { ReconcileWorld } from '../support/database/reconcileWorld.ts'
-import {
-  openReconcileWorld,
-  runStep,
-  setTask,
-  taskRow,
-} from '../support/database/reconcileWorld.ts'
+import { openReconcileWorld, setTask, taskRow } from '../support/database/reconcileWorld.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import type { TemporalWorld } from '../support/temporal/temporalWorld.ts'
 import {
@@ -30,7 +23,7 @@ import {
 import { alwaysPresent } from '../support/database/testAttempts.ts'
 import { until } from '../support/timing.ts'
 
-/** Every cell of docs/money.md that involves Temporal. Only the upstream's answer is simulated. */
+/** What an operator in Temporal can do to the money of a task. Only the upstream's answer is simulated. */
 
 let world: ReconcileWorld
 let temporal: TemporalWorld
@@ -115,49 +108,11 @@ const end = ({ handle }: Started): Promise<unknown> =>
 const released = { available: 1000, held: 0, spent: 0 }
 const charged = { available: 990, held: 0, spent: 10 }
 
-/** One look of the reconciler at the task. */
-async function reconcile({ taskId }: Started): Promise<void> {
-  const { store, attempts, blobs } = world
-  await setTask(world.pool, taskId, { next_check_at: 'now()' })
-  await runStep(
-    createCheckStep({
-      store,
-      reportRun: (taskId) => reportRun(temporal.temporal, taskId),
-      startTask: temporal.startTask,
-      cancelTask: attempts.cancelTask,
-      failTask: attempts.failTask,
-      settleStored: createSettleStored({ attempts, blobs }),
-      onError: (taskId, error) => {
-        throw new Error(`${taskId} was not checked`, { cause: error })
-      },
-    }),
-  )
-}
-
 async function money({ accountId }: Started) {
   return balanceOf(world.pool, accountId)
 }
 
-describe('a task that is not stopped', () => {
-  it('is charged for its image, and its prompt stays out of Temporal', async () => {
-    const task = await startedTask()
-    task.call.resolve(image())
-    expect(await end(task)).toEqual({ outcome: 'succeeded' })
-    expect(await money(task)).toEqual(charged)
-    expect(await fetchHistory(temporal.temporal, task.taskId)).not.toContain('lighthouse')
-  })
-})
-
 describe('a cancelled workflow', () => {
-  it('costs nothing while its task waits after a refusal', async () => {
-    const task = await waitingTask()
-    await cancelWorkflow(temporal.temporal, task.taskId)
-    expect(await end(task)).toBeInstanceOf(WorkflowFailedError)
-    expect((await task.handle.describe()).status.name).toBe('CANCELLED')
-    expect(await taskRow(world.pool, task.taskId)).toMatchObject({ failureCode: 'cancelled' })
-    expect(await money(task)).toEqual(released)
-  })
-
   it('ends as Cancelled when the task was cancelled before', async () => {
     const task = await waitingTask()
     expect(await world.attempts.cancelTask(task.taskId, 'asked')).toBe('cancelled')
@@ -165,18 +120,6 @@ describe('a cancelled workflow', () => {
     await end(task)
     expect((await task.handle.describe()).status.name).toBe('CANCELLED')
     expect(await money(task)).toEqual(released)
-  })
-
-  it('finishes a call under way and is charged', async () => {
-    const task = await startedTask()
-    await cancelWorkflow(temporal.temporal, task.taskId)
-    await until('the refusal of the cancel', async () => {
-      const status: { cancel?: string } = await task.handle.query('status')
-      return status.cancel === 'kept' ? true : undefined
-    })
-    task.call.resolve(image())
-    expect(await end(task)).toEqual({ outcome: 'succeeded' })
-    expect(await money(task)).toEqual(charged)
   })
 
   it('continues after a call with an unknown outcome', async () => {
@@ -212,46 +155,5 @@ describe('an activity that an operator fails in the middle of its call', () => {
     task.call.resolve(image())
     expect(await end(task)).toEqual({ outcome: 'succeeded' })
     expect(await money(task)).toEqual(charged)
-  })
-})
-
-describe('a terminated workflow', () => {
-  it('costs nothing while its task waits after a refusal', async () => {
-    const task = await waitingTask()
-    await task.handle.terminate('an operator')
-    await reconcile(task)
-    expect(await taskRow(world.pool, task.taskId)).toMatchObject({ failureCode: 'cancelled' })
-    expect(await money(task)).toEqual(released)
-  })
-
-  it('is charged when its worker finishes the call with an image', async () => {
-    const task = await startedTask()
-    await task.handle.terminate('an operator')
-    await reconcile(task)
-    expect(await taskRow(world.pool, task.taskId)).toMatchObject({ status: 'processing' })
-    task.call.resolve(image())
-    await until('the image', async () =>
-      (await taskRow(world.pool, task.taskId))?.status === 'succeeded' ? true : undefined,
-    )
-    expect(await money(task)).toEqual(charged)
-  })
-
-  it('costs nothing after a call with an unknown outcome, and reports possible work', async () => {
-    const task = await startedTask()
-    task.call.resolve(unknown)
-    await until('the closed attempt', async () => {
-      const { rowCount } = await world.pool.query(
-        `select from attempt where task_id = $1 and class = 'unknown'`,
-        [task.taskId],
-      )
-      return rowCount === 1 ? true : undefined
-    })
-    await task.handle.terminate('an operator')
-    await reconcile(task)
-    expect(await taskRow(world.pool, task.taskId)).toMatchObject({
-      failureCode: 'upstream_error',
-      workPossible: true,
-    })
-    expect(await money(task)).toEqual(released)
   })
 })

@@ -31,13 +31,6 @@ describe('a cooldown', () => {
     expect(second).toMatchObject({ kind: 'wait', delayMs: 3_100 })
   })
 
-  it('delays the calls after the probe by a random time, but not the probe', () => {
-    const first = admit(cooling, { nowMs: 7_000, open: none, jitter: 0.5 })
-    expect(first).toMatchObject({ kind: 'wait', delayMs: 3_000 })
-    const second = admit(first.next, { nowMs: 7_000, open: none, jitter: 0.5 })
-    expect(second).toMatchObject({ kind: 'wait', delayMs: 3_150 })
-  })
-
   it('admits one probe when it ends, and no second call at the same time', () => {
     const probe = admit(cooling, { nowMs: 10_001, open: none, jitter: 0 })
     expect(probe.kind).toBe('admitted')
@@ -49,39 +42,6 @@ describe('a cooldown', () => {
     expect([0, 1, 2, 3, 4, 5, 6, 7].map((granted) => undecidedMax({ granted }))).toEqual([
       1, 2, 4, 5, 4, 3, 2, 1,
     ])
-  })
-
-  it('allows one more call at a time beyond the threshold', () => {
-    expect([8, 9, 10].map((granted) => undecidedMax({ granted }))).toEqual([1, 2, 3])
-    const known = { ...ramping, granted: 8 }
-    const input = { nowMs: 10_500, openedAtMs: 10_001, open: none, concurrencyMax: 50 }
-    expect(afterGrant(known, input)).toMatchObject({ granted: 9, slotMs: 80 })
-  })
-
-  it('counts a call as taken when it is not refused for a while, long before it ends', () => {
-    expect(undecidedMax({ granted: 0, taken: 3 })).toBe(5)
-    expect(undecidedMax({ granted: 4, taken: 6 })).toBe(3)
-    const refused = { nowMs: 12_000, openedAtMs: 11_900, inFlight: 7, retryAfterMs: 3_000 }
-    const next = afterRefusal(
-      { ...ramping, granted: 4 },
-      { ...refused, open: { asking: 1, taken: 6 } },
-    )
-    expect(next).toMatchObject({ learned: 10, granted: 0 })
-  })
-
-  it('decides later which calls are taken when refusals come late', () => {
-    const late = { nowMs: 20_000, openedAtMs: 10_050, inFlight: 1, open: none }
-    const atOnce = { ...late, openedAtMs: 19_900 }
-    const slow = afterRefusal(undefined, late)
-    expect(slow.takenAfterMs).toBe(12_438)
-    expect(afterRefusal(slow, atOnce).takenAfterMs).toBe(12_438)
-    expect(afterRefusal(undefined, { ...late, nowMs: 90_000 }).takenAfterMs).toBe(15_000)
-    expect(afterRefusal(undefined, atOnce)).not.toHaveProperty('takenAfterMs')
-  })
-
-  it('keeps its threshold when the probe is refused', () => {
-    const early = { nowMs: 10_100, openedAtMs: 10_050, inFlight: 1, open: none, retryAfterMs: 500 }
-    expect(afterRefusal(ramping, early)).toMatchObject({ learned: 8 })
   })
 
   it('is deleted after a while without a refusal', () => {
@@ -100,34 +60,6 @@ describe('a cooldown', () => {
       learned: 3,
       refusals: 1,
     })
-  })
-
-  it('learns from a refusal the threshold and the distance of the time slots', () => {
-    const waitedFor = { ...ramping, granted: 10, slotAtMs: 12_100 }
-    const next = afterRefusal(waitedFor, {
-      nowMs: 12_000,
-      openedAtMs: 11_900,
-      inFlight: 1,
-      open: none,
-      retryAfterMs: 3_000,
-    })
-    expect(next).toMatchObject({ untilMs: 15_000, learned: 10, slotMs: 250, granted: 0 })
-    expect(next.windowAtMs).toBeUndefined()
-  })
-
-  it('keeps the distance of the time slots after a window in which no task waited', () => {
-    const idle = { ...ramping, granted: 1, learned: 1, slotAtMs: 10_000, slotMs: 50 }
-    const refused = { nowMs: 20_000, openedAtMs: 19_900, inFlight: 1, open: none }
-    const next = afterRefusal(idle, { ...refused, retryAfterMs: 12_000 })
-    expect(next).toMatchObject({ untilMs: 32_000, slotMs: 50, slotAtMs: 32_000 })
-    // A burst after the upstream takes calls again is not spread over minutes.
-    let state = admit(next, { nowMs: 40_000, open: none, jitter: 0 }).next
-    const delaysMs = Array.from({ length: 11 }, () => {
-      const asked = admit(state, { nowMs: 40_000, open: { asking: 1, taken: 0 }, jitter: 0 })
-      state = asked.next
-      return asked.kind === 'wait' ? asked.delayMs : 0
-    })
-    expect(Math.max(...delaysMs)).toBeLessThan(1_000)
   })
 
   it('only grows longer by a late refusal of an earlier window', () => {
@@ -150,27 +82,6 @@ describe('a cooldown', () => {
     expect(lengths).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000])
   })
 
-  it('grows beyond a Retry-After that was too short again and again', () => {
-    const lengths: number[] = []
-    let state: Cooldown | undefined
-    let nowMs = 0
-    for (let refusals = 0; refusals < 11; refusals += 1) {
-      state = afterRefusal(state, {
-        nowMs,
-        openedAtMs: nowMs,
-        inFlight: 1,
-        open: none,
-        retryAfterMs: 2_000,
-      })
-      lengths.push(Math.round(state.untilMs - nowMs))
-      nowMs = state.untilMs + 1
-      state = admit(state, { nowMs, open: none, jitter: 0 }).next
-    }
-    expect(lengths).toEqual([
-      2_000, 2_000, 2_000, 2_000, 2_250, 3_375, 5_063, 7_594, 11_391, 15_000, 15_000,
-    ])
-  })
-
   it('follows Retry-After for at most fifteen minutes', () => {
     const year = {
       nowMs: 0,
@@ -180,11 +91,5 @@ describe('a cooldown', () => {
       retryAfterMs: 365 * 86_400_000,
     }
     expect(afterRefusal(undefined, year).untilMs).toBe(cooldownMsMax)
-  })
-
-  it('starts again from now when the time slots lie too far ahead', () => {
-    const far = { ...cooling, slotAtMs: 400_000 }
-    const admission = admit(far, { nowMs: 9_000, open: none, jitter: 0.5 })
-    expect(admission).toMatchObject({ kind: 'wait', delayMs: 1_050 })
   })
 })

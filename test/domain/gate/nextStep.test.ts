@@ -119,14 +119,6 @@ describe('the next step of a task', () => {
     },
   )
 
-  it('looks at a paused channel less and less often', () => {
-    const channels = [state('one', { paused: true })]
-    const delayMs = (ageMs: number) => nextStep(facts({ channels, ageMs }))
-    expect(delayMs(0)).toMatchObject({ reason: 'channel_paused', delayMs: 15_000 })
-    expect(delayMs(60_000)).toMatchObject({ delayMs: 30_000 })
-    expect(delayMs(600_000)).toMatchObject({ delayMs: 60_000 })
-  })
-
   it('backs off after an unknown outcome, longer after the second', () => {
     const once = past({ class: 'unknown', closedAtMs: nowMs })
     expect(nextStep(facts({ past: [once] }))).toMatchObject({ reason: 'backoff', delayMs: 1_000 })
@@ -217,14 +209,6 @@ describe('the next step of a task', () => {
     })
   })
 
-  it("ends with upstream_error when every channel refuses the operator's credential", () => {
-    const fault = past({ class: 'operator_fault', reason: 'credential' })
-    expect(nextStep(facts({ past: [fault, { ...fault, channel: 'two' }] }))).toMatchObject({
-      kind: 'end',
-      failure: { code: 'upstream_error', cause: 'operator_fault', workPossible: false },
-    })
-  })
-
   it('ends at the deadline with a timeout, or with the last refusal', () => {
     const late = { deadlineAtMs: nowMs }
     expect(nextStep(facts(late))).toMatchObject({ failure: { code: 'generation_timeout' } })
@@ -291,20 +275,6 @@ describe('the next step of a task', () => {
       failure: { code: 'rate_limit_exceeded', retryAfterMs: 20_000 },
     })
     expect(nextStep(facts({ channels }))).toMatchObject({ reason: 'channel_paused' })
-  })
-
-  it('calls without limits again after a minute without a refusal', () => {
-    const slow = {
-      ...cooldown,
-      windowAtMs: nowMs - 60_001,
-      untilMs: nowMs - 70_000,
-      slotMs: 10_000,
-    }
-    const channels = [state('one', { cooldown: slow, open: { asking: 1, taken: 0 } })]
-    const step = nextStep(facts({ sync: true, channels }))
-    expect(step).toEqual({ kind: 'call', channel: channels[0]?.channel })
-    const younger = [state('one', { cooldown: { ...slow, windowAtMs: nowMs - 59_000 } })]
-    expect(nextStep(facts({ channels: younger }))).toMatchObject({ cooldown: { slotMs: 10_000 } })
   })
 
   it('lets a synchronous caller wait for a short cooldown, and tells it about a long one', () => {

@@ -10,7 +10,7 @@ import {
   qualities,
 } from '../../../src/domain/models/models.ts'
 import type { Price } from '../../../src/domain/models/prices.ts'
-import { builtInPrices, creditsOf, priceList } from '../../../src/domain/models/prices.ts'
+import { creditsOf, priceList } from '../../../src/domain/models/prices.ts'
 import { shownPrices } from '../../../src/domain/models/shownPrices.ts'
 
 type Request = Parameters<typeof creditsOf>[1]
@@ -59,12 +59,5 @@ describe('the shown prices', () => {
       }),
       { numRuns: 300 },
     )
-  })
-
-  it('leave out lines that no request can reach', () => {
-    const model = 'familya-3-pro-image'
-    const flat: Price = { model, credits: 5, creditsPerInputImage: 0 }
-    const capabilities = builtInCapabilities[model]
-    expect(shownPrices([flat, ...builtInPrices], model, capabilities)).toEqual([flat])
   })
 })

@@ -7,16 +7,7 @@ const image = { url: 'https://example.test/i.png', mimeType: 'image/png' } as co
 const familyA: NativeResponse = {
   response: {
     candidates: [
-      {
-        content: {
-          role: 'model',
-          parts: [
-            { text: 'here' },
-            { inlineData: { mimeType: 'image/png', data: '' }, thoughtSignature: 'x' },
-          ],
-        },
-        finishReason: 'STOP',
-      },
+      { content: { parts: [{ text: 'here' }, { inlineData: { data: '' }, thought: 'x' }] } },
     ],
     modelVersion: 'familya-3-pro-image',
   },
@@ -29,22 +20,9 @@ const familyB: NativeResponse = {
 
 describe('the native response by URL', () => {
   it('has fileData instead of inlineData in family A, and keeps the rest of the part', () => {
+    const fileData = { mimeType: 'image/png', fileUri: image.url }
     expect(nativeByUrl(familyA, image)).toEqual({
-      candidates: [
-        {
-          content: {
-            role: 'model',
-            parts: [
-              { text: 'here' },
-              {
-                fileData: { mimeType: 'image/png', fileUri: image.url },
-                thoughtSignature: 'x',
-              },
-            ],
-          },
-          finishReason: 'STOP',
-        },
-      ],
+      candidates: [{ content: { parts: [{ text: 'here' }, { fileData, thought: 'x' }] } }],
       modelVersion: 'familya-3-pro-image',
     })
   })

@@ -95,13 +95,6 @@ describe('the check of an overdue task', () => {
     }
   })
 
-  it('never postpones beyond the deadline', async () => {
-    const { taskId } = await startedTask()
-    await setTask(world.pool, taskId, { deadline_at: `now() + interval '4 seconds'` })
-    await check()
-    expect((await taskRow(world.pool, taskId))?.nextCheck).toBeLessThanOrEqual(4)
-  })
-
   it('starts a task again whose run Temporal has lost', async () => {
     const { taskId } = await insertTask(world.pool)
     await setTask(world.pool, taskId, overdue)
@@ -141,18 +134,6 @@ describe('the check of an overdue task', () => {
 })
 
 describe('a task whose run was terminated', () => {
-  it('is cancelled and released when no call was made', async () => {
-    const { taskId, accountId } = await startedTask()
-    await terminate(taskId)
-    expect(await check()).toEqual([{ found: 'cancelled', count: 1, taskId }])
-    expect(await taskRow(world.pool, taskId)).toMatchObject({
-      status: 'failed',
-      failureCode: 'cancelled',
-      workPossible: false,
-    })
-    expect(await balanceOf(world.pool, accountId)).toEqual({ available: 1000, held: 0, spent: 0 })
-  })
-
   it('is charged when its worker finishes the call', async () => {
     const { taskId, accountId } = await startedTask()
     const attempt = await openAttempt(world.attempts, taskId)
@@ -245,13 +226,5 @@ describe('a task whose run ended without a record', () => {
     const row = await taskRow(world.pool, stuck.taskId)
     expect(row).toMatchObject({ status: 'queued', checks: 1 })
     expect(row?.nextCheck).toBeGreaterThan(1)
-  })
-
-  it('is checked again later when its restart fails', async () => {
-    const { taskId } = await insertTask(world.pool)
-    await setTask(world.pool, taskId, overdue)
-    const start = { kind: 'failed', reason: 'UNAVAILABLE' } as const
-    expect(await check({ report: 'missing', start })).toEqual([])
-    expect((await taskRow(world.pool, taskId))?.nextCheck).toBeGreaterThan(1)
   })
 })

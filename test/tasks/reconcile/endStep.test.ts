@@ -203,22 +203,6 @@ describe('the end of a task past its deadline', () => {
     })
   })
 
-  it('comes to all tasks in one run, however many', async () => {
-    const tasks = await Promise.all(Array.from({ length: 120 }, () => insertTask(world.pool)))
-    for (const { taskId } of tasks) await setTask(world.pool, taskId, pastDeadline)
-    expect(await endStep().run()).toHaveLength(120)
-  })
-
-  it('ends the run when no task of a full batch can be ended', async () => {
-    const tasks = await Promise.all(Array.from({ length: 60 }, () => insertTask(world.pool)))
-    for (const { taskId } of tasks) await setTask(world.pool, taskId, pastDeadline)
-    const { run, failed } = endStep(async () => {
-      throw new Error('the blob store is away')
-    })
-    expect(await run()).toEqual([])
-    expect(failed).toHaveLength(50)
-  })
-
   it('does not come before the deadline', async () => {
     const { taskId } = await insertTask(world.pool)
     await setTask(world.pool, taskId, due)

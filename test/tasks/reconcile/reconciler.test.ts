@@ -73,19 +73,6 @@ describe('reconcilers of several workers', () => {
 })
 
 describe('the steps of a leader', () => {
-  it('run again and again, and report their findings with their name', async () => {
-    const made = reconciler('telling', [
-      {
-        name: 'purge',
-        run: async (_signal, tell) => tell({ found: 'purged', count: 2 }),
-      },
-    ])
-    made.start()
-    await until('two runs', () => (made.findings.length >= 2 ? true : undefined))
-    expect(made.findings[0]).toEqual({ step: 'purge', found: 'purged', count: 2 })
-    await made.stop()
-  })
-
   it('continue when one step hangs and another throws', async () => {
     let runs = 0
     const made = reconciler('isolated', [
@@ -113,22 +100,4 @@ describe('the steps of a leader', () => {
     })
     expect(runs).toBe(seen)
   }, 30_000)
-
-  it('get an aborted signal when the reconciler stops', async () => {
-    let aborted = false
-    const made = reconciler('stopping', [
-      {
-        run: async (signal) => {
-          await new Promise((resolve) => {
-            signal.addEventListener('abort', resolve)
-          })
-          aborted = true
-        },
-      },
-    ])
-    made.start()
-    await until('the leader', leading(made))
-    await made.stop()
-    expect(aborted).toBe(true)
-  })
 })

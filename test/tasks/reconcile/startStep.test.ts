@@ -54,32 +54,6 @@ describe('the start step', () => {
     expect(await runStep(step)).toEqual([])
   })
 
-  it('starts batch after batch without a pause when very many tasks are due', async () => {
-    await world.pool.query(
-      `insert into account (account_id, name) values ('acct_many', 'acct_many') on conflict do nothing`,
-    )
-    await world.pool.query(
-      `insert into task (task_id, account_id, key_id, route, family, model, action, request,
-         fingerprint, credits, deadline_at, hard_end_at, next_check_at)
-       select 'task_' || lpad(n::text, 32, '0'), 'acct_many', 'key', 'images.tasks', 'B',
-         'familyb-image-2-vip', 'generate', '{}', '\\x00', 0, now() + interval '1 hour',
-         now() + interval '2 hours', now() - interval '1 second'
-       from generate_series(1, 450) n`,
-    )
-    const startTask = async (): Promise<StartResult> => ({ kind: 'started' })
-    const found = await runStep(createStartStep({ store: world.store, startTask }))
-    expect(found.map(({ count }) => count)).toEqual([200, 200, 50])
-  })
-
-  it('marks a task whose workflow exists, and keeps the next check of a processing task', async () => {
-    const taskId = await dueTask({ status: `'processing'` })
-    const startTask = async (): Promise<StartResult> => ({ kind: 'exists' })
-    await runStep(createStartStep({ store: world.store, startTask }))
-    const row = await taskRow(world.pool, taskId)
-    expect(row).toMatchObject({ started: true })
-    expect(row?.nextCheck).toBeLessThan(0)
-  })
-
   it('ignores tasks that are not due, started, ended or past their deadline', async () => {
     await dueTask({ next_check_at: `now() + interval '5 seconds'` })
     await dueTask({ started_at: 'now()' })

@@ -3,6 +3,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { newUploadId } from '../../../src/domain/ids.ts'
 import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
 import { answerImageKey } from '../../../src/domain/upstream/answerMeta.ts'
+import { discardUpload, openUpload } from '../../../src/store/reconcile/uploads.ts'
 import {
   createExcessInputsStep,
   createPurgeStep,
@@ -63,6 +64,15 @@ describe('the sweep', () => {
     expect([...(await uploadIds())].sort()).toEqual([live, staged].sort())
   })
 
+  it('comes to an upload at once when it is discarded', async () => {
+    const uploadId = newUploadId(randomBytes, 'input')
+    await openUpload(world.pool, uploadId, 60_000)
+    await sweep()
+    expect(await uploadIds()).toEqual([uploadId])
+    await discardUpload(world.pool, uploadId)
+    expect(await sweep()).toEqual([{ found: 'swept', count: 1 }])
+  })
+
   it('keeps the row of an upload that could not be deleted, and tries again', async () => {
     const stuck = await upload('now()')
     const other = await upload('now()')
@@ -77,20 +87,6 @@ describe('the sweep', () => {
     await world.pool.query(`update upload set next_try_at = next_try_at - interval '5 minutes'`)
     expect(await sweep()).toEqual([{ found: 'swept', count: 1 }])
     expect(await uploadIds()).toEqual([])
-  })
-
-  it('deletes an upload although a hundred before it cannot be deleted', async () => {
-    const before = `now() - interval '1 hour'`
-    const stuck = new Set(await Promise.all(Array.from({ length: 120 }, () => upload(before))))
-    const other = await upload('now()')
-    const deletePrefix = async (prefix: string) => {
-      if (stuck.has(prefix)) throw new Error('the blob store forbids it')
-      await world.blobs.deletePrefix(prefix)
-    }
-    await expect(sweep({ deletePrefix })).rejects.toThrow('forbids')
-    await expect(sweep({ deletePrefix })).rejects.toThrow('forbids')
-    expect(await world.blobs.read(`${other}/0`)).toBeUndefined()
-    expect(await uploadIds()).toHaveLength(stuck.size)
   })
 
   /** The answer of a task that ended long ago, as a worker stores it that was stopped meanwhile. */
@@ -128,14 +124,6 @@ describe('the sweep', () => {
     expect(await leftOf(answerId)).toEqual(nothing)
   })
 
-  it('deletes an answer that was stored after its record was purged', async () => {
-    const { store, answerId } = await lateAnswer()
-    await sweep()
-    await world.pool.query('delete from task')
-    await store()
-    expect(await leftOf(answerId)).toEqual(nothing)
-  })
-
   it('deletes an answer that was stored while its upload was being swept', async () => {
     const { store, answerId } = await lateAnswer()
     const taken = await world.store.takeUploads(10, 300_000)
@@ -143,23 +131,6 @@ describe('the sweep', () => {
     await store()
     await world.store.forgetUploads(taken)
     expect(await leftOf(answerId)).toEqual(nothing)
-  })
-
-  it('does not let a task take an upload that is being deleted', async () => {
-    const over = await upload('now()')
-    await world.store.takeUploads(10, 1_000)
-    const { rowCount } = await world.pool.query(
-      'update upload set task_id = $2 where upload_id = $1 and sweep_after > now()',
-      [over, 'task'],
-    )
-    expect(rowCount).toBe(0)
-  })
-
-  it('continues until all due uploads are deleted', async () => {
-    const made = await Promise.all(Array.from({ length: 120 }, () => upload('now()')))
-    const swept = (await sweep()).map(({ count }) => count)
-    expect(swept.reduce((sum, count) => sum + count, 0)).toBe(made.length)
-    expect(await uploadIds()).toEqual([])
   })
 })
 

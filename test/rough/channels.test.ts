@@ -151,7 +151,7 @@ describe('a Retry-After of one year', () => {
   }
 })
 
-/** Ids of the tasks accepted while family B's channel was paused. */
+/** Ids of the tasks accepted while their channel was paused. */
 const waiting: string[] = []
 
 describe('a channel whose credential the upstream refuses', () => {
@@ -180,25 +180,8 @@ describe('a channel whose credential the upstream refuses', () => {
     }
     expect(await calls('While paused')).toEqual([])
   })
-
-  it('is called again at once for new tasks after `channel resume`', async () => {
-    expect(await json('channel', 'resume', 'b-main')).toMatchObject({ name: 'b-main', ...active })
-    const now = await client.ended(await submit(vipModel, 'After the pause'))
-    expect(now).toMatchObject({ status: 'succeeded' })
-  })
-
-  it('serves the tasks that waited within 20 s, each with one call and one charge', async () => {
-    for (const taskId of waiting) {
-      const record = await client.ended(taskId, { limitMs: 20_000 })
-      expect(record).toMatchObject({ status: 'succeeded' })
-      expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
-      expect(await outcomesOf(service.pool, taskId)).toEqual(['succeeded image'])
-    }
-    expect(await calls('While paused')).toHaveLength(waiting.length)
-  })
 })
 
-// After the tasks above have ended: a killed worker would take calls of theirs with it.
 describe('a channel that the operator pauses', () => {
   it('finishes the call under way and stays paused for all workers and across restarts', async () => {
     const underWay = await submit(proModel, 'Under way [sim:hold]')
@@ -210,22 +193,28 @@ describe('a channel that the operator pauses', () => {
 
     const [killed] = service.workers.splice(0, 1)
     killed?.signal('SIGKILL')
-    const tasks = [await submit(proModel, 'Held back'), await submit(proModel, 'Held back')]
+    for (let count = 0; count < 2; count += 1) waiting.push(await submit(proModel, 'While paused'))
     await service.startWorker()
-    tasks.push(await submit(proModel, 'Held back'))
+    waiting.push(await submit(proModel, 'While paused'))
     // A second pause keeps the first reason.
     expect(await json<Channel>('channel', 'pause', 'a-main')).toMatchObject({
       paused_at: paused.paused_at,
       pause_reason: 'key rotation',
       in_flight: 0,
     })
-    expect(await calls('Held back')).toEqual([])
-    expect(await json('channel', 'resume', 'a-main')).toMatchObject(active)
-    for (const taskId of tasks) {
-      expect(await client.ended(taskId)).toMatchObject({ status: 'succeeded' })
-      expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
-    }
-  }, 60_000)
+    expect(await calls('While paused')).toEqual([])
+  })
+})
+
+describe('`channel resume`', () => {
+  it.each([
+    ['a-main', proModel],
+    ['b-main', vipModel],
+  ])('makes the channel serve new tasks at once: %s', async (name, model) => {
+    expect(await json('channel', 'resume', name)).toMatchObject({ name, ...active })
+    const now = await client.ended(await submit(model, 'After the pause'))
+    expect(now).toMatchObject({ status: 'succeeded' })
+  })
 })
 
 describe('an API that cannot reach Temporal', () => {
@@ -243,6 +232,18 @@ describe('an API that cannot reach Temporal', () => {
     const records = await Promise.all(submitted.map((taskId) => cutOff.ended(taskId)))
     expect(new Set(records.map(({ status }) => status))).toEqual(new Set(['succeeded']))
     expect(await calls('Cut off')).toHaveLength(submitted.length)
+  })
+})
+
+describe('tasks that waited while their channel was paused', () => {
+  it('succeed within 20 s of `channel resume`, each with one call and one charge', async () => {
+    for (const taskId of waiting) {
+      const record = await client.ended(taskId, { limitMs: 20_000 })
+      expect(record).toMatchObject({ status: 'succeeded' })
+      expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
+      expect(await outcomesOf(service.pool, taskId)).toEqual(['succeeded image'])
+    }
+    expect(await calls('While paused')).toHaveLength(waiting.length)
     await assertLedgerVerifies(service.pool)
   })
 })

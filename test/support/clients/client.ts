@@ -78,3 +78,9 @@ export function createClient(url: string, secret: string) {
 }
 
 export type Client = ReturnType<typeof createClient>
+
+/** Returns the `error` of an answer with the error envelope. */
+export async function errorOf(answer: Response): Promise<Record<string, unknown>> {
+  const body: unknown = await answer.json()
+  return Object(body).error
+}

@@ -15,6 +15,22 @@ export function generate(
   return postJson(client, '/v1/images/generations', { model: vip, ...fields }, headers)
 }
 
+/** Status and task of each answer; `undefined` where no answer arrived. */
+export type ManyAnswers = Promise<
+  readonly ({ readonly status: number; readonly taskId: string } | undefined)[]
+>
+
+/** Makes calls at once, each with a number after its prompt and with a key of its own, the same in each round. */
+export function generateMany(client: Client, count: number, prompt: string): ManyAnswers {
+  const one = async (n: number) => {
+    const headers = { 'idempotency-key': `${prompt} ${n}` }
+    const answer = await generate(client, { prompt: `${prompt} ${n}` }, headers)
+    await answer.arrayBuffer()
+    return { status: answer.status, taskId: taskIdOf(answer) }
+  }
+  return Promise.all(Array.from({ length: count }, (_, n) => one(n).catch(() => undefined)))
+}
+
 /** `POST /v1/images/edits` of one image. */
 export function edit(
   client: Client,

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '../clients/client.ts'
 import { generateBody } from '../clients/requestBodies.ts'
 import { moneyOf } from '../database/money.ts'
@@ -30,6 +31,7 @@ export type End = {
   readonly run: string
 }
 
+const answerAfterMs = 1_500
 /** From the action to the end of the task, for every fault that the tests use. */
 const limitMs = 55_000
 
@@ -47,6 +49,9 @@ export function createOperatorRuns(service: TestService, client: Client) {
     // With `closed` 0 the operator acts while the calls are under way.
     if (closed > 0) await allClosed(taskId, closed)
     await operatorActions[action](service.temporal, taskId)
+    // So that the run has met the action before the answer arrives.
+    await sleep(answerAfterMs)
+    await service.simulator.release({ prompt })
     return endOf(taskId, prompt)
   }
 

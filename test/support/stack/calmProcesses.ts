@@ -132,7 +132,7 @@ const memoryBytesMin = 8 * 1024 ** 3
  * Returns the folder for the data: in memory where there is plenty. On a disk, making and dropping the
  * hundreds of files of each test's database takes half of PostgreSQL's CPU.
  */
-async function dataParent(): Promise<string> {
+export async function dataParent(): Promise<string> {
   const found = await statfs(memoryFolder).catch(() => undefined)
   return (found?.bavail ?? 0) * (found?.bsize ?? 0) > memoryBytesMin ? memoryFolder : tmpdir()
 }

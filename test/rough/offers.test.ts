@@ -1,13 +1,13 @@
 import type { Socket } from 'node:net'
 import { connect, createServer } from 'node:net'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { workflowIdOf } from '../../src/domain/ids.ts'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generate, taskIdOf } from '../support/clients/syncCalls.ts'
 import { moneyOf } from '../support/database/money.ts'
 import { outcomesOf } from '../support/database/testAttempts.ts'
-import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
+import { darkroomJson, runDarkroomHere } from '../support/service/darkroomCli.ts'
 import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { embeddedStack, stackStartMsMax } from '../support/stack/embeddedStack.ts'
@@ -59,18 +59,22 @@ beforeAll(async () => {
     environment: { TEMPORAL_ADDRESS: proxy.address, TEMPORAL_UI_URL: 'http://127.0.0.1:1' },
   })
   client = createClient(service.url, (await service.account()).secret)
+  return async () => {
+    proxy.cut(false)
+    await service.stop()
+    proxy.close()
+  }
 }, stackStartMsMax)
-afterAll(async () => {
-  proxy.cut(false)
-  await service.stop()
-  proxy.close()
-})
 
 type Shown = {
   readonly workflow_url?: string
   readonly timeline: readonly { readonly event: string; readonly via?: string }[]
 }
-const show = (taskId: string) => darkroomJson<Shown>(['task', 'show', taskId], service.environment)
+async function show(taskId: string): Promise<Shown> {
+  const [run] = await runDarkroomHere([['task', 'show', taskId, '--json']], service.environment)
+  const shown: Shown = JSON.parse(run?.stdout ?? '')
+  return shown
+}
 const viasOf = ({ timeline }: Shown) => timeline.flatMap(({ via }) => via ?? [])
 
 async function call(prompt: string) {
@@ -113,8 +117,8 @@ describe('a synchronous task that its first call decides', () => {
     const shown = await show(taskId)
     expect(shown.workflow_url).toBeUndefined()
     expect(viasOf(shown)).toEqual(['offer'])
-    for (const command of ['history', 'replay']) {
-      const run = await runDarkroom(['task', command, taskId], service.environment)
+    const needRun = ['history', 'replay'].map((command) => ['task', command, taskId])
+    for (const run of await runDarkroomHere(needRun, service.environment)) {
       expect(run.exitCode).toBe(1)
       expect(run.stderr).toContain(`Temporal has no run of ${taskId}`)
     }

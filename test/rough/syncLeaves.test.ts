@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Client } from '../support/clients/client.ts'
-import { createClient } from '../support/clients/client.ts'
+import { createClient, errorOf } from '../support/clients/client.ts'
 import type { RawCall } from '../support/clients/rawCalls.ts'
 import { leaving, openCall } from '../support/clients/rawCalls.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
@@ -29,9 +29,10 @@ beforeAll(async () => {
   service = await startTestService({
     channel: { concurrencyMax },
     simulator: { latency: 100, image },
+    environment: { UPSTREAM_CALLS_MAX: '1' },
   })
+  return () => service.stop()
 }, stackStartMsMax)
-afterAll(() => service.stop())
 beforeEach(async () => {
   account = await service.account(credits)
   client = createClient(service.url, account.secret)
@@ -69,7 +70,7 @@ async function fillChannel(): Promise<void> {
 /** A refusal of another account starts a cooldown, short enough that a synchronous call waits it out. */
 async function cool(send: (other: Client, prompt: string) => Promise<Response>): Promise<void> {
   const other = createClient(service.url, (await service.account()).secret)
-  const answer = await send(other, 'refused [sim:429 retry-after=4]')
+  const answer = await send(other, 'refused [sim:429 retry-after=2]')
   expect([answer.status, await answer.text()]).toEqual([429, expect.any(String)])
 }
 
@@ -108,12 +109,6 @@ const moments: readonly Moment[] = [
   },
   { when: 'the upstream call begins', end: 'charged', fault: 'hold', until: begun, after: release },
   {
-    when: 'the upstream call is under way',
-    end: 'charged',
-    fault: 'delay ms=300',
-    until: async (prompt) => [await begun(prompt), await sleep(150)],
-  },
-  {
     when: 'the upstream answer arrives',
     end: 'charged',
     fault: 'slow chunks=6 interval=50',
@@ -139,25 +134,21 @@ const cooling: Moment = {
 /** The number of requests that the API logged with status 499, because the client left. */
 const left = () => service.apis[0]?.output().split('"status":499').length ?? 0
 
-const cases = (['FIN', 'RST'] as const).flatMap((how) => [
-  ...moments.map((moment) => ({ how, moment, when: moment.when })),
-  {
-    how,
-    when: cooling.when,
-    moment: {
-      ...cooling,
-      ...(how === 'FIN'
-        ? { before: coolB, call: (prompt: string) => generations(prompt, web) }
-        : {
-            before: coolA,
-            call: (prompt: string): RawCall => ({
-              path: `/v1beta/models/${lite}:generateContent`,
-              body: contents(prompt),
-            }),
-          }),
-    },
+const coolingOf = {
+  FIN: { ...cooling, before: coolB, call: (prompt: string) => generations(prompt, web) },
+  RST: {
+    ...cooling,
+    before: coolA,
+    call: (prompt: string): RawCall => ({
+      path: `/v1beta/models/${lite}:generateContent`,
+      body: contents(prompt),
+    }),
   },
-])
+}
+
+const cases = (['FIN', 'RST'] as const).flatMap((how) =>
+  [...moments, coolingOf[how]].map((moment) => ({ how, moment, when: moment.when })),
+)
 
 /** Waits until the task of the account has ended. Returns `undefined` when no task was made. */
 async function ended(made: boolean): Promise<Task | undefined> {
@@ -167,31 +158,32 @@ async function ended(made: boolean): Promise<Task | undefined> {
   )
 }
 
+function repeat({ path, body }: RawCall, key: string): Promise<Response> {
+  return fetch(`${service.url}${path}`, {
+    method: 'POST',
+    headers: {
+      authorization: client.authorization,
+      'content-type': 'application/json',
+      'idempotency-key': key,
+    },
+    body: JSON.stringify(body),
+  })
+}
+
 async function chargedOnce(task: Task, prompt: string, again: RawCall): Promise<void> {
   expect(task.status).toBe('succeeded')
   expect(await moneyOf(service.pool, task.taskId)).toEqual(['hold', 'settle'])
   const result = await call.resultText(client, task.taskId)
   // A retry with the same key returns the image that was charged.
-  const answer = await fetch(`${service.url}${again.path}`, {
-    method: 'POST',
-    headers: {
-      authorization: client.authorization,
-      'content-type': 'application/json',
-      'idempotency-key': 'left',
-    },
-    body: JSON.stringify(again.body),
-  })
+  const answer = await repeat(again, 'left')
   expect([answer.status, call.taskIdOf(answer)]).toEqual([200, task.taskId])
   expect(await answer.text()).toBe(result)
   expect(await service.simulator.calls({ prompt })).toHaveLength(1)
 }
 
 async function free(task: Task | undefined, prompt: string): Promise<void> {
-  expect(await balanceOf(service.pool, account.accountId)).toEqual({
-    available: credits,
-    held: 0,
-    spent: 0,
-  })
+  const whole = { available: credits, held: 0, spent: 0 }
+  expect(await balanceOf(service.pool, account.accountId)).toEqual(whole)
   expect(await service.simulator.calls({ prompt })).toEqual([])
   const record = task === undefined ? undefined : await client.ended(task.taskId)
   expect(record?.error?.code ?? 'no task').toBe(task === undefined ? 'no task' : 'cancelled')
@@ -213,7 +205,7 @@ describe('a synchronous client that leaves', () => {
       if (moment.until === undefined) {
         await until('the API to notice', () => (left() > leftBefore ? true : undefined))
         // The API notices while it may still be writing the task.
-        await sleep(1_500)
+        await sleep(1_000)
       } else await sleep(100)
       await moment.after?.()
       const task = await ended(moment.half !== true && (await tasks()).length > 0)
@@ -231,38 +223,24 @@ describe('a synchronous client that leaves and comes back at once with its key',
     await fillChannel()
     const gaps = [0, 0, 2, 5, 10, 20]
     const back = gaps.map(async (gapMs, n) => {
-      const { path, body } = generations(`back ${n}`)
-      const key = `back ${n}`
-      const socket = openCall(client, { path, body }, { key, half: false })
+      const [made, key] = [generations(`back ${n}`), `back ${n}`]
+      const socket = openCall(client, made, { key, half: false })
       await until('all tasks', async () =>
         (await tasks()).length >= gaps.length ? true : undefined,
       )
       socket.destroy()
       await sleep(gapMs)
-      return fetch(`${service.url}${path}`, {
-        method: 'POST',
-        headers: {
-          authorization: client.authorization,
-          'content-type': 'application/json',
-          'idempotency-key': key,
-        },
-        body: JSON.stringify(body),
-      })
+      return repeat(made, key)
     })
-    await sleep(1_000)
+    await sleep(500)
     release()
-    const statuses = await Promise.all(
-      back.map(async (answering) => {
-        const answer = await answering
-        await answer.arrayBuffer()
-        return answer.status
-      }),
-    )
-    expect(statuses).toEqual([200, 200, 200, 200, 200, 200])
+    const answers = await Promise.all(back)
+    await Promise.all(answers.map((answer) => answer.arrayBuffer()))
+    expect(answers.map(({ status }) => status)).toEqual(gaps.map(() => 200))
     const ends = (await tasks()).map(endOf)
     expect(ends.filter((end) => end === 'charged')).toHaveLength(gaps.length)
     expect(await balanceOf(service.pool, account.accountId)).toMatchObject({ held: 0 })
-    for (let n = 0; n < statuses.length; n += 1) {
+    for (const n of gaps.keys()) {
       expect(await service.simulator.calls({ prompt: `back ${n}` })).toHaveLength(1)
     }
   })
@@ -271,3 +249,14 @@ describe('a synchronous client that leaves and comes back at once with its key',
 function endOf(task: Task | undefined): 'free' | 'charged' {
   return task?.status === 'succeeded' ? 'charged' : 'free'
 }
+
+describe('a synchronous call whose only allowed upstream call may have done work', () => {
+  it('is a 500 that must not be retried, and costs nothing [answer-6]', async () => {
+    const prompt = 'lost [sim:500]'
+    const answer = await call.generate(client, { prompt })
+    expect([answer.status, answer.headers.get('x-should-retry')]).toEqual([500, 'false'])
+    expect(await errorOf(answer)).toMatchObject({ code: 'do_request_failed' })
+    expect(await moneyOf(service.pool, call.taskIdOf(answer))).toEqual(['hold', 'release'])
+    expect(await service.simulator.calls({ prompt })).toHaveLength(1)
+  })
+})

@@ -1,5 +1,5 @@
 import sharp from 'sharp'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import { editBody, generateBody } from '../support/clients/requestBodies.ts'
@@ -32,26 +32,26 @@ const contents = (text: string, image = false) => ({
 const cases = [
   {
     what: 'generations and tasks',
-    sync: () => call.generate(client, { prompt: 'one', size, quality }),
-    async: () => client.submit(generateBody({ prompt: 'one', size, quality })),
+    sync: () => call.generate(client, { prompt: 'contents one', size, quality }),
+    async: () => client.submit(generateBody({ prompt: 'contents one', size, quality })),
     differing: /^\{"created":\d+,/,
   },
   {
     what: 'edits and tasks',
-    sync: () => call.edit(client, { prompt: 'two', size, quality }),
-    async: () => client.submit(editBody({ prompt: 'two', size, quality })),
+    sync: () => call.edit(client, { prompt: 'contents two', size, quality }),
+    async: () => client.submit(editBody({ prompt: 'contents two', size, quality })),
     differing: /^\{"created":\d+,/,
   },
   {
     what: 'generateContent and asyncGenerateContent',
-    sync: () => call.content(client, 'generateContent', contents('three')),
-    async: () => call.content(client, 'asyncGenerateContent', contents('three')),
+    sync: () => call.content(client, 'generateContent', contents('contents three')),
+    async: () => call.content(client, 'asyncGenerateContent', contents('contents three')),
     differing: /"responseId":"[^"]+"/,
   },
   {
     what: 'generateContent and asyncGenerateContent with an image',
-    sync: () => call.content(client, 'generateContent', contents('four', true)),
-    async: () => call.content(client, 'asyncGenerateContent', contents('four', true)),
+    sync: () => call.content(client, 'generateContent', contents('contents four', true)),
+    async: () => call.content(client, 'asyncGenerateContent', contents('contents four', true)),
     differing: /"responseId":"[^"]+"/,
   },
 ] as const
@@ -79,8 +79,11 @@ describe.each(cases)(
 
 describe('a synchronous image response', () => {
   it.each([
-    ['a generation', () => call.generate(client, { prompt: 'five', size })],
-    ['an edit', () => call.edit(client, { prompt: 'six', size, model: 'familyb-image-2-web' })],
+    ['a generation', () => call.generate(client, { prompt: 'contents five', size })],
+    [
+      'an edit',
+      () => call.edit(client, { prompt: 'contents six', size, model: 'familyb-image-2-web' }),
+    ],
     [
       'an upstream that sends WebP [sync-1]',
       () => call.generate(client, { prompt: '[sim:wrong-mime as=webp]' }),
@@ -120,7 +123,7 @@ describe('a content request', () => {
           parts: [{ text: 'casing' }, { inlineData: { mimeType: 'image/png', data } }],
         },
         { role: 'model', parts: [{ text: 'Well.', thoughtSignature: 'c2ln' }] },
-        { role: 'user', parts: [{ text: 'Bluer.' }] },
+        { role: 'user', parts: [{ text: 'contents: bluer' }] },
       ],
       systemInstruction: { parts: [{ text: 'Paint.' }] },
       safetySettings: [{ category: 'HARM_CATEGORY_HARASSMENT', threshold: 'BLOCK_NONE' }],
@@ -145,12 +148,9 @@ describe('a content request', () => {
       [camel, snake].map((body) => call.content(client, 'generateContent', body, model)),
     )
     expect(answers.map(({ status }) => status)).toEqual([200, 200])
-    const calls = await service.simulator.calls({ model })
-    expect(calls.map(({ bodySha256 }) => bodySha256)).toEqual([
-      calls[0]?.bodySha256,
-      calls[0]?.bodySha256,
-    ])
-    expect(calls[0]?.bodySha256).toMatch(/^[0-9a-f]{64}$/)
+    const calls = await service.simulator.calls({ prompt: 'contents: bluer' })
+    const sha256 = expect.stringMatching(/^[0-9a-f]{64}$/)
+    expect(calls).toMatchObject([{ bodySha256: sha256 }, { bodySha256: calls[0]?.bodySha256 }])
   })
 
   it.each([

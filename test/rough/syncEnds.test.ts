@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
@@ -33,13 +33,19 @@ function twoChannels(url: string): unknown {
 let service: TestService
 let account: TestAccount
 let client: Client
+/** The client of a call that the upstream answers only after the synchronous wait. It waits during all tests. */
+let patient: Client
+let slow: Promise<{ readonly answer: Answer; readonly waitedMs: number }>
+const slowPrompt = 'slow [sim:hold]'
 beforeAll(async () => {
   service = await startTestService({
     environment: { SYNC_DEADLINE_SECONDS: String(syncDeadlineSeconds) },
     operatorFile: twoChannels,
   })
+  patient = createClient(service.url, (await service.account()).secret)
+  slow = waitedFor(() => generateBy(patient, { prompt: slowPrompt }, 'slow'))
+  return () => service.stop()
 }, stackStartMsMax)
-afterAll(() => service.stop())
 beforeEach(async () => {
   account = await service.account()
   client = createClient(service.url, account.secret)
@@ -53,8 +59,16 @@ async function read(answer: Response): Promise<Answer> {
   return { status, headers, text: await answer.text() }
 }
 
-const generate = async (fields: Readonly<Record<string, unknown>>, key?: string) =>
-  read(await call.generate(client, fields, key === undefined ? {} : { 'idempotency-key': key }))
+type Fields = Readonly<Record<string, unknown>>
+const generateBy = async (by: Client, fields: Fields, key?: string) =>
+  read(await call.generate(by, fields, key === undefined ? {} : { 'idempotency-key': key }))
+const generate = (fields: Fields, key?: string) => generateBy(client, fields, key)
+
+async function waitedFor(send: () => Promise<Answer>) {
+  const startedAt = performance.now()
+  return { answer: await send(), waitedMs: performance.now() - startedAt }
+}
+
 const errorOf = ({ text }: Answer) => Object(JSON.parse(text)).error
 const taskIdOf = ({ headers }: Answer) => headers.get('x-task-id') ?? ''
 const money = (answer: Answer) => moneyOf(service.pool, taskIdOf(answer))
@@ -195,11 +209,7 @@ describe('one idempotency key', () => {
 
 describe('an upstream slower than the synchronous wait', () => {
   it('causes a 500 that must not be retried; the task continues, is charged once and is served to its key [sync-9]', async () => {
-    const answeredAfterMs = syncDeadlineSeconds * 1000 + 3000
-    const prompt = `slow [sim:delay ms=${answeredAfterMs}]`
-    const startedAt = performance.now()
-    const late = await generate({ prompt }, 'slow')
-    const waitedMs = performance.now() - startedAt
+    const { answer: late, waitedMs } = await slow
     expect(late.status).toBe(500)
     expect(waitedMs).toBeGreaterThanOrEqual(syncDeadlineSeconds * 1000)
     expect(waitedMs).toBeLessThan(syncDeadlineSeconds * 1000 + 1000)
@@ -208,16 +218,18 @@ describe('an upstream slower than the synchronous wait', () => {
     expect(late.headers.get('location')).toBe(`${service.url}/v1/tasks/${taskIdOf(late)}`)
     expect(await money(late)).toEqual(['hold'])
 
-    const joined = await generate({ prompt }, 'slow')
+    const joining = generateBy(patient, { prompt: slowPrompt }, 'slow')
+    await service.simulator.release({ prompt: slowPrompt })
+    const joined = await joining
     expect(joined.status).toBe(200)
     expect(joined.headers.get('idempotent-replayed')).toBe('true')
     expect(taskIdOf(joined)).toBe(taskIdOf(late))
     const record = await fetch(late.headers.get('location') ?? '', {
-      headers: { authorization: client.authorization },
+      headers: { authorization: patient.authorization },
     })
     expect(await record.json()).toMatchObject({ status: 'succeeded' })
-    expect(await call.resultText(client, taskIdOf(late))).toBe(joined.text)
+    expect(await call.resultText(patient, taskIdOf(late))).toBe(joined.text)
     expect(await money(late)).toEqual(['hold', 'settle'])
-    expect(await modelsCalled(prompt)).toHaveLength(1)
+    expect(await modelsCalled(slowPrompt)).toHaveLength(1)
   })
 })

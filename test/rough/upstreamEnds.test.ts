@@ -1,12 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createHash } from 'node:crypto'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { TaskFailureCode } from '../../src/domain/failure.ts'
 import { taskFailureMessages } from '../../src/domain/failure.ts'
-import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
+import { taskIdOf } from '../../src/domain/ids.ts'
 import type { Client, TaskRecord } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
-import { moneyOf } from '../support/database/money.ts'
+import { assertLedgerVerifies, balanceOf, moneyOf } from '../support/database/money.ts'
 import { outcomesOf } from '../support/database/testAttempts.ts'
+import { darkroomJson } from '../support/service/darkroomCli.ts'
+import type { TestAccount } from '../support/service/testAccount.ts'
 import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
@@ -17,8 +20,8 @@ type Row = readonly [fault: string, families: string, outcome: string, code?: Ta
 
 /** Answers that end the task after the first call. */
 const endedByOneCall: readonly Row[] = [
-  ['400', 'AB', 'rejected invalid_request', 'upstream_invalid_request'],
-  ['status code=413', 'AB', 'rejected invalid_request', 'upstream_invalid_request'],
+  ['400 times=1', 'AB', 'rejected invalid_request', 'upstream_invalid_request'],
+  ['status code=413 times=1', 'AB', 'rejected invalid_request', 'upstream_invalid_request'],
   ['moderation', 'AB', 'rejected content_policy', 'content_policy_violation'],
   ['block', 'A', 'rejected content_policy', 'content_policy_violation'],
   ['finish reason=IMAGE_SAFETY', 'A', 'rejected content_policy', 'content_policy_violation'],
@@ -63,22 +66,28 @@ const casesOf = (rows: readonly Row[], more = '') =>
   )
 
 let service: TestService
+let account: TestAccount
 let client: Client
 beforeAll(async () => {
   // Longer than any call that succeeds here, and short enough to wait for.
-  service = await startTestService({ channel: { timeoutSeconds: 12 } })
-  client = createClient(service.url, (await service.account()).secret)
+  service = await startTestService({ channel: { timeoutSeconds: 6 } })
+  account = await service.account()
+  client = createClient(service.url, account.secret)
+  return () => service.stop()
 }, stackStartMsMax)
-afterAll(() => service.stop())
 
 /** All tasks are submitted at once, so that their waits overlap. */
 const underWay = new Map<string, Promise<TaskRecord>>()
 const nameOf = (one: { family: Family; fault: string }) => `${one.family} ${one.fault}`
 async function submit(one: { family: Family; fault: string }): Promise<TaskRecord> {
   const prompt = `${nameOf(one)} [sim:${one.fault}]`
-  const { task_id } = await client.accepted(generateBody({ model: models[one.family], prompt }))
+  const body = generateBody({ model: models[one.family], prompt })
+  const key = Buffer.from(keyOf(one), 'utf8').toString('latin1')
+  const { task_id } = await client.accepted(body, { 'idempotency-key': key })
   return client.ended(task_id)
 }
+
+const keyOf = (one: { family: Family; fault: string }) => `ü ${nameOf(one)}`
 
 function callsOf(one: { family: Family; fault: string }) {
   return service.simulator.calls({ prompt: `${nameOf(one)} [` })
@@ -135,6 +144,70 @@ describe('an unknown outcome', () => {
   })
 })
 
+describe('tasks that failed', () => {
+  type Ended = { readonly taskId: string; readonly code: string; readonly model: string }
+  const many = ['task', 'retry', '--code', 'upstream_invalid_request', '--since', '1h'] as const
+  const json = <Answer>(...args: string[]) => darkroomJson<Answer>(args, service.environment)
+  let failed: readonly Ended[]
+  beforeAll(async () => {
+    await Promise.all(underWay.values())
+    const { rows } = await service.pool.query<Ended>(
+      `select task_id as "taskId", failure_code as code, model from task where status = 'failed'`,
+    )
+    failed = rows
+  })
+
+  /** Waits until Temporal finds these runs, which it indexes some moments after their end. */
+  async function findsOnly(query: string, taskIds: readonly string[]): Promise<void> {
+    const { client: temporal } = service.temporal.temporal
+    const found = async () => {
+      const ids: string[] = []
+      for await (const run of temporal.workflow.list({ query })) ids.push(taskIdOf(run.workflowId))
+      return ids.toSorted()
+    }
+    await expect.poll(found).toEqual(taskIds.toSorted())
+  }
+
+  it('are the only failed runs in Temporal, by failure code, account, model and channel', async () => {
+    const ids = (picked: readonly Ended[]) => picked.map(({ taskId }) => taskId)
+    const runs = `ExecutionStatus = 'Failed' AND DarkroomAccount = '${account.accountId}'`
+    await findsOnly(runs, ids(failed))
+    expect(new Set(failed.map(({ code }) => code)).size).toBeGreaterThan(4)
+    for (const [code, some] of Map.groupBy(failed, (one) => one.code)) {
+      await findsOnly(`${runs} AND DarkroomFailureCode = '${code}'`, ids(some))
+    }
+    for (const [family, model] of Object.entries(models)) {
+      const some = ids(failed.filter((one) => one.model === model))
+      await findsOnly(`${runs} AND DarkroomModel = '${model}'`, some)
+      const channel = `${family.toLowerCase()}-main`
+      await findsOnly(`ExecutionStatus = 'Failed' AND DarkroomChannel = '${channel}'`, some)
+    }
+  })
+
+  it('have a run that Temporal finds by the digest of its idempotency key', async () => {
+    const one = { family: 'B', fault: 'moderation' } as const
+    const digest = createHash('sha256').update(keyOf(one), 'utf8').digest('hex')
+    const taskId = (await underWay.get(nameOf(one)))?.task_id ?? ''
+    await findsOnly(`DarkroomKeyDigest = '${digest}'`, [taskId])
+  })
+
+  it('are retried together by failure code and age, after a dry run that holds nothing', async () => {
+    const some = failed.filter(({ code }) => code === 'upstream_invalid_request')
+    const wanted = some.map(({ taskId }) => taskId).toSorted()
+    expect(wanted).toHaveLength(4)
+    const dry = await json<{ would_retry: string[] }>(...many, '--dry-run')
+    expect(dry.would_retry.toSorted()).toEqual(wanted)
+    expect(await balanceOf(service.pool, account.accountId)).toMatchObject({ held: 0 })
+    type Retried = { readonly task_id: string; readonly retry_of: string }
+    const { retried, refused } = await json<{ retried: Retried[]; refused: unknown[] }>(...many)
+    expect(retried.map(({ retry_of }) => retry_of).toSorted()).toEqual(wanted)
+    expect(refused).toEqual([])
+    const ends = await Promise.all(retried.map(({ task_id }) => client.ended(task_id)))
+    expect(new Set(ends.map(({ status }) => status))).toEqual(new Set(['succeeded']))
+    expect(await json(...many)).toEqual({ retried: [], refused: [] })
+  })
+})
+
 describe('a fault that only the operator can fix', () => {
   it.each(casesOf(operatorFaults))(
     'fails the task after one call and releases its hold: $fault of family $family',
@@ -164,8 +237,7 @@ describe('a fault that only the operator can fix', () => {
 
 describe('the ledger after all tests', () => {
   it('verifies, and no credits are held', async () => {
-    expect(await verifyLedger(service.pool)).toEqual([])
-    const { rows } = await service.pool.query('select sum(held)::int as held from balance')
-    expect(rows).toEqual([{ held: 0 }])
+    await assertLedgerVerifies(service.pool)
+    expect(await balanceOf(service.pool, account.accountId)).toMatchObject({ held: 0 })
   })
 })

@@ -1,30 +1,32 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import type { Client } from '../support/clients/client.ts'
-import { createClient } from '../support/clients/client.ts'
+import { createClient, errorOf } from '../support/clients/client.ts'
 import { rawPost, sendRaw } from '../support/clients/rawCalls.ts'
 import { editBody, generateBody, inputImage } from '../support/clients/requestBodies.ts'
+import * as call from '../support/clients/syncCalls.ts'
 import { redPixelPng } from '../support/images.ts'
 import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
+import type { TestAccount } from '../support/service/testAccount.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 let service: CalmService
+/** All requests of this account are refused. */
+let account: TestAccount
 let client: Client
 beforeAll(async () => {
-  // No worker: these tests only need accepted tasks.
   service = await calmService()
-  client = createClient(service.url, (await service.account()).secret)
+  account = await service.account()
+  client = createClient(service.url, account.secret)
 }, stackStartMsMax)
 
-const path = '/v1/images/tasks'
 const familyA = 'familya-3-pro-image'
 const data = redPixelPng.toString('base64')
+const png = 'image/png'
+const message = expect.any(String)
+const type = 'invalid_request_error'
 
-async function errorOf(answer: Response): Promise<Record<string, unknown>> {
-  const body: unknown = await answer.json()
-  return Object(body).error
-}
-
+/** Counts the tasks and holds of an account. */
 async function tasksOf(accountId: string): Promise<number | null> {
   const found = await service.pool.query(
     `select 1 from task where account_id = $1
@@ -34,7 +36,12 @@ async function tasksOf(accountId: string): Promise<number | null> {
   return found.rowCount
 }
 
-describe('a refused submit', () => {
+const edited = (...images: unknown[]) => editBody({ input_images: images })
+const seventeen = Array.from({ length: 17 }, () => inputImage())
+const dataUrl = `data:${png};base64,${data}`
+const firstData = 'input_images[0].data'
+
+describe('a submit with a wrong value', () => {
   it.each([
     ['no model [task-1]', { model: undefined }, 'missing_required_parameter', 'model'],
     ['an unknown model [model-2]', { model: 'familyc-1' }, 'model_not_found', 'model'],
@@ -82,73 +89,54 @@ describe('a refused submit', () => {
       'missing_required_parameter',
       'input_images',
     ],
-    [
-      'edit with an empty image list [task-4]',
-      { action: 'edit', input_images: [] },
-      'invalid_value',
-      'input_images',
-    ],
-    [
-      'seventeen images [task-4]',
-      editBody({ input_images: Array.from({ length: 17 }, () => inputImage()) }),
-      'invalid_value',
-      'input_images',
-    ],
+    ['edit with an empty image list [task-4]', edited(), 'invalid_value', 'input_images'],
+    ['seventeen images [task-4]', edited(...seventeen), 'invalid_value', 'input_images'],
     [
       'a type that differs from the bytes [image-3]',
-      editBody({ input_images: [inputImage(redPixelPng, 'image/webp')] }),
+      edited(inputImage(redPixelPng, 'image/webp')),
       'invalid_image',
-      'input_images[0].data',
+      firstData,
     ],
     [
       'an unsupported image type [image-2]',
-      editBody({ input_images: [inputImage(redPixelPng, 'image/gif')] }),
+      edited(inputImage(redPixelPng, 'image/gif')),
       'invalid_value',
       'input_images[0].mime_type',
     ],
     [
       'a data-URL prefix [image-4]',
-      editBody({
-        input_images: [{ mime_type: 'image/png', data: `data:image/png;base64,${data}` }],
-      }),
+      edited({ mime_type: png, data: dataUrl }),
       'invalid_image',
-      'input_images[0].data',
+      firstData,
     ],
     [
       'broken Base64 [image-4]',
-      editBody({ input_images: [inputImage(), { mime_type: 'image/png', data: `${data}*` }] }),
+      edited(inputImage(), { mime_type: png, data: `${data}*` }),
       'invalid_image',
       'input_images[1].data',
     ],
     [
       'an image without type [image-1]',
-      editBody({ input_images: [{ data }] }),
+      edited({ data }),
       'missing_required_parameter',
       'input_images[0].mime_type',
     ],
     [
       'an image without data [image-1]',
-      editBody({ input_images: [{ mime_type: 'image/png' }] }),
+      edited({ mime_type: png }),
       'missing_required_parameter',
-      'input_images[0].data',
+      firstData,
     ],
     [
       'a field in an image [task-13]',
-      editBody({ input_images: [{ ...inputImage(), name: 'x' }] }),
+      edited({ ...inputImage(), name: 'x' }),
       'unknown_parameter',
       'input_images[0].name',
     ],
   ])('returns 400 and names the field: %s [error-400]', async (_what, given, code, param) => {
-    const { accountId, secret } = await service.account()
-    const answer = await createClient(service.url, secret).submit(generateBody(given))
+    const answer = await client.submit(generateBody(given))
     expect(answer.status).toBe(400)
-    expect(await errorOf(answer)).toEqual({
-      message: expect.any(String),
-      type: 'invalid_request_error',
-      param,
-      code,
-    })
-    expect(await tasksOf(accountId)).toBe(0)
+    expect(await errorOf(answer)).toEqual({ message, type, param, code })
   })
 
   it.each([
@@ -167,35 +155,55 @@ describe('a refused submit', () => {
     expect(answer.status).toBe(400)
     expect(await errorOf(answer)).toMatchObject({ code: 'unsupported_content_type' })
   })
+})
 
-  it('returns 403 in the form of the contract when the balance is too small [auth-3]', async () => {
-    const { accountId, secret } = await service.account(5)
-    const answer = await createClient(service.url, secret).submit(generateBody({ quality: 'low' }))
-    expect(answer.status).toBe(403)
-    expect(await errorOf(answer)).toEqual({
-      message: expect.any(String),
-      type: 'new_api_error',
-      param: '',
-      code: 'insufficient_user_quota',
-    })
-    expect(await tasksOf(accountId)).toBe(0)
+describe('a synchronous image request with a wrong value', () => {
+  it.each([
+    ['an unknown model', { model: 'familyc-1' }, 'model_not_found', 'model'],
+    ['a model of family A [model-3]', { model: familyA }, 'model_not_found', 'model'],
+    ['an empty prompt', { prompt: '' }, 'invalid_value', 'prompt'],
+    ['an unknown size', { size: '512x512' }, 'invalid_value', 'size'],
+    ['an unknown quality', { quality: 'best' }, 'invalid_value', 'quality'],
+    ['two images', { n: '2' }, 'invalid_value', 'n'],
+    ['an aspect ratio', { aspect_ratio: '1:1' }, 'unknown_parameter', 'aspect_ratio'],
+  ] as const)('returns 400 and names the field: %s [sync-5]', async (_what, given, code, param) => {
+    const fields = { prompt: 'x', ...given }
+    for (const answer of [await call.generate(client, fields), await call.edit(client, fields)]) {
+      expect(answer.status).toBe(400)
+      expect(await errorOf(answer)).toEqual({ message, type, param, code })
+    }
   })
 
-  it('returns 403 for a model that the account may not use [auth-4]', async () => {
-    const { accountId, secret } = await service.account()
-    const update = 'update account set models = $2 where account_id = $1'
-    await service.pool.query(update, [accountId, ['familyb-image-2-web']])
-    const answer = await createClient(service.url, secret).submit(generateBody())
-    expect(answer.status).toBe(403)
-    expect(await errorOf(answer)).toMatchObject({ type: 'new_api_error', code: 'access_denied' })
+  it('requires a model, a prompt and, for an edit, an image [sync-4]', async () => {
+    const { model, prompt } = { model: 'familyb-image-2-web', prompt: 'x' }
+    const answers = {
+      model: await call.generate(client, { model: undefined, prompt }),
+      prompt: await call.generate(client, { model }),
+      image: await call.edit(client, { model, prompt }, Buffer.alloc(0)),
+    }
+    for (const [param, answer] of Object.entries(answers)) {
+      expect(answer.status).toBe(400)
+      expect(await errorOf(answer)).toMatchObject({ param })
+    }
+  })
+})
+
+describe('a refused request', () => {
+  it('leaves no task and no hold', async () => {
+    expect(await tasksOf(account.accountId)).toBe(0)
   })
 })
 
 describe('an Idempotency-Key', () => {
+  let keyed: Client
+  beforeAll(async () => {
+    keyed = createClient(service.url, (await service.account()).secret)
+  })
+
   const send = (keys: readonly string[], encoding?: BufferEncoding) => {
     const lines = keys.map((key) => `Idempotency-Key: ${key}`)
-    const head = [`Authorization: ${client.authorization}`, ...lines]
-    return sendRaw(service.url, rawPost(path, head, generateBody(), encoding))
+    const head = [`Authorization: ${keyed.authorization}`, ...lines]
+    return sendRaw(service.url, rawPost('/v1/images/tasks', head, generateBody(), encoding))
   }
 
   it.each([
@@ -205,12 +213,11 @@ describe('an Idempotency-Key', () => {
   ] as const)(
     'is accepted and replays by its bytes: %s [idem-2, idem-4]',
     async (_what, key, encoding) => {
-      expect(await send([key], encoding)).toMatch(
-        /^HTTP\/1.1 202 [\s\S]*idempotent-replayed: false/i,
-      )
-      expect(await send([key], encoding)).toMatch(
-        /^HTTP\/1.1 202 [\s\S]*idempotent-replayed: true/i,
-      )
+      for (const replayed of ['false', 'true']) {
+        expect(await send([key], encoding)).toMatch(
+          new RegExp(`^HTTP/1.1 202 [\\s\\S]*idempotent-replayed: ${replayed}`, 'i'),
+        )
+      }
     },
   )
 
@@ -228,7 +235,7 @@ describe('an Idempotency-Key', () => {
   it('belongs to its account: another account makes its own task with the same key [idem-5]', async () => {
     const other = createClient(service.url, (await service.account()).secret)
     const headers = { 'idempotency-key': 'shared' }
-    const mine = await client.accepted(generateBody(), headers)
+    const mine = await keyed.accepted(generateBody(), headers)
     const theirs = await other.accepted(generateBody({ prompt: 'Another' }), headers)
     expect(theirs.task_id).not.toBe(mine.task_id)
   })

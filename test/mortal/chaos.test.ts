@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { processFaults } from '../support/chaos/chaosFaults.ts'
 import { runChaos } from '../support/chaos/runChaos.ts'
 import type { TestService } from '../support/service/testService.ts'
@@ -14,17 +14,17 @@ beforeAll(async () => {
     simulator: { latency: { minMs: 20, maxMs: 400 } },
     environment: { LOG_LEVEL: 'warn', PUBLIC_URL: 'http://images.example.test' },
   })
+  return () => service.stop()
 }, stackStartMsMax)
-afterAll(() => service.stop())
 
 describe('the service under random faults', () => {
   it('keeps every invariant while processes are killed and stopped, connections are cut and the upstream fails [record-5]', async () => {
     const { broken, figures } = await runChaos({
       service,
       seed: 20_261_121,
-      tasks: 60,
+      tasks: 50,
       clients: 12,
-      strikeMs: 10_000,
+      strikeMs: 8_000,
       pauseMs: 1_000,
       drainMs: 60_000,
       faults: (chance) => processFaults(service, chance, [500, 2_500]),

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import sharp from 'sharp'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { familyOf, modelIds } from '../../src/domain/models/models.ts'
 import type { Client, Submitted, TaskRecord } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
@@ -117,7 +117,7 @@ describe('the options of a submit', () => {
       { size: '2048x2048', quality: 'auto' },
     ],
   ])('reach the upstream: %j [task-11]', async (asked, sent) => {
-    const prompt = `As asked ${JSON.stringify(asked)}`
+    const prompt = `Results: as asked ${JSON.stringify(asked)}`
     const { task_id } = await client.accepted(generateBody({ ...asked, prompt }))
     expect((await client.ended(task_id)).status).toBe('succeeded')
     const bodies = (await service.simulator.calls({ prompt })).map(({ body }) => body)
@@ -125,7 +125,7 @@ describe('the options of a submit', () => {
   })
 
   it('leave out quality for family A, which has none [task-10]', async () => {
-    const prompt = 'Low or not'
+    const prompt = 'Results: low or not'
     const { task_id } = await client.accepted(generateBody({ model: a, quality: 'low', prompt }))
     expect((await client.ended(task_id)).status).toBe('succeeded')
     expect(JSON.stringify((await service.simulator.calls({ prompt }))[0]?.body)).not.toContain(
@@ -138,7 +138,7 @@ describe('a task under way', () => {
   it('only moves forward in status and progress [record-3, record-4]', async () => {
     const model = 'familya-3.1-flash-lite-image'
     const seen: TaskRecord[] = []
-    const prompt = 'A slow one [sim:delay ms=2500]'
+    const prompt = 'Results: a slow one [sim:delay ms=2500]'
     const { task_id } = await client.accepted(generateBody({ model, prompt }))
     await client.ended(task_id, { seen, everyMs: 40 })
     const order = ['queued', 'processing', 'succeeded']
@@ -151,7 +151,7 @@ describe('a task under way', () => {
   })
 
   it('returns 409 in the short envelope for its result [lookup-6]', async () => {
-    const prompt = 'Not finished [sim:hold]'
+    const prompt = 'Results: not finished [sim:hold]'
     const { task_id } = await client.accepted(generateBody({ prompt }))
     await service.simulator.waitForCalls(1, { prompt })
     const answer = await fetch(`${client.url}/v1/tasks/${task_id}/result`, {
@@ -166,21 +166,23 @@ describe('a task under way', () => {
 })
 
 describe('a succeeded task', () => {
+  let record: TaskRecord
+  beforeAll(async () => {
+    record = await client.ended((await client.accepted(generateBody())).task_id)
+  })
+
   it('never changes: later lookups on both paths return the same bytes [record-4]', async () => {
-    const { task_id } = await client.accepted(generateBody())
-    await client.ended(task_id)
     const headers = { authorization: client.authorization }
     const bodies = await Promise.all(
       ['tasks', 'task', 'tasks'].map(async (segment) =>
-        (await fetch(`${client.url}/v1/${segment}/${task_id}`, { headers })).text(),
+        (await fetch(`${client.url}/v1/${segment}/${record.task_id}`, { headers })).text(),
       ),
     )
     expect(new Set(bodies).size).toBe(1)
   })
 
   it('serves its image by range, by ETag and by HEAD [asset-2]', async () => {
-    const { task_id } = await client.accepted(generateBody())
-    const { url } = assetOf(await client.ended(task_id))
+    const { url } = assetOf(record)
     const whole = await bytesAt(url)
     const head = await fetch(url, { method: 'HEAD' })
     expect(head.headers.get('content-length')).toBe(String(whole.length))
@@ -194,10 +196,13 @@ describe('a succeeded task', () => {
   })
 
   it('returns the same 404 for every altered image URL [asset-3]', async () => {
-    const { task_id } = await client.accepted(generateBody())
-    const { url } = assetOf(await client.ended(task_id))
+    const { url } = assetOf(record)
     const other = (await client.accepted(generateBody())).task_id
-    const urls = [url.replace(task_id, other), `${url}x`, url.replace('signature=', 'signature=A')]
+    const urls = [
+      url.replace(record.task_id, other),
+      `${url}x`,
+      url.replace('signature=', 'signature=A'),
+    ]
     const answers = await Promise.all(
       [...urls, url.replace(/\?.*/, '')].map(async (changed) => {
         const answer = await fetch(changed)

@@ -1,0 +1,102 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { Client } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
+import type { ManyAnswers } from '../support/clients/syncCalls.ts'
+import { generateMany } from '../support/clients/syncCalls.ts'
+import { assertLedgerVerifies, moneyOf } from '../support/database/money.ts'
+import { outcomesOf } from '../support/database/testAttempts.ts'
+import { endFirst } from '../support/service/endProcess.ts'
+import type { TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import { until } from '../support/timing.ts'
+
+// A worker makes calls of both kinds. A second worker, which has made none of them, is there when the first is killed.
+
+const [submits, synchronous] = [8, 30]
+const lostAtFirst = 'delay ms=60000 times=1'
+const lostOnce = ['unknown worker_lost', 'succeeded image']
+
+let service: TestService
+let client: Client
+const lost: string[] = []
+let stored: string
+let answers: ManyAnswers
+let killedAtMs: number
+beforeAll(async () => {
+  service = await startTestService()
+  client = createClient(service.url, (await service.account()).secret)
+  const unlock = await storedAndNotSettled()
+  for (let n = 0; n < submits; n += 1) lost.push(await submit(`Lost ${n} [sim:${lostAtFirst}]`))
+  answers = generateMany(client, synchronous, `Waiting [sim:${lostAtFirst}]`)
+  await service.simulator.waitForCalls(submits, { prompt: 'Lost' })
+  await service.simulator.waitForCalls(synchronous, { prompt: 'Waiting' })
+  await service.startWorker()
+  await endFirst(service.workers, 'SIGKILL')
+  killedAtMs = performance.now()
+  await unlock()
+  return async () => {
+    await assertLedgerVerifies(service.pool)
+    await service.stop()
+  }
+}, stackStartMsMax)
+
+const submit = async (prompt: string): Promise<string> =>
+  (await client.accepted(generateBody({ prompt }))).task_id
+
+/**
+ * Makes a task with a stored answer whose worker waits for a row lock of this test before it settles. Returns the
+ * function that frees the row.
+ */
+async function storedAndNotSettled(): Promise<() => Promise<void>> {
+  stored = await submit('Stored [sim:hold]')
+  await service.simulator.waitForCalls(1, { prompt: 'Stored' })
+  const connection = await service.pool.connect()
+  await connection.query('begin')
+  const { rows } = await connection.query<{ id: string }>(
+    `select attempt.answer_id as id from task join attempt using (task_id)
+     where task_id = $1 for update of task`,
+    [stored],
+  )
+  await service.simulator.release({ prompt: 'Stored' })
+  const mark = join(service.blobDir, rows[0]?.id ?? '', 'meta.json')
+  await until('the stored answer', () => (existsSync(mark) ? true : undefined))
+  return async () => {
+    await connection.query('rollback')
+    connection.release()
+  }
+}
+
+describe('kill -9 of a worker', () => {
+  it('leads to settlement of an answer that was stored and not settled, without another call', async () => {
+    expect((await client.ended(stored)).status).toBe('succeeded')
+    expect(await service.simulator.calls({ prompt: 'Stored' })).toHaveLength(1)
+    expect(await moneyOf(service.pool, stored)).toEqual(['hold', 'settle'])
+  })
+
+  it('loses no task: each succeeds with one more call and is charged once [record-5]', async () => {
+    const records = await Promise.all(lost.map((taskId) => client.ended(taskId)))
+    console.log(`all ended ${Math.round(performance.now() - killedAtMs)} ms after the kill`)
+    expect(records.map(({ status }) => status)).toEqual(Array(submits).fill('succeeded'))
+    for (const [n, taskId] of lost.entries()) {
+      const calls = await service.simulator.calls({ prompt: `Lost ${n} ` })
+      expect(calls.map(({ clientAborted }) => clientAborted)).toEqual([true, false])
+      expect(new Set(calls.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(1)
+      expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
+      expect(await outcomesOf(service.pool, taskId)).toEqual(lostOnce)
+    }
+  })
+
+  it('lets each synchronous call be answered within 30 s, with one more call each [sync-10]', async () => {
+    const ended = await answers
+    expect(performance.now() - killedAtMs).toBeLessThan(30_000)
+    expect(ended.map((answer) => answer?.status)).toEqual(Array(synchronous).fill(200))
+    expect(await service.simulator.calls({ prompt: 'Waiting' })).toHaveLength(2 * synchronous)
+    for (const answer of ended) {
+      expect(await outcomesOf(service.pool, answer?.taskId ?? '')).toEqual(lostOnce)
+    }
+  })
+})

@@ -1,0 +1,136 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import type { Client } from '../support/clients/client.ts'
+import { createClient } from '../support/clients/client.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
+import { generateMany } from '../support/clients/syncCalls.ts'
+import { assertLedgerVerifies, moneyOf } from '../support/database/money.ts'
+import { freePort } from '../support/ports.ts'
+import { endFirst } from '../support/service/endProcess.ts'
+import type { TestAccount } from '../support/service/testAccount.ts'
+import { startTestProcess } from '../support/service/testProcess.ts'
+import type { TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import { tempFolder } from '../support/tempFolder.ts'
+
+const inFlight = 30
+
+let service: TestService
+let account: TestAccount
+/** A client of the API that was started last. */
+let client: () => Client
+beforeAll(async () => {
+  service = await startTestService()
+  account = await service.account()
+  client = () => createClient(service.apis.at(-1)?.url ?? '', account.secret)
+  return async () => {
+    await assertLedgerVerifies(service.pool)
+    await service.stop()
+  }
+}, stackStartMsMax)
+
+const calls = (prompt: string) => service.simulator.calls({ prompt })
+const begun = (count: number, prompt: string) => service.simulator.waitForCalls(count, { prompt })
+const allSucceeded = Array(inFlight).fill(200)
+
+describe('kill -9 of an API', () => {
+  it('during synchronous calls repeats no call: each repeat with the same key gets its image [sync-10]', async () => {
+    const prompt = 'Api killed'
+    const lost = generateMany(client(), inFlight, `${prompt} [sim:hold]`)
+    await begun(inFlight, prompt)
+    await endFirst(service.apis, 'SIGKILL')
+    await service.startApi()
+    expect(await lost).toEqual(Array(inFlight).fill(undefined))
+    await service.simulator.release({ prompt })
+    const repeated = await generateMany(client(), inFlight, `${prompt} [sim:hold]`)
+    expect(repeated.map((answer) => answer?.status)).toEqual(allSucceeded)
+    expect(await calls(prompt)).toHaveLength(inFlight)
+    for (const answer of repeated) {
+      expect(await moneyOf(service.pool, answer?.taskId ?? '')).toEqual(['hold', 'settle'])
+    }
+  })
+
+  it('leaves one task per idempotency key, whichever answers were lost', async () => {
+    await service.startApi()
+    const prompt = 'Whatever happens'
+    const clients = service.apis.map(({ url }) => createClient(url, account.secret))
+    const body = generateBody({ prompt })
+    const headers = { 'idempotency-key': 'whatever' }
+    const tries = Array.from({ length: 40 }, async (_, turn) => {
+      await sleep(turn * 2)
+      return clients[turn % 2]?.accepted(body, headers).catch(() => undefined)
+    })
+    await sleep(20)
+    await endFirst(service.apis, 'SIGKILL')
+    const answers = await Promise.all(tries)
+    const retried = await client().accepted(body, headers)
+    const ids = answers.flatMap((answer) => (answer === undefined ? [] : [answer.task_id]))
+    expect(answers).toContain(undefined)
+    expect(new Set(ids)).toEqual(new Set([retried.task_id]))
+    expect((await client().ended(retried.task_id)).status).toBe('succeeded')
+    expect(await calls(prompt)).toHaveLength(1)
+    expect(await moneyOf(service.pool, retried.task_id)).toEqual(['hold', 'settle'])
+  })
+})
+
+describe('SIGTERM during calls', () => {
+  it('lets an API answer its synchronous calls, each with one upstream call, and exit with 0 [sync-10]', async () => {
+    const prompt = 'Api stopped'
+    const answers = generateMany(client(), inFlight, `${prompt} [sim:delay ms=1500]`)
+    await begun(inFlight, prompt)
+    expect(await endFirst(service.apis, 'SIGTERM')).toBe(0)
+    await service.startApi()
+    expect((await answers).map((answer) => answer?.status)).toEqual(allSucceeded)
+    expect(await calls(prompt)).toHaveLength(inFlight)
+  })
+
+  it('lets a worker finish its calls of both kinds, each once, and exit with 0 [sync-10]', async () => {
+    const prompt = 'Worker stopped'
+    const { task_id } = await client().accepted(
+      generateBody({ prompt: `${prompt} late [sim:delay ms=4000]` }),
+    )
+    const answers = generateMany(client(), inFlight, `${prompt} [sim:delay ms=1500]`)
+    await begun(inFlight + 1, prompt)
+    expect(await endFirst(service.workers, 'SIGTERM')).toBe(0)
+    // No worker runs now, so the stopped one has settled the task.
+    expect(await (await client().lookup(task_id)).json()).toMatchObject({ status: 'succeeded' })
+    expect(await moneyOf(service.pool, task_id)).toEqual(['hold', 'settle'])
+    expect((await answers).map((answer) => answer?.status)).toEqual(allSucceeded)
+    const made = await calls(prompt)
+    expect(made).toHaveLength(inFlight + 1)
+    expect(made.filter(({ clientAborted }) => clientAborted)).toEqual([])
+  })
+
+  // No other worker runs here: the test before has stopped it.
+  it('stops a worker cleanly from the moment when it takes offers', async () => {
+    const accepting = createServer((_request, response) => {
+      const asked = service.pool.query('select from worker_process where accepting')
+      void asked.then(({ rowCount }) => response.writeHead(rowCount === 1 ? 200 : 503).end())
+    }).listen(0, '127.0.0.1')
+    await once(accepting, 'listening')
+    onTestFinished(() => void accepting.close())
+    const folder = tempFolder()
+    const worker = await startTestProcess({
+      name: 'worker',
+      script: 'src/worker.ts',
+      args: ['--exit-with-parent'],
+      environment: {
+        ...service.environment,
+        PUBLIC_URL: 'https://images.example.test',
+        WORKER_INTERNAL_PORT: String(await freePort()),
+        // There is no bundle of the workflows in this folder, so the worker needs seconds to make it.
+        DATA_DIR: join(folder, 'absent'),
+      },
+      logPath: join(folder, 'worker.log'),
+      readyUrl: `http://127.0.0.1:${Object(accepting.address()).port}`,
+    })
+    worker.signal('SIGTERM')
+    expect(await worker.ended).toBe(0)
+    const { rowCount } = await service.pool.query('select from worker_process')
+    expect(rowCount).toBe(0)
+  })
+})

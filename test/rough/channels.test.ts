@@ -1,0 +1,249 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { Client, TaskRecord } from '../support/clients/client.ts'
+import { createClient, errorOf } from '../support/clients/client.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
+import { generate } from '../support/clients/syncCalls.ts'
+import { assertLedgerVerifies, moneyOf } from '../support/database/money.ts'
+import { outcomesOf } from '../support/database/testAttempts.ts'
+import { darkroomJson } from '../support/service/darkroomCli.ts'
+import { runStatus } from '../support/service/operatorRuns.ts'
+import type { TestAccount } from '../support/service/testAccount.ts'
+import type { TestService } from '../support/service/testService.ts'
+import { startTestService } from '../support/service/testService.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import { handleOf } from '../support/temporal/temporalWorld.ts'
+import { timed, until } from '../support/timing.ts'
+
+type Channel = {
+  readonly name: string
+  readonly paused_at: string | null
+  readonly pause_reason: string | null
+  readonly in_flight: number
+  readonly cooldowns: readonly { readonly model: string; readonly until: string }[]
+}
+
+let service: TestService
+let account: TestAccount
+let client: Client
+beforeAll(async () => {
+  service = await startTestService({ workers: 2 })
+  account = await service.account()
+  client = createClient(service.url, account.secret)
+  return () => service.stop()
+}, stackStartMsMax)
+
+const json = <Answer>(...args: string[]) => darkroomJson<Answer>(args, service.environment)
+const proModel = 'familya-3-pro-image'
+const flashModel = 'familya-2.5-flash-image'
+const vipModel = 'familyb-image-2-vip'
+const waitMs = 2_000
+
+async function channel(name: string): Promise<Channel | undefined> {
+  return (await json<Channel[]>('channel', 'list')).find((one) => one.name === name)
+}
+
+async function submit(model: string, prompt: string): Promise<string> {
+  return (await client.accepted(generateBody({ model, prompt }))).task_id
+}
+
+/** Waits for the cooldown of a model, and returns its length in seconds. */
+function cooldownOf(model: string): Promise<number> {
+  return until('the cooldown', async () => {
+    const { rows } = await service.pool.query<{ seconds: number }>(
+      'select extract(epoch from until_at - now())::int as seconds from cooldown where model = $1',
+      [model],
+    )
+    return rows[0]?.seconds
+  })
+}
+
+const calls = (prompt: string) => service.simulator.calls({ prompt })
+const active = { paused_at: null, pause_reason: null, cooldowns: [] }
+
+describe('Retry-After', () => {
+  const forms = [
+    ['in seconds', 'seconds', 'familyb-image-2-web'],
+    ['as a date', 'date', 'familya-3.1-flash-lite-image'],
+    ['as RetryInfo', 'retry-info', proModel],
+    ['in retry-after-ms', 'ms', 'familya-3.1-flash-image'],
+  ] as const
+  /** Per model: a task that is refused, and a task submitted during the cooldown. */
+  const ended = new Map<string, Promise<readonly TaskRecord[]>>()
+  beforeAll(() => forms.forEach(([, form, model]) => ended.set(model, refusedAndNext(form, model))))
+
+  async function refusedAndNext(form: string, model: string): Promise<readonly TaskRecord[]> {
+    const fault = `429 retry-after=${waitMs / 1_000} form=${form} times=1`
+    const first = await submit(model, `First [sim:${fault}]`)
+    await cooldownOf(model)
+    const next = await submit(model, 'Next')
+    return Promise.all([client.ended(first), client.ended(next)])
+  }
+
+  it.each(forms)(
+    'holds back every call to its model until it has passed; then both tasks succeed: %s [limit-3]',
+    async (_, form, model) => {
+      const records = await ended.get(model)
+      expect(records?.map(({ status }) => status)).toEqual(['succeeded', 'succeeded'])
+      const [refused, ...later] = await service.simulator.calls({ model })
+      expect(refused?.status).toBe(429)
+      expect(later.map(({ status }) => status)).toEqual([200, 200])
+      const gapsMs = later.map(({ at }) => at - (refused?.at ?? 0))
+      console.log(`${form}: next calls after ${gapsMs.join(' and ')} ms`)
+      expect(Math.min(...gapsMs)).toBeGreaterThanOrEqual(waitMs)
+      for (const { task_id } of records ?? []) {
+        expect(await moneyOf(service.pool, task_id)).toEqual(['hold', 'settle'])
+      }
+    },
+  )
+})
+
+describe('a Retry-After of one year', () => {
+  const fault = '[sim:429 retry-after=31536000]'
+
+  it('counts for 15 minutes at most, during which a cancel costs nothing [money-5]', async () => {
+    const taskId = await submit(flashModel, `Year ${fault}`)
+    const seconds = await cooldownOf(flashModel)
+    expect(seconds).toBeLessThanOrEqual(900)
+    expect(seconds).toBeGreaterThan(800)
+    const delaySeconds = await until('the durable wait', () => nextRunSeconds(taskId))
+    expect(delaySeconds).toBeLessThanOrEqual(901)
+    expect(delaySeconds).toBeGreaterThan(800)
+    expect(await (await client.lookup(taskId)).json()).toMatchObject({ status: 'processing' })
+
+    expect(await json('task', 'cancel', taskId)).toEqual({ cancelled: true })
+    expect(await client.ended(taskId)).toMatchObject({ error: { code: 'cancelled' } })
+    expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'release'])
+    expect(await service.simulator.calls({ model: flashModel })).toHaveLength(1)
+    await until('a Cancelled run', async () =>
+      (await runStatus(service.temporal, taskId)) === 'CANCELLED' ? true : undefined,
+    )
+  })
+
+  it('ends the task at once as rate_limit_exceeded when it passes the deadline [record-6]', async () => {
+    const { url } = await service.startApi({ TASK_DEADLINE_SECONDS: '600' })
+    const hurried = createClient(url, account.secret)
+    const body = generateBody({ model: vipModel, prompt: `Hurried ${fault}` })
+    const { task_id } = await hurried.accepted(body)
+    const record = await hurried.ended(task_id, { limitMs: 30_000 })
+    expect(record).toMatchObject({ status: 'failed', error: { code: 'rate_limit_exceeded' } })
+    expect(await moneyOf(service.pool, task_id)).toEqual(['hold', 'release'])
+    expect(await service.simulator.calls({ model: vipModel })).toHaveLength(1)
+  })
+
+  it('is listed with the model and its end until `channel resume` ends the cooldown', async () => {
+    const listed = await channel('a-main')
+    expect(listed?.cooldowns).toMatchObject([{ model: flashModel }])
+    const seconds = (Date.parse(listed?.cooldowns[0]?.until ?? '') - Date.now()) / 1_000
+    expect(seconds).toBeGreaterThan(700)
+    expect(seconds).toBeLessThanOrEqual(900)
+    for (const name of ['a-main', 'b-main']) {
+      expect(await json('channel', 'resume', name)).toMatchObject({ name, ...active })
+    }
+    const next = await client.ended(await submit(flashModel, 'At once'), { limitMs: 20_000 })
+    expect(next).toMatchObject({ status: 'succeeded' })
+  })
+
+  /** Returns in how many seconds Temporal runs the activity again. */
+  async function nextRunSeconds(taskId: string): Promise<number | undefined> {
+    const { raw } = await handleOf(service.temporal, taskId).describe()
+    const seconds = Number(raw.pendingActivities?.[0]?.currentRetryInterval?.seconds ?? 0)
+    return seconds > 0 ? seconds : undefined
+  }
+})
+
+/** Ids of the tasks accepted while their channel was paused. */
+const waiting: string[] = []
+
+describe('a channel whose credential the upstream refuses', () => {
+  it('is paused with the reason at the second refused task', async () => {
+    for (const prompt of ['First refused [sim:401]', 'Second refused [sim:401]']) {
+      const record = await client.ended(await submit(vipModel, prompt), { everyMs: 50 })
+      expect(record).toMatchObject({ status: 'failed', error: { code: 'upstream_error' } })
+    }
+    expect(await channel('b-main')).toMatchObject({
+      paused_at: expect.any(String),
+      pause_reason: 'upstream refuses our access: credential (HTTP 401)',
+    })
+    expect(await channel('a-main')).toMatchObject(active)
+  })
+
+  it('is then no longer called: tasks wait, and synchronous calls fail at once', async () => {
+    for (let count = 0; count < 6; count += 1) waiting.push(await submit(vipModel, 'While paused'))
+    const tookMs = await timed(async () => {
+      const answer = await generate(client, { prompt: 'While paused' })
+      expect(answer.status).toBe(500)
+      expect(await errorOf(answer)).toMatchObject({ code: 'do_request_failed' })
+    })
+    expect(tookMs).toBeLessThan(5_000)
+    for (const taskId of waiting) {
+      expect(await (await client.lookup(taskId)).json()).toMatchObject({ status: 'queued' })
+    }
+    expect(await calls('While paused')).toEqual([])
+  })
+})
+
+describe('a channel that the operator pauses', () => {
+  it('finishes the call under way and stays paused for all workers and across restarts', async () => {
+    const underWay = await submit(proModel, 'Under way [sim:hold]')
+    await service.simulator.waitForCalls(1, { prompt: 'Under way' })
+    const paused = await json<Channel>('channel', 'pause', 'a-main', '--reason', 'key rotation')
+    expect(paused).toMatchObject({ name: 'a-main', pause_reason: 'key rotation', in_flight: 1 })
+    await service.simulator.release({ prompt: 'Under way' })
+    expect(await client.ended(underWay)).toMatchObject({ status: 'succeeded' })
+
+    const [killed] = service.workers.splice(0, 1)
+    killed?.signal('SIGKILL')
+    for (let count = 0; count < 2; count += 1) waiting.push(await submit(proModel, 'While paused'))
+    await service.startWorker()
+    waiting.push(await submit(proModel, 'While paused'))
+    // A second pause keeps the first reason.
+    expect(await json<Channel>('channel', 'pause', 'a-main')).toMatchObject({
+      paused_at: paused.paused_at,
+      pause_reason: 'key rotation',
+      in_flight: 0,
+    })
+    expect(await calls('While paused')).toEqual([])
+  })
+})
+
+describe('`channel resume`', () => {
+  it.each([
+    ['a-main', proModel],
+    ['b-main', vipModel],
+  ])('makes the channel serve new tasks at once: %s', async (name, model) => {
+    expect(await json('channel', 'resume', name)).toMatchObject({ name, ...active })
+    const now = await client.ended(await submit(model, 'After the pause'))
+    expect(now).toMatchObject({ status: 'succeeded' })
+  })
+})
+
+describe('an API that cannot reach Temporal', () => {
+  it('accepts every submit without delay; a worker starts the tasks', async () => {
+    const { url } = await service.startApi({ TEMPORAL_ADDRESS: '127.0.0.1:9' })
+    const cutOff = createClient(url, account.secret)
+    const body = generateBody({ model: proModel, prompt: 'Cut off' })
+    const submitted: string[] = []
+    const latenciesMs: number[] = []
+    for (let count = 0; count < 15; count += 1) {
+      const send = async () => submitted.push((await cutOff.accepted(body)).task_id)
+      latenciesMs.push(await timed(send))
+    }
+    expect(latenciesMs.toSorted((a, b) => a - b)[7]).toBeLessThan(250)
+    const records = await Promise.all(submitted.map((taskId) => cutOff.ended(taskId)))
+    expect(new Set(records.map(({ status }) => status))).toEqual(new Set(['succeeded']))
+    expect(await calls('Cut off')).toHaveLength(submitted.length)
+  })
+})
+
+describe('tasks that waited while their channel was paused', () => {
+  it('succeed within 20 s of `channel resume`, each with one call and one charge', async () => {
+    for (const taskId of waiting) {
+      const record = await client.ended(taskId, { limitMs: 20_000 })
+      expect(record).toMatchObject({ status: 'succeeded' })
+      expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
+      expect(await outcomesOf(service.pool, taskId)).toEqual(['succeeded image'])
+    }
+    expect(await calls('While paused')).toHaveLength(waiting.length)
+    await assertLedgerVerifies(service.pool)
+  })
+})

@@ -29,11 +29,20 @@ export async function freePort(): Promise<number> {
   throw new Error('every port of this process is in use')
 }
 
-/** Returns the first of `count` ports in a row that are free and that no other test run chooses. */
-export async function freePortRow(count: number): Promise<number> {
+/** Returns the port variables of a start of `src/dev/main.ts`, with ports of a block of its own. */
+export async function freeStartPorts() {
   const { claim } = await claimBlock()
-  if (count >= blockPorts) throw new Error(`at most ${blockPorts - 1} ports in a row`)
-  return addressOf(claim).port + 1
+  const first = addressOf(claim).port + 1
+  return {
+    // Temporal's own services use the seven ports after TEMPORAL_PORT.
+    TEMPORAL_PORT: String(first),
+    TEMPORAL_UI_PORT: String(first + 8),
+    POSTGRES_PORT: String(first + 9),
+    PORT: String(first + 10),
+    INTERNAL_PORT: String(first + 11),
+    WORKER_INTERNAL_PORT: String(first + 12),
+    SIMULATOR_PORT: String(first + 13),
+  }
 }
 
 async function claimBlock(): Promise<{ readonly claim: Server; next: number }> {

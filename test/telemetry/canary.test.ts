@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { freePort } from '../../src/dev/stack/ports.ts'
+import { freePort } from '../support/ports.ts'
 import { fetchHistory } from '../../src/temporal/runs.ts'
 import { createClient } from '../support/clients/client.ts'
 import { redPixelPng } from '../support/images.ts'

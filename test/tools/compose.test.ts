@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { serviceAllocator, serviceNodeFlags } from '../../src/dev/serviceProcess.ts'
+import { serviceAllocator, serviceNodeFlags } from '../../src/dev/environment.ts'
 import { listen } from '../support/upstream/testServers.ts'
 
 const compose = readFileSync(new URL('../../docker-compose.yml', import.meta.url), 'utf8')

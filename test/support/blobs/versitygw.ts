@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import type { GoTools } from '../../../src/dev/stack/goTools.ts'
+import type { GoTools } from '../../../src/dev/goTools.ts'
 
 /** A real S3 server, in the version that tools/versitygw/go.mod pins. */
 export const versitygwTool: GoTools = {

@@ -48,11 +48,12 @@ export async function startTestProcess(options: TestProcessOptions): Promise<Tes
   const output = () => readFileSync(logPath, 'utf8')
   let exited = false
   const ended = new Promise<number | string>((resolve) => {
-    child.once('error', (error) => resolve(error.message))
-    child.once('exit', (code, signal) => resolve(signal ?? code ?? 0))
-  })
-  void ended.then(() => {
-    exited = true
+    const end = (how: number | string) => {
+      exited = true
+      resolve(how)
+    }
+    child.once('error', (error) => end(error.message))
+    child.once('exit', (code, signal) => end(signal ?? code ?? 0))
   })
   await until(
     `${name} ready at ${readyUrl}`,

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort, freePortRow } from '../ports.ts'
+import { freePort, freeStartPorts } from '../ports.ts'
 import type { TestProcess } from '../service/testProcess.ts'
 import { startTestProcess } from '../service/testProcess.ts'
 import { simulatorFile, upstreamCredentials, writeOperatorFile } from '../service/simulatorFile.ts'
@@ -28,8 +28,6 @@ export type RunningCalm = {
 
 const startMsMax = 120_000
 const stopMsMax = 20_000
-/** Temporal's server takes the seven ports that follow TEMPORAL_PORT. */
-const portsInRow = 20
 
 /**
  * Starts the calm service as an operator would, with `npm start` on a folder in memory and free ports, and
@@ -44,8 +42,9 @@ export async function startCalm(say: (line: string) => void): Promise<RunningCal
     await rm(dataDir, { recursive: true, force: true })
   }
   try {
-    const port = await freePortRow(portsInRow)
-    const simulatorUrl = `http://127.0.0.1:${port + 15}`
+    const ports = await freeStartPorts()
+    const at = (port: string) => `http://127.0.0.1:${port}`
+    const simulatorUrl = at(ports.SIMULATOR_PORT)
     const logFolder = join(dataDir, 'logs')
     await mkdir(logFolder)
     const logPath = (name: string) => join(logFolder, `test-${name}.log`)
@@ -53,7 +52,7 @@ export async function startCalm(say: (line: string) => void): Promise<RunningCal
       await startTestProcess({
         name: 'simulator',
         script: 'src/dev/simulator/main.ts',
-        args: ['--port', String(port + 15), '--latency', '50-50', '--tiny'],
+        args: ['--port', ports.SIMULATOR_PORT, '--latency', '50-50', '--tiny'],
         environment: {},
         logPath: logPath('simulator'),
         readyUrl: `${simulatorUrl}/__simulator/calls?prompt=none`,
@@ -64,7 +63,7 @@ export async function startCalm(say: (line: string) => void): Promise<RunningCal
       join(dataDir, 'config.json'),
       simulatorFile(simulatorUrl, { concurrencyMax: 200, timeoutSeconds: 60 }),
     )
-    const url = `http://127.0.0.1:${port + 10}`
+    const url = at(ports.PORT)
     const startedAtMs = performance.now()
     processes.push(
       await startTestProcess({
@@ -75,12 +74,7 @@ export async function startCalm(say: (line: string) => void): Promise<RunningCal
           DATA_DIR: dataDir,
           DARKROOM_CONFIG: operatorFile,
           LOG_LEVEL: 'debug',
-          TEMPORAL_PORT: String(port),
-          TEMPORAL_UI_PORT: String(port + 8),
-          POSTGRES_PORT: String(port + 9),
-          PORT: String(port + 10),
-          INTERNAL_PORT: String(port + 11),
-          WORKER_INTERNAL_PORT: String(port + 12),
+          ...ports,
         },
         logPath: logPath('start'),
         readyUrl: `${url}/readyz`,
@@ -88,8 +82,8 @@ export async function startCalm(say: (line: string) => void): Promise<RunningCal
       }),
     )
     const { environment } = readRuntime(join(dataDir, 'runtime.json'))
-    const [second, secondInternal] = [await freePort(), await freePort()]
-    const secondUrl = `http://127.0.0.1:${second}`
+    const [second, secondInternal] = [String(await freePort()), String(await freePort())]
+    const secondUrl = at(second)
     processes.push(
       await startTestProcess({
         name: 'second API',
@@ -97,8 +91,8 @@ export async function startCalm(say: (line: string) => void): Promise<RunningCal
         environment: {
           ...environment,
           LOG_LEVEL: 'debug',
-          PORT: String(second),
-          INTERNAL_PORT: String(secondInternal),
+          PORT: second,
+          INTERNAL_PORT: secondInternal,
         },
         logPath: logPath('second-api'),
         readyUrl: `${secondUrl}/readyz`,
@@ -110,8 +104,8 @@ export async function startCalm(say: (line: string) => void): Promise<RunningCal
       addresses: {
         environment,
         urls: [url, secondUrl],
-        internalUrls: [`http://127.0.0.1:${port + 11}`, `http://127.0.0.1:${secondInternal}`],
-        workerUrl: `http://127.0.0.1:${port + 12}`,
+        internalUrls: [at(ports.INTERNAL_PORT), at(secondInternal)],
+        workerUrl: at(ports.WORKER_INTERNAL_PORT),
         simulatorUrl,
         logPaths: [logPath('start'), logPath('second-api')],
       },

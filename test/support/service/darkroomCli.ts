@@ -1,6 +1,8 @@
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { vi } from 'vitest'
 import type { Parts } from '../../../src/cli/context.ts'
+import { operate } from '../../../src/wiring/cli.ts'
 
 export type CliRun = {
   readonly exitCode: number
@@ -27,15 +29,43 @@ export function runDarkroom(
   })
 }
 
-/** Runs a command with `--json` and returns its answer. Throws with its standard error when it fails. */
+/** Runs a command with `--json` and returns its answer. Throws when it fails, or prints anything else. */
 export async function darkroomJson<Answer>(
   args: readonly string[],
   environment: Readonly<Record<string, string>>,
 ): Promise<Answer> {
   const { exitCode, stdout, stderr } = await runDarkroom([...args, '--json'], environment)
-  if (exitCode !== 0) throw new Error(`darkroom ${args.join(' ')}: ${exitCode} ${stderr}`)
+  if (exitCode !== 0 || stderr !== '')
+    throw new Error(`darkroom ${args.join(' ')}: ${exitCode} ${stderr}`)
   const answer: Answer = JSON.parse(stdout)
   return answer
+}
+
+/**
+ * Runs commands at once in this process, with the given environment, which takes a fraction of the CPU of
+ * processes. Returns each command with what it printed and the seconds that it took.
+ */
+export async function runDarkroomHere(
+  commands: readonly (readonly string[])[],
+  environment: Readonly<Record<string, string>>,
+) {
+  for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value)
+  try {
+    return await Promise.all(commands.map(runHere))
+  } finally {
+    vi.unstubAllEnvs()
+  }
+}
+
+async function runHere(args: readonly string[]) {
+  const startedAt = performance.now()
+  let [stdout, stderr] = ['', '']
+  const exitCode = await operate(args, {
+    out: (text) => void (stdout += text),
+    err: (text) => void (stderr += text),
+    isTerminal: false,
+  })
+  return { args, exitCode, stdout, stderr, seconds: (performance.now() - startedAt) / 1_000 }
 }
 
 function opened(): Promise<never> {

@@ -12,9 +12,9 @@ import { seriousProblems } from '../support/web/browser.ts'
 import { usePlaygroundWorld } from '../support/web/playgroundWorld.ts'
 import { studioOf } from '../support/web/studio.ts'
 
-/** A cooldown belongs to a model, so a test that causes one uses a model that no other test uses. */
 const web = 'familyb-image-2-web'
-const pro = 'familya-3-pro-image'
+/** A refusal holds up other tasks of this model for two seconds, so it is one that few tests use. */
+const refused = 'familya-2.5-flash-image'
 
 const run = promisify(execFile)
 
@@ -133,15 +133,15 @@ describe('the playground', () => {
 
   it('loses nothing by a reload in mid-task', async () => {
     await world.inStudio(async ({ page, submit }) => {
-      await world.service.simulator.script({ prompt: 'a long exposure' }, ['hold'])
+      const release = await world.hold('a long exposure')
       await submit(web, 'a long exposure')
-      await world.service.simulator.waitForCalls(1, { prompt: 'a long exposure' })
+      await world.calls('a long exposure', 1)
       await page.reload()
       const { stage, image, see } = await studioOf(page)
       await stage.getByText('a long exposure').waitFor()
       await see('Developing')
       expect(await seriousProblems(page)).toEqual([])
-      await world.service.simulator.release()
+      await release()
       await image.waitFor()
     })
   })
@@ -149,10 +149,10 @@ describe('the playground', () => {
   it('shows progress live, and by polling where the event stream does not pass', async () => {
     await world.inStudio(async ({ page, stage, image, submit }, { complaints, requests }) => {
       const show = async (prompt: string) => {
-        await world.service.simulator.script({ prompt }, ['hold'])
+        const release = await world.hold(prompt)
         await submit(web, prompt)
         await stage.getByText(/^[1-9]\d? %$/).waitFor()
-        await world.service.simulator.release()
+        await release()
         await image.waitFor()
       }
       await show('a live view')
@@ -168,15 +168,15 @@ describe('the playground', () => {
 
   it('cancels a task that waits, and says why it cannot cancel one whose call is under way', async () => {
     await world.inStudio(async ({ page, submit, press, see, image }) => {
-      await world.service.simulator.script({ prompt: 'a held frame' }, ['hold'])
+      const release = await world.hold('a held frame')
       await submit(web, 'a held frame')
-      await world.service.simulator.waitForCalls(1, { prompt: 'a held frame' })
+      await world.calls('a held frame', 1)
       await press('Cancel')
       await see('task_not_cancellable')
-      await world.service.simulator.release()
+      await release()
       await image.waitFor()
-      await submit(pro, 'a queue [sim:429 retry-after=60]')
-      await world.service.simulator.waitForCalls(1, { prompt: 'a queue' })
+      await submit(refused, 'a queue [sim:429 retry-after=2]')
+      await world.calls('a queue', 1)
       // The first tries are refused when the worker has not yet recorded the 429.
       const cancel = page.getByRole('button', { name: 'Cancel', exact: true })
       await expect
@@ -227,7 +227,7 @@ describe('the playground', () => {
         const env = { ...process.env, DARKROOM_API_KEY: secret }
         const { stdout } = await run('sh', ['-c', command], { cwd: folder, env })
         expect(JSON.parse(stdout)).toMatchObject({ status: 'queued' })
-        const [call] = await world.service.simulator.waitForCalls(1, { prompt: text })
+        const [call] = await world.calls(text, 1)
         expect(call?.images).toHaveLength(action === 'edit' ? 1 : 0)
       })
     },

@@ -1,13 +1,6 @@
-import { execFile } from 'node:child_process'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
 import type { Route } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
-import { createClient } from '../support/clients/client.ts'
-import { generateBody } from '../support/clients/requestBodies.ts'
 import { paddedPng, redPixelPng } from '../support/images.ts'
-import { tempFolder } from '../support/tempFolder.ts'
 import { seriousProblems } from '../support/web/browser.ts'
 import { usePlaygroundWorld } from '../support/web/playgroundWorld.ts'
 import { studioOf } from '../support/web/studio.ts'
@@ -15,8 +8,6 @@ import { studioOf } from '../support/web/studio.ts'
 const web = 'familyb-image-2-web'
 /** A refusal holds up other tasks of this model for two seconds, so it is one that few tests use. */
 const refused = 'familya-2.5-flash-image'
-
-const run = promisify(execFile)
 
 const world = usePlaygroundWorld()
 
@@ -208,31 +199,6 @@ describe('the playground', () => {
     })
   })
 
-  it.each(['generate', 'edit'])(
-    'gives a curl line that runs, without the key: %s',
-    async (action) => {
-      await world.inStudio(async ({ page, prompt, choose }, _opened, secret) => {
-        const text = `a photographer's lamp, 100 % red, to ${action}\\n`
-        const folder = tempFolder()
-        await writeFile(join(folder, "it's one.png"), redPixelPng)
-        if (action === 'edit') {
-          await choose('Edit')
-          await page.locator('.drop input').setInputFiles(join(folder, "it's one.png"))
-          await page.locator('.thumbs li').waitFor()
-        }
-        await prompt.fill(text)
-        await page.locator('summary').click()
-        const command = (await page.locator('.curl pre').textContent()) ?? ''
-        expect(command).not.toContain(secret)
-        const env = { ...process.env, DARKROOM_API_KEY: secret }
-        const { stdout } = await run('sh', ['-c', command], { cwd: folder, env })
-        expect(JSON.parse(stdout)).toMatchObject({ status: 'queued' })
-        const [call] = await world.calls(text, 1)
-        expect(call?.images).toHaveLength(action === 'edit' ? 1 : 0)
-      })
-    },
-  )
-
   it('shows how far an upload is', async () => {
     await world.inStudio(async ({ page, choose, image, submit }) => {
       const network = await page.context().newCDPSession(page)
@@ -253,28 +219,5 @@ describe('the playground', () => {
       await expect.poll(part, { interval: 20 }).toMatch(/^[1-9]\d$/)
       await image.waitFor()
     })
-  })
-
-  it('shows all tasks of the account page by page, and says which have expired', async () => {
-    const account = await world.service.account(10_000)
-    const client = createClient(world.service.url, account.secret)
-    const { task_id: oldest } = await client.accepted(generateBody({ model: web }))
-    await client.ended(oldest)
-    const expire = `update task set expires_at = now() - interval '1 second' where task_id = $1`
-    await world.service.pool.query(expire, [oldest])
-    await Promise.all(
-      Array.from({ length: 24 }, () => client.accepted(generateBody({ model: web }))),
-    )
-    await world.inStudio(
-      async ({ page, tiles, press, stage }) => {
-        await expect.poll(() => tiles.count()).toBe(24)
-        await press('Show older ones')
-        await expect.poll(() => tiles.count()).toBe(25)
-        await page.getByRole('button', { name: /Expired/ }).click()
-        await stage.getByText('The image is no longer kept.').waitFor()
-        expect(await seriousProblems(page)).toEqual([])
-      },
-      { account },
-    )
   })
 })

@@ -180,7 +180,7 @@ describe('the trace of a task', () => {
 
   it('includes waits, and every request that joins the task by its key', async () => {
     const key = { 'idempotency-key': 'traced' }
-    const directive = ' [sim:429 retry-after=1 times=1]'
+    const directive = ' [sim:429 retry-after=2 times=1]'
     const taskId = await endedTask(directive, key)
     await world.client.accepted(order(directive), key)
     expect(treeOf(await traceOf(taskId, 7)).split('\n')).toEqual([

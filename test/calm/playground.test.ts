@@ -206,12 +206,12 @@ describe('the playground', () => {
         offline: false,
         latency: 0,
         downloadThroughput: -1,
-        uploadThroughput: 1_000_000,
+        uploadThroughput: 600_000,
       }
       await network.send('Network.enable')
       await network.send('Network.emulateNetworkConditions', slow)
       await choose('Edit')
-      const buffer = paddedPng(3_000_000, 1)
+      const buffer = paddedPng(1_000_000, 1)
       await page.locator('.drop input').setInputFiles({ name: 'l.png', mimeType: '', buffer })
       await page.locator('.thumbs li').waitFor()
       await submit(web, 'a large source')

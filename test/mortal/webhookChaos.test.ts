@@ -23,8 +23,8 @@ describe('webhooks under random faults', () => {
       service,
       seed: 20_261_122,
       tasks: 40,
-      strikeMs: 5_000,
-      pauseMs: 1_000,
+      strikeMs: 4_000,
+      pauseMs: 700,
       drainMs: 60_000,
       faults: (chance) => processFaults(service, chance, [500, 2_500]),
     })

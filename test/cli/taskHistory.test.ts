@@ -5,142 +5,138 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { TaskFailure } from '../../src/domain/failure.ts'
-import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
+import { createClient } from '../support/clients/client.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
+import type { CalmService } from '../support/service/calmService.ts'
+import { calmService } from '../support/service/calmService.ts'
+import { runDarkroom, runDarkroomHere } from '../support/service/darkroomCli.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import { tempFolder } from '../support/tempFolder.ts'
-import {
-  openTestWorld,
-  createScripts,
-  handleOf,
-  startTestWorker,
-} from '../support/temporal/temporalWorld.ts'
+import { handleOf } from '../support/temporal/temporalWorld.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
+/** Of commands that need no service. */
+const nothing = { DATA_DIR: '/none' }
+
+let service: CalmService
+let folder: string
 let taskId: string
-let recorded: string
-let environment: Readonly<Record<string, string>>
 
 beforeAll(async () => {
-  const world = await openTestWorld()
-  const scripts = createScripts()
-  const worker = await startTestWorker(world.settings, scripts.activities)
-  const failure: TaskFailure = {
-    code: 'content_policy_violation',
-    cause: 'rejected',
-    workPossible: false,
-  }
-  const start = scripts.add({ produce: [{ kind: 'end', failure }] })
-  await world.startTask(start)
-  await handleOf(world, start.taskId)
+  service = await calmService()
+  folder = await mkdtemp(join(tmpdir(), 'darkroom-histories-'))
+  const client = createClient(service.url, (await service.account()).secret)
+  const prompt = 'taskHistory [sim:moderation]'
+  taskId = (await client.accepted(generateBody({ prompt }))).task_id
+  await handleOf(service.temporal, taskId)
     .result()
     .catch(() => {})
-  taskId = start.taskId
-  const { address, namespace } = world.settings
-  environment = { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace, DATA_DIR: '/none' }
-  const folder = await mkdtemp(join(tmpdir(), 'darkroom-histories-'))
-  recorded = join(folder, 'recorded.json')
-  await runDarkroom(['task', 'history', taskId, '--out', recorded], environment)
-  return async () => {
-    await worker.stop()
-    await world.close()
-    await rm(folder, { recursive: true, force: true })
-  }
+  return () => rm(folder, { recursive: true, force: true })
 }, stackStartMsMax)
+
+/** Runs commands at once in this process. */
+const here = (...commands: readonly (readonly string[])[]) =>
+  runDarkroomHere(commands, service.environment)
+
+/** Runs the CLI of a checkout without a service, and gives what it prints also when it fails. */
+async function runIn(checkout: string, args: readonly string[], cwd: string, more = {}) {
+  const env = { PATH: process.env['PATH'], ...nothing, ...more }
+  const script = join(checkout, 'src/cli.ts')
+  return promisify(execFile)(process.execPath, [script, ...args], { env, cwd }).then(
+    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+    (error: { code: number; stdout: string; stderr: string }) => error,
+  )
+}
 
 /** A copy of this checkout in which two activity calls of the workflow are swapped. */
 async function swappedCheckout(): Promise<string> {
-  const folder = tempFolder()
+  const copy = join(folder, 'swapped')
   for (const room of ['src', 'workflows', 'activities', 'package.json']) {
-    await cp(join(root, room), join(folder, room), { recursive: true })
+    await cp(join(root, room), join(copy, room), { recursive: true })
   }
-  await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
-  const path = join(folder, 'workflows/imageTask.ts')
+  await symlink(join(root, 'node_modules'), join(copy, 'node_modules'))
+  const path = join(copy, 'workflows/imageTask.ts')
   const source = await readFile(path, 'utf8')
   const [one, other] = ['activities.produceImage({ taskId })', 'activities.cancelTask({ taskId })']
   expect(source.split(one).length).toBe(2)
   expect(source.split(other).length).toBe(2)
-  const swapped = source.replace(one, 'ONE').replace(other, one).replace('ONE', other)
-  await writeFile(path, swapped)
-  return folder
+  await writeFile(path, source.replace(one, 'ONE').replace(other, one).replace('ONE', other))
+  return copy
 }
 
 describe('darkroom task history', () => {
-  it('writes the history of a task to a file, or to standard output', async () => {
-    const file = join(tempFolder(), 'of-a-task.json')
-    const answer = await darkroomJson(['task', 'history', taskId, '--out', file], environment)
-    expect(answer).toEqual({ task_id: taskId, file, events: 18 })
+  it('writes the history of a task to a file, by default one named after it, or to standard output', async () => {
+    const file = join(folder, 'of-a-task.json')
+    const [toFile, toOutput] = await here(
+      ['task', 'history', taskId, '--out', file, '--json'],
+      ['task', 'history', taskId, '--out', '-'],
+    )
     const written: { events: { eventType: string }[] } = JSON.parse(await readFile(file, 'utf8'))
+    const { length: events } = written.events
+    expect(JSON.parse(toFile?.stdout ?? '')).toEqual({ task_id: taskId, file, events })
     expect(written.events.at(-1)?.eventType).toBe('EVENT_TYPE_WORKFLOW_EXECUTION_FAILED')
-    const { stdout } = await runDarkroom(['task', 'history', taskId, '--out', '-'], environment)
-    expect(JSON.parse(stdout)).toEqual(written)
-  })
-
-  it('names the file after the task without --out', async () => {
-    const folder = tempFolder()
-    const script = join(root, 'src/cli.ts')
-    await promisify(execFile)(process.execPath, [script, 'task', 'history', taskId], {
-      cwd: folder,
-      env: { PATH: process.env['PATH'], ...environment },
-    })
-    const written = await readFile(join(folder, `${taskId}.history.json`), 'utf8')
-    expect(JSON.parse(written)).toHaveProperty('events')
+    expect(JSON.parse(toOutput?.stdout ?? '')).toEqual(written)
+    await runIn(root, ['task', 'history', taskId], folder, service.environment)
+    const named = await readFile(join(folder, `${taskId}.history.json`), 'utf8')
+    expect(JSON.parse(named)).toEqual(written)
   })
 
   it('refuses a task without a run, and names TEMPORAL_ADDRESS when Temporal is unreachable', async () => {
-    const unknown = await runDarkroom(['task', 'history', `task_${'0'.repeat(32)}`], environment)
+    const [unknown] = await here(['task', 'history', `task_${'0'.repeat(32)}`])
     expect(unknown).toMatchObject({ exitCode: 1, stdout: '' })
-    expect(unknown.stderr).toContain('Temporal has no run of')
-    const startedAt = performance.now()
-    const unreachable = await runDarkroom(['task', 'history', taskId], {
-      ...environment,
-      TEMPORAL_ADDRESS: '127.0.0.1:1',
-    })
-    expect(unreachable.exitCode).toBe(1)
-    expect(unreachable.stderr).toContain('127.0.0.1:1 (TEMPORAL_ADDRESS)')
-    expect(performance.now() - startedAt).toBeLessThan(6_000)
+    expect(unknown?.stderr).toContain('Temporal has no run of')
+    const nowhere = { ...service.environment, TEMPORAL_ADDRESS: '127.0.0.1:1' }
+    const [unreachable] = await runDarkroomHere([['task', 'history', taskId]], nowhere)
+    expect(unreachable?.exitCode).toBe(1)
+    expect(unreachable?.stderr).toContain('127.0.0.1:1 (TEMPORAL_ADDRESS)')
+    expect(unreachable?.seconds).toBeLessThan(6)
   })
 })
 
 describe('darkroom task replay', () => {
-  const nothing = { DATA_DIR: '/none' }
-
-  it('succeeds for a task that ran with the same workflow code', async () => {
-    const answer = await darkroomJson(['task', 'replay', taskId], environment)
-    expect(answer).toEqual({ replays: true, events: 18 })
-  })
-
-  it('names the first event that differs when two activity calls are swapped', async () => {
-    const script = join(await swappedCheckout(), 'src/cli.ts')
-    const args = [script, 'task', 'replay', '--file', recorded, '--json']
-    const env = { PATH: process.env['PATH'], ...nothing }
-    const ran = promisify(execFile)(process.execPath, args, { env })
-    const failure = await ran.then(
-      () => undefined,
-      (error: { code: number; stdout: string }) => error,
-    )
-    expect(failure?.code).toBe(1)
-    expect(JSON.parse(failure?.stdout ?? '')).toMatchObject({
+  it('succeeds for a history of the same workflow code, and else names the first event that differs', async () => {
+    const [recorded, late] = [join(folder, 'recorded.json'), join(folder, 'late.json')]
+    await here(['task', 'history', taskId, '--out', recorded])
+    const text = await readFile(recorded, 'utf8')
+    await writeFile(late, text.replaceAll('"recordFailure"', '"recordSomethingElse"'))
+    const replay = ['task', 'replay', '--file', recorded]
+    const [byId, byFile, swapped, differsLate] = await Promise.all([
+      runDarkroom(['task', 'replay', taskId, '--json'], service.environment),
+      runDarkroom(replay, nothing),
+      runIn(await swappedCheckout(), [...replay, '--json'], folder),
+      runDarkroom(['task', 'replay', '--file', late], nothing),
+    ])
+    const { events }: { events: { eventType: string }[] } = JSON.parse(text)
+    expect(JSON.parse(byId.stdout)).toEqual({ replays: true, events: events.length })
+    expect(byFile).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(byFile.stdout).toContain(`all ${events.length} events`)
+    expect(swapped.code).toBe(1)
+    expect(JSON.parse(swapped.stdout)).toMatchObject({
       replays: false,
       event: { id: 5, type: 'ActivityTaskScheduled', activity: 'produceImage' },
     })
+    expect(differsLate.exitCode).toBe(1)
+    const scheduled = events.findLastIndex(
+      ({ eventType }) => eventType === 'EVENT_TYPE_ACTIVITY_TASK_SCHEDULED',
+    )
+    expect(differsLate.stdout).toContain(
+      `Differs at event ${scheduled + 1} of ${events.length}, ActivityTaskScheduled of recordSomethingElse.`,
+    )
   })
 
-  it.each([
-    ['a file that is not a history', { no: 'events' }, "is not a history in Temporal's JSON"],
-    ['a history without a workflow task', { events: [{ eventId: '1' }] }, 'no workflow task'],
-  ])('refuses %s', async (_what, content, reason) => {
-    const file = join(tempFolder(), 'given.json')
-    await writeFile(file, JSON.stringify(content))
-    const run = await runDarkroom(['task', 'replay', '--file', file], nothing)
-    expect(run.exitCode).toBe(1)
-    expect(run.stderr).toContain(reason)
-  })
-
-  it('is wrong usage with both a task id and --file, or with neither', async () => {
-    expect((await runDarkroom(['task', 'replay'], nothing)).exitCode).toBe(2)
-    const both = ['task', 'replay', taskId, '--file', recorded]
-    expect((await runDarkroom(both, nothing)).exitCode).toBe(2)
+  it('refuses a file that is no history, and is wrong usage with both a task id and --file, or with neither', async () => {
+    const [none, empty] = [join(folder, 'none.json'), join(folder, 'empty.json')]
+    await writeFile(none, JSON.stringify({ no: 'events' }))
+    await writeFile(empty, JSON.stringify({ events: [{ eventId: '1' }] }))
+    const [wrong, both, noHistory] = await here(
+      ['task', 'replay'],
+      ['task', 'replay', taskId, '--file', none],
+      ['task', 'replay', '--file', none],
+    )
+    expect([wrong?.exitCode, both?.exitCode, noHistory?.exitCode]).toEqual([2, 2, 1])
+    expect(noHistory?.stderr).toContain("is not a history in Temporal's JSON")
+    const noTask = await runDarkroom(['task', 'replay', '--file', empty], nothing)
+    expect(noTask.exitCode).toBe(1)
+    expect(noTask.stderr).toContain('no workflow task')
   })
 })

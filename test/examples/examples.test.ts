@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { runCommand } from '../../src/dev/command.ts'
 import { redPixelPng } from '../support/images.ts'
 import type { CalmService } from '../support/service/calmService.ts'
@@ -28,27 +28,33 @@ beforeAll(async () => {
 }, stackStartMsMax)
 
 describe.each(Object.entries(languages))('the examples for %s', (language, { run, probe }) => {
-  const files = readdirSync(join(folder, language))
-
-  it.each(files)('do what they say: %s [pages-7]', async (file) => {
-    const complete = await start(probe, {}, '.')
-    if (!complete.ok) {
-      console.warn(`Skipped examples/${language}/${file}: "${probe.join(' ')}" fails here.`)
-      return
-    }
-    const cwd = tempFolder()
-    const image = join(cwd, 'source.png')
-    writeFileSync(image, redPixelPng)
-    const more = { DARKROOM_URL: service.url, DARKROOM_KEY: secret, IMAGE: image }
-    const ran = await start([...run, join(folder, language, file)], more, cwd)
-    expect({ ok: ran.ok, output: ran.output }).toEqual({ ok: true, output: expect.any(String) })
-    const images = readdirSync(cwd).filter((name) => /^(image|edited)\.png$/.test(name))
-    for (const name of images) {
-      expect(readFileSync(join(cwd, name)).subarray(1, 4).toString()).toBe('PNG')
-    }
-    const proof = ran.output.includes('.png') ? images.join() : ran.output
-    expect(proof).toMatch(/\.png|was submitted once\s+another request with this key: 409/)
+  let complete = false
+  beforeAll(async () => {
+    complete = (await start(probe, {}, '.')).ok
   })
+
+  // At once, because most of them wait for an image.
+  it.concurrent.for(readdirSync(join(folder, language)))(
+    'do what they say: %s [pages-7]',
+    async (file, { onTestFinished }) => {
+      if (!complete) {
+        console.warn(`Skipped examples/${language}/${file}: "${probe.join(' ')}" fails here.`)
+        return
+      }
+      const cwd = tempFolder(onTestFinished)
+      const image = join(cwd, 'source.png')
+      writeFileSync(image, redPixelPng)
+      const more = { DARKROOM_URL: service.url, DARKROOM_KEY: secret, IMAGE: image }
+      const ran = await start([...run, join(folder, language, file)], more, cwd)
+      expect({ ok: ran.ok, output: ran.output }).toEqual({ ok: true, output: expect.any(String) })
+      const images = readdirSync(cwd).filter((name) => /^(image|edited)\.png$/.test(name))
+      for (const name of images) {
+        expect(readFileSync(join(cwd, name)).subarray(1, 4).toString()).toBe('PNG')
+      }
+      const proof = ran.output.includes('.png') ? images.join() : ran.output
+      expect(proof).toMatch(/\.png|was submitted once\s+another request with this key: 409/)
+    },
+  )
 })
 
 function start(command: readonly string[], more: Record<string, string>, cwd: string) {

@@ -1,9 +1,9 @@
 import { BaseSequencer } from 'vitest/node'
 import type { TestSpecification } from 'vitest/node'
 
-/** Folders whose files start whole services and wait for them. Such a file can take a minute. */
-const slowFolders =
-  /\/test\/(?:conformance|dev|examples|extensions|openapi|telemetry|web|wiring|workflows)\//
+/** Folders whose files start services of their own, and folders whose files wait for a service or a process. */
+const services = /\/test\/(?:conformance|mortal|rough|wiring)\//
+const waiting = /\/test\/(?:calm|cli|dev|examples|openapi|telemetry|web|workflows)\//
 
 /**
  * Runs slow files first, so that no core is idle at the end while one slow file is still running. Vitest itself
@@ -12,8 +12,10 @@ const slowFolders =
 export class ServicesFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)
-    const rank = ({ moduleId, project }: TestSpecification) =>
-      project.config.isolate ? 0 : slowFolders.test(moduleId) ? 1 : 2
+    const rank = ({ moduleId, project }: TestSpecification) => {
+      if (project.config.isolate || services.test(moduleId)) return 0
+      return waiting.test(moduleId) ? 1 : 2
+    }
     return sorted.toSorted((a, b) => rank(a) - rank(b))
   }
 }

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 
-/** Makes a folder that is removed when the running test has finished. */
-export function tempFolder(): string {
+/** Makes a folder that is removed when the running test has finished. Concurrent tests give their own hook. */
+export function tempFolder(finished = onTestFinished): string {
   const folder = mkdtempSync(join(tmpdir(), 'darkroom-test-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  finished(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Pool } from 'pg'
 import type { ModelId } from '../../../src/domain/models/models.ts'
 import { familyOf } from '../../../src/domain/models/models.ts'
+import type { CalmService } from '../service/calmService.ts'
 
 export type EndedTasks = {
   readonly accountId: string
@@ -15,6 +16,15 @@ export type EndedTasks = {
   readonly at?: string
   /** The time from one task to the next, as PostgreSQL reads it. Default 0: all at the same moment. */
   readonly every?: string
+}
+
+/** Makes an account, and a function that inserts ended tasks of it. */
+export async function newTaskOwner({ account, pool }: Pick<CalmService, 'account' | 'pool'>) {
+  const owner = await account()
+  const { accountId } = owner
+  const insert = (given: Omit<EndedTasks, 'accountId'>) =>
+    insertEndedTasks(pool, { ...given, accountId })
+  return { owner, accountId, insert }
 }
 
 /**

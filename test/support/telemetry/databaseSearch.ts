@@ -12,23 +12,31 @@ export function formsOf(text: string): readonly string[] {
   return [text, bytes.toString('hex'), ...within]
 }
 
-/** Returns the tables of a database that contain the text in one of its forms, in any column. */
-export async function tablesHolding(databaseUrl: string, text: string): Promise<readonly string[]> {
+/** Returns which of the named texts some table of a database contains, in one of their forms and in any column. */
+export async function heldInTables(
+  databaseUrl: string,
+  texts: Readonly<Record<string, string>>,
+): Promise<readonly string[]> {
+  const forms = Object.entries(texts).flatMap(([name, text]) =>
+    formsOf(text).map((form) => ({ name, form })),
+  )
   return withPostgres(databaseUrl, async (client) => {
     const { rows: tables } = await client.query<{ name: string }>(
       `select format('%I.%I', table_schema, table_name) as name from information_schema.tables
        where table_type = 'BASE TABLE' and table_schema not in ('pg_catalog', 'information_schema')`,
     )
-    const holding: string[] = []
+    const held = new Set<string>()
     for (const { name } of tables) {
-      const { rows } = await client.query<{ held: boolean }>(
-        `select exists (select from ${name} t, unnest($1::text[]) form
-           where position(form in t::text) > 0) as held`,
-        [formsOf(text)],
+      // "offset 0" makes PostgreSQL write each row as text once.
+      const { rows } = await client.query<{ name: string }>(
+        `select distinct f.name from (select t::text as row from ${name} t offset 0) r,
+           unnest($1::text[], $2::text[]) f (name, form)
+         where position(f.form in r.row) > 0`,
+        [forms.map((each) => each.name), forms.map((each) => each.form)],
       )
-      if (rows[0]?.held === true) holding.push(name)
+      for (const row of rows) held.add(row.name)
     }
-    return holding
+    return Object.keys(texts).filter((name) => held.has(name))
   })
 }
 

@@ -1,29 +1,25 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
 import { buffer } from 'node:stream/consumers'
-import { redPixelPng } from '../images.ts'
+import { defined } from '../../../src/domain/defined.ts'
 import { portOf } from '../upstream/testServers.ts'
-
-const usage = {
-  input_tokens: 9,
-  output_tokens: 9,
-  total_tokens: 18,
-  input_tokens_details: { text_tokens: 9, image_tokens: 0 },
-  output_tokens_details: { text_tokens: 0, image_tokens: 9 },
-}
 
 /**
  * An upstream of both families that repeats the whole request, secrets included: in an error answer when the
- * prompt contains `ECHO-<status>`, in a refusal of the model when it contains `ECHO-refusal`. Otherwise it
- * returns an image.
+ * prompt contains `ECHO-<status>`, in a refusal of the model when it contains `ECHO-refusal`. It passes every
+ * other request on to the simulator that `forwardTo` names.
  */
 export async function startEchoUpstream() {
+  let simulatorUrl = ''
   const server = createServer((request, response) => {
-    answer(request, response).catch(() => response.destroy())
+    answer(request, response, simulatorUrl).catch(() => response.destroy())
   })
   const port = await portOf(server)
   return {
     url: `http://127.0.0.1:${port}`,
+    forwardTo: (url: string) => {
+      simulatorUrl = url
+    },
     close: () => {
       server.closeAllConnections()
       server.close()
@@ -31,16 +27,21 @@ export async function startEchoUpstream() {
   }
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const body = (await buffer(request)).toString('utf8')
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  simulatorUrl: string,
+): Promise<void> {
+  const bytes = await buffer(request)
+  const body = bytes.toString('utf8')
+  const [, asked] = /ECHO-(\w+)/.exec(body) ?? []
+  if (asked === undefined) return forward(request, bytes, response, simulatorUrl)
   const echo = `You said ${body} with ${JSON.stringify(request.headers)} at ${request.url}`
   const familyA = request.url?.startsWith('/v1beta') === true
-  const [, asked] = /ECHO-(\w+)/.exec(body) ?? []
   const send = (status: number, content: unknown) => {
     response.writeHead(status, { 'content-type': 'application/json', 'x-echo': 'all of it' })
     response.end(typeof content === 'string' ? content : JSON.stringify(content))
   }
-  if (asked === undefined) return send(200, familyA ? imageOfA() : imageOfB())
   // A model sees the prompt but not the headers, so its refusal repeats only the body.
   if (asked === 'refusal') return send(200, familyA ? refusalOfA(body) : { data: [], echo })
   if (asked === '200') return send(200, `<html>${echo}</html>`)
@@ -51,14 +52,22 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   return send(status, { error })
 }
 
-function imageOfA(): unknown {
-  const data = redPixelPng.toString('base64')
-  const parts = [{ inlineData: { mimeType: 'image/png', data } }]
-  return { candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP' }] }
-}
-
-function imageOfB(): unknown {
-  return { created: 1, data: [{ b64_json: redPixelPng.toString('base64') }], usage }
+async function forward(
+  { url, headers }: IncomingMessage,
+  body: Buffer<ArrayBuffer>,
+  response: ServerResponse,
+  simulatorUrl: string,
+): Promise<void> {
+  const { authorization, 'content-type': type, 'x-goog-api-key': key } = headers
+  const sent = { authorization, 'content-type': type, 'x-goog-api-key': key?.toString() }
+  const init = { method: 'POST', headers: defined(sent), body }
+  const answered = await fetch(`${simulatorUrl}${url}`, init)
+  const kept = ['content-type', 'retry-after'].flatMap((name) => {
+    const value = answered.headers.get(name)
+    return value === null ? [] : [[name, value] as const]
+  })
+  response.writeHead(answered.status, Object.fromEntries(kept))
+  response.end(Buffer.from(await answered.arrayBuffer()))
 }
 
 function refusalOfA(text: string): unknown {

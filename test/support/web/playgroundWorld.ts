@@ -1,5 +1,6 @@
 import type { Browser } from 'playwright-core'
 import { beforeEach, expect } from 'vitest'
+import type { SimulatorCall } from '../../../src/dev/simulator/callLog.ts'
 import type { CalmService } from '../service/calmService.ts'
 import { calmService } from '../service/calmService.ts'
 import { useOpened } from '../useOpened.ts'
@@ -16,12 +17,14 @@ type Options = Parameters<typeof visit>[2] & {
 type PlaygroundWorld = {
   readonly service: CalmService
   readonly browser: Browser
-  /** The upstream calls for a prompt. */
-  readonly calls: (prompt: string) => Promise<readonly unknown[]>
+  /** The upstream calls for a prompt, once there are `count`. Default 0: those that there are. */
+  readonly calls: (prompt: string, count?: number) => Promise<readonly SimulatorCall[]>
+  /** Lets the next call for a prompt last until the function that it returns is called. */
+  readonly hold: (prompt: string) => Promise<() => Promise<unknown>>
   /**
    * Opens the playground for an account, by default a new one with 10,000 credits. At the end the console must
-   * be empty, every request must have gone to the service, and the key must be in no address. A browser reports each error status of the API
-   * in the console; only this report is allowed.
+   * be empty, every request must have gone to the service, and the key must be in no address. A browser reports
+   * each error status of the API in the console; only this report is allowed.
    */
   readonly inStudio: (
     work: (studio: Studio, opened: Visit, secret: string) => Promise<void>,
@@ -41,7 +44,7 @@ export function usePlaygroundWorld(): Omit<PlaygroundWorld, 'stop'> {
   return useOpened(
     async () => (noChromium === undefined ? openPlaygroundWorld() : undefined),
     ({ stop }) => stop(),
-    ['service', 'browser', 'calls', 'inStudio'],
+    ['service', 'browser', 'calls', 'hold', 'inStudio'],
   )
 }
 
@@ -50,7 +53,11 @@ async function openPlaygroundWorld(): Promise<PlaygroundWorld> {
   return {
     service,
     browser,
-    calls: (prompt) => service.simulator.calls({ prompt }),
+    calls: (prompt, count = 0) => service.simulator.waitForCalls(count, { prompt }),
+    hold: async (prompt) => {
+      await service.simulator.script({ prompt }, ['hold'])
+      return () => service.simulator.release({ prompt })
+    },
     inStudio: async (work, { account, ...context } = {}) => {
       const { secret } = account ?? (await service.account(10_000))
       const opened = await visit(browser, service.url, context)
@@ -67,8 +74,6 @@ async function openPlaygroundWorld(): Promise<PlaygroundWorld> {
         await opened.close()
       }
     },
-    stop: async () => {
-      await browser.close()
-    },
+    stop: () => browser.close(),
   }
 }

@@ -27,6 +27,8 @@ export type Receiver = {
   behave: Behaviour
   /** Waits until `count` requests of `path` have arrived, and returns them. */
   readonly waitFor: (count: number, path?: string) => Promise<readonly Received[]>
+  /** Ends the requests that are under way. */
+  readonly hangUp: () => void
   readonly close: () => Promise<void>
 }
 
@@ -57,6 +59,7 @@ export async function startReceiver(host = '127.0.0.1'): Promise<Receiver> {
       until(`${count} requests of ${path ?? 'any path'}`, () =>
         of(path).length >= count ? of(path) : undefined,
       ),
+    hangUp: () => server.closeAllConnections(),
     close: async () => {
       server.closeAllConnections()
       server.close()

@@ -58,6 +58,7 @@ export async function runWebhookChaos(options: WebhookChaosOptions): Promise<Cha
     over.abort()
     const submitted = await submitting
     healed = true
+    receiver.hangUp()
     const broken = await drain(options, kept)
     broken.push(
       ...misdelivered(receiver.received, accounts),
@@ -136,8 +137,8 @@ async function deleteWebhook(
 }
 
 /**
- * Waits until every end is delivered. Makes deliveries that wait for their next try due now. Nobody wakes their
- * runs for it, so the reconciler must find them.
+ * Waits until every end is delivered. Makes deliveries that wait for their next try due now, and shortens the
+ * claims of workers, some of which are lost. Nobody wakes the runs for it, so the reconciler must find them.
  */
 async function drain(
   { service, drainMs }: WebhookChaosOptions,
@@ -149,7 +150,8 @@ async function drain(
   for (;;) {
     const skipped = pool.query(
       `with skipped as (
-         update webhook_delivery set next_attempt_at = least(next_attempt_at, now())
+         update webhook_delivery set next_attempt_at = least(next_attempt_at, now()),
+           claimed_until = least(claimed_until, now() + interval '3 seconds')
          where status = 'pending' and webhook_id = any($1) returning webhook_id)
        update webhook_health set run_looks_at = now() - interval '31 seconds'
        where run_looks_at > now() + interval '2 minutes'

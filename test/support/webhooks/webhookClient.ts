@@ -1,5 +1,4 @@
 import { defined } from '../../../src/domain/defined.ts'
-import type { DarkroomProcess } from '../service/darkroomProcess.ts'
 import type { TestAccount } from '../service/testAccount.ts'
 import type { Client } from '../clients/client.ts'
 import { createClient } from '../clients/client.ts'
@@ -43,7 +42,7 @@ export type WebhookClient = Client & {
 }
 
 export function createWebhookClient(
-  api: Pick<DarkroomProcess, 'url'>,
+  api: { readonly url: string },
   { secret }: Pick<TestAccount, 'secret'>,
 ): WebhookClient {
   const client = createClient(api.url, secret)

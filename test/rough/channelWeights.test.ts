@@ -73,11 +73,12 @@ describe('channels with weights', () => {
       ),
     )
     await Promise.all(accepted.map(({ task_id }) => client.ended(task_id, { everyMs: 50 })))
-    for (let count = 0; count < 20; count += 1) {
-      expect((await generate(client, { prompt: `Shared too ${count}` })).status).toBe(200)
+    for (let count = 0; count < 10; count += 1) {
+      const answer = await generate(client, { prompt: `Shared too ${count}` })
+      expect([answer.status, (await answer.arrayBuffer()).byteLength > 0]).toEqual([200, true])
     }
     const calls = await attempts('b-%')
-    expect(calls).toHaveLength(40)
+    expect(calls).toHaveLength(30)
     const channels = Object.entries(weightOf).map(([name, weight]) => testChannel({ name, weight }))
     for (const { taskId, channel } of calls) {
       expect(channel).toBe(orderChannels(channels, taskId)[0]?.name)
@@ -89,9 +90,8 @@ describe('channels with weights', () => {
     const model = 'familya-3-pro-image'
     const startedAtMs = Date.now()
     let tasks = 0
-    // At least four seconds, and on a busy machine until a second task has tried the dead channel.
-    const lastsMs = async () => ((await attempts('a-gone')).length > 1 ? 4_000 : 60_000)
-    while (Date.now() - startedAtMs < (await lastsMs())) {
+    // Until the dead channel was tried again after its second cooldown, which lasts two seconds.
+    while ((await attempts('a-gone')).length < 3 && Date.now() - startedAtMs < 40_000) {
       const prompt = `Past a dead channel ${tasks}`
       const { task_id } = await client.accepted(generateBody({ model, prompt }))
       expect(await client.ended(task_id, { everyMs: 20 })).toMatchObject({ status: 'succeeded' })
@@ -100,12 +100,12 @@ describe('channels with weights', () => {
     const dead = await attempts('a-gone')
     expect(dead.map((attempt) => attempt.class)).toEqual(dead.map(() => 'refused'))
     // The cooldown is a second, and doubles with each refusal in a row.
-    expect(dead.length).toBeGreaterThan(1)
+    expect(dead).toHaveLength(3)
     for (const [at, { openedAtMs }] of dead.slice(1).entries()) {
       const earlier = dead[at]?.closedAtMs ?? 0
       expect(openedAtMs - earlier).toBeGreaterThanOrEqual(1_000 * 2 ** at - 50)
     }
     const billed = (await service.simulator.calls({ family: 'A' })).filter((call) => call.billed)
     expect(billed).toHaveLength(tasks)
-  }, 90_000)
+  })
 })

@@ -5,7 +5,7 @@ import { withPostgres } from '../../src/dev/postgres.ts'
 import { migrate } from '../../src/store/schema/migrate.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generate } from '../support/clients/syncCalls.ts'
-import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
+import { runDarkroomHere } from '../support/service/darkroomCli.ts'
 import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { embeddedStack, stackStartMsMax } from '../support/stack/embeddedStack.ts'
@@ -65,10 +65,14 @@ afterAll(async () => {
 })
 
 it('the role of the application serves the API, the worker and the CLI', async () => {
-  const cli = (...args: string[]) => darkroomJson<{ secret: string }>(args, service.environment)
+  const cli = async (...args: string[]): Promise<Record<string, unknown>> => {
+    const [ran] = await runDarkroomHere([[...args, '--json']], service.environment)
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
+    return JSON.parse(ran?.stdout ?? '')
+  }
   await cli('account', 'create', 'alice', '--credits', '1000')
   const { secret } = await cli('key', 'create', 'alice')
-  const client = createClient(service.url, secret)
+  const client = createClient(service.url, String(secret))
   const answer = await generate(client, { prompt: 'By a role that owns nothing' })
   expect(answer.status).toBe(200)
   await answer.arrayBuffer()
@@ -96,12 +100,14 @@ it.each([
 })
 
 it('migrate names the role that may not change the schema, and its variable', async () => {
-  const { exitCode, stderr } = await runDarkroom(['migrate'], {
+  const [ran] = await runDarkroomHere([['migrate']], {
     DATABASE_URL: urlOf('darkroom_owner', 'darkroom'),
     DATABASE_SESSION_URL: urlOf('darkroom_app', 'darkroom'),
   })
-  expect(exitCode).toBe(1)
-  expect(stderr).toContain(`as darkroom_app${suffix} (DATABASE_SESSION_URL). Migrate as the role`)
+  expect(ran?.exitCode).toBe(1)
+  expect(ran?.stderr).toContain(
+    `as darkroom_app${suffix} (DATABASE_SESSION_URL). Migrate as the role`,
+  )
 })
 
 it.each([

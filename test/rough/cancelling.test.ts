@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { cancelTask } from '../../src/store/tasks/cancelTask.ts'
 import { runCancels } from '../support/chaos/runCancels.ts'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
@@ -12,7 +14,9 @@ import type { TestAccount } from '../support/service/testAccount.ts'
 import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import { until } from '../support/timing.ts'
+import { timed, until } from '../support/timing.ts'
+import { eventOf, startReceiver } from '../support/webhooks/receiver.ts'
+import { createWebhookClient } from '../support/webhooks/webhookClient.ts'
 
 const credits = 100_000
 let service: TestService
@@ -39,19 +43,34 @@ async function submit(prompt: string): Promise<string> {
 
 const errorOf = async (response: Response) => errorResponse.parse(await response.json()).error
 
+/** Resolves when a call of the task has ended with this class. */
+const callEnded = (taskId: string, outcome: 'refused' | 'unknown') =>
+  until(`a call that is ${outcome}`, async () => {
+    const { rowCount } = await service.pool.query(
+      'select from attempt where task_id = $1 and class = $2',
+      [taskId, outcome],
+    )
+    return rowCount === 1 ? true : undefined
+  })
+
 /** A task that waits for 10 minutes after a refusal. No other test may use the model. */
 async function waitingTask(model: string): Promise<string> {
   const prompt = `wait ${crypto.randomUUID()} [sim:429 retry-after=600 times=1]`
   const { task_id } = await client.accepted(generateBody({ model, prompt }))
-  await until('the refusal', async () => {
-    const { rowCount } = await service.pool.query(
-      `select from attempt where task_id = $1 and class = 'refused'`,
-      [task_id],
-    )
-    return rowCount === 1 ? true : undefined
-  })
+  await callEnded(task_id, 'refused')
   return task_id
 }
+
+async function heldTask(prompt: string): Promise<string> {
+  const taskId = await submit(`${prompt} [sim:hold]`)
+  await service.simulator.waitForCalls(1, { prompt })
+  return taskId
+}
+
+const waitFor = (taskId: string, seconds: number) =>
+  fetch(`${client.url}/v1/tasks/${taskId}`, {
+    headers: { authorization: client.authorization, prefer: `wait=${seconds}` },
+  })
 
 /** The key of a synchronous task that waits for a call that is held, and the calls that wait for it. */
 async function waitingCalls(key: string): Promise<{
@@ -78,7 +97,12 @@ async function waitingCalls(key: string): Promise<{
 }
 
 describe('POST /v1/tasks/{task_id}/cancel', () => {
-  it('ends a waiting task without a charge, again the same, and ends its run [cancel-1]', async () => {
+  it('ends a waiting task without a charge, again the same, and ends its run and tells the webhook [cancel-1, hook-10]', async ({
+    onTestFinished,
+  }) => {
+    const receiver = await startReceiver()
+    onTestFinished(() => receiver.close())
+    await createWebhookClient({ url: service.url }, account).register(receiver.url)
     const taskId = await waitingTask('familya-2.5-flash-image')
     const before = await balanceOf(service.pool, account.accountId)
     const response = await cancel(taskId)
@@ -96,11 +120,12 @@ describe('POST /v1/tasks/{task_id}/cancel', () => {
     await until('a Cancelled run', async () =>
       (await runStatus(service.temporal, taskId)) === 'CANCELLED' ? true : undefined,
     )
+    const [received] = await receiver.waitFor(1)
+    expect(received && eventOf(received)).toMatchObject({ type: 'task.failed', data: record })
   })
 
   it('is refused while a call is under way, and after the end, and says which [cancel-2]', async () => {
-    const taskId = await submit('called [sim:hold]')
-    await service.simulator.waitForCalls(1, { prompt: 'called' })
+    const taskId = await heldTask('called')
     const refused = await cancel(taskId)
     expect(refused.status).toBe(409)
     expect(await errorOf(refused)).toMatchObject({
@@ -120,13 +145,7 @@ describe('POST /v1/tasks/{task_id}/cancel', () => {
 
   it('is refused after a call with an unknown outcome, which may be charged [cancel-3]', async () => {
     const taskId = await submit('unknown [sim:500 times=1][sim:hold]')
-    await until('the unknown outcome', async () => {
-      const { rowCount } = await service.pool.query(
-        `select from attempt where task_id = $1 and class = 'unknown'`,
-        [taskId],
-      )
-      return rowCount === 1 ? true : undefined
-    })
+    await callEnded(taskId, 'unknown')
     const refused = await cancel(taskId)
     expect(refused.status).toBe(409)
     expect((await errorOf(refused)).message).toMatch(/may have done work|is under way/)
@@ -176,16 +195,53 @@ describe('a cancel that was asked for', () => {
   )
 })
 
+describe('a lookup with `Prefer: wait=N`', () => {
+  it('waits a second longer when the notification is lost [wait-8]', async () => {
+    const taskId = await waitingTask('familya-3.1-flash-lite-image')
+    const waiting = waitFor(taskId, 30)
+    await sleep(200)
+    const lifetimes = { retentionSeconds: 60, tombstoneSeconds: 60, inputRetentionSeconds: 60 }
+    const silent = { pool: service.pool, announceEnd: () => {}, ...lifetimes }
+    expect(await cancelTask(silent, taskId, 'asked')).toBe('cancelled')
+    const took = await timed(async () => {
+      expect(await (await waiting).json()).toMatchObject({ error: { code: 'cancelled' } })
+    })
+    expect(took).toBeLessThan(2_000)
+  })
+
+  it('costs one listening connection for each API, no matter how many wait [wait-7]', async () => {
+    const taskId = await heldTask('many')
+    const waits = Array.from({ length: 200 }, () => waitFor(taskId, 60))
+    const listeners = async () => {
+      const { rowCount } = await service.pool.query(
+        `select from pg_stat_activity
+         where datname = current_database() and query = 'listen task_end'`,
+      )
+      return rowCount ?? 0
+    }
+    await until('the listener', async () => ((await listeners()) > 0 ? true : undefined))
+    await sleep(1_500)
+    // One for each API of the service.
+    expect(await listeners()).toBeLessThanOrEqual(2)
+    await service.simulator.release()
+    const answers = await Promise.all(waits)
+    const bodies = await Promise.all(answers.map((answer) => answer.text()))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    expect(new Set(bodies).size).toBe(1)
+    expect(JSON.parse(bodies[0] ?? '')).toMatchObject({ status: 'succeeded' })
+  })
+})
+
 describe('cancels at random moments', () => {
   it('get answers that equal the ledger, for tasks of every kind with waiters among them [cancel-4]', async () => {
     const { broken, figures } = await runCancels({
       service,
       seed: 20_261_122,
-      tasks: 80,
+      tasks: 50,
       parallel: 12,
       cancelMsMax: 1_500,
     })
     console.log(figures)
     expect(broken).toEqual([])
-  }, 120_000)
+  })
 })

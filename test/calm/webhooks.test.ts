@@ -4,16 +4,16 @@ import { describe, expect, it } from 'vitest'
 import { taskRecordResponse } from '../support/clients/responses.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { eventOf, headersOf } from '../support/webhooks/receiver.ts'
-import { useWebhookService } from '../support/webhooks/webhookService.ts'
+import { useWebhooks } from '../support/webhooks/useWebhooks.ts'
 
-const world = useWebhookService()
-const { newClient } = world
+const world = useWebhooks()
 
-const rejectedPrompt = '[sim:status=400] a lighthouse'
+type ErrorJson = { readonly error: { readonly code: string; readonly param: string | null } }
 
-describe('a webhook', () => {
+describe.concurrent('a webhook', () => {
   it('receives the end of a task, signed, with the record as the task ended [hook-1, hook-2, hook-3]', async () => {
-    const { client, path, url } = await newClient()
+    const hook = await world.newHook()
+    const { client, url } = hook
     const webhook = await client.register(url)
     expect(webhook).toEqual({
       webhook_id: expect.stringMatching(/^wh_[0-9A-Za-z]{24}$/),
@@ -24,17 +24,16 @@ describe('a webhook', () => {
       secret: expect.stringMatching(/^whsec_[0-9A-Za-z+/]{43}=$/),
     })
     const { task_id: taskId } = await client.accepted(generateBody())
-    const record = await client.ended(taskId)
-    const [received] = await world.receiver.waitFor(1, path)
+    const { result: _left, ...record } = await client.ended(taskId)
+    const [received] = await hook.waitFor(1)
     if (received === undefined) throw new Error('nothing received')
     expect(received.method).toBe('POST')
     expect(received.headers['content-type']).toBe('application/json')
-    const { result: _left, ...asEnded } = record
     const event = eventOf(received)
     expect(event).toEqual({
       type: 'task.succeeded',
       timestamp: expect.stringMatching(/^\d{4}-.*Z$/),
-      data: asEnded,
+      data: record,
     })
     taskRecordResponse.parse(event.data)
     expect(Math.floor(Date.parse(event.timestamp) / 1000)).toBe(
@@ -42,6 +41,11 @@ describe('a webhook', () => {
     )
     const headers = headersOf(received)
     expect(new Webhook(webhook.secret).verify(received.body, headers)).toEqual(event)
+    const openai = new OpenAI({ apiKey: 'unused' })
+    const { secret } = webhook
+    expect(await openai.webhooks.unwrap(received.body, headers, secret)).toEqual(event)
+    const forged = received.body.replace('succeeded', 'succeeded ')
+    await expect(openai.webhooks.unwrap(forged, headers, secret)).rejects.toThrow('signature')
     const delivery = await client.seen(webhook.webhook_id, ({ status }) => status === 'delivered')
     expect(delivery).toEqual({
       delivery_id: headers['webhook-id'],
@@ -54,34 +58,17 @@ describe('a webhook', () => {
     })
   })
 
-  it('is accepted by the webhooks of the openai package [hook-1]', async () => {
-    const { client, path, url } = await newClient()
-    const { secret } = await client.register(url)
-    await client.accepted(generateBody())
-    const [received] = await world.receiver.waitFor(1, path)
-    if (received === undefined) throw new Error('nothing received')
-    const openai = new OpenAI({ apiKey: 'unused' })
-    const headers = headersOf(received)
-    const event: unknown = await openai.webhooks.unwrap(received.body, headers, secret)
-    expect(event).toEqual(eventOf(received))
-    const forged = received.body.replace('succeeded', 'succeeded ')
-    await expect(openai.webhooks.unwrap(forged, headers, secret)).rejects.toThrow('signature')
-  })
-
   it('receives a failed task with its error [hook-9]', async () => {
-    const { client, path, url } = await newClient()
-    await client.register(url)
-    const { task_id: taskId } = await client.accepted(generateBody({ prompt: rejectedPrompt }))
-    const record = await client.ended(taskId)
-    const [received] = await world.receiver.waitFor(1, path)
+    const hook = await world.newHook()
+    await hook.client.register(hook.url)
+    const prompt = 'webhooks [sim:status=400] a lighthouse'
+    const { task_id: taskId } = await hook.client.accepted(generateBody({ prompt }))
+    const record = await hook.client.ended(taskId)
+    const [received] = await hook.waitFor(1)
     expect(received && eventOf(received)).toMatchObject({ type: 'task.failed', data: record })
     expect(record.error?.code).toBe('upstream_invalid_request')
   })
-})
 
-type ErrorJson = { readonly error: { readonly code: string; readonly param: string | null } }
-
-describe('the address of a new webhook', () => {
   it.each([
     [{ url: 'https://169.254.169.254/' }, 'invalid_value', 'url'],
     [{ url: 'http://[::ffff:169.254.169.254]/' }, 'invalid_value', 'url'],
@@ -92,47 +79,40 @@ describe('the address of a new webhook', () => {
     [{ url: 'https://example.com/', events: [] }, 'invalid_value', 'events'],
     [{ url: 'https://example.com/', events: ['task.queued'] }, 'invalid_value', 'events[0]'],
     [{ url: 'https://example.com/', secret: 'mine' }, 'unknown_parameter', 'secret'],
-  ])('is refused with its fields: %j', async (given, code, param) => {
-    const { client } = await newClient()
-    const answer = await client.call<ErrorJson>('POST', '/v1/webhooks', given)
+  ])('is refused with the field that is wrong: %j', async (given, code, param) => {
+    const { client } = await world.newHook()
+    const answer = await client.call('POST', '/v1/webhooks', given)
     expect(answer).toMatchObject({ status: 400, body: { error: { code, param } } })
   })
 })
 
-describe('the webhooks of an account', () => {
-  it('are listed newest first and read without their secret [hook-3, hook-4]', async () => {
-    const { client, url } = await newClient()
-    const first = await client.register(`${url}/1`)
-    const second = await client.register(`${url}/2`, ['task.failed'])
-    const listed = await client.call('GET', '/v1/webhooks')
-    const { secret: _a, ...one } = first
-    const { secret: _b, ...two } = second
-    expect(listed).toEqual({
-      status: 200,
-      body: { object: 'list', data: [two, one], has_more: false },
-    })
-    expect(await client.call('GET', `/v1/webhooks/${one.webhook_id}`)).toEqual({
-      status: 200,
-      body: one,
-    })
-    expect(two.events).toEqual(['task.failed'])
-  })
-
-  it('are listed in pages, and an unknown end of a page is refused [hook-4]', async () => {
-    const { client, url } = await newClient()
-    const { client: stranger, url: strangerUrl } = await newClient()
-    const { webhook_id: foreign } = await stranger.register(strangerUrl)
-    const made: string[] = []
-    for (let n = 0; n < 3; n += 1) made.unshift((await client.register(`${url}/${n}`)).webhook_id)
-    type Page = { readonly data: readonly { webhook_id: string }[]; readonly has_more: boolean }
-    const page = async (query: string) => {
-      const { body } = await client.call<Page>('GET', `/v1/webhooks${query}`)
-      return [...body.data.map((each) => each.webhook_id), body.has_more]
+describe.concurrent('the webhooks of an account', () => {
+  it('are listed newest first, page by page, and read without their secret [hook-3, hook-4]', async () => {
+    const { client, url } = await world.newHook()
+    const stranger = await world.newHook()
+    const { webhook_id: foreign } = await stranger.client.register(stranger.url)
+    const made = []
+    for (const events of [['task.succeeded'], ['task.failed'], undefined]) {
+      const { secret: _shown, ...webhook } = await client.register(url, events)
+      made.unshift(webhook)
     }
-    expect(await page('?limit=2')).toEqual([made[0], made[1], true])
-    expect(await page(`?limit=2&after=${made[1]}`)).toEqual([made[2], false])
-    expect(await page(`?limit=1&after=${made[0]}`)).toEqual([made[1], true])
-    expect(await page(`?after=${made[2]}`)).toEqual([false])
+    const [newest, middle, oldest] = made
+    expect(await client.call('GET', '/v1/webhooks')).toEqual({
+      status: 200,
+      body: { object: 'list', data: made, has_more: false },
+    })
+    const one = await client.call('GET', `/v1/webhooks/${middle?.webhook_id}`)
+    expect(one).toEqual({ status: 200, body: middle })
+    expect(middle?.events).toEqual(['task.failed'])
+    for (const [query, data, has_more] of [
+      ['limit=2', [newest, middle], true],
+      [`limit=2&after=${middle?.webhook_id}`, [oldest], false],
+      [`limit=1&after=${newest?.webhook_id}`, [middle], true],
+      [`after=${oldest?.webhook_id}`, [], false],
+    ]) {
+      const { body } = await client.call('GET', `/v1/webhooks?${query}`)
+      expect([query, body]).toEqual([query, { object: 'list', data, has_more }])
+    }
     for (const [query, param] of [
       [`after=${foreign}`, 'after'],
       ['after=anything', 'after'],
@@ -146,19 +126,19 @@ describe('the webhooks of an account', () => {
   })
 
   it('are at most five [hook-8]', async () => {
-    const { client, url } = await newClient()
+    const { client, url } = await world.newHook()
     const made = await Promise.all(
       Array.from({ length: 8 }, () => client.call<ErrorJson>('POST', '/v1/webhooks', { url })),
     )
-    expect(made.filter(({ status }) => status === 201)).toHaveLength(5)
-    expect(made.filter(({ status }) => status === 409)).toHaveLength(3)
-    const refused = made.find(({ status }) => status === 409)
-    expect(refused?.body.error.code).toBe('too_many_webhooks')
+    const refused = made.filter(({ status }) => status !== 201)
+    expect(refused.map(({ status, body }) => [status, body.error.code])).toEqual(
+      Array.from({ length: 3 }, () => [409, 'too_many_webhooks']),
+    )
   })
 
   it('are the same 404 for another account as an unknown or malformed id [ext-3, hook-4]', async () => {
-    const { client, url } = await newClient()
-    const { client: stranger } = await newClient()
+    const { client, url } = await world.newHook()
+    const { client: stranger } = await world.newHook()
     const { webhook_id: id } = await client.register(url)
     const ids = [id, `wh_${'0'.repeat(24)}`, 'anything', 'wh_%00']
     const calls = [
@@ -181,32 +161,34 @@ describe('the webhooks of an account', () => {
   })
 
   it('are gone after their deletion, and receive nothing more [hook-5]', async () => {
-    const { client, url, path } = await newClient()
-    const { webhook_id: id } = await client.register(url)
+    const hook = await world.newHook()
+    const { client } = hook
+    const { webhook_id: id } = await client.register(hook.url)
     const deleted = await client.call('DELETE', `/v1/webhooks/${id}`)
     expect(deleted).toEqual({ status: 200, body: { webhook_id: id, deleted: true } })
     expect((await client.call('GET', `/v1/webhooks/${id}`)).status).toBe(404)
     expect((await client.call('DELETE', `/v1/webhooks/${id}`)).status).toBe(404)
     await client.ended((await client.accepted(generateBody())).task_id)
     // The test event of another webhook comes later than a delivery of this one would.
-    const other = await newClient()
+    const other = await world.newHook()
     const { webhook_id: otherId } = await other.client.register(other.url)
     await other.client.call('POST', `/v1/webhooks/${otherId}/test`)
-    await world.receiver.waitFor(1, other.path)
-    expect(world.receiver.received.filter((each) => each.path === path)).toEqual([])
+    await other.waitFor(1)
+    expect(hook.received()).toEqual([])
   })
 })
 
-describe('a rotation', () => {
+describe.concurrent('a rotation', () => {
   it('signs with the new and the former secret for 24 hours, and then with the new one alone [hook-6]', async () => {
-    const { client, path, url } = await newClient()
-    const { webhook_id: id, secret: former } = await client.register(url)
+    const hook = await world.newHook()
+    const { client } = hook
+    const { webhook_id: id, secret: former } = await client.register(hook.url)
     const rotated = await client.call<{ secret: string }>('POST', `/v1/webhooks/${id}/rotate`)
     const { secret } = rotated.body
     expect(rotated.status).toBe(200)
     expect(secret).not.toBe(former)
     await client.call('POST', `/v1/webhooks/${id}/test`)
-    const [both] = await world.receiver.waitFor(1, path)
+    const [both] = await hook.waitFor(1)
     if (both === undefined) throw new Error('nothing received')
     expect(String(both.headers['webhook-signature']).split(' ')).toHaveLength(2)
     for (const each of [secret, former]) new Webhook(each).verify(both.body, headersOf(both))
@@ -218,7 +200,7 @@ describe('a rotation', () => {
     )
     expect(rows[0]?.hours).toBeCloseTo(24, 1)
     await client.call('POST', `/v1/webhooks/${id}/test`)
-    const [, one] = await world.receiver.waitFor(2, path)
+    const [, one] = await hook.waitFor(2)
     if (one === undefined) throw new Error('nothing received')
     expect(String(one.headers['webhook-signature']).split(' ')).toHaveLength(1)
     new Webhook(secret).verify(one.body, headersOf(one))

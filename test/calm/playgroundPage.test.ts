@@ -1,8 +1,17 @@
+import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { createClient } from '../support/clients/client.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
+import { redPixelPng } from '../support/images.ts'
+import { tempFolder } from '../support/tempFolder.ts'
 import { seriousProblems, visit } from '../support/web/browser.ts'
 import { usePlaygroundWorld } from '../support/web/playgroundWorld.ts'
 
 const vip = 'familyb-image-2-vip'
+const run = promisify(execFile)
 
 const world = usePlaygroundWorld()
 
@@ -122,6 +131,54 @@ describe('the page', () => {
         await page.locator('.caption').getByText('<img src=x').waitFor()
         expect(await page.locator('img[src=x], #app script').count()).toBe(0)
         expect(await page.evaluate('document.ran')).toBeUndefined()
+      },
+      { account },
+    )
+  })
+
+  it.each(['generate', 'edit'])(
+    'gives a curl line that runs, without the key: %s',
+    async (action) => {
+      await world.inStudio(async ({ page, prompt, choose }, _opened, secret) => {
+        const text = `a photographer's lamp, 100 % red, to ${action}\\n`
+        const folder = tempFolder()
+        await writeFile(join(folder, "it's one.png"), redPixelPng)
+        if (action === 'edit') {
+          await choose('Edit')
+          await page.locator('.drop input').setInputFiles(join(folder, "it's one.png"))
+          await page.locator('.thumbs li').waitFor()
+        }
+        await prompt.fill(text)
+        await page.locator('summary').click()
+        const command = (await page.locator('.curl pre').textContent()) ?? ''
+        expect(command).not.toContain(secret)
+        const env = { ...process.env, DARKROOM_API_KEY: secret }
+        const { stdout } = await run('sh', ['-c', command], { cwd: folder, env })
+        expect(JSON.parse(stdout)).toMatchObject({ status: 'queued' })
+        const [call] = await world.calls(text, 1)
+        expect(call?.images).toHaveLength(action === 'edit' ? 1 : 0)
+      })
+    },
+  )
+
+  it('shows all tasks of the account page by page, and says which have expired', async () => {
+    const account = await world.service.account(10_000)
+    const client = createClient(world.service.url, account.secret)
+    const { task_id: oldest } = await client.accepted(generateBody({ model: vip }))
+    await client.ended(oldest)
+    const expire = `update task set expires_at = now() - interval '1 second' where task_id = $1`
+    await world.service.pool.query(expire, [oldest])
+    await Promise.all(
+      Array.from({ length: 24 }, () => client.accepted(generateBody({ model: vip }))),
+    )
+    await world.inStudio(
+      async ({ page, tiles, press, stage }) => {
+        await expect.poll(() => tiles.count()).toBe(24)
+        await press('Show older ones')
+        await expect.poll(() => tiles.count()).toBe(25)
+        await page.getByRole('button', { name: /Expired/ }).click()
+        await stage.getByText('The image is no longer kept.').waitFor()
+        expect(await seriousProblems(page)).toEqual([])
       },
       { account },
     )

@@ -19,8 +19,10 @@ let exposed: Exposition
 beforeAll(async () => {
   const service = await calmService()
   const client = createClient(service.url, (await service.account()).secret)
-  const prompt = 'A lighthouse [sim:429 retry-after=2 times=1]'
-  const body = { model: 'familyb-image-2-vip', action: 'generate', prompt }
+  // The refusal holds up other tasks of this model for a second, so it is one that few tests use.
+  const model = 'familya-2.5-flash-image'
+  const prompt = 'observability [sim:429 retry-after=1 times=1]'
+  const body = { model, action: 'generate', prompt }
   const { task_id: taskId } = await client.accepted(body)
   await client.ended(taskId)
   const metricsAt = async (url: string) => (await fetch(`${url}/metrics`)).text()

@@ -4,6 +4,7 @@ import { model as modelResponse, modelList } from '../../src/schema/answers/mode
 import OpenAI from 'openai'
 import { createClient } from '../support/clients/client.ts'
 import { editBody, generateBody, inputImage } from '../support/clients/requestBodies.ts'
+import { content, generate } from '../support/clients/syncCalls.ts'
 import { darkroomJson } from '../support/service/darkroomCli.ts'
 import type { TestAccount } from '../support/service/testAccount.ts'
 import type { CalmService } from '../support/service/calmService.ts'
@@ -38,18 +39,6 @@ describe('GET /v1/account', () => {
       credits: { available: 1_000, held: 0, spent: 0 },
       models: null,
     })
-  })
-
-  it('lists the models of an account that may not use all [account-1]', async () => {
-    const models = ['familya-3-pro-image', 'familyb-image-2-web']
-    const create = ['account', 'create', 'few-models', '--models', models.join(',')]
-    await darkroomJson(create, service.environment)
-    const { secret } = await darkroomJson<{ secret: string }>(
-      ['key', 'create', 'few-models'],
-      service.environment,
-    )
-    const response = await get('/v1/account', { ...account, secret })
-    expect(await response.json()).toMatchObject({ name: 'few-models', models })
   })
 })
 
@@ -95,14 +84,19 @@ describe('GET /v1/models', () => {
     expect(held).toBe((price?.credits ?? 0) + 2 * (price?.credits_per_input_image ?? 0))
   })
 
-  it('hides models that the account may not use: they are the same 404 as unknown ones [account-3]', async () => {
-    const models = 'familya-3-pro-image'
-    await darkroomJson(['account', 'create', 'one-model', '--models', models], service.environment)
-    const create = ['key', 'create', 'one-model']
-    const { secret } = await darkroomJson<{ secret: string }>(create, service.environment)
+  it('hides models that the account may not use: they are the same 404 as unknown ones [account-1, account-3]', async () => {
+    const models = ['familya-3-pro-image', 'familyb-image-2-web']
+    const name = 'account-few-models'
+    const create = ['account', 'create', name, '--models', models.join(',')]
+    await darkroomJson(create, service.environment)
+    const { secret } = await darkroomJson<{ secret: string }>(
+      ['key', 'create', name],
+      service.environment,
+    )
     const only = { ...account, secret }
+    expect(await (await get('/v1/account', only)).json()).toMatchObject({ name, models })
     const { data } = modelList.parse(await (await get('/v1/models', only)).json())
-    expect(data.map(({ id }) => id)).toEqual([models])
+    expect(data.map(({ id }) => id)).toEqual(models)
     for (const id of ['familyb-image-2-vip', 'no-such-model', '%00', '%ff', '..%2fmodels']) {
       const response = await get(`/v1/models/${id}`, only)
       expect([id, response.status]).toEqual([id, 404])
@@ -115,7 +109,7 @@ describe('GET /v1/models', () => {
         },
       })
     }
-    expect((await get(`/v1/models/${models}`, only)).status).toBe(200)
+    expect((await get(`/v1/models/${models[0]}`, only)).status).toBe(200)
   })
 })
 
@@ -132,8 +126,10 @@ describe('the headers about credits', () => {
 
   it('say on the lookup of an ended task what it cost: 0 when it failed [account-6]', async () => {
     const client = createClient(service.url, (await service.account()).secret)
-    const live = await client.accepted(generateBody({ prompt: 'live [sim:hold]' }))
+    const live = await client.accepted(generateBody({ prompt: 'account live [sim:hold]' }))
     expect((await client.lookup(live.task_id)).headers.get('x-credits-charged')).toBeNull()
+    await service.simulator.waitForCalls(1, { prompt: 'account live' })
+    await service.simulator.release({ prompt: 'account live' })
     for (const [prompt, charged] of [
       ['a lighthouse', '211'],
       ['[sim:moderation]', '0'],
@@ -146,18 +142,11 @@ describe('the headers about credits', () => {
 
   it('say on a synchronous 200 what it cost, also when the model refused [account-7]', async () => {
     const { secret } = await service.account()
-    const post = (path: string, body: unknown) =>
-      fetch(`${service.url}${path}`, {
-        method: 'POST',
-        headers: { Authorization: `Bearer ${secret}`, 'Content-Type': 'application/json' },
-        body: JSON.stringify(body),
-      })
-    const { action: _action, ...image } = generateBody()
-    const generated = await post('/v1/images/generations', image)
+    const client = createClient(service.url, secret)
+    const generated = await generate(client, { prompt: 'account generated' })
     expect([generated.status, generated.headers.get('x-credits-charged')]).toEqual([200, '211'])
-    const refused = await post('/v1beta/models/familya-3-pro-image:generateContent', {
-      contents: [{ parts: [{ text: '[sim:block reason=PROHIBITED_CONTENT]' }] }],
-    })
+    const parts = [{ text: 'account [sim:block reason=PROHIBITED_CONTENT]' }]
+    const refused = await content(client, 'generateContent', { contents: [{ parts }] })
     expect([refused.status, refused.headers.get('x-credits-charged')]).toEqual([200, '0'])
   })
 

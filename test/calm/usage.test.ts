@@ -3,7 +3,7 @@ import { usage as usageResponse } from '../../src/schema/answers/usage.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { errorResponse } from '../support/clients/responses.ts'
-import { insertEndedTasks } from '../support/database/insertEndedTasks.ts'
+import { newTaskOwner } from '../support/database/insertEndedTasks.ts'
 import { assertLedgerVerifies, balanceOf } from '../support/database/money.ts'
 import { createSeeded } from '../support/seeded.ts'
 import { darkroomJson } from '../support/service/darkroomCli.ts'
@@ -13,15 +13,13 @@ import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 let service: CalmService
-let account: TestAccount
 beforeAll(async () => {
   service = await calmService()
-  account = await service.account()
 }, stackStartMsMax)
 
-const get = (query: string, { secret } = account, headers: Record<string, string> = {}) =>
+const get = (query: string, { secret }: TestAccount, headers: Record<string, string> = {}) =>
   fetch(`${service.url}/v1/usage?${query}`, {
-    headers: { ...headers, Authorization: `Bearer ${secret}` },
+    headers: { ...headers, authorization: `Bearer ${secret}` },
   })
 
 async function usage(query: string, owner: TestAccount) {
@@ -69,15 +67,12 @@ describe('GET /v1/usage', () => {
 
   it('equals the ledger for random periods and groups, also after tasks were purged [usage-3]', async () => {
     const { pool } = service
-    const owner = await service.account()
-    const { accountId } = owner
+    const { owner, accountId, insert } = await newTaskOwner(service)
     const random = createSeeded(7)
-    const shared = { accountId, every: '7 hours 11.000001 seconds' }
-    const at = '2026-01-01T00:00:00Z'
-    await insertEndedTasks(pool, { ...shared, count: 90, at, credits: 3, keyId: 'key_a' })
-    await insertEndedTasks(pool, { ...shared, count: 60, at, credits: 5, status: 'failed' })
-    const model = 'familya-3-pro-image'
-    await insertEndedTasks(pool, { ...shared, count: 80, at, credits: 0, model })
+    const shared = { at: '2026-01-01T00:00:00Z', every: '7 hours 11.000001 seconds' }
+    await insert({ ...shared, count: 90, credits: 3, keyId: 'key_a' })
+    await insert({ ...shared, count: 60, credits: 5, status: 'failed' })
+    await insert({ ...shared, count: 80, credits: 0, model: 'familya-3-pro-image' })
     const instants = await pool.query<{ at: string }>(
       `select to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at
        from ledger where account_id = $1`,
@@ -110,10 +105,9 @@ describe('GET /v1/usage', () => {
   })
 
   it('adds up: two periods side by side are the whole [usage-2]', async () => {
-    const owner = await service.account()
-    const { accountId } = owner
+    const { owner, insert } = await newTaskOwner(service)
     const at = '2026-05-05T12:00:00.000001Z'
-    await insertEndedTasks(service.pool, { accountId, count: 3, at, every: '1 microsecond' })
+    await insert({ count: 3, at, every: '1 microsecond' })
     const cut = '2026-05-05T12:00:00.000002Z'
     const parts = [`start_time=2026-05-01&end_time=${cut}`, `start_time=${cut}&end_time=2026-05-06`]
     const counts = await Promise.all(parts.map((part) => usage(part, owner)))
@@ -121,12 +115,11 @@ describe('GET /v1/usage', () => {
   })
 
   it('groups by days in UTC, and orders by day, model and key [usage-1]', async () => {
-    const owner = await service.account()
-    const { accountId } = owner
+    const { owner, insert } = await newTaskOwner(service)
     const last = '2026-02-28T23:59:59.999999Z'
-    await insertEndedTasks(service.pool, { accountId, count: 2, at: last, every: '1 microsecond' })
+    await insert({ count: 2, at: last, every: '1 microsecond' })
     const model = 'familya-3-pro-image'
-    await insertEndedTasks(service.pool, { accountId, count: 1, at: last, model, credits: 4 })
+    await insert({ count: 1, at: last, model, credits: 4 })
     const { data, start_time, end_time } = await usage(`${year}&group_by=model,day`, owner)
     expect([start_time, end_time]).toEqual(['2026-01-01T00:00:00Z', '2027-01-01T00:00:00Z'])
     const b = 'familyb-image-2-vip'
@@ -146,21 +139,19 @@ describe('GET /v1/usage', () => {
   })
 
   it('counts the last 30 days when no period is given', async () => {
-    const owner = await service.account()
-    const { accountId } = owner
-    await insertEndedTasks(service.pool, { accountId, count: 1, at: 'now' })
-    await insertEndedTasks(service.pool, { accountId, count: 1, at: '2020-01-01' })
+    const { owner, insert } = await newTaskOwner(service)
+    await insert({ count: 1, at: 'now' })
+    await insert({ count: 1, at: '2020-01-01' })
     const { total, start_time, end_time } = await usage('', owner)
     expect(total.tasks.succeeded).toBe(1)
     expect(Date.parse(end_time) - Date.parse(start_time)).toBe(30 * 86_400_000)
   })
 
   it('gives the rows as CSV to a client that accepts it [usage-5]', async () => {
-    const owner = await service.account()
-    const { accountId } = owner
+    const { owner, insert } = await newTaskOwner(service)
     const at = '2026-06-01T00:00:00Z'
-    await insertEndedTasks(service.pool, { accountId, count: 2, at, credits: 9 })
-    await insertEndedTasks(service.pool, { accountId, count: 1, at, status: 'failed' })
+    await insert({ count: 2, at, credits: 9 })
+    await insert({ count: 1, at, status: 'failed' })
     expect(await csv(`${year}&group_by=key,day,model`, owner)).toEqual({
       type: 'text/csv; charset=utf-8',
       text:
@@ -183,16 +174,15 @@ describe('GET /v1/usage', () => {
   })
 
   it('shows nothing of other accounts [ext-3]', async () => {
-    const [owner, other] = [await service.account(), await service.account()]
-    await insertEndedTasks(service.pool, { accountId: owner.accountId, count: 1 })
-    expect((await usage('', other)).total.tasks.succeeded).toBe(0)
+    const { insert } = await newTaskOwner(service)
+    await insert({ count: 1 })
+    expect((await usage('', await service.account())).total.tasks.succeeded).toBe(0)
   })
 
   it('refuses an answer of more than 10,000 rows', async () => {
-    const owner = await service.account()
-    const { accountId } = owner
+    const { owner, insert } = await newTaskOwner(service)
     const at = '1990-01-01'
-    await insertEndedTasks(service.pool, { accountId, count: 10_001, at, every: '1 day' })
+    await insert({ count: 10_001, at, every: '1 day' })
     const all = 'start_time=0&end_time=2100-01-01&group_by=day'
     const response = await get(all, owner)
     expect(response.status).toBe(400)
@@ -201,25 +191,25 @@ describe('GET /v1/usage', () => {
     expect(data).toHaveLength(10_000)
   })
 
-  it.each([
-    ['start_time=2026-01-02&end_time=2026-01-01', 'end_time'],
-    ['start_time=2026-01-01&end_time=2026-01-01T00:00:00Z', 'end_time'],
-    ['start_time=', 'start_time'],
-    ['end_time=tomorrow', 'end_time'],
-    ['start_time=2026-01-01T00:00:00', 'start_time'],
-    ['start_time=0&start_time=1', 'start_time'],
-    ['group_by=', 'group_by'],
-    ['group_by=week', 'group_by'],
-    ['group_by=day,day', 'group_by'],
-    ['group_by=day,', 'group_by'],
-    ['group_by=day;drop', 'group_by'],
-    ['group_by=Day', 'group_by'],
-    ['group_by=day&group_by=key', 'group_by'],
-    ['groupby=day', 'groupby'],
-  ])('refuses %s and names the parameter', async (query, param) => {
-    const response = await get(query)
-    expect(response.status).toBe(400)
-    expect(errorResponse.parse(await response.json()).error.param).toBe(param)
+  it('refuses a query that is wrong, and names the parameter', async () => {
+    const account = await service.account()
+    for (const [query, param] of [
+      ['start_time=2026-01-02&end_time=2026-01-01', 'end_time'],
+      ['start_time=2026-01-01&end_time=2026-01-01T00:00:00Z', 'end_time'],
+      ['start_time=', 'start_time'],
+      ['end_time=tomorrow', 'end_time'],
+      ['start_time=2026-01-01T00:00:00', 'start_time'],
+      ['start_time=0&start_time=1', 'start_time'],
+      ...['', 'week', 'day,day', 'day,', 'day;drop', 'Day', 'day&group_by=key'].map((value) => [
+        `group_by=${value}`,
+        'group_by',
+      ]),
+      ['groupby=day', 'groupby'],
+    ] as const) {
+      const response = await get(query, account)
+      const { error } = errorResponse.parse(await response.json())
+      expect([query, response.status, error.param]).toEqual([query, 400, param])
+    }
   })
 })
 

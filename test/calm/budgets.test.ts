@@ -4,6 +4,7 @@ import { setBudget } from '../../src/store/accounts/budgets.ts'
 import { createAccountStore } from '../../src/wiring/stores.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
+import { generate } from '../support/clients/syncCalls.ts'
 import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
 import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
@@ -58,12 +59,7 @@ describe('a budget of a key', () => {
     }
     expect(await refusalOf(await client.submit(low))).toEqual(refusal)
     const { action: _action, ...image } = low
-    const generated = await fetch(`${service.url}/v1/images/generations`, {
-      method: 'POST',
-      headers: { Authorization: client.authorization, 'Content-Type': 'application/json' },
-      body: JSON.stringify(image),
-    })
-    expect(await refusalOf(generated)).toEqual(refusal)
+    expect(await refusalOf(await generate(client, image))).toEqual(refusal)
     expect(await used()).toBe(6)
   })
 
@@ -106,17 +102,15 @@ describe('a budget of a key', () => {
     const account = await service.account()
     const client = createClient(service.url, account.secret)
     await client.accepted(low)
-    const [key] = await cli<readonly ListedKey[]>('key', 'list', account.name)
-    expect(key).toMatchObject({ budget: null, used: null, renews_at: null })
     const set = await cli<readonly unknown[]>('key', 'budget', account.keyId, '11/month')
     expect(set).toMatchObject({ key_id: account.keyId, budget: '11/month', used: 6 })
     expect((await client.submit(low)).status).toBe(403)
     const text = await runDarkroom(['key', 'list', account.name], service.environment)
     expect(text.stdout).toMatch(/BUDGET +USED +RENEWS/)
     expect(text.stdout).toMatch(/11\/month +6 +\d{4}-\d{2}-01 00:00:00/)
-    await cli('key', 'budget', account.keyId, '12/month')
-    expect((await client.submit(low)).status).toBe(202)
     await cli('key', 'budget', account.keyId, 'none')
+    const [key] = await cli<readonly ListedKey[]>('key', 'list', account.name)
+    expect(key).toMatchObject({ budget: null, used: null, renews_at: null })
     expect((await client.submit(low)).status).toBe(202)
     const create = ['key', 'create', account.name, '--budget', '5/hour']
     const { secret } = await cli<{ secret: string }>(...create)

@@ -22,13 +22,13 @@ describe('webhooks under random faults', () => {
     const { broken, figures } = await runWebhookChaos({
       service,
       seed: 20_261_122,
-      tasks: 60,
-      strikeMs: 6_000,
-      pauseMs: 1_000,
-      drainMs: 75_000,
+      tasks: 40,
+      strikeMs: 4_000,
+      pauseMs: 700,
+      drainMs: 60_000,
       faults: (chance) => processFaults(service, chance, [500, 2_500]),
     })
     console.log(figures)
     expect(broken).toEqual([])
-  }, 150_000)
+  }, 120_000)
 })

@@ -1,0 +1,247 @@
+import { describe, expect, it } from 'vitest'
+import { retryWaitsMs } from '../../src/domain/webhooks/retries.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
+import { runParallel, until } from '../support/timing.ts'
+import type { DeliveryJson } from '../support/webhooks/webhookClient.ts'
+import { useWebhooks } from '../support/webhooks/useWebhooks.ts'
+
+const world = useWebhooks()
+
+/** A hook whose receiver fails, and its webhook. */
+async function failingWebhook() {
+  const hook = await world.newHook()
+  hook.behave = 500
+  const { webhook_id: id } = await hook.client.register(hook.url)
+  return { hook, client: hook.client, id }
+}
+
+/** The run in Temporal that repeats the deliveries of a webhook. */
+const runOf = (id: string) =>
+  world.service.temporal.temporal.client.workflow.getHandle(`webhook/${id}`)
+
+/** Resolves once the run has started: this happens shortly after the first try has failed. */
+const runStarted = (id: string) =>
+  until('the run', () =>
+    runOf(id)
+      .describe()
+      .catch(() => undefined),
+  )
+
+/** Sets when what is pending is tried next, counted from now. */
+const setNextTry = (id: string, after: string) =>
+  world.service.pool.query(
+    `update webhook_delivery set next_attempt_at = now() + $2::interval
+     where webhook_id = $1 and status = 'pending'`,
+    [id, after],
+  )
+
+/** Makes the next tries due now, as if their wait were over, and wakes the run. */
+async function skipWait(id: string): Promise<void> {
+  await setNextTry(id, '0 seconds')
+  await runStarted(id)
+  await runOf(id).signal('wake')
+}
+
+const triedOnce = ({ attempts }: DeliveryJson) => attempts.length === 1
+
+function waitMsOf({ next_attempt_at: next, attempts }: DeliveryJson): number {
+  return Date.parse(next ?? '') - Date.parse(attempts.at(-1)?.at ?? '')
+}
+
+describe.concurrent('a delivery that fails', () => {
+  it('is tried again after each published wait, with the same id, for 75 hours [hook-11]', async () => {
+    const { hook, client, id } = await failingWebhook()
+    hook.behave = 503
+    await client.accepted(generateBody())
+    for (const [tries, plannedMs] of retryWaitsMs.entries()) {
+      const delivery = await client.seen(id, ({ attempts }) => attempts.length === tries + 1)
+      expect(delivery.status).toBe('pending')
+      expect(delivery.attempts.at(-1)).toEqual({ at: expect.any(String), http_status: 503 })
+      expect(waitMsOf(delivery)).toBeGreaterThanOrEqual(plannedMs)
+      expect(waitMsOf(delivery)).toBeLessThan(plannedMs * 1.1 + 5_000)
+      await skipWait(id)
+    }
+    const failed = await client.seen(id, ({ status }) => status === 'failed')
+    expect([failed.attempts.length, failed.next_attempt_at]).toEqual([10, undefined])
+    const ids = hook.received().map(({ headers }) => headers['webhook-id'])
+    expect([ids.length, new Set(ids).size]).toEqual([10, 1])
+    expect(await runOf(id).result()).toBeUndefined()
+    const totalMs = retryWaitsMs.reduce((sum, ms) => sum + ms, 0)
+    expect(Math.floor(totalMs / 3_600_000)).toBe(75)
+    // The run has slept between the tries: one look at its start, and one for each time that it was woken.
+    const { events } = await runOf(id).fetchHistory()
+    const looks = events?.filter((each) => each.activityTaskScheduledEventAttributes).length
+    expect(looks).toBeLessThanOrEqual(retryWaitsMs.length + 1)
+  })
+
+  it('is delivered after the first wait of 5 seconds when the receiver heals', async () => {
+    const { hook, client, id } = await failingWebhook()
+    await client.accepted(generateBody())
+    await hook.waitFor(1)
+    hook.behave = 200
+    const delivery = await client.seen(id, ({ status }) => status === 'delivered')
+    expect(delivery.attempts.map((attempt) => attempt.http_status)).toEqual([500, 200])
+    expect(await runOf(id).result()).toBeUndefined()
+    const [first, second] = hook.received()
+    expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).toBeGreaterThan(4_500)
+  })
+
+  it('waits as long as Retry-After says, and 24 hours at most [hook-12]', async () => {
+    const { hook, client, id } = await failingWebhook()
+    for (const [seconds, waitSeconds] of [
+      ['1', 5],
+      ['3600', 3_600],
+      ['999999', 86_400],
+    ] as const) {
+      hook.behave = (_request, response) =>
+        response.writeHead(429, { 'retry-after': seconds }).end()
+      const { task_id: taskId } = await client.accepted(generateBody())
+      const delivery = await client.seen(id, (each) => each.task_id === taskId && triedOnce(each))
+      expect(waitMsOf(delivery) / 1000).toBeGreaterThanOrEqual(waitSeconds)
+      expect(waitMsOf(delivery) / 1000).toBeLessThan(waitSeconds * 1.1 + 5)
+    }
+  })
+
+  it('and has no answer says why', async () => {
+    const { hook, client, id } = await failingWebhook()
+    hook.behave = (request) => request.socket.destroy()
+    await client.accepted(generateBody())
+    const { attempts } = await client.seen(id, triedOnce)
+    expect(attempts).toEqual([{ at: expect.any(String), error: 'connection_failed' }])
+  })
+})
+
+describe.concurrent('a receiver that answers 410', () => {
+  it('disables the webhook: what is pending fails, and enabling revives nothing [hook-15]', async () => {
+    const { hook, client, id } = await failingWebhook()
+    await client.accepted(generateBody())
+    await client.seen(id, triedOnce)
+    await setNextTry(id, '1 hour')
+    hook.behave = 410
+    await client.accepted(generateBody())
+    await until('disabled', async () => {
+      const { body } = await client.call<{ status: string }>('GET', `/v1/webhooks/${id}`)
+      return body.status === 'disabled' ? true : undefined
+    })
+    // A statement of its own ends what is pending.
+    const deliveries = await until('no pending delivery', async () => {
+      const all = await client.deliveries(id)
+      return all.some(({ status }) => status === 'pending') ? undefined : all
+    })
+    expect(deliveries.map(({ status }) => status)).toEqual(['failed', 'failed'])
+    expect(deliveries.every((each) => each.next_attempt_at === undefined)).toBe(true)
+
+    hook.behave = 200
+    await client.ended((await client.accepted(generateBody())).task_id)
+    expect(await client.deliveries(id)).toHaveLength(2)
+    for (const rest of ['/test', `/deliveries/${deliveries[0]?.delivery_id}/redeliver`]) {
+      const refused = await client.call('POST', `/v1/webhooks/${id}${rest}`)
+      expect(refused).toMatchObject({ status: 409, body: { error: { code: 'webhook_disabled' } } })
+    }
+
+    const enabled = await client.call('POST', `/v1/webhooks/${id}/enable`)
+    expect(enabled).toMatchObject({ status: 200, body: { status: 'active' } })
+    const { task_id: taskId } = await client.accepted(generateBody())
+    await client.seen(id, (each) => each.task_id === taskId && each.status === 'delivered')
+    const after = await client.deliveries(id)
+    expect(after.map(({ status }) => status)).toEqual(['delivered', 'failed', 'failed'])
+    expect(hook.received()).toHaveLength(3)
+  })
+})
+
+describe.concurrent('a deleted webhook', () => {
+  it('ends what is pending as failed, keeps no address, and receives no further try [hook-5]', async () => {
+    const { hook, client, id } = await failingWebhook()
+    await client.accepted(generateBody())
+    await client.seen(id, triedOnce)
+    await client.call('DELETE', `/v1/webhooks/${id}`)
+    const { rows } = await world.service.pool.query(
+      `select d.status, d.next_attempt_at, w.url from webhook_delivery d join webhook w
+       using (webhook_id) where webhook_id = $1`,
+      [id],
+    )
+    expect(rows).toEqual([{ status: 'failed', next_attempt_at: null, url: '' }])
+    await runStarted(id)
+    // The run wakes up after its 5 seconds, finds nothing, and ends.
+    expect(await runOf(id).result()).toBeUndefined()
+    expect(hook.received()).toHaveLength(1)
+  })
+})
+
+describe.concurrent('a receiver that is dead for many ends', () => {
+  it('gets at most four tries at a time, holds up no other, and is one run in Temporal', async () => {
+    const { hook, client, id } = await failingWebhook()
+    const other = await world.newHook()
+    await other.client.register(other.url)
+    let open = 0
+    let openMax = 0
+    hook.behave = (_request, response) => {
+      open += 1
+      openMax = Math.max(openMax, open)
+      setTimeout(() => {
+        open -= 1
+        response.writeHead(500).end()
+      }, 100)
+    }
+    const ends = 16
+    await runParallel(ends, 8, async () => {
+      await client.ended((await client.accepted(generateBody())).task_id)
+    })
+    const askedAtMs = Date.now()
+    await other.client.accepted(generateBody())
+    const [delivered] = await other.waitFor(1)
+    expect((delivered?.atMs ?? 0) - askedAtMs).toBeLessThan(5_000)
+    await until('all first tries', async () => {
+      const tried = (await client.deliveries(id)).filter(({ attempts }) => attempts.length > 0)
+      return tried.length === ends ? true : undefined
+    })
+    expect(openMax).toBeLessThanOrEqual(4)
+    expect(openMax).toBeGreaterThan(1)
+    const runs: string[] = []
+    const query = `WorkflowId = 'webhook/${id}'`
+    await until('the run in the list', async () => {
+      runs.length = 0
+      for await (const run of world.service.temporal.temporal.client.workflow.list({ query }))
+        runs.push(run.runId)
+      return runs.length > 0 ? true : undefined
+    })
+    expect(runs).toHaveLength(1)
+    hook.behave = 200
+    await until('everything delivered', async () => {
+      const left = (await client.deliveries(id)).filter(({ status }) => status !== 'delivered')
+      // A try that was under way can fail once more.
+      if (left.some(({ next_attempt_at: next }) => Date.parse(next ?? '') > Date.now())) {
+        await skipWait(id)
+      }
+      return left.length === 0 ? true : undefined
+    })
+  })
+})
+
+describe.concurrent('a run that is lost', () => {
+  it('is started again by the reconciler', async () => {
+    const { hook, client, id } = await failingWebhook()
+    await client.accepted(generateBody())
+    await client.seen(id, triedOnce)
+    await runStarted(id)
+    // The run writes when it looks again. It must not do so after the change below.
+    await until('the sleep of the run', async () => {
+      const { rowCount } = await world.service.pool.query(
+        `select from webhook_health where webhook_id = $1
+         and run_looks_at between now() and now() + interval '10 seconds'`,
+        [id],
+      )
+      return rowCount === 1 ? true : undefined
+    })
+    await runOf(id).terminate('lost')
+    hook.behave = 200
+    // As if its time had come half a minute ago.
+    await world.service.pool.query(
+      `update webhook_health set run_looks_at = now() - interval '31 seconds' where webhook_id = $1`,
+      [id],
+    )
+    await setNextTry(id, '0 seconds')
+    const delivered = await client.seen(id, ({ status }) => status === 'delivered', 30_000)
+    expect(delivered.attempts.map((attempt) => attempt.http_status)).toEqual([500, 200])
+  })
+})

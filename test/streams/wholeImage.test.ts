@@ -91,7 +91,7 @@ describe('the check of a whole image', () => {
     const flood = Buffer.alloc(20 * 1024 * 1024, hex, 'hex')
     const startedAt = performance.now()
     expect(checkImage(Buffer.concat([Buffer.from('ffd8', 'hex'), flood]))).toBeUndefined()
-    expect(performance.now() - startedAt).toBeLessThan(1000)
+    expect(performance.now() - startedAt).toBeLessThan(3000)
   })
 
   it('passes the content through unchanged', async () => {

@@ -142,9 +142,9 @@ describe('large texts beyond the budget', () => {
   it('give their room back when accepting fails', async () => {
     const api = await startTestApi({ ingressLimitBytes: 2 * requestTextBytesMax })
     const post = async () => (await api.postJson('/v1/images/tasks', large)).status
-    api.tasks.breakNext = true
+    api.tasks.beforeAccept = () => Promise.reject(new Error('database is gone'))
     expect([await post(), await post(), await post()]).toEqual([500, 500, 500])
-    api.tasks.breakNext = false
+    api.tasks.beforeAccept = undefined
     expect(await post()).toBe(202)
     await api.close()
   })

@@ -1,56 +1,10 @@
-import { getEventListeners } from 'node:events'
-import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Answer } from '../../src/upstream/exchange.ts'
-import { exchange } from '../../src/upstream/exchange.ts'
-import { createUpstreamConnections } from '../../src/upstream/upstreamConnections.ts'
+import { describe, expect, it } from 'vitest'
 import { collect } from '../support/byteStreams.ts'
 import { paddedPng } from '../support/images.ts'
 import { goodAnswer, listenAnswering } from '../support/upstream/testServers.ts'
 import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
-
-const nobodyListens = 'http://127.0.0.1:1'
-
-function exchangeWith(origin: string, signal: AbortSignal): Promise<Answer> {
-  const agent = createUpstreamConnections()
-  onTestFinished(() => agent.destroy())
-  const body = Readable.from([Buffer.from('{}')])
-  return exchange(agent, { origin, path: '/', method: 'POST', body }, signal, () => 0)
-}
-
-function listenersOf(signal: AbortSignal): number {
-  return getEventListeners(signal, 'abort').length
-}
-
-describe('an exchange', () => {
-  it.each<[string, (response: ServerResponse) => unknown, (body: Readable) => unknown]>([
-    ['a whole answer', (response) => response.end(goodAnswer), collect],
-    [
-      'an answer that broke off',
-      (response) => response.write('{', () => response.destroy()),
-      collect,
-    ],
-    ['an answer that is not read', (response) => response.write('{'), (body) => body.destroy()],
-  ])('removes its listener from the signal after %s', async (_what, answer, end) => {
-    const signal = AbortSignal.timeout(300_000)
-    const { url } = await listenAnswering(answer)
-    const { body } = await exchangeWith(url, signal)
-    await end(body)
-    await expect.poll(() => listenersOf(signal)).toBe(0)
-  })
-
-  it('removes its listener from the signal when there is no answer', async () => {
-    const signal = AbortSignal.timeout(300_000)
-    const { url } = await listenAnswering((response) => response.destroy())
-    for (const origin of [url, nobodyListens]) {
-      await expect(exchangeWith(origin, signal)).rejects.toBeInstanceOf(Error)
-      expect(listenersOf(signal)).toBe(0)
-    }
-  })
-})
 
 /** A connection that stays open can take the next call this long after its answer. */
 const freeAfterMs = 30

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { generateBody } from '../../support/clients/requestBodies.ts'
 import { errorResponse, shortErrorResponse } from '../../support/clients/responses.ts'
@@ -35,29 +34,6 @@ const lookup = (taskId: string, headers: Headers, init: RequestInit = {}) =>
 const otherAccount = { Authorization: 'Bearer sk-b' }
 
 describe('GET /v1/tasks/{task_id}/events', () => {
-  it('sends whole records on one line, each with its id, and ends after the end', async () => {
-    const taskId = await acceptedTask()
-    const { response } = await openStream(taskId)
-    expect(response.headers.get('content-type')).toBe('text/event-stream')
-    expect(response.headers.get('x-accel-buffering')).toBe('no')
-    expect(response.headers.get('cache-control')).toBe('no-store')
-    api.tasks.change(taskId, { status: 'processing', processingAtMs: 1_700_000_001_500 })
-    await sleep(20)
-    await api.tasks.succeed(taskId)
-    const events = (await response.text()).split('\n\n')
-    expect(events.pop()).toBe('')
-    const records = events.map((event) => {
-      const [, id, data = ''] = /^event: task\nid: (\d+)\ndata: (.+)$/.exec(event) ?? []
-      return { id, record: JSON.parse(data) }
-    })
-    expect(records.map(({ id, record }) => [id, record.status, record.progress])).toEqual([
-      ['0', 'queued', 0],
-      ['2', 'processing', 1],
-      ['1000', 'succeeded', 100],
-    ])
-    expect(records[2]?.record).toEqual(await (await lookup(taskId, {})).json())
-  })
-
   it('answers 204 to a client that has seen the end, and to no other', async () => {
     const taskId = await acceptedTask()
     await api.tasks.succeed(taskId)
@@ -87,27 +63,6 @@ describe('GET /v1/tasks/{task_id}/events', () => {
 })
 
 describe('a lookup with Prefer: wait', () => {
-  it('answers at the end of the task, or after its time, and says that it waited', async () => {
-    const taskId = await acceptedTask()
-    const startedAtMs = performance.now()
-    const early = await lookup(taskId, { Prefer: 'respond-async, wait=1' })
-    expect(performance.now() - startedAtMs).toBeGreaterThan(950)
-    expect(early.headers.get('preference-applied')).toBe('wait=1')
-    expect(early.headers.get('retry-after')).toBe('3')
-    expect(await early.json()).toMatchObject({ status: 'queued' })
-    const answering = lookup(taskId, { Prefer: 'wait=30' })
-    await expect.poll(() => api.tasks.waitersOf(taskId)).toBe(1)
-    await api.tasks.succeed(taskId)
-    for (const [answer, seconds] of [
-      [await answering, 30],
-      [await lookup(taskId, { Prefer: 'wait=7' }), 7],
-    ] as const) {
-      expect(answer.headers.get('preference-applied')).toBe(`wait=${seconds}`)
-      expect(answer.headers.get('access-control-expose-headers')).toMatch(/Preference-Applied/)
-      expect(await answer.json()).toMatchObject({ status: 'succeeded' })
-    }
-  })
-
   it.each([
     ['wait=61', 'GET'],
     ['return=minimal', 'GET'],
@@ -136,20 +91,6 @@ describe('waiters', () => {
     expect((await openStream(foreign, otherAccount)).response.status).toBe(429)
     streams[0]?.leave()
     await expect.poll(async () => (await openStream(own)).response.status).toBe(200)
-  })
-
-  it('of which one leaves during a wait leave nothing behind', async () => {
-    const taskId = await acceptedTask()
-    for (let n = 0; n < 5; n += 1) {
-      const leave = new AbortController()
-      const answering = lookup(taskId, { Prefer: 'wait=60' }, { signal: leave.signal })
-      await expect.poll(() => api.tasks.waitersOf(taskId)).toBe(1)
-      leave.abort()
-      await expect(answering).rejects.toThrow('aborted')
-      await expect.poll(() => api.observed.at(-1)?.status).toBe(499)
-      api.observed.splice(0)
-    }
-    expect(api.reported).toEqual([])
   })
 
   // The last test: after it, the process of this file is stopping.

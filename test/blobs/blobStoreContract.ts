@@ -14,17 +14,8 @@ import { tempFolder } from '../support/tempFolder.ts'
 const sizes = [0, 1, 65_536, 3 * 1024 * 1024 + 7]
 const malformedKeys = [
   '',
-  '/an1',
-  'an1/',
-  'an1//image',
-  '../an1',
-  'an1/..',
-  'an1/../an2',
-  'an1/.',
-  '.temp/x',
+  ...'/an1 an1/ an1//image ../an1 an1/.. an1/../an2 an1/. .temp/x an1/\0 an1/ü'.split(' '),
   'an1/im age',
-  'an1/\0',
-  'an1/ü',
   `an1/${'x'.repeat(300)}`,
 ]
 
@@ -51,14 +42,6 @@ export function blobStoreContract(name: string, place: (folder: string) => strin
       expect((await contentOf(found)).equals(bytes)).toBe(true)
     })
 
-    it('refuses a key that exists and keeps the first content', async () => {
-      const store = await open()
-      const key = `${newId()}/image`
-      await store.put(key, text('first'), {})
-      await expect(store.put(key, text('second'), {})).rejects.toThrow(BlobExistsError)
-      expect(await readText(store, key)).toBe('first')
-    })
-
     it('accepts exactly one of many puts under one key', async () => {
       const store = await open()
       const key = `${newId()}/image`
@@ -83,8 +66,7 @@ export function blobStoreContract(name: string, place: (folder: string) => strin
       await second
       expect(await readText(store, `${id}/meta.json`)).toBe('{}')
 
-      const lost = Promise.reject(new Error('the first is lost'))
-      lost.catch(() => {})
+      const lost = failing(new Error('the first is lost'))
       const never = store.put(`${id}/never`, text('{}'), { after: lost })
       await expect(never).rejects.toThrow('the first is lost')
       expect(await store.read(`${id}/never`)).toBeUndefined()
@@ -94,46 +76,25 @@ export function blobStoreContract(name: string, place: (folder: string) => strin
       const store = await open()
       const key = `${newId()}/image`
       const gate = Promise.withResolvers<void>()
-      const put = store.put(
-        key,
-        halves(() => gate.promise),
-        {},
-      )
+      const put = store.put(key, halves(gate.promise), {})
       expect(await store.read(key)).toBeUndefined()
       gate.resolve()
       await put
       expect(await readText(store, key)).toBe('first half, second half')
     })
 
-    it('leaves nothing under the key when the content fails, and throws the error of the content', async () => {
+    it('leaves nothing under the key when the content fails or the put is aborted', async () => {
       const store = await open()
       const key = `${newId()}/image`
       const failure = new Error('the client left')
-      await expect(
-        store.put(
-          key,
-          halves(() => Promise.reject(failure)),
-          {},
-        ),
-      ).rejects.toBe(failure)
+      await expect(store.put(key, halves(failing(failure)), {})).rejects.toBe(failure)
+      expect(await store.read(key)).toBeUndefined()
+      const signal = AbortSignal.timeout(30)
+      const never = halves(new Promise<void>(() => {}))
+      await expect(store.put(key, never, { signal })).rejects.toThrow('aborted')
       expect(await store.read(key)).toBeUndefined()
       await store.put(key, text('another try'), {})
       expect(await readText(store, key)).toBe('another try')
-    })
-
-    it('leaves nothing under the key when the put is aborted', async () => {
-      const store = await open()
-      const key = `${newId()}/image`
-      const controller = new AbortController()
-      const never = new Promise<void>(() => {})
-      const put = store.put(
-        key,
-        halves(() => never),
-        { signal: controller.signal },
-      )
-      setTimeout(() => controller.abort(), 30)
-      await expect(put).rejects.toThrow('aborted')
-      expect(await store.read(key)).toBeUndefined()
     })
 
     it('reads an inclusive range, cut at the end of the content', async () => {
@@ -150,26 +111,14 @@ export function blobStoreContract(name: string, place: (folder: string) => strin
       expect(await range(10, 12)).toEqual([0, ''])
     })
 
-    it('finds nothing under a key never written', async () => {
+    it('finds nothing under a prefix, and deletes the keys under a prefix and no others', async () => {
       const store = await open()
-      const id = newId()
-      await store.put(`${id}/image`, text('x'), {})
-      expect(await store.read(`${id}/meta.json`)).toBeUndefined()
-      expect(await store.read(`${newId()}/image`)).toBeUndefined()
-      expect(await store.read(id)).toBeUndefined()
-    })
-
-    it('deletes the keys under a prefix and no others', async () => {
-      const store = await open()
-      await Promise.all(
-        ['an1/image', 'an1/meta.json', 'an10/image'].map((key) => store.put(key, text(key), {})),
-      )
-      await store.deletePrefix('an1')
-      await store.deletePrefix('an1')
-      await store.deletePrefix('absent')
-      expect(await store.read('an1/image')).toBeUndefined()
-      expect(await store.read('an1/meta.json')).toBeUndefined()
-      expect(await readText(store, 'an10/image')).toBe('an10/image')
+      const keys = ['an1/image', 'an1/meta.json', 'an10/image']
+      await Promise.all(keys.map((key) => store.put(key, text(key), {})))
+      expect(await store.read('an1')).toBeUndefined()
+      for (const prefix of ['an1', 'an1', 'absent']) await store.deletePrefix(prefix)
+      const left = await Promise.all(keys.map((key) => readText(store, key)))
+      expect(left).toEqual([undefined, undefined, 'an10/image'])
     })
 
     it.each(malformedKeys)('refuses the malformed key %j', async (key) => {
@@ -190,20 +139,15 @@ export function blobStoreContract(name: string, place: (folder: string) => strin
     })
 
     it('leaves no temporary file behind after a put that succeeds, is refused or fails', async () => {
-      const tempDir = tempFolder()
-      const folder = tempFolder()
+      const [tempDir, folder] = [tempFolder(), tempFolder()]
       const deps = { randomBytes, nowMs: Date.now, tempDir }
       const { store, close } = await openBlobStore(place(folder), deps)
       onTestFinished(close)
-      await store.put('an1/image', text('x'), {})
-      await store.put('an1/image', text('x'), {}).catch(() => {})
-      await store
-        .put(
-          'an2/image',
-          halves(() => Promise.reject(new Error('no'))),
-          {},
-        )
-        .catch(() => {})
+      await Promise.allSettled([
+        store.put('an1/image', text('x'), {}),
+        store.put('an1/image', text('x'), {}),
+        store.put('an2/image', halves(failing(new Error('no'))), {}),
+      ])
       const names = [folder, tempDir].flatMap((at) =>
         readdirSync(at, { recursive: true, withFileTypes: true, encoding: 'utf8' }),
       )
@@ -237,10 +181,17 @@ function* chunked(bytes: Uint8Array): Generator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += 50_001) yield bytes.subarray(at, at + 50_001)
 }
 
-async function* halves(between: () => Promise<void>): AsyncGenerator<Uint8Array> {
+async function* halves(between: Promise<void>): AsyncGenerator<Uint8Array> {
   yield Buffer.from('first half, ')
-  await between()
+  await between
   yield Buffer.from('second half')
+}
+
+/** A promise that rejects, also when nobody awaits it. */
+function failing(reason: Error): Promise<never> {
+  const failed = Promise.reject(reason)
+  failed.catch(() => {})
+  return failed
 }
 
 async function contentOf(found: Awaited<ReturnType<BlobStore['read']>>): Promise<Buffer> {

@@ -56,24 +56,22 @@ describe('upload to an object store', () => {
     },
   )
 
-  it('succeeds when the answer was lost but the object was stored', async () => {
+  it('believes a 412 only when another writer has stored the object', async () => {
     const { put, seen } = await storeAnswering(['lost', 412, 200], 'mine')
     await put('mine')
     expect(seen.map(({ method }) => method)).toEqual(['PUT', 'PUT', 'HEAD'])
+    const other = await storeAnswering(['lost', 412, 200], 'of another')
+    await expect(other.put('mine')).rejects.toThrow(BlobExistsError)
   })
 
-  it('fails when another writer has stored an object meanwhile', async () => {
-    const { put } = await storeAnswering(['lost', 412, 200], 'of another')
-    await expect(put('mine')).rejects.toThrow(BlobExistsError)
-  })
-
-  it('gives up after four tries, and at once when the store forbids the upload', async () => {
-    const busy = await storeAnswering([503, 503, 503, 503, 200])
-    await expect(busy.put()).rejects.toMatchObject({ $metadata: { httpStatusCode: 503 } })
-    expect(busy.seen).toHaveLength(4)
-    const denied = await storeAnswering([403, 200])
-    await expect(denied.put()).rejects.toMatchObject({ $metadata: { httpStatusCode: 403 } })
-    expect(denied.seen).toHaveLength(1)
+  it.each<[string, number, Answer[]]>([
+    ['after four tries', 4, [503, 503, 503, 503, 200]],
+    ['at once when the store forbids the upload', 1, [403, 200]],
+  ])('gives up %s', async (_when, tries, answers) => {
+    const { put, seen } = await storeAnswering(answers)
+    const httpStatusCode = answers[0]
+    await expect(put()).rejects.toMatchObject({ $metadata: { httpStatusCode } })
+    expect(seen).toHaveLength(tries)
   })
 })
 
@@ -98,37 +96,24 @@ async function storeOf(
 }
 
 describe('download from an object store', () => {
-  it('asks only for the size until the content is read', async () => {
-    const { client, seen } = await storeOf(Buffer.from('content'))
-    const found = await readObject(client, at)
-    expect(found?.bytes).toBe(7)
-    expect(seen.map(({ method }) => method)).toEqual(['HEAD'])
-  })
-
-  it('holds no connection open while its reader pauses', async () => {
-    const bytes = randomBytes(5 * 1024 * 1024)
+  it('asks for the size first, and holds no connection and at most 256 KiB while its reader pauses', async () => {
+    const bytes = randomBytes(1024 * 1024 + 1)
     const open = new Set<ServerResponse>()
-    const { client } = await storeOf(bytes, (_piece, response) => {
+    const { client, seen } = await storeOf(bytes, (_piece, response) => {
       open.add(response)
       response.on('close', () => open.delete(response))
       return false
     })
     const found = await readObject(client, at)
+    expect(found?.bytes).toBe(bytes.length)
+    expect(seen.map(({ method }) => method)).toEqual(['HEAD'])
     const chunks: Uint8Array[] = []
     for await (const chunk of found?.content ?? streamOf([])) {
       chunks.push(chunk)
       await expect.poll(() => open.size).toBe(0)
     }
-    expect(chunks.length).toBeGreaterThan(1)
+    expect(chunks.map(({ length }) => length)).toEqual([262_144, 262_144, 262_144, 262_144, 1])
     expect(Buffer.concat(chunks).equals(bytes)).toBe(true)
-  })
-
-  it('holds at most 256 KiB of an object in one piece', async () => {
-    const { client } = await storeOf(randomBytes(1024 * 1024 + 1))
-    const found = await readObject(client, at)
-    const sizes: number[] = []
-    for await (const { length } of found?.content ?? streamOf([])) sizes.push(length)
-    expect(sizes).toEqual([262_144, 262_144, 262_144, 262_144, 1])
   })
 
   it('fetches a piece again when its answer breaks off', async () => {
@@ -191,36 +176,35 @@ describe('deletion from an object store', () => {
 })
 
 describe('an object store that loses its bucket', () => {
-  it('is not believed that a blob is absent', async () => {
-    let lost = false
+  /** A store with nothing but its id. Nothing is there once the bucket is lost, which is when the id is absent. */
+  async function openStore() {
+    const state: { id: string | undefined } = { id: 'id' }
     const { client } = await fakeObjectStore(({ method, url }, response) => {
+      const { id } = state
       const isId = url.includes('.store-id')
-      if (lost || (method !== 'GET' && !isId)) response.writeHead(404).end()
-      else if (isId) response.writeHead(200, { 'content-length': 2 }).end('id')
+      if (id === undefined || (method !== 'GET' && !isId)) response.writeHead(404).end()
+      else if (isId) response.writeHead(200, { 'content-length': id.length }).end(id)
       else response.end(listing([]))
     })
     const deps = { randomBytes, nowMs: Date.now, tempDirectory: tempFolder() }
     const store = await createS3BlobStore({ ...deps, client, bucket: 'bucket', namePrefix: '' })
     expect(await store.storeId()).toBe('id')
+    return { state, store }
+  }
+
+  it('is not believed that a blob is absent', async () => {
+    const { state, store } = await openStore()
     expect(await store.read('an1/image')).toBeUndefined()
     await store.deletePrefix('an1')
-    lost = true
+    state.id = undefined
     await expect(store.read('an1/image')).rejects.toThrow('id')
     const noSuchBucket = { $metadata: { httpStatusCode: 404 } }
     await expect(store.deletePrefix('an1')).rejects.toMatchObject(noSuchBucket)
   })
 
   it('is not believed when an empty bucket has taken its place', async () => {
-    let id = 'id'
-    const { client } = await fakeObjectStore(({ method, url }, response) => {
-      if (url.includes('.store-id')) response.writeHead(200, { 'content-length': 2 }).end(id)
-      else if (method === 'GET') response.end(listing([]))
-      else response.writeHead(404).end()
-    })
-    const deps = { randomBytes, nowMs: Date.now, tempDirectory: tempFolder() }
-    const store = await createS3BlobStore({ ...deps, client, bucket: 'bucket', namePrefix: '' })
-    await store.storeId()
-    id = 'no'
+    const { state, store } = await openStore()
+    state.id = 'no'
     await expect(store.deletePrefix('an1')).rejects.toThrow('id')
   })
 })

@@ -10,18 +10,19 @@ import {
 import { receivedImage } from '../support/images.ts'
 
 const contents = [{ parts: [{ text: 'a lighthouse' }] }]
+const config = (generationConfig: Json) => ({ contents, generationConfig })
+const part = (more: object) => ({ contents: [{ parts: [{ text: 'x' }, more] }] })
 
 function parse(document: Json, images: readonly ReceivedImage[] = []) {
   return parseContentRequest('v1beta.generateContent', 'familya-3-pro-image', document, images)
 }
 
-function refusal(document: Json) {
-  const parsed = parse(document)
+/** Returns code and field of the refusal. */
+function refusal(document: object): string {
+  const parsed = parse(JSON.parse(JSON.stringify(document)))
   if (parsed.ok || parsed.failure.tag !== 'invalid_request') throw new Error('not refused')
-  return [parsed.failure.code, parsed.failure.param]
+  return `${parsed.failure.code} ${parsed.failure.param}`
 }
-
-const config = (generationConfig: Json) => ({ contents, generationConfig })
 
 describe('a content request', () => {
   const camel = {
@@ -43,34 +44,20 @@ describe('a content request', () => {
       thinkingConfig: { includeThoughts: true, thinkingLevel: 'low' },
     },
   }
-  const snake = {
-    contents: [
-      camel.contents[0] ?? null,
-      {
-        role: 'model',
-        parts: [{ inline_data: { mime_type: 'image/png', data: '' }, thought_signature: 'c2ln' }],
-      },
-      { parts: [{ inline_data: { mime_type: 'image/png', data: '' } }] },
-    ],
-    system_instruction: camel.systemInstruction,
-    safety_settings: camel.safetySettings,
-    generation_config: {
-      response_modalities: ['TEXT', 'IMAGE'],
-      image_config: { aspect_ratio: '16:9', image_size: '2K' },
-      candidate_count: 1,
-      top_p: 0.5,
-      thinking_config: { include_thoughts: true, thinking_level: 'LOW' },
-    },
-  }
-  const camelImages = [1, 2].map((turn) =>
-    receivedImage(['contents', turn, 'parts', 0, 'inlineData', 'data']),
+  const snake: Json = JSON.parse(
+    JSON.stringify(camel)
+      .replaceAll(/"(\w+)":/g, (name) => name.replaceAll(/[A-Z]/g, (at) => `_${at.toLowerCase()}`))
+      .replace('["Text","Image"]', '["TEXT","IMAGE"]')
+      .replace('"low"', '"LOW"'),
   )
-  const snakeImages = [1, 2].map((turn) =>
-    receivedImage(['contents', turn, 'parts', 0, 'inline_data', 'data']),
-  )
+  const imagesIn = (name: string) =>
+    [1, 2].map((turn) => receivedImage(['contents', turn, 'parts', 0, name, 'data']))
 
   it('becomes an edit with images by reference, and size and aspect ratio outside the document', () => {
-    expect(parse(camel, camelImages)).toMatchObject({
+    const [user, model] = camel.contents
+    const [inlineData, other] = [0, 1].map((input) => ({ mimeType: 'image/png', input }))
+    const parsed = parse(camel, imagesIn('inlineData'))
+    expect(parsed).toMatchObject({
       ok: true,
       value: {
         request: {
@@ -82,16 +69,12 @@ describe('a content request', () => {
             kind: 'content',
             content: {
               contents: [
-                { role: 'user', parts: [{ text: 'more red' }] },
-                {
-                  role: 'model',
-                  parts: [
-                    { inlineData: { mimeType: 'image/png', input: 0 }, thoughtSignature: 'c2ln' },
-                  ],
-                },
-                { role: 'user', parts: [{ inlineData: { mimeType: 'image/png', input: 1 } }] },
+                user,
+                { ...model, parts: [{ inlineData, thoughtSignature: 'c2ln' }] },
+                { role: 'user', parts: [{ inlineData: other }] },
               ],
-              systemInstruction: { parts: [{ text: 'be brief' }] },
+              systemInstruction: camel.systemInstruction,
+              safetySettings: camel.safetySettings,
               generationConfig: {
                 responseModalities: ['TEXT', 'IMAGE'],
                 candidateCount: 1,
@@ -106,12 +89,11 @@ describe('a content request', () => {
   })
 
   it('is the same request in either casing', () => {
-    const one = parse(camel, camelImages)
-    const other = parse(snake, snakeImages)
+    const one = parse(camel, imagesIn('inlineData'))
+    const other = parse(snake, imagesIn('inline_data'))
     if (!one.ok || !other.ok) throw new Error('refused')
-    expect([...canonicalRequest(other.value.request)]).toEqual([
-      ...canonicalRequest(one.value.request),
-    ])
+    const [first, second] = [one, other].map(({ value }) => [...canonicalRequest(value.request)])
+    expect(second).toEqual(first)
     expect(one.value.paramNames.size).toBe('generationConfig.imageConfig.imageSize')
     expect(other.value.paramNames).toEqual({
       size: 'generation_config.image_config.image_size',
@@ -126,75 +108,63 @@ describe('a content request', () => {
   })
 
   it.each([
-    ['no contents', {}, 'missing_required_parameter', 'contents'],
-    ['empty contents', { contents: [] }, 'invalid_value', 'contents'],
-    ['only empty text', { contents: [{ parts: [{ text: '' }] }] }, 'invalid_value', 'contents'],
-    ['an empty part', { contents: [{ parts: [{}] }] }, 'invalid_value', 'contents[0].parts[0]'],
+    ['no contents', {}, 'missing_required_parameter contents'],
+    ['empty contents', { contents: [] }, 'invalid_value contents'],
+    ['only empty text', { contents: [{ parts: [{ text: '' }] }] }, 'invalid_value contents'],
+    ['an empty part', { contents: [{ parts: [{}] }] }, 'invalid_value contents[0].parts[0]'],
     [
       'a role of neither side',
       { contents: [{ role: 'system', parts: [{ text: 'x' }] }] },
-      'invalid_value',
-      'contents[0].role',
+      'invalid_value contents[0].role',
     ],
-    ['tools', { contents, tools: [] }, 'unknown_parameter', 'tools'],
-    ['tool_config', { contents, tool_config: {} }, 'unknown_parameter', 'tool_config'],
-    [
-      'file_data',
-      { contents: [{ parts: [{ text: 'x' }, { file_data: { file_uri: 'x' } }] }] },
-      'unknown_parameter',
-      'contents[0].parts[1].file_data',
-    ],
-    [
-      'fileData',
-      { contents: [{ parts: [{ text: 'x' }, { fileData: {} }] }] },
-      'unknown_parameter',
-      'contents[0].parts[1].fileData',
-    ],
+    ['tools', { contents, tools: [] }, 'unknown_parameter tools'],
+    ['tool_config', { contents, tool_config: {} }, 'unknown_parameter tool_config'],
+    ['file_data', part({ file_data: {} }), 'unknown_parameter contents[0].parts[1].file_data'],
+    ['fileData', part({ fileData: {} }), 'unknown_parameter contents[0].parts[1].fileData'],
     [
       'two candidates',
       config({ candidate_count: 2 }),
-      'invalid_value',
-      'generationConfig.candidate_count',
+      'invalid_value generationConfig.candidate_count',
     ],
-    ['no image wanted', config({ responseModalities: ['TEXT'] }), 'invalid_value', null],
+    [
+      'no image wanted',
+      config({ responseModalities: ['TEXT'] }),
+      'invalid_value generationConfig.responseModalities',
+    ],
     [
       'a pixel size',
       config({ imageConfig: { imageSize: '1024x1024' } }),
-      'invalid_value',
-      'generationConfig.imageConfig.imageSize',
+      'invalid_value generationConfig.imageConfig.imageSize',
     ],
-    ['a seed too large', config({ seed: 2 ** 40 }), 'invalid_value', 'generationConfig.seed'],
+    ['a seed too large', config({ seed: 2 ** 40 }), 'invalid_value generationConfig.seed'],
     [
       'stop sequences',
       config({ stopSequences: ['x'] }),
-      'unknown_parameter',
-      'generationConfig.stopSequences',
+      'unknown_parameter generationConfig.stopSequences',
     ],
-  ])('is refused with %s, named in the casing of the client', (_what, document, code, param) => {
-    const [seenCode, seenParam] = refusal(document)
-    expect(seenCode).toBe(code)
-    expect(seenParam).toBe(param ?? 'generationConfig.responseModalities')
-  })
-
-  it('is refused with one field in both casings', () => {
-    expect(refusal({ contents, generationConfig: {}, generation_config: {} })).toEqual([
-      'invalid_value',
-      'generation_config',
-    ])
+    [
+      'one field in both casings',
+      { ...config({}), generation_config: {} },
+      'invalid_value generation_config',
+    ],
+  ])('is refused with %s, named in the casing of the client', (_what, document, expected) => {
+    expect(refusal(document)).toBe(expected)
   })
 
   it('has its image data at paths in either casing', () => {
-    const data = (name: string) => ['contents', 0, 'parts', 1, name, 'data']
-    expect(isContentImagePath(data('inlineData'))).toBe(true)
-    expect(isContentImagePath(data('inline_data'))).toBe(true)
-    expect(isContentImagePath(data('blob'))).toBe(false)
-    expect(isContentImagePath(['systemInstruction', 'parts', 0, 'inlineData', 'data'])).toBe(false)
+    const names = ['inlineData', 'inline_data', 'blob']
+    const paths = [
+      ...names.map((name) => ['contents', 0, 'parts', 1, name, 'data']),
+      ['systemInstruction', 'parts', 0, 'inlineData', 'data'],
+    ]
+    expect(paths.map(isContentImagePath)).toEqual([true, true, false, false])
   })
 
   it('is for models of family A', () => {
     expect(parseContentModel('familya-3-pro-image')).toMatchObject({ ok: true })
     const failure = { code: 'model_not_found', param: 'model' }
-    expect(parseContentModel('familyb-image-2-vip')).toMatchObject({ ok: false, failure })
-    expect(parseContentModel('gemini')).toMatchObject({ ok: false, failure })
+    for (const name of ['familyb-image-2-vip', 'gemini']) {
+      expect(parseContentModel(name)).toMatchObject({ ok: false, failure })
+    }
   })
 })

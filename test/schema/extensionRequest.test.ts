@@ -3,35 +3,33 @@ import { z } from 'zod'
 import { parseFields, parseQuery } from '../../src/schema/extensionRequest.ts'
 
 const schema = z.strictObject({ url: z.url().optional(), name: z.string().max(3).optional() })
+const refused = (code: string, param: string | null) => ({
+  ok: false,
+  failure: { tag: 'invalid_request', code, param },
+})
 
-describe('a query', () => {
-  it('is read by its schema', () => {
-    expect(parseQuery(schema, new URLSearchParams('name=a%20b'))).toEqual({
-      ok: true,
-      value: { name: 'a b' },
-    })
-  })
+it('a query is read by its schema', () => {
+  const parsed = parseQuery(schema, new URLSearchParams('name=a%20b'))
+  expect(parsed).toEqual({ ok: true, value: { name: 'a b' } })
+})
 
+describe('a query or a body is refused and the field named', () => {
   it.each([
     ['name=abc&name=abc', 'invalid_value', 'name'],
     ['nome=a', 'unknown_parameter', 'nome'],
     ['name=abc&__proto__=x', 'unknown_parameter', '__proto__'],
     ['name=abcd', 'invalid_value', 'name'],
-  ])('is refused and the parameter named: %s', (query, code, param) => {
-    const parsed = parseQuery(schema, new URLSearchParams(query))
-    expect(parsed).toMatchObject({ ok: false, failure: { tag: 'invalid_request', code, param } })
+  ])('%s', (query, code, param) => {
+    expect(parseQuery(schema, new URLSearchParams(query))).toMatchObject(refused(code, param))
   })
-})
 
-describe('a body', () => {
   it.each([
     [{ name: 'a', nome: 'b' }, 'unknown_parameter', 'nome'],
     [{ url: 'x' }, 'invalid_value', 'url'],
     [{ name: null }, 'invalid_value', 'name'],
     [[], 'invalid_json', null],
     ['name', 'invalid_json', null],
-  ])('is refused and the field named: %j [ext-5]', (document, code, param) => {
-    const parsed = parseFields(schema, document)
-    expect(parsed).toMatchObject({ ok: false, failure: { tag: 'invalid_request', code, param } })
+  ])('%j', (document, code, param) => {
+    expect(parseFields(schema, document)).toMatchObject(refused(code, param))
   })
 })

@@ -3,6 +3,7 @@ import { parseEditsRequest, parseGenerationsRequest } from '../../src/schema/ima
 import { receivedImage } from '../support/images.ts'
 
 const fields = { model: 'familyb-image-2-web', prompt: 'a lighthouse' }
+const image = receivedImage(['image'])
 
 describe('a generations request', () => {
   it('is a task of family B', () => {
@@ -35,26 +36,28 @@ describe('a generations request', () => {
 })
 
 describe('an edits request', () => {
-  it('takes its type from the bytes of the image', () => {
-    const parsed = parseEditsRequest({ ...fields, n: '1' }, receivedImage(['image']))
-    expect(parsed).toMatchObject({
+  it('takes its type from the bytes of the image, and n as text', () => {
+    expect(parseEditsRequest({ ...fields, n: '1' }, image)).toMatchObject({
       ok: true,
       value: { route: 'images.edits', action: 'edit', inputs: [{ mimeType: 'image/png' }] },
     })
   })
 
-  it('is refused without an image, or with bytes that are not an image', () => {
-    expect(parseEditsRequest(fields, undefined)).toMatchObject({
-      failure: { code: 'missing_required_parameter', param: 'image' },
-    })
-    const { sniffedType: _none, ...unknown } = receivedImage(['image'])
-    expect(parseEditsRequest(fields, unknown)).toMatchObject({
-      failure: { code: 'invalid_image', param: 'image' },
-    })
-  })
-
-  it('is refused with an unknown field, by name', () => {
-    const parsed = parseEditsRequest({ ...fields, mask: 'x' }, receivedImage(['image']))
-    expect(parsed).toMatchObject({ failure: { code: 'unknown_parameter', param: 'mask' } })
+  const { sniffedType: _none, ...unknown } = image
+  it.each([
+    ['without an image', {}, undefined, 'missing_required_parameter', 'image'],
+    ['with bytes that are not an image', {}, unknown, 'invalid_image', 'image'],
+    ['with an unknown field', { mask: 'x' }, image, 'unknown_parameter', 'mask'],
+    [
+      'with a model of family A',
+      { model: 'familya-3-pro-image' },
+      image,
+      'model_not_found',
+      'model',
+    ],
+    ['with n of 2', { n: '2' }, image, 'invalid_value', 'n'],
+  ])('is refused %s', (_what, changed, received, code, param) => {
+    const parsed = parseEditsRequest({ ...fields, ...changed }, received)
+    expect(parsed).toMatchObject({ ok: false, failure: { code, param } })
   })
 })

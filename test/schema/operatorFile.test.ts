@@ -81,29 +81,26 @@ describe('a wrong field of a channel', () => {
 
 describe('the weights of channels', () => {
   const channel = { baseUrl: 'http://127.0.0.1:8090', apiKeyEnv: 'KEY' }
-  const parse = (...weights: readonly (readonly ['A' | 'B', number?])[]) =>
-    operatorFile.safeParse({
-      channels: weights.map(([family, weight], at) => ({
-        ...channel,
-        name: `c${at}`,
-        family,
-        weight,
-      })),
-    })
+
+  /** Returns the places that are refused. */
+  function refused(...weights: readonly (readonly ['A' | 'B', number?])[]): readonly string[] {
+    const channels = weights.map(([family, weight], at) => ({
+      ...channel,
+      name: `c${at}`,
+      family,
+      weight,
+    }))
+    const issues = operatorFile.safeParse({ channels }).error?.issues ?? []
+    return issues.map(({ path }) => path.slice(1).join('.'))
+  }
 
   it('are whole numbers from 1 to 1,000', () => {
-    expect(parse(['A', 1], ['A', 1_000]).success).toBe(true)
-    for (const weight of [0, -1, 1.5, 1_001]) {
-      expect(parse(['A', weight]).error?.issues[0]?.path).toEqual(['channels', 0, 'weight'])
-    }
+    expect(refused(['A', 1], ['A', 1_000])).toEqual([])
+    for (const weight of [0, -1, 1.5, 1_001]) expect(refused(['A', weight])).toContain('0.weight')
   })
 
   it('are given to all channels of a family or to none', () => {
-    expect(parse(['A', 1], ['B'], ['B'], ['A', 3]).success).toBe(true)
-    const mixed = parse(['A', 1], ['B'], ['A'], ['B', 2])
-    expect(mixed.error?.issues.map(({ path }) => path.join('.'))).toEqual([
-      'channels.1.weight',
-      'channels.2.weight',
-    ])
+    expect(refused(['A', 1], ['B'], ['B'], ['A', 3])).toEqual([])
+    expect(refused(['A', 1], ['B'], ['A'], ['B', 2])).toEqual(['1.weight', '2.weight'])
   })
 })

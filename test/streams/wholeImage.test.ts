@@ -61,38 +61,23 @@ describe('the check of a whole image', () => {
   it.each([
     ['GIF', Buffer.from('GIF89a\x01\0\x01\0\0\0\0;', 'latin1')],
     ['HTML', Buffer.from('<html></html>')],
-    [
-      'RIFF that is not WebP',
-      Buffer.from('RIFF\x24\0\0\0WAVEfmt \x10\0\0\0xxxxxxxxxxxxxxxx', 'latin1'),
-    ],
+    ['RIFF that is not WebP', Buffer.from(`RIFF\x24\0\0\0WAVEfmt \x10\0\0\0${'x'.repeat(16)}`)],
     ['a JPEG without frame or scan', Buffer.from('ffd8ffd9', 'hex')],
     ['two JPEG signatures', Buffer.from('ffd8ffd8ffd9', 'hex')],
   ])('refuses %s', (_what, bytes) => {
     expect(checkImage(bytes)).toBeUndefined()
   })
 
-  it('refuses a PNG whose header was changed', async () => {
-    const image = Buffer.from((await images['png']) ?? [])
-    for (let i = 0; i < 33; i++) {
-      const changed = Buffer.from(image)
-      changed[i] = (changed[i] ?? 0) ^ 0x04
-      expect(checkImage(changed)).toBeUndefined()
-    }
-  })
-
-  it('refuses a PNG with a wrong checksum or a changed byte in any critical chunk', async () => {
+  it('refuses a PNG with a changed byte in its signature, its header or any critical chunk', async () => {
     const image = (await images['interlaced palette png']) ?? Buffer.alloc(0)
     // The picture does not need this chunk. It has 21 bytes, of which its type is the fifth to eighth.
     const density = image.indexOf('pHYs') - 4
-    for (let i = 33; i < image.length; i++) {
+    for (let i = 0; i < image.length; i++) {
       if (i >= density && i < density + 21) continue
       const changed = Buffer.from(image)
       changed[i] = (changed[i] ?? 0) ^ 0x04
-      expect([i, checkImage(changed), checkImage(changed, [i, i + 1])]).toEqual([
-        i,
-        undefined,
-        undefined,
-      ])
+      const checked = [checkImage(changed), checkImage(changed, [i, i + 1])]
+      expect([i, ...checked]).toEqual([i, undefined, undefined])
     }
   })
 
@@ -102,15 +87,10 @@ describe('the check of a whole image', () => {
     expect(checkImage(image)).toMatchObject({ mimeType: 'image/png' })
   })
 
-  it('is quick on bytes made to make it slow', () => {
-    const mebibyte = 1024 * 1024
-    const floods = [
-      Buffer.concat([Buffer.from('ffd8', 'hex'), Buffer.alloc(20 * mebibyte, 0xff)]),
-      Buffer.concat([Buffer.from('ffd8', 'hex'), Buffer.alloc(20 * mebibyte, 'ff00', 'hex')]),
-      Buffer.concat([Buffer.from('ffd8', 'hex'), Buffer.alloc(20 * mebibyte, 'ffe00002', 'hex')]),
-    ]
+  it.each(['ff', 'ff00', 'ffe00002'])('is quick on a JPEG of 20 MiB of %s', (hex) => {
+    const flood = Buffer.alloc(20 * 1024 * 1024, hex, 'hex')
     const startedAt = performance.now()
-    for (const flood of floods) expect(checkImage(flood)).toBeUndefined()
+    expect(checkImage(Buffer.concat([Buffer.from('ffd8', 'hex'), flood]))).toBeUndefined()
     expect(performance.now() - startedAt).toBeLessThan(3000)
   })
 

@@ -1,44 +1,48 @@
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { describe, expect, it } from 'vitest'
+import { timed } from '../support/timing.ts'
 import { goodAnswer, listenAnswering, listenRaw } from '../support/upstream/testServers.ts'
 import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
 
 const notSent = { class: 'refused', evidence: { reason: 'not_sent' } }
-const lost = { class: 'unknown', evidence: { reason: 'connection_lost' } }
+
+/** Writes chunks for as long as the client takes them. Returns how many bytes that were. */
+function pour(response: ServerResponse, chunk: Buffer): () => number {
+  let written = 0
+  const more = (): void => {
+    while (!response.destroyed && response.write(chunk)) written += chunk.length
+  }
+  response.on('drain', more)
+  more()
+  return () => written
+}
 
 describe('a call over a connection that fails', () => {
-  it('is not sent to a port where no server listens', async () => {
+  const refuseTls = (socket: Socket) => void socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')
+  it.each<[string, () => Promise<string> | string]>([
+    ['to a port where no server listens', () => 'http://127.0.0.1:1'],
+    ['to a host name that does not resolve', () => 'http://upstream.invalid'],
+    ['when TLS fails', async () => `https://${await listenRaw(refuseTls)}`],
+    [
+      'when its time is over before TLS is ready',
+      async () => `https://${await listenRaw(() => {})}`,
+    ],
+  ])('is not sent %s', async (_when, address) => {
     const { call } = await openUpstreamWorld()
-    expect(await call('http://127.0.0.1:1', 'A')).toEqual(notSent)
-    expect(await call('http://127.0.0.1:1', 'B')).toEqual(notSent)
-  })
-
-  it('is not sent to a host name that does not resolve', async () => {
-    const { call } = await openUpstreamWorld()
-    expect(await call('http://upstream.invalid', 'A')).toEqual(notSent)
-  })
-
-  it('is not sent when TLS fails', async () => {
-    const { call } = await openUpstreamWorld()
-    const seen: Buffer[] = []
-    const address = await listenRaw((socket) => {
-      socket.on('data', (chunk: Buffer) => seen.push(chunk))
-      socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')
+    const url = await address()
+    const tookMs = await timed(async () => {
+      for (const family of ['A', 'B'] as const) {
+        expect(await call(url, family, { call: { timeoutMs: 1_000 } })).toEqual(notSent)
+      }
     })
-    expect(await call(`https://${address}`, 'A')).toEqual(notSent)
-    expect(Buffer.concat(seen).toString('latin1')).not.toContain('generateContent')
-  })
-
-  it('is not sent when its time is over before TLS is ready', async () => {
-    const { call } = await openUpstreamWorld()
-    const address = await listenRaw(() => {})
-    const startedAt = Date.now()
-    expect(await call(`https://${address}`, 'A', { call: { timeoutMs: 200 } })).toEqual(notSent)
-    expect(Date.now() - startedAt).toBeLessThan(2000)
+    expect(tookMs).toBeLessThan(4_000)
   })
 
   it('is unknown when the connection is reset after the request was read', async () => {
     const { call } = await openUpstreamWorld()
     const { url, count } = await listenAnswering((_, { socket }) => socket.resetAndDestroy())
+    const lost = { class: 'unknown', evidence: { reason: 'connection_lost' } }
     expect(await call(url, 'B')).toMatchObject(lost)
     expect(count()).toBe(1)
   })
@@ -62,86 +66,71 @@ describe('a call over a connection that fails', () => {
       const timer = setInterval(() => response.write(' '), 10)
       response.on('close', () => clearInterval(timer))
     })
-    const startedAt = Date.now()
-    expect(await call(url, 'B', { call: { timeoutMs: 300 } })).toMatchObject({
-      class: 'unknown',
-      evidence: { reason: 'timeout', httpStatus: 200 },
-    })
-    expect(Date.now() - startedAt).toBeLessThan(2000)
+    const tookMs = await timed(async () =>
+      expect(await call(url, 'B', { call: { timeoutMs: 300 } })).toMatchObject({
+        class: 'unknown',
+        evidence: { reason: 'timeout', httpStatus: 200 },
+      }),
+    )
+    expect(tookMs).toBeLessThan(2000)
   })
 
-  it.each([9_000.000000000002, 9_000.7])(
-    'succeeds within a total time of %d ms',
-    async (timeoutMs) => {
-      const { call } = await openUpstreamWorld()
-      const { url } = await listenAnswering((response) => response.end(goodAnswer))
-      expect(await call(url, 'B', { call: { timeoutMs } })).toMatchObject({ class: 'succeeded' })
-    },
-  )
+  it('may have a total time that is no whole number', async () => {
+    const { call } = await openUpstreamWorld()
+    const { url } = await listenAnswering((response) => response.end(goodAnswer))
+    const outcome = await call(url, 'B', { call: { timeoutMs: 9_000.000000000002 } })
+    expect(outcome).toMatchObject({ class: 'succeeded' })
+  })
 
   it.each([200.5, 0.4, 0, -1])(
     'ends at its total time of %d ms when the upstream is silent',
     async (timeoutMs) => {
       const { call } = await openUpstreamWorld()
       const { url } = await listenAnswering(() => {})
-      const startedAt = Date.now()
-      const outcome = await call(url, 'B', { call: { timeoutMs } })
-      expect(['timeout', 'not_sent']).toContain(outcome.evidence.reason)
-      expect(Date.now() - startedAt).toBeLessThan(2000)
+      const tookMs = await timed(async () => {
+        const outcome = await call(url, 'B', { call: { timeoutMs } })
+        expect(['timeout', 'not_sent']).toContain(outcome.evidence.reason)
+      })
+      expect(tookMs).toBeLessThan(2000)
     },
   )
 
-  it('keeps the Retry-After of an error after which the outcome is unknown', async () => {
-    const { call } = await openUpstreamWorld()
-    const { url } = await listenAnswering((response) => {
-      response.writeHead(500, { 'retry-after': '3' })
-      response.end()
-    })
-    expect(await call(url, 'B')).toMatchObject({ class: 'unknown', retryAfterMs: 3000 })
-  })
-
-  it('is refused by a 429 whose body never ends', async () => {
-    const { call } = await openUpstreamWorld()
-    const { url } = await listenAnswering((response) => {
-      response.writeHead(429, { 'retry-after': '3' })
-      response.write('{"error":')
-    })
-    const startedAt = Date.now()
-    expect(await call(url, 'B')).toMatchObject({ class: 'refused', retryAfterMs: 3000 })
-    expect(Date.now() - startedAt).toBeLessThan(5000)
-  })
+  it.each([
+    ['a 500', 'unknown', 500, (response: ServerResponse) => response.end()],
+    ['a 429 whose body never ends', 'refused', 429, (response) => response.write('{"error":')],
+  ] satisfies [string, string, number, (response: ServerResponse) => unknown][])(
+    'keeps the Retry-After of %s, and is %s',
+    async (_what, outcome, status, end) => {
+      const { call } = await openUpstreamWorld()
+      const { url } = await listenAnswering((response) => {
+        response.writeHead(status, { 'retry-after': '3' })
+        end(response)
+      })
+      const tookMs = await timed(async () =>
+        expect(await call(url, 'B')).toMatchObject({ class: outcome, retryAfterMs: 3000 }),
+      )
+      expect(tookMs).toBeLessThan(5000)
+    },
+  )
 
   it('reads only the start of an endless error body', async () => {
     const { call } = await openUpstreamWorld()
-    let written = 0
+    let written = () => 0
     const { url } = await listenAnswering((response) => {
-      response.writeHead(429)
-      const chunk = Buffer.alloc(64 * 1024, 'x')
-      const pour = (): void => {
-        while (!response.destroyed && response.write(chunk)) written += chunk.length
-      }
-      response.on('drain', pour)
-      pour()
+      written = pour(response.writeHead(429), Buffer.alloc(64 * 1024, 'x'))
     })
     expect(await call(url, 'A')).toMatchObject({ class: 'refused' })
-    expect(written).toBeLessThan(32 * 1024 * 1024)
+    expect(written()).toBeLessThan(32 * 1024 * 1024)
   })
 
   it('stops reading an answer of spaces at its limit', async () => {
     const { call } = await openUpstreamWorld()
     const { url } = await listenAnswering((response) => {
-      response.writeHead(200)
-      const chunk = Buffer.alloc(1024 * 1024, ' ')
-      const pour = (): void => {
-        while (!response.destroyed && response.write(chunk));
-      }
-      response.on('drain', pour)
-      pour()
+      pour(response.writeHead(200), Buffer.alloc(1024 * 1024, ' '))
     })
-    expect(await call(url, 'B', { call: { timeoutMs: 40_000 } })).toMatchObject({
-      class: 'unknown',
-      evidence: { reason: 'answer_too_large' },
-    })
+    const outcome = await call(url, 'B', { call: { timeoutMs: 40_000 } })
+    const evidence = { reason: 'answer_too_large' }
+    expect(outcome).toMatchObject({ class: 'unknown', evidence })
   })
 
   it('reports a request id without characters that could harm a log', async () => {

@@ -28,22 +28,13 @@ describe('error bodies of the vendors', () => {
     },
   )
 
-  it('are read in the shape of family B', () => {
-    const error = { message: 'No.', type: 'Requests', param: null, code: 'rate_limit_exceeded' }
-    expect(parse({ error })).toEqual({
-      codes: ['rate_limit_exceeded', 'requests'],
-      quotaIds: [],
-      message: 'No.',
-    })
-  })
-
-  it('are read in the shape of Azure OpenAI, which has no type', () => {
-    const error = { code: 'contentFilter', message: 'Your prompt was filtered.' }
-    expect(parse({ error })).toEqual({
-      codes: ['contentfilter'],
-      quotaIds: [],
-      message: 'Your prompt was filtered.',
-    })
+  it.each([
+    ['rate_limit_exceeded', 'Requests', ['rate_limit_exceeded', 'requests']],
+    // Azure OpenAI has no type.
+    ['contentFilter', undefined, ['contentfilter']],
+  ])('are read in the shape of family B: %s', (code, type, codes) => {
+    const error = { message: 'No.', type, param: null, code }
+    expect(parse({ error })).toEqual({ codes, quotaIds: [], message: 'No.' })
   })
 
   it.each([

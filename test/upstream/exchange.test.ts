@@ -1,111 +1,44 @@
-import { getEventListeners } from 'node:events'
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Answer } from '../../src/upstream/exchange.ts'
-import { exchange } from '../../src/upstream/exchange.ts'
-import { createUpstreamConnections } from '../../src/upstream/upstreamConnections.ts'
+import { describe, expect, it } from 'vitest'
 import { collect } from '../support/byteStreams.ts'
 import { paddedPng } from '../support/images.ts'
 import { goodAnswer, listenAnswering } from '../support/upstream/testServers.ts'
 import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
 
-const nobodyListens = 'http://127.0.0.1:1'
-
-function exchangeWith(origin: string, signal: AbortSignal): Promise<Answer> {
-  const agent = createUpstreamConnections()
-  onTestFinished(() => agent.destroy())
-  const body = Readable.from([Buffer.from('{}')])
-  return exchange(agent, { origin, path: '/', method: 'POST', body }, signal, () => 0)
-}
-
-function listenersOf(signal: AbortSignal): number {
-  return getEventListeners(signal, 'abort').length
-}
-
-describe('an exchange', () => {
-  it.each<[string, (response: ServerResponse) => unknown, (body: Readable) => unknown]>([
-    ['a whole answer', (response) => response.end(goodAnswer), collect],
-    [
-      'an answer that broke off',
-      (response) => response.write('{', () => response.destroy()),
-      collect,
-    ],
-    ['an answer that is not read', (response) => response.write('{'), (body) => body.destroy()],
-  ])('removes its listener from the signal after %s', async (_what, answer, end) => {
-    const signal = AbortSignal.timeout(300_000)
-    const { url } = await listenAnswering(answer)
-    const { body } = await exchangeWith(url, signal)
-    await end(body)
-    await expect.poll(() => listenersOf(signal)).toBe(0)
-  })
-
-  it('removes its listener from the signal when there is no answer', async () => {
-    const signal = AbortSignal.timeout(300_000)
-    const { url } = await listenAnswering((response) => response.destroy())
-    for (const origin of [url, nobodyListens]) {
-      await expect(exchangeWith(origin, signal)).rejects.toBeInstanceOf(Error)
-      expect(listenersOf(signal)).toBe(0)
-    }
-  })
-})
-
 /** A connection that stays open can take the next call this long after its answer. */
 const freeAfterMs = 30
 
-type World = Awaited<ReturnType<typeof openUpstreamWorld>>
-
-function imageOf(order: number): Buffer {
-  return paddedPng(1000, order)
-}
+const imageOf = (order: number) => paddedPng(1000, order)
 
 function messageOf(order: number): string {
   const body = JSON.stringify({ data: [{ b64_json: imageOf(order).toString('base64') }] })
   return `HTTP/1.1 200 OK\r\nconnection: keep-alive\r\ncontent-length: ${body.length}\r\n\r\n${body}`
 }
 
-async function imageFrom(world: World, url: string): Promise<Buffer | string> {
-  const outcome = await world.call(url, 'B')
-  return outcome.class === 'succeeded'
-    ? await collect(outcome.image.open())
-    : outcome.evidence.reason
-}
-
 describe('the connections of the upstream agent', () => {
   it.each([
     ['garbage', 'surplus\r\n\r\n'],
     ['its answer once more', messageOf(1)],
-  ])('carry nothing from one call to the next when %s arrives late', async (_what, leftover) => {
-    const world = await openUpstreamWorld()
+  ])('serve one call each and then close, also when %s arrives late', async (_what, leftover) => {
+    const { call } = await openUpstreamWorld()
     const sockets: Socket[] = []
-    const { url } = await listenAnswering((_, { socket }, order) => {
+    const asked: (string | undefined)[] = []
+    const { url } = await listenAnswering((_, { socket, headers }, order) => {
       sockets.push(socket)
+      asked.push(headers.connection)
       if (order === 2) sockets[0]?.write(leftover)
       setTimeout(() => socket.write(messageOf(order)), order === 1 ? 0 : 100)
     })
-    expect(await imageFrom(world, url)).toEqual(imageOf(1))
-    await sleep(freeAfterMs)
-    expect(await imageFrom(world, url)).toEqual(imageOf(2))
-  })
-
-  it('serve one call each and then close, also when the upstream asks to keep them alive', async () => {
-    const { call } = await openUpstreamWorld()
-    const asked: IncomingMessage['headers'][] = []
-    const sockets = new Set<Socket>()
-    const { url } = await listenAnswering((_, { socket, headers }, order) => {
-      sockets.add(socket)
-      asked.push(headers)
-      socket.write(messageOf(order))
-    })
-    for (let calls = 0; calls < 3; calls += 1) {
-      expect(await call(url, 'B')).toMatchObject({ class: 'succeeded' })
+    for (const order of [1, 2, 3]) {
+      const outcome = await call(url, 'B')
+      if (outcome.class !== 'succeeded') throw new Error(outcome.evidence.reason)
+      expect(await collect(outcome.image.open())).toEqual(imageOf(order))
       await sleep(freeAfterMs)
     }
-    expect(asked.map(({ connection }) => connection)).toEqual(['close', 'close', 'close'])
-    expect(sockets.size).toBe(3)
-    await expect.poll(() => [...sockets].filter((socket) => !socket.destroyed)).toEqual([])
+    expect(asked).toEqual(['close', 'close', 'close'])
+    expect(new Set(sockets).size).toBe(3)
+    await expect.poll(() => sockets.filter((socket) => !socket.destroyed)).toEqual([])
   })
 
   it('carry 50 calls at once', async () => {

@@ -30,82 +30,68 @@ function candidatesOf(verdict: AnswerVerdict): unknown {
   return verdict.class === 'succeeded' ? verdict.native.response['candidates'] : verdict.reason
 }
 
-const broken = { class: 'unknown', reason: 'broken_body' }
-
 function answered(parts: readonly object[]): object[] {
   return [{ content: { role: 'model', parts }, finishReason: 'STOP' }]
 }
 
+const text = (text: string) => ({ text })
+const link = { fileData: { mimeType: 'image/png', fileUri: 'http://elsewhere.invalid/1.png' } }
+const image = (data: string) => ({ inlineData: { mimeType: 'image/png', data } })
+const draft = { inlineData: png, thought: true }
+
 describe('answers of family A', () => {
   it('give the last image that is not a thought, without the drafts', async () => {
+    const planning = { text: 'Planning', thought: true }
+    const signed = { thoughtSignature: 'c2ln' }
     const verdict = await verdictOf(
       withParts([
-        { text: 'Planning', thought: true },
-        { inlineData: png, thought: true },
+        planning,
+        draft,
         { inlineData: png },
-        { text: 'Better:' },
-        { inlineData: png, thoughtSignature: 'c2ln' },
-        { inlineData: png, thought: true },
-        { text: 'Done.' },
+        text('Better:'),
+        { inlineData: png, ...signed },
+        draft,
+        text('Done.'),
       ]),
     )
-    expect(candidatesOf(verdict)).toEqual(
-      answered([
-        { text: 'Planning', thought: true },
-        { text: 'Better:' },
-        { inlineData: held, thoughtSignature: 'c2ln' },
-        { text: 'Done.' },
-      ]),
+    const kept = [planning, text('Better:'), { inlineData: held, ...signed }, text('Done.')]
+    expect(candidatesOf(verdict)).toEqual(answered(kept))
+    const path = ['candidates', 0, 'content', 'parts', 2, 'inlineData', 'data']
+    expect(verdict).toHaveProperty('native.imagePath', path)
+  })
+
+  it.each([
+    ['before one that is marked as a thought after its bytes', [image(png.data), draft]],
+    ['after many drafts', [...Array.from({ length: 40 }, () => draft), image(png.data)]],
+    ['before one without bytes', [image(png.data), image('')]],
+    ['before one that is none', [image(png.data), image('aGVsbG8=')]],
+    ['before half of one', [image(png.data), image(png.data.slice(0, -20))]],
+    ['beside a link, which is left out', [link, image(png.data)]],
+  ])('give the last whole image: %s', async (_what, parts) => {
+    expect(candidatesOf(await verdictOf(withParts(parts)))).toEqual(
+      answered([{ inlineData: held }]),
     )
-    expect(verdict).toHaveProperty('native.imagePath', [
-      'candidates',
-      0,
-      'content',
-      'parts',
-      2,
-      'inlineData',
-      'data',
-    ])
   })
-
-  it('may mark an image as a thought after its bytes', async () => {
-    const verdict = await verdictOf(
-      withParts([{ inlineData: png }, { inlineData: png, thought: true }]),
-    )
-    expect(candidatesOf(verdict)).toEqual(answered([{ inlineData: held }]))
-  })
-
-  it('give the last image after many drafts', async () => {
-    const drafts = Array.from({ length: 40 }, () => ({ inlineData: png, thought: true }))
-    const verdict = await verdictOf(withParts([...drafts, { inlineData: png }]))
-    expect(candidatesOf(verdict)).toEqual(answered([{ inlineData: held }]))
-  })
-
-  it.each(['', 'aGVsbG8=', png.data.slice(0, -20)])(
-    'give the last image that is whole, before one of %j',
-    async (data) => {
-      const parts = [{ inlineData: png }, { inlineData: { mimeType: 'image/png', data } }]
-      const verdict = await verdictOf(withParts([...parts, { text: 'Done.' }]))
-      expect(candidatesOf(verdict)).toEqual(answered([{ inlineData: held }, { text: 'Done.' }]))
-    },
-  )
 
   it('give the image of the last of equal keys', async () => {
-    const other = { mimeType: 'image/png', data: paddedPng(200, 1).toString('base64') }
-    const [first, last] = [png, other].map((inlineData) =>
-      JSON.stringify(withParts([{ inlineData }])).slice(1, -1),
+    const other = paddedPng(200, 1).toString('base64')
+    const [first, last] = [png.data, other].map((data) =>
+      JSON.stringify(withParts([image(data)])).slice(1, -1),
     )
     const verdict = await verdictOf(`{${first},${last}}`)
     expect(verdict).toMatchObject({ class: 'succeeded', image: { bytes: 200 } })
   })
 
-  it('may be in snake_case and are returned in camelCase', async () => {
+  it('may be in snake_case and are returned in camelCase, with only the first candidate', async () => {
     const part = {
       inline_data: { mime_type: 'image/jpeg', data: png.data },
       thought_signature: 's',
     }
     const verdict = await verdictOf({
-      candidates: [{ content: { role: 'model', parts: [part] }, finish_reason: 'STOP' }],
+      candidates: [
+        { content: { role: 'model', parts: [part] }, finish_reason: 'STOP' },
+        ...answered([image(png.data)]),
+      ],
       usage_metadata: { total_token_count: 4 },
       model_version: 'secret',
       response_id: 'theirs',
@@ -117,31 +103,10 @@ describe('answers of family A', () => {
     })
   })
 
-  it('are returned with only the first candidate', async () => {
-    const [first] = answered([{ inlineData: png }])
-    const verdict = await verdictOf({ candidates: [first, ...answered([{ inlineData: png }])] })
-    expect(candidatesOf(verdict)).toEqual(answered([{ inlineData: held }]))
-  })
-
-  it('are broken with a link to an image instead of an image, and are returned without links', async () => {
-    const fileData = { mimeType: 'image/png', fileUri: 'http://elsewhere.invalid/1.png' }
-    expect(await verdictOf(withParts([{ fileData }]))).toEqual(broken)
-    const both = await verdictOf(withParts([{ fileData }, { inlineData: png }]))
-    expect(candidatesOf(both)).toEqual(answered([{ inlineData: held }]))
-  })
-
-  it('are broken with a broken image next to a thought', async () => {
-    const inlineData = { mimeType: 'image/png', data: 'aGVsbG8=' }
-    const verdict = await verdictOf(withParts([{ inlineData: png, thought: true }, { inlineData }]))
-    expect(verdict).toEqual(broken)
-  })
-
   it('have no image when the only images are thoughts', async () => {
-    const verdict = await verdictOf(
-      withParts([{ inlineData: png, thought: true }, { text: 'Sorry' }]),
-    )
+    const verdict = await verdictOf(withParts([draft, text('Sorry')]))
     expect(verdict).toMatchObject({ class: 'rejected', reason: 'no_image' })
-    expect(verdict).toHaveProperty('nativeRejection.candidates', answered([{ text: 'Sorry' }]))
+    expect(verdict).toHaveProperty('nativeRejection.candidates', answered([text('Sorry')]))
   })
 
   it.each([
@@ -150,9 +115,11 @@ describe('answers of family A', () => {
     [{ candidates: 'none' }],
     [{ error: { code: 500, message: 'x', status: 'INTERNAL' } }],
     [withParts([{ inlineData: { mimeType: 'image/png' } }])],
-    [withParts([{ inlineData: { mimeType: 'image/png', data: '' } }])],
-    [withParts([{ inlineData: { mimeType: 'image/png', data: 'aGVsbG8=' } }])],
+    [withParts([image('')])],
+    [withParts([image('aGVsbG8=')])],
+    [withParts([draft, image('aGVsbG8=')])],
+    [withParts([link])],
   ])('are broken as %j', async (answer) => {
-    expect(await verdictOf(answer)).toEqual(broken)
+    expect(await verdictOf(answer)).toEqual({ class: 'unknown', reason: 'broken_body' })
   })
 })

@@ -8,57 +8,46 @@ import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
 const none = { text_tokens: 0, image_tokens: 0 }
 
 describe('an answer of family B', () => {
-  it('leaves out size and quality when the route does not report them, and never the usage [sync-2]', () => {
-    expect(familyBResponse({ created: 7, background: 'auto', output_format: 'png' }, 9)).toEqual({
-      created: 7,
-      data: [{ b64_json: '' }],
-      usage: {
-        input_tokens: 0,
-        output_tokens: 0,
-        total_tokens: 0,
-        input_tokens_details: none,
-        output_tokens_details: none,
-      },
-    })
-  })
-
-  it.each([[undefined], ['soon'], [-1], [1.5], [null]])(
-    'gets our own time instead of created %j',
-    (created) => {
-      const document = created === undefined ? {} : { created }
-      expect(familyBResponse(document, 1234)).toHaveProperty('created', 1234)
-    },
-  )
-
   it.each([
+    [undefined, { input_tokens: 0, output_tokens: 0, total_tokens: 0 }, none, none],
     [
       { input_tokens: 5, output_tokens: 6, total_tokens: 11 },
-      { input_tokens: 5, output_tokens: 6, total_tokens: 11, input: none, output: none },
+      { input_tokens: 5, output_tokens: 6, total_tokens: 11 },
+      none,
+      none,
     ],
     [
       {
         input_tokens_details: { text_tokens: 3, image_tokens: 4 },
         output_tokens_details: { image_tokens: 6 },
       },
-      {
-        input_tokens: 7,
-        output_tokens: 6,
-        total_tokens: 13,
-        input: { text_tokens: 3, image_tokens: 4 },
-        output: { text_tokens: 0, image_tokens: 6 },
-      },
+      { input_tokens: 7, output_tokens: 6, total_tokens: 13 },
+      { text_tokens: 3, image_tokens: 4 },
+      { text_tokens: 0, image_tokens: 6 },
     ],
     [
       { input_tokens: 'many', output_tokens: -2, total_tokens: 9, input_tokens_details: null },
-      { input_tokens: 0, output_tokens: 0, total_tokens: 9, input: none, output: none },
+      { input_tokens: 0, output_tokens: 0, total_tokens: 9 },
+      none,
+      none,
     ],
-  ])('reports the usage %j in its full shape', (usage, { input, output, ...totals }) => {
-    expect(familyBResponse({ created: 1, usage }, 1)['usage']).toEqual({
-      ...totals,
-      input_tokens_details: input,
-      output_tokens_details: output,
+  ])('reports the usage %j in its full shape, and only the fields of the route', (...row) => {
+    const [usage, totals, input_tokens_details, output_tokens_details] = row
+    const document = { created: 7, background: 'auto', output_format: 'png' }
+    const given = usage === undefined ? document : { ...document, usage }
+    expect(familyBResponse(given, 9)).toEqual({
+      created: 7,
+      data: [{ b64_json: '' }],
+      usage: { ...totals, input_tokens_details, output_tokens_details },
     })
   })
+
+  it.each([[{}], ...['soon', -1, 1.5, null].map((created) => [{ created }])])(
+    'gets our own time instead of that of %j',
+    (document) => {
+      expect(familyBResponse(document, 1234)).toHaveProperty('created', 1234)
+    },
+  )
 
   it('has image bytes only where the OpenAI API has them', () => {
     expect(isFamilyBImage(['data', 1, 'b64_json'])).toBe(true)

@@ -7,74 +7,51 @@ import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
 
 const png = redPixelPng.toString('base64')
 
-async function outcomeOfAnswer(
-  status: number,
-  body: string | Buffer,
-  headers: Readonly<Record<string, string>> = {},
-) {
+async function outcomeOfAnswer(status: number, body: string | Buffer, coding?: string) {
   const { call } = await openUpstreamWorld()
+  const headers = coding === undefined ? {} : { 'content-encoding': coding }
   const { url } = await listenAnswering((response) => response.writeHead(status, headers).end(body))
   // A busy machine takes many seconds for an answer of 97 MiB.
   return await call(url, 'B', { call: { timeoutMs: 40_000 } })
 }
 
+const error = { message: 'm', type: 'server_error', param: null, code: 'server_is_overloaded' }
+
 describe('answers in forms that no vendor documents', () => {
   it.each([
-    ['gzip', gzipSync],
-    ['deflate', deflateSync],
-    ['br', brotliCompressSync],
-  ] as const)(
-    'are read with the coding %s, which the request did not ask for',
-    async (coding, compress) => {
-      const outcome = await outcomeOfAnswer(200, compress(goodAnswer), {
-        'content-encoding': coding,
-      })
-      expect(outcome).toMatchObject({ class: 'succeeded' })
-    },
-  )
+    ['compressed with gzip', 'gzip', gzipSync(goodAnswer)],
+    ['compressed with deflate', 'deflate', deflateSync(goodAnswer)],
+    ['compressed with brotli', 'br', brotliCompressSync(goodAnswer)],
+    ...['gzip', 'deflate', 'br', 'zstd', 'gzip, br'].map(
+      (coding) => ['not compressed', coding, goodAnswer] as const,
+    ),
+    ...[undefined, 'identity', 'utf-8'].map(
+      (coding) => ['compressed with gzip', coding, gzipSync(goodAnswer)] as const,
+    ),
+  ])('are read when they are %s and name the coding %s', async (_what, coding, body) => {
+    expect(await outcomeOfAnswer(200, body, coding)).toMatchObject({ class: 'succeeded' })
+  })
 
   it('are read with a coding when they are errors, too', async () => {
-    const error = { message: 'm', type: 'server_error', param: null, code: 'server_is_overloaded' }
-    const body = gzipSync(JSON.stringify({ error }))
-    expect(await outcomeOfAnswer(503, body, { 'content-encoding': 'gzip' })).toMatchObject({
+    expect(await outcomeOfAnswer(503, gzipSync(JSON.stringify({ error })), 'gzip')).toMatchObject({
       class: 'refused',
       evidence: { reason: 'overloaded' },
     })
   })
 
-  it.each(['gzip', 'deflate', 'br', 'zstd', 'gzip, br'])(
-    'are read as they are when the header names %s but the body is not encoded',
-    async (coding) => {
-      const outcome = await outcomeOfAnswer(200, goodAnswer, { 'content-encoding': coding })
-      expect(outcome).toMatchObject({ class: 'succeeded' })
-    },
-  )
-
-  it.each([{}, { 'content-encoding': 'identity' }, { 'content-encoding': 'utf-8' }])(
-    'are decompressed when they are compressed and %j does not say so',
-    async (headers) => {
-      const outcome = await outcomeOfAnswer(200, gzipSync(goodAnswer), headers)
-      expect(outcome).toMatchObject({ class: 'succeeded' })
-    },
-  )
-
-  it('are unknown outcomes when their coding breaks off or is a different one', async () => {
-    const gzip = { 'content-encoding': 'gzip' }
-    const cut = gzipSync(goodAnswer).subarray(0, -20)
-    expect(await outcomeOfAnswer(200, cut, gzip)).toMatchObject({ class: 'unknown' })
-    expect(await outcomeOfAnswer(200, deflateSync(goodAnswer), gzip)).toMatchObject({
-      class: 'unknown',
-    })
-    expect(await outcomeOfAnswer(200, '', gzip)).toMatchObject({ class: 'unknown' })
-    expect(await outcomeOfAnswer(503, '', gzip)).toMatchObject({ class: 'unknown' })
+  it.each([
+    ['it breaks off', 200, gzipSync(goodAnswer).subarray(0, -20)],
+    ['it is another one', 200, deflateSync(goodAnswer)],
+    ['there is no body', 200, ''],
+    ['an error has no body', 503, ''],
+  ])('are unknown outcomes with the coding gzip when %s', async (_what, status, body) => {
+    expect(await outcomeOfAnswer(status, body, 'gzip')).toMatchObject({ class: 'unknown' })
   })
 
   it('are too large when they decompress to too many bytes', async () => {
     const bomb = gzipSync(Buffer.alloc(97 * 1024 * 1024, ' '), { level: 1 })
-    expect(await outcomeOfAnswer(200, bomb, { 'content-encoding': 'gzip' })).toMatchObject({
-      class: 'unknown',
-      evidence: { reason: 'answer_too_large' },
-    })
+    const evidence = { reason: 'answer_too_large' }
+    expect(await outcomeOfAnswer(200, bomb, 'gzip')).toMatchObject({ class: 'unknown', evidence })
   })
 
   it.each([201, 202, 203, 206])('give their image with the status %d', async (status) => {
@@ -90,40 +67,31 @@ describe('answers in forms that no vendor documents', () => {
     [204, ''],
     [206, goodAnswer.slice(0, -2)],
   ])('are unknown outcomes without an image and with the status %d: %s', async (status, body) => {
-    expect(await outcomeOfAnswer(status, body)).toMatchObject({
-      class: 'unknown',
-      evidence: { reason: 'unexpected_status', httpStatus: status },
-    })
+    const evidence = { reason: 'unexpected_status', httpStatus: status }
+    expect(await outcomeOfAnswer(status, body)).toMatchObject({ class: 'unknown', evidence })
   })
 
+  const data = (...images: readonly (string | null)[]) => images.map((b64_json) => ({ b64_json }))
+  const escaped = png.replaceAll('/', '\\/').replace('A', '\\u0041')
   it.each([
-    [
-      'of forty',
-      JSON.stringify({ created: 1, data: Array.from({ length: 40 }, () => ({ b64_json: png })) }),
-    ],
-    [
-      'written with escapes',
-      `{"created":1,"data":[{"b64_json":"${png.replaceAll('/', '\\/').replace('A', '\\u0041')}"}]}`,
-    ],
-    ['behind an empty one', `{"created":1,"data":[{"b64_json":""},{"b64_json":"${png}"}]}`],
-    [
-      'behind one that is none',
-      `{"created":1,"data":[{"b64_json":"aGVsbG8="},{"b64_json":null},{"b64_json":"${png}"}]}`,
-    ],
+    ['of forty', JSON.stringify({ created: 1, data: data(...Array<string>(40).fill(png)) })],
+    ['written with escapes', `{"created":1,"data":[{"b64_json":"${escaped}"}]}`],
+    ['behind an empty one', JSON.stringify({ created: 1, data: data('', png) })],
+    ['behind one that is none', JSON.stringify({ created: 1, data: data('aGVsbG8=', null, png) })],
     ['beside equal keys', `{"created":0,"data":[{"b64_json":"${png}"}],"created":1}`],
+    ['as a data URL', JSON.stringify({ created: 1, data: data(`data:image/png;base64,${png}`) })],
+    [
+      'with line breaks',
+      JSON.stringify({ created: 1, data: data(png.replaceAll(/.{20}/g, '$&\n')) }),
+    ],
+    [
+      'in the URL alphabet without padding',
+      JSON.stringify({ created: 1, data: data(redPixelPng.toString('base64url')) }),
+    ],
   ])('give the first image %s', async (_which, body) => {
     const outcome = await outcomeOfAnswer(200, body)
-    expect(outcome).toMatchObject({ class: 'succeeded', native: { response: { created: 1 } } })
-  })
-
-  it.each([
-    ['as a data URL', `data:image/png;base64,${png}`],
-    ['with line breaks', png.replaceAll(/.{20}/g, '$&\n')],
-    ['in the URL alphabet without padding', redPixelPng.toString('base64url')],
-  ])('give their image %s', async (_how, text) => {
-    const body = JSON.stringify({ created: 1, data: [{ b64_json: text }] })
-    const outcome = await outcomeOfAnswer(200, body)
     if (outcome.class !== 'succeeded') throw new Error(`Not an image but ${outcome.class}`)
+    expect(outcome.native.response).toMatchObject({ created: 1 })
     expect(await collect(outcome.image.open())).toEqual(redPixelPng)
   })
 })

@@ -112,22 +112,17 @@ describe('classes of upstream answers', () => {
     },
   )
 
-  it.each([['A'], ['B']] satisfies [Family][])(
-    'classifies a silent family %s as unknown when the time is over',
-    async (family) => {
-      const { callFamily } = await openSimulatedWorld()
-      const hang = { prompt: 'x [sim:hang]', call: { timeoutMs: 300 } }
-      expect(await callFamily(family, hang)).toMatchObject({
-        class: 'unknown',
-        evidence: { reason: 'timeout' },
-      })
-      const stall = { prompt: 'x [sim:stall]', call: { timeoutMs: 1_000 } }
-      expect(await callFamily(family, stall)).toMatchObject({
-        class: 'unknown',
-        evidence: { reason: 'timeout', httpStatus: 200 },
-      })
-    },
-  )
+  it.each<readonly [Family, string, number, object]>([
+    ['A', 'hang', 300, { reason: 'timeout' }],
+    ['B', 'hang', 300, { reason: 'timeout' }],
+    ['A', 'stall', 1_000, { reason: 'timeout', httpStatus: 200 }],
+    ['B', 'stall', 1_000, { reason: 'timeout', httpStatus: 200 }],
+  ])('classifies a silent family %s as unknown when the time is over: %s', async (...row) => {
+    const [family, fault, timeoutMs, evidence] = row
+    const { callFamily } = await openSimulatedWorld()
+    const outcome = await callFamily(family, { prompt: `x [sim:${fault}]`, call: { timeoutMs } })
+    expect(outcome).toMatchObject({ class: 'unknown', evidence })
+  })
 
   it('returns the refusal of a family A model in its own words, under our names', async () => {
     const { callFamily } = await openSimulatedWorld()
@@ -147,15 +142,13 @@ describe('classes of upstream answers', () => {
     expect(JSON.stringify(outcomes)).not.toContain('canary')
   })
 
-  it.each([['jpeg'], ['webp']])(
-    'turns a %s of family B into PNG, and names the type of a %s of family A by its bytes',
+  it.each(['jpeg', 'webp'])(
+    'turns a %s of family B into PNG, and names its type with family A by its bytes',
     async (as) => {
       const { callFamily } = await openSimulatedWorld()
       const prompt = `x [sim:wrong-mime as=${as}]`
-      expect(await callFamily('B', { prompt })).toMatchObject({
-        class: 'succeeded',
-        image: { mimeType: 'image/png' },
-      })
+      const b = await callFamily('B', { prompt })
+      expect(b).toMatchObject({ class: 'succeeded', image: { mimeType: 'image/png' } })
       const a = await callFamily('A', { prompt })
       expect(a).toMatchObject({ class: 'succeeded', image: { mimeType: `image/${as}` } })
       expect(JSON.stringify(a)).toContain(`"inlineData":{"mimeType":"image/${as}","data":""}`)

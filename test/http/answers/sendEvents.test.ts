@@ -1,13 +1,12 @@
 import Koa from 'koa'
 import { once } from 'node:events'
-import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import type { StreamEvent } from '../../../src/http/answers/sendEvents.ts'
 import { sendEvents } from '../../../src/http/answers/sendEvents.ts'
 import type { ApiState } from '../../../src/http/context.ts'
-import { portOf } from '../../support/upstream/testServers.ts'
+import { listen } from '../../support/upstream/testServers.ts'
 import { until } from '../../support/timing.ts'
 
 /** Serves the events, and reports the most bytes that ever waited for a client, and whether the events ended. */
@@ -31,12 +30,8 @@ async function serve(events: () => AsyncGenerator<StreamEvent>) {
     })
   })
   const handle = app.callback()
-  const server = createServer((request, response) => void handle(request, response))
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { seen, port: await portOf(server) }
+  const url = await listen((request, response) => void handle(request, response))
+  return { seen, url, port: Number(new URL(url).port) }
 }
 
 it('disconnects a client that does not read, and keeps little for it', async () => {
@@ -85,12 +80,12 @@ it('sends a comment every 15 s [events-2]', async () => {
 })
 
 it('cuts the stream off when its events fail', async () => {
-  const { seen, port } = await serve(async function* () {
+  const { seen, url } = await serve(async function* () {
     yield { name: 'task', id: 0, data: '{}' }
     await sleep(20)
     throw new Error('PostgreSQL is away')
   })
-  const response = await fetch(`http://127.0.0.1:${port}/`)
+  const response = await fetch(url)
   await expect(response.text()).rejects.toThrow('terminated')
   expect(seen.failed).toBe(true)
 })

@@ -13,11 +13,8 @@ import { portOf } from '../../support/upstream/testServers.ts'
 
 const api = useTestApi()
 
-const body = JSON.stringify({
-  model: 'familyb-image-2-vip',
-  action: 'generate',
-  prompt: 'a lighthouse',
-})
+const key = 'Authorization: Bearer sk-a'
+const body = JSON.stringify({ model: 'familyb-image-2-vip', action: 'generate', prompt: 'x' })
 
 function head(lines: readonly string[], length: number = body.length): string {
   const all = [
@@ -30,24 +27,28 @@ function head(lines: readonly string[], length: number = body.length): string {
   return `${all.join('\r\n')}\r\n\r\n`
 }
 
-const key = 'Authorization: Bearer sk-a'
+/** Opens a connection, and returns it with a function that writes to it and returns what comes next. */
+function open(port = api.port) {
+  const socket = connect(port, '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  socket.on('error', () => {})
+  const ask = async (text: string): Promise<string> => {
+    socket.write(text)
+    const [answer] = await once(socket, 'data')
+    return String(answer)
+  }
+  return { socket, ask }
+}
+
+const accepted = /^HTTP\/1.1 202 /
 
 describe('a client that expects 100-continue', () => {
-  async function answerTo(lines: readonly string[], length?: number) {
-    const socket = connect(api.port, '127.0.0.1')
-    socket.write(head([...lines, 'Expect: 100-continue'], length))
-    const [first] = await once(socket, 'data')
-    return { socket, first: String(first) }
-  }
-
   it('is told to send its body once the request may be served', async () => {
-    const { socket, first } = await answerTo([key])
-    expect(first).toBe('HTTP/1.1 100 Continue\r\n\r\n')
-    socket.write(body)
-    const [second] = await once(socket, 'data')
-    expect(String(second)).toMatch(/^HTTP\/1.1 202 /)
-    expect(String(second)).not.toContain('Connection: close')
-    socket.destroy()
+    const { ask } = open()
+    expect(await ask(head([key, 'Expect: 100-continue']))).toBe('HTTP/1.1 100 Continue\r\n\r\n')
+    const answer = await ask(body)
+    expect(answer).toMatch(accepted)
+    expect(answer).not.toContain('Connection: close')
   })
 
   it.each([
@@ -55,10 +56,9 @@ describe('a client that expects 100-continue', () => {
     ['beyond the ingress limit', [key], 5 * 1024 * 1024, 413],
     ['with an empty idempotency key', [key, 'Idempotency-Key:'], undefined, 400],
   ])('is refused before it sends its body: %s', async (_what, lines, length, status) => {
-    const { socket, first } = await answerTo(lines, length)
+    const first = await open().ask(head([...lines, 'Expect: 100-continue'], length))
     expect(first).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
     expect(first).toContain('Connection: close')
-    socket.destroy()
   })
 })
 
@@ -66,18 +66,16 @@ describe('a client that does not read its answer', () => {
   const unreadMs = 300
 
   /** Starts a server that answers with `answer`, and returns a connection that has sent a request. */
-  async function ask(answer: (context: Koa.Context) => Promise<void>) {
+  async function asking(answer: (context: Koa.Context) => Promise<void>) {
     const app = new Koa<ApiState>()
     app.silent = true
     app.use(answer)
     const server = createServer(app, { randomBytes }, { unreadTimeoutMs: unreadMs })
-    const socket = connect(await portOf(server), '127.0.0.1')
+    const { socket } = open(await portOf(server))
     onTestFinished(() => {
-      socket.destroy()
       server.closeAllConnections()
       server.close()
     })
-    socket.on('error', () => {})
     socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
     return socket
   }
@@ -85,16 +83,15 @@ describe('a client that does not read its answer', () => {
   it('is disconnected, and the content of its answer is closed', async () => {
     const ended = Promise.withResolvers<number>()
     const startedAt = performance.now()
-    const socket = await ask(async (context) => {
-      context.body = Readable.from(
-        (async function* () {
-          try {
-            for (;;) yield Buffer.alloc(65_536)
-          } finally {
-            ended.resolve(performance.now() - startedAt)
-          }
-        })(),
-      )
+    async function* endless(): AsyncGenerator<Uint8Array> {
+      try {
+        for (;;) yield Buffer.alloc(65_536)
+      } finally {
+        ended.resolve(performance.now() - startedAt)
+      }
+    }
+    const socket = await asking(async (context) => {
+      context.body = Readable.from(endless())
     })
     socket.pause()
     expect(await ended.promise).toBeGreaterThanOrEqual(unreadMs)
@@ -102,7 +99,7 @@ describe('a client that does not read its answer', () => {
 
   it('stays connected while it reads slowly, and while there is nothing to read', async () => {
     const bytes = 8 * 1024 * 1024
-    const socket = await ask(async (context) => {
+    const socket = await asking(async (context) => {
       await sleep(2 * unreadMs)
       context.set('Connection', 'close')
       context.body = Readable.from([Buffer.alloc(bytes)], { objectMode: false })
@@ -118,6 +115,7 @@ describe('a client that does not read its answer', () => {
 
 describe('a malformed request', () => {
   const plain = 'GET /healthz HTTP/1.1\r\nHost: x\r\n'
+  const chunked = head([key, 'Transfer-Encoding: chunked']).replace(/Content-Length: .*\r\n/, '')
   it.each([
     ['not HTTP', 'hello\r\n\r\n', 400],
     ['no host', 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
@@ -125,102 +123,64 @@ describe('a malformed request', () => {
     ['two lengths', `${plain}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`, 400],
     ['length and chunks', `${plain}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n`, 400],
     ['NUL in a header', `${plain}X: a\0b\r\n\r\n`, 400],
-    [
-      'an address without a path',
-      'GET http:// HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
-      404,
-    ],
+    ['no path', 'GET http:// HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 404],
     ['headers beyond 16 KiB', `${plain}X: ${'a'.repeat(17_000)}\r\n\r\n`, 431],
+    ['a chunk without a size', `${chunked}zz\r\n`, 400],
+    ['an unknown transfer coding', chunked.replace('chunked', 'xchunked'), 400],
   ])('is refused in the same envelope: %s', async (_what, bytes, status) => {
     const answer = await api.raw(bytes)
     expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
     errorResponse.parse(JSON.parse(answer.split('\r\n\r\n')[1] ?? ''))
     expect(answer).toMatch(/\r\nConnection: close\r\n/i)
   })
-})
 
-describe('bytes that are not HTTP', () => {
-  const chunked = head([key, 'Transfer-Encoding: chunked']).replace(/Content-Length: .*\r\n/, '')
   it.each([
-    ['a chunk without a size', `${chunked}zz\r\n`],
-    ['an unknown transfer coding', chunked.replace('chunked', 'xchunked')],
-  ])('are refused as a body: %s', async (_what, bytes) => {
-    const answer = await api.raw(bytes)
-    expect(answer).toMatch(/^HTTP\/1.1 400 /)
-    errorResponse.parse(JSON.parse(answer.split('\r\n\r\n')[1] ?? ''))
-    expect(answer).toMatch(/\r\nConnection: close\r\n/i)
-  })
-
-  it('are refused after an answered request', async () => {
-    const socket = connect(api.port, '127.0.0.1')
-    socket.write(head([key]) + body)
-    const [first] = await once(socket, 'data')
-    expect(String(first)).toMatch(/^HTTP\/1.1 202 /)
-    socket.write('more than its length says')
-    const [second] = await once(socket, 'data')
-    expect(String(second)).toMatch(/^HTTP\/1.1 400 /)
-    await once(socket, 'end')
-  })
-
-  it('are refused after the answer to the request before them', async () => {
-    const socket = connect(api.port, '127.0.0.1')
+    ['after an answered request', true],
+    ['together with the request before them', false],
+  ])('may be bytes that are no request: %s', async (_when, waits) => {
+    const { socket, ask } = open()
     let answers = ''
-    socket.on('data', (chunk) => {
-      answers += String(chunk)
-    })
-    socket.write(`${head([key])}${body}more than its length says`)
+    socket.on('data', (chunk) => (answers += String(chunk)))
+    const request = head([key]) + body
+    if (waits) await ask(request)
+    socket.write(`${waits ? '' : request}more than its length says`)
     await once(socket, 'close')
     expect(answers.match(/HTTP\/1.1 \d+/g)).toEqual(['HTTP/1.1 202', 'HTTP/1.1 400'])
   })
 })
 
 describe('a connection', () => {
+  const long = `not json ${'x'.repeat(1024 * 1024)}`
+
   it('stays open after an early refusal until the body is read, although the client asks for close', async () => {
-    const socket = connect(api.port, '127.0.0.1')
-    const long = `not json ${'x'.repeat(1024 * 1024)}`
-    socket.write(head([key, 'Connection: close'], long.length) + long.slice(0, 5000))
-    const [refusal] = await once(socket, 'data')
-    expect(String(refusal)).toMatch(/^HTTP\/1.1 400 /)
+    const { socket, ask } = open()
+    const refusal = await ask(head([key, 'Connection: close'], long.length) + long.slice(0, 5000))
+    expect(refusal).toMatch(/^HTTP\/1.1 400 /)
     await sleep(50)
     expect(socket.readyState).toBe('open')
     socket.write(long.slice(5000))
     await once(socket, 'end')
   })
 
-  it('serves the next request after an answer', async () => {
-    const socket = connect(api.port, '127.0.0.1')
-    for (let i = 0; i < 3; i++) {
-      socket.write(head([key]) + body)
-      const [answer] = await once(socket, 'data')
-      expect(String(answer)).toMatch(/^HTTP\/1.1 202 /)
-    }
-    socket.destroy()
-  })
-
-  it('serves the next request after an early refusal', async () => {
-    const socket = connect(api.port, '127.0.0.1')
-    const long = `not json ${'x'.repeat(1024 * 1024)}`
-    socket.write(head([key], long.length) + long.slice(0, 5000))
-    const [refusal] = await once(socket, 'data')
-    expect(String(refusal)).toMatch(/^HTTP\/1.1 400 /)
-    socket.write(long.slice(5000) + head([key]) + body)
-    const [answer] = await once(socket, 'data')
-    expect(String(answer)).toMatch(/^HTTP\/1.1 202 /)
-    socket.destroy()
+  it('serves the next request after an answer, and after an early refusal', async () => {
+    const { ask } = open()
+    for (let i = 0; i < 3; i++) expect(await ask(head([key]) + body)).toMatch(accepted)
+    const refusal = await ask(head([key], long.length) + long.slice(0, 5000))
+    expect(refusal).toMatch(/^HTTP\/1.1 400 /)
+    expect(await ask(long.slice(5000) + head([key]) + body)).toMatch(accepted)
   })
 })
 
 it('closes soon after its last answer, although clients keep their connections open', async () => {
   const own = await startTestApi({ syncDeadlineMs: 200 })
   const sync = JSON.stringify({ model: 'familyb-image-2-vip', prompt: 'a lighthouse' })
-  const socket = connect(own.port, '127.0.0.1')
-  socket.write(head([key], sync.length).replace('/tasks', '/generations') + sync)
+  const { ask } = open(own.port)
+  const answering = ask(head([key], sync.length).replace('/tasks', '/generations') + sync)
   await expect.poll(() => own.tasks.accepted.length).toBe(1)
   const closed = once(own.server, 'close')
   own.server.close()
-  const [answer] = await once(socket, 'data')
+  expect(await answering).toMatch(/^HTTP\/1.1 500 /)
   const answeredAt = performance.now()
   await closed
-  expect(String(answer)).toMatch(/^HTTP\/1.1 500 /)
   expect(performance.now() - answeredAt).toBeLessThan(1000)
 })

@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net'
+import { once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
@@ -6,9 +6,8 @@ import { requestTextBytesMax } from '../../../src/domain/limits.ts'
 import { createByteBudget } from '../../../src/tasks/byteBudget.ts'
 import { formBody, formType, generateBody } from '../../support/clients/requestBodies.ts'
 import { errorResponse } from '../../support/clients/responses.ts'
-import type { FakeTasks } from '../../support/http/fakeTasks.ts'
+import { editParts } from '../../support/clients/syncCalls.ts'
 import { startTestApi } from '../../support/http/testApi.ts'
-import { redPixelPng } from '../../support/images.ts'
 
 describe('a byte budget', () => {
   it('admits bodies in order of arrival, as room is given back', async () => {
@@ -57,27 +56,22 @@ describe('a byte budget', () => {
   })
 })
 
+// Spaces are no JSON: a body of them that was read is a 400.
 describe('large bodies beyond the budget', () => {
   const mebibyte = 1024 * 1024
-
-  /** The head of a request whose body may follow slowly. */
-  const slowHead = (declaredBytes: number) =>
-    `POST /v1/images/tasks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sk-a\r\nContent-Type: application/json\r\nContent-Length: ${declaredBytes}\r\n\r\n`
+  const spaces = (mebibytes: number) => ' '.repeat(mebibytes * mebibyte)
+  const limits = { ingressLimitBytes: 8 * mebibyte, largeBodiesBytesMax: 8 * mebibyte }
+  const path = '/v1/images/tasks'
+  const head = (line: string) =>
+    `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sk-a\r\nContent-Type: application/json\r\n${line}\r\n\r\n`
 
   it('keep no room for what they declare and do not send', async () => {
-    const api = await startTestApi({
-      ingressLimitBytes: 8 * mebibyte,
-      largeBodiesBytesMax: 8 * mebibyte,
-    })
-    const silent = Array.from({ length: 6 }, () => {
-      const socket = connect(api.port, '127.0.0.1')
-      socket.write(`${slowHead(8 * mebibyte)} `)
-      return socket
-    })
+    const api = await startTestApi(limits)
+    const silent = Array.from({ length: 6 }, () => connect(api.port, '127.0.0.1'))
+    for (const socket of silent) socket.write(`${head(`Content-Length: ${8 * mebibyte}`)} `)
     await sleep(50)
     for (const key of ['sk-a', 'sk-b']) {
-      const headers = { Authorization: `Bearer ${key}` }
-      const large = await api.postJson('/v1/images/tasks', ' '.repeat(7 * mebibyte), headers)
+      const large = await api.postJson(path, spaces(7), { Authorization: `Bearer ${key}` })
       expect(large.status).toBe(400)
     }
     for (const socket of silent) socket.destroy()
@@ -85,26 +79,19 @@ describe('large bodies beyond the budget', () => {
   })
 
   it('are refused with a Retry-After, while small requests pass, until room is free again', async () => {
-    const api = await startTestApi({
-      ingressLimitBytes: 8 * mebibyte,
-      largeBodiesBytesMax: 8 * mebibyte,
-    })
-    const connection = Promise.withResolvers<Socket>()
-    api.server.once('connection', connection.resolve)
+    const api = await startTestApi(limits)
+    const connection = once(api.server, 'connection')
     const slow = connect(api.port, '127.0.0.1')
-    slow.write(slowHead(6 * mebibyte) + ' '.repeat(6 * mebibyte - 1))
+    slow.write(head(`Content-Length: ${6 * mebibyte}`) + spaces(6).slice(1))
     // The server reads on only while the body has room, so only a few hundred KiB are not counted at that moment.
-    const { promise: reading } = connection
-    const received = async () => (await reading).bytesRead
+    const received = async () => (await connection)[0].bytesRead
     await expect.poll(received).toBeGreaterThanOrEqual(6 * mebibyte)
-    const large = ' '.repeat(4 * mebibyte)
-    const prompt = { model: 'familyb-image-2-vip', action: 'generate', prompt: 'x' }
     const [refused, chunked, small] = await Promise.all([
-      api.postJson('/v1/images/tasks', large),
+      api.postJson(path, spaces(4)),
       api.raw(
-        `POST /v1/images/tasks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sk-a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n400000\r\n${large}\r\n0\r\n\r\n`,
+        `${head('Transfer-Encoding: chunked\r\nConnection: close')}400000\r\n${spaces(4)}\r\n0\r\n\r\n`,
       ),
-      api.postJson('/v1/images/tasks', prompt),
+      api.postJson(path, generateBody()),
     ])
     expect(small.status).toBe(202)
     expect(refused.status).toBe(429)
@@ -115,18 +102,13 @@ describe('large bodies beyond the budget', () => {
     })
     expect(chunked).toMatch(/^HTTP\/1.1 429 /)
     slow.destroy()
-    await expect.poll(async () => (await api.postJson('/v1/images/tasks', large)).status).toBe(400)
+    await expect.poll(async () => (await api.postJson(path, spaces(4))).status).toBe(400)
     await api.close()
   })
 })
 
 describe('large texts beyond the budget', () => {
   const large = generateBody({ prompt: 'x'.repeat(requestTextBytesMax - 1024) })
-  const form = formBody([
-    { name: 'model', value: 'familyb-image-2-web' },
-    { name: 'prompt', value: 'x'.repeat(requestTextBytesMax / 2) },
-    { name: 'image', filename: 'a.png', value: redPixelPng },
-  ])
 
   it('wait until the task of their account is accepted, while small requests and other accounts pass', async () => {
     const api = await startTestApi({ ingressLimitBytes: 2 * requestTextBytesMax })
@@ -134,16 +116,24 @@ describe('large texts beyond the budget', () => {
       const headers = { Authorization: `Bearer ${secret}` }
       return (await api.postJson('/v1/images/tasks', body, headers)).status
     }
-    const held = holdNextAccept(api.tasks)
+    const reached = Promise.withResolvers<void>()
+    const ended = Promise.withResolvers<void>()
+    api.tasks.beforeAccept = () => {
+      api.tasks.beforeAccept = undefined
+      reached.resolve()
+      return ended.promise
+    }
     const first = post(large)
-    await held.reached
+    await reached.promise
     const second = post(large)
+    const form = editParts({ model: 'familyb-image-2-web', prompt: large.prompt.slice(0, 8e6) })
     const headers = { 'Content-Type': formType }
-    const edit = api.send('/v1/images/edits', { method: 'POST', headers, body: form })
+    const body = new Uint8Array(formBody(form))
+    const edit = api.send('/v1/images/edits', { method: 'POST', headers, body })
     expect(await Promise.all([post(generateBody()), post(large, 'sk-b')])).toEqual([202, 202])
     await sleep(1_000)
     expect(api.tasks.accepted).toHaveLength(2)
-    held.end()
+    ended.resolve()
     expect(await Promise.all([first, second])).toEqual([202, 202])
     await expect.poll(() => api.tasks.accepted.length).toBe(5)
     await Promise.all([api.close(), edit.catch(() => undefined)])
@@ -152,22 +142,10 @@ describe('large texts beyond the budget', () => {
   it('give their room back when accepting fails', async () => {
     const api = await startTestApi({ ingressLimitBytes: 2 * requestTextBytesMax })
     const post = async () => (await api.postJson('/v1/images/tasks', large)).status
-    api.tasks.breakNext = true
+    api.tasks.beforeAccept = () => Promise.reject(new Error('database is gone'))
     expect([await post(), await post(), await post()]).toEqual([500, 500, 500])
-    api.tasks.breakNext = false
+    api.tasks.beforeAccept = undefined
     expect(await post()).toBe(202)
     await api.close()
   })
 })
-
-/** Makes the next acceptance wait until `end`. `reached` resolves when it waits. */
-function holdNextAccept(tasks: FakeTasks) {
-  const reached = Promise.withResolvers<void>()
-  const ended = Promise.withResolvers<void>()
-  tasks.beforeAccept = () => {
-    tasks.beforeAccept = undefined
-    reached.resolve()
-    return ended.promise
-  }
-  return { reached: reached.promise, end: () => ended.resolve() }
-}

@@ -1,49 +1,36 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { isSmallBody, readRequest } from '../../../src/http/intake/openBody.ts'
 import { collect } from '../../support/byteStreams.ts'
-import { portOf } from '../../support/upstream/testServers.ts'
+import { listen } from '../../support/upstream/testServers.ts'
 
 describe('the body of a request', () => {
   const pace = { idleMs: 200, graceMs: 400, bytesPerSecondMin: 1_000 }
+  // So slow a rate that a pause of the machine does not matter.
+  const patient = { idleMs: 5_000, graceMs: 200, bytesPerSecondMin: 50 }
 
-  /** Sends a body in chunks of 50 bytes. Returns how much was read, or why it was given up. */
-  async function answerTo(chunks: number, everyMs: number, limits = pace): Promise<string> {
-    const server = createServer((request, response) => {
+  it.each([
+    ['given up when nothing arrives, and the request can still be answered', 1, 0, pace],
+    ['given up when it arrives slower than the minimum rate', 20, 100, pace],
+    ['read when it is slow but above the minimum rate', 20, 30, patient],
+  ])('is %s', async (_what, chunks, everyMs, limits) => {
+    const url = await listen((request, response) => {
       collect(readRequest(request, limits)).then(
         (bytes) => response.end(`${bytes.length} bytes`),
         (error: unknown) => response.end(String(error)),
       )
     })
-    const socket = connect(await portOf(server), '127.0.0.1')
-    onTestFinished(() => {
-      socket.destroy()
-      server.close()
-    })
+    const socket = connect(Number(new URL(url).port), '127.0.0.1')
+    onTestFinished(() => void socket.destroy())
     socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n')
     const answer = once(socket, 'data')
     for (let chunk = 0; chunk < chunks && socket.writable; chunk += 1) {
       socket.write('x'.repeat(50))
       await sleep(everyMs)
     }
-    return String((await answer)[0])
-  }
-
-  it('is given up when nothing arrives, and the request can still be answered', async () => {
-    expect(await answerTo(1, 0)).toContain('stalled')
-  })
-
-  it('is given up when it arrives slower than the minimum rate', async () => {
-    expect(await answerTo(20, 100)).toContain('stalled')
-  })
-
-  it('is read when it is slow but above the minimum rate', async () => {
-    // So slow a rate that a pause of the machine does not matter.
-    const limits = { idleMs: 5_000, graceMs: 200, bytesPerSecondMin: 50 }
-    expect(await answerTo(20, 30, limits)).toContain('1000 bytes')
+    expect(String((await answer)[0])).toContain(limits === pace ? 'stalled' : '1000 bytes')
   })
 })
 

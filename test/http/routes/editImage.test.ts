@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { FormPart } from '../../support/clients/requestBodies.ts'
 import { formBody, formType } from '../../support/clients/requestBodies.ts'
-import { imagesResponse } from '../../support/clients/responses.ts'
+import { errorResponse } from '../../support/clients/responses.ts'
 import { useTestApi } from '../../support/http/testApi.ts'
 import { redPixelPng } from '../../support/images.ts'
 
@@ -28,14 +28,8 @@ function post(parts: readonly FormPart[]): Promise<Response> {
   return api.send(path, { method: 'POST', body, headers: { 'Content-Type': formType } })
 }
 
-/** Finishes the next accepted task as soon as it is there. */
-async function finishNext(): Promise<void> {
-  await api.tasks.succeed(await api.tasks.nextId())
-}
-
 async function errorOf(response: Response): Promise<unknown> {
-  const body: unknown = await response.json()
-  return Reflect.get(Object(body), 'error')
+  return errorResponse.parse(await response.json()).error
 }
 
 describe('an edits form', () => {
@@ -58,9 +52,9 @@ describe('an edits form', () => {
     ],
     ['texts typed as octets', [model, { ...prompt, type: 'application/octet-stream' }, image]],
   ] as const)('is accepted: %s [sync-6]', async (_what, parts) => {
-    const [response] = await Promise.all([post(parts), finishNext()])
-    expect(response.status).toBe(200)
-    imagesResponse.parse(await response.json())
+    const answering = post(parts)
+    await api.tasks.succeed(await api.tasks.nextId())
+    expect((await answering).status).toBe(200)
     const { request, uploadId } = api.tasks.accepted.at(-1) ?? {}
     expect(request).toMatchObject({
       route: 'images.edits',
@@ -69,21 +63,7 @@ describe('an edits form', () => {
     })
   })
 
-  it('is accepted from fetch, in chunks of unknown length', async () => {
-    const form = new FormData()
-    form.set('model', 'familyb-image-2-web')
-    form.set('prompt', 'x')
-    form.set('image', new Blob([new Uint8Array(redPixelPng)]))
-    const [response] = await Promise.all([
-      api.send(path, { method: 'POST', body: form }),
-      finishNext(),
-    ])
-    expect(response.status).toBe(200)
-  })
-
   it.each([
-    ['no image', [model, prompt], 'missing_required_parameter', 'image'],
-    ['no prompt', [model, image], 'missing_required_parameter', 'prompt'],
     ['two images [sync-7]', [model, prompt, image, image], 'invalid_value', 'image'],
     ['an empty image', [model, prompt, { ...image, value: '' }], 'invalid_image', 'image'],
     [
@@ -105,12 +85,6 @@ describe('an edits form', () => {
       'image',
     ],
     ['a mask', [model, prompt, image, { ...image, name: 'mask' }], 'unknown_parameter', 'mask'],
-    [
-      'an unknown text',
-      [model, prompt, image, { name: 'user', value: 'x' }],
-      'unknown_parameter',
-      'user',
-    ],
     ['a text twice', [model, prompt, prompt, image], 'invalid_value', 'prompt'],
     ['NUL', [model, { ...prompt, value: 'a\0' }, image], 'invalid_value', 'prompt'],
     ['a lone surrogate', [model, halfOfAPair, image], 'invalid_value', 'prompt'],
@@ -170,13 +144,6 @@ describe('an edits form', () => {
       'image',
     ],
     ['NUL after its image', [image, { ...prompt, value: 'a\0' }], 'invalid_value', 'prompt'],
-    ['n of 2', [model, prompt, image, { name: 'n', value: '2' }], 'invalid_value', 'n'],
-    [
-      'a model of family A',
-      [{ ...model, value: 'familya-3-pro-image' }, prompt, image],
-      'model_not_found',
-      'model',
-    ],
     ['a part without a name', [model, { value: 'x' }], 'read_request_body_failed', null],
     [
       'a hundred parts',
@@ -235,35 +202,5 @@ describe('an edits form', () => {
     })
     expect(response.status).toBe(400)
     expect(await errorOf(response)).toMatchObject({ code: 'unsupported_content_type' })
-  })
-
-  it('is refused when it ends anywhere before its end', async () => {
-    const body = formBody([model, prompt, image])
-    // The last four bytes are the end mark's own dashes and line end.
-    for (let cut = 0; cut < body.length - 4; cut += 7) {
-      const response = await api.send(path, {
-        method: 'POST',
-        body: new Uint8Array(body.subarray(0, cut)),
-        headers: { 'Content-Type': formType },
-      })
-      expect([cut, response.status]).toEqual([cut, 400])
-    }
-    expect(api.tasks.openUploads.size).toBe(0)
-  })
-
-  it('stores nothing when its connection is cut off at any byte', async () => {
-    // Large enough that the blob store is still receiving it when the connection ends.
-    const large = { ...image, value: Buffer.concat([redPixelPng, Buffer.alloc(20_000)]) }
-    const body = formBody([model, prompt, large])
-    const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sk-a\r\nContent-Type: ${formType}\r\nContent-Length: ${body.length}\r\n\r\n`
-    const before = { blobs: api.blobs.content.size, accepted: api.tasks.accepted.length }
-    const reported = api.reported.length
-    for (let cut = 0; cut < body.length; cut += cut < 1000 ? 3 : 501) {
-      await api.raw(Buffer.concat([Buffer.from(head), body.subarray(0, cut)]), { half: false })
-    }
-    await expect.poll(() => api.tasks.openUploads.size).toBe(0)
-    expect(api.blobs.content.size).toBe(before.blobs)
-    expect(api.tasks.accepted).toHaveLength(before.accepted)
-    expect(api.reported).toHaveLength(reported)
   })
 })

@@ -1,6 +1,5 @@
 import { expect } from 'vitest'
-import type { RequestFailure, TaskFailure } from '../../../src/domain/failure.ts'
-import type { JsonObject } from '../../../src/domain/json.ts'
+import type { TaskFailure } from '../../../src/domain/failure.ts'
 import type { BlobStore } from '../../../src/domain/ports/blobStore.ts'
 import { fail, succeed } from '../../../src/domain/result.ts'
 import { canonicalRequest } from '../../../src/domain/tasks/imageRequest.ts'
@@ -14,58 +13,31 @@ import { familyBResponse } from '../../../src/upstream/familyB.ts'
 import { streamOf } from '../byteStreams.ts'
 import { redPixelPng } from '../images.ts'
 
-/**
- * A task service that keeps its tasks in memory and never runs them. Only for tests of HTTP behaviour;
- * tests of tasks use the real stack.
- */
-export type FakeTasks = {
-  readonly service: TaskService
-  readonly readTaskOfImage: (taskId: string) => Promise<TaskView | undefined>
-  readonly accepted: AcceptInput[]
-  readonly cancelled: string[]
-  readonly openUploads: Set<string>
-  /** When set, `accept` returns this failure. */
-  refuseNext: RequestFailure | undefined
+export type FakeTasks = ReturnType<typeof createFakeTasks>
+
+/** What a test may set. */
+type Settings = {
   /** When set, `accept` runs this first. */
   beforeAccept: (() => Promise<void>) | undefined
-  /** When true, `accept` throws. */
-  breakNext: boolean
+  /** Where the run of every task is. */
   runStage: RunStage | undefined
-  rejection: JsonObject | undefined
-  readonly change: (taskId: string, changed: Partial<TaskView>) => void
-  readonly succeed: (taskId: string, native?: NativeResponse) => Promise<void>
-  readonly fail: (taskId: string, failure: TaskFailure) => Promise<void>
-  /** Removes a task, as a crash of PostgreSQL can. */
-  readonly loseTask: (taskId: string) => void
-  /** Removes the native response of a task. */
-  readonly loseNative: (taskId: string) => void
-  /** Returns how many callers wait for the end of a task. */
-  readonly waitersOf: (taskId: string) => number
-  readonly newestId: () => string
-  /** Waits for the next task, and returns its id. */
-  readonly nextId: () => Promise<string>
-  /** Forgets all idempotency keys. */
-  readonly freeKeys: () => void
 }
 
-/** The native response that `succeed` stores unless a test gives another. */
+/** The native response that `succeed` stores. */
 export const familyBNative: NativeResponse = {
   response: familyBResponse({ created: 5, size: '1024x1024' }, 0),
   imagePath: ['data', 0, 'b64_json'],
 }
 
-/** A native response of family A. */
-export const familyANative: NativeResponse = {
-  response: {
-    candidates: [{ content: { parts: [{ inlineData: { mimeType: 'image/png', data: '' } }] } }],
-    modelVersion: 'familya-3-pro-image',
-    responseId: 'r1',
-  },
-  imagePath: ['candidates', 0, 'content', 'parts', 0, 'inlineData', 'data'],
-}
-
-/** The API keys `sk-a` and `sk-b` belong to two accounts. */
-export function createFakeTasks(blobs: BlobStore): FakeTasks {
+/**
+ * Creates a task service that keeps its tasks in memory and never runs them. Only for tests of HTTP behaviour; tests of
+ * tasks use the real stack. The API keys `sk-a` and `sk-b` belong to two accounts.
+ */
+export function createFakeTasks(blobs: BlobStore) {
+  const settings: Settings = { beforeAccept: undefined, runStage: undefined }
+  const accepted: AcceptInput[] = []
+  const cancelled: string[] = []
+  const openUploads = new Set<string>()
   const tasks = new Map<string, TaskView>()
   const keys = new Map<string, { readonly taskId: string; readonly request: string }>()
   const woken = new Set<() => void>()
@@ -77,17 +49,15 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
       secret === 'sk-a' || secret === 'sk-b' ? { accountId: secret, keyId: secret } : undefined,
     openUpload: async () => {
       const uploadId = `in${(count += 1)}`
-      fake.openUploads.add(uploadId)
+      openUploads.add(uploadId)
       return uploadId
     },
     discardUpload: async (uploadId) => {
-      fake.openUploads.delete(uploadId)
+      openUploads.delete(uploadId)
       await blobs.deletePrefix(uploadId)
     },
     accept: async (input) => {
-      await fake.beforeAccept?.()
-      if (fake.breakNext) throw new Error('database is gone: secret-of-the-error')
-      if (fake.refuseNext !== undefined) return fail(fake.refuseNext)
+      await settings.beforeAccept?.()
       const request = [...canonicalRequest(input.request)].join('')
       const key = Buffer.from(input.idempotencyKey ?? []).toString('latin1')
       const known = key === '' ? undefined : keys.get(key)
@@ -96,10 +66,10 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
       }
       const taskId = known?.taskId ?? `task_${String((count += 1)).padStart(32, '0')}`
       if (known === undefined) {
-        fake.accepted.push(input)
+        accepted.push(input)
         tasks.set(taskId, queued(taskId, input))
         if (key !== '') keys.set(key, { taskId, request })
-        if (input.uploadId !== undefined) fake.openUploads.delete(input.uploadId)
+        if (input.uploadId !== undefined) openUploads.delete(input.uploadId)
       }
       return succeed({
         taskId,
@@ -121,10 +91,10 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
       if (task.completedAtMs !== undefined && !isCancelled) {
         return fail({ tag: 'task_not_cancellable', reason: 'succeeded' })
       }
-      await fake.fail(taskId, { code: 'cancelled', cause: 'cancelled', workPossible: false })
+      await end(taskId, { code: 'cancelled', cause: 'cancelled', workPossible: false })
       return succeed(taskOf(taskId))
     },
-    runStage: async () => fake.runStage,
+    runStage: async () => settings.runStage,
     awaitEnd: async (taskId, signal) => {
       waiters.push(taskId)
       try {
@@ -157,9 +127,9 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
       }
     },
     cancelLeft: (taskId) => {
-      fake.cancelled.push(taskId)
+      cancelled.push(taskId)
     },
-    nativeRejection: async () => fake.rejection,
+    nativeRejection: async () => undefined,
   }
 
   function taskOf(taskId: string): TaskView {
@@ -178,7 +148,11 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
     woken.clear()
   }
 
-  async function finish(taskId: string, native = familyBNative): Promise<void> {
+  async function end(taskId: string, failure: TaskFailure): Promise<void> {
+    change(taskId, { status: 'failed', completedAtMs: 1_700_000_005_000, failure })
+  }
+
+  async function finish(taskId: string): Promise<void> {
     const answerId = `an${taskId.slice(5)}`
     const key = answerImageKey(answerId)
     const { bytes, sha256 } = await blobs.put(key, streamOf([redPixelPng]), {})
@@ -188,45 +162,44 @@ export function createFakeTasks(blobs: BlobStore): FakeTasks {
       expiresAtMs: 1_700_086_460_000,
       nowMs: 1_700_000_061_000,
       asset: { answerId, mimeType: 'image/png', bytes, sha256 },
-      native,
+      native: familyBNative,
     })
   }
 
-  const fake: FakeTasks = {
+  const newestId = (): string => [...tasks.keys()].at(-1) ?? ''
+
+  return Object.assign(settings, {
     service,
-    readTaskOfImage: async (taskId) => tasks.get(taskId),
-    accepted: [],
-    cancelled: [],
-    openUploads: new Set(),
-    refuseNext: undefined,
-    beforeAccept: undefined,
-    breakNext: false,
-    runStage: undefined,
-    rejection: undefined,
+    accepted,
+    cancelled,
+    openUploads,
+    readTaskOfImage: async (taskId: string) => tasks.get(taskId),
     change,
     succeed: finish,
-    fail: async (taskId, failure) => {
-      change(taskId, { status: 'failed', completedAtMs: 1_700_000_005_000, failure })
-    },
-    loseTask: (taskId) => {
+    fail: end,
+    /** Removes a task, as a crash of PostgreSQL can. */
+    loseTask: (taskId: string) => {
       tasks.delete(taskId)
       for (const [key, named] of keys) if (named.taskId === taskId) keys.delete(key)
       wakeAll()
     },
-    loseNative: (taskId) => {
+    /** Removes the native response of a task. */
+    loseNative: (taskId: string) => {
       const { native: _lost, ...task } = taskOf(taskId)
       tasks.set(taskId, task)
     },
-    waitersOf: (taskId) => waiters.filter((each) => each === taskId).length,
-    newestId: () => [...tasks.keys()].at(-1) ?? '',
+    /** Returns how many callers wait for the end of a task. */
+    waitersOf: (taskId: string) => waiters.filter((each) => each === taskId).length,
+    newestId,
+    /** Waits for the next task, and returns its id. */
     nextId: async () => {
-      const count = fake.accepted.length
-      await expect.poll(() => fake.accepted.length).toBe(count + 1)
-      return fake.newestId()
+      const before = accepted.length
+      await expect.poll(() => accepted.length).toBe(before + 1)
+      return newestId()
     },
+    /** Forgets all idempotency keys. */
     freeKeys: () => keys.clear(),
-  }
-  return fake
+  })
 }
 
 function queued(taskId: string, { caller, request }: AcceptInput): TaskView {

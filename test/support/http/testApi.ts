@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import type { Server } from 'node:http'
 import { connect } from 'node:net'
 import { builtInCapabilities } from '../../../src/domain/models/capabilities.ts'
 import { builtInPrices } from '../../../src/domain/models/prices.ts'
@@ -8,46 +7,25 @@ import { createApp } from '../../../src/http/app.ts'
 import { createServer } from '../../../src/http/connection/createServer.ts'
 import type { AccountReads } from '../../../src/domain/ports/accountReads.ts'
 import type { ApiConfig, ApiDeps, Observation } from '../../../src/http/context.ts'
-import type { MemoryBlobs } from '../blobs/memoryBlobs.ts'
+import { fail, succeed } from '../../../src/domain/result.ts'
+import type { WebhookService } from '../../../src/tasks/webhooks/webhookService.ts'
 import { createMemoryBlobs } from '../blobs/memoryBlobs.ts'
-import type { FakeTasks } from './fakeTasks.ts'
 import { createFakeTasks } from './fakeTasks.ts'
-import { createFakeWebhooks } from './fakeWebhooks.ts'
 import { portOf } from '../upstream/testServers.ts'
 import { useOpened } from '../useOpened.ts'
 
 /** The HTTP server on a free port, with tasks and blobs in memory. */
-export type TestApi = {
-  readonly url: string
-  readonly port: number
-  readonly server: Server
-  readonly tasks: FakeTasks
-  readonly blobs: MemoryBlobs
-  readonly observed: Observation[]
-  readonly reported: unknown[]
-  /** Sends a request with the key `sk-a` unless `init` has another. */
-  readonly send: (path: string, init?: RequestInit) => Promise<Response>
-  readonly postJson: (
-    path: string,
-    body: unknown,
-    headers?: Record<string, string>,
-  ) => Promise<Response>
-  /** Writes the bytes unchanged and returns one complete answer, or everything until the server closes. */
-  readonly raw: (bytes: string | Uint8Array, options?: { half?: boolean }) => Promise<string>
-  readonly close: () => Promise<void>
-}
+export type TestApi = Awaited<ReturnType<typeof startTestApi>>
 
 /** Starts the HTTP server with the given configuration and dependencies replaced. */
-export async function startTestApi(
-  changed: Partial<ApiConfig> = {},
-  deps: Partial<ApiDeps> = {},
-): Promise<TestApi> {
+export async function startTestApi(changed: Partial<ApiConfig> = {}, deps: Partial<ApiDeps> = {}) {
   const { blobs, tasks, observed, reported, apiDeps } = createTestDeps(changed, deps)
   const app = createApp(apiDeps)
   const server = createServer(app, { randomBytes })
   const port = await portOf(server)
   const url = `http://127.0.0.1:${port}`
 
+  /** Sends a request with the key `sk-a` unless `init` has another. */
   function send(path: string, init: RequestInit = {}): Promise<Response> {
     const headers = new Headers(init.headers)
     if (!headers.has('Authorization')) headers.set('Authorization', 'Bearer sk-a')
@@ -63,13 +41,14 @@ export async function startTestApi(
     observed,
     reported,
     send,
-    postJson: (path, body, headers) =>
+    postJson: (path: string, body: unknown, headers?: Record<string, string>) =>
       send(path, {
         method: 'POST',
         body: typeof body === 'string' ? body : JSON.stringify(body),
         headers: { 'Content-Type': 'application/json', ...headers },
       }),
-    raw: (bytes, { half = true } = {}) => exchange(port, bytes, half),
+    /** Writes the bytes unchanged and returns one complete answer, or everything until the server closes. */
+    raw: (bytes: string | Uint8Array, { half = true } = {}) => exchange(port, bytes, half),
     close: async () => {
       server.closeAllConnections()
       server.close()
@@ -107,7 +86,7 @@ export function createTestDeps(changed: Partial<ApiConfig> = {}, deps: Partial<A
   }
   const apiDeps: ApiDeps = {
     tasks: tasks.service,
-    webhooks: createFakeWebhooks(),
+    webhooks: noWebhooks,
     readTaskOfImage: tasks.readTaskOfImage,
     reads: fakeReads,
     blobs,
@@ -121,6 +100,22 @@ export function createTestDeps(changed: Partial<ApiConfig> = {}, deps: Partial<A
     ...deps,
   }
   return { blobs, tasks, observed, reported, apiDeps }
+}
+
+const noWebhook = async () => fail({ tag: 'webhook_not_found' } as const)
+
+/** No account has a webhook, and none can be registered. */
+const noWebhooks: WebhookService = {
+  whyNotAddress: () => undefined,
+  register: async () => fail({ tag: 'too_many_webhooks' }),
+  list: async () => [],
+  read: noWebhook,
+  remove: noWebhook,
+  rotate: noWebhook,
+  enable: noWebhook,
+  test: noWebhook,
+  deliveries: async () => succeed([]),
+  redeliver: noWebhook,
 }
 
 /** Every account has the name `test` and no credits. */

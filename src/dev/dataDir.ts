@@ -9,7 +9,7 @@ import { StartError } from './command.ts'
 /** A lock on a file, which this process holds until `release`, and which children may hold too. */
 export type FileLock = { readonly fd: number; readonly release: () => void }
 
-const lockPollMs = 100
+const lockPollMs = 200
 
 /**
  * Opens a file and locks it. While another process holds the lock, calls `onWait` once and waits. Returns `undefined`

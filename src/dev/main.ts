@@ -89,8 +89,12 @@ async function start(): Promise<void> {
   const demo = key === undefined ? undefined : { key, keyPath }
   const announced = { apiUrl: httpUrl(host, port), publicPages, temporalUiUrl, demo }
   say(announcement(announced, process.stdout.isTTY))
-  const refusals = services.map((service) => service.refused)
-  void Promise.race(refusals).then((reason) => (say(reason), stop(2)))
+  void stopWhenRefused()
+}
+
+async function stopWhenRefused(): Promise<void> {
+  say(await Promise.race(services.map((service) => service.refused)))
+  await stop(2)
 }
 
 /**

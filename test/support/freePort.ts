@@ -1,7 +1,8 @@
 import { randomInt } from 'node:crypto'
 import { createServer } from 'node:net'
 
-// Linux uses ports from 32768 upwards for outgoing connections. A port below that is more likely to stay free.
+// Linux uses ports from 32768 upwards for outgoing connections. A port below that is more likely to stay
+// free.
 const portMin = 20_000
 const portMax = 32_000
 const attemptsMax = 200
@@ -9,8 +10,8 @@ const attemptsMax = 200
 const temporalPortCount = 8
 
 /**
- * Returns a port of `host` on which nobody listens, and after it `count` - 1 further ones. Another process may take it
- * before the caller does.
+ * Returns a port of `host` on which nobody listens, and after it `count` - 1 further ones. Another process
+ * may take it before the caller does.
  */
 export async function freePort(host = '127.0.0.1', count = 1): Promise<number> {
   for (let attempt = 0; attempt < attemptsMax; attempt += 1) {

@@ -75,8 +75,8 @@ const memoryFolder = '/dev/shm'
 const memoryBytesMin = 8 * 1024 ** 3
 
 /**
- * Returns the folder for the stack's data: in memory where there is plenty. On a disk, making and dropping the
- * hundreds of files of each test's database takes half of PostgreSQL's CPU.
+ * Returns the folder for the stack's data: in memory where there is plenty. On a disk, making and dropping
+ * the hundreds of files of each test's database takes half of PostgreSQL's CPU.
  */
 async function stackParent(): Promise<string> {
   const found = await statfs(memoryFolder).catch(() => undefined)

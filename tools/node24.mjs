@@ -1,7 +1,7 @@
 // node tools/node24.mjs
 //
-// Prints the path of the Node that runs this project, after it has installed the dependencies from the lock file when
-// they are missing or stale. Progress goes to standard error. Needs only Node 20 or later, and npm.
+// Prints the path of the Node that runs this project, after it has installed the dependencies from the lock
+// file when they are missing or stale. Progress goes to standard error. Needs only Node 20 or later, and npm.
 import { spawn, spawnSync } from 'node:child_process'
 import { closeSync, existsSync, openSync, readFileSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,8 +16,8 @@ const nodeFromNpm = `node_modules/node-${process.platform}-${process.arch}/bin/n
 /** Whether the Node that runs this process can run the project's TypeScript. */
 export const hostIsNode24 = Number(process.versions.node.split('.')[0]) >= 24
 /**
- * The path of the Node that runs the project: this one, or the one from npm. Its package has no install script, so that
- * npm checks all of it against the hash in package-lock.json.
+ * The path of the Node that runs the project: this one, or the one from npm. Its package has no install
+ * script, so that npm checks all of it against the hash in package-lock.json.
  */
 export const node24 = hostIsNode24 ? process.execPath : join(root, nodeFromNpm)
 
@@ -40,8 +40,8 @@ if (
 }
 
 /**
- * Installs the dependencies unless `isDone` says that it is not needed: `isFresh` or `isComplete`. When two processes
- * do this at once, the second one waits for the first. Throws an error for people.
+ * Installs the dependencies unless `isDone` says that it is not needed: `isFresh` or `isComplete`. When two
+ * processes do this at once, the second one waits for the first. Throws an error for people.
  * @param {() => boolean} isDone
  */
 export async function install(isDone) {
@@ -56,8 +56,8 @@ export async function install(isDone) {
   }
   if (isComplete()) return
   throw new Error(
-    `npm ci succeeded, but Node 24 (${node24}) is missing. npm has it for Linux on x64 and arm64, unless it leaves ` +
-      'out optional packages (npm config get omit). Otherwise install Node 24 yourself.',
+    `npm ci succeeded, but Node 24 (${node24}) is missing. npm has it for Linux on x64 and arm64, unless it ` +
+      'leaves out optional packages (npm config get omit). Otherwise install Node 24 yourself.',
   )
 }
 
@@ -79,8 +79,8 @@ function isFresh() {
   return !differs && Object.keys(installed).every((path) => path in wanted)
 }
 
-// `flock` locks the open file, which it shares with this process. The lock is freed when this process closes the file
-// or ends. Where there is no `flock`, nothing is locked.
+// `flock` locks the open file, which it shares with this process. The lock is freed when this process closes
+// the file or ends. Where there is no `flock`, nothing is locked.
 function lockedFile() {
   const fd = openSync(lockFile, 'r')
   const flock = (...args) =>

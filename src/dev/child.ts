@@ -10,11 +10,15 @@ import { spawnBound, StartError } from './command.ts'
 export type Part = Program & {
   /** The name of the part in messages. */
   readonly name: string
-  /** The name of its log in DATA_DIR/logs. Without one, its output goes where the output of this process goes. */
+  /**
+   * The name of its log in DATA_DIR/logs. Without one, its output goes where the output of this process goes.
+   */
   readonly log?: string
   /** The signal that asks the part to end cleanly. */
   readonly stopSignal: NodeJS.Signals
-  /** How long the part may take to end cleanly. After that it gets SIGKILL. Without a limit it is waited for. */
+  /**
+   * How long the part may take to end cleanly. After that it gets SIGKILL. Without a limit it is waited for.
+   */
   readonly stopGraceMs?: number
   /** The exit code by which the part refuses its configuration. */
   readonly refusedExitCode?: number
@@ -27,7 +31,9 @@ export type Part = Program & {
 export type Launch = {
   /** Absolute path of the folder that contains everything that is stored. */
   readonly dataDir: string
-  /** The file descriptor of the lock of DATA_DIR. Each part keeps it open as long as it runs: see `lockFile`. */
+  /**
+   * The file descriptor of the lock of DATA_DIR. Each part keeps it open as long as it runs: see `lockFile`.
+   */
   readonly lockFd: number
   /** The environment of this process. */
   readonly env: Environment
@@ -52,14 +58,16 @@ const logBytesMax = 16 * 1024 * 1024
 const tailLinesMax = 12
 
 /**
- * Starts a part, waits until it is ready, and from then on keeps it running. The pause before a start doubles with
- * every process that ends quickly. Throws `ConfigError` when the part refuses its configuration, and `StartError` with
- * the last lines of its log when it ends in another way or is not ready in time.
+ * Starts a part, waits until it is ready, and from then on keeps it running. The pause before a start doubles
+ * with every process that ends quickly. Throws `ConfigError` when the part refuses its configuration, and
+ * `StartError` with the last lines of its log when it ends in another way or is not ready in time.
  */
 export async function startChild(part: Part, launch: Launch): Promise<void> {
   const logPath = part.log && join(launch.dataDir, 'logs', `${part.log}.log`)
   const spawnPart = () => spawnInGroup(part, { logPath, lockFd: launch.lockFd })
-  const refusal = `${part.name} refuses its configuration, so it is not started again. Its message above says why.`
+  const refusal =
+    `${part.name} refuses its configuration, so it is not started again. ` +
+    'Its message above says why.'
   const isRefusal = (end: string | undefined) => end === `exit ${part.refusedExitCode}`
   const refused = Promise.withResolvers<string>()
   const stopped = new AbortController()
@@ -125,7 +133,10 @@ export async function httpFault(url: string, timeoutMs: number): Promise<string 
   }
 }
 
-/** Starts the process of a part, in a process group of its own, so that Ctrl-C reaches the starting process alone. */
+/**
+ * Starts the process of a part, in a process group of its own, so that Ctrl-C reaches the starting process
+ * alone.
+ */
 function spawnInGroup(part: Part, files: { logPath: string | undefined; lockFd: number }): Spawned {
   const log = files.logPath === undefined ? 'inherit' : openLog(files.logPath)
   // The API and the worker end themselves too when their standard input closes.

@@ -4,8 +4,8 @@ import type { Environment } from '../config.ts'
 import { defined } from '../domain/defined.ts'
 
 /**
- * A failure to start that a person can fix. Its message says what to do. So `npm start` prints only the message,
- * without a stack trace.
+ * A failure to start that a person can fix. Its message says what to do. So `npm start` prints only the
+ * message, without a stack trace.
  */
 export class StartError extends Error {
   override readonly name = 'StartError'
@@ -55,8 +55,8 @@ export type CommandResult = {
 const outputCharsMax = 64_000
 
 /**
- * Runs a command and waits for its end. Kills it when it does not end within `timeoutMs`. The result of a killed
- * command, and of a command that cannot be started, is not `ok`.
+ * Runs a command and waits for its end. Kills it when it does not end within `timeoutMs`. The result of a
+ * killed command, and of a command that cannot be started, is not `ok`.
  */
 export async function runCommand(
   file: string,
@@ -102,9 +102,10 @@ export function spawnBound(
 let hasSetpriv: boolean | undefined
 
 /**
- * Returns the beginning of a command line that ends what follows with this process, also when this process is killed.
- * With `setpriv` the kernel sends the signal. The shell looks whether this process is still there, because it may have
- * ended before `setpriv` told the kernel. Elsewhere another shell sends the signal when its standard input closes.
+ * Returns the beginning of a command line that ends what follows with this process, also when this process is
+ * killed. With `setpriv` the kernel sends the signal. The shell looks whether this process is still there,
+ * because it may have ended before `setpriv` told the kernel. Elsewhere another shell sends the signal when
+ * its standard input closes.
  */
 function boundToThisProcess(signal: NodeJS.Signals): readonly string[] {
   const name = signal.slice('SIG'.length)
@@ -117,8 +118,8 @@ function boundToThisProcess(signal: NodeJS.Signals): readonly string[] {
 }
 
 /**
- * Returns the variables that PostgreSQL and Temporal get. All others are left out: they may be secrets, and variables
- * such as PGDATA would change what PostgreSQL does.
+ * Returns the variables that PostgreSQL and Temporal get. All others are left out: they may be secrets, and
+ * variables such as PGDATA would change what PostgreSQL does.
  */
 export function basicEnvironment(env: Environment): Readonly<Record<string, string>> {
   const names = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'TZ']

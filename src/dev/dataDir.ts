@@ -9,16 +9,16 @@ import { StartError } from './command.ts'
 /** A lock on a file, which this process holds until `release`, and which children may hold too. */
 export type FileLock = { readonly fd: number; readonly release: () => void }
 
-const lockPollMs = 100
+const lockPollMs = 200
 
 /**
- * Opens a file and locks it. While another process holds the lock, calls `onWait` once and waits. Returns `undefined`
- * after `timeoutMs`.
+ * Opens a file and locks it. While another process holds the lock, calls `onWait` once and waits. Returns
+ * `undefined` after `timeoutMs`.
  *
- * `flock` locks the open file, which it shares with this process, so the lock stays when `flock` has ended. The kernel
- * frees it when the last process that has this file open ends, in whatever way. A part that gets the file descriptor
- * holds the lock with this process: nobody else gets it before all the parts of a killed start have ended.
- * Where there is no `flock`, nothing is locked.
+ * `flock` locks the open file, which it shares with this process, so the lock stays when `flock` has ended.
+ * The kernel frees it when the last process that has this file open ends, in whatever way. A part that gets
+ * the file descriptor holds the lock with this process: nobody else gets it before all the parts of a killed
+ * start have ended. Where there is no `flock`, nothing is locked.
  */
 export async function lockFile(
   path: string,
@@ -41,11 +41,11 @@ export async function lockFile(
 }
 
 /**
- * Creates a folder that only this user can enter. If the folder exists, takes the rights of other users away. From
- * then on nobody else can put anything into it, so its content needs no further check.
+ * Creates a folder that only this user can enter. If the folder exists, takes the rights of other users away.
+ * From then on nobody else can put anything into it, so its content needs no further check.
  *
- * Throws `StartError` when another user owns the folder, or owns a link of that name: that user could replace any file
- * in it, and root would follow the links that the user has planted.
+ * Throws `StartError` when another user owns the folder, or owns a link of that name: that user could replace
+ * any file in it, and root would follow the links that the user has planted.
  *
  * @param variable the environment variable by which the operator chooses another folder.
  */
@@ -62,14 +62,15 @@ export async function makePrivateFolder(path: string, variable: string): Promise
         `Run Darkroom as that user, or set ${variable} to a folder of your own.`,
     )
   }
-  // If this process runs as root, the folder may let the group of PostgreSQL's own user pass: see `systemUser.ts`.
+  // If this process runs as root, the folder may let the group of PostgreSQL's own user pass: see
+  // `systemUser.ts`.
   const kept = user === 0 && folder.gid !== 0 ? 0o710 : 0o700
   await chmod(path, folder.mode & kept)
 }
 
 /**
- * Returns a secret of the embedded installation. Generates it when there is none. The text is `id:secret`, the form
- * that SIGNING_KEYS, KEY_PEPPER and WEBHOOK_KEYS need.
+ * Returns a secret of the embedded installation. Generates it when there is none. The text is `id:secret`,
+ * the form that SIGNING_KEYS, KEY_PEPPER and WEBHOOK_KEYS need.
  */
 export async function embeddedSecret(dataDir: string, name: string): Promise<string> {
   const path = join(dataDir, name)
@@ -81,8 +82,9 @@ export async function embeddedSecret(dataDir: string, name: string): Promise<str
 }
 
 /**
- * Reads a secret file. Returns `undefined` when the file does not exist. An empty file counts as missing. Throws when
- * the file cannot be read, because a new secret in its place would make invalid everything that needs the old one.
+ * Reads a secret file. Returns `undefined` when the file does not exist. An empty file counts as missing.
+ * Throws when the file cannot be read, because a new secret in its place would make invalid everything that
+ * needs the old one.
  */
 export async function readSecretFile(path: string): Promise<string | undefined> {
   try {
@@ -95,8 +97,8 @@ export async function readSecretFile(path: string): Promise<string | undefined> 
 }
 
 /**
- * Writes a secret to a file that only its owner can read (mode 0600). Flushes a draft to the disk and then renames
- * it, so that a crash leaves either the whole new file, or what was there before.
+ * Writes a secret to a file that only its owner can read (mode 0600). Flushes a draft to the disk and then
+ * renames it, so that a crash leaves either the whole new file, or what was there before.
  */
 export async function writeSecretFile(path: string, secret: string): Promise<void> {
   const draft = `${path}.new`

@@ -15,9 +15,10 @@ const demoRequest = JSON.stringify({
 })
 
 /**
- * Returns the secret of an API key of the account `demo`, in the database that the variables name. Creates the account
- * and the key when there are none. Keeps the secret in the file `keyPath` (mode 0600). When the kept secret does not
- * work, makes a new key: the old key was revoked, or the database or the pepper has changed.
+ * Returns the secret of an API key of the account `demo`, in the database that the variables name. Creates
+ * the account and the key when there are none. Keeps the secret in the file `keyPath` (mode 0600). When the
+ * kept secret does not work, makes a new key: the old key was revoked, or the database or the pepper has
+ * changed.
  */
 export async function openDemoAccount(
   keyPath: string,
@@ -59,8 +60,8 @@ export type Announced = {
 }
 
 /**
- * Returns what `npm start` prints when it is ready: the addresses, and commands to copy. The API key itself is printed
- * only on a terminal, because any other output may be kept as a log.
+ * Returns what `npm start` prints when it is ready: the addresses, and commands to copy. The API key itself
+ * is printed only on a terminal, because any other output may be kept as a log.
  */
 export function announcement(service: Announced, toTerminal: boolean): string {
   const { apiUrl, publicPages, temporalUiUrl, demo } = service

@@ -32,17 +32,18 @@ const versionTimeoutMs = 10_000
 const errorLinesMax = 5
 
 /**
- * Returns the cache folder that all checkouts of one user share: $XDG_CACHE_HOME/darkroom, or ~/.cache/darkroom.
+ * Returns the cache folder that all checkouts of one user share: $XDG_CACHE_HOME/darkroom, or
+ * ~/.cache/darkroom.
  */
 export function userCacheDir(env: Environment): string {
   return join(env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache'), 'darkroom')
 }
 
 /**
- * Finds the programs in the user's cache, or builds them there. The folder's name contains a hash of the pinned
- * versions and the platform. When two processes build at the same time, the second one waits for the first. The folder
- * gets its final name only when all programs are in it. Throws `StartError` when another user owns the cache, because
- * that user could replace the programs.
+ * Finds the programs in the user's cache, or builds them there. The folder's name contains a hash of the
+ * pinned versions and the platform. When two processes build at the same time, the second one waits for the
+ * first. The folder gets its final name only when all programs are in it. Throws `StartError` when another
+ * user owns the cache, because that user could replace the programs.
  */
 export async function buildGoTools(given: GoTools, options: BuildOptions): Promise<GoBuild> {
   const { title, tools } = given
@@ -59,7 +60,8 @@ export async function buildGoTools(given: GoTools, options: BuildOptions): Promi
     onWait: () => say(`Waiting for another process, which is building ${title}…`),
   })
   if (lock === undefined) return { kind: 'failed', why: 'another process builds for too long' }
-  // The name contains the process id, because the compiler of a killed start may still write to its own draft.
+  // The name contains the process id, because the compiler of a killed start may still write to its own
+  // draft.
   const draft = `${binDir}.building-${process.pid}`
   try {
     if (existsSync(binDir)) return { kind: 'built', binDir, key }
@@ -88,7 +90,9 @@ function moduleKey({ moduleDir, tools }: GoTools): string {
   return hash.digest('hex').slice(0, 16)
 }
 
-/** Builds one program into the draft folder. Returns the reason when the build failed, otherwise `undefined`. */
+/**
+ * Builds one program into the draft folder. Returns the reason when the build failed, otherwise `undefined`.
+ */
 async function build(
   { name, goPackage }: GoTools['tools'][number],
   options: BuildOptions & { readonly moduleDir: string; readonly draft: string },
@@ -102,8 +106,8 @@ async function build(
   )
   const flags = ['-mod=readonly', '-buildvcs=false', '-trimpath', '-ldflags', '-s -w']
   const built = await runCommand('go', ['build', ...flags, '-o', join(draft, name), goPackage], {
-    // Go flags and workspaces of this machine must not change the pinned build. With GOTOOLCHAIN=auto, a Go that is
-    // too old downloads the version that go.mod names.
+    // Go flags and workspaces of this machine must not change the pinned build. With GOTOOLCHAIN=auto, a Go
+    // that is too old downloads the version that go.mod names.
     env: { ...env, CGO_ENABLED: '0', GOFLAGS: '', GOWORK: 'off', GOTOOLCHAIN: 'auto' },
     cwd: moduleDir,
     timeoutMs: buildTimeoutMs,

@@ -2,8 +2,8 @@
 //
 // node src/dev/main.ts [--with PID]
 //
-// --with PID: ends at once when the process PID, the parent of this one, has ended. So nothing goes on when npm is
-// killed.
+// --with PID: ends at once when the process PID, the parent of this one, has ended. So nothing goes on when
+// npm is killed.
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
@@ -33,7 +33,10 @@ const startTimeoutMs = 2_000
 /** How long to wait for the parts of a killed start. PostgreSQL writes a checkpoint before it ends. */
 const partsTimeoutMs = 60_000
 const parentPollMs = 250
-/** npm forwards a Ctrl-C that the terminal has sent already. The same signal within this time is the same Ctrl-C. */
+/**
+ * npm forwards a Ctrl-C that the terminal has sent already. The same signal within this time is the same
+ * Ctrl-C.
+ */
 const sameSignalMs = 300
 
 /** PostgreSQL, Temporal and its UI, in the order of their start. */
@@ -89,20 +92,24 @@ async function start(): Promise<void> {
   const demo = key === undefined ? undefined : { key, keyPath }
   const announced = { apiUrl: httpUrl(host, port), publicPages, temporalUiUrl, demo }
   say(announcement(announced, process.stdout.isTTY))
-  const refusals = services.map((service) => service.refused)
-  void Promise.race(refusals).then((reason) => (say(reason), stop(2)))
+  void stopWhenRefused()
+}
+
+async function stopWhenRefused(): Promise<void> {
+  say(await Promise.race(services.map((service) => service.refused)))
+  await stop(2)
 }
 
 /**
- * Locks DATA_DIR. A running start holds `lock`. It and all its parts hold `parts.lock`, so that the next start waits
- * for what a kill has left. Returns the file descriptor of `parts.lock`.
+ * Locks DATA_DIR. A running start holds `lock`. It and all its parts hold `parts.lock`, so that the next
+ * start waits for what a kill has left. Returns the file descriptor of `parts.lock`.
  */
 async function lockDataDir(dataDir: string): Promise<number> {
   const own = await lockFile(join(dataDir, 'lock'), { timeoutMs: startTimeoutMs })
   if (own === undefined) {
     throw new StartError(
-      `DATA_DIR ${dataDir} is in use by another start of Darkroom. Stop that one, or set DATA_DIR to another ` +
-        'folder, and the port variables to free ports.',
+      `DATA_DIR ${dataDir} is in use by another start of Darkroom. Stop that one, or set DATA_DIR to ` +
+        'another folder, and the port variables to free ports.',
     )
   }
   const onWait = () => say('Waiting for the end of what a killed start has left…')
@@ -159,7 +166,10 @@ function onSignal(signal: NodeJS.Signals): void {
   void stop(0)
 }
 
-/** Stops everything and exits. The CLI finds the service until the last call has finished, which may take minutes. */
+/**
+ * Stops everything and exits. The CLI finds the service until the last call has finished, which may take
+ * minutes.
+ */
 async function stop(exitCode: number): Promise<void> {
   await Promise.all(services.map((service) => service.stop()))
   if (runtimePath !== undefined) await rm(runtimePath, { force: true })

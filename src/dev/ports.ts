@@ -15,16 +15,16 @@ type WantedPort = {
 
 const portMax = 65_535
 /**
- * How many times to try a port, and the pause between two tries. Together almost three seconds: long enough for the
- * processes of a start that was just killed to end and free their ports.
+ * How many times to try a port, and the pause between two tries. Together almost three seconds: long enough
+ * for the processes of a start that was just killed to end and free their ports.
  */
 const triesMax = 10
 const pauseMs = 300
 
 /**
- * Looks whether every port that this start needs is free, before any part starts. Throws `StartError` when one is in
- * use, or when a host is not an address of this machine, and `ConfigError` when a port is 0. The message names the
- * variable to change.
+ * Looks whether every port that this start needs is free, before any part starts. Throws `StartError` when
+ * one is in use, or when a host is not an address of this machine, and `ConfigError` when a port is 0. The
+ * message names the variable to change.
  */
 export async function requireFreePorts(config: Config): Promise<void> {
   const wanted = wantedPorts(config)
@@ -71,14 +71,17 @@ async function requireFree({ variable, port, host, hostVariable }: WantedPort): 
   if (code === undefined) return
   if (code === 'EADDRINUSE') {
     throw new StartError(
-      `${variable} ${port} is in use by another program. Stop that program, or set ${variable} to a free port.`,
+      `${variable} ${port} is in use by another program. ` +
+        `Stop that program, or set ${variable} to a free port.`,
     )
   }
-  // Possible reasons: the address belongs to another machine, the host name is unknown, or only root may use the port.
+  // Possible reasons: the address belongs to another machine, the host name is unknown, or only root may use
+  // the port.
   const where = hostVariable === undefined ? host : `${hostVariable} ${host}`
   const names = hostVariable === undefined ? variable : `${hostVariable} or ${variable}`
   throw new StartError(
-    `${variable} ${port}: listening on ${where} is refused (${code}). Set ${names} to a value that this machine allows.`,
+    `${variable} ${port}: listening on ${where} is refused (${code}). ` +
+      `Set ${names} to a value that this machine allows.`,
   )
 }
 

@@ -18,8 +18,8 @@ export type Postgres = {
   readonly user: string
   readonly password: string
   /**
-   * Returns the URL of a database, with the superuser and its password. It leads through the Unix socket, if there is
-   * one: a call of Darkroom then takes up to a tenth less CPU time than over TCP.
+   * Returns the URL of a database, with the superuser and its password. It leads through the Unix socket, if
+   * there is one: a call of Darkroom then takes up to a tenth less CPU time than over TCP.
    */
   readonly url: (database: string) => string
 }
@@ -37,8 +37,9 @@ const loopbackHost = '127.0.0.1'
 const socketPathBytesMax = 103
 
 /**
- * Starts PostgreSQL on DATA_DIR, and waits until it answers, which may include crash recovery. The caller holds the
- * lock of DATA_DIR, so no process of an earlier start is left. Throws `StartError` when PostgreSQL does not answer.
+ * Starts PostgreSQL on DATA_DIR, and waits until it answers, which may include crash recovery. The caller
+ * holds the lock of DATA_DIR, so no process of an earlier start is left. Throws `StartError` when PostgreSQL
+ * does not answer.
  */
 export async function startPostgres(port: number, launch: Launch): Promise<Postgres> {
   const { dataDir } = launch
@@ -49,8 +50,8 @@ export async function startPostgres(port: number, launch: Launch): Promise<Postg
   await initialize(home, { password, env })
   const socket = join(pgData, `.s.PGSQL.${port}`)
   const hasSocket = Buffer.byteLength(socket) <= socketPathBytesMax
-  // A killed PostgreSQL leaves these files. Their process id may belong to another program by now, which would keep
-  // PostgreSQL from starting.
+  // A killed PostgreSQL leaves these files. Their process id may belong to another program by now, which
+  // would keep PostgreSQL from starting.
   for (const left of [join(pgData, 'postmaster.pid'), `${socket}.lock`]) {
     await rm(left, { force: true })
   }
@@ -79,10 +80,10 @@ export async function startPostgres(port: number, launch: Launch): Promise<Postg
 }
 
 /**
- * PostgreSQL refuses to run as root. When this process runs as root, PostgreSQL runs in a user namespace, in which
- * root's files belong to an ordinary user: no user is created, no file gets another owner, and the checkout may be in a
- * folder that only root may enter. Where the system allows no user namespaces, as in most containers, or where data of
- * a system user exists, PostgreSQL runs as that user.
+ * PostgreSQL refuses to run as root. When this process runs as root, PostgreSQL runs in a user namespace, in
+ * which root's files belong to an ordinary user: no user is created, no file gets another owner, and the
+ * checkout may be in a folder that only root may enter. Where the system allows no user namespaces, as in
+ * most containers, or where data of a system user exists, PostgreSQL runs as that user.
  */
 async function chooseHome(
   { dataDir, say }: Launch,
@@ -111,7 +112,8 @@ function findPrograms(): string {
     return join(dirname(createRequire(import.meta.url).resolve(name)), '../native')
   } catch {
     throw new StartError(
-      `There is no PostgreSQL for this platform (${name}). Set DATABASE_URL to a PostgreSQL server of your own.`,
+      `There is no PostgreSQL for this platform (${name}). ` +
+        'Set DATABASE_URL to a PostgreSQL server of your own.',
     )
   }
 }
@@ -132,8 +134,8 @@ async function readPassword(dataDir: string, pgData: string): Promise<string> {
 }
 
 /**
- * Creates the data folder when there is none. initdb works in a draft folder, which is renamed at the end. So a start
- * that was killed during initdb leaves no incomplete data folder.
+ * Creates the data folder when there is none. initdb works in a draft folder, which is renamed at the end. So
+ * a start that was killed during initdb leaves no incomplete data folder.
  */
 async function initialize(
   { binDir, pgData, within = [], user: systemUser }: PostgresHome,
@@ -176,7 +178,8 @@ function settingArgs(port: number, socketFolders: string): readonly string[] {
     max_wal_size: '2GB',
     checkpoint_timeout: '10min',
     jit: 'off',
-    // Right for a solid-state disk: a page that is read at random costs little more than one that is read in order.
+    // Right for a solid-state disk: a page that is read at random costs little more than one that is read in
+    // order.
     random_page_cost: 1.1,
     log_min_messages: 'warning',
     // A statement may contain a prompt, and prompts must not appear in logs.
@@ -202,14 +205,16 @@ async function faultOf(url: string): Promise<string | undefined> {
   }
 }
 
-/** Opens one connection, runs `work` on it and closes it. Rejects when the server does not answer within 5 s. */
+/**
+ * Opens one connection, runs `work` on it and closes it. Rejects when the server does not answer within 5 s.
+ */
 export async function withPostgres<Value>(
   connectionString: string,
   work: (client: Client) => Promise<Value>,
 ): Promise<Value> {
   const client = new Client({ connectionString, connectionTimeoutMillis: connectTimeoutMs })
-  // When a server stops, it ends its connections, and the running query rejects. Without this listener the same error
-  // would also end this process.
+  // When a server stops, it ends its connections, and the running query rejects. Without this listener the
+  // same error would also end this process.
   client.on('error', () => undefined)
   await client.connect()
   try {

@@ -12,9 +12,9 @@ const refusedExitCode = 2
 const answerTimeoutMs = 5_000
 
 /**
- * Starts `src/worker.ts` and then `src/api.ts` as separate processes, as in production. So everything runs when the
- * API's `GET /readyz` is 200. Also asks the internal `/readyz`, because only that one lists the parts that are not
- * ready. Throws `ConfigError` when a process refuses its configuration.
+ * Starts `src/worker.ts` and then `src/api.ts` as separate processes, as in production. So everything runs
+ * when the API's `GET /readyz` is 200. Also asks the internal `/readyz`, because only that one lists the
+ * parts that are not ready. Throws `ConfigError` when a process refuses its configuration.
  */
 export async function startService(
   config: Config,

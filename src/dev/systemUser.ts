@@ -28,8 +28,9 @@ export function pointerPath(dataDir: string): string {
 }
 
 /**
- * Returns a home for PostgreSQL as a system user: `owner`, to whom the existing data belongs, or a new one. Programs
- * and data that this user cannot reach are put below /var/lib/darkroom. Throws `StartError` when no user can be made.
+ * Returns a home for PostgreSQL as a system user: `owner`, to whom the existing data belongs, or a new one.
+ * Programs and data that this user cannot reach are put below /var/lib/darkroom. Throws `StartError` when no
+ * user can be made.
  */
 export async function homeOfSystemUser(
   { binDir, pgData }: PostgresHome,
@@ -54,8 +55,9 @@ export async function homeOfSystemUser(
   if ((await run('test', ['-x', dataDir], user)).ok) return { ...home, pgData }
   await chown(dataDir, 0, gid)
   await chmod(dataDir, mode)
-  // The name is random. When a DATA_DIR is deleted and created again, it must not find the old data. The folder stays
-  // root's: otherwise the user could plant links in the place of the files that root writes next to the data.
+  // The name is random. When a DATA_DIR is deleted and created again, it must not find the old data. The
+  // folder stays root's: otherwise the user could plant links in the place of the files that root writes next
+  // to the data.
   const folder = join(reachableRoot, randomBytes(8).toString('hex'))
   await makeReachable(folder)
   await writeFile(pointerPath(dataDir), `${join(folder, 'postgres')}\n`)

@@ -20,7 +20,10 @@ export type TemporalOptions = Launch & {
   readonly namespace: string
 }
 
-/** Dynamic configuration of the embedded Temporal: the real server and the development server get the same one. */
+/**
+ * Dynamic configuration of the embedded Temporal: the real server and the development server get the same
+ * one.
+ */
 const dynamicConfigPath = fileURLToPath(
   new URL('../../tools/temporal/embedded.yaml', import.meta.url),
 )
@@ -28,9 +31,9 @@ const dynamicConfigPath = fileURLToPath(
 /** How many ports after its own the real server needs. */
 export const innerPortCount = 7
 /**
- * Each shard looks for work of its own, also while there is none: with 512 of them, Temporal and PostgreSQL took a
- * tenth of a core without a task, with 64 they take less than half of that. Temporal cannot change the number in an
- * existing database: it keeps the old one, and warns.
+ * Each shard looks for work of its own, also while there is none: with 512 of them, Temporal and PostgreSQL
+ * took a tenth of a core without a task, with 64 they take less than half of that. Temporal cannot change the
+ * number in an existing database: it keeps the old one, and warns.
  */
 const historyShards = 64
 
@@ -73,7 +76,9 @@ export async function startTemporal(
   }
 }
 
-/** The environment of the real server. It needs a port for each of its four services and for their membership. */
+/**
+ * The environment of the real server. It needs a port for each of its four services and for their membership.
+ */
 function serverVariables(port: number, postgres: Postgres): Readonly<Record<string, string>> {
   return {
     DB: 'postgres12_pgx',
@@ -144,9 +149,10 @@ async function startServer(
 }
 
 /**
- * Makes one call to the history service and one to the matching service. Returns why one of them does not answer. A
- * call to the frontend alone would not do, because the frontend answers before the services behind it do. The history
- * service looks up a run that does not exist. The matching service describes a task queue that nobody uses.
+ * Makes one call to the history service and one to the matching service. Returns why one of them does not
+ * answer. A call to the frontend alone would not do, because the frontend answers before the services behind
+ * it do. The history service looks up a run that does not exist. The matching service describes a task queue
+ * that nobody uses.
  */
 async function serverFault(address: string): Promise<string | undefined> {
   const namespace = 'temporal-system'

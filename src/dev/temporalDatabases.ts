@@ -14,8 +14,9 @@ const temporalDatabases = [
 ] as const
 
 /**
- * Creates Temporal's databases, and updates their schema once for each version of the programs. A database gets its
- * final name only when its schema is complete. So if a start is killed before that, the next one creates it again.
+ * Creates Temporal's databases, and updates their schema once for each version of the programs. A database
+ * gets its final name only when its schema is complete. So if a start is killed before that, the next one
+ * creates it again.
  */
 export async function prepareDatabases(
   { binDir, key }: { readonly binDir: string; readonly key: string },

@@ -12,8 +12,9 @@ import type { GoTools } from './goTools.ts'
 import { buildGoTools, userCacheDir } from './goTools.ts'
 
 /**
- * What runs as Temporal. `given`: the operator's own. `server`: the real server and its tools are in the folder `binDir`, and `key`
- * identifies their version. `dev-server`: only the Temporal CLI `file` was found, and its development server is used.
+ * What runs as Temporal. `given`: the operator's own. `server`: the real server and its tools are in the
+ * folder `binDir`, and `key` identifies their version. `dev-server`: only the Temporal CLI `file` was found,
+ * and its development server is used.
  */
 export type TemporalPrograms =
   | { readonly kind: 'given'; readonly address: string }
@@ -37,8 +38,9 @@ const downloadTimeoutMs = 120_000
 const reasonCharsMax = 120
 
 /**
- * Finds Temporal, unless the operator has given its address, and prints what it found. First choice is the real server, built with Go. Second is `temporal` on
- * PATH. Third is the CLI that the SDK downloads. When there is none, throws `StartError` that says what to install.
+ * Finds Temporal, unless the operator has given its address, and prints what it found. First choice is the
+ * real server, built with Go. Second is `temporal` on PATH. Third is the CLI that the SDK downloads. When
+ * there is none, throws `StartError` that says what to install.
  */
 export async function findTemporal(
   givenAddress: string | undefined,
@@ -98,7 +100,10 @@ async function downloadCli(
   return name === undefined ? { why: 'the download left no file' } : { file: join(folder, name) }
 }
 
-/** The test library downloads the CLI only to start a server. That one lacks our flags, so it is stopped at once. */
+/**
+ * The test library downloads the CLI only to start a server. That one lacks our flags, so it is stopped at
+ * once.
+ */
 async function startOnce(downloadDir: string): Promise<void> {
   const { TestWorkflowEnvironment } = await import('@temporalio/testing')
   const environment = await TestWorkflowEnvironment.createLocal({

@@ -91,7 +91,10 @@ export async function spawnStart(
   }
 }
 
-/** Returns the command lines of all processes that work on DATA_DIR: by arguments, environment or working folder. */
+/**
+ * Returns the command lines of all processes that work on DATA_DIR: by arguments, environment or working
+ * folder.
+ */
 export function processesOn(dataDir: string): readonly string[] {
   return readdirSync('/proc').flatMap((name) => {
     if (!/^\d+$/.test(name)) return []

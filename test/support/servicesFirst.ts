@@ -3,7 +3,7 @@ import type { TestSpecification } from 'vitest/node'
 
 /** Folders whose files start whole services and wait for them. Such a file can take a minute. */
 const slowFolders =
-  /\/test\/(?:calm|rough|mortal|dev|examples|extensions|openapi|telemetry|web|wiring|workflows)\//
+  /\/test\/(?:conformance|dev|examples|extensions|openapi|telemetry|web|wiring|workflows)\//
 
 /**
  * Runs slow files first, so that no core is idle at the end while one slow file is still running. Vitest itself

@@ -213,3 +213,23 @@ describe('every answer', () => {
     expect(answer.headers.get('access-control-allow-credentials')).toBeNull()
   })
 })
+
+describe('/readyz', () => {
+  it('shows each part on the internal port and none on the public one', async () => {
+    const parts = { database: 'ok', schema: 'ok', blob_store: 'ok' }
+    const all = { ...parts, temporal: 'ok', search_attributes: 'ok' }
+    const shown = async (url: string) => {
+      const answer = await fetch(`${url}/readyz`)
+      return [answer.status, await answer.json()]
+    }
+    expect(await shown(service.url)).toEqual([200, { status: 'ready' }])
+    expect(await shown(service.internalUrls[0])).toEqual([
+      200,
+      { status: 'ready', parts: { ...all, process: 'ok' } },
+    ])
+    expect(await shown(service.workerUrl)).toEqual([
+      200,
+      { status: 'ready', parts: { ...all, polling: 'ok' } },
+    ])
+  })
+})

@@ -18,17 +18,23 @@ async function outcomeOfAnswer(status: number, body: string | Buffer, coding?: s
 const error = { message: 'm', type: 'server_error', param: null, code: 'server_is_overloaded' }
 
 describe('answers in forms that no vendor documents', () => {
+  const plain = ['gzip', 'deflate', 'br', 'zstd', 'gzip, br'].map((coding) => ({
+    what: 'not compressed',
+    coding,
+    body: goodAnswer,
+  }))
+  const unnamed = [undefined, 'identity', 'utf-8'].map((coding) => ({
+    what: 'compressed with gzip',
+    coding,
+    body: gzipSync(goodAnswer),
+  }))
   it.each([
-    ['compressed with gzip', 'gzip', gzipSync(goodAnswer)],
-    ['compressed with deflate', 'deflate', deflateSync(goodAnswer)],
-    ['compressed with brotli', 'br', brotliCompressSync(goodAnswer)],
-    ...['gzip', 'deflate', 'br', 'zstd', 'gzip, br'].map(
-      (coding) => ['not compressed', coding, goodAnswer] as const,
-    ),
-    ...[undefined, 'identity', 'utf-8'].map(
-      (coding) => ['compressed with gzip', coding, gzipSync(goodAnswer)] as const,
-    ),
-  ])('are read when they are %s and name the coding %s', async (_what, coding, body) => {
+    { what: 'compressed with gzip', coding: 'gzip', body: gzipSync(goodAnswer) },
+    { what: 'compressed with deflate', coding: 'deflate', body: deflateSync(goodAnswer) },
+    { what: 'compressed with brotli', coding: 'br', body: brotliCompressSync(goodAnswer) },
+    ...plain,
+    ...unnamed,
+  ])('are read when they are $what and name the coding $coding', async ({ coding, body }) => {
     expect(await outcomeOfAnswer(200, body, coding)).toMatchObject({ class: 'succeeded' })
   })
 

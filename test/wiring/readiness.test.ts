@@ -9,7 +9,6 @@ import type { ReadinessDeps } from '../../src/wiring/readiness.ts'
 import { createReadiness } from '../../src/wiring/readiness.ts'
 import type { TestDatabase } from '../support/database/testDatabase.ts'
 import { createTestDatabase } from '../support/database/testDatabase.ts'
-import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import type { TemporalWorld } from '../support/temporal/temporalWorld.ts'
 import { openTestWorld } from '../support/temporal/temporalWorld.ts'
@@ -144,25 +143,4 @@ describe('createReadiness', () => {
     })
     expect(looks).toBeLessThanOrEqual(1 + Math.floor(tookMs / 1_000))
   })
-})
-
-describe('/readyz of a process', () => {
-  it('shows each part on the internal port and none on the public one', async () => {
-    const internal = await freePort()
-    const service = await startTestService({ environment: { INTERNAL_PORT: String(internal) } })
-    onTestFinished(() => service.stop())
-    const shown = async (url: string) => {
-      const answer = await fetch(`${url}/readyz`)
-      return { status: answer.status, body: await answer.json() }
-    }
-    expect(await shown(`http://127.0.0.1:${internal}`)).toEqual({
-      status: 200,
-      body: { status: 'ready', parts: { ...allWell, process: 'ok' } },
-    })
-    expect(await shown(service.workers[0]?.url ?? '')).toEqual({
-      status: 200,
-      body: { status: 'ready', parts: { ...allWell, polling: 'ok' } },
-    })
-    expect(await shown(service.url)).toEqual({ status: 200, body: { status: 'ready' } })
-  }, 60_000)
 })

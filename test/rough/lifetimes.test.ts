@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { verifyLedger } from '../../src/store/accounts/verifyLedger.ts'
 import type { Client, TaskRecord } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
@@ -21,8 +21,8 @@ beforeAll(async () => {
     environment: { RETENTION_SECONDS: '5', TOMBSTONE_SECONDS: '10' },
   })
   client = createClient(service.url, (await service.account()).secret)
+  return () => service.stop()
 }, stackStartMsMax)
-afterAll(() => service.stop())
 
 const key = { 'idempotency-key': 'used again' }
 const body = editBody({ prompt: 'Short-lived' })

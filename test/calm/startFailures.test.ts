@@ -2,29 +2,24 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { freePort } from '../support/ports.ts'
-import { startDarkroomProcess } from '../support/service/darkroomProcess.ts'
-import type { TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
+import type { CalmService } from '../support/service/calmService.ts'
+import { calmService } from '../support/service/calmService.ts'
+import { upstreamCredentials } from '../support/service/simulatorFile.ts'
+import { startDarkroomProcess } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import { tempFolder } from '../support/tempFolder.ts'
 
-let service: TestService
-
+let service: CalmService
 beforeAll(async () => {
-  service = await startTestService({ apis: 0, workers: 0 })
-  return () => service.stop()
+  service = await calmService()
 }, stackStartMsMax)
 
 type Name = 'api' | 'worker'
 
-async function startWith(name: Name, environment: Readonly<Record<string, string>>) {
-  const url = `http://127.0.0.1:${await freePort()}`
-  const started = await startDarkroomProcess({
-    name,
-    environment: { ...service.environment, PORT: '0', INTERNAL_PORT: '0', ...environment },
-    url,
-    readyUrl: `${url}/readyz`,
-  })
-  await started.stop()
+async function startWith(name: Name, changed: Readonly<Record<string, string>>): Promise<void> {
+  const free = { PORT: '0', INTERNAL_PORT: '0', WORKER_INTERNAL_PORT: '0' }
+  const environment = { ...service.environment, ...upstreamCredentials, ...free, ...changed }
+  await (await startDarkroomProcess(name, tempFolder(), environment)).stop()
 }
 
 describe.each<Name>(['api', 'worker'])('a process that cannot start: %s', (name) => {
@@ -38,7 +33,7 @@ describe.each<Name>(['api', 'worker'])('a process that cannot start: %s', (name)
   it.each(name === 'api' ? ['PORT', 'INTERNAL_PORT'] : ['WORKER_INTERNAL_PORT'])(
     'names %s when the port is in use',
     async (variable) => {
-      const server = createServer().listen(0, '127.0.0.1')
+      const server = createServer((socket) => void socket.destroy()).listen(0, '127.0.0.1')
       await once(server, 'listening')
       onTestFinished(() => void server.close())
       const port = String(Object(server.address()).port)

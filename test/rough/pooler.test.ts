@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { keepsSession } from '../../src/store/connection/pooler.ts'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
@@ -7,10 +7,10 @@ import { generateBody } from '../support/clients/requestBodies.ts'
 import { generate } from '../support/clients/syncCalls.ts'
 import { assertLedgerVerifies } from '../support/database/money.ts'
 import { createPgBouncer, pgBouncerProgram } from '../support/database/pgBouncer.ts'
-import { startDarkroomProcess } from '../support/service/darkroomProcess.ts'
 import type { TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
+import { startDarkroomProcess, startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+import { tempFolder } from '../support/tempFolder.ts'
 
 const pgBouncer = createPgBouncer()
 let service: TestService
@@ -20,11 +20,11 @@ describe.runIf(existsSync(pgBouncerProgram))('behind PgBouncer in transaction mo
   beforeAll(async () => {
     service = await startTestService({ pooler: pgBouncer.start })
     client = createClient(service.url, (await service.account()).secret)
+    return async () => {
+      await service.stop()
+      await pgBouncer.stop()
+    }
   }, stackStartMsMax)
-  afterAll(async () => {
-    await service.stop()
-    await pgBouncer.stop()
-  })
 
   it('tasks of all kinds succeed, also many at once', async () => {
     const synchronous = Array.from({ length: 20 }, async (_, n) => {
@@ -45,12 +45,8 @@ describe.runIf(existsSync(pgBouncerProgram))('behind PgBouncer in transaction mo
   it.each(['api', 'worker'] as const)('no process starts without sessions: %s', async (name) => {
     const pooled = service.environment['DATABASE_URL'] ?? ''
     expect(await keepsSession(pooled)).toBe(false)
-    const started = startDarkroomProcess({
-      name,
-      environment: { ...service.environment, DATABASE_SESSION_URL: pooled, PORT: '0' },
-      url: '',
-      readyUrl: 'http://127.0.0.1:9/',
-    })
+    const environment = { ...service.environment, DATABASE_SESSION_URL: pooled }
+    const started = startDarkroomProcess(name, tempFolder(), environment)
     await expect(started).rejects.toThrow('Set DATABASE_SESSION_URL to PostgreSQL itself')
   })
 })

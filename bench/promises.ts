@@ -159,9 +159,7 @@ const usage: Try = async ({ pool, account, url }, { atMost }) => {
   const headers = { authorization: `Bearer ${secret}` }
   for (const groups of ['', '&group_by=day,model']) {
     const query = `start_time=${at}&end_time=2026-02-01T00:00:00Z${groups}`
-    const ms = await sample(20, async () =>
-      answered(await fetch(`${url}/v1/usage?${query}`, { headers })),
-    )
+    const ms = await sample(20, () => answered(fetch(`${url}/v1/usage?${query}`, { headers })))
     const what = `a month of ${chunks * count * 2} entries${groups} (p50)`
     atMost(what, percentile(ms, 0.5), 100, 'ms')
   }
@@ -217,16 +215,18 @@ async function task(client: Client, everyMs = 50): Promise<void> {
   if (status !== 'succeeded') throw new Error(`${taskId}: ${status}`)
 }
 
+/** Makes a synchronous call of family B, or of A. */
 async function callB(client: Client): Promise<void> {
-  await answered(await generate(client, { prompt: 'A lighthouse' }))
+  await answered(generate(client, { prompt: 'A lighthouse' }))
 }
 
 async function callA(client: Client): Promise<void> {
   const body = { contents: [{ parts: [{ text: 'A lighthouse' }] }] }
-  await answered(await content(client, 'generateContent', body))
+  await answered(content(client, 'generateContent', body))
 }
 
-async function answered(answer: Response): Promise<void> {
+async function answered(answering: Promise<Response>): Promise<void> {
+  const answer = await answering
   const text = await answer.text()
   if (answer.status !== 200) throw new Error(`${answer.status} ${text}`)
 }
@@ -238,13 +238,11 @@ async function sample(times: number, work: () => Promise<unknown>): Promise<read
   return ms
 }
 
-const named = chooseFrom(
-  promises.map(({ name }) => name),
-  positionals,
-)
+const names = promises.map(({ name }) => name)
+const named = chooseFrom(names, positionals)
 await runBench(async (bench) => {
-  for (const { name, options, run } of promises) {
-    if (named.length > 0 && !named.includes(name)) continue
+  const chosen = promises.filter(({ name }) => named.length === 0 || named.includes(name))
+  for (const { name, options, run } of chosen) {
     print(`\n${name}`)
     await withSimulated(options, async (service) => {
       await run(service, bench)

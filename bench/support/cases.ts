@@ -1,3 +1,4 @@
+import { defined } from '../../src/domain/defined.ts'
 import type { BenchWorld } from './benchWorld.ts'
 import { describe, percentile, print, say } from './runBench.ts'
 
@@ -9,6 +10,10 @@ export type Figure = {
   readonly goal?: Goal
 }
 export type Goal = { readonly atLeast: number } | { readonly atMost: number }
+
+export function figure(name: string, value: number, unit: string, goal?: Goal): Figure {
+  return { name, value, unit, ...defined({ goal }) }
+}
 
 /** One part of `npm run bench`. */
 export type BenchCase = {

@@ -1,9 +1,9 @@
 /**
  * node bench/hostile.ts [--quick]
  *
- * One account attacks with everything its API key allows, at once, on S3: the largest prompts, small bodies that
- * unpack to much work, bodies that are declared and not sent, images that are left, slow readers of images, and
- * invented keys. Another account submits, looks up and calls synchronously as before.
+ * One account attacks with everything its API key allows, at once, on S3: the largest prompts, small bodies
+ * that unpack to much work, bodies that are declared and not sent, images that are left, slow readers of
+ * images, and invented keys. Another account submits, looks up and calls synchronously as before.
  */
 import { verifyLedger } from '../src/store/accounts/verifyLedger.ts'
 import { startS3Server } from '../test/support/blobs/s3Server.ts'

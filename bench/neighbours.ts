@@ -1,9 +1,9 @@
 /**
  * node bench/neighbours.ts [--quick]
  *
- * What one account keeps when others use the API too: its downloads of images of 2 MiB and its edits with an image
- * of 4 MiB, alone, beside an account that polls ten times a second, and beside twenty that each submit and poll
- * once a second. Once with images in files, once on an S3 server. Also a case of `npm run bench`.
+ * What one account keeps when others use the API too: its downloads of images of 2 MiB and its edits with an
+ * image of 4 MiB, alone, beside an account that polls ten times a second, and beside twenty that each submit
+ * and poll once a second. Once with images in files, once on an S3 server. Also a case of `npm run bench`.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startS3Server } from '../test/support/blobs/s3Server.ts'

@@ -1,8 +1,8 @@
 /**
  * node bench/promises.ts [--quick] [NAME…]
  *
- * Tries promises that need minutes or a quiet machine, each on a service of its own: those that are named, or all.
- * Prints `kept` or `BROKEN` with the figures. With --quick a tenth of the load shows that the command works.
+ * Tries promises that need minutes or a quiet machine, each on a service of its own. Prints `kept` or `BROKEN`
+ * with the figures. With --quick a tenth of the load shows that the command works.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
@@ -33,7 +33,7 @@ const limitMs = 600_000
 
 type Try = (service: BenchService, bench: Bench) => Promise<void>
 
-/** Behind many tasks of another account on a channel with four places, nobody waits for more than their turn. */
+/** Behind many tasks of another account on a channel with four places, others still get their turn. */
 const fairness: Try = async ({ url, account, client, workers }, { atMost }) => {
   const many = createClient(url, (await account()).secret)
   const both = async () => [
@@ -65,7 +65,7 @@ const rateLimit: Try = async ({ client, simulator }, { check, atMost }) => {
   atMost('refused calls for each granted call', refused / tasks, 0.2)
 }
 
-/** While the upstream of family A accepts calls and never answers, calls of family B take as long as before. */
+/** While the upstream of family A never answers, calls of family B take as long as before. */
 const hungFamily: Try = async ({ client, simulator }, { atMost }) => {
   const calls = async () => {
     const ms: number[] = []
@@ -84,7 +84,7 @@ const hungFamily: Try = async ({ client, simulator }, { atMost }) => {
   atMost('p95 of family B, in times of before', times, 1.15)
 }
 
-/** Callers of a model whose upstream refuses every call for 30 s are told so at once, and the rest goes on. */
+/** Callers of a model whose upstream refuses every call for 30 s are told at once. The rest goes on. */
 const refusals: Try = async ({ url, headers, client, pool, simulator }, { check, atMost }) => {
   const [calls, model] = [scaled(4_000), 'familyb-image-2-vip']
   const body = JSON.stringify({ model, prompt: 'Refused [sim:429 retry-after=30]' })
@@ -105,7 +105,7 @@ const refusals: Try = async ({ url, headers, client, pool, simulator }, { check,
   check(`${rowCount} runs of them in Temporal`, rowCount === 0)
 }
 
-/** Many clients wait on one API, half by `Prefer: wait`, half by events. The other API cancels their tasks. */
+/** Clients wait on one API, half by `Prefer: wait`, half by events. The other API cancels their tasks. */
 const waiters: Try = async ({ url, apis, account, client, pool }, { atMost }) => {
   const { accountId, secret } = await account()
   const waiting = createClient(apis[1]?.url ?? '', secret)

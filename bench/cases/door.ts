@@ -40,7 +40,9 @@ export const door: BenchCase = {
   },
 }
 
-/** Sends bodies one after the other, first alone, then beside a probe for stalls, which takes CPU of its own. */
+/**
+ * Sends bodies one after the other, first alone, then beside a probe for stalls, which takes CPU of its own.
+ */
 async function oneAfterTheOther(
   service: BenchService,
   name: string,

@@ -19,7 +19,8 @@ export const longHistory: BenchCase = {
     const service = await startService()
     try {
       const { accountId } = await service.account(1_000_000_000)
-      // This service is new: without this load, later figures would be better only because V8 has compiled more.
+      // This service is new: without this load, later figures would be better only because V8 has compiled
+      // more.
       await loadOf(quick ? 500 : 5_000, 20, generationShot(service))
       const before = await p50s(service)
       const rows = quick ? 100_000 : 1_000_000
@@ -45,7 +46,8 @@ async function p50s(service: BenchService): Promise<readonly number[]> {
   const count = 300
   const submitMs: number[] = []
   let taskId = ''
-  // Each submit follows the end of the task before it. Otherwise the backlog of tasks would decide the figure.
+  // Each submit follows the end of the task before it. Otherwise the backlog of tasks would decide the
+  // figure.
   while (submitMs.length < count) {
     const sentAtMs = performance.now()
     taskId = (await client.accepted(taskBody())).task_id
@@ -61,8 +63,8 @@ async function p50s(service: BenchService): Promise<readonly number[]> {
 }
 
 /**
- * A history that grew over weeks was vacuumed long ago. This one would be vacuumed during the measurement. The pool
- * of the service limits the time of a statement, so this takes a connection of its own.
+ * A history that grew over weeks was vacuumed long ago. This one would be vacuumed during the measurement.
+ * The pool of the service limits the time of a statement, so this takes a connection of its own.
  */
 async function vacuum({ databaseUrl }: BenchService): Promise<void> {
   const client = new Client(databaseUrl)

@@ -102,7 +102,7 @@ async function shotOf(service: BenchService, image: Generation, accounts: number
   return async (agent, n) => shots[n % shots.length]?.(agent, n)
 }
 
-/** Runs a load and returns its figures, the CPU time of each part for one call, and the memory of API and worker. */
+/** Runs a load. Returns its figures, the CPU time of each part for a call, and the memory of API and worker. */
 async function costed(
   { pidOf }: Bench,
   { apis, workers }: BenchService,

@@ -130,7 +130,7 @@ async function runTasks(service: BenchService, count: number, parallel: number):
   })
 }
 
-/** Waits until the task has succeeded, by one lookup that is held open, as Temporal's client waits for a result. */
+/** Waits until the task has succeeded, by a lookup that is held open, as Temporal's client waits. */
 export async function succeeded({ url, client }: BenchService, taskId: string): Promise<void> {
   const headers = { authorization: client.authorization, prefer: 'wait=60' }
   const answer = await fetch(`${url}/v1/tasks/${taskId}`, { headers })

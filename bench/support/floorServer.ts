@@ -1,5 +1,5 @@
-// node floorServer.ts DATABASE_URL TEMPORAL_ADDRESS NAMESPACE UPSTREAM_URL FILE_BYTES PORT serves the least that each
-// part of Darkroom can cost. It also runs the worker of the bare workflow.
+// node floorServer.ts DATABASE_URL TEMPORAL_ADDRESS NAMESPACE UPSTREAM_URL FILE_BYTES PORT serves the least
+// that each part of Darkroom can cost. It also runs the worker of the bare workflow.
 import { createReadStream, writeFileSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'

@@ -1,5 +1,6 @@
-// node hostileAccount.ts URL SECRET PORT attacks with everything an API key allows, as fast as it is answered. It is a
-// process of its own, so that it does not disturb what hostile.ts measures. GET / answers with how often it got what.
+// node hostileAccount.ts URL SECRET PORT attacks with everything an API key allows, as fast as it is
+// answered. It is a process of its own, so that it does not disturb what hostile.ts measures. GET / answers
+// with how often it got what.
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import { connect } from 'node:net'

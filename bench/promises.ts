@@ -193,19 +193,18 @@ const largePrompts: Try = async (service, { atMost }) => {
   atMost('a small task beside them, in times of its call', smallMs / 5_000, 2)
 }
 
-type Promised = { readonly name: string; readonly options: SimulatedOptions; readonly run: Try }
-
 const four = { channel: { concurrencyMax: 4 }, latency: '2000-2000' }
 const sixty = { channel: { concurrencyMax: 60 }, latency: '5000-5000' }
-const promises: readonly Promised[] = [
-  { name: 'fairness', options: { ...four, workers: 1 }, run: fairness },
-  { name: 'fairness', options: { ...four, workers: 2 }, run: fairness },
-  { name: 'rateLimit', options: {}, run: rateLimit },
-  { name: 'hungFamily', options: { latency: '1000-1000' }, run: hungFamily },
-  { name: 'refusals', options: { latency: '20-20' }, run: refusals },
-  { name: 'waiters', options: { workers: 0, apis: 2 }, run: waiters },
-  { name: 'usage', options: { workers: 0 }, run: usage },
-  { name: 'largePrompts', options: { ...sixty, workers: 0 }, run: largePrompts },
+/** Each promise, whose name is that of its function, and what its service is started with. */
+const promises: readonly (readonly [Try, SimulatedOptions])[] = [
+  [fairness, { ...four, workers: 1 }],
+  [fairness, { ...four, workers: 2 }],
+  [rateLimit, {}],
+  [hungFamily, { latency: '1000-1000' }],
+  [refusals, { latency: '20-20' }],
+  [waiters, { workers: 0, apis: 2 }],
+  [usage, { workers: 0 }],
+  [largePrompts, { ...sixty, workers: 0 }],
 ]
 
 /** Runs one task until it has succeeded. */
@@ -238,12 +237,12 @@ async function sample(times: number, work: () => Promise<unknown>): Promise<read
   return ms
 }
 
-const names = promises.map(({ name }) => name)
+const names = promises.map(([{ name }]) => name)
 const named = chooseFrom(names, positionals)
 await runBench(async (bench) => {
-  const chosen = promises.filter(({ name }) => named.length === 0 || named.includes(name))
-  for (const { name, options, run } of chosen) {
-    print(`\n${name}`)
+  const chosen = promises.filter(([{ name }]) => named.length === 0 || named.includes(name))
+  for (const [run, options] of chosen) {
+    print(`\n${run.name}`)
     await withSimulated(options, async (service) => {
       await run(service, bench)
       const violations = await verifyLedger(service.pool)

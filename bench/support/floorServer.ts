@@ -18,7 +18,7 @@ const [, , databaseUrl, address = '', namespace = '', upstreamUrl, bytes, port] 
 const taskQueue = 'bench-bare'
 const pool = new Pool({ connectionString: databaseUrl, max: 24 })
 const agent = new Agent({ connections: 256 })
-const file = join(tmpdir(), `darkroom-floor-${process.pid}.png`)
+const file = join(tmpdir(), 'image.png')
 writeFileSync(file, paddedPng(Number(bytes), 7))
 const { client } = connectTemporal({ address, namespace })
 let workflows = 0

@@ -16,8 +16,8 @@ const database = useTestDatabase()
 
 const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
 
-/** Short enough that the progress is near its end after four seconds. Long enough to see many of its steps. */
-const usualDurationMs = 2_000
+/** Short enough that the progress is near its end after a second. Long enough to see many of its steps. */
+const usualDurationMs = 600
 const capabilities = {
   ...builtInCapabilities,
   'familyb-image-2-vip': { ...builtInCapabilities['familyb-image-2-vip'], usualDurationMs },

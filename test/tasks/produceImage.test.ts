@@ -8,7 +8,7 @@ import { createMemoryBlobs } from '../support/blobs/memoryBlobs.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
-import { loseWorker, outcomesOf } from '../support/database/testAttempts.ts'
+import { alwaysPresent, loseWorker, outcomesOf } from '../support/database/testAttempts.ts'
 import { createTestProduceImage } from '../support/database/testProduceImage.ts'
 import { countedUpstream, succeeded } from '../support/upstream/countedUpstream.ts'
 
@@ -116,10 +116,10 @@ describe('produceImage', () => {
   })
 
   it('tries to store until the hard end, also after a long call', async () => {
-    const { taskId } = await insertTask(world.pool, { deadlineSeconds: 3, hardEndSeconds: 4 })
+    const { taskId } = await insertTask(world.pool, { deadlineSeconds: 1, hardEndSeconds: 2 })
     const startedAtMs = performance.now()
     const callUpstream: UpstreamCaller = async () => {
-      await sleep(3_200)
+      await sleep(1_300)
       return succeeded()
     }
     const produce = createTestProduceImage({
@@ -128,15 +128,21 @@ describe('produceImage', () => {
       callUpstream,
     })
     await expect(produce({ taskId })).rejects.toThrow('the disk is full')
-    expect(performance.now() - startedAtMs).toBeLessThan(4_800)
+    expect(performance.now() - startedAtMs).toBeLessThan(2_800)
   })
 
-  it('starts no call after the signal aborted', async () => {
+  it.each([
+    ['after the signal aborted', 'stopping', { signal: AbortSignal.abort() }, true],
+    ['while other processes may count this one as lost', 'not_present', {}, false],
+  ] as const)('starts no call %s', async (_when, reason, given, isPresent) => {
     const { taskId } = await insertTask(world.pool)
     const { call, calls } = countedUpstream()
-    const produce = createTestProduceImage({ attempts: world.attempts, callUpstream: call })
-    const stopping = { kind: 'wait', reason: 'stopping' }
-    expect(await produce({ taskId, signal: AbortSignal.abort() })).toMatchObject(stopping)
+    const produce = createTestProduceImage({
+      presence: { ...alwaysPresent, isPresent: () => isPresent },
+      attempts: world.attempts,
+      callUpstream: call,
+    })
+    expect(await produce({ taskId, ...given })).toMatchObject({ kind: 'wait', reason })
     expect(calls()).toBe(0)
   })
 })

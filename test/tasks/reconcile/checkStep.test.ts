@@ -134,6 +134,18 @@ describe('the check of an overdue task', () => {
 })
 
 describe('a task whose run was terminated', () => {
+  it('is cancelled and released when no call was made', async () => {
+    const { taskId, accountId } = await startedTask()
+    await terminate(taskId)
+    expect(await check()).toEqual([{ found: 'cancelled', count: 1, taskId }])
+    expect(await taskRow(world.pool, taskId)).toMatchObject({
+      status: 'failed',
+      failureCode: 'cancelled',
+      workPossible: false,
+    })
+    expect(await balanceOf(world.pool, accountId)).toEqual({ available: 1000, held: 0, spent: 0 })
+  })
+
   it('is charged when its worker finishes the call', async () => {
     const { taskId, accountId } = await startedTask()
     const attempt = await openAttempt(world.attempts, taskId)

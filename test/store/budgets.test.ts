@@ -4,6 +4,7 @@ import type { Budget } from '../../src/domain/accounts/budget.ts'
 import type { TaskFailure } from '../../src/domain/failure.ts'
 import { newTaskId } from '../../src/domain/ids.ts'
 import { setBudget } from '../../src/store/accounts/budgets.ts'
+import { purgeTasks } from '../../src/store/reconcile/purgeTasks.ts'
 import { retryTask } from '../../src/store/tasks/retryTask.ts'
 import { createIssueKey } from '../../src/tasks/apiKeys.ts'
 import { createAccountStore } from '../../src/wiring/stores.ts'
@@ -139,6 +140,29 @@ describe('a budget', () => {
     await setBudget(pool, key.keyId, { credits: 10, period: 'month' })
     expect(await key.used()).toBe(10)
     await assertLedgerVerifies(pool)
+  })
+
+  it('accepts a free request when nothing is left', async () => {
+    const key = await openKey({ credits: 10, period: 'month' })
+    await key.submit()
+    const free = { model: 'familyb-image-2-vip', credits: 0, creditsPerInputImage: 0 } as const
+    const { accept } = createTestAccept(world.pool, { prices: [free] })
+    expect(await accept({ caller: key, request: generateRequest() })).toMatchObject({ ok: true })
+  })
+
+  it('forgets its past periods a day later', async () => {
+    const { pool } = world
+    const key = await openKey({ credits: 20, period: 'month' })
+    await key.submit()
+    await pool.query(
+      `insert into budget_use (key_id, starts_at, ends_at)
+       values ($1, now() - interval '26 hours', now() - interval '25 hours')`,
+      [key.keyId],
+    )
+    await purgeTasks(pool, 10)
+    const { rowCount } = await pool.query('select from budget_use where key_id = $1', [key.keyId])
+    expect(rowCount).toBe(1)
+    expect(await key.used()).toBe(10)
   })
 })
 

@@ -5,7 +5,7 @@ import { cancelTask } from '../../src/store/tasks/cancelTask.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf, entriesOf, endsOf } from '../support/database/money.ts'
-import { openAttempt } from '../support/database/reconcileWorld.ts'
+import { openAttempt, endLease, setTask } from '../support/database/reconcileWorld.ts'
 import {
   accepted,
   createTestAccept,
@@ -17,6 +17,8 @@ import {
   loseWorker,
   outcomesOf,
   testMeta,
+  letBackoffPass,
+  countOpenAttempts,
 } from '../support/database/testAttempts.ts'
 import { untilLockAwaited } from '../support/database/untilLockAwaited.ts'
 
@@ -45,6 +47,25 @@ describe('settleTask, failTask and cancelTask', () => {
     await loseWorker(world.pool, taskId)
     expect(await world.attempts.failTask(taskId, failure)).toBe('failed')
     expect(await outcomesOf(world.pool, taskId)).toEqual(['unknown worker_lost'])
+  })
+
+  it('closes attempts as lost when their lease has run out', async () => {
+    const failed = await insertTask(world.pool)
+    await openAttempt(world.attempts, failed.taskId)
+    await endLease(world.pool, failed.taskId)
+    await setTask(world.pool, failed.taskId, { hard_end_at: 'now()' })
+    await world.attempts.failTask(failed.taskId, failure)
+    expect(await countOpenAttempts(world.pool, failed.taskId)).toBe(0)
+
+    const settled = await insertTask(world.pool)
+    const { answerId } = await openAttempt(world.attempts, settled.taskId)
+    await loseWorker(world.pool, settled.taskId)
+    await world.attempts.beginAttempt({ taskId: settled.taskId, checked: 1 })
+    await letBackoffPass(world.pool, settled.taskId)
+    await openAttempt(world.attempts, settled.taskId)
+    await endLease(world.pool, settled.taskId)
+    await world.attempts.settleTask({ meta: testMeta(settled.taskId, 1), answerId })
+    expect(await countOpenAttempts(world.pool, settled.taskId)).toBe(0)
   })
 
   it('counts every lifetime from one moment', async () => {

@@ -8,7 +8,7 @@ const api = useTestApi()
 const reads = ['account', 'models', 'models/familya-3-pro-image', 'tasks', 'usage', 'webhooks']
 
 describe.each(reads.map((name) => `/v1/${name}`))('%s', (path) => {
-  it('answers JSON that nobody may store, and HEAD like GET without a body', async () => {
+  it('answers JSON that nobody may store, and HEAD like GET without a body [ext-2]', async () => {
     const [got, head] = [await api.send(`${path}?`), await api.send(path, { method: 'HEAD' })]
     for (const { status, headers } of [got, head]) {
       expect(status).toBe(200)
@@ -28,7 +28,7 @@ describe.each(reads.map((name) => `/v1/${name}`))('%s', (path) => {
     }
   })
 
-  it('refuses an unknown query parameter and names it, shortened when it is long', async () => {
+  it('refuses an unknown query parameter and names it, shortened when it is long [ext-4]', async () => {
     const names = ['colour', 'LIMIT', 'limit[]', '__proto__', 'toString', '', '?limit']
     const queries = [
       ...names.map((name) => [`${encodeURIComponent(name)}=1`, name]),

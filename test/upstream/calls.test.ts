@@ -19,7 +19,7 @@ const models = {
 }
 
 describe.each(families)('calls of family %s', (family) => {
-  it('name model, key and attempt, send the prompt in any script, and return a whole image', async () => {
+  it('name model, key and attempt, send the prompt in any script, and return a whole image [model-4]', async () => {
     const { callFamily, simulator } = await openSimulatedWorld()
     const prompt = 'Ein Leuchtturm 灯台 🗼 "\\\n '.repeat(90_000)
     const given = { models, prompt, call: { upstreamKey: 'task_1.2' } }

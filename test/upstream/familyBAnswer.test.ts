@@ -31,16 +31,19 @@ describe('an answer of family B', () => {
       none,
       none,
     ],
-  ])('reports the usage %j in its full shape, and only the fields of the route', (...row) => {
-    const [usage, totals, input_tokens_details, output_tokens_details] = row
-    const document = { created: 7, background: 'auto', output_format: 'png' }
-    const given = usage === undefined ? document : { ...document, usage }
-    expect(familyBResponse(given, 9)).toEqual({
-      created: 7,
-      data: [{ b64_json: '' }],
-      usage: { ...totals, input_tokens_details, output_tokens_details },
-    })
-  })
+  ])(
+    'reports the usage %j in its full shape, and only the fields of the route [sync-2]',
+    (...row) => {
+      const [usage, totals, input_tokens_details, output_tokens_details] = row
+      const document = { created: 7, background: 'auto', output_format: 'png' }
+      const given = usage === undefined ? document : { ...document, usage }
+      expect(familyBResponse(given, 9)).toEqual({
+        created: 7,
+        data: [{ b64_json: '' }],
+        usage: { ...totals, input_tokens_details, output_tokens_details },
+      })
+    },
+  )
 
   it.each([undefined, 'soon', -1, 1.5, null])('gets our own time instead of %j', (created) => {
     const document = created === undefined ? {} : { created }

@@ -88,7 +88,7 @@ describe('a synchronous call', () => {
   )
 })
 
-it('a key whose image has expired is a 404 that asks for a new key, in the full envelope', async () => {
+it('a key whose image has expired is a 404 that asks for a new key, in the full envelope [sync-11]', async () => {
   const send = () => api.postJson(path, body, { 'Idempotency-Key': 'expired' })
   const { answer: first, taskId } = await answerAfter(succeed, send)
   expect(first.status).toBe(200)

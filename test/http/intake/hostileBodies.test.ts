@@ -43,7 +43,7 @@ describe('the texts of a body', () => {
     ['the escapes of a v1beta document', contentPath, content('\\u0001'.repeat(tooMany)), 413],
     ['the escapes that a form would need', editsPath, form('', '\u0001'.repeat(tooMany)), 413],
     ['all texts of a form together', editsPath, form(half, `${half}x`), 413],
-  ])('count with %s', async (_what, path, body, status) => {
+  ])('count with %s [limit-1]', async (_what, path, body, status) => {
     const response = await postCompressed(path, body)
     expect(response.status).toBe(status)
     const text = await response.text()

@@ -67,7 +67,7 @@ describe('a lookup with Prefer: wait', () => {
     ['wait=61', 'GET'],
     ['return=minimal', 'GET'],
     ['wait=60', 'HEAD'],
-  ])('does not wait for %s, %s', async (Prefer, method) => {
+  ])('does not wait for %s, %s [wait-4]', async (Prefer, method) => {
     const response = await lookup(await acceptedTask(), { Prefer }, { method })
     expect(response.status).toBe(200)
     expect(response.headers.get('preference-applied')).toBeNull()

@@ -1,16 +1,16 @@
 /**
  * node bench/chaos.ts [--only PART,…] [--seed N] [--tasks N] [--seconds N] [--s3] [--pgbouncer]
  *
- * Runs clients from a seed, half of them with synchronous calls, against an upstream that fails at random, while
- * faults strike, several at once. When they are over and all tasks have ended, it checks the invariants of the
- * service from the database, the answers that the clients got and the call log of the upstream.
+ * Runs clients from a seed, half of them with synchronous calls, against an upstream that fails at random,
+ * while faults strike, several at once. When they are over and all tasks have ended, it checks the invariants
+ * of the service from the database, the answers that the clients got and the call log of the upstream.
  *
- * --only chooses the faults: `kills` (kill -9, SIGSTOP and SIGTERM of APIs and workers, cut connections), `temporal`
- * and `postgres` (kill -9, SIGSTOP), `s3` (the same of an S3 server), `all` (everything is killed at once and `npm
- * start` starts again). Without it, the first three strike. It also chooses what the faults disturb: `webhooks`, with
- * receivers that fail, hang, drip, redirect and close in the middle. `cancels` cancels tasks at random moments,
- * without faults. With --s3 the images are on an S3 server and `s3` strikes too, and with --pgbouncer all processes
- * reach PostgreSQL through PgBouncer in transaction mode.
+ * --only chooses the faults: `kills` (kill -9, SIGSTOP and SIGTERM of APIs and workers, cut connections),
+ * `temporal` and `postgres` (kill -9, SIGSTOP), `s3` (the same of an S3 server), `all` (everything is killed
+ * at once and `npm start` starts again). Without it, the first three strike. It also chooses what the faults
+ * disturb: `webhooks`, with receivers that fail, hang, drip, redirect and close in the middle. `cancels`
+ * cancels tasks at random moments, without faults. With --s3 the images are on an S3 server and `s3` strikes
+ * too, and with --pgbouncer all processes reach PostgreSQL through PgBouncer in transaction mode.
  */
 import { parseArgs } from 'node:util'
 import { startS3Server } from '../test/support/blobs/s3Server.ts'

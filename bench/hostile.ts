@@ -1,14 +1,14 @@
 /**
  * node bench/hostile.ts [--quick]
  *
- * One account attacks with everything its API key allows, at once, on S3: the largest prompts, small bodies that
- * unpack to much work, bodies that are declared and not sent, images that are left, slow readers of images, and
- * invented keys. Another account submits, looks up and calls synchronously as before.
+ * One account attacks with everything its API key allows, at once, on S3: the largest prompts, small bodies
+ * that unpack to much work, bodies that are declared and not sent, images that are left, slow readers of
+ * images, and invented keys. Another account submits, looks up and calls synchronously as before.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { verifyLedger } from '../src/store/accounts/verifyLedger.ts'
 import { startS3Server } from '../test/support/blobs/s3Server.ts'
 import { peakMiB } from '../test/support/service/processUsage.ts'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { BenchService } from './support/benchService.ts'
 import { generationBody, startOthers, taskBody, withWorld } from './support/benchWorld.ts'
 import { startScript } from './support/processes.ts'

@@ -1,9 +1,9 @@
 /**
  * node bench/neighbours.ts [--quick]
  *
- * What one account keeps when others use the API too: its downloads of images of 2 MiB and its edits with an image
- * of 4 MiB, alone, beside an account that polls ten times a second, and beside twenty that each submit and poll
- * once a second. Once with images in files, once on an S3 server. Also a case of `npm run bench`.
+ * What one account keeps when others use the API too: its downloads of images of 2 MiB and its edits with an
+ * image of 4 MiB, alone, beside an account that polls ten times a second, and beside twenty that each submit
+ * and poll once a second. Once with images in files, once on an S3 server. Also a case of `npm run bench`.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startS3Server } from '../test/support/blobs/s3Server.ts'
@@ -15,7 +15,7 @@ import { assetUrl } from './cases/tasks.ts'
 import type { BenchService } from './support/benchService.ts'
 import { startOthers, taskBody, withWorld } from './support/benchWorld.ts'
 import type { BenchCase, Figure } from './support/cases.ts'
-import { runCase } from './support/cases.ts'
+import { figure, runCase } from './support/cases.ts'
 import type { Shot } from './support/load.ts'
 import { download, loadFor, shoot } from './support/load.ts'
 import type { OtherAccount } from './support/otherAccounts.ts'
@@ -71,7 +71,7 @@ async function measure(
   await sleep(aloneAfterMs)
   await loadFor(seconds / 4, connections, shot)
   const alone = await rate()
-  const figures: Figure[] = [{ name: `${name}, alone`, value: alone, unit }]
+  const figures: Figure[] = [figure(`${name}, alone`, alone, unit)]
   for (const [beside, accounts] of Object.entries({
     'one that polls': await pollers(service),
     'twenty that submit and poll': await submitters(service),
@@ -82,9 +82,9 @@ async function measure(
     const p99 = percentile(Object.values(await others.report()).flat(), 0.99)
     await others.stop()
     figures.push(
-      { name: `${name}, ${beside}`, value, unit },
-      { name: '  of alone', value: value / alone, unit: 'x', goal: { atLeast: 0.8 } },
-      { name: "  the others' p99", value: p99, unit: 'ms', goal: { atMost: 60 } },
+      figure(`${name}, ${beside}`, value, unit),
+      figure('  of alone', value / alone, 'x', { atLeast: 0.8 }),
+      figure("  the others' p99", p99, 'ms', { atMost: 60 }),
     )
   }
   return figures

@@ -1,8 +1,8 @@
 /**
  * node bench/promises.ts [--quick] [NAME…]
  *
- * Tries promises that need minutes or a quiet machine, each on a service of its own: those that are named, or all.
- * Prints `kept` or `BROKEN` with the figures. With --quick a tenth of the load shows that the command works.
+ * Tries promises that need minutes or a quiet machine, each on a service of its own. Prints `kept` or `BROKEN`
+ * with the figures. With --quick a tenth of the load shows that the command works.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
@@ -33,7 +33,7 @@ const limitMs = 600_000
 
 type Try = (service: BenchService, bench: Bench) => Promise<void>
 
-/** Behind many tasks of another account on a channel with four places, nobody waits for more than their turn. */
+/** Behind many tasks of another account on a channel with four places, others still get their turn. */
 const fairness: Try = async ({ url, account, client, workers }, { atMost }) => {
   const many = createClient(url, (await account()).secret)
   const both = async () => [
@@ -65,7 +65,7 @@ const rateLimit: Try = async ({ client, simulator }, { check, atMost }) => {
   atMost('refused calls for each granted call', refused / tasks, 0.2)
 }
 
-/** While the upstream of family A accepts calls and never answers, calls of family B take as long as before. */
+/** While the upstream of family A never answers, calls of family B take as long as before. */
 const hungFamily: Try = async ({ client, simulator }, { atMost }) => {
   const calls = async () => {
     const ms: number[] = []
@@ -84,7 +84,7 @@ const hungFamily: Try = async ({ client, simulator }, { atMost }) => {
   atMost('p95 of family B, in times of before', times, 1.15)
 }
 
-/** Callers of a model whose upstream refuses every call for 30 s are told so at once, and the rest goes on. */
+/** Callers of a model whose upstream refuses every call for 30 s are told at once. The rest goes on. */
 const refusals: Try = async ({ url, headers, client, pool, simulator }, { check, atMost }) => {
   const [calls, model] = [scaled(4_000), 'familyb-image-2-vip']
   const body = JSON.stringify({ model, prompt: 'Refused [sim:429 retry-after=30]' })
@@ -105,7 +105,7 @@ const refusals: Try = async ({ url, headers, client, pool, simulator }, { check,
   check(`${rowCount} runs of them in Temporal`, rowCount === 0)
 }
 
-/** Many clients wait on one API, half by `Prefer: wait`, half by events. The other API cancels their tasks. */
+/** Clients wait on one API, half by `Prefer: wait`, half by events. The other API cancels their tasks. */
 const waiters: Try = async ({ url, apis, account, client, pool }, { atMost }) => {
   const { accountId, secret } = await account()
   const waiting = createClient(apis[1]?.url ?? '', secret)
@@ -159,9 +159,7 @@ const usage: Try = async ({ pool, account, url }, { atMost }) => {
   const headers = { authorization: `Bearer ${secret}` }
   for (const groups of ['', '&group_by=day,model']) {
     const query = `start_time=${at}&end_time=2026-02-01T00:00:00Z${groups}`
-    const ms = await sample(20, async () =>
-      answered(await fetch(`${url}/v1/usage?${query}`, { headers })),
-    )
+    const ms = await sample(20, () => answered(fetch(`${url}/v1/usage?${query}`, { headers })))
     const what = `a month of ${chunks * count * 2} entries${groups} (p50)`
     atMost(what, percentile(ms, 0.5), 100, 'ms')
   }
@@ -195,19 +193,18 @@ const largePrompts: Try = async (service, { atMost }) => {
   atMost('a small task beside them, in times of its call', smallMs / 5_000, 2)
 }
 
-type Promised = { readonly name: string; readonly options: SimulatedOptions; readonly run: Try }
-
 const four = { channel: { concurrencyMax: 4 }, latency: '2000-2000' }
 const sixty = { channel: { concurrencyMax: 60 }, latency: '5000-5000' }
-const promises: readonly Promised[] = [
-  { name: 'fairness', options: { ...four, workers: 1 }, run: fairness },
-  { name: 'fairness', options: { ...four, workers: 2 }, run: fairness },
-  { name: 'rateLimit', options: {}, run: rateLimit },
-  { name: 'hungFamily', options: { latency: '1000-1000' }, run: hungFamily },
-  { name: 'refusals', options: { latency: '20-20' }, run: refusals },
-  { name: 'waiters', options: { workers: 0, apis: 2 }, run: waiters },
-  { name: 'usage', options: { workers: 0 }, run: usage },
-  { name: 'largePrompts', options: { ...sixty, workers: 0 }, run: largePrompts },
+/** Each promise, whose name is that of its function, and what its service is started with. */
+const promises: readonly (readonly [Try, SimulatedOptions])[] = [
+  [fairness, { ...four, workers: 1 }],
+  [fairness, { ...four, workers: 2 }],
+  [rateLimit, {}],
+  [hungFamily, { latency: '1000-1000' }],
+  [refusals, { latency: '20-20' }],
+  [waiters, { workers: 0, apis: 2 }],
+  [usage, { workers: 0 }],
+  [largePrompts, { ...sixty, workers: 0 }],
 ]
 
 /** Runs one task until it has succeeded. */
@@ -217,16 +214,18 @@ async function task(client: Client, everyMs = 50): Promise<void> {
   if (status !== 'succeeded') throw new Error(`${taskId}: ${status}`)
 }
 
+/** Makes a synchronous call of family B, or of A. */
 async function callB(client: Client): Promise<void> {
-  await answered(await generate(client, { prompt: 'A lighthouse' }))
+  await answered(generate(client, { prompt: 'A lighthouse' }))
 }
 
 async function callA(client: Client): Promise<void> {
   const body = { contents: [{ parts: [{ text: 'A lighthouse' }] }] }
-  await answered(await content(client, 'generateContent', body))
+  await answered(content(client, 'generateContent', body))
 }
 
-async function answered(answer: Response): Promise<void> {
+async function answered(answering: Promise<Response>): Promise<void> {
+  const answer = await answering
   const text = await answer.text()
   if (answer.status !== 200) throw new Error(`${answer.status} ${text}`)
 }
@@ -238,14 +237,12 @@ async function sample(times: number, work: () => Promise<unknown>): Promise<read
   return ms
 }
 
-const named = chooseFrom(
-  promises.map(({ name }) => name),
-  positionals,
-)
+const names = promises.map(([{ name }]) => name)
+const named = chooseFrom(names, positionals)
 await runBench(async (bench) => {
-  for (const { name, options, run } of promises) {
-    if (named.length > 0 && !named.includes(name)) continue
-    print(`\n${name}`)
+  const chosen = promises.filter(([{ name }]) => named.length === 0 || named.includes(name))
+  for (const [run, options] of chosen) {
+    print(`\n${run.name}`)
     await withSimulated(options, async (service) => {
       await run(service, bench)
       const violations = await verifyLedger(service.pool)

@@ -3,6 +3,7 @@ import { runParallel, timed } from '../../test/support/timing.ts'
 import type { BenchService } from '../support/benchService.ts'
 import { imageBytes, taskBody } from '../support/benchWorld.ts'
 import type { BenchCase } from '../support/cases.ts'
+import { figure } from '../support/cases.ts'
 import type { Shot } from '../support/load.ts'
 import { download, loadAtRate, loadFor, loadOf, shoot } from '../support/load.ts'
 
@@ -18,9 +19,9 @@ export const fiftyInFlight: BenchCase = {
     const own = (count / (await timed(() => runTasks(service, count, 50)))) * 1000
     const ratio = own / bare.perSecond
     return [
-      { name: 'tasks', value: own, unit: 'per s' },
-      { name: 'bare workflows', value: bare.perSecond, unit: 'per s' },
-      { name: 'of bare workflows', value: ratio, unit: 'x', goal: { atLeast: 0.85 } },
+      figure('tasks', own, 'per s'),
+      figure('bare workflows', bare.perSecond, 'per s'),
+      figure('of bare workflows', ratio, 'x', { atLeast: 0.85 }),
     ]
   },
 }
@@ -46,11 +47,11 @@ export const submits: BenchCase = {
     await settled(service)
     const ratio = stopped.perSecond / many.perSecond
     return [
-      { name: 'one at a time p50', value: one.p50Ms, unit: 'ms', goal: { atMost: 4 } },
-      { name: '20 connections', value: many.perSecond, unit: 'per s', goal: { atLeast: 450 } },
-      { name: '20 connections p99', value: many.p99Ms, unit: 'ms', goal: { atMost: 1_000 } },
-      { name: 'bare workflow.start', value: floor.perSecond, unit: 'per s' },
-      { name: 'with Temporal stopped', value: ratio, unit: 'x', goal: { atLeast: 1 } },
+      figure('one at a time p50', one.p50Ms, 'ms', { atMost: 4 }),
+      figure('20 connections', many.perSecond, 'per s', { atLeast: 450 }),
+      figure('20 connections p99', many.p99Ms, 'ms', { atMost: 1_000 }),
+      figure('bare workflow.start', floor.perSecond, 'per s'),
+      figure('with Temporal stopped', ratio, 'x', { atLeast: 1 }),
     ]
   },
 }
@@ -79,10 +80,10 @@ export const lookups: BenchCase = {
     await settled(service)
     const ratio = own.perSecond / floor.perSecond
     return [
-      { name: 'ended', value: own.perSecond, unit: 'per s' },
-      { name: 'bare select', value: floor.perSecond, unit: 'per s' },
-      { name: 'ended, of the bare select', value: ratio, unit: 'x', goal: { atLeast: 0.8 } },
-      { name: 'running, 1,000 per s, p99', value: live.p99Ms, unit: 'ms', goal: { atMost: 30 } },
+      figure('ended', own.perSecond, 'per s'),
+      figure('bare select', floor.perSecond, 'per s'),
+      figure('ended, of the bare select', ratio, 'x', { atLeast: 0.8 }),
+      figure('running, 1,000 per s, p99', live.p99Ms, 'ms', { atMost: 30 }),
     ]
   },
 }
@@ -99,9 +100,9 @@ export const assets: BenchCase = {
     const own = await loadFor(seconds, 20, (agent) => download(agent, url))
     const ratio = own.perSecond / floor.perSecond
     return [
-      { name: 'downloads', value: own.perSecond, unit: 'per s' },
-      { name: 'bare createReadStream', value: floor.perSecond, unit: 'per s' },
-      { name: 'of createReadStream', value: ratio, unit: 'x', goal: { atLeast: 0.8 } },
+      figure('downloads', own.perSecond, 'per s'),
+      figure('bare createReadStream', floor.perSecond, 'per s'),
+      figure('of createReadStream', ratio, 'x', { atLeast: 0.8 }),
     ]
   },
 }
@@ -129,7 +130,7 @@ async function runTasks(service: BenchService, count: number, parallel: number):
   })
 }
 
-/** Waits until the task has succeeded, by one lookup that is held open, as Temporal's client waits for a result. */
+/** Waits until the task has succeeded, by a lookup that is held open, as Temporal's client waits. */
 export async function succeeded({ url, client }: BenchService, taskId: string): Promise<void> {
   const headers = { authorization: client.authorization, prefer: 'wait=60' }
   const answer = await fetch(`${url}/v1/tasks/${taskId}`, { headers })

@@ -15,18 +15,20 @@ export const imageBytes = { small: 4 * 1024, large: 1024 * 1024 } as const
 export type BenchWorld = Bench & {
   readonly quick: boolean
   /**
-   * Starts a service on the constant upstream. The case stops it. `held`: a call that takes an hour holds the only
-   * place of this family's channel, so its other tasks wait.
+   * Starts a service on the constant upstream. The case stops it. `held`: a call that takes an hour holds the
+   * only place of this family's channel, so its other tasks wait.
    */
   readonly startService: (
     options?: ServiceOptions & { readonly held?: 'A' | 'B' },
   ) => Promise<BenchService>
-  /** The service that cases share, warm, and the floor that they compare it with. The first call starts both. */
+  /**
+   * The service that cases share, warm, and the floor that they compare it with. The first call starts both.
+   */
   readonly shared: () => Promise<Shared>
 }
 type Shared = { readonly service: BenchService; readonly floorUrl: string }
 
-/** V8 compiles for thousands of calls: after 1,000 of them, the rate still rose by a fifth within half a minute. */
+/** V8 compiles for thousands of calls: after 1,000, the rate still rose by a fifth in half a minute. */
 const warmUp = { quick: 200, full: 3_000 } as const
 const hourMs = 3_600_000
 const models = { A: 'familya-3-pro-image', B: 'familyb-image-2-vip' } as const
@@ -74,7 +76,7 @@ export async function withWorld(
 
 export type Generation = { readonly bytes?: number; readonly latencyMs?: number }
 
-/** The body of a synchronous generation, for which the constant upstream sends such an image after such a time. */
+/** The body of a synchronous generation. The constant upstream sends such an image after such a time. */
 export function generationBody(given: Generation = {}): string {
   const { bytes = imageBytes.small, latencyMs = 0 } = given
   return JSON.stringify({

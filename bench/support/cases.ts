@@ -1,7 +1,8 @@
+import { defined } from '../../src/domain/defined.ts'
 import type { BenchWorld } from './benchWorld.ts'
 import { describe, percentile, print, say } from './runBench.ts'
 
-/** A measured value, and its goal on two cores with everything on one machine. Figures that explain have none. */
+/** A measured value. Its goal holds for two cores with everything on one machine. */
 export type Figure = {
   readonly name: string
   readonly value: number
@@ -9,6 +10,10 @@ export type Figure = {
   readonly goal?: Goal
 }
 export type Goal = { readonly atLeast: number } | { readonly atMost: number }
+
+export function figure(name: string, value: number, unit: string, goal?: Goal): Figure {
+  return { name, value, unit, ...defined({ goal }) }
+}
 
 /** One part of `npm run bench`. */
 export type BenchCase = {
@@ -18,13 +23,13 @@ export type BenchCase = {
   /** One round takes minutes. It is the only one, and `--quick` leaves the case out unless it is named. */
   readonly long?: true
   /**
-   * Measures once. Within a round, a case alternates between the service and the bare floor that it is compared
-   * with. Every round gives the same figures in the same order.
+   * Measures once. Within a round, a case alternates between the service and the bare floor that it is
+   * compared with. Every round gives the same figures in the same order.
    */
   readonly round: (world: BenchWorld) => Promise<readonly Figure[]>
 }
 
-/** Runs the rounds of a case and prints its figures: their medians, their spreads, and whether goals are met. */
+/** Runs the rounds of a case. Prints the median and spread of each figure, and whether its goal is met. */
 export async function runCase(one: BenchCase, world: BenchWorld, rounds: number): Promise<void> {
   const seen: (readonly Figure[])[] = []
   while (seen.length < rounds) {

@@ -1,5 +1,6 @@
-// node constantUpstream.ts PORT serves the image routes of family B as cheaply as possible: it reads and forgets the
-// request, and sends an image of the size and after the time that its text says: "4096 bytes after 0 ms".
+// node constantUpstream.ts PORT serves the image routes of family B as cheaply as possible: it reads and
+// forgets the request, and sends an image of the size and after the time that its text says: "4096 bytes
+// after 0 ms".
 import { createServer } from 'node:http'
 import { paddedPng } from '../../test/support/images.ts'
 

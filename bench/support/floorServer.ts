@@ -1,5 +1,5 @@
-// node floorServer.ts DATABASE_URL TEMPORAL_ADDRESS NAMESPACE UPSTREAM_URL FILE_BYTES PORT serves the least that each
-// part of Darkroom can cost. It also runs the worker of the bare workflow.
+// node floorServer.ts DATABASE_URL TEMPORAL_ADDRESS NAMESPACE UPSTREAM_URL FILE_BYTES PORT serves the least
+// that each part of Darkroom can cost. It also runs the worker of the bare workflow.
 import { createReadStream, writeFileSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
@@ -18,7 +18,7 @@ const [, , databaseUrl, address = '', namespace = '', upstreamUrl, bytes, port] 
 const taskQueue = 'bench-bare'
 const pool = new Pool({ connectionString: databaseUrl, max: 24 })
 const agent = new Agent({ connections: 256 })
-const file = join(tmpdir(), `darkroom-floor-${process.pid}.png`)
+const file = join(tmpdir(), 'image.png')
 writeFileSync(file, paddedPng(Number(bytes), 7))
 const { client } = connectTemporal({ address, namespace })
 let workflows = 0

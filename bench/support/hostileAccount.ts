@@ -1,5 +1,6 @@
-// node hostileAccount.ts URL SECRET PORT attacks with everything an API key allows, as fast as it is answered. It is a
-// process of its own, so that it does not disturb what hostile.ts measures. GET / answers with how often it got what.
+// node hostileAccount.ts URL SECRET PORT attacks with everything an API key allows, as fast as it is
+// answered. It is a process of its own, so that it does not disturb what hostile.ts measures. GET / answers
+// with how often it got what.
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import { connect } from 'node:net'
@@ -7,12 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { brotliCompressSync, constants } from 'node:zlib'
 import { requestTextBytesMax } from '../../src/domain/limits.ts'
 import { createClient } from '../../test/support/clients/client.ts'
-import {
-  editBody,
-  formBody,
-  formType,
-  generateBody,
-} from '../../test/support/clients/requestBodies.ts'
+import * as bodies from '../../test/support/clients/requestBodies.ts'
 import { paddedPng } from '../../test/support/images.ts'
 import { mebibyte } from '../../test/support/service/processUsage.ts'
 
@@ -68,14 +64,14 @@ function openPost(path: string, bytes: number, type: string) {
 }
 
 // An image for the slow readers.
-const edit = editBody({ prompt: `${6 * mebibyte} bytes after 0 ms` })
+const edit = bodies.editBody({ prompt: `${6 * mebibyte} bytes after 0 ms` })
 const { task_id: taskId } = await client.accepted(edit)
 const record = await client.ended(taskId)
 const asset = new URL(record.output?.assets[0]?.url ?? '')
 
 // The largest prompts, from a few hundred bytes each.
 const filler = '\u0001'.repeat(Math.floor((requestTextBytesMax - 1024) / 6))
-const largest = generateBody({ prompt: `4096 bytes after 300 ms${filler}` })
+const largest = bodies.generateBody({ prompt: `4096 bytes after 300 ms${filler}` })
 repeatPost('large prompt', 6, tasksPath, JSON.stringify(largest))
 
 // Few bytes that unpack to much work.
@@ -91,13 +87,13 @@ for (let holder = 0; holder < 8; holder += 1) {
 }
 
 // Images that are stored and then left.
-const largeEdit = formBody([
+const largeEdit = bodies.formBody([
   { name: 'model', value: 'familyb-image-2-vip' },
   { name: 'prompt', value: 'images that are left' },
   { name: 'image', filename: 'large.png', value: paddedPng(16 * mebibyte, 1) },
 ])
 repeat('images left', 1, async () => {
-  const socket = openPost('/v1/images/edits', largeEdit.length, formType)
+  const socket = openPost('/v1/images/edits', largeEdit.length, bodies.formType)
   await new Promise((resolve) => socket.write(largeEdit, resolve))
   await sleep(200)
   socket.resetAndDestroy()

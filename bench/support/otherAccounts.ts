@@ -1,6 +1,7 @@
-// node otherAccounts.ts ACCOUNTS PORT sends small requests of other accounts and measures how long each answer takes.
-// It is a process of its own, because the process that sends the load is too busy to measure. The accounts are a list
-// of `OtherAccount` as JSON. GET / answers with the milliseconds of each request since the last one, by its name.
+// node otherAccounts.ts ACCOUNTS PORT sends small requests of other accounts and measures how long each
+// answer takes. It is a process of its own, because the process that sends the load is too busy to measure.
+// The accounts are a list of `OtherAccount` as JSON. GET / answers with the milliseconds of each request
+// since the last one, by its name.
 import { randomInt } from 'node:crypto'
 import { createServer } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'

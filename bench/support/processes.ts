@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { freePort } from '../../test/support/ports.ts'
 import { startTestProcess } from '../../test/support/service/testProcess.ts'
 
@@ -58,13 +59,14 @@ export function signal(pid: number, name: NodeJS.Signals): void {
 export async function startScript(script: string, args: readonly string[], readyPath = '/') {
   const port = String(await freePort())
   const url = `http://127.0.0.1:${port}`
+  const folder = await mkdtemp(join(tmpdir(), 'darkroom-script-'))
   const { stop } = await startTestProcess({
     name: script,
     script,
     args: [...args, port],
-    environment: {},
-    logPath: join(tmpdir(), `darkroom-bench-${port}.log`),
+    environment: { TMPDIR: folder },
+    logPath: join(folder, 'log'),
     readyUrl: url + readyPath,
   })
-  return { url, stop: () => stop() }
+  return { url, stop: () => stop().then(() => rm(folder, { recursive: true })) }
 }

@@ -5,7 +5,7 @@ import { createAccountStore } from '../../src/wiring/stores.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { generate } from '../support/clients/syncCalls.ts'
-import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
+import { darkroomJsonHere, runDarkroomHere } from '../support/service/darkroomCli.ts'
 import type { CalmService } from '../support/service/calmService.ts'
 import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
@@ -22,7 +22,7 @@ type ListedKey = {
   readonly renews_at: string | null
 }
 
-const cli = <Answer>(...args: string[]) => darkroomJson<Answer>(args, service.environment)
+const cli = <Answer>(...args: string[]) => darkroomJsonHere<Answer>(args, service.environment)
 
 /** A key with a budget. A submit of `low` costs 6 credits. */
 async function openKey(budget: Budget) {
@@ -105,9 +105,12 @@ describe('a budget of a key', () => {
     const set = await cli<readonly unknown[]>('key', 'budget', account.keyId, '11/month')
     expect(set).toMatchObject({ key_id: account.keyId, budget: '11/month', used: 6 })
     expect((await client.submit(low)).status).toBe(403)
-    const text = await runDarkroom(['key', 'list', account.name], service.environment)
-    expect(text.stdout).toMatch(/BUDGET +USED +RENEWS/)
-    expect(text.stdout).toMatch(/11\/month +6 +\d{4}-\d{2}-01 00:00:00/)
+    const list = ['key', 'list', account.name]
+    const [text] = await runDarkroomHere([list], service.environment)
+    expect(text?.stdout).toMatch(/BUDGET +USED +RENEWS/)
+    expect(text?.stdout).toMatch(/11\/month +6 +\d{4}-\d{2}-01 00:00:00/)
+    await cli('key', 'budget', account.keyId, '12/month')
+    expect((await client.submit(low)).status).toBe(202)
     await cli('key', 'budget', account.keyId, 'none')
     const [key] = await cli<readonly ListedKey[]>('key', 'list', account.name)
     expect(key).toMatchObject({ budget: null, used: null, renews_at: null })

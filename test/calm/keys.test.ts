@@ -92,7 +92,7 @@ describe('many idempotency keys', () => {
   const credits = 6
   const body = generateBody({ quality: 'low', prompt: 'Keys: ten of us' })
 
-  it('make exactly 10 tasks from 64 concurrent submits when the balance pays for 10; replays cost nothing [money-1]', async () => {
+  it('make exactly 10 tasks from 64 concurrent submits when the balance pays for 10; replays cost nothing [money-1, idem-6]', async () => {
     const account = await service.account(10 * credits)
     const client = clientsOf(account)
     const submit = (turn: number) =>

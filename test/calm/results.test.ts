@@ -40,16 +40,21 @@ const cases = modelIds.flatMap((model) => [
 
 describe.each(cases)('$model $action [model-1, model-2]', ({ model, body }) => {
   let accepted: Submitted
+  let headers: Headers
   let record: TaskRecord
   const seen: TaskRecord[] = []
   beforeAll(async () => {
-    accepted = await client.accepted(body)
+    const answer = await client.submit(body)
+    headers = answer.headers
+    accepted = Object(await answer.json())
     record = await client.ended(accepted.task_id, { seen, everyMs: 30 })
   })
 
-  it('is accepted as queued, with the creation time of its record [submit-1, record-2]', () => {
+  it('is accepted as queued, with the creation time of its record [submit-1, submit-2, record-2]', () => {
     const { task_id, created_at } = accepted
     expect(accepted).toEqual({ task_id, status: 'queued', created_at })
+    expect(headers.get('location')).toBe(`${service.url}/v1/tasks/${task_id}`)
+    expect(headers.get('retry-after')).toBe('3')
     expect(Date.parse(record.created_at)).toBe(created_at * 1000)
   })
 

@@ -109,7 +109,7 @@ describe.concurrent('the webhooks of an account', () => {
       [`limit=2&after=${middle?.webhook_id}`, [oldest], false],
       [`limit=1&after=${newest?.webhook_id}`, [middle], true],
       [`after=${oldest?.webhook_id}`, [], false],
-    ]) {
+    ] as const) {
       const { body } = await client.call('GET', `/v1/webhooks?${query}`)
       expect([query, body]).toEqual([query, { object: 'list', data, has_more }])
     }

@@ -2,38 +2,19 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { startSimulator } from '../../src/dev/simulator/startSimulator.ts'
-import type { AttemptStore } from '../../src/domain/ports/attemptStore.ts'
 import type { CliWorld } from './openCliWorld.ts'
 import { openCliWorld } from './openCliWorld.ts'
-import { insertTask } from '../support/database/insertTask.ts'
-import { createTestAttempts } from '../support/database/testAttempts.ts'
 import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
 let world: CliWorld
-let attempts: AttemptStore
 
 beforeAll(async () => {
   world = await openCliWorld()
-  attempts = await createTestAttempts(world.pool)
   return () => world.close()
 })
 
 describe('darkroom channel', () => {
-  it('pauses a channel with a reason that `channel list` shows, and resumes it', async () => {
-    const paused = await world.json('channel', 'pause', 'b-main', '--reason', 'key rotation')
-    expect(paused).toMatchObject({ name: 'b-main', pause_reason: 'key rotation' })
-    const { taskId } = await insertTask(world.pool)
-    expect(await attempts.beginAttempt({ taskId })).toMatchObject({ reason: 'channel_paused' })
-    const list = await world.run('channel', 'list')
-    expect(list.stdout).toMatch(/^b-main +paused .* key rotation$/m)
-    const resumed = await world.json('channel', 'resume', 'b-main')
-    expect(resumed).toMatchObject({ paused_at: null, pause_reason: null })
-    expect(await attempts.beginAttempt({ taskId })).toMatchObject({ kind: 'opened' })
-    const unknown = await world.run('channel', 'pause', 'b-other')
-    expect(unknown.exitCode).toBe(1)
-  })
-
   it('checks a channel with a free call, says what it sent, and exits 0 or 1', async () => {
     const simulator = await startSimulator({ port: 0, latency: 0 })
     onTestFinished(() => simulator.close())

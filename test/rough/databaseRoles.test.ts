@@ -5,7 +5,7 @@ import { withPostgres } from '../../src/dev/postgres.ts'
 import { migrate } from '../../src/store/schema/migrate.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generate } from '../support/clients/syncCalls.ts'
-import { runDarkroomHere } from '../support/service/darkroomCli.ts'
+import { darkroomJsonHere, runDarkroomHere } from '../support/service/darkroomCli.ts'
 import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { embeddedStack, stackStartMsMax } from '../support/stack/embeddedStack.ts'
@@ -65,14 +65,10 @@ afterAll(async () => {
 })
 
 it('the role of the application serves the API, the worker and the CLI', async () => {
-  const cli = async (...args: string[]): Promise<Record<string, unknown>> => {
-    const [ran] = await runDarkroomHere([[...args, '--json']], service.environment)
-    expect(ran).toMatchObject({ exitCode: 0, stderr: '' })
-    return JSON.parse(ran?.stdout ?? '')
-  }
+  const cli = (...args: string[]) => darkroomJsonHere<{ secret: string }>(args, service.environment)
   await cli('account', 'create', 'alice', '--credits', '1000')
   const { secret } = await cli('key', 'create', 'alice')
-  const client = createClient(service.url, String(secret))
+  const client = createClient(service.url, secret)
   const answer = await generate(client, { prompt: 'By a role that owns nothing' })
   expect(answer.status).toBe(200)
   await answer.arrayBuffer()

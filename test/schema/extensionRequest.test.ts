@@ -13,7 +13,7 @@ it('a query is read by its schema', () => {
   expect(parsed).toEqual({ ok: true, value: { name: 'a b' } })
 })
 
-describe('a query or a body is refused and the field named [ext-5]', () => {
+describe('a query or a body is refused and the field named [ext-4, ext-5]', () => {
   it.each([
     ['name=abc&name=abc', 'invalid_value', 'name'],
     ['nome=a', 'unknown_parameter', 'nome'],

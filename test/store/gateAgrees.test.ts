@@ -88,7 +88,7 @@ function facts({ n, timeoutMs, hardEndMs, takeRequest, channel }: OpenedAttempt)
 
 describe('the fast path of the gate', () => {
   it.each(states)('answers for a task %s as the gate does', async (...state) => {
-    const [, sql, answer, fastAnswer = answer] = state
+    const [, sql = '', answer, fastAnswer = answer] = state
     const { pool } = database
     const deps = {
       pool,

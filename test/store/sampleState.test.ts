@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createSlowCount, createSampleState } from '../../src/store/sampleState.ts'
+import { createSampleState } from '../../src/store/sampleState.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { useTestDatabase } from '../support/database/testDatabase.ts'
 
@@ -41,35 +41,5 @@ describe('a sample of the state', () => {
       blobBytes: 5_200,
       creditsHeld: 10,
     })
-  })
-})
-
-describe('the count of what is kept', () => {
-  /** A count that takes `tookMs`. Its values are 1, 2, 3, and so on. */
-  function countThatTakes(tookMs: number) {
-    const clock = { ms: 0, made: 0, failing: false }
-    const count = createSlowCount(
-      async () => {
-        clock.ms += tookMs
-        if (clock.failing) throw new Error('no PostgreSQL')
-        clock.made += 1
-        return clock.made
-      },
-      () => clock.ms,
-    )
-    return { clock, count }
-  }
-
-  it('is used again for a hundred times as long as it took', async () => {
-    const { clock, count } = countThatTakes(250)
-    expect(await count()).toBe(1)
-    clock.ms += 24_999
-    expect(await count()).toBe(1)
-    expect(clock.made).toBe(1)
-    clock.ms += 1
-    // The sample that finds the count too old does not wait for the new one.
-    expect(await count()).toBe(1)
-    expect(await count()).toBe(2)
-    expect(clock.made).toBe(2)
   })
 })

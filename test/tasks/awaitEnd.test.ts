@@ -65,31 +65,6 @@ describe('awaitEnd', () => {
     await ends.close()
   })
 
-  it('notices an end without a notification by its slow poll', async () => {
-    const { ends, awaitEnd } = createWaiting(50)
-    const { taskId } = await insertTask(database.pool)
-    const timeout = AbortSignal.timeout(20_000)
-    const waiting = awaitEnd(taskId, timeout)
-    await expect.poll(listening).toBe(1)
-    await database.pool.query(
-      `update task set status = 'failed', failure_code = 'upstream_error',
-         failure_cause = 'unknown', completed_at = now() where task_id = $1`,
-      [taskId],
-    )
-    expect(await waiting).toMatchObject({ failure: { code: 'upstream_error' } })
-    expect(timeout.aborted).toBe(false)
-    await ends.close()
-  })
-
-  it('returns the unfinished task when the signal aborts', async () => {
-    const { ends, awaitEnd } = createWaiting(600_000)
-    const { taskId } = await insertTask(database.pool)
-    const view = await awaitEnd(taskId, AbortSignal.timeout(100))
-    expect(view).toMatchObject({ taskId, status: 'queued' })
-    expect(await awaitEnd(taskId, AbortSignal.abort())).toMatchObject({ status: 'queued' })
-    await ends.close()
-  })
-
   it('listens again after its connection is lost', async () => {
     const attempts = await announcingAttempts()
     const { ends, awaitEnd } = createWaiting(600_000)

@@ -16,8 +16,8 @@ const database = useTestDatabase()
 
 const failure = { code: 'upstream_error', cause: 'unknown', workPossible: true } as const
 
-/** Short enough that the progress is near its end after four seconds. Long enough to see many of its steps. */
-const usualDurationMs = 2_000
+/** Short enough that the progress is near its end after a second. Long enough to see many of its steps. */
+const usualDurationMs = 600
 const capabilities = {
   ...builtInCapabilities,
   'familyb-image-2-vip': { ...builtInCapabilities['familyb-image-2-vip'], usualDurationMs },
@@ -66,26 +66,6 @@ async function untilListening(): Promise<void> {
 }
 
 describe('follow', () => {
-  it('yields the task at once, at each change of status and step of progress, and at its end', async () => {
-    const { attempts, events, following, close } = await createWorld(50)
-    const { taskId } = await insertTask(database.pool)
-    const done = following(taskId, limit())
-    await expect.poll(() => ids(events)).toEqual([0])
-    await openAttempt(attempts, taskId)
-    await expect.poll(() => ids(events).at(-1)).toBeGreaterThan(91)
-    await rejectCall(attempts, taskId)
-    await done
-    expect(events[0]?.task.status).toBe('queued')
-    expect(events.at(-1)).toMatchObject({ id: 1_000, task: { status: 'failed' } })
-    const live = ids(events).slice(1, -1)
-    expect(live.length).toBeGreaterThan(10)
-    for (const [n, id] of live.entries()) expect(id - (live[n - 1] ?? 0)).toBeGreaterThanOrEqual(2)
-    for (const [n, id] of live.slice(1).entries()) {
-      expect(id - (live[n] ?? 0)).toBeGreaterThanOrEqual(5)
-    }
-    await close()
-  })
-
   it('yields the change to processing also when the call is over before the next read', async () => {
     const { attempts, events, following, close } = await createWorld(600_000)
     const { taskId } = await insertTask(database.pool)
@@ -105,20 +85,6 @@ describe('follow', () => {
     expect(ids(events)).toEqual([2, 1_000])
     events.splice(0)
     await following(taskId, limit())
-    expect(ids(events)).toEqual([1_000])
-    await close()
-  })
-
-  it('leaves out what the reader has seen', async () => {
-    const { attempts, events, following, close } = await createWorld(50)
-    const { taskId } = await insertTask(database.pool)
-    const done = following(taskId, limit(), 0)
-    await new Promise((resolve) => setTimeout(resolve, 200))
-    expect(events).toEqual([])
-    await attempts.cancelTask(taskId, 'asked')
-    await done
-    expect(ids(events)).toEqual([1_000])
-    await following(taskId, limit(), 1_000)
     expect(ids(events)).toEqual([1_000])
     await close()
   })

@@ -122,21 +122,6 @@ describe('the doubt of a silent process', () => {
     expect(lost[0]).toBe('other')
   })
 
-  it('begins again with each beat of the other process', async () => {
-    const limitMs = fasterClock(10)
-    let count = 0
-    const living = world(() => {
-      count += 1
-      return { silent: [{ processId: 'other', seenAt: String(count) }], orphans: [] }
-    })
-    await living.presence.start()
-    const { presence, lost } = world(() => ({ silent, orphans: [] }))
-    await presence.start()
-    // The one that began its doubt later has lost the other process.
-    await until('the loss', () => (lost.length > 0 ? true : undefined), limitMs)
-    expect(living.lost).toEqual([])
-  })
-
   it('begins again after a gap between the own beats', async () => {
     // Each beat comes more than three seconds after the one before.
     const limitMs = fasterClock(1_000)

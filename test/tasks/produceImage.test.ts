@@ -3,12 +3,12 @@ import { describe, expect, it } from 'vitest'
 import type { AttemptClose } from '../../src/domain/ports/attemptStore.ts'
 import type { BlobStore } from '../../src/domain/ports/blobStore.ts'
 import type { UpstreamCaller } from '../../src/domain/upstream/upstreamCall.ts'
-import { createRequestRooms } from '../../src/tasks/requestRoom.ts'
+import type { RequestRooms } from '../../src/tasks/requestRoom.ts'
 import { createMemoryBlobs } from '../support/blobs/memoryBlobs.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
-import { loseWorker, outcomesOf } from '../support/database/testAttempts.ts'
+import { alwaysPresent, loseWorker, outcomesOf } from '../support/database/testAttempts.ts'
 import { createTestProduceImage } from '../support/database/testProduceImage.ts'
 import { countedUpstream, succeeded } from '../support/upstream/countedUpstream.ts'
 
@@ -81,45 +81,26 @@ describe('produceImage', () => {
   })
 
   it('makes no call with a large request while the worker has no memory for it', async () => {
-    const prompt = 'p'.repeat(1024 * 1024)
-    const first = await insertTask(world.pool, { prompt })
-    const { accountId } = first
-    const second = await insertTask(world.pool, { accountId, prompt })
-    const small = await insertTask(world.pool, { accountId })
-    const called: string[] = []
-    const answering = Promise.withResolvers<void>()
-    const sending = Promise.withResolvers<() => void>()
-    const callUpstream: UpstreamCaller = async ({ origin, takeRequest, onSent = () => {} }) => {
-      called.push(origin.taskId)
-      const { body } = takeRequest()
-      if (called.length === 1) {
-        sending.resolve(onSent)
-        await answering.promise
-      }
-      if (body.kind !== 'prompt') throw new Error('a request without its prompt')
-      return succeeded()
+    const { taskId } = await insertTask(world.pool, { prompt: 'p'.repeat(1024 * 1024) })
+    const { call, calls } = countedUpstream()
+    const rooms: RequestRooms = {
+      during: (work) =>
+        work({ bytesMax: () => 256 * 1024, cover: async () => false, end: () => {} }),
+      retryDelayMs: () => 2_000,
     }
-    const rooms = createRequestRooms({ bytesMax: 2 * 1024 * 1024 })
-    const produce = createTestProduceImage({ attempts: world.attempts, callUpstream, rooms })
-    const calling = produce({ taskId: first.taskId })
-    const sent = await sending.promise
-    expect(await produce({ taskId: second.taskId })).toMatchObject({
-      kind: 'wait',
-      reason: 'worker_full',
-    })
-    expect(await produce({ taskId: small.taskId })).toEqual({ kind: 'succeeded' })
-    sent()
-    expect(await produce({ taskId: second.taskId })).toEqual({ kind: 'succeeded' })
-    answering.resolve()
-    expect(await calling).toEqual({ kind: 'succeeded' })
-    expect(called).toEqual([first.taskId, small.taskId, second.taskId])
+    const produce = createTestProduceImage({ attempts: world.attempts, callUpstream: call, rooms })
+    const full = { kind: 'wait', reason: 'worker_full', delayMs: 2_000 }
+    expect(await produce({ taskId })).toMatchObject(full)
+    expect(calls()).toBe(0)
+    const roomy = createTestProduceImage({ attempts: world.attempts, callUpstream: call })
+    expect(await roomy({ taskId })).toEqual({ kind: 'succeeded' })
   })
 
   it('tries to store until the hard end, also after a long call', async () => {
-    const { taskId } = await insertTask(world.pool, { deadlineSeconds: 3, hardEndSeconds: 4 })
+    const { taskId } = await insertTask(world.pool, { deadlineSeconds: 1, hardEndSeconds: 2 })
     const startedAtMs = performance.now()
     const callUpstream: UpstreamCaller = async () => {
-      await sleep(3_200)
+      await sleep(1_300)
       return succeeded()
     }
     const produce = createTestProduceImage({
@@ -128,15 +109,21 @@ describe('produceImage', () => {
       callUpstream,
     })
     await expect(produce({ taskId })).rejects.toThrow('the disk is full')
-    expect(performance.now() - startedAtMs).toBeLessThan(4_800)
+    expect(performance.now() - startedAtMs).toBeLessThan(2_800)
   })
 
-  it('starts no call after the signal aborted', async () => {
+  it.each([
+    ['after the signal aborted', 'stopping', { signal: AbortSignal.abort() }, true],
+    ['while other processes may count this one as lost', 'not_present', {}, false],
+  ] as const)('starts no call %s', async (_when, reason, given, isPresent) => {
     const { taskId } = await insertTask(world.pool)
     const { call, calls } = countedUpstream()
-    const produce = createTestProduceImage({ attempts: world.attempts, callUpstream: call })
-    const stopping = { kind: 'wait', reason: 'stopping' }
-    expect(await produce({ taskId, signal: AbortSignal.abort() })).toMatchObject(stopping)
+    const produce = createTestProduceImage({
+      presence: { ...alwaysPresent, isPresent: () => isPresent },
+      attempts: world.attempts,
+      callUpstream: call,
+    })
+    expect(await produce({ taskId, ...given })).toMatchObject({ kind: 'wait', reason })
     expect(calls()).toBe(0)
   })
 })

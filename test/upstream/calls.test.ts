@@ -46,7 +46,7 @@ describe.each(families)('calls of family %s', (family) => {
     expect(JSON.stringify(outcome)).not.toContain('upstream-')
   })
 
-  it('send all source images of an edit unchanged', async () => {
+  it('send all source images of an edit unchanged [image-7]', async () => {
     const { callFamily, storeInput, simulator } = await openSimulatedWorld()
     const inputs = await Promise.all(
       (['png', 'jpeg', 'webp'] as const).map(async (format) =>

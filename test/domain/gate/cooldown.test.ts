@@ -29,6 +29,7 @@ describe('a cooldown', () => {
     expect(first).toMatchObject({ kind: 'wait', reason: 'cooldown', delayMs: 3_000 })
     const second = admit(first.next, { nowMs: 7_000, open: none, jitter: 0 })
     expect(second).toMatchObject({ kind: 'wait', delayMs: 3_100 })
+    expect(admit(cooling, { nowMs: 9_999, open: none, jitter: 0 }).kind).toBe('wait')
   })
 
   it('admits one probe when it ends, and no second call at the same time', () => {
@@ -80,6 +81,40 @@ describe('a cooldown', () => {
       state = probe.next
     }
     expect(lengths).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000])
+  })
+
+  it('learns from a refusal the threshold and the distance of the time slots', () => {
+    const waitedFor = { ...ramping, granted: 10, slotAtMs: 12_100 }
+    const next = afterRefusal(waitedFor, {
+      nowMs: 12_000,
+      openedAtMs: 11_900,
+      inFlight: 1,
+      open: none,
+      retryAfterMs: 3_000,
+    })
+    expect(next).toMatchObject({ untilMs: 15_000, learned: 10, slotMs: 250, granted: 0 })
+    expect(next.windowAtMs).toBeUndefined()
+  })
+
+  it('grows beyond a Retry-After that was too short again and again', () => {
+    const lengths: number[] = []
+    let state: Cooldown | undefined
+    let nowMs = 0
+    for (let refusals = 0; refusals < 11; refusals += 1) {
+      state = afterRefusal(state, {
+        nowMs,
+        openedAtMs: nowMs,
+        inFlight: 1,
+        open: none,
+        retryAfterMs: 2_000,
+      })
+      lengths.push(Math.round(state.untilMs - nowMs))
+      nowMs = state.untilMs + 1
+      state = admit(state, { nowMs, open: none, jitter: 0 }).next
+    }
+    expect(lengths).toEqual([
+      2_000, 2_000, 2_000, 2_000, 2_250, 3_375, 5_063, 7_594, 11_391, 15_000, 15_000,
+    ])
   })
 
   it('follows Retry-After for at most fifteen minutes', () => {

@@ -39,7 +39,9 @@ export async function strikeFaults(round: FaultRound): Promise<Readonly<Record<s
   return counts
 }
 
-/** Faults of API and worker processes and of their connections. They do not disturb other users of the stack. */
+/**
+ * Faults of API and worker processes and of their connections. They do not disturb other users of the stack.
+ */
 export function processFaults(
   service: TestService,
   chance: Seeded,

@@ -57,6 +57,17 @@ export async function runDarkroomHere(
   }
 }
 
+/** Runs a command with `--json` in this process and returns its answer. Throws when it fails. */
+export async function darkroomJsonHere<Answer>(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<Answer> {
+  const [ran] = await runDarkroomHere([[...args, '--json']], environment)
+  if (ran?.exitCode !== 0) throw new Error(`darkroom ${args.join(' ')}: ${ran?.stderr}`)
+  const answer: Answer = JSON.parse(ran.stdout)
+  return answer
+}
+
 async function runHere(args: readonly string[]) {
   const startedAt = performance.now()
   let [stdout, stderr] = ['', '']

@@ -134,6 +134,18 @@ describe('the check of an overdue task', () => {
 })
 
 describe('a task whose run was terminated', () => {
+  it('is cancelled and released when no call was made', async () => {
+    const { taskId, accountId } = await startedTask()
+    await terminate(taskId)
+    expect(await check()).toEqual([{ found: 'cancelled', count: 1, taskId }])
+    expect(await taskRow(world.pool, taskId)).toMatchObject({
+      status: 'failed',
+      failureCode: 'cancelled',
+      workPossible: false,
+    })
+    expect(await balanceOf(world.pool, accountId)).toEqual({ available: 1000, held: 0, spent: 0 })
+  })
+
   it('is charged when its worker finishes the call', async () => {
     const { taskId, accountId } = await startedTask()
     const attempt = await openAttempt(world.attempts, taskId)
@@ -205,26 +217,5 @@ describe('a task whose run ended without a record', () => {
     await setTask(world.pool, taskId, overdue)
     expect(await check({ report: 'completed' })).toEqual([{ found: 'failed', count: 1, taskId }])
     expect(await taskRow(world.pool, taskId)).toMatchObject({ failureCode: 'upstream_error' })
-  })
-
-  it('does not hold up the others when it cannot be checked', async () => {
-    const stuck = await insertTask(world.pool)
-    const other = await insertTask(world.pool)
-    await setTask(world.pool, stuck.taskId, { ...overdue, next_check_at: `'-infinity'` })
-    await setTask(world.pool, other.taskId, overdue)
-    const failed: string[] = []
-    const found = await check({
-      report: 'completed',
-      settleStored: async (taskId) => {
-        if (taskId === stuck.taskId) throw new Error('the blob store is away')
-        return false
-      },
-      onError: (taskId) => void failed.push(taskId),
-    })
-    expect(found).toEqual([{ found: 'failed', count: 1, taskId: other.taskId }])
-    expect(failed).toEqual([stuck.taskId])
-    const row = await taskRow(world.pool, stuck.taskId)
-    expect(row).toMatchObject({ status: 'queued', checks: 1 })
-    expect(row?.nextCheck).toBeGreaterThan(1)
   })
 })

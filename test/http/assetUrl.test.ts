@@ -35,7 +35,8 @@ describe('the signature of an asset URL', () => {
     const url = assetUrl(task, 'http://x', [old]) ?? ''
     const start = url.indexOf('?')
     const changed = [
-      ...[...url]
+      ...url
+        .split('')
         .map((letter, at) => `${url.slice(0, at)}${letter === 'A' ? 'B' : 'A'}${url.slice(at + 1)}`)
         .slice(start + 1),
       url.replace('key=old', 'key=young'),

@@ -1,13 +1,10 @@
-import type { JsonIntakeFailure, JsonPath } from '../../src/streams/intakeFailure.ts'
+import type { JsonIntakeFailure } from '../../src/streams/intakeFailure.ts'
 import type { ReadJsonOptions } from '../../src/streams/json/readJsonDocument.ts'
 import { readJsonDocument } from '../../src/streams/json/readJsonDocument.ts'
 import { collect, cutAt, streamOf } from './byteStreams.ts'
 
-/** Diverts the strings under the key `data`. */
-export const isData = (path: JsonPath) => path.at(-1) === 'data'
-
 export const documentOptions: ReadJsonOptions<string> = {
-  divert: isData,
+  divert: (path) => path.at(-1) === 'data',
   take: async (content) => (await collect(content)).toString('hex'),
   depthMax: 8,
   tokensMax: 1000,

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { rmSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { Family } from '../../src/domain/models/models.ts'
 import { isFamilyAImage } from '../../src/upstream/familyA.ts'
@@ -69,16 +68,5 @@ describe.each<Family>(['A', 'B'])('images of an answer of family %s', (family) =
       expect(await call(url, family)).toMatchObject({ class: 'unknown' })
       expect(openFilesIn(tempDir)).toBe(0)
     }
-  })
-
-  it('are not lost when the temporary directory cannot be written', async () => {
-    const png = await largePng()
-    const url = await answering(JSON.stringify(answerWith(family, [png])))
-    const { call, tempDir } = await openUpstreamWorld()
-    rmSync(tempDir, { recursive: true })
-    writeFileSync(tempDir, 'a file')
-    const outcome = await call(url, family)
-    if (outcome.class !== 'succeeded') throw new Error(`Not an image but ${outcome.class}`)
-    expect((await collect(outcome.image.open())).equals(png)).toBe(true)
   })
 })

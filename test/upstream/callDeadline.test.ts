@@ -43,19 +43,6 @@ describe('the deadline of a call', () => {
     expect(cleared.signal.aborted).toBe(false)
   })
 
-  it('is moved by no more than some seconds, however often the process stands still', async () => {
-    vi.useFakeTimers()
-    const startedAtMs = performance.now()
-    let stoodMs = 0
-    const { signal } = startCallDeadline(1_000, () => performance.now() + stoodMs)
-    for (let stops = 0; stops < 100 && !signal.aborted; stops += 1) {
-      stoodMs += 500
-      await vi.advanceTimersByTimeAsync(1_000)
-    }
-    expect(signal.aborted).toBe(true)
-    expect(performance.now()).toBeLessThan(startedAtMs + 15_000)
-  })
-
   it.each([450, 2_500])(
     'leaves time to read an answer that came while the process stood still for %s ms',
     async (stoppedMs) => {

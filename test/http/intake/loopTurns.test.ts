@@ -75,7 +75,10 @@ describe('the turns of bodies', () => {
       }
     })
     expect(tookMs).toBeGreaterThan(300)
-    expect(await timed(() => turns.pause('other'))).toBeLessThan(100)
+    // Another account has its turn at once. On a busy machine, one of five tries may have to wait.
+    const waitedMs: number[] = []
+    for (let n = 0; n < 5; n += 1) waitedMs.push(await timed(() => turns.pause('other')))
+    expect(Math.min(...waitedMs)).toBeLessThan(50)
   })
 
   it.each<Piece>([{ ofSmallBody: true }, { image: 'paid_answer' }])(

@@ -3,7 +3,7 @@ import type { FormPart } from '../../support/clients/requestBodies.ts'
 import { formBody, formType } from '../../support/clients/requestBodies.ts'
 import { errorResponse } from '../../support/clients/responses.ts'
 import { useTestApi } from '../../support/http/testApi.ts'
-import { redPixelPng } from '../../support/images.ts'
+import { paddedPng, redPixelPng } from '../../support/images.ts'
 
 const api = useTestApi({ ingressLimitBytes: 32 * 1024 * 1024 })
 
@@ -80,7 +80,7 @@ describe('an edits form', () => {
     ],
     [
       'an image beyond 20 MiB [sync-7]',
-      [model, prompt, { ...image, value: Buffer.alloc(20 * 1024 * 1024 + 1) }],
+      [model, prompt, { ...image, value: paddedPng(20 * 1024 * 1024 + 1, 0) }],
       'invalid_image',
       'image',
     ],

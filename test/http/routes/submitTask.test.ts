@@ -19,13 +19,17 @@ function post(body: Uint8Array, headers: Record<string, string>): Promise<Respon
 const bytesOf = (body: unknown) => Buffer.from(JSON.stringify(body))
 const errorOf = async (response: Response) => errorResponse.parse(await response.json()).error
 
-it('a submit that replays a key gets the original body, another one a 409, and both discard their uploads', async () => {
+it('a submit that replays a key gets the original body, another one a 409, and both discard their uploads [submit-2]', async () => {
   const headers = { 'Idempotency-Key': 'replay me' }
   const first = await api.postJson(path, editBody(), headers)
   const second = await api.postJson(path, editBody(), headers)
   expect(first.headers.get('idempotent-replayed')).toBe('false')
   expect(second.headers.get('idempotent-replayed')).toBe('true')
   expect(second.status).toBe(202)
+  const location = `https://images.example.test/v1/tasks/${api.tasks.newestId()}`
+  for (const { headers } of [first, second]) {
+    expect([headers.get('location'), headers.get('retry-after')]).toEqual([location, '3'])
+  }
   expect(await second.text()).toBe(await first.text())
   const other = await api.postJson(path, editBody({ prompt: 'other' }), headers)
   expect(other.status).toBe(409)

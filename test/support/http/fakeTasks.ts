@@ -13,8 +13,6 @@ import { familyBResponse } from '../../../src/upstream/familyB.ts'
 import { streamOf } from '../byteStreams.ts'
 import { redPixelPng } from '../images.ts'
 
-export type FakeTasks = ReturnType<typeof createFakeTasks>
-
 /** What a test may set. */
 type Settings = {
   /** When set, `accept` runs this first. */
@@ -24,7 +22,7 @@ type Settings = {
 }
 
 /** The native response that `succeed` stores. */
-export const familyBNative: NativeResponse = {
+const familyBNative: NativeResponse = {
   response: familyBResponse({ created: 5, size: '1024x1024' }, 0),
   imagePath: ['data', 0, 'b64_json'],
 }

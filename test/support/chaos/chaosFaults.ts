@@ -2,8 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { S3Server } from '../blobs/s3Server.ts'
 import type { Seeded } from '../seeded.ts'
 import { createSeeded } from '../seeded.ts'
-import type { DarkroomProcess } from '../service/testService.ts'
-import type { TestService } from '../service/testService.ts'
+import type { DarkroomProcess, TestService } from '../service/testService.ts'
 
 /** `strike` resolves when the fault is over, or when the service recovers on its own. */
 export type ChaosFault = { readonly name: string; readonly strike: () => Promise<void> }

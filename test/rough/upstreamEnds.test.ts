@@ -157,30 +157,28 @@ describe('tasks that failed', () => {
     failed = rows
   })
 
-  /** Waits until Temporal finds these runs, which it indexes some moments after their end. */
-  async function findsOnly(query: string, taskIds: readonly string[]): Promise<void> {
+  /** Returns the tasks whose runs Temporal finds. It indexes a run some moments after its end. */
+  const found = (query: string) => async (): Promise<readonly string[]> => {
     const { client: temporal } = service.temporal.temporal
-    const found = async () => {
-      const ids: string[] = []
-      for await (const run of temporal.workflow.list({ query })) ids.push(taskIdOf(run.workflowId))
-      return ids.toSorted()
-    }
-    await expect.poll(found).toEqual(taskIds.toSorted())
+    const ids: string[] = []
+    for await (const run of temporal.workflow.list({ query })) ids.push(taskIdOf(run.workflowId))
+    return ids.toSorted()
   }
 
   it('are the only failed runs in Temporal, by failure code, account, model and channel', async () => {
-    const ids = (picked: readonly Ended[]) => picked.map(({ taskId }) => taskId)
+    const ids = (picked: readonly Ended[]) => picked.map(({ taskId }) => taskId).toSorted()
     const runs = `ExecutionStatus = 'Failed' AND DarkroomAccount = '${account.accountId}'`
-    await findsOnly(runs, ids(failed))
+    await expect.poll(found(runs)).toEqual(ids(failed))
     expect(new Set(failed.map(({ code }) => code)).size).toBeGreaterThan(4)
     for (const [code, some] of Map.groupBy(failed, (one) => one.code)) {
-      await findsOnly(`${runs} AND DarkroomFailureCode = '${code}'`, ids(some))
+      const query = `${runs} AND DarkroomFailureCode = '${code}'`
+      await expect.poll(found(query)).toEqual(ids(some))
     }
     for (const [family, model] of Object.entries(models)) {
       const some = ids(failed.filter((one) => one.model === model))
-      await findsOnly(`${runs} AND DarkroomModel = '${model}'`, some)
-      const channel = `${family.toLowerCase()}-main`
-      await findsOnly(`ExecutionStatus = 'Failed' AND DarkroomChannel = '${channel}'`, some)
+      await expect.poll(found(`${runs} AND DarkroomModel = '${model}'`)).toEqual(some)
+      const ofChannel = `DarkroomChannel = '${family.toLowerCase()}-main'`
+      await expect.poll(found(`ExecutionStatus = 'Failed' AND ${ofChannel}`)).toEqual(some)
     }
   })
 
@@ -188,7 +186,7 @@ describe('tasks that failed', () => {
     const one = { family: 'B', fault: 'moderation' } as const
     const digest = createHash('sha256').update(keyOf(one), 'utf8').digest('hex')
     const taskId = (await underWay.get(nameOf(one)))?.task_id ?? ''
-    await findsOnly(`DarkroomKeyDigest = '${digest}'`, [taskId])
+    await expect.poll(found(`DarkroomKeyDigest = '${digest}'`)).toEqual([taskId])
   })
 
   it('are retried together by failure code and age, after a dry run that holds nothing', async () => {

@@ -1,6 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import { freeStartPorts } from '../support/ports.ts'
@@ -63,4 +65,19 @@ it('a second Ctrl-C stops at once, also during a call, and leaves no process', a
     await until('the end of all parts', () => processesOn(dataDir).length === 0 || undefined)
   })
   expect(await stopped).toBeLessThan(5_000)
+})
+
+it('a start ends with the npm that it was started by, also before it is ready, and leaves no process', async () => {
+  const own = mkdtempSync(join(memoryFolder, 'darkroom-killed-'))
+  onTestFinished(() => rmSync(own, { recursive: true, force: true }))
+  const script = fileURLToPath(new URL('../../src/dev/main.ts', import.meta.url))
+  // npm runs its scripts by a shell, which names npm's process as its parent. Here the shell is in npm's place.
+  const npm = spawn('sh', ['-c', '"$0" "$1" --with $$ & wait', process.execPath, script], {
+    env: { ...process.env, ...(await freeStartPorts()), DATA_DIR: own },
+    stdio: 'ignore',
+  })
+  await until('PostgreSQL', () => existsSync(join(own, 'postgres/postmaster.pid')) || undefined)
+  expect(processesOn(own).length).toBeGreaterThan(1)
+  npm.kill('SIGKILL')
+  await until('the end of all parts', () => processesOn(own).length === 0 || undefined)
 })

@@ -19,7 +19,7 @@ import { figure, runCase } from './support/cases.ts'
 import type { Shot } from './support/load.ts'
 import { download, loadFor, shoot } from './support/load.ts'
 import type { OtherAccount } from './support/otherAccounts.ts'
-import { percentile, runBench } from './support/runBench.ts'
+import { percentile, runBench, say } from './support/runBench.ts'
 
 const downloadBytes = 2 * mebibyte
 const uploadBytes = 4 * mebibyte
@@ -68,6 +68,7 @@ async function measure(
   const name = `${store}, ${connections} ${what}`
   const shot = what === 'downloads' ? await downloadShot(service) : uploadShot(service)
   const rate = async () => (await loadFor(seconds, connections, shot)).perSecond * perShot
+  say(name)
   await sleep(aloneAfterMs)
   await loadFor(seconds / 4, connections, shot)
   const alone = await rate()

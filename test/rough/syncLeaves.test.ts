@@ -67,17 +67,17 @@ async function fillChannel(): Promise<void> {
   await service.simulator.waitForCalls(before + concurrencyMax, { prompt: 'in the way' })
 }
 
+const contents = (text: string) => ({ contents: [{ parts: [{ text }] }] })
+
 /** A refusal of another account starts a cooldown, short enough that a synchronous call waits it out. */
-async function cool(send: (other: Client, prompt: string) => Promise<Response>): Promise<void> {
+async function cool(family: 'A' | 'B'): Promise<void> {
   const other = createClient(service.url, (await service.account()).secret)
-  const answer = await send(other, 'refused [sim:429 retry-after=2]')
+  const prompt = 'refused [sim:429 retry-after=2]'
+  const answer = await (family === 'B'
+    ? call.generate(other, { prompt, model: web })
+    : call.content(other, 'generateContent', contents(prompt), lite))
   expect([answer.status, await answer.text()]).toEqual([429, expect.any(String)])
 }
-
-const coolB = () => cool((other, prompt) => call.generate(other, { prompt, model: web }))
-const contents = (text: string) => ({ contents: [{ parts: [{ text }] }] })
-const coolA = () =>
-  cool((other, prompt) => call.content(other, 'generateContent', contents(prompt), lite))
 
 type Moment = {
   readonly when: string
@@ -135,10 +135,10 @@ const cooling: Moment = {
 const left = () => service.apis[0]?.output().split('"status":499').length ?? 0
 
 const coolingOf = {
-  FIN: { ...cooling, before: coolB, call: (prompt: string) => generations(prompt, web) },
+  FIN: { ...cooling, before: () => cool('B'), call: (prompt: string) => generations(prompt, web) },
   RST: {
     ...cooling,
-    before: coolA,
+    before: () => cool('A'),
     call: (prompt: string): RawCall => ({
       path: `/v1beta/models/${lite}:generateContent`,
       body: contents(prompt),

@@ -70,7 +70,7 @@ let account: TestAccount
 let client: Client
 beforeAll(async () => {
   // Longer than any call that succeeds here, and short enough to wait for.
-  service = await startTestService({ channel: { timeoutSeconds: 6 } })
+  service = await startTestService({ channel: { timeoutSeconds: 12 } })
   account = await service.account()
   client = createClient(service.url, account.secret)
   return () => service.stop()

@@ -2,58 +2,58 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import type { Action, Family } from '../../domain/models/models.ts'
+import type { Family } from '../../domain/models/models.ts'
 import { actions, families } from '../../domain/models/models.ts'
-import type { Reply } from './reply.ts'
-import { jsonReply } from './reply.ts'
 
-/**
- * One call as the vendor saw it. A field is null as long as its value is unknown, and when it does not apply.
- */
-export type SimulatorCall = {
+const loggedImageSchema = z.object({ mimeType: z.string(), sha256: z.string(), bytes: z.number() })
+
+const callSchema = z.object({
   /** The id of the call. The answer has the same text as its `x-request-id`. */
-  readonly id: string
-  readonly family: Family
+  id: z.string(),
+  family: z.enum(families),
   /** Epoch milliseconds when the request's headers arrived. */
-  readonly at: number
+  at: z.number(),
   /** Epoch milliseconds when the answer was sent or the connection was lost. */
-  readonly finishedAt: number | null
-  readonly action: Action | null
-  readonly model: string | null
-  readonly prompt: string | null
-  readonly promptSha256: string | null
-  readonly apiKeyPresent: boolean
+  finishedAt: z.number().nullable(),
+  action: z.enum(actions).nullable(),
+  model: z.string().nullable(),
+  prompt: z.string().nullable(),
+  promptSha256: z.string().nullable(),
+  apiKeyPresent: z.boolean(),
   /** The first 8 hexadecimal digits of the key's SHA-256. They show which channel made the call. */
-  readonly apiKeyDigest: string | null
-  readonly idempotencyKey: string | null
-  readonly headers: Readonly<Record<string, string>>
+  apiKeyDigest: z.string().nullable(),
+  idempotencyKey: z.string().nullable(),
+  headers: z.record(z.string(), z.string()).readonly(),
   /** The JSON body, or the fields of the form. Long texts, such as images, are replaced by their length. */
-  readonly body: unknown
-  readonly bodyBytes: number
-  readonly bodySha256: string | null
-  readonly images: readonly LoggedImage[]
+  body: z.unknown(),
+  bodyBytes: z.number(),
+  bodySha256: z.string().nullable(),
+  images: z.array(loggedImageSchema.readonly()).readonly(),
   /**
    * The kind of the fault that the call got. Other values: `limit` (stopped by a rate limit), `invalid`
    * (broke a rule of the vendor), `bad-key`, `bad-directive` and `simulator-bug`.
    */
-  readonly fault: string | null
-  readonly status: number | null
+  fault: z.string().nullable(),
+  status: z.number().nullable(),
   /**
    * True when a real vendor would charge for the call, because the call made an image. It does not matter
    * whether the answer arrived.
    */
-  readonly billed: boolean
+  billed: z.boolean(),
   /** True when the client closed the connection before the whole answer was sent. */
-  readonly clientAborted: boolean
-}
+  clientAborted: z.boolean(),
+})
 
-export type LoggedImage = {
-  readonly mimeType: string
-  readonly sha256: string
-  readonly bytes: number
-}
+/**
+ * One call as the vendor saw it. A field is null as long as its value is unknown, and when it does not apply.
+ */
+export type SimulatorCall = Readonly<z.infer<typeof callSchema>>
 
-const matcherSchema = z.strictObject({
+/** What `GET /__simulator/calls?full=true` answers. */
+export const fullCallsSchema = z.object({ calls: z.array(callSchema.readonly()) })
+
+/** The fields of `CallMatcher`. */
+export const matcherSchema = z.strictObject({
   family: z.enum(families).optional(),
   model: z.string().optional(),
   action: z.enum(actions).optional(),
@@ -88,6 +88,16 @@ export type CallLog = {
   readonly open: (request: IncomingMessage, family: Family, key: string | undefined) => CallEntry
   /** Returns the matching calls, oldest first. */
   readonly list: (matcher?: CallMatcher) => SimulatorCall[]
+  /**
+   * Resolves with the matching calls when `count` of them have begun, or else at the end of `timeoutMs` or when
+   * the signal aborts.
+   */
+  readonly untilCalls: (
+    count: number,
+    matcher: CallMatcher,
+    timeoutMs: number,
+    signal?: AbortSignal,
+  ) => Promise<SimulatorCall[]>
   /** Resolves when `count` matching calls have begun. Rejects when this takes longer than `timeoutMs`. */
   readonly waitForCalls: (
     count: number,
@@ -112,6 +122,21 @@ export function createCallLog(): CallLog {
     return calls.map(({ call }) => call).filter((call) => matches(matcher, call))
   }
 
+  async function untilCalls(
+    count: number,
+    matcher: CallMatcher,
+    timeoutMs: number,
+    signal?: AbortSignal,
+  ): Promise<SimulatorCall[]> {
+    const deadlineAtMs = Date.now() + timeoutMs
+    for (;;) {
+      const begun = list(matcher)
+      const over = Date.now() > deadlineAtMs || signal?.aborted === true
+      if (begun.length >= count || over) return begun
+      await sleep(waitPollMs)
+    }
+  }
+
   return {
     open(request, family, key) {
       const entry = { call: newCall(request, family, key) }
@@ -125,18 +150,11 @@ export function createCallLog(): CallLog {
       }
     },
     list,
-    async waitForCalls(count, matcher, timeoutMs = waitTimeoutMs) {
-      const deadlineAtMs = Date.now() + timeoutMs
-      for (;;) {
-        const begun = list(matcher)
-        if (begun.length >= count) return begun
-        if (Date.now() > deadlineAtMs) {
-          throw new Error(
-            `The simulator saw ${begun.length} of ${count} calls within ${timeoutMs} ms`,
-          )
-        }
-        await sleep(waitPollMs)
-      }
+    untilCalls,
+    async waitForCalls(count, matcher = {}, timeoutMs = waitTimeoutMs) {
+      const begun = await untilCalls(count, matcher, timeoutMs)
+      if (begun.length >= count) return begun
+      throw new Error(`The simulator saw ${begun.length} of ${count} calls within ${timeoutMs} ms`)
     },
     clear() {
       calls = []
@@ -200,15 +218,4 @@ export function withoutLongTexts(value: unknown): unknown {
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => [key, withoutLongTexts(item)]),
   )
-}
-
-/**
- * Returns the answer to `GET /__simulator/calls`. The query filters the calls as a matcher does. The answer
- * contains no prompts and no bodies: of a prompt, it contains only the SHA-256.
- */
-export function callsReply(log: CallLog, query: URLSearchParams): Reply {
-  const parsed = matcherSchema.safeParse(Object.fromEntries(query))
-  if (!parsed.success) return jsonReply(400, { error: 'Filters: family, model, action, prompt' })
-  const calls = log.list(parsed.data).map(({ prompt: _prompt, body: _body, ...rest }) => rest)
-  return jsonReply(200, { calls })
 }

@@ -5,7 +5,9 @@ import { httpUrl } from '../../config.ts'
 import { listen } from '../../http/connection/createServer.ts'
 import { foreignRequest } from '../../http/connection/foreignRequest.ts'
 import type { CallLog, SimulatorCall } from './callLog.ts'
-import { callsReply, createCallLog } from './callLog.ts'
+import { createCallLog } from './callLog.ts'
+import type { Controlled } from './control.ts'
+import { controlReply } from './control.ts'
 import { freeReply, operationOf } from './endpoints.ts'
 import type { ImageMode } from './drawImage.ts'
 import type { FaultPlan } from './faultPlan.ts'
@@ -85,19 +87,9 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     ended: options.log ?? (() => undefined),
   }
   let strayRequests = 0
-  const server = createServer(timeouts, (request, response) => {
-    const refusal = foreignRequest(request, host)
-    if (refusal !== undefined) return refuse(response, refusal)
-    const url = urlOf(request)
-    if (url.pathname === strayPath) strayRequests += 1
-    route(request, response, url, deps).catch(() => response.destroy())
-  })
-  const port = await listen(server, { host, port: options.port })
-  return {
-    url: httpUrl(host, port),
-    port,
+  const controlled: Controlled = {
     calls: log.list,
-    waitForCalls: log.waitForCalls,
+    untilCalls: log.untilCalls,
     script: plan.script,
     limit: limiter.limit,
     release: latency.release,
@@ -108,6 +100,20 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
       limiter.clear()
       strayRequests = 0
     },
+  }
+  const server = createServer(timeouts, (request, response) => {
+    const refusal = foreignRequest(request, host)
+    if (refusal !== undefined) return refuse(response, refusal)
+    const url = urlOf(request)
+    if (url.pathname === strayPath) strayRequests += 1
+    route(request, response, url, deps, controlled).catch(() => response.destroy())
+  })
+  const port = await listen(server, { host, port: options.port })
+  return {
+    url: httpUrl(host, port),
+    port,
+    ...controlled,
+    waitForCalls: log.waitForCalls,
     async close() {
       closing.abort()
       const closed = once(server, 'close')
@@ -137,16 +143,16 @@ async function route(
   response: ServerResponse,
   url: URL,
   deps: ServeDependencies,
+  controlled: Controlled,
 ): Promise<void> {
   const { method = '' } = request
   const operation = operationOf(method, url)
   if (operation !== undefined) return serveCall(operation, request, response, deps)
+  const connection = new AbortController()
+  response.once('close', () => connection.abort())
   const { status, headers, body } =
-    method === 'GET' && url.pathname === '/__simulator/calls'
-      ? callsReply(deps.log, url.searchParams)
-      : (freeReply(request, url) ??
-        jsonReply(404, {
-          error: { message: `Invalid URL (${method} ${url.pathname})` },
-        }))
+    (await controlReply(request, url, controlled, connection.signal)) ??
+    freeReply(request, url) ??
+    jsonReply(404, { error: { message: `Invalid URL (${method} ${url.pathname})` } })
   response.writeHead(status, headers).end(body)
 }

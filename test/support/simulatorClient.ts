@@ -1,0 +1,83 @@
+import { z } from 'zod'
+import type { CallMatcher, SimulatorCall } from '../../src/dev/simulator/callLog.ts'
+import { fullCallsSchema } from '../../src/dev/simulator/callLog.ts'
+import type { RateLimit } from '../../src/dev/simulator/rateLimiter.ts'
+import { defined } from '../../src/domain/defined.ts'
+
+/**
+ * Controls a simulator that runs in another process, over HTTP. Every function rejects when the simulator does
+ * not answer in time, and with the simulator's reason when it refuses what was asked.
+ */
+export type SimulatorClient = {
+  readonly url: string
+  /** Returns the matching calls, oldest first, with prompts and bodies. */
+  readonly calls: (matcher?: CallMatcher) => Promise<SimulatorCall[]>
+  /** Resolves when `count` matching calls have begun. Rejects when this takes longer than `timeoutMs`. */
+  readonly waitForCalls: (
+    count: number,
+    matcher?: CallMatcher,
+    timeoutMs?: number,
+  ) => Promise<SimulatorCall[]>
+  /** Adds faults, written as in a directive, for the calls that match: each for one call, unless it has `times`. */
+  readonly script: (matcher: CallMatcher, faults: readonly string[]) => Promise<void>
+  readonly limit: (limit: RateLimit) => Promise<void>
+  /** Lets the matching held calls continue, and returns their number. */
+  readonly release: (matcher?: CallMatcher) => Promise<number>
+  /** Returns how many requests came for the URLs that the faults `redirect` and `url` send. */
+  readonly strayRequests: () => Promise<number>
+  /** Removes all calls, scripts, counts of directives, limits and stray requests: those of other tests too. */
+  readonly reset: () => Promise<void>
+}
+
+const answerTimeoutMs = 15_000
+const waitTimeoutMs = 20_000
+
+/** Creates a client for the simulator at a base URL such as `http://127.0.0.1:8090`. */
+export function createSimulatorClient(url: string): SimulatorClient {
+  async function ask(path: string, init: RequestInit, timeoutMs = answerTimeoutMs) {
+    const signal = AbortSignal.timeout(timeoutMs)
+    const response = await fetch(`${url}/__simulator/${path}`, { signal, ...init })
+    const text = await response.text()
+    if (!response.ok) throw new Error(`The simulator refused ${path}: ${response.status} ${text}`)
+    const json: unknown = JSON.parse(text)
+    return json
+  }
+
+  function post(path: string, body: unknown): Promise<unknown> {
+    const headers = { 'content-type': 'application/json' }
+    return ask(path, { method: 'POST', headers, body: JSON.stringify(body) })
+  }
+
+  async function listCalls(matcher: CallMatcher, count: number, timeoutMs: number) {
+    const filters = { count: String(count), timeoutMs: String(timeoutMs), full: 'true' }
+    const query = new URLSearchParams({ ...defined(matcher), ...filters })
+    const answer = await ask(`calls?${query}`, {}, timeoutMs + answerTimeoutMs)
+    return fullCallsSchema.parse(answer).calls
+  }
+
+  return {
+    url,
+    calls: (matcher = {}) => listCalls(matcher, 0, 0),
+    async waitForCalls(count, matcher = {}, timeoutMs = waitTimeoutMs) {
+      const calls = await listCalls(matcher, count, timeoutMs)
+      if (calls.length >= count) return calls
+      throw new Error(`The simulator saw ${calls.length} of ${count} calls within ${timeoutMs} ms`)
+    },
+    async script(match, faults) {
+      await post('script', { match, faults })
+    },
+    async limit(limit) {
+      await post('limit', limit)
+    },
+    async release(match = {}) {
+      return z.object({ released: z.number() }).parse(await post('release', { match })).released
+    },
+    async strayRequests() {
+      const answer = z.object({ strayRequests: z.number() }).parse(await ask('stray', {}))
+      return answer.strayRequests
+    },
+    async reset() {
+      await post('reset', {})
+    },
+  }
+}

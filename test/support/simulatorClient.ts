@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import type { CallMatcher, SimulatorCall } from '../../src/dev/simulator/callLog.ts'
-import { fullCallsSchema } from '../../src/dev/simulator/callLog.ts'
-import type { RateLimit } from '../../src/dev/simulator/rateLimiter.ts'
+import type { CallMatcher, SimulatorCall } from '../../src/dev/simulator/calls.ts'
+import { fullCallsSchema } from '../../src/dev/simulator/calls.ts'
+import type { RateLimit } from '../../src/dev/simulator/plan.ts'
 import { defined } from '../../src/domain/defined.ts'
 
 /**

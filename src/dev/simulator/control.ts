@@ -1,11 +1,10 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { z } from 'zod'
-import type { CallLog } from './callLog.ts'
-import { matcherSchema } from './callLog.ts'
-import type { FaultPlan } from './faultPlan.ts'
-import { parseFault } from './faultPlan.ts'
-import type { CallLatency } from './latency.ts'
-import type { RateLimiter } from './rateLimiter.ts'
+import type { CallLog } from './calls.ts'
+import { matcherSchema } from './calls.ts'
+import { parseFault } from './directives.ts'
+import type { Plan } from './plan.ts'
+import { parseJson } from './readOrder.ts'
 import type { Reply } from './reply.ts'
 import { jsonReply } from './reply.ts'
 
@@ -20,8 +19,6 @@ import { jsonReply } from './reply.ts'
 //
 // A query or body that cannot be used is answered with 400 and `{error: 'the reason'}`.
 
-const base = '/__simulator/'
-const bodyBytesMax = 1024 * 1024
 const waitMsMax = 600_000
 
 const callsQuery = z.strictObject({
@@ -37,102 +34,81 @@ const faultText = z.string().superRefine((text, context) => {
   const parsed = parseFault(text)
   if (!parsed.ok) context.addIssue(parsed.failure)
 })
+const scriptBody = z.strictObject({
+  match: matcherSchema.optional(),
+  faults: z.array(faultText).min(1),
+})
+const limitBody = z.strictObject({
+  model: z.string().optional(),
+  grants: z.int().nonnegative(),
+  windowMs: z.number().positive(),
+})
+const releaseBody = z.strictObject({ match: matcherSchema.optional() })
 
-const bodies = {
-  script: z.strictObject({ match: matcherSchema.optional(), faults: z.array(faultText).min(1) }),
-  limit: z.strictObject({
-    model: z.string().optional(),
-    grants: z.int().nonnegative(),
-    windowMs: z.number().positive(),
-  }),
-  release: z.strictObject({ match: matcherSchema.optional() }),
-}
-
-/** What can be controlled. */
-export type Controlled = {
-  readonly calls: CallLog['list']
-  readonly untilCalls: CallLog['untilCalls']
-  readonly script: FaultPlan['script']
-  readonly limit: RateLimiter['limit']
-  readonly release: CallLatency['release']
+type Controls = {
+  readonly log: CallLog
+  readonly plan: Plan
   readonly strayRequests: () => number
   readonly reset: () => void
 }
 
-/**
- * Answers a request that controls the simulator. Returns `undefined` for any other request. `gone` aborts when
- * the client has left.
- */
+/** Answers a request that controls the simulator. Returns `undefined` for any other request. */
 export async function controlReply(
   request: IncomingMessage,
+  response: ServerResponse,
   url: URL,
-  simulator: Controlled,
-  gone: AbortSignal,
+  { log, plan, strayRequests, reset }: Controls,
 ): Promise<Reply | undefined> {
-  switch (`${request.method} ${url.pathname}`) {
-    case `GET ${base}calls`:
-      return callsReply(url.searchParams, simulator, gone)
-    case `GET ${base}stray`:
-      return jsonReply(200, { strayRequests: simulator.strayRequests() })
-    case `POST ${base}script`:
-      return withBody(request, bodies.script, ({ match = {}, faults }) => {
-        simulator.script(match, faults)
-        return {}
-      })
-    case `POST ${base}limit`:
-      return withBody(request, bodies.limit, ({ model, grants, windowMs }) => {
-        simulator.limit(model === undefined ? { grants, windowMs } : { model, grants, windowMs })
-        return {}
-      })
-    case `POST ${base}release`:
-      return withBody(request, bodies.release, ({ match }) => ({
-        released: simulator.release(match),
-      }))
-    case `POST ${base}reset`:
-      simulator.reset()
-      return jsonReply(200, {})
+  switch (`${request.method} ${url.pathname.replace('/__simulator/', '')}`) {
+    case 'GET calls':
+      return callsReply(log, url.searchParams, response)
+    case 'GET stray':
+      return jsonReply(200, { strayRequests: strayRequests() })
+    case 'POST script':
+      return withBody(request, scriptBody, ({ match = {}, faults }) => plan.script(match, faults))
+    case 'POST limit':
+      return withBody(request, limitBody, plan.limit)
+    case 'POST release':
+      return withBody(request, releaseBody, ({ match }) => ({ released: plan.release(match) }))
+    case 'POST reset':
+      return withBody(request, z.strictObject({}), reset)
     default:
       return undefined
   }
 }
 
 async function callsReply(
+  log: CallLog,
   query: URLSearchParams,
-  simulator: Controlled,
-  gone: AbortSignal,
+  response: ServerResponse,
 ): Promise<Reply> {
   const parsed = callsQuery.safeParse(Object.fromEntries(query))
   if (!parsed.success) return refused(parsed.error)
   const { full, count = 0, timeoutMs = 0, ...matcher } = parsed.data
-  await simulator.untilCalls(count, matcher, timeoutMs, gone)
-  const found = simulator.calls(matcher)
-  const calls =
-    full === 'true' ? found : found.map(({ prompt: _prompt, body: _body, ...rest }) => rest)
+  const left = new AbortController()
+  response.once('close', () => left.abort())
+  const found = await log.untilCalls(count, matcher, timeoutMs, left.signal)
+  const calls = found.map(({ prompt, body, ...rest }) =>
+    full === 'true' ? { ...rest, prompt, body } : rest,
+  )
   return jsonReply(200, { calls })
 }
 
+const bodyCharactersMax = 1024 * 1024
+
+/** Gives the body to `act`, and answers with what that returns. An absent body is an empty object. */
 async function withBody<Body>(
   request: IncomingMessage,
   schema: z.ZodType<Body>,
-  act: (body: Body) => unknown,
+  act: (body: Body) => object | void,
 ): Promise<Reply> {
-  const parsed = schema.safeParse(await readJson(request))
-  return parsed.success ? jsonReply(200, act(parsed.data)) : refused(parsed.error)
-}
-
-/** Returns the body. An absent body is an empty object. Returns `undefined` when it is no JSON, or too large. */
-async function readJson(request: IncomingMessage): Promise<unknown> {
   let text = ''
   const received: AsyncIterable<string> = request.setEncoding('utf8')
   for await (const chunk of received) {
-    if (text.length <= bodyBytesMax) text += chunk
+    if (text.length <= bodyCharactersMax) text += chunk
   }
-  if (text === '') return {}
-  try {
-    return text.length > bodyBytesMax ? undefined : JSON.parse(text)
-  } catch {
-    return undefined
-  }
+  const parsed = schema.safeParse(text === '' ? {} : parseJson(text.slice(0, bodyCharactersMax)))
+  return parsed.success ? jsonReply(200, act(parsed.data) ?? {}) : refused(parsed.error)
 }
 
 function refused(error: z.ZodError): Reply {

@@ -1,7 +1,7 @@
 import sharp from 'sharp'
 import { describe, expect, it } from 'vitest'
 import { drawImage } from '../../../src/dev/simulator/drawImage.ts'
-import type { ImageOrder, SourceImage } from '../../../src/dev/simulator/imageOrder.ts'
+import type { ImageOrder, SourceImage } from '../../../src/dev/simulator/order.ts'
 import { pngOf } from './vendorCalls.ts'
 
 const order: ImageOrder = {

@@ -4,10 +4,10 @@ import {
   findDirectives,
   parseFault,
   withoutDirectives,
-} from '../../../src/dev/simulator/faultPlan.ts'
+} from '../../../src/dev/simulator/directives.ts'
 import { faultKinds } from '../../../src/dev/simulator/faults.ts'
-import type { Simulator } from '../../../src/dev/simulator/startSimulator.ts'
-import { startSimulator } from '../../../src/dev/simulator/startSimulator.ts'
+import type { Simulator } from '../../../src/dev/simulator/server.ts'
+import { startSimulator } from '../../../src/dev/simulator/server.ts'
 import { fail, succeed } from '../../../src/domain/result.ts'
 import { at, bodyA, bodyB, callA, callB } from './vendorCalls.ts'
 

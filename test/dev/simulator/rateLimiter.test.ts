@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { createRateLimiter } from '../../../src/dev/simulator/rateLimiter.ts'
-import type { Simulator } from '../../../src/dev/simulator/startSimulator.ts'
-import { startSimulator } from '../../../src/dev/simulator/startSimulator.ts'
+import type { Simulator } from '../../../src/dev/simulator/server.ts'
+import { startSimulator } from '../../../src/dev/simulator/server.ts'
 import { bodyA, bodyB, callA, callB } from './vendorCalls.ts'
 
 let simulator: Simulator

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { request } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { startSimulator } from '../../../src/dev/simulator/startSimulator.ts'
+import { startSimulator } from '../../../src/dev/simulator/server.ts'
 import { createInternalServer } from '../../../src/http/internalServer.ts'
 
 async function startInternal(host: string): Promise<number> {

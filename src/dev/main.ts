@@ -24,7 +24,7 @@ import { serviceEnvironment } from './environment.ts'
 import { requireFreePorts } from './ports.ts'
 import { ensureDatabase, startPostgres } from './postgres.ts'
 import { startService } from './service.ts'
-import { startSimulator } from './simulator/startSimulator.ts'
+import { startSimulator } from './simulator/server.ts'
 import { startTemporal } from './temporal.ts'
 import { findTemporal } from './temporalPrograms.ts'
 

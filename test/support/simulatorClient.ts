@@ -1,66 +1,83 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { CallMatcher, SimulatorCall } from '../../src/dev/simulator/callLog.ts'
-import type { Simulator } from '../../src/dev/simulator/startSimulator.ts'
+import { z } from 'zod'
+import type { CallMatcher, SimulatorCall } from '../../src/dev/simulator/calls.ts'
+import { fullCallsSchema } from '../../src/dev/simulator/calls.ts'
+import type { RateLimit } from '../../src/dev/simulator/plan.ts'
+import { defined } from '../../src/domain/defined.ts'
 
-/** A simulator in another process, controlled over HTTP. */
+/**
+ * Controls a simulator that runs in another process, over HTTP. Every function rejects when the simulator does
+ * not answer in time, and with the simulator's reason when it refuses what was asked.
+ */
 export type SimulatorClient = {
   readonly url: string
-  /** The matching calls with their prompts and bodies, oldest first. */
-  readonly calls: (matcher?: CallMatcher) => Promise<readonly SimulatorCall[]>
+  /** Returns the matching calls, oldest first, with prompts and bodies. */
+  readonly calls: (matcher?: CallMatcher) => Promise<SimulatorCall[]>
   /** Resolves when `count` matching calls have begun. Rejects when this takes longer than `timeoutMs`. */
   readonly waitForCalls: (
     count: number,
     matcher?: CallMatcher,
     timeoutMs?: number,
-  ) => Promise<readonly SimulatorCall[]>
+  ) => Promise<SimulatorCall[]>
+  /** Adds faults, written as in a directive, for the calls that match: each for one call, unless it has `times`. */
   readonly script: (matcher: CallMatcher, faults: readonly string[]) => Promise<void>
-  readonly limit: (limit: Parameters<Simulator['limit']>[0]) => Promise<void>
-  /** Lets the held calls go on: those that match, or all. Returns how many. */
+  readonly limit: (limit: RateLimit) => Promise<void>
+  /** Lets the matching held calls continue, and returns their number. */
   readonly release: (matcher?: CallMatcher) => Promise<number>
+  /** Returns how many requests came for the URLs that the faults `redirect` and `url` send. */
   readonly strayRequests: () => Promise<number>
+  /** Removes all calls, scripts, counts of directives, limits and stray requests: those of other tests too. */
   readonly reset: () => Promise<void>
 }
 
+const answerTimeoutMs = 15_000
 const waitTimeoutMs = 20_000
-const pollMs = 20
-const answerTimeoutMs = 10_000
 
-/** Creates a client of the simulator at `url`, which has no slash at its end. */
+/** Creates a client for the simulator at a base URL such as `http://127.0.0.1:8090`. */
 export function createSimulatorClient(url: string): SimulatorClient {
-  async function ask<Answer>(path: string, body?: object): Promise<Answer> {
-    const response = await fetch(`${url}/__simulator/${path}`, {
-      signal: AbortSignal.timeout(answerTimeoutMs),
-      ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
-    })
+  async function ask(path: string, init: RequestInit, timeoutMs = answerTimeoutMs) {
+    const signal = AbortSignal.timeout(timeoutMs)
+    const response = await fetch(`${url}/__simulator/${path}`, { signal, ...init })
     const text = await response.text()
-    if (!response.ok) throw new Error(`the simulator answers ${response.status} ${text}`)
-    const answer: Answer = JSON.parse(text)
-    return answer
+    if (!response.ok) throw new Error(`The simulator refused ${path}: ${response.status} ${text}`)
+    const json: unknown = JSON.parse(text)
+    return json
   }
 
-  async function calls(matcher: CallMatcher = {}): Promise<readonly SimulatorCall[]> {
-    const query = new URLSearchParams({ ...matcher, full: 'true' })
-    return (await ask<{ calls: SimulatorCall[] }>(`calls?${query.toString()}`)).calls
+  function post(path: string, body: unknown): Promise<unknown> {
+    const headers = { 'content-type': 'application/json' }
+    return ask(path, { method: 'POST', headers, body: JSON.stringify(body) })
+  }
+
+  async function listCalls(matcher: CallMatcher, count: number, timeoutMs: number) {
+    const filters = { count: String(count), timeoutMs: String(timeoutMs), full: 'true' }
+    const query = new URLSearchParams({ ...defined(matcher), ...filters })
+    const answer = await ask(`calls?${query}`, {}, timeoutMs + answerTimeoutMs)
+    return fullCallsSchema.parse(answer).calls
   }
 
   return {
     url,
-    calls,
-    waitForCalls: async (count, matcher = {}, timeoutMs = waitTimeoutMs) => {
-      const endsAtMs = performance.now() + timeoutMs
-      for (;;) {
-        const begun = await calls(matcher)
-        if (begun.length >= count) return begun
-        if (performance.now() > endsAtMs) {
-          throw new Error(`${begun.length} of ${count} calls began within ${timeoutMs} ms`)
-        }
-        await sleep(pollMs)
-      }
+    calls: (matcher = {}) => listCalls(matcher, 0, 0),
+    async waitForCalls(count, matcher = {}, timeoutMs = waitTimeoutMs) {
+      const calls = await listCalls(matcher, count, timeoutMs)
+      if (calls.length >= count) return calls
+      throw new Error(`The simulator saw ${calls.length} of ${count} calls within ${timeoutMs} ms`)
     },
-    script: async (match, faults) => void (await ask('script', { match, faults })),
-    limit: async (limit) => void (await ask('limit', limit)),
-    release: async (match = {}) => (await ask<{ released: number }>('release', { match })).released,
-    strayRequests: async () => (await ask<{ strayRequests: number }>('stray')).strayRequests,
-    reset: async () => void (await ask('reset', {})),
+    async script(match, faults) {
+      await post('script', { match, faults })
+    },
+    async limit(limit) {
+      await post('limit', limit)
+    },
+    async release(match = {}) {
+      return z.object({ released: z.number() }).parse(await post('release', { match })).released
+    },
+    async strayRequests() {
+      const answer = z.object({ strayRequests: z.number() }).parse(await ask('stray', {}))
+      return answer.strayRequests
+    },
+    async reset() {
+      await post('reset', {})
+    },
   }
 }

@@ -1,6 +1,6 @@
 import sharp from 'sharp'
 import { describe, expect, it } from 'vitest'
-import { digestOf } from '../../src/dev/simulator/callLog.ts'
+import { digestOf } from '../../src/dev/simulator/calls.ts'
 import type { Family } from '../../src/domain/models/models.ts'
 import { collect } from '../support/byteStreams.ts'
 import { openSimulatedWorld } from '../support/upstream/upstreamWorld.ts'

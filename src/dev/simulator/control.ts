@@ -1,72 +1,116 @@
-import type { IncomingMessage } from 'node:http'
-import { text } from 'node:stream/consumers'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { z } from 'zod'
-import { callMatcher, callsReply } from './callLog.ts'
+import type { CallLog } from './calls.ts'
+import { matcherSchema } from './calls.ts'
+import { parseFault } from './directives.ts'
+import type { Plan } from './plan.ts'
+import { parseJson } from './readOrder.ts'
 import type { Reply } from './reply.ts'
 import { jsonReply } from './reply.ts'
-import type { CallLatency } from './latency.ts'
-import type { FaultPlan } from './faultPlan.ts'
-import type { RateLimiter } from './rateLimiter.ts'
 
-type Controlled = {
-  readonly script: FaultPlan['script']
-  readonly limit: RateLimiter['limit']
-  readonly release: CallLatency['release']
+// The simulator's functions over HTTP, for tests whose simulator runs in another process:
+//
+//     GET  /__simulator/calls?full=true&count=2&timeoutMs=5000&prompt=cat    {calls: […]}
+//     POST /__simulator/script    {match?, faults: ['429 retry-after=3', 'reset']}
+//     POST /__simulator/limit     {model?, grants, windowMs}
+//     POST /__simulator/release   {match?}    {released: 1}
+//     POST /__simulator/reset
+//     GET  /__simulator/stray     {strayRequests: 0}
+//
+// A query or body that cannot be used is answered with 400 and `{error: 'the reason'}`.
+
+const waitMsMax = 600_000
+
+const callsQuery = z.strictObject({
+  ...matcherSchema.shape,
+  /** With prompts and bodies. Without it, the answer contains only the SHA-256 of a prompt. */
+  full: z.enum(['true', 'false']).optional(),
+  /** Answer when so many matching calls have begun, or else at the end of `timeoutMs`. */
+  count: z.coerce.number().pipe(z.int().nonnegative()).optional(),
+  timeoutMs: z.coerce.number().pipe(z.int().nonnegative().max(waitMsMax)).optional(),
+})
+
+const faultText = z.string().superRefine((text, context) => {
+  const parsed = parseFault(text)
+  if (!parsed.ok) context.addIssue(parsed.failure)
+})
+const scriptBody = z.strictObject({
+  match: matcherSchema.optional(),
+  faults: z.array(faultText).min(1),
+})
+const limitBody = z.strictObject({
+  model: z.string().optional(),
+  grants: z.int().nonnegative(),
+  windowMs: z.number().positive(),
+})
+const releaseBody = z.strictObject({ match: matcherSchema.optional() })
+
+type Controls = {
+  readonly log: CallLog
+  readonly plan: Plan
   readonly strayRequests: () => number
   readonly reset: () => void
 }
 
-const scriptBody = z.strictObject({ match: callMatcher, faults: z.array(z.string()).min(1) })
-const limitBody = z.strictObject({
-  model: z.string().exactOptional(),
-  grants: z.int().min(1),
-  windowMs: z.int().min(1),
-})
-const releaseBody = z.strictObject({ match: callMatcher.optional() })
-
-/** Answers requests below `/__simulator`, by which tests in other processes control the simulator. */
+/** Answers a request that controls the simulator. Returns `undefined` for any other request. */
 export async function controlReply(
   request: IncomingMessage,
+  response: ServerResponse,
   url: URL,
-  controlled: Controlled,
-  log: Parameters<typeof callsReply>[0],
+  { log, plan, strayRequests, reset }: Controls,
 ): Promise<Reply | undefined> {
-  const operation = `${request.method} ${url.pathname}`
-  switch (operation) {
-    case 'GET /__simulator/calls':
-      return callsReply(log, url.searchParams)
-    case 'GET /__simulator/stray':
-      return jsonReply(200, { strayRequests: controlled.strayRequests() })
-    case 'POST /__simulator/reset':
-      controlled.reset()
-      return jsonReply(200, {})
-    case 'POST /__simulator/script':
-      return withBody(request, scriptBody, ({ match, faults }) => {
-        controlled.script(match, faults)
-        return {}
-      })
-    case 'POST /__simulator/limit':
-      return withBody(request, limitBody, (limit) => {
-        controlled.limit(limit)
-        return {}
-      })
-    case 'POST /__simulator/release':
-      return withBody(request, releaseBody, ({ match }) => ({
-        released: controlled.release(match),
-      }))
+  switch (`${request.method} ${url.pathname.replace('/__simulator/', '')}`) {
+    case 'GET calls':
+      return callsReply(log, url.searchParams, response)
+    case 'GET stray':
+      return jsonReply(200, { strayRequests: strayRequests() })
+    case 'POST script':
+      return withBody(request, scriptBody, ({ match = {}, faults }) => plan.script(match, faults))
+    case 'POST limit':
+      return withBody(request, limitBody, plan.limit)
+    case 'POST release':
+      return withBody(request, releaseBody, ({ match }) => ({ released: plan.release(match) }))
+    case 'POST reset':
+      return withBody(request, z.strictObject({}), reset)
     default:
       return undefined
   }
 }
 
+async function callsReply(
+  log: CallLog,
+  query: URLSearchParams,
+  response: ServerResponse,
+): Promise<Reply> {
+  const parsed = callsQuery.safeParse(Object.fromEntries(query))
+  if (!parsed.success) return refused(parsed.error)
+  const { full, count = 0, timeoutMs = 0, ...matcher } = parsed.data
+  const left = new AbortController()
+  response.once('close', () => left.abort())
+  const found = await log.untilCalls(count, matcher, timeoutMs, left.signal)
+  const calls = found.map(({ prompt, body, ...rest }) =>
+    full === 'true' ? { ...rest, prompt, body } : rest,
+  )
+  return jsonReply(200, { calls })
+}
+
+const bodyCharactersMax = 1024 * 1024
+
+/** Gives the body to `act`, and answers with what that returns. An absent body is an empty object. */
 async function withBody<Body>(
   request: IncomingMessage,
   schema: z.ZodType<Body>,
-  act: (body: Body) => object,
+  act: (body: Body) => object | void,
 ): Promise<Reply> {
-  try {
-    return jsonReply(200, act(schema.parse(JSON.parse(await text(request)))))
-  } catch (error) {
-    return jsonReply(400, { error: error instanceof Error ? error.message : String(error) })
+  let text = ''
+  const received: AsyncIterable<string> = request.setEncoding('utf8')
+  for await (const chunk of received) {
+    if (text.length <= bodyCharactersMax) text += chunk
   }
+  const parsed = schema.safeParse(text === '' ? {} : parseJson(text.slice(0, bodyCharactersMax)))
+  return parsed.success ? jsonReply(200, act(parsed.data) ?? {}) : refused(parsed.error)
+}
+
+function refused(error: z.ZodError): Reply {
+  return jsonReply(400, { error: z.prettifyError(error) })
 }

@@ -2,12 +2,9 @@ import { createHash } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import type { OverlayOptions, Sharp } from 'sharp'
 import sharp from 'sharp'
-import { assertNever } from '../../domain/assertNever.ts'
-import { withoutDirectives } from './faultPlan.ts'
-import type { Fault, ImageFault } from './faults.ts'
-import { isImageFault } from './faults.ts'
-import type { ImageFormat, ImageOrder } from './imageOrder.ts'
-import { sceneSvg } from './scene.ts'
+import { withoutDirectives } from './directives.ts'
+import type { Fault } from './faults.ts'
+import type { ImageFormat, ImageOrder } from './order.ts'
 
 /**
  * What the simulator sends as an image. `drawn`: a picture of the readable prompt, in the size that was asked
@@ -26,32 +23,24 @@ export async function makeImages(
   count: number,
   fault: Fault | undefined,
 ): Promise<readonly EncodedImage[]> {
-  const format = fault?.kind === 'wrong-mime' ? (fault.as ?? 'jpeg') : order.format
+  const format = fault?.kind === 'wrong-mime' ? fault.as : order.format
   const images: EncodedImage[] = []
   for (let index = 0; index < count; index += 1) {
     const bytes = await drawImage(mode, order, index, format)
-    const data = isImageFault(fault) ? damaged(bytes, fault) : bytes.toString('base64')
-    images.push({ mimeType: `image/${order.format}`, data })
+    images.push({ mimeType: `image/${order.format}`, data: dataOf(bytes, fault) })
   }
   return images
 }
 
-function damaged(bytes: Buffer, fault: ImageFault): string {
-  switch (fault.kind) {
-    case 'bad-base64': {
-      const data = bytes.toString('base64')
-      const middle = Math.floor(data.length / 2)
-      return `${data.slice(0, middle)}*!*${data.slice(middle)}`
-    }
-    case 'not-image':
-      return Buffer.from('The simulator was asked for bytes that are no image.').toString('base64')
-    case 'cut-image':
-      return bytes.subarray(0, Math.floor(bytes.length / 2)).toString('base64')
-    case 'wrong-mime':
-      return bytes.toString('base64')
-    default:
-      return assertNever(fault)
+function dataOf(bytes: Buffer, fault: Fault | undefined): string {
+  const data = bytes.toString('base64')
+  const middle = Math.floor(data.length / 2)
+  if (fault?.kind === 'bad-base64') return `${data.slice(0, middle)}*!*${data.slice(middle)}`
+  if (fault?.kind === 'cut-image') {
+    return bytes.subarray(0, Math.floor(bytes.length / 2)).toString('base64')
   }
+  if (fault?.kind !== 'not-image') return data
+  return Buffer.from('The simulator was asked for bytes that are no image.').toString('base64')
 }
 
 /** Makes one image. The same mode, order, index and format always give the same bytes. */
@@ -95,8 +84,9 @@ async function drawPrompt(
 ): Promise<Buffer> {
   const { width, height, sources } = order
   const overlays = [lettersOf(order, seed)]
-  const onGround = (): Promise<Buffer> => finish(groundOf(order, seed).composite(overlays))
-  const bytes = sources[0]?.bytes
+  const ground = sharp(Buffer.from(sceneSvg(order, seed)))
+  const onGround = (): Promise<Buffer> => finish(ground.composite(overlays))
+  const bytes = sources[0]?.content
   if (bytes === undefined) return onGround()
   const source = sharp(bytes, { limitInputPixels: sourcePixelsMax })
     .autoOrient()
@@ -105,10 +95,6 @@ async function drawPrompt(
   // Tests send sources of which only the first bytes are an image. The vendor's model would fail for them in
   // its own way. The simulator accepts them and draws on a landscape.
   return finish(source.composite(overlays)).catch(onGround)
-}
-
-function groundOf(order: ImageOrder, seed: Buffer): Sharp {
-  return sharp(Buffer.from(sceneSvg(order, seed)))
 }
 
 /**
@@ -168,15 +154,60 @@ function legible(text: string): string {
 }
 
 function encode(picture: Sharp, format: ImageFormat, quality: number): Promise<Buffer> {
-  const opaque = picture.removeAlpha()
-  switch (format) {
-    case 'png':
-      return opaque.png({ compressionLevel: 2 }).toBuffer()
-    case 'jpeg':
-      return opaque.jpeg({ quality: Math.max(1, quality) }).toBuffer()
-    case 'webp':
-      return opaque.webp({ quality: Math.max(1, quality), effort: 0 }).toBuffer()
-    default:
-      return assertNever(format)
+  const options =
+    format === 'png' ? { compressionLevel: 2 } : { quality: Math.max(1, quality), effort: 0 }
+  return picture.removeAlpha().toFormat(format, options).toBuffer()
+}
+
+/**
+ * Returns an SVG of hills under an evening sky, as the ground of a drawn image. The seed decides the colours,
+ * the sun and the hills. The top is dark, because white letters are drawn there.
+ */
+function sceneSvg({ width, height }: ImageOrder, seed: Buffer): string {
+  // Blues and purples above, oranges at the horizon.
+  const hue = 185 + (seed.readUInt16BE(0) % 110)
+  const warm = 8 + (byte(seed, 2) % 34)
+  const sun = {
+    x: width * (0.2 + (0.6 * byte(seed, 3)) / 255),
+    y: height * (0.5 + (0.14 * byte(seed, 4)) / 255),
+    r: Math.min(width, height) * (0.07 + (0.06 * byte(seed, 5)) / 255),
   }
+  const hills = [0.62, 0.72, 0.83].map((top, layer) => {
+    const fill = `hsl(${hue + 8 * layer}, ${34 - 4 * layer}%, ${27 - 8 * layer}%)`
+    return `<path d="${hillPath(width, height, top, seed.subarray(6 + 4 * layer))}" fill="${fill}"/>`
+  })
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">
+<defs><linearGradient id="sky" x1="0" y1="0" x2="0" y2="1">
+<stop offset="0" stop-color="hsl(${hue}, 45%, 16%)"/>
+<stop offset="0.4" stop-color="hsl(${hue}, 40%, 36%)"/>
+<stop offset="0.7" stop-color="hsl(${warm}, 62%, 68%)"/></linearGradient></defs>
+<rect width="100%" height="100%" fill="url(#sky)"/>
+<circle cx="${sun.x}" cy="${sun.y}" r="${sun.r * 2.2}" fill="hsl(${warm}, 90%, 85%)" opacity="0.18"/>
+<circle cx="${sun.x}" cy="${sun.y}" r="${sun.r}" fill="hsl(${warm}, 95%, 90%)"/>
+${hills.join('\n')}</svg>`
+}
+
+const hillPoints = 48
+
+/** Returns the outline of one row of hills. `top` is its middle height, as a part of the whole height. */
+function hillPath(width: number, height: number, top: number, seed: Buffer): string {
+  const waves = [1.3, 2.9].map((frequency, i) => ({
+    frequency: frequency + byte(seed, i) / 255,
+    phase: (byte(seed, i + 2) / 255) * Math.PI * 2,
+    reach: i === 0 ? 0.055 : 0.022,
+  }))
+  const points = Array.from({ length: hillPoints + 1 }, (_, i) => {
+    const across = i / hillPoints
+    const rise = waves.reduce(
+      (sum, { frequency, phase, reach }) =>
+        sum + reach * Math.sin(frequency * across * Math.PI * 2 + phase),
+      0,
+    )
+    return `${Math.round(across * width)},${Math.round((top + rise) * height)}`
+  })
+  return `M0,${height} L${points.join(' L')} L${width},${height} Z`
+}
+
+function byte(seed: Buffer, at: number): number {
+  return seed[at % seed.length] ?? 0
 }

@@ -1,51 +1,73 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import { assertNever } from '../../domain/assertNever.ts'
-import { badKeyReplyA, badTokenReply } from './familyA/errors.ts'
-import { badKeyReplyB, badSubscriptionReply } from './familyB/errors.ts'
+import type { Family } from '../../domain/models/models.ts'
+import { badKeyReply } from './errors.ts'
 import type { Reply } from './reply.ts'
 import { jsonReply } from './reply.ts'
 
-/** The APIs that the simulator serves. Vertex AI speaks the format of family A, Azure that of family B. */
-export type Vendor = 'gemini' | 'vertex' | 'openai' | 'azure'
+/** An API that the simulator serves. Vertex AI speaks the format of family A, Azure that of family B. */
+export type Endpoint = {
+  readonly family: Family
+  readonly vendor: 'gemini' | 'vertex' | 'openai' | 'azure'
+  /** The path of a call. Its group is the model in family A, and `generations` or `edits` in family B. */
+  readonly call: RegExp
+  /** The path of the request that costs nothing: the list of models, or for Vertex AI one model. */
+  readonly models: RegExp
+}
 
-/** The operation of a vendor's API, as the path of a request names it. */
-export type Operation =
-  | { readonly family: 'A'; readonly vendor: 'gemini' | 'vertex'; readonly model: string }
-  | {
-      readonly family: 'B'
-      readonly vendor: 'openai' | 'azure'
-      readonly action: 'generate' | 'edit'
-    }
+const dated = /^\d{4}-\d{2}-\d{2}(?:-preview)?$/
+
+const endpoints: readonly Endpoint[] = [
+  {
+    family: 'A',
+    vendor: 'gemini',
+    call: /^\/v1beta\/models\/([^/:]+):generateContent$/,
+    models: /^\/v1beta\/models$/,
+  },
+  {
+    family: 'A',
+    vendor: 'vertex',
+    call: /^\/v1\/projects\/[^/]+\/locations\/[^/]+\/publishers\/google\/models\/([^/:]+):generateContent$/,
+    models: /^\/v1\/publishers\/google\/models\/[^/:]+$/,
+  },
+  {
+    family: 'B',
+    vendor: 'openai',
+    call: /^\/v1\/images\/(generations|edits)$/,
+    models: /^\/v1\/models$/,
+  },
+  {
+    family: 'B',
+    vendor: 'azure',
+    call: /^\/openai\/v1\/images\/(generations|edits)$/,
+    models: /^\/openai\/v1\/models$/,
+  },
+]
+
+/** Azure's other paths. They are served only with a date as `api-version` in the query. */
+const datedEndpoint: Endpoint = {
+  family: 'B',
+  vendor: 'azure',
+  call: /^\/openai\/deployments\/[^/]+\/images\/(generations|edits)$/,
+  models: /^\/openai\/models$/,
+}
+
+function endpointsFor(url: URL): readonly Endpoint[] {
+  const isDated = dated.test(url.searchParams.get('api-version') ?? '')
+  return isDated ? [...endpoints, datedEndpoint] : endpoints
+}
+
+/** A call of a vendor's API. `target` is the model in family A, and `generations` or `edits` in family B. */
+export type Operation = { readonly endpoint: Endpoint; readonly target: string }
 
 /** Returns the operation of a request, or `undefined` when no vendor has such an operation. */
 export function operationOf(method: string, url: URL): Operation | undefined {
   if (method !== 'POST') return undefined
-  const [, gemini] = /^\/v1beta\/models\/([^/:]+):generateContent$/.exec(url.pathname) ?? []
-  if (gemini !== undefined) return { family: 'A', vendor: 'gemini', model: decoded(gemini) }
-  const [, vertex] = vertexPath.exec(url.pathname) ?? []
-  if (vertex !== undefined) return { family: 'A', vendor: 'vertex', model: decoded(vertex) }
-  const [, base = '', call] = /^(.+)\/images\/(generations|edits)$/.exec(url.pathname) ?? []
-  const vendor = imagesVendor(base, url)
-  if (call === undefined || vendor === undefined) return undefined
-  return { family: 'B', vendor, action: call === 'edits' ? 'edit' : 'generate' }
-}
-
-const vertexPath =
-  /^\/v1\/projects\/[^/]+\/locations\/[^/]+\/publishers\/google\/models\/([^/:]+):generateContent$/
-
-/**
- * Returns the vendor of a path of family B. Azure OpenAI has one path for each deployment, with a date as
- * `api-version` in the query, and the path `/openai/v1`, which needs no such date.
- */
-function imagesVendor(base: string, url: URL): 'openai' | 'azure' | undefined {
-  if (base === '/v1') return 'openai'
-  if (base === '/openai/v1') return 'azure'
-  const isDeployment = /^\/openai\/deployments\/[^/]+$/.test(base)
-  return isDeployment && hasApiVersion(url) ? 'azure' : undefined
-}
-
-function hasApiVersion(url: URL): boolean {
-  return /^\d{4}-\d{2}-\d{2}(?:-preview)?$/.test(url.searchParams.get('api-version') ?? '')
+  for (const endpoint of endpointsFor(url)) {
+    const target = endpoint.call.exec(url.pathname)?.[1]
+    if (target !== undefined) return { endpoint, target: decoded(target) }
+  }
+  return undefined
 }
 
 function decoded(text: string): string {
@@ -57,47 +79,26 @@ function decoded(text: string): string {
 }
 
 /** Returns the credential from the header that the vendor reads, or `undefined` when it is absent or empty. */
-export function keyOf(vendor: Vendor, { headers }: IncomingMessage): string | undefined {
+export function keyOf(
+  vendor: Endpoint['vendor'],
+  headers: IncomingHttpHeaders,
+): string | undefined {
   const bearer = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1]
-  switch (vendor) {
-    case 'gemini':
-      return headers['x-goog-api-key']?.toString() || undefined
-    case 'azure':
-      // A token of Microsoft Entra ID comes as a bearer token.
-      return (headers['api-key']?.toString() || undefined) ?? bearer
-    case 'openai':
-    case 'vertex':
-      return bearer
-    default:
-      return assertNever(vendor)
-  }
+  if (vendor === 'gemini') return headers['x-goog-api-key']?.toString() || undefined
+  // A token of Microsoft Entra ID comes as a bearer token.
+  return vendor === 'azure' ? headers['api-key']?.toString() || bearer : bearer
 }
 
-/** Returns the answer to a call without a credential. */
-export function badKeyReply(vendor: Vendor): Reply {
-  switch (vendor) {
-    case 'gemini':
-      return badKeyReplyA()
-    case 'vertex':
-      return badTokenReply()
-    case 'openai':
-      return badKeyReplyB()
-    case 'azure':
-      return badSubscriptionReply()
-    default:
-      return assertNever(vendor)
-  }
-}
-
-/**
- * Returns the answer to a call that costs nothing: the list of models, or for Vertex AI one model. Without a
- * credential that is an error answer. Returns `undefined` for any other request.
- */
-export function freeReply(request: IncomingMessage, url: URL): Reply | undefined {
-  const vendor = request.method === 'GET' ? freeVendor(url) : undefined
-  if (vendor === undefined) return undefined
-  if (keyOf(vendor, request) === undefined) return badKeyReply(vendor)
-  switch (vendor) {
+/** Returns the answer to a request that costs nothing, or `undefined` for any other request. */
+export function freeReply(
+  method: string,
+  url: URL,
+  headers: IncomingHttpHeaders,
+): Reply | undefined {
+  const found = endpointsFor(url).find(({ models }) => models.test(url.pathname))
+  if (method !== 'GET' || found === undefined) return undefined
+  if (keyOf(found.vendor, headers) === undefined) return badKeyReply(found.vendor)
+  switch (found.vendor) {
     case 'gemini':
       return jsonReply(200, { models: [{ name: 'models/gemini-3-pro-image' }] })
     case 'vertex':
@@ -106,15 +107,6 @@ export function freeReply(request: IncomingMessage, url: URL): Reply | undefined
     case 'azure':
       return jsonReply(200, { object: 'list', data: [{ id: 'gpt-image-2', object: 'model' }] })
     default:
-      return assertNever(vendor)
+      return assertNever(found.vendor)
   }
-}
-
-function freeVendor(url: URL): Vendor | undefined {
-  const { pathname } = url
-  if (pathname === '/v1beta/models') return 'gemini'
-  if (/^\/v1\/publishers\/google\/models\/[^/:]+$/.test(pathname)) return 'vertex'
-  if (pathname === '/v1/models') return 'openai'
-  if (pathname === '/openai/v1/models') return 'azure'
-  return pathname === '/openai/models' && hasApiVersion(url) ? 'azure' : undefined
 }

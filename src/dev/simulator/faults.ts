@@ -2,178 +2,152 @@ import { z } from 'zod'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 
-// A fault says how the simulator answers a call: with an error, in an unusual way, or correctly (`plainFault`).
-// README.md describes every kind with its fields.
-// Durations are milliseconds, except `retryAfter` and `skew`, which are seconds.
+// A fault says how the simulator answers a call. This table says everything about a kind of fault: its fields with
+// their types, limits and defaults, and the answer. The reading of faults and the text of `--help` are made of it.
 
-/** The largest `retryAfter` and `skew`: ten years. */
+/** The largest `retry-after` and `skew`: ten years. */
 const secondsMax = 10 * 365 * 86_400
 const delayMsMax = 3_600_000
 
+// The description of a type is the value that `--help` shows.
+const text = z.string().describe('TEXT')
+const seconds = z.number().min(-secondsMax).max(secondsMax).describe('SECONDS')
+const milliseconds = z.number().nonnegative().max(delayMsMax).describe('MS')
+
 const common = {
   /** How many calls get this fault. Default: one if a test scripts the fault, no limit if a prompt asks for it. */
-  times: z.union([z.int().positive(), z.literal('forever')]).optional(),
-  /** Milliseconds before the answer. Replaces the configured latency. */
-  delay: z.number().nonnegative().max(delayMsMax).optional(),
+  times: z
+    .union([z.int().positive(), z.literal('forever')])
+    .describe('NUMBER|forever')
+    .optional(),
+  /** Replaces the configured latency. */
+  delay: milliseconds.optional(),
   /** Only for family A: puts an error body into an array of one element, as Vertex AI does. */
   array: z.boolean().optional(),
 }
 
-const retryForms = ['seconds', 'date', 'ms', 'retry-info', 'none', 'garbage'] as const
+const retryForm = z.enum(['seconds', 'date', 'ms', 'retry-info', 'none', 'garbage'])
 const retry = {
-  retryAfter: z.number().min(-secondsMax).max(secondsMax).optional(),
-  form: z.enum(retryForms).optional(),
-  /** How many seconds the `Date` header of the answer is ahead of the true time. Negative: behind it. */
-  skew: z.number().min(-secondsMax).max(secondsMax).optional(),
+  retryAfter: seconds.optional(),
+  form: retryForm.optional(),
+  /** How far the `Date` header of the answer is ahead of the true time. Negative: behind it. */
+  skew: seconds.optional(),
 }
 
-function fault<Kind extends string, Shape extends z.ZodRawShape>(kind: Kind, shape: Shape) {
-  return z.strictObject({ kind: z.literal(kind), ...common, ...shape })
+/** The shape of an answer, which decides the part of the simulator that makes it. */
+type Group =
+  /** An error status of the vendor, or of a proxy in front of it. No image is made. */
+  | 'error'
+  /** An answer of a model that does not contain exactly one image. The status is 200, in family B sometimes 400. */
+  | 'answer'
+  /** Status 200 and image data that is damaged, or whose type differs from the declared type. */
+  | 'image'
+  /** No answer, or an answer that is not from the vendor's API. No image is made. */
+  | 'connection'
+  /** A correct answer that arrives at the client slowly, incompletely or without end. */
+  | 'transfer'
+  | 'correct'
+
+function fault<Kind extends string, Of extends Group, Fields extends z.ZodRawShape>(
+  group: Of,
+  kind: Kind,
+  answer: string,
+  fields: Fields,
+) {
+  const schema = z.strictObject({ kind: z.literal(kind), ...common, ...fields })
+  return { group, kind, answer, fields, schema }
 }
 
-/** Errors that say that the request, the account or the call rate is at fault. No image is made. */
-const refusalFault = z.discriminatedUnion('kind', [
-  fault('429', { ...retry, code: z.string().optional(), details: z.boolean().optional() }),
-  fault('quota', { code: z.string().optional() }),
-  fault('billing', {
-    status: z.union([z.literal(400), z.literal(403), z.literal(429)]).optional(),
+/** Every kind of fault. `A` and `B` in an answer are the families. */
+export const faultTable = [
+  fault('error', '429', 'rate limit; `code` B: rate_limit_exceeded|slow_down; `details` A', {
+    retryAfter: seconds.default(1),
+    form: retryForm.default('seconds'),
+    skew: retry.skew,
+    code: text.optional(),
+    details: z.boolean().default(true),
   }),
-  fault('400', { message: z.string().optional(), param: z.string().optional() }),
-  fault('401', {}),
-  fault('bad-key', {}),
-  fault('403', { about: z.enum(['credential', 'project', 'country', 'html']).optional() }),
-  fault('404', {}),
-  fault('moderation', { stage: z.enum(['input', 'output']).optional() }),
-])
-
-/** Errors of the vendor's servers, or of a proxy in front of them. No image is made. */
-const serverFault = z.discriminatedUnion('kind', [
-  fault('500', {}),
-  fault('502', {}),
-  fault('503', retry),
-  fault('503-html', retry),
-  fault('504', {}),
-  fault('status', { code: z.int().min(400).max(599) }),
-])
-
-/**
- * Answers of a model that do not contain exactly one image. The status is 200, but family B answers `block` and
- * `finish` with 400.
- */
-const answerFault = z.discriminatedUnion('kind', [
-  fault('block', { reason: z.string().optional() }),
-  fault('finish', {
-    reason: z.string().optional(),
-    content: z.enum(['none', 'empty', 'text']).optional(),
+  fault('error', 'quota', '429, quota used up; `code` A: the id of the quota', {
+    code: text.optional(),
   }),
-  fault('text-only', {}),
-  fault('no-image', {}),
-  fault('zero', { form: z.enum(['empty', 'absent']).optional() }),
-  fault('two', {}),
-  fault('url', {}),
-])
-
-/** Answers with status 200 and image data that is damaged, or whose type differs from the declared type. */
-const imageFault = z.discriminatedUnion('kind', [
-  fault('bad-base64', {}),
-  fault('wrong-mime', { as: z.enum(['jpeg', 'webp']).optional() }),
-  fault('not-image', {}),
-  fault('cut-image', {}),
-])
-
-/** No answer, or an answer that is not from the vendor's API, such as a page of a proxy. No image is made. */
-const connectionFault = z.discriminatedUnion('kind', [
-  fault('reset', {}),
-  fault('hang', {}),
-  fault('html', {}),
-  fault('empty', {}),
-  fault('redirect', {
-    status: z.union([z.literal(301), z.literal(302), z.literal(307)]).optional(),
+  fault('error', 'billing', 'B 400 `billing_hard_limit_reached`, A 403 billing disabled', {
+    status: z.literal([400, 403, 429]).optional(),
   }),
-])
-
-/** A correct answer that arrives at the client slowly, incompletely or without end. */
-const transferFault = z.discriminatedUnion('kind', [
-  fault('slow', {
-    chunks: z.int().min(2).max(100_000).optional(),
-    interval: z.number().nonnegative().max(delayMsMax).optional(),
+  fault('error', '400', 'invalid request; `param` B', {
+    message: text.optional(),
+    param: text.optional(),
   }),
-  fault('stall', {}),
-  fault('truncated', { how: z.enum(['socket', 'json']).optional() }),
-  fault('huge', { bytes: z.int().positive().max(20_000_000_000).optional() }),
-])
-
-/** A correct answer. It comes at once, after a time, or when `simulator.release()` is called. */
-const plainFault = z.discriminatedUnion('kind', [
-  fault('ok', {}),
-  fault('delay', { ms: z.number().nonnegative().max(delayMsMax) }),
-  fault('hold', {}),
-])
-
-const groups = [
-  refusalFault,
-  serverFault,
-  answerFault,
-  imageFault,
-  connectionFault,
-  transferFault,
-  plainFault,
+  fault('error', '401', 'invalid credential', {}),
+  fault('error', 'bad-key', 'A 400 `API_KEY_INVALID`, B as 401', {}),
+  fault('error', '403', 'forbidden; `country` is 400 in A', {
+    about: z.enum(['credential', 'project', 'country', 'html']).default('credential'),
+  }),
+  fault('error', '404', 'model not found', {}),
+  fault('error', 'moderation', 'A 400, B 400 `moderation_blocked`', {
+    stage: z.enum(['input', 'output']).default('input'),
+  }),
+  fault('error', '500', 'internal error of the vendor', {}),
+  fault('error', '502', 'HTML of a proxy', {}),
+  fault('error', '503', 'A `UNAVAILABLE`, B `server_is_overloaded`', retry),
+  fault('error', '503-html', 'HTML of a proxy', retry),
+  fault('error', '504', 'A `DEADLINE_EXCEEDED`, B HTML of a proxy', {}),
+  fault('error', 'status', "any other status, in the vendor's format", {
+    code: z.int().min(400).max(599).describe('STATUS'),
+  }),
+  fault('answer', 'block', 'A `promptFeedback.blockReason`, B as moderation', {
+    reason: text.default('SAFETY'),
+  }),
+  fault('answer', 'finish', 'A this `finishReason`, B as moderation', {
+    reason: text.default('IMAGE_SAFETY'),
+    content: z.enum(['none', 'empty', 'text']).default('none'),
+  }),
+  fault('answer', 'text-only', 'A `STOP` with text only, B `data: []`', {}),
+  fault('answer', 'no-image', 'A finishReason `NO_IMAGE`, B `data: []`', {}),
+  fault('answer', 'zero', '`candidates: []`, `data: []`', {
+    form: z.enum(['empty', 'absent']).default('empty'),
+  }),
+  fault('answer', 'two', 'two images', {}),
+  fault('answer', 'url', 'the image as a URL; requests for it are counted as stray', {}),
+  fault('image', 'bad-base64', 'image data that is not base64', {}),
+  fault('image', 'wrong-mime', 'an image of another type than the declared one', {
+    as: z.enum(['jpeg', 'webp']).default('jpeg'),
+  }),
+  fault('image', 'not-image', 'a text instead of an image', {}),
+  fault('image', 'cut-image', 'the first half of an image', {}),
+  fault('connection', 'reset', 'the connection is reset after the request is read', {}),
+  fault('connection', 'hang', 'none: the connection stays open', {}),
+  fault('connection', 'html', '200 with HTML', {}),
+  fault('connection', 'empty', '200 with an empty body', {}),
+  fault('connection', 'redirect', 'a redirect; who follows is counted as stray', {
+    status: z.literal([301, 302, 307]).default(302),
+  }),
+  fault('transfer', 'slow', 'a correct answer, sent slowly', {
+    chunks: z.int().min(2).max(100_000).describe('NUMBER').default(20),
+    interval: milliseconds.default(500),
+  }),
+  fault('transfer', 'stall', 'headers and half of the body, then nothing', {}),
+  fault('transfer', 'truncated', 'half of the body, then the socket closes or the JSON ends', {
+    how: z.enum(['socket', 'json']).default('socket'),
+  }),
+  fault('transfer', 'huge', 'an image with so much base64, in valid JSON', {
+    bytes: z.int().positive().max(20_000_000_000).describe('BYTES').default(500_000_000),
+  }),
+  fault('correct', 'ok', 'a correct answer', {}),
+  fault('correct', 'delay', 'a correct answer after a time', { ms: milliseconds }),
+  fault('correct', 'hold', 'a correct answer, when a test releases it', {}),
 ] as const
-const faultSchema = z.union(groups)
 
-export type RefusalFault = z.infer<typeof refusalFault>
-export type ServerFault = z.infer<typeof serverFault>
-export type ErrorFault = RefusalFault | ServerFault
-export type AnswerFault = z.infer<typeof answerFault>
-export type ImageFault = z.infer<typeof imageFault>
-export type ConnectionFault = z.infer<typeof connectionFault>
-export type TransferFault = z.infer<typeof transferFault>
-export type Fault = z.infer<typeof faultSchema>
-export type RetryForm = (typeof retryForms)[number]
-export type ForbiddenAbout = NonNullable<Extract<Fault, { kind: '403' }>['about']>
+type Row = (typeof faultTable)[number]
+type FaultOf<Of extends Group> = z.infer<Extract<Row, { readonly group: Of }>['schema']>
 
-function kindsOf(group: (typeof groups)[number]): readonly string[] {
-  return group.options.map((option) => option.shape.kind.value)
-}
+export type Fault = z.infer<Row['schema']>
+export type ErrorFault = FaultOf<'error'>
+export type AnswerFault = FaultOf<'answer'>
+export type TransferFault = FaultOf<'transfer'>
 
-const serverKinds = kindsOf(serverFault)
-const errorKinds = [...kindsOf(refusalFault), ...serverKinds]
-const answerKinds = kindsOf(answerFault)
-const imageKinds = kindsOf(imageFault)
-const connectionKinds = kindsOf(connectionFault)
-const transferKinds = kindsOf(transferFault)
-
-/** Every kind of fault, in the order of the groups above. */
-export const faultKinds: readonly string[] = groups.flatMap(kindsOf)
-
-/** Returns whether the fault is an error status, either of the vendor or of a proxy. */
-export function isErrorFault(given: Fault | undefined): given is ErrorFault {
-  return given !== undefined && errorKinds.includes(given.kind)
-}
-
-/** Returns whether the error says that the vendor's servers are at fault, not the caller. */
-export function isServerFault(given: Fault): given is ServerFault {
-  return serverKinds.includes(given.kind)
-}
-
-/** Returns whether the fault is an answer of a model without exactly one image (`answerFault`). */
-export function isAnswerFault(given: Fault | undefined): given is AnswerFault {
-  return given !== undefined && answerKinds.includes(given.kind)
-}
-
-/** Returns whether the fault damages the image data of a 200 answer, or sends another type than the declared one. */
-export function isImageFault(given: Fault | undefined): given is ImageFault {
-  return given !== undefined && imageKinds.includes(given.kind)
-}
-
-/** Returns whether the fault gives no answer of the vendor's API, not even an error (`connectionFault`). */
-export function isConnectionFault(given: Fault | undefined): given is ConnectionFault {
-  return given !== undefined && connectionKinds.includes(given.kind)
-}
-
-/** Returns whether the fault changes how a correct answer is sent. */
-export function isTransferFault(given: Fault | undefined): given is TransferFault {
-  return given !== undefined && transferKinds.includes(given.kind)
+/** Returns whether a fault gives an answer of this shape. */
+export function isOf<Of extends Group>(group: Of, given: Fault | undefined): given is FaultOf<Of> {
+  return faultTable.some((row) => row.kind === given?.kind && row.group === group)
 }
 
 /** Checks the fields of a fault of the given kind. When one is wrong, fails with a message that names it. */
@@ -181,13 +155,12 @@ export function checkFault(
   kind: string,
   fields: Readonly<Record<string, unknown>>,
 ): Result<Fault, string> {
-  const group = groups.find((candidate) => kindsOf(candidate).includes(kind))
-  if (group === undefined) {
-    return fail(`unknown fault "${kind}", one of ${faultKinds.join(' ')}`)
+  const row = faultTable.find((candidate) => candidate.kind === kind)
+  if (row === undefined) {
+    return fail(`unknown fault "${kind}", one of ${faultTable.map(({ kind }) => kind).join(' ')}`)
   }
-  const parsed = group.safeParse({ ...fields, kind })
+  const parsed = row.schema.safeParse({ ...fields, kind })
   if (parsed.success) return succeed(parsed.data)
   const [issue] = parsed.error.issues
-  const where = issue?.path.join('.') ?? ''
-  return fail(`fault "${kind}": ${where} ${issue?.message ?? ''}`)
+  return fail(`fault "${kind}": ${issue?.path.join('.') ?? ''} ${issue?.message ?? ''}`)
 }

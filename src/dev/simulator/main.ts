@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util'
-import type { SimulatorCall } from './callLog.ts'
-import type { Latency } from './latency.ts'
-import { startSimulator } from './startSimulator.ts'
+import type { SimulatorCall } from './calls.ts'
+import { faultHelp } from './directives.ts'
+import type { Latency } from './plan.ts'
+import { startSimulator } from './server.ts'
 
 const usage =
   'node src/dev/simulator/main.ts [--host 127.0.0.1] [--port 8090] [--latency 3000-6000] [--tiny]'
@@ -17,7 +18,7 @@ const { values } = parseArgs({
 })
 
 if (values.help) {
-  console.log(usage)
+  console.log(`${usage}\n\n${faultHelp()}`)
 } else {
   await run()
 }

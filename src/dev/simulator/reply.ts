@@ -1,6 +1,7 @@
 import { assertNever } from '../../domain/assertNever.ts'
 import { defined } from '../../domain/defined.ts'
-import type { RetryForm } from './faults.ts'
+import type { Family } from '../../domain/models/models.ts'
+import type { ErrorFault } from './faults.ts'
 
 type Headers = Readonly<Record<string, string>>
 
@@ -16,44 +17,32 @@ export function jsonReply(status: number, body: unknown, headers: Headers = {}):
   }
 }
 
-/**
- * Makes the HTML answer of a proxy or load balancer in front of the vendor. Such a proxy does not use the
- * vendor's error format.
- */
+/** Makes the HTML answer of a proxy in front of the vendor, which does not use the vendor's error format. */
 export function htmlReply(status: number, title: string, headers: Headers = {}): Reply {
   const body = `<html>\r\n<head><title>${title}</title></head>\r\n<body>\r\n<center><h1>${title}</h1></center>\r\n</body>\r\n</html>\r\n`
   return { status, headers: { 'content-type': 'text/html', ...headers }, body }
 }
 
 /**
- * The fields of a fault about retrying: how many seconds to wait, in which form to say so, and how wrong the
- * server's clock is.
+ * Writes how long to wait, in the form that the fault asks for; nothing when it asks for nothing. `retryDelay` is
+ * for the error details of family A: the wait as a Duration of Protocol Buffers, such as `1.5s`. Family B has no
+ * such detail and sends the wait in a header.
  */
-export type RetryAdvice = {
-  readonly retryAfter?: number | undefined
-  readonly form?: RetryForm | undefined
-  readonly skew?: number | undefined
-}
-
-export type RetryAnswer = {
-  readonly headers: Headers
-  /** Only for family A's error details: the wait as a Duration of Protocol Buffers, such as `1.5s`. */
-  readonly retryDelay?: string
-}
-
-const defaultRetryAfterSeconds = 1
-
-/**
- * Writes how long to wait, in the form that the fault asks for. Default: one second, in the header
- * `Retry-After`.
- */
-export function adviseRetry(advice: RetryAdvice, nowMs: number): RetryAnswer {
-  const seconds = advice.retryAfter ?? defaultRetryAfterSeconds
-  const form = advice.form ?? 'seconds'
-  // The date in Retry-After is counted from the answer's own Date header, which has whole seconds. So
-  // Retry-After minus Date is exactly the wait that the fault asks for.
-  const dateSeconds = Math.floor(nowMs / 1000) + (advice.skew ?? 0)
-  const sendsDate = advice.skew !== undefined || form === 'date'
+export function adviseRetry(
+  family: Family,
+  fault: ErrorFault,
+  nowMs: number,
+): { readonly headers: Headers; readonly retryDelay?: string } {
+  if (fault.kind !== '429' && fault.kind !== '503' && fault.kind !== '503-html') {
+    return { headers: {} }
+  }
+  const { retryAfter, skew, form: asked = retryAfter === undefined ? 'none' : 'seconds' } = fault
+  const seconds = retryAfter ?? 1
+  const form = family === 'B' && asked === 'retry-info' ? 'seconds' : asked
+  // The date in Retry-After is counted from the answer's own Date header, which has whole seconds. So Retry-After
+  // minus Date is exactly the wait that the fault asks for.
+  const dateSeconds = Math.floor(nowMs / 1000) + (skew ?? 0)
+  const sendsDate = skew !== undefined || form === 'date'
   const date = defined({ date: sendsDate ? httpDate(dateSeconds) : undefined })
   switch (form) {
     case 'seconds':
@@ -71,12 +60,6 @@ export function adviseRetry(advice: RetryAdvice, nowMs: number): RetryAnswer {
     default:
       return assertNever(form)
   }
-}
-
-/** Does the same as `adviseRetry`, but writes no wait unless the fault asks for one. */
-export function adviseRetryIfAsked(advice: RetryAdvice, nowMs: number): RetryAnswer {
-  const form = advice.form ?? (advice.retryAfter === undefined ? 'none' : 'seconds')
-  return adviseRetry({ ...advice, form }, nowMs)
 }
 
 function httpDate(seconds: number): string {

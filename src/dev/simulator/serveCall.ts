@@ -1,159 +1,185 @@
-import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { CallEntry, CallLog, SimulatorCall } from './callLog.ts'
-import type { Delivery } from './deliver.ts'
-import { deliverConnectionFault, deliverTransferFault, deliverWhole } from './deliver.ts'
+import type { CallLog, SimulatorCall } from './calls.ts'
+import { deliverTransferFault, deliverWhole, untilGone } from './deliver.ts'
 import type { EncodedImage, ImageMode } from './drawImage.ts'
 import { makeImages } from './drawImage.ts'
 import type { Operation } from './endpoints.ts'
-import { badKeyReply, keyOf } from './endpoints.ts'
-import type { FaultPlan } from './faultPlan.ts'
+import { keyOf } from './endpoints.ts'
+import { badKeyReply, errorReply, moderationReply, problemReply } from './errors.ts'
+import { answerA } from './familyA.ts'
+import { answerB } from './familyB.ts'
 import type { Fault } from './faults.ts'
-import { isAnswerFault, isConnectionFault, isErrorFault, isTransferFault } from './faults.ts'
-import type { ImageOrder } from './imageOrder.ts'
-import type { CallLatency } from './latency.ts'
-import type { RateLimiter } from './rateLimiter.ts'
-import { answerReply, errorReply, imageCount, problemReply, readOrder } from './vendor.ts'
+import { isOf } from './faults.ts'
+import type { ImageOrder } from './order.ts'
+import type { Plan } from './plan.ts'
+import { readOrder } from './readOrder.ts'
+import type { Reply } from './reply.ts'
+import { htmlReply, jsonReply } from './reply.ts'
 
-export type ServeDependencies = {
+type Dependencies = {
   readonly log: CallLog
-  readonly plan: FaultPlan
-  readonly limiter: RateLimiter
-  readonly latency: CallLatency
+  readonly plan: Plan
   readonly image: ImageMode
-  /**
-   * Aborts when the simulator closes. Clients that lose their connection after that did not leave by
-   * themselves.
-   */
+  /** Aborts when the simulator closes. Clients that lose their connection after that did not leave by themselves. */
   readonly closing: AbortSignal
-  /** Called with the log entry when a call ends. */
-  readonly ended: (call: SimulatorCall) => void
 }
 
-type Exchange = Delivery & {
+/** A call under way: its connection, and its entry in the log. */
+type Exchange = Dependencies & {
   readonly operation: Operation
   readonly request: IncomingMessage
-  readonly entry: CallEntry
+  readonly response: ServerResponse
+  readonly call: SimulatorCall
+  /** Aborts when the answer is over: it was sent completely, or somebody closed the connection. */
+  readonly gone: AbortSignal
+  /** Says that the simulator breaks the connection. Otherwise the log says that the client left. */
+  readonly breaking: AbortController
 }
 
 /**
- * The path to which redirects and image URLs in the simulator's answers point. A client must not follow
- * addresses that an upstream sends. The simulator counts the requests for this path, and tests expect none.
+ * The path to which redirects and image URLs in the simulator's answers point. A client must not follow addresses
+ * that an upstream sends. The simulator counts the requests for this path, and tests expect none.
  */
 export const strayPath = '/elsewhere/image.png'
 
-/** Serves one call of a vendor's API, from its headers to the last byte of the answer. */
+/** Serves one call of a vendor's API, from its headers to the last byte of the answer, and returns its log entry. */
 export async function serveCall(
   operation: Operation,
   request: IncomingMessage,
   response: ServerResponse,
-  deps: ServeDependencies,
-): Promise<void> {
-  const entry = deps.log.open(request, operation.family, keyOf(operation.vendor, request))
+  deps: Dependencies,
+): Promise<SimulatorCall> {
+  const { family, vendor } = operation.endpoint
+  const call = deps.log.open(request, family, keyOf(vendor, request.headers))
   const connection = new AbortController()
   const gone = connection.signal
-  let brokenBySimulator = false
-  const breaking = (): void => {
-    brokenBySimulator = true
-  }
-  const exchange: Exchange = { operation, request, entry, response, gone, breaking }
+  const breaking = new AbortController()
+  const exchange = { ...deps, operation, request, response, call, gone, breaking }
   response.once('close', () => connection.abort())
-  response.setHeader('x-request-id', entry.current().id)
-  if (operation.family === 'B') response.setHeader('openai-version', '2020-10-01')
+  response.setHeader('x-request-id', call.id)
+  if (family === 'B') response.setHeader('openai-version', '2020-10-01')
   try {
-    await answer(exchange, deps)
-    if (!gone.aborted) await once(gone, 'abort')
+    await answer(exchange)
+    await untilGone(gone)
   } catch (error) {
-    // Node also destroys a request that was read to its end. So `destroyed` alone does not show that the
-    // client left.
+    // Node also destroys a request that was read to its end. So `destroyed` alone does not show that the client left.
     const cutOff = request.destroyed && !request.complete
     if (!gone.aborted && !cutOff) reportBug(exchange, error)
-  } finally {
-    entry.note({
-      status: response.headersSent ? response.statusCode : null,
-      clientAborted: !response.writableFinished && !brokenBySimulator && !deps.closing.aborted,
-      finishedAt: Date.now(),
-    })
-    deps.ended(entry.current())
   }
+  const broken = breaking.signal.aborted || deps.closing.aborted
+  call.status = response.headersSent ? response.statusCode : null
+  call.clientAborted = !response.writableFinished && !broken
+  call.finishedAt = Date.now()
+  return call
 }
 
 /** Reports a bug of the simulator on stderr. Otherwise a test would take it for a bug of the gateway. */
-function reportBug({ entry, response, breaking }: Exchange, error: unknown): void {
-  entry.note({ fault: 'simulator-bug' })
+function reportBug({ call, response, breaking }: Exchange, error: unknown): void {
+  call.fault = 'simulator-bug'
   console.error('Bug in the upstream simulator:', error)
-  breaking()
+  breaking.abort()
   if (response.headersSent) response.destroy()
   else response.writeHead(500, { 'content-type': 'text/plain' }).end('simulator bug')
 }
 
-async function answer(exchange: Exchange, deps: ServeDependencies): Promise<void> {
-  const { operation, request, entry } = exchange
-  const { family } = operation
-  const read = await readOrder(operation, request, entry)
-  if (!entry.current().apiKeyPresent) {
-    entry.note({ fault: 'bad-key' })
-    return deliverWhole(exchange, badKeyReply(operation.vendor))
+async function answer(exchange: Exchange): Promise<void> {
+  const { operation, request, response, call, plan } = exchange
+  const { family, vendor } = operation.endpoint
+  const read = await readOrder(operation, request, call)
+  if (!call.apiKeyPresent) {
+    call.fault = 'bad-key'
+    return deliverWhole(response, badKeyReply(vendor))
   }
   if (!read.ok) {
-    entry.note({ fault: 'invalid' })
-    return deliverWhole(exchange, problemReply(family, read.failure))
+    call.fault = 'invalid'
+    return deliverWhole(response, problemReply(family, read.failure))
   }
   const order = read.value
-  const limited = deps.limiter.check(order.model, Date.now())
-  if (limited !== undefined) {
-    entry.note({ fault: 'limit' })
-    return deliver(exchange, order, limited, deps)
+  const retryAfter = plan.refusedForSeconds(order.model, Date.now())
+  if (retryAfter !== undefined) {
+    call.fault = 'limit'
+    return deliver(exchange, order, { kind: '429', retryAfter, form: 'seconds', details: true })
   }
-  const planned = deps.plan.next(order)
+  const planned = plan.next(order)
   if (!planned.ok) {
-    entry.note({ fault: 'bad-directive' })
-    return deliverWhole(exchange, problemReply(family, { status: 400, message: planned.failure }))
+    call.fault = 'bad-directive'
+    const problem = { status: 400, message: planned.failure }
+    return deliverWhole(response, problemReply(family, problem))
   }
-  entry.note({ fault: planned.value?.kind ?? null })
-  return deliver(exchange, order, planned.value, deps)
+  call.fault = planned.value?.kind ?? null
+  return deliver(exchange, order, planned.value)
 }
 
 async function deliver(
   exchange: Exchange,
   order: ImageOrder,
   fault: Fault | undefined,
-  deps: ServeDependencies,
 ): Promise<void> {
-  if (isErrorFault(fault)) {
-    await sleep(fault.delay ?? 0, undefined, { signal: exchange.gone })
-    return deliverWhole(exchange, errorReply(order, fault, Date.now()))
+  const { request, response, gone, breaking } = exchange
+  if (!isOf('error', fault) && !isOf('connection', fault)) return produce(exchange, order, fault)
+  await sleep(fault.delay ?? 0, undefined, { signal: gone })
+  switch (fault.kind) {
+    case 'reset':
+      breaking.abort()
+      response.socket?.resetAndDestroy()
+      return
+    case 'hang':
+      return untilGone(gone)
+    case 'html':
+      return deliverWhole(response, htmlReply(200, 'Welcome to nginx!'))
+    case 'empty': {
+      const headers = { 'content-type': 'application/json' }
+      return deliverWhole(response, { status: 200, headers, body: '' })
+    }
+    case 'redirect': {
+      const headers = { location: strayUrl(request), 'content-type': 'text/plain' }
+      return deliverWhole(response, { status: fault.status, headers, body: '' })
+    }
+    default:
+      return deliverWhole(response, errorReply(order.family, fault, order.model, Date.now()))
   }
-  if (isConnectionFault(fault)) {
-    await sleep(fault.delay ?? 0, undefined, { signal: exchange.gone })
-    return deliverConnectionFault(exchange, fault, strayUrl(exchange.request))
-  }
-  return produce(exchange, order, fault, deps)
 }
 
 /** Makes the images. If there is one or more, the call costs money from here on, even if its answer never arrives. */
 async function produce(
-  exchange: Exchange,
+  { request, response, call, plan, image, gone, breaking }: Exchange,
   order: ImageOrder,
   fault: Fault | undefined,
-  deps: ServeDependencies,
 ): Promise<void> {
-  const { entry, gone, request, response } = exchange
   const count = imageCount(order, fault)
-  entry.note({ billed: count > 0 })
+  call.billed = count > 0
   const [images] = await Promise.all([
-    makeImages(deps.image, order, count, fault),
-    deps.latency.wait(order, fault, gone),
+    makeImages(image, order, count, fault),
+    plan.wait(order, fault, gone),
   ])
-  const answerFault = isAnswerFault(fault) ? fault : undefined
-  const reply = answerReply(order, images, answerFault, strayUrl(request))
+  const reply = answerReply(order, images, fault, strayUrl(request))
   if (order.family === 'B') {
-    response.setHeader('openai-processing-ms', String(Date.now() - entry.current().at))
+    response.setHeader('openai-processing-ms', String(Date.now() - call.at))
   }
-  return isTransferFault(fault)
-    ? deliverTransferFault(exchange, reply, fault, growAt(reply.body, images))
-    : deliverWhole(exchange, reply)
+  if (!isOf('transfer', fault)) return deliverWhole(response, reply)
+  const at = growAt(reply.body, images)
+  return deliverTransferFault({ response, gone, breaking }, reply, fault, at)
+}
+
+/** Returns how many images are made for the call. If the number is not 0, the vendor charges for the call. */
+function imageCount(order: ImageOrder, fault: Fault | undefined): number {
+  if (!isOf('answer', fault) || fault.kind === 'url') return order.count
+  return fault.kind === 'two' ? 2 : 0
+}
+
+/** Returns the answer with status 200. For faults that mean "the model refused", family B answers 400 instead. */
+function answerReply(
+  order: ImageOrder,
+  images: readonly EncodedImage[],
+  fault: Fault | undefined,
+  imageUrl: string,
+): Reply {
+  const answerFault = isOf('answer', fault) ? fault : undefined
+  if (order.family === 'A') return jsonReply(200, answerA(order, images, answerFault, imageUrl))
+  return fault?.kind === 'block' || fault?.kind === 'finish'
+    ? moderationReply('output')
+    : jsonReply(200, answerB(order, images, answerFault, imageUrl))
 }
 
 function strayUrl({ headers }: IncomingMessage): string {
@@ -161,8 +187,8 @@ function strayUrl({ headers }: IncomingMessage): string {
 }
 
 /**
- * Returns the position where more base64 can be inserted into the first image, or 0 when there is no image.
- * The position is before the last group of four characters, because only that group may contain padding.
+ * Returns the position where more base64 can be inserted into the first image, or 0 when there is no image. The
+ * position is before the last group of four characters, because only that group may contain padding.
  */
 function growAt(body: string, images: readonly EncodedImage[]): number {
   const data = images[0]?.data ?? ''

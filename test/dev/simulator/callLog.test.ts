@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeAll, afterAll, describe, expect, it } from 'vitest'
-import type { SimulatorCall } from '../../../src/dev/simulator/callLog.ts'
-import type { Simulator } from '../../../src/dev/simulator/startSimulator.ts'
-import { startSimulator } from '../../../src/dev/simulator/startSimulator.ts'
+import type { SimulatorCall } from '../../../src/dev/simulator/calls.ts'
+import type { Simulator } from '../../../src/dev/simulator/server.ts'
+import { startSimulator } from '../../../src/dev/simulator/server.ts'
 import { at, bodyA, bodyB, callA, callB, pngOf } from './vendorCalls.ts'
 
 const ended: SimulatorCall[] = []

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { SimulatorCall } from '../../../src/dev/simulator/callLog.ts'
-import type { Simulator } from '../../../src/dev/simulator/startSimulator.ts'
-import { startSimulator } from '../../../src/dev/simulator/startSimulator.ts'
+import type { SimulatorCall } from '../../../src/dev/simulator/calls.ts'
+import type { Simulator } from '../../../src/dev/simulator/server.ts'
+import { startSimulator } from '../../../src/dev/simulator/server.ts'
 import { bodyA, bodyB, callA, callB, imagesOf } from './vendorCalls.ts'
 
 let simulator: Simulator

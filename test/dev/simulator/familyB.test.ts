@@ -1,8 +1,8 @@
 import OpenAI, { toFile } from 'openai'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Simulator } from '../../../src/dev/simulator/startSimulator.ts'
-import { startSimulator } from '../../../src/dev/simulator/startSimulator.ts'
+import type { Simulator } from '../../../src/dev/simulator/server.ts'
+import { startSimulator } from '../../../src/dev/simulator/server.ts'
 import { at, blobOf, bodyB, callB, editB, imagesOf, pngOf } from './vendorCalls.ts'
 
 let simulator: Simulator

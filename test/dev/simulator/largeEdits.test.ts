@@ -1,8 +1,8 @@
 import { randomFillSync } from 'node:crypto'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Simulator } from '../../../src/dev/simulator/startSimulator.ts'
-import { startSimulator } from '../../../src/dev/simulator/startSimulator.ts'
+import type { Simulator } from '../../../src/dev/simulator/server.ts'
+import { startSimulator } from '../../../src/dev/simulator/server.ts'
 import { blobOf, bodyA, callA, editB } from './vendorCalls.ts'
 
 const images = 16

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Simulator } from '../../../src/dev/simulator/startSimulator.ts'
-import { startSimulator } from '../../../src/dev/simulator/startSimulator.ts'
+import type { Simulator } from '../../../src/dev/simulator/server.ts'
+import { startSimulator } from '../../../src/dev/simulator/server.ts'
 import type { Answer } from './vendorCalls.ts'
 import { at, bodyA, bodyB, callA, callB } from './vendorCalls.ts'
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { startSimulator } from '../../../src/dev/simulator/startSimulator.ts'
+import { startSimulator } from '../../../src/dev/simulator/server.ts'
 import { bodyA, bodyB, callA, callB } from './vendorCalls.ts'
 
 describe('the simulator', () => {

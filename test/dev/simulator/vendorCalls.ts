@@ -1,5 +1,5 @@
 import sharp from 'sharp'
-import type { Simulator } from '../../../src/dev/simulator/startSimulator.ts'
+import type { Simulator } from '../../../src/dev/simulator/server.ts'
 import { defined } from '../../../src/domain/defined.ts'
 
 /** The answer to a plain HTTP call, sent as the vendors document it and without Darkroom's own client. */

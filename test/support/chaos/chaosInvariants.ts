@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Pool } from 'pg'
 import sharp from 'sharp'
-import type { SimulatorCall } from '../../../src/dev/simulator/callLog.ts'
+import type { SimulatorCall } from '../../../src/dev/simulator/calls.ts'
 import { readUsage } from '../../../src/store/accounts/readUsage.ts'
 import { isTerminal, lookup } from './chaosClient.ts'
 import type { ChaosRequest } from './chaosRequest.ts'

@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core'
 import { beforeEach, expect } from 'vitest'
-import type { SimulatorCall } from '../../../src/dev/simulator/callLog.ts'
+import type { SimulatorCall } from '../../../src/dev/simulator/calls.ts'
 import type { CalmService } from '../service/calmService.ts'
 import { calmService } from '../service/calmService.ts'
 import { useOpened } from '../useOpened.ts'

@@ -1,6 +1,8 @@
 import type { Action } from '../../domain/models/models.ts'
 import type { Result } from '../../domain/result.ts'
 import { fail } from '../../domain/result.ts'
+import type { LoggedImage } from './calls.ts'
+import { digestOf } from './calls.ts'
 
 /** What the vendor understood of a request. */
 export type ImageOrder = OrderA | OrderB
@@ -37,19 +39,10 @@ export type OrderB = OrderBase & {
 
 export type ImageFormat = 'png' | 'jpeg' | 'webp'
 
-export type PixelSize = { readonly width: number; readonly height: number }
-
 /** A source image of an edit. */
-export type SourceImage = {
-  /** The type of the bytes, which may differ from the declared type. */
-  readonly mimeType: string
-  readonly sha256: string
-  readonly sizeBytes: number
-  /**
-   * Only the first source keeps its bytes, because only that one is drawn. The bytes of all others are
-   * dropped once they are read.
-   */
-  readonly bytes?: Buffer
+export type SourceImage = LoggedImage & {
+  /** Only the first source keeps its content, because only that one is drawn. */
+  readonly content?: Buffer
 }
 
 /** What is wrong with a request, by the vendor's rules. Each family writes it in its own error format. */
@@ -79,16 +72,21 @@ export function textTokens(text: string): number {
   return Math.max(1, Math.ceil(text.length / charactersPerToken))
 }
 
-const signatures: readonly (readonly [string, RegExp])[] = [
-  ['image/png', /^89504e470d0a1a0a/],
-  ['image/jpeg', /^ffd8ff/],
-  ['image/webp', /^52494646.{8}57454250/],
-]
+/** How images of the types that the vendors accept begin, in hexadecimal. */
+const signatures: Readonly<Record<string, RegExp>> = {
+  'image/png': /^89504e470d0a1a0a/,
+  'image/jpeg': /^ffd8ff/,
+  'image/webp': /^52494646.{8}57454250/,
+}
 
-/**
- * Returns the image type by the first twelve bytes, or `undefined` for types that the vendors do not accept.
- */
-export function sniffImage(bytes: Uint8Array): string | undefined {
-  const head = Buffer.from(bytes.subarray(0, 12)).toString('hex')
-  return signatures.find(([, signature]) => signature.test(head))?.[0]
+/** Describes a source image, or returns `undefined` when its bytes are not of the declared type. */
+export function sourceOf(
+  mimeType: string,
+  content: Buffer,
+  isFirst: boolean,
+): SourceImage | undefined {
+  const head = content.toString('hex', 0, 12)
+  if (signatures[mimeType]?.test(head) !== true) return undefined
+  const image = { mimeType, sha256: digestOf(content), bytes: content.length }
+  return isFirst ? { ...image, content } : image
 }

@@ -1,0 +1,155 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { z } from 'zod'
+import type { Family } from '../../domain/models/models.ts'
+import { actions, families } from '../../domain/models/models.ts'
+
+const text = z.string().nullable().default(null)
+const loggedImage = z.object({ mimeType: z.string(), sha256: z.string(), bytes: z.number() })
+
+const callSchema = z.object({
+  /** The id of the call. The answer has the same text as its `x-request-id`. */
+  id: z.string(),
+  family: z.enum(families),
+  /** Epoch milliseconds when the request's headers arrived. */
+  at: z.number(),
+  /** Epoch milliseconds when the answer was sent or the connection was lost. */
+  finishedAt: z.number().nullable().default(null),
+  action: z.enum(actions).nullable().default(null),
+  model: text,
+  prompt: text,
+  promptSha256: text,
+  apiKeyPresent: z.boolean(),
+  /** The first 8 hexadecimal digits of the key's SHA-256. They show which channel made the call. */
+  apiKeyDigest: text,
+  idempotencyKey: text,
+  headers: z.record(z.string(), z.string()),
+  /** The JSON body, or the fields of the form. Long texts, such as images, are replaced by their length. */
+  body: z.unknown(),
+  bodyBytes: z.number().default(0),
+  bodySha256: text,
+  images: z.array(loggedImage).default([]),
+  /**
+   * The kind of the fault that the call got. Other values: `limit` (stopped by a rate limit), `invalid`
+   * (broke a rule of the vendor), `bad-key`, `bad-directive` and `simulator-bug`.
+   */
+  fault: text,
+  status: z.number().nullable().default(null),
+  /** True when a real vendor would charge for the call: it made an image, whether or not the answer arrived. */
+  billed: z.boolean().default(false),
+  /** True when the client closed the connection before the whole answer was sent. */
+  clientAborted: z.boolean().default(false),
+})
+
+/** One call as the vendor saw it. A field is null as long as its value is unknown, and when it does not apply. */
+export type SimulatorCall = z.infer<typeof callSchema>
+export type LoggedImage = Readonly<z.infer<typeof loggedImage>>
+
+/** What `GET /__simulator/calls?full=true` answers. */
+export const fullCallsSchema = z.object({ calls: z.array(callSchema) })
+
+export const matcherSchema = z.strictObject({
+  family: z.enum(families).optional(),
+  model: z.string().optional(),
+  action: z.enum(actions).optional(),
+  prompt: z.string().optional(),
+})
+
+/** Selects calls by any of these fields. `prompt` is a part of the prompt. The other fields are whole values. */
+export type CallMatcher = Readonly<z.infer<typeof matcherSchema>>
+
+/** Returns whether the call has every value that the matcher names. */
+export function matches(
+  { family, model, action, prompt }: CallMatcher,
+  call: Pick<SimulatorCall, 'family' | 'model' | 'action' | 'prompt'>,
+): boolean {
+  return (
+    (family ?? call.family) === call.family &&
+    (model ?? call.model) === call.model &&
+    (action ?? call.action) === call.action &&
+    (prompt === undefined || call.prompt?.includes(prompt) === true)
+  )
+}
+
+/** Beyond this number of calls the older half is removed, so that a demo can run for weeks. */
+const callsMax = 20_000
+const waitPollMs = 5
+const waitTimeoutMs = 20_000
+
+export type CallLog = ReturnType<typeof createCallLog>
+
+export function createCallLog() {
+  let calls: SimulatorCall[] = []
+
+  /** Returns the matching calls, oldest first. A call is in the log as soon as its headers have arrived. */
+  function list(matcher: CallMatcher = {}): SimulatorCall[] {
+    return calls.filter((call) => matches(matcher, call)).map((call) => ({ ...call }))
+  }
+
+  /** Resolves with the matching calls when there are `count`, or at the end of `timeoutMs`, or with the signal. */
+  async function untilCalls(
+    count: number,
+    matcher: CallMatcher,
+    timeoutMs: number,
+    signal?: AbortSignal,
+  ): Promise<SimulatorCall[]> {
+    const deadlineAtMs = Date.now() + timeoutMs
+    for (;;) {
+      const begun = list(matcher)
+      const over = Date.now() > deadlineAtMs || signal?.aborted === true
+      if (begun.length >= count || over) return begun
+      await sleep(waitPollMs)
+    }
+  }
+
+  return {
+    list,
+    untilCalls,
+    /** Adds a request whose headers have arrived. The caller completes what it returns. */
+    open(request: IncomingMessage, family: Family, key: string | undefined): SimulatorCall {
+      const call = newCall(request, family, key)
+      calls.push(call)
+      if (calls.length > callsMax) calls = calls.slice(-callsMax / 2)
+      return call
+    },
+    /** Resolves when `count` matching calls have begun. Rejects when this takes longer than `timeoutMs`. */
+    async waitForCalls(count: number, matcher: CallMatcher = {}, timeoutMs = waitTimeoutMs) {
+      const begun = await untilCalls(count, matcher, timeoutMs)
+      if (begun.length >= count) return begun
+      throw new Error(`The simulator saw ${begun.length} of ${count} calls within ${timeoutMs} ms`)
+    },
+    clear(): void {
+      calls = []
+    },
+  }
+}
+
+const loggedHeaders = new Set([
+  'content-type',
+  'content-length',
+  'transfer-encoding',
+  'accept',
+  'accept-encoding',
+  'user-agent',
+  'traceparent',
+])
+
+function newCall(request: IncomingMessage, family: Family, key: string | undefined): SimulatorCall {
+  const headers = Object.entries(request.headers).filter(([name]) => loggedHeaders.has(name))
+  return callSchema.parse({
+    id: `req_${randomBytes(12).toString('hex')}`,
+    family,
+    at: Date.now(),
+    apiKeyPresent: key !== undefined,
+    apiKeyDigest: key === undefined ? null : digestOf(key).slice(0, 8),
+    idempotencyKey: request.headers['idempotency-key']?.toString() ?? null,
+    headers: Object.fromEntries(headers),
+    body: null,
+  })
+}
+
+/** Returns the SHA-256 in lower-case hexadecimal. */
+export function digestOf(value: string | Uint8Array): string {
+  return createHash('sha256').update(value).digest('hex')
+}

@@ -1,0 +1,188 @@
+import { z } from 'zod'
+import type { Action } from '../../domain/models/models.ts'
+import { succeed } from '../../domain/result.ts'
+import type { EncodedImage } from './drawImage.ts'
+import type { AnswerFault } from './faults.ts'
+import type { OrderB, OrderRead, SourceImage } from './order.ts'
+import { refuse, sourceOf, textTokens } from './order.ts'
+
+/**
+ * The fields of a generation (OpenAI API reference). An edit sends the same fields as text parts of a form.
+ */
+const requestSchema = z.strictObject({
+  model: z.string().min(1),
+  prompt: z.string().min(1),
+  n: z.int().min(1).max(10).optional(),
+  size: z.string().optional(),
+  quality: z.enum(['low', 'medium', 'high', 'auto']).optional(),
+  background: z.enum(['transparent', 'opaque', 'auto']).optional(),
+  output_format: z.enum(['png', 'jpeg', 'webp']).optional(),
+  output_compression: z.int().min(0).max(100).optional(),
+  moderation: z.enum(['low', 'auto']).optional(),
+  user: z.string().optional(),
+  safety_identifier: z.string().optional(),
+})
+
+/** Checks the body of a generation as the vendor does. `body` is `undefined` when the body is not JSON. */
+export function readGeneration(body: unknown): OrderRead {
+  return readRequest('generate', body, [])
+}
+
+const numberFields = new Set(['n', 'output_compression'])
+const imagesMax = 16
+/** The vendor's limit for the bytes of one image. */
+const fileBytesMax = 50 * 1024 * 1024
+const imageTypes = ['image/png', 'image/jpeg', 'image/webp']
+
+/** Checks the form of an edit as the vendor does. The images are in `image` or `image[]`; a mask is optional. */
+export async function readEdit(form: FormData): Promise<OrderRead> {
+  const fields: [string, unknown][] = []
+  const images: File[] = []
+  let unknownFile: string | undefined
+  for (const [name, value] of form) {
+    if (typeof value === 'string') {
+      fields.push([name, numberFields.has(name) ? Number(value) : value])
+    } else if (name === 'image' || name === 'image[]') {
+      images.push(value)
+    } else if (name !== 'mask') {
+      unknownFile ??= name
+    }
+  }
+  if (unknownFile !== undefined) return unknownParameter(unknownFile)
+  if (images.length === 0) {
+    const code = 'missing_required_parameter'
+    return refuse(400, "Missing required parameter: 'image'.", { param: 'image', code })
+  }
+  if (images.length > imagesMax) {
+    const message = `Invalid 'image': array too long. Expected at most ${imagesMax}, got ${images.length}.`
+    return refuse(400, message, { param: 'image', code: 'array_above_max_length' })
+  }
+  const sources: SourceImage[] = []
+  for (const image of images) {
+    const { type } = image
+    if (image.size > fileBytesMax) return badImage("Invalid file 'image': larger than 50 MB.")
+    if (!imageTypes.includes(type)) {
+      return badImage(`Invalid file 'image': unsupported mimetype ('${type}').`)
+    }
+    const bytes = Buffer.from(await image.arrayBuffer())
+    const source = sourceOf(type, bytes, sources.length === 0)
+    if (source === undefined) return badImage('The image file could not be read.')
+    sources.push(source)
+  }
+  return readRequest('edit', Object.fromEntries(fields), sources)
+}
+
+function readRequest(action: Action, body: unknown, sources: readonly SourceImage[]): OrderRead {
+  const parsed = requestSchema.safeParse(body)
+  if (!parsed.success) return refusalOf(parsed.error)
+  const request = parsed.data
+  const { size = 'auto', quality = 'auto', background = 'auto' } = request
+  const pixels = parsePixelSize(size === 'auto' ? '1024x1024' : size)
+  if (pixels === undefined) {
+    const message = `Invalid size '${size}'. Sides must be multiples of 16 within the limits.`
+    return refuse(400, message, { param: 'size' })
+  }
+  return succeed({
+    family: 'B',
+    action,
+    model: request.model,
+    prompt: request.prompt,
+    sources,
+    ...pixels,
+    format: request.output_format ?? 'png',
+    count: request.n ?? 1,
+    quality: quality === 'auto' ? 'medium' : quality,
+    background: background === 'auto' ? 'opaque' : background,
+    compression: request.output_compression ?? 100,
+  })
+}
+
+const sideMultiple = 16
+const sideMax = 3840
+const sideRatioMax = 3
+const pixelsMin = 655_360
+const pixelsMax = 8_294_400
+
+/** Reads `WIDTHxHEIGHT`. Returns `undefined` when the vendor does not accept the size. */
+function parsePixelSize(
+  text: string,
+): { readonly width: number; readonly height: number } | undefined {
+  const match = /^([1-9]\d{1,4})x([1-9]\d{1,4})$/.exec(text)
+  if (match === null) return undefined
+  const [width, height] = [Number(match[1]), Number(match[2])]
+  const pixels = width * height
+  const ratio = Math.max(width, height) / Math.min(width, height)
+  const sides = [width, height].every((side) => side % sideMultiple === 0 && side <= sideMax)
+  const fits = sides && ratio <= sideRatioMax && pixels >= pixelsMin && pixels <= pixelsMax
+  return fits ? { width, height } : undefined
+}
+
+function refusalOf({ issues: [issue] }: z.ZodError): OrderRead {
+  if (issue?.code === 'unrecognized_keys') return unknownParameter(issue.keys[0] ?? '')
+  const param = issue?.path.join('.') ?? ''
+  if (param === '') return refuse(400, 'We could not parse the JSON body of your request.')
+  return refuse(400, `Invalid '${param}': ${issue?.message ?? ''}`, { param })
+}
+
+function unknownParameter(name: string): OrderRead {
+  return refuse(400, `Unknown parameter: '${name}'.`, { param: name, code: 'unknown_parameter' })
+}
+
+function badImage(message: string): OrderRead {
+  return refuse(400, message, { param: 'image', code: 'invalid_image_file' })
+}
+
+type Json = Readonly<Record<string, unknown>>
+
+/** Returns an ImagesResponse (OpenAI API reference). `images` is empty when the model made no image. */
+export function answerB(
+  order: OrderB,
+  images: readonly EncodedImage[],
+  fault: AnswerFault | undefined,
+  imageUrl: string,
+): Json {
+  const created = Math.floor(Date.now() / 1000)
+  if (fault?.kind === 'zero' && fault.form === 'absent') return { created }
+  const data =
+    fault?.kind === 'url' ? [{ url: imageUrl }] : images.map((image) => ({ b64_json: image.data }))
+  return {
+    created,
+    background: order.background,
+    data,
+    output_format: order.format,
+    quality: order.quality,
+    size: `${order.width}x${order.height}`,
+    usage: usageOf(order, images.length),
+  }
+}
+
+/** The output tokens of one image, by its number of pixels and its quality. */
+const knownTokens: readonly (readonly [number, Readonly<Record<OrderB['quality'], number>>])[] = [
+  [1024 * 1024, { low: 196, medium: 1756, high: 7024 }],
+  [2048 * 2048, { low: 397, medium: 3568, high: 14_272 }],
+  [3840 * 2160, { low: 371, medium: 3336, high: 13_342 }],
+]
+const inputImageTokens = 1024
+
+function usageOf(order: OrderB, imageCount: number): Json {
+  const text = textTokens(order.prompt)
+  const inputImages = order.sources.length * inputImageTokens
+  const output = imageCount * imageTokens(order)
+  return {
+    total_tokens: text + inputImages + output,
+    input_tokens: text + inputImages,
+    output_tokens: output,
+    input_tokens_details: { text_tokens: text, image_tokens: inputImages },
+    output_tokens_details: { text_tokens: 0, image_tokens: output },
+  }
+}
+
+/**
+ * Returns the output tokens of one image. For an unknown size, takes the known size with the nearest number
+ * of pixels.
+ */
+function imageTokens(order: OrderB): number {
+  const distance = (pixels: number): number => Math.abs(pixels - order.width * order.height)
+  const nearest = knownTokens.toSorted(([a], [b]) => distance(a) - distance(b))[0]
+  return nearest?.[1][order.quality] ?? 0
+}

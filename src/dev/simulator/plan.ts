@@ -1,0 +1,150 @@
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Result } from '../../domain/result.ts'
+import { succeed } from '../../domain/result.ts'
+import type { CallMatcher } from './calls.ts'
+import { digestOf, matches } from './calls.ts'
+import { findDirectives, parseFault } from './directives.ts'
+import type { Fault } from './faults.ts'
+import type { ImageOrder } from './order.ts'
+
+/** How many milliseconds an image takes: a fixed number, or a random number between two bounds. */
+export type Latency = number | { readonly minMs: number; readonly maxMs: number }
+
+/**
+ * A fixed window of time that begins with the first call. In the window, the first `grants` calls pass, and all
+ * others get a 429.
+ */
+export type RateLimit = {
+  /** Only calls of this model count. When absent, the calls of all models count together. */
+  readonly model?: string | undefined
+  readonly grants: number
+  readonly windowMs: number
+}
+
+/**
+ * Limit for the number of prompts that are counted, so that memory stays small. Beyond this number, the prompt that
+ * was not called for the longest time is forgotten, and its count begins again.
+ */
+const countedPromptsMax = 50_000
+
+export type Plan = ReturnType<typeof createPlan>
+
+/** Creates the plan that decides what happens to each call: its fault, its rate limits and how long it takes. */
+export function createPlan(latency: Latency) {
+  let scripts: { matcher: CallMatcher; queue: { fault: Fault; left: number }[] }[] = []
+  let windows: { limit: RateLimit; endsAtMs: number; used: number }[] = []
+  const callsByPrompt = new Map<string, number>()
+  const heldCalls = new Set<{ order: ImageOrder; released: AbortController }>()
+
+  /** Returns how many calls with the same prompt came before this call. Then counts this call too. */
+  function countCall(prompt: string): number {
+    const key = digestOf(prompt)
+    const before = callsByPrompt.get(key) ?? 0
+    callsByPrompt.delete(key)
+    callsByPrompt.set(key, before + 1)
+    const [oldest] = callsByPrompt.keys()
+    if (callsByPrompt.size > countedPromptsMax && oldest !== undefined) callsByPrompt.delete(oldest)
+    return before
+  }
+
+  async function hold(order: ImageOrder, signal: AbortSignal): Promise<void> {
+    const held = { order, released: new AbortController() }
+    heldCalls.add(held)
+    await once(held.released.signal, 'abort', { signal }).finally(() => heldCalls.delete(held))
+  }
+
+  return {
+    /**
+     * Adds faults, written as in a directive, for the calls that match. Each fault is for one call, unless it has
+     * `times`. Throws a TypeError when a fault cannot be read.
+     */
+    script(matcher: CallMatcher, faults: readonly string[]): void {
+      const queue = faults.map((text) => {
+        const parsed = parseFault(text)
+        if (!parsed.ok) throw new TypeError(parsed.failure)
+        return { fault: parsed.value, left: timesOf(parsed.value, 1) }
+      })
+      scripts.push({ matcher, queue })
+    },
+
+    /** Adds a rate limit. A call passes only if every limit for its model lets it pass. */
+    limit(limit: RateLimit): void {
+      windows.push({ limit, endsAtMs: 0, used: 0 })
+    },
+
+    /**
+     * Counts a call of the model and returns `undefined` when it passes all limits. Otherwise returns the rest of
+     * the window, in whole seconds rounded up; no limit counts such a call.
+     */
+    refusedForSeconds(model: string, nowMs: number): number | undefined {
+      const covering = windows.filter(({ limit }) => (limit.model ?? model) === model)
+      for (const window of covering.filter(({ endsAtMs }) => nowMs >= endsAtMs)) {
+        window.endsAtMs = nowMs + window.limit.windowMs
+        window.used = 0
+      }
+      const full = covering.find(({ limit, used }) => used >= limit.grants)
+      if (full !== undefined) return Math.ceil((full.endsAtMs - nowMs) / 1000)
+      for (const window of covering) window.used += 1
+      return undefined
+    },
+
+    /**
+     * Returns the fault for this call, or `undefined` for a correct answer. A script that matches comes first.
+     * Without one, the directives of the prompt are used in order. Calls with the same prompt are counted for
+     * this, except those that got a fault from a script. Fails when a directive cannot be read.
+     */
+    next(order: ImageOrder): Result<Fault | undefined, string> {
+      scripts = scripts.filter(({ queue }) => queue.length > 0)
+      const queue = scripts.find(({ matcher }) => matches(matcher, order))?.queue
+      const first = queue?.[0]
+      if (first !== undefined) {
+        first.left -= 1
+        if (first.left <= 0) queue?.shift()
+        return succeed(first.fault)
+      }
+      const directives = findDirectives(order.prompt)
+      if (!directives.ok) return directives
+      if (directives.value.length === 0) return succeed(undefined)
+      let passed = countCall(order.prompt)
+      const fault = directives.value.find((candidate) => {
+        const isNow = passed < timesOf(candidate, Infinity)
+        passed -= timesOf(candidate, Infinity)
+        return isNow
+      })
+      return succeed(fault)
+    },
+
+    /** Resolves when the image may be sent. When the signal aborts first, rejects with an AbortError. */
+    async wait(order: ImageOrder, fault: Fault | undefined, signal: AbortSignal): Promise<void> {
+      if (fault?.kind === 'hold') await hold(order, signal)
+      await sleep(durationMs(fault, latency), undefined, { signal })
+    },
+
+    /** Lets the matching calls with a `hold` fault continue, and returns their number. */
+    release(matcher: CallMatcher = {}): number {
+      const matching = [...heldCalls].filter(({ order }) => matches(matcher, order))
+      for (const { released } of matching) released.abort()
+      return matching.length
+    },
+
+    /** Removes all scripts and limits, and forgets how many calls each prompt had. */
+    clear(): void {
+      scripts = []
+      windows = []
+      callsByPrompt.clear()
+    },
+  }
+}
+
+function timesOf(fault: Fault, otherwise: number): number {
+  return fault.times === 'forever' ? Infinity : (fault.times ?? otherwise)
+}
+
+function durationMs(fault: Fault | undefined, latency: Latency): number {
+  if (fault?.kind === 'delay') return fault.ms
+  if (fault?.kind === 'hold') return fault.delay ?? 0
+  if (fault?.delay !== undefined) return fault.delay
+  if (typeof latency === 'number') return latency
+  return latency.minMs + Math.random() * (latency.maxMs - latency.minMs)
+}

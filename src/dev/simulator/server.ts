@@ -1,0 +1,123 @@
+import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer } from 'node:http'
+import { httpUrl } from '../../config.ts'
+import { listen } from '../../http/connection/createServer.ts'
+import { foreignRequest } from '../../http/connection/foreignRequest.ts'
+import type { SimulatorCall } from './calls.ts'
+import { createCallLog } from './calls.ts'
+import { controlReply } from './control.ts'
+import type { ImageMode } from './drawImage.ts'
+import { freeReply, operationOf } from './endpoints.ts'
+import type { Latency } from './plan.ts'
+import { createPlan } from './plan.ts'
+import type { Reply } from './reply.ts'
+import { jsonReply } from './reply.ts'
+import { serveCall, strayPath } from './serveCall.ts'
+
+export type SimulatorOptions = {
+  /** The listen address. Default: 127.0.0.1. */
+  readonly host?: string
+  /** The port. 0 lets the system choose a free port. */
+  readonly port: number
+  /** How long an image takes. Default: 3 to 6 seconds. Errors are answered at once. */
+  readonly latency?: Latency
+  /** What the simulator sends as an image. Default: `drawn`. */
+  readonly image?: ImageMode
+  /** Called with the log entry when a call ends. Do not print the whole entry, because it contains the prompt. */
+  readonly log?: (call: SimulatorCall) => void
+}
+
+export type Simulator = Awaited<ReturnType<typeof startSimulator>>
+
+/** Long enough that a client that asks every two seconds sees the progress rise. */
+const defaultLatency: Latency = { minMs: 3000, maxMs: 6000 }
+
+const requestTimeoutMs = 600_000
+const timeouts = {
+  // Longer than a client pauses between calls, so that no connection closes just when a request is sent over it.
+  keepAliveTimeout: 75_000,
+  headersTimeout: requestTimeoutMs,
+  requestTimeout: requestTimeoutMs,
+}
+
+/**
+ * Starts an HTTP server that speaks the wire formats of both vendors. README.md in this folder describes it.
+ * On a loopback address it answers 403 to a request that a web page of another host sent (`foreignRequest.ts`).
+ * Rejects with the system's error when the port is in use.
+ */
+export async function startSimulator(options: SimulatorOptions) {
+  const { host = '127.0.0.1', latency = defaultLatency, image = 'drawn', log: ended } = options
+  const closing = new AbortController()
+  const log = createCallLog()
+  const plan = createPlan(latency)
+  let strayRequests = 0
+  const controls = {
+    /**
+     * Returns how many requests came for the URLs that the faults `redirect` and `url` send. A correct client
+     * follows none of these URLs, so the number stays 0.
+     */
+    strayRequests: () => strayRequests,
+    /** Removes all calls, scripts, counts of directives, limits and stray requests. */
+    reset(): void {
+      log.clear()
+      plan.clear()
+      strayRequests = 0
+    },
+  }
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const refusal = foreignRequest(request, host)
+    if (refusal !== undefined) {
+      return send(response, jsonReply(403, { error: { message: refusal } }))
+    }
+    const { method = '', headers } = request
+    const url = urlOf(request)
+    if (url.pathname === strayPath) strayRequests += 1
+    const operation = operationOf(method, url)
+    if (operation !== undefined) {
+      const deps = { log, plan, image, closing: closing.signal }
+      const call = await serveCall(operation, request, response, deps)
+      return ended?.(call)
+    }
+    const reply =
+      (await controlReply(request, response, url, { log, plan, ...controls })) ??
+      freeReply(method, url, headers) ??
+      jsonReply(404, { error: { message: `Invalid URL (${method} ${url.pathname})` } })
+    send(response, reply)
+  }
+
+  const server = createServer(timeouts, (request, response) => {
+    answer(request, response).catch(() => response.destroy())
+  })
+  const port = await listen(server, { host, port: options.port })
+  return {
+    ...controls,
+    calls: log.list,
+    waitForCalls: log.waitForCalls,
+    script: plan.script,
+    limit: plan.limit,
+    release: plan.release,
+    /** The base URL of family A, such as `http://host:port`. The base URL of family B is `<url>/v1`. */
+    url: httpUrl(host, port),
+    port,
+    /** Closes every connection, also those of running calls. */
+    async close(): Promise<void> {
+      closing.abort()
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+function send(response: ServerResponse, { status, headers, body }: Reply): void {
+  response.writeHead(status, headers).end(body)
+}
+
+/** Returns the URL of a request, or the root for a request line without a valid URL, such as `POST //`. */
+function urlOf(request: IncomingMessage): URL {
+  const base = 'http://simulator'
+  return URL.parse(request.url ?? '/', base) ?? new URL(base)
+}

@@ -1,72 +1,63 @@
 import sharp from 'sharp'
 import { describe, expect, it } from 'vitest'
-import { drawImage } from '../../../src/dev/simulator/drawImage.ts'
-import type { ImageOrder, SourceImage } from '../../../src/dev/simulator/order.ts'
-import { pngOf } from './vendorCalls.ts'
+import { bodyA, bodyB, blobOf, imagesOf, pngOf, useSimulator } from './vendorCalls.ts'
 
-const order: ImageOrder = {
-  family: 'B',
-  action: 'generate',
-  model: 'familyb-image-2-vip',
-  prompt: 'a red bicycle',
-  sources: [],
-  width: 1024,
-  height: 1024,
-  format: 'png',
-  count: 1,
-  quality: 'low',
-  background: 'opaque',
-  compression: 100,
-}
+const drawn = useSimulator({ image: 'drawn' })
+const tiny = useSimulator({ image: 'tiny' })
+const bytes = Buffer.from('any bytes')
+const given = useSimulator({ image: bytes })
+const fields = { model: 'm', prompt: 'a red bicycle' }
 
-function sourceOf(bytes: Buffer, sha256 = 'digest'): SourceImage {
-  return { mimeType: 'image/png', sha256, sizeBytes: bytes.length, bytes }
-}
+const wide = await pngOf(300, 200)
 
-/** The number of (nearly) white pixels in the first lines of the text. */
-async function whitePixels(image: Uint8Array): Promise<number> {
-  const area = { left: 52, top: 0, width: 560, height: 260 }
-  const pixels = await sharp(image).extract(area).greyscale().raw().toBuffer()
-  return pixels.filter((value) => value >= 250).length
+/** Counts the pixels of an image of one colour. */
+async function pixelsOf(image: Buffer | undefined, colour: (rgb: number[]) => boolean) {
+  const { data, info } = await sharp(image).raw().toBuffer({ resolveWithObject: true })
+  let count = 0
+  for (let at = 0; at < data.length; at += info.channels) {
+    if (colour([...data.subarray(at, at + 3)])) count += 1
+  }
+  return count
 }
 
 describe('a drawn image', () => {
-  it('shows the prompt in letters', async () => {
-    expect(await whitePixels(await drawImage('drawn', order, 0))).toBeGreaterThan(5000)
+  it('shows the prompt in letters, on the first source image of an edit', async () => {
+    const white = (rgb: number[]) => rgb.every((value) => value >= 250)
+    const [made] = imagesOf(await drawn.callB(bodyB('a red bicycle')))
+    expect(await pixelsOf(made, white)).toBeGreaterThan(5000)
+    const green = blobOf(await pngOf(400, 300, '#00ff00'))
+    const [edited] = imagesOf(await drawn.editB(fields, [green]))
+    expect(await pixelsOf(edited, white)).toBeGreaterThan(5000)
+    const [r, g, b] = [0, 255, 0]
+    const isGreen = (rgb: number[]) => rgb[0] === r && rgb[1] === g && rgb[2] === b
+    expect(await pixelsOf(edited, isGreen)).toBeGreaterThan(20_000)
   })
 
-  it('is the same for the same request and differs with every part of it', async () => {
-    const first = await drawImage('drawn', order, 0)
-    expect(Buffer.compare(first, await drawImage('drawn', order, 0))).toBe(0)
-    const red = sourceOf(await pngOf(40, 30, '#ff0000'), 'red')
-    const blue = sourceOf(await pngOf(40, 30, '#0000ff'), 'blue')
-    const images = await Promise.all([
-      drawImage('drawn', { ...order, prompt: 'a red tricycle' }, 0),
-      drawImage('drawn', { ...order, sources: [red] }, 0),
-      drawImage('drawn', { ...order, sources: [blue] }, 0),
-      drawImage('drawn', { ...order, sources: [red, blue] }, 0),
-      drawImage('drawn', { ...order, width: 2048 }, 0),
-      drawImage('drawn', order, 1),
-    ])
-    const different = new Set([first, ...images].map((image) => image.toString('hex')))
-    expect(different.size).toBe(7)
+  it.each([
+    ['2752x1536', bodyA('x', [], { imageConfig: { aspectRatio: '16:9', imageSize: '2K' } })],
+    ['192x1536', bodyA('x', [], { imageConfig: { aspectRatio: '1:8', imageSize: '512' } })],
+    ['3072x384', bodyA('x', [], { imageConfig: { aspectRatio: '8:1' } })],
+    ['1264x848', bodyA('in the shape of the source', [wide])],
+  ])('of family A has the size %s', async (size, body) => {
+    const answer = await drawn.callA(body, { model: 'familya-3.1-flash-image' })
+    const { width, height, format } = await sharp(imagesOf(answer)[0]).metadata()
+    expect([`${width}x${height}`, format]).toEqual([size, 'png'])
   })
 
-  it('shows the first source image', async () => {
-    const green = sourceOf(await pngOf(400, 300, '#00ff00'))
-    const { data, info } = await sharp(await drawImage('drawn', { ...order, sources: [green] }, 0))
-      .raw()
-      .toBuffer({ resolveWithObject: true })
-    let greenPixels = 0
-    for (let at = 0; at < data.length; at += info.channels) {
-      if (data[at] === 0 && data[at + 1] === 255 && data[at + 2] === 0) greenPixels += 1
-    }
-    expect(greenPixels).toBeGreaterThan(20_000)
+  it.each([
+    ['1024x1024', 'png', {}],
+    ['3840x2160', 'png', { size: '3840x2160' }],
+    ['2048x2048', 'jpeg', { size: '2048x2048', output_format: 'jpeg', output_compression: 0 }],
+    ['1024x1024', 'webp', { output_format: 'webp' }],
+  ])('of family B has the size %s and the format %s', async (size, wanted, more) => {
+    const [image] = imagesOf(await drawn.callB(bodyB('many words and 日本語 '.repeat(20), more)))
+    const { width, height, format } = await sharp(image).metadata()
+    expect([`${width}x${height}`, format]).toEqual([size, wanted])
   })
 
   it.each([
     ['markup', '<b>&amp; & "quotes" </span>'],
-    ['directives only', '[sim:500]'],
+    ['a directive only', '[sim:ok]'],
     ['white space', '  \n\t '],
     ['control characters and an unpaired surrogate', 'a\u0000\u0007\ud800b\u200f'],
     ['a control character only', '\u0000'],
@@ -74,51 +65,49 @@ describe('a drawn image', () => {
     ['marks of direction only', '\u202E\u2060'],
     ['a braille blank', '\u2800'],
     ['very long words', 'x'.repeat(5000)],
-    ['very much text', 'many words '.repeat(5000)],
     ['characters outside the basic plane', '🚲'.repeat(3000)],
     ['other scripts', 'קוֹד 日本語 🚲 ไทย'],
   ])('can show a prompt of %s', async (_what, prompt) => {
-    const image = await drawImage('drawn', { ...order, prompt }, 0)
-    expect(await sharp(image).metadata()).toMatchObject({ width: 1024, height: 1024 })
+    expect(imagesOf(await drawn.callB(bodyB(prompt)))).toHaveLength(1)
   })
 
   it('ignores a source that cannot be decoded', async () => {
-    const broken = sourceOf(Buffer.from('89504e470d0a1a0a0000', 'hex'))
-    const image = await drawImage('drawn', { ...order, sources: [broken] }, 0)
-    expect((await sharp(image).metadata()).format).toBe('png')
+    const broken = blobOf(Buffer.from('89504e470d0a1a0a0000', 'hex'))
+    expect((await drawn.editB(fields, [broken])).status).toBe(200)
   })
+})
 
-  it.each([
-    [192, 1536],
-    [384, 3072],
-    [3072, 384],
-    [3840, 2160],
-  ])('has the asked size of %i x %i', async (width, height) => {
-    const prompt = 'many words and 日本語 '.repeat(20)
-    const sources = [sourceOf(await pngOf(64, 64))]
-    for (const asked of [
-      { ...order, width, height, prompt },
-      { ...order, width, height, sources },
-    ]) {
-      const image = await drawImage('drawn', asked, 0)
-      expect(await sharp(image).metadata()).toMatchObject({ width, height })
-    }
+describe.each([
+  ['drawn', drawn],
+  ['tiny', tiny],
+])('an image in the mode %s', (_mode, { callB, callA, editB }) => {
+  it('is the same for the same request and differs with every part of it', async () => {
+    const red = blobOf(await pngOf(40, 30, '#ff0000'))
+    const blue = blobOf(await pngOf(40, 30, '#0000ff'))
+    const calls = () => [
+      callB({ ...fields, n: 2 }),
+      callB({ ...fields, prompt: 'a red tricycle' }),
+      callB({ ...fields, model: 'n' }),
+      callB({ ...fields, size: '2048x1024' }),
+      callB({ ...fields, quality: 'high' }),
+      editB(fields, [red]),
+      editB(fields, [blue]),
+      editB(fields, [red, blue]),
+      callA(bodyA('a red bicycle'), { model: 'm' }),
+      callA(bodyA('a red bicycle', [], { seed: 3 }), { model: 'm' }),
+    ]
+    const [first, again] = [await Promise.all(calls()), await Promise.all(calls())]
+    const images = first.flatMap(imagesOf).map((image) => image.toString('base64'))
+    expect(new Set(images).size).toBe(11)
+    expect(again.flatMap(imagesOf).map((image) => image.toString('base64'))).toEqual(images)
   })
 })
 
 describe('an image that is not drawn', () => {
-  it('is one colour that depends on the request', async () => {
-    const tiny = await drawImage('tiny', order, 0)
-    expect(await sharp(tiny).metadata()).toMatchObject({ width: 16, height: 16, format: 'png' })
-    const other = await drawImage('tiny', { ...order, prompt: 'other' }, 0)
-    expect(Buffer.compare(tiny, other)).not.toBe(0)
-    const sources = [sourceOf(await pngOf(8, 8))]
-    const withSource = await drawImage('tiny', { ...order, sources }, 0)
-    expect(Buffer.compare(tiny, withSource)).not.toBe(0)
-  })
-
-  it('is the given bytes', async () => {
-    const bytes = Buffer.from('any bytes')
-    expect(await drawImage(bytes, order, 0)).toBe(bytes)
+  it('has 16x16 pixels of one colour, or is the given bytes', async () => {
+    const [image] = imagesOf(await tiny.callB(bodyB('x')))
+    const metadata = { width: 16, height: 16, format: 'png' }
+    expect(await sharp(image).metadata()).toMatchObject(metadata)
+    expect(imagesOf(await given.callB(bodyB('x')))).toEqual([bytes])
   })
 })

@@ -94,7 +94,6 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'src/temporal',
     'src/wiring',
     'tools',
-    '@fastify/busboy',
     '@temporalio/client',
     '@temporalio/testing',
     'pg',

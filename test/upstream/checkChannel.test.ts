@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import type { Channel } from '../../src/domain/upstream/channel.ts'
-import { badKeyA } from '../../src/dev/simulator/errorsA.ts'
+import { badKeyReply } from '../../src/dev/simulator/errors.ts'
 import { checkChannel } from '../../src/upstream/checkChannel.ts'
 import { testChannel } from '../support/database/testAttempts.ts'
 import { listen, listenAnswering, listenRaw } from '../support/upstream/testServers.ts'
@@ -36,7 +36,7 @@ describe('a check of a channel', () => {
     [204, '', 'accepted'],
     [401, '', 'refused'],
     [403, '{"error":{"message":"no","code":"forbidden"}}', 'refused'],
-    [400, badKeyA.body, 'refused'],
+    [400, badKeyReply('gemini').body, 'refused'],
     [400, '', 'unclear'],
     [404, '', 'not_checked'],
     [405, '', 'not_checked'],

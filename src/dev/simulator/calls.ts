@@ -96,9 +96,9 @@ export function createCallLog() {
   ): Promise<SimulatorCall[]> {
     const deadlineAtMs = Date.now() + timeoutMs
     for (;;) {
-      const begun = list(matcher)
-      const over = Date.now() > deadlineAtMs || signal?.aborted === true
-      if (begun.length >= count || over) return begun
+      const begun = calls.filter((call) => matches(matcher, call)).length
+      const isOver = Date.now() > deadlineAtMs || signal?.aborted === true
+      if (begun >= count || isOver) return list(matcher)
       await sleep(waitPollMs)
     }
   }

@@ -34,6 +34,12 @@ describe('the simulated family A', () => {
     })
   })
 
+  it('knows sizes and ratios by model', async () => {
+    const imageConfig = { aspectRatio: '1:8', imageSize: '2K' }
+    const model = 'familya-3.1-flash-image'
+    expect((await callA(bodyA('x', [], { imageConfig }), { model })).status).toBe(200)
+  })
+
   it('omits the text when the request asks for images only', async () => {
     const { text } = await callA(bodyA('x', [], { responseModalities: ['IMAGE'] }))
     expect(text).not.toContain('"text"')
@@ -52,9 +58,6 @@ describe('the simulated family A', () => {
     const answer = await callA(bodyA('x', [], { imageConfig }), { model })
     const error = { code: 400, status: 'INVALID_ARGUMENT' }
     expect(answer).toMatchObject({ status: 400, json: { error } })
-    const flash = { model: 'familya-3.1-flash-image' }
-    const status = imageConfig.imageSize === '1k' ? 400 : 200
-    expect((await callA(bodyA('x', [], { imageConfig }), flash)).status).toBe(status)
   })
 
   it.each([
@@ -213,6 +216,13 @@ describe('the credential of a vendor', () => {
 })
 
 describe('the simulator', () => {
+  it('serves a deployment of Azure only with a date as version', async () => {
+    for (const version of ['', '?api-version=1', '?api-version=2025-04-01x']) {
+      const answer = await post(`${deployment}${version}`, { headers: { 'api-key': 'k' } })
+      expect(answer).toMatchObject({ status: 404, json: message(/Invalid URL/) })
+    }
+  })
+
   it.each(['//', '/nothing/here', '/v1beta/models/%:generateContent', deployment])(
     'answers a request for %s and continues to serve',
     async (path) => {

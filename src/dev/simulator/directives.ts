@@ -75,6 +75,6 @@ function fieldTexts(fields: z.ZodRawShape): readonly string[] {
 function fieldText(name: string, schema: z.core.JSONSchema._JSONSchema): string {
   const { description, enum: values, default: usual } = typeof schema === 'object' ? schema : {}
   const value = description ?? values?.join('|') ?? 'true|false'
-  const otherwise = usual === undefined ? '' : ` (${String(usual)})`
+  const otherwise = usual === undefined ? '' : ` (${JSON.stringify(usual).replaceAll('"', '')})`
   return `${name === 'retryAfter' ? 'retry-after' : name}=${value}${otherwise}`
 }

@@ -48,24 +48,22 @@ export function useSimulator(options: Omit<SimulatorOptions, 'port'> = { image: 
       ...defined({ signal }),
     })
 
-  return {
-    running,
-    post,
-    callA(body: unknown, { model = 'familya-3-pro-image', ...options }: CallOptions = {}) {
-      const path = `/v1beta/models/${model}:generateContent`
-      return postJson(path, { 'x-goog-api-key': 'key' }, body, options)
-    },
-    callB(body: unknown, options: CallOptions = {}) {
-      return postJson('/v1/images/generations', { authorization: 'Bearer key' }, body, options)
-    },
-    /** Sends the form of an edit. `field` is `image` or `image[]`. */
-    editB(fields: Record<string, string>, images: readonly Blob[], field = 'image[]') {
-      const form = new FormData()
-      for (const [name, value] of Object.entries(fields)) form.set(name, value)
-      for (const image of images) form.append(field, image, 'source')
-      return post('/v1/images/edits', { headers: { authorization: 'Bearer key' }, body: form })
-    },
+  const callA = (body: unknown, { model = 'familya-3-pro-image', ...options }: CallOptions = {}) =>
+    postJson(`/v1beta/models/${model}:generateContent`, { 'x-goog-api-key': 'key' }, body, options)
+  const callB = (body: unknown, options: CallOptions = {}) =>
+    postJson('/v1/images/generations', { authorization: 'Bearer key' }, body, options)
+  /** Sends the form of an edit. `field` is `image` or `image[]`. */
+  const editB = (
+    fields: Record<string, string>,
+    images: readonly Blob[],
+    field = 'image[]',
+  ): Promise<Answer> => {
+    const form = new FormData()
+    for (const [name, value] of Object.entries(fields)) form.set(name, value)
+    for (const image of images) form.append(field, image, 'source')
+    return post('/v1/images/edits', { headers: { authorization: 'Bearer key' }, body: form })
   }
+  return { running, post, callA, callB, editB }
 }
 
 const jsonBody = z.record(z.string(), z.unknown())

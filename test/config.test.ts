@@ -14,6 +14,10 @@ describe('the default configuration', () => {
     expect(readConfig({}).inputRetentionSeconds).toBe(24 * 3600)
   })
 
+  it('keeps webhooks away from private addresses', () => {
+    expect(readConfig({}).webhookPrivate).toBe('refuse')
+  })
+
   it('leaves room for the largest legal body', () => {
     // All images together in Base64, and a long prompt.
     const largest = (64 * mebibyte * 4) / 3 + 16 * mebibyte

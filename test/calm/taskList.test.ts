@@ -92,6 +92,15 @@ describe('GET /v1/tasks', () => {
     }
   })
 
+  it('says that nothing follows a last page that is full', async () => {
+    const { owner, insert } = await newTaskOwner(service)
+    const [oldest] = await insert({ count: 4, every: '1 second' })
+    const first = await page('limit=2', owner)
+    expect(first.has_more).toBe(true)
+    const last = await page(`limit=2&after=${idsOf(first).at(-1)}`, owner)
+    expect([idsOf(last).at(-1), last.data.length, last.has_more]).toEqual([oldest, 2, false])
+  })
+
   it('continues when the last task of a page has been purged [list-3]', async () => {
     const { owner, insert } = await newTaskOwner(service)
     const ids = await insert({ count: 6, every: '1 second', credits: 0 })

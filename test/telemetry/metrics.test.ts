@@ -29,3 +29,15 @@ describe('upstream calls', () => {
     expect(unseen).toEqual([])
   })
 })
+
+describe('a try of a webhook delivery', () => {
+  it('is counted by its outcome, with its duration', async () => {
+    const registry = new Registry()
+    const { webhookTry } = createRecorders(registry, [])
+    webhookTry({ outcome: 'retry', durationMs: 300 })
+    const lines = (await registry.metrics()).split('\n')
+    expect(lines).toContain('darkroom_webhook_tries_total{outcome="retry"} 1')
+    expect(lines).toContain('darkroom_webhook_tries_total{outcome="delivered"} 0')
+    expect(lines).toContain('darkroom_webhook_try_duration_seconds_sum 0.3')
+  })
+})

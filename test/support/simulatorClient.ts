@@ -5,8 +5,8 @@ import type { RateLimit } from '../../src/dev/simulator/plan.ts'
 import { defined } from '../../src/domain/defined.ts'
 
 /**
- * Controls a simulator that runs in another process, over HTTP. Every function rejects when the simulator does
- * not answer in time, and with the simulator's reason when it refuses what was asked.
+ * Controls a simulator that runs in another process, over HTTP. Every function rejects when the simulator
+ * does not answer in time, and with the simulator's reason when it refuses what was asked.
  */
 export type SimulatorClient = {
   readonly url: string
@@ -18,14 +18,19 @@ export type SimulatorClient = {
     matcher?: CallMatcher,
     timeoutMs?: number,
   ) => Promise<SimulatorCall[]>
-  /** Adds faults, written as in a directive, for the calls that match: each for one call, unless it has `times`. */
+  /**
+   * Adds faults, written as in a directive, for the calls that match: each for one call, unless it has
+   * `times`.
+   */
   readonly script: (matcher: CallMatcher, faults: readonly string[]) => Promise<void>
   readonly limit: (limit: RateLimit) => Promise<void>
   /** Lets the matching held calls continue, and returns their number. */
   readonly release: (matcher?: CallMatcher) => Promise<number>
   /** Returns how many requests came for the URLs that the faults `redirect` and `url` send. */
   readonly strayRequests: () => Promise<number>
-  /** Removes all calls, scripts, counts of directives, limits and stray requests: those of other tests too. */
+  /**
+   * Removes all calls, scripts, counts of directives, limits and stray requests: those of other tests too.
+   */
   readonly reset: () => Promise<void>
 }
 

@@ -36,13 +36,17 @@ const callSchema = z.object({
    */
   fault: text,
   status: z.number().nullable().default(null),
-  /** True when a real vendor would charge for the call: it made an image, whether or not the answer arrived. */
+  /**
+   * True when a real vendor would charge for the call: it made an image, whether or not the answer arrived.
+   */
   billed: z.boolean().default(false),
   /** True when the client closed the connection before the whole answer was sent. */
   clientAborted: z.boolean().default(false),
 })
 
-/** One call as the vendor saw it. A field is null as long as its value is unknown, and when it does not apply. */
+/**
+ * One call as the vendor saw it. A field is null as long as its value is unknown, and when it does not apply.
+ */
 export type SimulatorCall = z.infer<typeof callSchema>
 export type LoggedImage = Readonly<z.infer<typeof loggedImage>>
 
@@ -56,7 +60,9 @@ export const matcherSchema = z.strictObject({
   prompt: z.string().optional(),
 })
 
-/** Selects calls by any of these fields. `prompt` is a part of the prompt. The other fields are whole values. */
+/**
+ * Selects calls by any of these fields. `prompt` is a part of the prompt. The other fields are whole values.
+ */
 export type CallMatcher = Readonly<z.infer<typeof matcherSchema>>
 
 /** Returns whether the call has every value that the matcher names. */
@@ -87,7 +93,10 @@ export function createCallLog() {
     return calls.filter((call) => matches(matcher, call)).map((call) => ({ ...call }))
   }
 
-  /** Resolves with the matching calls when there are `count`, or at the end of `timeoutMs`, or with the signal. */
+  /**
+   * Resolves with the matching calls when there are `count`, or at the end of `timeoutMs`, or with the
+   * signal.
+   */
   async function untilCalls(
     count: number,
     matcher: CallMatcher,

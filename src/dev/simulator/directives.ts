@@ -11,8 +11,9 @@ import { checkFault, commonFields, faultTable } from './faults.ts'
  *     fault     = kind *( SP name "=" value )
  *     value     = *( any character but white space, double quotes and brackets ) | DQUOTE text DQUOTE
  *
- * Values such as `3` and `true` without quotes are read as numbers and booleans. Only the first 50 directives of a
- * prompt count. A directive whose fault has more than 500 characters does not count: it stays in the prompt as text.
+ * Values such as `3` and `true` without quotes are read as numbers and booleans. Only the first 50 directives
+ * of a prompt count. A directive whose fault has more than 500 characters does not count: it stays in the
+ * prompt as text.
  */
 const directivePattern = /\[sim:([^\][]{1,500})\]/g
 const fieldPattern = /([a-z][a-z-]*)=(?:"([^"]*)"|([^\s"]*))(?:\s+|$)/y

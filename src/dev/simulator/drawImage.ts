@@ -59,8 +59,9 @@ export async function drawImage(
 }
 
 /**
- * Returns the seed of one image of an answer. Two seeds differ when the action, model, prompt, source images or size
- * differ, or the request's own `seed` (family A) or `quality` (family B), or the index of the image in the answer.
+ * Returns the seed of one image of an answer. Two seeds differ when the action, model, prompt, source images
+ * or size differ, or the request's own `seed` (family A) or `quality` (family B), or the index of the image
+ * in the answer.
  */
 function seedOf(order: ImageOrder, index: number): Buffer {
   const { action, model, prompt, sources, width, height } = order
@@ -139,8 +140,8 @@ function fontFile(path: string): string {
 }
 
 /**
- * Returns the text for Pango markup: without control characters and unpaired surrogates, which Pango rejects, with
- * `&`, `<` and `>` escaped, and cut after `charactersMax` characters.
+ * Returns the text for Pango markup: without control characters and unpaired surrogates, which Pango rejects,
+ * with `&`, `<` and `>` escaped, and cut after `charactersMax` characters.
  */
 function legible(text: string): string {
   const clean = text

@@ -9,8 +9,8 @@ import { jsonReply } from './reply.ts'
 type Vendor = 'gemini' | 'vertex' | 'openai' | 'azure'
 
 /**
- * Describes an API. In the path of a call, the group is the model in family A, and `generations` or `edits` in
- * family B. The path `models` costs nothing: it gives the list of models, or for Vertex AI one model.
+ * Describes an API. In the path of a call, the group is the model in family A, and `generations` or `edits`
+ * in family B. The path `models` costs nothing: it gives the list of models, or for Vertex AI one model.
  */
 function endpoint(vendor: Vendor, call: RegExp, models: RegExp) {
   const family: Family = vendor === 'gemini' || vendor === 'vertex' ? 'A' : 'B'
@@ -65,7 +65,9 @@ function decoded(text: string): string {
   }
 }
 
-/** Returns the credential from the header that the vendor reads, or `undefined` when it is absent or empty. */
+/**
+ * Returns the credential from the header that the vendor reads, or `undefined` when it is absent or empty.
+ */
 export function keyOf(vendor: Vendor, headers: IncomingHttpHeaders): string | undefined {
   const bearer = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1]
   if (vendor === 'gemini') return headers['x-goog-api-key']?.toString() || undefined

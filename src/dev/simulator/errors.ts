@@ -83,7 +83,9 @@ const errorsB: Readonly<Record<string, string>> = {
   '503': '503 server_is_overloaded: The server is currently overloaded. Please try again later.',
 }
 
-/** The types of family B's errors, where they are not `invalid_request_error` or `server_error` by the status. */
+/**
+ * The types of family B's errors, where they are not `invalid_request_error` or `server_error` by the status.
+ */
 const typesB: Readonly<Record<string, string>> = {
   '429': 'requests',
   quota: 'insufficient_quota',
@@ -153,7 +155,10 @@ function chosen(fault: ErrorFault): Partial<ErrorParts> {
   return defined({ code: fault.code, type: fault.kind === '429' ? type : undefined })
 }
 
-/** Reads a row of a table: `status word: message`. A fault of the kind `status` has none and chooses all itself. */
+/**
+ * Reads a row of a table: `status word: message`. A fault of the kind `status` has none and chooses all
+ * itself.
+ */
 function readRow(row: string | undefined, model: string) {
   const [, status, word, message = ''] = /^(\d+)(?: (\w+))?: (.*)$/.exec(row ?? '') ?? []
   return { status: Number(status), word, message: message.replace('{model}', () => model) }

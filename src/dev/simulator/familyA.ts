@@ -42,8 +42,8 @@ const generationConfigSchema = z.strictObject({
 })
 
 /**
- * The fields of a generateContent request that the image models accept (Gemini API reference). What is inside of
- * `fileData`, `thinkingConfig`, `systemInstruction` and `safetySettings` is not checked.
+ * The fields of a generateContent request that the image models accept (Gemini API reference). What is inside
+ * of `fileData`, `thinkingConfig`, `systemInstruction` and `safetySettings` is not checked.
  */
 const requestSchema = z.strictObject({
   contents: z.array(contentSchema).min(1),
@@ -108,7 +108,9 @@ function messageOf({ issues: [issue] }: z.ZodError): string {
   return `Invalid JSON payload received. Unknown name "${issue.keys[0] ?? ''}"${at}: Cannot find field.`
 }
 
-/** Returns the text of the user's last turn that has text: earlier calls have answered the turns before it. */
+/**
+ * Returns the text of the user's last turn that has text: earlier calls have answered the turns before it.
+ */
 function promptOf(request: Request): string {
   const texts = request.contents
     .filter(({ role }) => role !== 'model')
@@ -161,7 +163,9 @@ function refusalOf(
     : `imageSize must be one of ${tiers.join(', ')}.`
 }
 
-/** Returns the model's ratio that is nearest to the first source image, or 1:1 when that cannot be decoded. */
+/**
+ * Returns the model's ratio that is nearest to the first source image, or 1:1 when that cannot be decoded.
+ */
 async function ratioOf([first]: readonly SourceImage[], { ratios }: ModelProfile): Promise<string> {
   if (first?.content === undefined) return '1:1'
   const metadata = await sharp(first.content)
@@ -172,7 +176,9 @@ async function ratioOf([first]: readonly SourceImage[], { ratios }: ModelProfile
 
 type Json = Readonly<Record<string, unknown>>
 
-/** Returns a GenerateContentResponse (Gemini API reference). `images` is empty when the model made no image. */
+/**
+ * Returns a GenerateContentResponse (Gemini API reference). `images` is empty when the model made no image.
+ */
 export function answerA(
   order: OrderA,
   images: readonly EncodedImage[],

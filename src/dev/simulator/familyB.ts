@@ -34,7 +34,9 @@ const imagesMax = 16
 const fileBytesMax = 50 * 1024 * 1024
 const imageTypes = ['image/png', 'image/jpeg', 'image/webp']
 
-/** Checks the form of an edit as the vendor does. The images are in `image` or `image[]`; a mask is optional. */
+/**
+ * Checks the form of an edit as the vendor does. The images are in `image` or `image[]`; a mask is optional.
+ */
 export async function readEdit(form: FormData): Promise<OrderRead> {
   const fields: [string, unknown][] = []
   const images: File[] = []

@@ -2,8 +2,9 @@ import { z } from 'zod'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 
-// A fault says how the simulator answers a call. This table says everything about a kind of fault: its fields with
-// their types, limits and defaults, and the answer. The reading of faults and the text of `--help` are made of it.
+// A fault says how the simulator answers a call. This table says everything about a kind of fault: its fields
+// with their types, limits and defaults, and the answer. The reading of faults and the text of `--help` are
+// made of it.
 
 /** The largest `retry-after` and `skew`: ten years. */
 const secondsMax = 10 * 365 * 86_400
@@ -15,7 +16,10 @@ const seconds = z.number().min(-secondsMax).max(secondsMax).describe('SECONDS')
 const milliseconds = z.number().nonnegative().max(delayMsMax).describe('MS')
 
 export const commonFields = {
-  /** How many calls get this fault. Default: one if a test scripts the fault, no limit if a prompt asks for it. */
+  /**
+   * How many calls get this fault. Default: one if a test scripts the fault, no limit if a prompt asks for
+   * it.
+   */
   times: z
     .union([z.int().positive(), z.literal('forever')])
     .describe('NUMBER|forever')
@@ -38,7 +42,10 @@ const retry = {
 type Group =
   /** An error status of the vendor, or of a proxy in front of it. No image is made. */
   | 'error'
-  /** An answer of a model that does not contain exactly one image. The status is 200, in family B sometimes 400. */
+  /**
+   * An answer of a model that does not contain exactly one image. The status is 200, in family B sometimes
+   * 400.
+   */
   | 'answer'
   /** Status 200 and image data that is damaged, or whose type differs from the declared type. */
   | 'image'

@@ -11,15 +11,17 @@ export type ModelProfile = {
   /** The output tokens of one image, by tier. */
   readonly imageTokens: Readonly<Record<string, number>>
   readonly inputImageTokens: number
-  /** True when the model thinks before it answers. Such a model reports thought tokens and signs its images. */
+  /**
+   * True when the model thinks before it answers. Such a model reports thought tokens and signs its images.
+   */
   readonly thinks: boolean
 }
 
 type Pixels = { readonly width: number; readonly height: number }
 
 /**
- * The pixels of the 1K tier by ratio, as the vendor documents them. The sizes of the other tiers are multiples of
- * these.
+ * The pixels of the 1K tier by ratio, as the vendor documents them. The sizes of the other tiers are
+ * multiples of these.
  */
 const pixels1K: Readonly<Record<string, readonly [number, number]>> = {
   '1:1': [1024, 1024],
@@ -97,7 +99,10 @@ export function nearestRatio(size: Pixels, ratios: readonly string[]): string {
 const thoughtsTokenCount = 180
 const answerTextTokens = 6
 
-/** Returns the tokens of the request and of a candidate with so many images. `undefined`: there is no candidate. */
+/**
+ * Returns the tokens of the request and of a candidate with so many images. `undefined`: there is no
+ * candidate.
+ */
 export function usageOf(order: OrderA, imageCount: number | undefined): Json {
   const { imageTokens, inputImageTokens, thinks } = profileOf(order.model)
   const asked = { TEXT: textTokens(order.prompt), IMAGE: order.sources.length * inputImageTokens }

@@ -12,8 +12,8 @@ import type { ImageOrder } from './order.ts'
 export type Latency = number | { readonly minMs: number; readonly maxMs: number }
 
 /**
- * A fixed window of time that begins with the first call. In the window, the first `grants` calls pass, and all
- * others get a 429.
+ * A fixed window of time that begins with the first call. In the window, the first `grants` calls pass, and
+ * all others get a 429.
  */
 export type RateLimit = {
   /** Only calls of this model count. When absent, the calls of all models count together. */
@@ -23,14 +23,16 @@ export type RateLimit = {
 }
 
 /**
- * Limit for the number of prompts that are counted, so that memory stays small. Beyond this number, the prompt that
- * was not called for the longest time is forgotten, and its count begins again.
+ * Limit for the number of prompts that are counted, so that memory stays small. Beyond this number, the
+ * prompt that was not called for the longest time is forgotten, and its count begins again.
  */
 const countedPromptsMax = 50_000
 
 export type Plan = ReturnType<typeof createPlan>
 
-/** Creates the plan that decides what happens to each call: its fault, its rate limits and how long it takes. */
+/**
+ * Creates the plan that decides what happens to each call: its fault, its rate limits and how long it takes.
+ */
 export function createPlan(latency: Latency) {
   let scripts: { matcher: CallMatcher; queue: { fault: Fault; left: number }[] }[] = []
   let windows: { limit: RateLimit; endsAtMs: number; used: number }[] = []
@@ -55,8 +57,8 @@ export function createPlan(latency: Latency) {
   }
 
   /**
-   * Adds faults, written as in a directive, for the calls that match. Each fault is for one call, unless it has
-   * `times`. Throws a TypeError when a fault cannot be read.
+   * Adds faults, written as in a directive, for the calls that match. Each fault is for one call, unless it
+   * has `times`. Throws a TypeError when a fault cannot be read.
    */
   function script(matcher: CallMatcher, faults: readonly string[]): void {
     const queue = faults.map((text) => {
@@ -73,8 +75,8 @@ export function createPlan(latency: Latency) {
   }
 
   /**
-   * Counts a call of the model and returns `undefined` when it passes all limits. Otherwise returns the rest of
-   * the window, in whole seconds rounded up; no limit counts such a call.
+   * Counts a call of the model and returns `undefined` when it passes all limits. Otherwise returns the rest
+   * of the window, in whole seconds rounded up; no limit counts such a call.
    */
   function refusedForSeconds(model: string, nowMs: number): number | undefined {
     const covering = windows.filter(({ limit }) => (limit.model ?? model) === model)

@@ -29,8 +29,8 @@ export async function readOrder(
 const bodyBytesMax = 256 * 1024 * 1024
 
 /**
- * Returns the body, or `undefined` when it is too large. Reads even a large body to its end, because only then does
- * the client read the answer.
+ * Returns the body, or `undefined` when it is too large. Reads even a large body to its end, because only
+ * then does the client read the answer.
  */
 async function readBody(
   request: IncomingMessage,

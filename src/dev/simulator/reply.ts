@@ -24,9 +24,9 @@ export function htmlReply(status: number, title: string, headers: Headers = {}):
 }
 
 /**
- * Writes how long to wait, in the form that the fault asks for; nothing when it asks for nothing. `retryDelay` is
- * for the error details of family A: the wait as a Duration of Protocol Buffers, such as `1.5s`. Family B has no
- * such detail and sends the wait in a header.
+ * Writes how long to wait, in the form that the fault asks for; nothing when it asks for nothing.
+ * `retryDelay` is for the error details of family A: the wait as a Duration of Protocol Buffers, such as
+ * `1.5s`. Family B has no such detail and sends the wait in a header.
  */
 export function adviseRetry(
   family: Family,
@@ -39,8 +39,8 @@ export function adviseRetry(
   const { retryAfter, skew, form: asked = retryAfter === undefined ? 'none' : 'seconds' } = fault
   const seconds = retryAfter ?? 1
   const form = family === 'B' && asked === 'retry-info' ? 'seconds' : asked
-  // The date in Retry-After is counted from the answer's own Date header, which has whole seconds. So Retry-After
-  // minus Date is exactly the wait that the fault asks for.
+  // The date in Retry-After is counted from the answer's own Date header, which has whole seconds. So
+  // Retry-After minus Date is exactly the wait that the fault asks for.
   const dateSeconds = Math.floor(nowMs / 1000) + (skew ?? 0)
   const sendsDate = skew !== undefined || form === 'date'
   const date = defined({ date: sendsDate ? httpDate(dateSeconds) : undefined })

@@ -22,7 +22,10 @@ type Dependencies = {
   readonly log: CallLog
   readonly plan: Plan
   readonly image: ImageMode
-  /** Aborts when the simulator closes. Clients that lose their connection after that did not leave by themselves. */
+  /**
+   * Aborts when the simulator closes. Clients that lose their connection after that did not leave by
+   * themselves.
+   */
   readonly closing: AbortSignal
 }
 
@@ -39,12 +42,15 @@ type Exchange = Dependencies & {
 }
 
 /**
- * The path to which redirects and image URLs in the simulator's answers point. A client must not follow addresses
- * that an upstream sends. The simulator counts the requests for this path, and tests expect none.
+ * The path to which redirects and image URLs in the simulator's answers point. A client must not follow
+ * addresses that an upstream sends. The simulator counts the requests for this path, and tests expect none.
  */
 export const strayPath = '/elsewhere/image.png'
 
-/** Serves one call of a vendor's API, from its headers to the last byte of the answer, and returns its log entry. */
+/**
+ * Serves one call of a vendor's API, from its headers to the last byte of the answer, and returns its log
+ * entry.
+ */
 export async function serveCall(
   operation: Operation,
   request: IncomingMessage,
@@ -64,7 +70,8 @@ export async function serveCall(
     await answer(exchange)
     await untilGone(gone)
   } catch (error) {
-    // Node also destroys a request that was read to its end. So `destroyed` alone does not show that the client left.
+    // Node also destroys a request that was read to its end. So `destroyed` alone does not show that the
+    // client left.
     const cutOff = request.destroyed && !request.complete
     if (!gone.aborted && !cutOff) reportBug(exchange, error)
   }
@@ -145,7 +152,10 @@ async function deliver(
   }
 }
 
-/** Makes the images. If there is one or more, the call costs money from here on, even if its answer never arrives. */
+/**
+ * Makes the images. If there is one or more, the call costs money from here on, even if its answer never
+ * arrives.
+ */
 async function produce(
   { request, response, call, plan, image, gone, breaking }: Exchange,
   order: ImageOrder,
@@ -172,7 +182,9 @@ function imageCount(order: ImageOrder, fault: Fault | undefined): number {
   return fault.kind === 'two' ? 2 : 0
 }
 
-/** Returns the answer with status 200. For faults that mean "the model refused", family B answers 400 instead. */
+/**
+ * Returns the answer with status 200. For faults that mean "the model refused", family B answers 400 instead.
+ */
 function answerReply(
   order: ImageOrder,
   images: readonly EncodedImage[],
@@ -191,8 +203,8 @@ function strayUrl({ headers }: IncomingMessage): string {
 }
 
 /**
- * Returns the position where more base64 can be inserted into the first image, or 0 when there is no image. The
- * position is before the last group of four characters, because only that group may contain padding.
+ * Returns the position where more base64 can be inserted into the first image, or 0 when there is no image.
+ * The position is before the last group of four characters, because only that group may contain padding.
  */
 function growAt(body: string, images: readonly EncodedImage[]): number {
   const data = images[0]?.data ?? ''

@@ -24,7 +24,9 @@ export type SimulatorOptions = {
   readonly latency?: Latency
   /** What the simulator sends as an image. Default: `drawn`. */
   readonly image?: ImageMode
-  /** Called with the log entry when a call ends. Do not print the whole entry, because it contains the prompt. */
+  /**
+   * Called with the log entry when a call ends. Do not print the whole entry, because it contains the prompt.
+   */
   readonly log?: (call: SimulatorCall) => void
 }
 
@@ -35,7 +37,8 @@ const defaultLatency: Latency = { minMs: 3000, maxMs: 6000 }
 
 const requestTimeoutMs = 600_000
 const timeouts = {
-  // Longer than a client pauses between calls, so that no connection closes just when a request is sent over it.
+  // Longer than a client pauses between calls, so that no connection closes just when a request is sent over
+  // it.
   keepAliveTimeout: 75_000,
   headersTimeout: requestTimeoutMs,
   requestTimeout: requestTimeoutMs,
@@ -43,8 +46,8 @@ const timeouts = {
 
 /**
  * Starts an HTTP server that speaks the wire formats of both vendors. README.md in this folder describes it.
- * On a loopback address it answers 403 to a request that a web page of another host sent (`foreignRequest.ts`).
- * Rejects with the system's error when the port is in use.
+ * On a loopback address it answers 403 to a request that a web page of another host sent
+ * (`foreignRequest.ts`). Rejects with the system's error when the port is in use.
  */
 export async function startSimulator(options: SimulatorOptions) {
   const { host = '127.0.0.1', latency = defaultLatency, image = 'drawn', log: ended } = options

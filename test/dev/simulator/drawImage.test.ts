@@ -10,7 +10,9 @@ const fields = { model: 'm', prompt: 'a red bicycle' }
 
 const wide = await pngOf(300, 200)
 
-/** Counts the pixels of an image whose red, green and blue are all at least these values, and at most those. */
+/**
+ * Counts the pixels of an image whose red, green and blue are all at least these values, and at most those.
+ */
 async function pixelsOf(image: Buffer | undefined, least: number[], most: number[]) {
   const { data, info } = await sharp(image).raw().toBuffer({ resolveWithObject: true })
   let count = 0

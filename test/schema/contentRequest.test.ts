@@ -136,7 +136,7 @@ describe('a content request', () => {
       'invalid_value',
       'contents[0].role',
     ],
-    ['tools', { contents, tools: [] }, 'unknown_parameter', 'tools'],
+    ['tools', { contents, tools: [{ google_search: {} }] }, 'invalid_value', 'tools'],
     ['tool_config', { contents, tool_config: {} }, 'unknown_parameter', 'tool_config'],
     [
       'file_data',

@@ -48,7 +48,7 @@ describe('a task request', () => {
 
   it.each([
     ['no model', { ...generate, model: undefined }, 'missing_required_parameter', 'model'],
-    ['null', { ...generate, model: null }, 'invalid_value', 'model'],
+    ['null', { ...generate, model: null }, 'missing_required_parameter', 'model'],
     ['an unknown model', { ...generate, model: 'dall-e-3' }, 'model_not_found', 'model'],
     ['no prompt', { ...generate, prompt: undefined }, 'missing_required_parameter', 'prompt'],
     ['an empty prompt', { ...generate, prompt: '' }, 'invalid_value', 'prompt'],
@@ -57,7 +57,6 @@ describe('a task request', () => {
     ['an unknown action', { ...generate, action: 'vary' }, 'invalid_value', 'action'],
     ['two images at once', { ...generate, n: 2 }, 'invalid_value', 'n'],
     ['n as text', { ...generate, n: '1' }, 'invalid_value', 'n'],
-    ['n as null', { ...generate, n: null }, 'invalid_value', 'n'],
     ['a size of the other family', { ...generate, size: '1K' }, 'invalid_value', 'size'],
     ['a size that no model has', { ...generate, size: '512x512' }, 'invalid_value', 'size'],
     [

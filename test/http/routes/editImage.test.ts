@@ -102,9 +102,9 @@ describe('an edits form', () => {
     ['a mask', [model, prompt, image, { ...image, name: 'mask' }], 'unknown_parameter', 'mask'],
     [
       'an unknown text',
-      [model, prompt, image, { name: 'user', value: 'x' }],
+      [model, prompt, image, { name: 'style', value: 'x' }],
       'unknown_parameter',
-      'user',
+      'style',
     ],
     ['a text twice', [model, prompt, prompt, image], 'invalid_value', 'prompt'],
     ['NUL', [model, { ...prompt, value: 'a\0' }, image], 'invalid_value', 'prompt'],

@@ -3,7 +3,7 @@
  * returns no 5xx, leaves no file descriptor, file or row behind, and its heap does not grow.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { freePort } from '../src/dev/stack/ports.ts'
+import { freePort } from '../test/support/ports.ts'
 import { runBench } from './support/runBench.ts'
 import {
   abortForm,
@@ -27,50 +27,45 @@ const mebibyte = 1024 * 1024
 const restMs = 80_000
 const heapGrowthMax = 20 * mebibyte
 
-await runBench(
-  async ({ check }) => {
-    const internal = await freePort()
-    const service = await startTestService({ environment: { INTERNAL_PORT: String(internal) } })
-    // Without credits a valid form is refused with 403 after it was read, so that no task is made.
-    const poor = createClient(service.url, (await service.account(0)).secret)
-    const pid = service.apis[0]?.pid ?? 0
-    const statuses = new Map<number, number>()
-    const send = async (form: Uint8Array) => {
-      const status = await statusOfForm(poor, form)
-      statuses.set(status, (statuses.get(status) ?? 0) + 1)
-    }
-    const large = wholeForm(paddedPng(200_000, 1))
-    const chance = createSeeded(20_261_121)
-    const abortSome = (times: number) =>
-      runParallel(times, parallel, () =>
-        abortForm(poor, large, chance.between(0, large.length - 1)),
-      )
+await runBench(async ({ check }) => {
+  const internal = await freePort()
+  const service = await startTestService({ environment: { INTERNAL_PORT: String(internal) } })
+  // Without credits a valid form is refused with 403 after it was read, so that no task is made.
+  const poor = createClient(service.url, (await service.account(0)).secret)
+  const pid = service.apis[0]?.pid ?? 0
+  const statuses = new Map<number, number>()
+  const send = async (form: Uint8Array) => {
+    const status = await statusOfForm(poor, form)
+    statuses.set(status, (statuses.get(status) ?? 0) + 1)
+  }
+  const large = wholeForm(paddedPng(200_000, 1))
+  const chance = createSeeded(20_261_121)
+  const abortSome = (times: number) =>
+    runParallel(times, parallel, () => abortForm(poor, large, chance.between(0, large.length - 1)))
 
-    await abortSome(500)
-    const heapBefore = await leastHeap(poor, internal)
-    const openBefore = await restingDescriptors(pid)
+  await abortSome(500)
+  const heapBefore = await leastHeap(poor, internal)
+  const openBefore = await restingDescriptors(pid)
 
-    const small = wholeForm()
-    await runParallel(small.length + 1, parallel, (bytes) => send(small.subarray(0, bytes)))
-    await runParallel(mutations, parallel, () => send(damaged(small, chance)))
-    await abortSome(aborts)
+  const small = wholeForm()
+  await runParallel(small.length + 1, parallel, (bytes) => send(small.subarray(0, bytes)))
+  await runParallel(mutations, parallel, () => send(damaged(small, chance)))
+  await abortSome(aborts)
 
-    const heapGrowth = (await leastHeap(poor, internal)) - heapBefore
-    const opened = (await restingDescriptors(pid)) - openBefore
-    const { rowCount: tasks } = await service.pool.query('select 1 from task')
-    await nothingLeft(service, 60_000)
-    await service.stop()
+  const heapGrowth = (await leastHeap(poor, internal)) - heapBefore
+  const opened = (await restingDescriptors(pid)) - openBefore
+  const { rowCount: tasks } = await service.pool.query('select 1 from task')
+  await nothingLeft(service, 60_000)
+  await service.stop()
 
-    process.stdout.write(`answers by status: ${JSON.stringify(Object.fromEntries(statuses))}\n`)
-    const wrong = [...statuses.keys()].filter((status) => status >= 500)
-    check(`${small.length + 1} cut and ${mutations} damaged forms, no 5xx`, wrong.length === 0)
-    check(`${aborts} uploads aborted: ${tasks} tasks, no file, no row`, tasks === 0)
-    check(`${opened} more file descriptors than before, at most 2`, opened <= 2)
-    const grown = (heapGrowth / mebibyte).toFixed(1)
-    check(`heap grew by ${grown} MiB, at most 20 MiB`, heapGrowth <= heapGrowthMax)
-  },
-  { durable: false },
-)
+  process.stdout.write(`answers by status: ${JSON.stringify(Object.fromEntries(statuses))}\n`)
+  const wrong = [...statuses.keys()].filter((status) => status >= 500)
+  check(`${small.length + 1} cut and ${mutations} damaged forms, no 5xx`, wrong.length === 0)
+  check(`${aborts} uploads aborted: ${tasks} tasks, no file, no row`, tasks === 0)
+  check(`${opened} more file descriptors than before, at most 2`, opened <= 2)
+  const grown = (heapGrowth / mebibyte).toFixed(1)
+  check(`heap grew by ${grown} MiB, at most 20 MiB`, heapGrowth <= heapGrowthMax)
+})
 
 /** Counts file descriptors once idle connections of clients and to PostgreSQL have been closed. */
 async function restingDescriptors(pid: number): Promise<number> {

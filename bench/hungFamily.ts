@@ -25,7 +25,7 @@ await runBench(async ({ check }) => {
   )
   await service.simulator.waitForCalls(50, { prompt: 'A lighthouse' })
   const during = await callsOfB(client, calls)
-  service.simulator.release()
+  await service.simulator.release()
   await service.stop()
   process.stdout.write(`${describeMs('family B, family A idle', before)}\n`)
   process.stdout.write(`${describeMs(`family B, ${hung} tasks of family A hang`, during)}\n`)

@@ -35,7 +35,7 @@ await runBench(async ({ check }) => {
       load.resolve(await loadAtRate(perSecond, seconds, refused))
     })
     const told = await load.promise
-    const calls = service.simulator.calls({ prompt: 'Refused' }).length
+    const calls = (await service.simulator.calls({ prompt: 'Refused' })).length
     const { rows } = await service.pool.query<{ tasks: number; runs: number }>(
       `select count(*)::int as tasks, count(started_at)::int as runs from task
        where model = $1 and status = 'failed'`,

@@ -55,7 +55,7 @@ await runBench(async ({ check, stack }) => {
       `${succeeded} of ${submitted.length} succeed, ${seconds} s after Temporal continues`,
       succeeded === submitted.length,
     )
-    const calls = service.simulator.calls().length
+    const calls = (await service.simulator.calls()).length
     check(`${calls} calls, one per task`, calls === submitted.length)
   } finally {
     process.kill(temporal, 'SIGCONT')

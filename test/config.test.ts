@@ -5,7 +5,7 @@ import { ConfigError } from '../src/config/configError.ts'
 const mebibyte = 1024 * 1024
 
 describe('the default configuration', () => {
-  it('keeps results for 24 hours and the record of each task for another seven days', () => {
+  it('keeps results for 24 hours and the record of each task for another seven days [life-1]', () => {
     const { retentionSeconds, tombstoneSeconds } = readConfig({})
     expect([retentionSeconds, tombstoneSeconds]).toEqual([24 * 3600, 7 * 24 * 3600])
   })

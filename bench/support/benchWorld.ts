@@ -8,13 +8,10 @@ import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { bareTaskQueue, startBareTemporal } from './bareTemporal.ts'
 import type { FloorSettings } from './floorServer.ts'
-import type { Stack } from '../../src/dev/stack/stack.ts'
+import type { Stack } from './runBench.ts'
 import { paddedPng } from '../../test/support/images.ts'
-import type {
-  ServiceOptions,
-  TestAccount,
-  TestService,
-} from '../../test/support/service/testService.ts'
+import type { ServiceOptions, TestService } from '../../test/support/service/testService.ts'
+import type { TestAccount } from '../../test/support/service/testAccount.ts'
 import { startTestService } from '../../test/support/service/testService.ts'
 
 /** The sizes of image that the constant upstream serves. */

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
+import { freeStartPorts } from '../../test/support/ports.ts'
 import { until } from '../../test/support/timing.ts'
 
 const startMsMax = 180_000
@@ -25,9 +26,7 @@ export async function ownStart(
   dataDir: string,
   environment: Readonly<Record<string, string>>,
 ): Promise<OwnStart> {
-  const anyPort = ['PORT', 'INTERNAL_PORT', 'WORKER_INTERNAL_PORT', 'SIMULATOR_PORT']
-  const stackPort = ['POSTGRES_PORT', 'TEMPORAL_PORT', 'TEMPORAL_UI_PORT']
-  const ports = Object.fromEntries([...anyPort, ...stackPort].map((name) => [name, '0']))
+  const ports = await freeStartPorts()
   const child = spawn(process.execPath, [sourcePath('dev/main.ts')], {
     env: { ...process.env, ...ports, DATA_DIR: dataDir, LOG_LEVEL: 'warn', ...environment },
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -5,7 +5,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { parentPort, workerData } from 'node:worker_threads'
-import { freePort } from '../../src/dev/stack/ports.ts'
+import { freePort } from '../../test/support/ports.ts'
 import { paddedPng, redPixelPng } from '../../test/support/images.ts'
 
 const latencyMs = Number(workerData)

@@ -2,38 +2,38 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { loadavg, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { withProgress } from '../../src/cli/progress.ts'
-import type { Stack } from '../../src/dev/stack/stack.ts'
-import { startStack } from '../../src/dev/stack/stack.ts'
-import { useStack } from '../../test/support/stack/embeddedStack.ts'
+import { stackStartMsMax, useStack } from '../../test/support/stack/embeddedStack.ts'
+import { spawnStart } from '../../test/support/stack/spawnStart.ts'
+
+/** The PostgreSQL and Temporal of a command. */
+export type Stack = {
+  readonly databaseUrl: string
+  readonly temporalAddress: string
+  /** The process ids of PostgreSQL and of Temporal. */
+  readonly pids: () => readonly number[]
+}
 
 /** Prints a promise with its figure. The command exits 1 when a promise is not kept. */
 export type Check = (promise: string, kept: boolean) => void
 
 /**
  * Runs a command of bench/ on its own PostgreSQL and Temporal, with free ports and a temporary folder, and
- * sets the exit code as `checkPromises` does. `durable`: PostgreSQL uses fsync, as with `npm start`.
+ * sets the exit code as `checkPromises` does.
  */
 export async function runBench(
   work: (bench: { readonly stack: Stack; readonly check: Check }) => Promise<void>,
-  options: { readonly durable: boolean } = { durable: true },
 ): Promise<void> {
   await checkPromises(async (check) => {
     const dataDir = await mkdtemp(join(tmpdir(), 'darkroom-bench-'))
-    const stack = await startStack({
-      dataDir,
-      ports: { postgres: 0, temporal: 0, temporalUi: 0 },
-      temporalNamespace: 'default',
-      env: process.env,
-      say: (line) => void process.stderr.write(`[stack] ${line}\n`),
-      withUi: false,
-      durable: options.durable,
-    })
-    const { databaseUrl, temporalAddress } = stack
-    useStack({ databaseUrl, temporalAddress })
+    const start = await spawnStart(dataDir)
     try {
-      await work({ stack, check })
+      const environment = await start.ready(stackStartMsMax)
+      const { DATABASE_URL: databaseUrl = '', TEMPORAL_ADDRESS: temporalAddress = '' } = environment
+      useStack({ databaseUrl, temporalAddress })
+      await work({ stack: { databaseUrl, temporalAddress, pids: start.partPids }, check })
     } finally {
-      await stack.stop()
+      start.signal('SIGTERM')
+      await start.ended
       await rm(dataDir, { recursive: true, force: true })
     }
   })

@@ -1,46 +1,174 @@
 // `npm start`: the whole service on one machine, until Ctrl-C or SIGTERM. A second signal stops at once.
+//
+// node src/dev/main.ts [--with PID]
+//
+// --with PID: ends at once when the process PID, the parent of this one, has ended. So nothing goes on when npm is
+// killed.
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Config } from '../config.ts'
+import { httpUrl, readConfig } from '../config.ts'
 import { ConfigError } from '../config/configError.ts'
-import { announcement } from './announcement.ts'
-import { StartError } from './stack/startError.ts'
-import type { Service } from './start.ts'
-import { startService } from './start.ts'
+import { runtimeFileName, writeRuntimeFile } from '../config/runtimeFile.ts'
+import { isLoopback } from '../http/connection/foreignRequest.ts'
+import { migrate } from '../store/schema/migrate.ts'
+import { connectTemporal, temporalSettings } from '../temporal/connect.ts'
+import { ensureNamespace, registerSearchAttributes } from '../temporal/namespace.ts'
+import { pricedSettings } from '../wiring/installation.ts'
+import type { Child, Launch } from './child.ts'
+import { StartError } from './child.ts'
+import { lockFile, makePrivateFolder } from './dataDir.ts'
+import { announcement, openDemoAccount } from './demo.ts'
+import type { EmbeddedParts } from './environment.ts'
+import { serviceEnvironment } from './environment.ts'
+import { requireFreePorts } from './ports.ts'
+import { ensureDatabase, startPostgres } from './postgres.ts'
+import { startService } from './service.ts'
+import { startSimulator } from './simulator/startSimulator.ts'
+import { startTemporal } from './temporal.ts'
+import { findTemporal } from './temporalPrograms.ts'
+
+/** How long to wait for the parts of a start that was just killed. PostgreSQL writes a checkpoint before it ends. */
+const lockTimeoutMs = 10_000
+const parentPollMs = 250
+/** npm forwards a Ctrl-C that the terminal has sent already. The same signal within this time is the same Ctrl-C. */
+const sameSignalMs = 300
+
+/** PostgreSQL, Temporal and its UI, in the order of their start. */
+const embedded: Child[] = []
+/** The worker and the API. */
+const services: Child[] = []
+let simulator: Awaited<ReturnType<typeof startSimulator>> | undefined
+let runtimePath: string | undefined
+let isReady = false
+let stopsAsked = 0
+const lastAtMs = new Map<string, number>()
 
 // Every child process inherits this umask. So only this user can read what is written into DATA_DIR.
 process.umask(0o077)
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal)
+endWithParent()
+try {
+  await start()
+} catch (error) {
+  const isForPeople = error instanceof ConfigError || error instanceof StartError
+  say(isForPeople ? error.message : String(error instanceof Error ? error.stack : error))
+  await stop(error instanceof ConfigError ? 2 : 1)
+}
 
-let service: Service | undefined
-let stopsAsked = 0
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void stop())
-
-await start()
-
+/** Starts every part. Resolves when `GET /readyz` answers 200. Throws `ConfigError` or `StartError`. */
 async function start(): Promise<void> {
-  try {
-    service = await startService(say)
-    say(announcement(service, process.stdout.isTTY))
-    void service.refused.then((reason) => {
-      say(reason)
-      return stop(2)
-    })
-  } catch (error) {
-    const isForPeople = error instanceof ConfigError || error instanceof StartError
-    say(isForPeople ? error.message : String(error instanceof Error ? error.stack : error))
-    process.exit(error instanceof ConfigError ? 2 : 1)
+  const config = readConfig()
+  const { dataDir, host, port, publicPages } = config
+  const onLoopback = isLoopback(host)
+  const withSimulator = config.operatorFilePath === undefined
+  if (withSimulator && !onLoopback) {
+    throw new ConfigError(
+      'DARKROOM_CONFIG is not set, and the simulator serves only while HOST is a loopback address.',
+    )
+  }
+  // Checks the operator's file now. Otherwise the API and the worker would find an error only minutes later.
+  if (!withSimulator) pricedSettings(config, { withKeys: true })
+  await makePrivateFolder(dataDir, 'DATA_DIR')
+  const lockFd = await lockDataDir(dataDir)
+  await requireFreePorts(config)
+  const launch: Launch = { dataDir, lockFd, env: process.env, say, children: embedded }
+  const parts = await startEmbedded(config, launch)
+  await prepare(config, parts)
+  if (withSimulator) simulator = await startSimulator({ port: config.simulatorPort })
+  const environment = await serviceEnvironment(config, parts, simulator?.url)
+  const keyPath = join(dataDir, 'demo-key')
+  const key = onLoopback ? await openDemoAccount(keyPath, environment) : undefined
+  await writeRuntimeFile(dataDir, environment)
+  runtimePath = join(dataDir, runtimeFileName)
+  await startService(config, environment, { ...launch, children: services })
+  isReady = true
+  const { temporalUiUrl } = parts
+  const demo = key === undefined ? undefined : { key, keyPath }
+  const announced = { apiUrl: httpUrl(host, port), publicPages, temporalUiUrl, demo }
+  say(announcement(announced, process.stdout.isTTY))
+  const refusals = services.map((service) => service.refused)
+  void Promise.race(refusals).then((reason) => (say(reason), stop(2)))
+}
+
+async function lockDataDir(dataDir: string): Promise<number> {
+  const lock = await lockFile(join(dataDir, 'lock'), {
+    timeoutMs: lockTimeoutMs,
+    onWait: () => say(`Waiting for the end of another start that uses ${dataDir}…`),
+  })
+  if (lock !== undefined) return lock.fd
+  throw new StartError(
+    `DATA_DIR ${dataDir} is in use by another start of Darkroom. Stop that one, or set DATA_DIR to another ` +
+      'folder, and the port variables to free ports.',
+  )
+}
+
+/** Starts PostgreSQL, Temporal and Temporal's UI, except those that the operator provides. */
+async function startEmbedded(config: Config, launch: Launch): Promise<EmbeddedParts> {
+  const { databaseUrl, temporalPort: port, temporalUiPort: uiPort } = config
+  const temporal = await findTemporal(config.temporalAddress, launch)
+  const needsPostgres = databaseUrl === undefined || temporal.kind === 'server'
+  const postgres = needsPostgres ? await startPostgres(config.postgresPort, launch) : undefined
+  if (databaseUrl !== undefined && postgres !== undefined) {
+    say(
+      `PostgreSQL on port ${postgres.port} is for Temporal alone: Darkroom's data is in DATABASE_URL.`,
+    )
+  }
+  const namespace = config.temporalNamespace
+  return {
+    databaseUrl: databaseUrl ?? (await ensureDatabase(postgres, 'darkroom')),
+    ...(await startTemporal(temporal, postgres, { ...launch, port, uiPort, namespace })),
   }
 }
 
-async function stop(exitCode = 0): Promise<void> {
-  stopsAsked += 1
-  if (stopsAsked > 1) {
-    service?.kill()
-    process.exit(1)
+/** Migrates the database, and creates the Temporal namespace and its search attributes. */
+async function prepare(config: Config, parts: EmbeddedParts): Promise<void> {
+  const databaseUrl = config.databaseSessionUrl ?? parts.databaseUrl
+  const { applied } = await migrate({ databaseUrl })
+  if (applied.length > 0) say(`Database migrated: ${applied.join(', ')}.`)
+  const { temporalAddress: address } = parts
+  const settings = temporalSettings({ address, namespace: config.temporalNamespace })
+  const temporal = connectTemporal(settings)
+  try {
+    const retentionSeconds = config.retentionSeconds + config.tombstoneSeconds
+    await ensureNamespace(temporal, { retentionSeconds })
+    await registerSearchAttributes(temporal)
+  } finally {
+    await temporal.close()
   }
-  // The start may build for minutes. When it is still running, this process exits at once, and its watchdog
-  // (`stack/watchdog.ts`) ends the parts that have started.
-  if (service === undefined) process.exit(0)
+}
+
+function onSignal(signal: NodeJS.Signals): void {
+  const nowMs = performance.now()
+  const isRepeat = nowMs - (lastAtMs.get(signal) ?? -Infinity) < sameSignalMs
+  lastAtMs.set(signal, nowMs)
+  if (isRepeat) return
+  stopsAsked += 1
+  // What still runs ends with this process.
+  if (stopsAsked > 1) process.exit(1)
+  if (!isReady) process.exit(0)
   say('\nStopping. Calls under way finish first. Ctrl-C again stops at once.')
-  await service.stop()
+  void stop(0)
+}
+
+/** Stops everything and exits. The CLI finds the service until the last call has finished, which may take minutes. */
+async function stop(exitCode: number): Promise<void> {
+  await Promise.all(services.map((service) => service.stop()))
+  if (runtimePath !== undefined) await rm(runtimePath, { force: true })
+  await simulator?.close()
+  for (const part of embedded.toReversed()) await part.stop()
   process.exit(exitCode)
+}
+
+function endWithParent(): void {
+  const [flag, parent] = process.argv.slice(2)
+  if (flag !== '--with') return
+  const look = () => {
+    // A stop that was asked for goes on, such as the one that a closed terminal asks for.
+    if (process.ppid !== Number(parent) && stopsAsked === 0) process.exit(1)
+  }
+  look()
+  setInterval(look, parentPollMs).unref()
 }
 
 function say(line: string): void {

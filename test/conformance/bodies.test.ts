@@ -12,7 +12,8 @@ import { postStream } from '../support/clients/rawCalls.ts'
 import { editBody, generateBody, inputImage } from '../support/clients/requestBodies.ts'
 import { paddedPng } from '../support/images.ts'
 import { mebibyte, peakGrowthBytes } from '../support/service/processUsage.ts'
-import type { TestAccount, TestService } from '../support/service/testService.ts'
+import type { TestAccount } from '../support/service/testAccount.ts'
+import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { until } from '../support/timing.ts'
@@ -55,7 +56,7 @@ const apiPid = () => service.apis[0]?.pid ?? 0
 const codeOf = (body: string): unknown => Object(JSON.parse(body)).error.code
 
 describe('the memory of the API', () => {
-  it('grows by less than 150 MiB during an edit with 16 images of 64 MiB in total', async () => {
+  it('grows by less than 150 MiB during an edit with 16 images of 64 MiB in total [image-6, image-7]', async () => {
     const images = Array.from({ length: 16 }, (_, i) => paddedPng(4 * mebibyte, i))
     let posted: Posted | undefined
     const growth = await peakGrowthBytes(apiPid(), async () => {
@@ -64,7 +65,7 @@ describe('the memory of the API', () => {
     expect(posted?.status).toBe(202)
     const record = await client.ended(JSON.parse(posted?.body ?? '').task_id)
     expect(record.status).toBe('succeeded')
-    const [call] = service.simulator.calls({ prompt: 'Together' })
+    const [call] = await service.simulator.calls({ prompt: 'Together' })
     expect(call?.images.map(({ bytes }) => bytes)).toEqual(images.map(({ length }) => length))
     console.log(`64 MiB of images: +${Math.round(growth / mebibyte)} MiB`)
     expect(growth).toBeLessThan(150 * mebibyte)
@@ -81,7 +82,7 @@ describe('the memory of the API', () => {
     ],
     ['white space in brotli', () => zlib.brotliCompressSync(Buffer.alloc(bomb, ' ')), 'br'],
   ])(
-    'grows by less than 100 MiB while a compressed body of 129 MiB is refused with 413: %s',
+    'grows by less than 100 MiB while a compressed body of 129 MiB is refused with 413: %s [error-413]',
     async (what, make, coding) => {
       const body = make()
       let posted: Posted | undefined
@@ -107,9 +108,9 @@ const refusedAt = (param: string) => ({ error: { code: 'invalid_image', param } 
 
 describe('the image size limit of an edit', () => {
   it.each([
-    ['one image of 20 MiB', [20], 0, { status: 'queued' }],
-    ['one image of 20 MiB and one byte', [20], 1, refusedAt('input_images[0].data')],
-    ['four images of 64 MiB and one byte', [20, 20, 20, 4], 1, refusedAt('input_images')],
+    ['one image of 20 MiB [image-5]', [20], 0, { status: 'queued' }],
+    ['one image of 20 MiB and one byte [image-5]', [20], 1, refusedAt('input_images[0].data')],
+    ['four images of 64 MiB and one byte [image-6]', [20, 20, 20, 4], 1, refusedAt('input_images')],
   ])('is exact to the byte: %s', async (_what, mebibytes, more, answer) => {
     const sizes = mebibytes.map(
       (size, i) => size * mebibyte + (i + 1 < mebibytes.length ? 0 : more),
@@ -127,7 +128,7 @@ describe('a body in a content coding', () => {
     ['br', zlib.brotliCompressSync(text)],
     ['zstd', zlib.zstdCompressSync(text)],
     ['identity', Buffer.from(text)],
-  ])('is accepted: %s', async (coding, body) => {
+  ])('is accepted: %s [answer-3]', async (coding, body) => {
     const { status } = await post([body], { 'content-encoding': coding })
     expect(status).toBe(202)
   })
@@ -138,7 +139,7 @@ describe('a body in a content coding', () => {
     ['gzip', Buffer.from(text), 'read_request_body_failed'],
     ['gzip', zlib.gzipSync(text).subarray(0, -9), 'read_request_body_failed'],
   ])(
-    'returns 400 when there are several codings, the coding is unknown or the body cannot be decoded: %s',
+    'returns 400 when there are several codings, the coding is unknown or the body cannot be decoded: %s [answer-3]',
     async (coding, body, code) => {
       const posted = await post([body], { 'content-encoding': coding })
       expect(posted.status).toBe(400)
@@ -148,7 +149,7 @@ describe('a body in a content coding', () => {
 })
 
 describe('a body whose connection breaks midway', () => {
-  it('leaves no task, no hold, no upload and no file', async () => {
+  it('leaves no task, no hold, no upload and no file [sync-8]', async () => {
     const { accountId, secret } = await service.account()
     const body = JSON.stringify(
       editBody({ input_images: [inputImage(), inputImage(paddedPng(2 * mebibyte, 1))] }),
@@ -191,14 +192,16 @@ describe('a body whose connection breaks midway', () => {
 })
 
 describe('a prompt of 3 MB', () => {
-  it('succeeds; neither the prompt nor a key appears in the Temporal history or in a log', async () => {
+  it('succeeds; neither the prompt nor a key appears in the Temporal history or in a log [answer-5]', async () => {
     const canary = 'canary-of-the-prompt'
     const prompt = `${canary} ${'lighthouse äöü 灯台 '.repeat(125_000)}`
     expect(Buffer.byteLength(prompt)).toBeGreaterThan(3_000_000)
     const key = 'canary-of-the-key'
     const { task_id } = await client.accepted(generateBody({ prompt }), { 'idempotency-key': key })
     expect((await client.ended(task_id)).status).toBe('succeeded')
-    expect(service.simulator.calls({ prompt: canary }).map((call) => call.prompt)).toEqual([prompt])
+    expect((await service.simulator.calls({ prompt: canary })).map((call) => call.prompt)).toEqual([
+      prompt,
+    ])
 
     // The workflow completes a moment after its task.
     const history = await until('a closed workflow', async () => {

@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => service.stop())
 
 describe('the service under random faults', () => {
-  it('keeps every invariant while processes are killed and stopped, connections are cut and the upstream fails', async () => {
+  it('keeps every invariant while processes are killed and stopped, connections are cut and the upstream fails [record-5]', async () => {
     const { broken, figures } = await runChaos({
       service,
       seed: 20_261_121,

@@ -5,21 +5,21 @@ import { editBody, generateBody, inputImage } from '../support/clients/requestBo
 import { assertLedgerVerifies, balanceOf, moneyOf } from '../support/database/money.ts'
 import { paddedPng } from '../support/images.ts'
 import { darkroomJson } from '../support/service/darkroomCli.ts'
-import type { TestAccount, TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
+import type { TestAccount } from '../support/service/testAccount.ts'
+import type { CalmService } from '../support/service/calmService.ts'
+import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
-let service: TestService
+let service: CalmService
 beforeAll(async () => {
-  service = await startTestService({ apis: 2 })
+  service = await calmService()
 }, stackStartMsMax)
-afterAll(() => service.stop())
 
 afterEach(() => assertLedgerVerifies(service.pool))
 
 /** Returns the client of one API process, by turn. */
 function clientsOf(account: TestAccount): (turn: number) => Client {
-  const clients = service.apis.map(({ url }) => createClient(url, account.secret))
+  const clients = service.urls.map((url) => createClient(url, account.secret))
   return (turn) => {
     const client = clients[turn % clients.length]
     if (client === undefined) throw new Error('no API')
@@ -43,7 +43,7 @@ describe('one idempotency key', () => {
     account = await service.account()
   })
 
-  it('makes one task, one hold and one upstream call from 64 concurrent submits to two APIs', async () => {
+  it('makes one task, one hold and one upstream call from 64 concurrent submits to two APIs [idem-1, idem-2]', async () => {
     const client = clientsOf(account)
     const body = JSON.stringify(sixteen())
     const answers = await Promise.all(
@@ -60,10 +60,10 @@ describe('one idempotency key', () => {
     first = JSON.parse(answers[0]?.text ?? '')
     expect((await client(0).ended(first.task_id)).status).toBe('succeeded')
     expect(await moneyOf(service.pool, first.task_id)).toEqual(['hold', 'settle'])
-    expect(service.simulator.calls({ prompt: 'Sixteen together' })).toHaveLength(1)
+    expect(await service.simulator.calls({ prompt: 'Sixteen together' })).toHaveLength(1)
   })
 
-  it('returns 409 and charges nothing when one byte of image 16 differs', async () => {
+  it('returns 409 and charges nothing when one byte of image 16 differs [idem-3]', async () => {
     const before = await balanceOf(service.pool, account.accountId)
     const changed = Buffer.from(images[15] ?? '')
     changed[3_000] = (changed[3_000] ?? 0) ^ 1
@@ -81,7 +81,7 @@ describe('one idempotency key', () => {
     expect(rows.rowCount).toBe(2)
   })
 
-  it('replays a body with its fields in another order and the default `n` added', async () => {
+  it('replays a body with its fields in another order and the default `n` added [task-12, idem-1]', async () => {
     const reordered = Object.fromEntries(Object.entries(sixteen()).toReversed())
     const answer = await clientsOf(account)(0).submit({ ...reordered, n: 1 }, headers)
     expect(answer.headers.get('idempotent-replayed')).toBe('true')
@@ -93,7 +93,7 @@ describe('many idempotency keys', () => {
   const credits = 6
   const body = generateBody({ quality: 'low', prompt: 'Ten of us' })
 
-  it('make exactly 10 tasks from 64 concurrent submits when the balance pays for 10; replays cost nothing', async () => {
+  it('make exactly 10 tasks from 64 concurrent submits when the balance pays for 10; replays cost nothing [money-1]', async () => {
     const account = await service.account(10 * credits)
     const client = clientsOf(account)
     const submit = (turn: number) =>
@@ -121,12 +121,12 @@ describe('many idempotency keys', () => {
       held: 0,
       spent: 10 * credits,
     })
-    expect(service.simulator.calls({ prompt: 'Ten of us' })).toHaveLength(10)
+    expect(await service.simulator.calls({ prompt: 'Ten of us' })).toHaveLength(10)
   })
 })
 
 describe('darkroom ledger verify', () => {
-  it('reports no violation', async () => {
+  it('reports no violation [money-2]', async () => {
     const answer = await darkroomJson(['ledger', 'verify'], service.environment)
     expect(answer).toEqual({ ok: true, violations: [] })
   })

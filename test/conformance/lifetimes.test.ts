@@ -50,7 +50,7 @@ describe('a task through its retention and tombstone', () => {
     return rows.map(({ id }) => id)
   }
 
-  it('serves the same bytes at the same URL until its retention ends', async () => {
+  it('serves the same bytes at the same URL until its retention ends [life-1]', async () => {
     expect(uploads.map((id) => existsSync(join(service.blobDir, id)))).toContain(true)
     const digests = new Set<string>()
     const urls = new Set<string>()
@@ -74,14 +74,14 @@ describe('a task through its retention and tombstone', () => {
     expect([...urls]).toEqual([assetUrl])
   })
 
-  it('does not expire when it failed: its record stays the same', async () => {
+  it('does not expire when it failed: its record stays the same [life-2]', async () => {
     expect(await client.ended(failedId)).toMatchObject({
       status: 'failed',
       error: { code: 'content_policy_violation' },
     })
   })
 
-  it('then reads `expired` with 200 and without output; its asset and its result return 404', async () => {
+  it('then reads `expired` with 200 and without output; its asset and its result return 404 [life-2]', async () => {
     const answer = await client.lookup(taskId)
     expect(answer.status).toBe(200)
     const { output: _output, result: _result, ...rest } = record
@@ -93,13 +93,13 @@ describe('a task through its retention and tombstone', () => {
     expect(result.status).toBe(404)
   })
 
-  it('still replays its idempotency key, without a second image', async () => {
+  it('still replays its idempotency key, without a second image [idem-9]', async () => {
     const replay = await client.submit(body, key)
     expect(replay.headers.get('idempotent-replayed')).toBe('true')
     expect(await replay.json()).toMatchObject({ task_id: taskId })
   })
 
-  it('keeps its bytes a quarter of an hour longer, for downloads under way', async () => {
+  it('keeps its bytes a quarter of an hour longer, for downloads under way [life-4]', async () => {
     const { rows } = await service.pool.query(
       `select (extract(epoch from sweep_after - expires_at))::int as grace
        from upload join task on answer_id = upload_id where task.task_id = $1`,
@@ -109,7 +109,7 @@ describe('a task through its retention and tombstone', () => {
     expect(uploads.some((id) => existsSync(join(service.blobDir, id)))).toBe(true)
   })
 
-  it('then leaves no bytes in the blob store', async () => {
+  it('then leaves no bytes in the blob store [life-4]', async () => {
     expect(uploads.length).toBeGreaterThan(0)
     await service.pool.query(
       `update upload set sweep_after = sweep_after - interval '15 minutes' where task_id = $1`,
@@ -127,7 +127,7 @@ describe('a task through its retention and tombstone', () => {
     expect((await service.pool.query(kept, [taskId])).rowCount).toBe(0)
   })
 
-  it('returns 404 after its tombstone; its key then makes a new task with a new image', async () => {
+  it('returns 404 after its tombstone; its key then makes a new task with a new image [idem-9, life-3]', async () => {
     const gone = await until(
       'the end of the record',
       async () => {
@@ -145,7 +145,7 @@ describe('a task through its retention and tombstone', () => {
     const renewed = await client.ended(next)
     expect(renewed.status).toBe('succeeded')
     expect(renewed.output?.assets[0]?.url).not.toBe(assetUrl)
-    expect(service.simulator.calls({ prompt: 'Short-lived' })).toHaveLength(2)
+    expect(await service.simulator.calls({ prompt: 'Short-lived' })).toHaveLength(2)
   })
 
   it('keeps its ledger entries after it is purged, and the ledger verifies', async () => {

@@ -4,23 +4,23 @@ import { newTaskId } from '../../src/domain/ids.ts'
 import { createClient } from '../support/clients/client.ts'
 import { rawPost, sendRaw } from '../support/clients/rawCalls.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
-import type { TestAccount, TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
+import type { TestAccount } from '../support/service/testAccount.ts'
+import type { CalmService } from '../support/service/calmService.ts'
+import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
-let service: TestService
+let service: CalmService
 let account: TestAccount
 let taskId: string
 let foreignId: string
 beforeAll(async () => {
   // No worker: these tests only need accepted tasks.
-  service = await startTestService({ workers: 0 })
+  service = await calmService()
   account = await service.account()
   taskId = (await createClient(service.url, account.secret).accepted(generateBody())).task_id
   const other = createClient(service.url, (await service.account()).secret)
   foreignId = (await other.accepted(generateBody())).task_id
 }, stackStartMsMax)
-afterAll(() => service.stop())
 
 /** Sends the key of the account unless `init` has another. */
 function ask(path: string, init: RequestInit = {}): Promise<Response> {
@@ -38,7 +38,7 @@ async function seen(answer: Response) {
 }
 
 describe('a lookup', () => {
-  it('returns the same answer on both paths', async () => {
+  it('returns the same answer on both paths [lookup-1, lookup-4]', async () => {
     const answers = await Promise.all(
       ['task', 'tasks'].map(async (segment) => seen(await ask(`/v1/${segment}/${taskId}`))),
     )
@@ -58,7 +58,7 @@ describe('a lookup', () => {
   })
 
   it.each(['/v1/task/', '/v1/tasks/'])(
-    'returns the same 404 for a task of another account and for an unknown task: %s',
+    'returns the same 404 for a task of another account and for an unknown task: %s [lookup-2]',
     async (prefix) => {
       const unknownId = newTaskId(randomBytes)
       for (const suffix of ['', '/result']) {
@@ -78,7 +78,7 @@ describe('a lookup', () => {
     `task_${'a'.repeat(31)}`,
     `task_${'a'.repeat(33)}`,
     `task_${'-'.repeat(32)}`,
-  ])('returns 400 in the short envelope for a malformed id: %s', async (id) => {
+  ])('returns 400 in the short envelope for a malformed id: %s [lookup-3]', async (id) => {
     for (const path of [`/v1/tasks/${id}`, `/v1/task/${id}`, `/v1/tasks/${id}/result`]) {
       const answer = await ask(path)
       expect(answer.status).toBe(400)
@@ -88,7 +88,7 @@ describe('a lookup', () => {
     }
   })
 
-  it('returns 401 in the short envelope without a key', async () => {
+  it('returns 401 in the short envelope without a key [lookup-3, auth-1]', async () => {
     const answer = await fetch(`${service.url}/v1/tasks/${taskId}`)
     expect(answer.status).toBe(401)
     expect(await answer.json()).toEqual({
@@ -124,7 +124,7 @@ describe('authentication', () => {
     ['a key without its scheme', 'sk-x', true],
     ['an empty token', 'Bearer ', true],
   ])(
-    'returns 401 with a `WWW-Authenticate` header: %s',
+    'returns 401 with a `WWW-Authenticate` header: %s [auth-2]',
     async (_what, authorization, tokenSent) => {
       for (const path of ['/v1/images/tasks', '/v1/images/generations', '/v1/images/edits']) {
         const headers = authorization === undefined ? {} : { authorization }
@@ -138,7 +138,7 @@ describe('authentication', () => {
     },
   )
 
-  it('accepts no key from the URL or from two `Authorization` headers', async () => {
+  it('accepts no key from the URL or from two `Authorization` headers [auth-5]', async () => {
     const byQuery = await fetch(`${service.url}/v1/tasks/${taskId}?key=${account.secret}`)
     expect(byQuery.status).toBe(401)
     const header = `Authorization: Bearer ${account.secret}`
@@ -149,7 +149,7 @@ describe('authentication', () => {
   it.each([
     ['revoked', 'revoked_at = now()'],
     ['expired', 'expires_at = now()'],
-  ])('returns 401 for a key that is %s', async (_what, change) => {
+  ])('returns 401 for a key that is %s [auth-2]', async (_what, change) => {
     const { keyId, secret } = await service.account()
     const send = () => createClient(service.url, secret).submit(generateBody())
     expect((await send()).status).toBe(202)
@@ -171,7 +171,7 @@ describe('every answer', () => {
       fetch(`${service.url}/v1/assets/${taskId}/image.png`),
     ])
 
-  it('has its own request id, is JSON and forbids caching', async () => {
+  it('has its own request id, is JSON and forbids caching [answer-1]', async () => {
     const all = await answers()
     const ids = all.map(({ headers }) => headers.get('x-request-id'))
     expect(new Set(ids).size).toBe(all.length)
@@ -187,13 +187,16 @@ describe('every answer', () => {
     ['/v1/images/tasks', 'GET', 'POST, OPTIONS'],
     ['/v1/tasks/x', 'POST', 'GET, HEAD, OPTIONS'],
     ['/v1/task/x', 'DELETE', 'GET, HEAD, OPTIONS'],
-  ])('is 405 with the allowed methods for a wrong method: %s', async (path, method, allow) => {
-    const answer = await ask(path, { method })
-    expect(answer.status).toBe(405)
-    const allowed = (answer.headers.get('allow') ?? '').split(', ')
-    expect(allowed.toSorted()).toEqual(allow.split(', ').toSorted())
-    expect(await answer.json()).toMatchObject({ error: { code: 'method_not_allowed' } })
-  })
+  ])(
+    'is 405 with the allowed methods for a wrong method: %s [error-405]',
+    async (path, method, allow) => {
+      const answer = await ask(path, { method })
+      expect(answer.status).toBe(405)
+      const allowed = (answer.headers.get('allow') ?? '').split(', ')
+      expect(allowed.toSorted()).toEqual(allow.split(', ').toSorted())
+      expect(await answer.json()).toMatchObject({ error: { code: 'method_not_allowed' } })
+    },
+  )
 
   it.each([
     '/v1',
@@ -202,7 +205,7 @@ describe('every answer', () => {
     '/V1/images/tasks',
     '/v1/task',
     '/index.html',
-  ])('is 404 in the error envelope for an unknown route: %s', async (path) => {
+  ])('is 404 in the error envelope for an unknown route: %s [error-404]', async (path) => {
     const answer = await ask(path)
     expect(answer.status).toBe(404)
     expect(await answer.json()).toEqual({
@@ -215,7 +218,7 @@ describe('every answer', () => {
     })
   })
 
-  it('needs no key for a CORS preflight', async () => {
+  it('needs no key for a CORS preflight [answer-2]', async () => {
     const answer = await fetch(`${service.url}/v1/images/tasks`, {
       method: 'OPTIONS',
       headers: {

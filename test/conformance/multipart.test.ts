@@ -20,11 +20,11 @@ import { runParallel, until } from '../support/timing.ts'
 let service: TestService
 let poor: Client
 beforeAll(async () => {
-  service = await startTestService()
+  service = await startTestService({ workers: 0 })
   // Without credits a valid form is refused with 403 after it was read, so that no task is made.
   poor = createClient(service.url, (await service.account(0)).secret)
+  return () => service.stop()
 }, stackStartMsMax)
-afterAll(() => service.stop())
 afterEach(async () => {
   await nothingLeft(service, 20_000)
   await assertLedgerVerifies(service.pool)
@@ -39,7 +39,7 @@ async function noTask(): Promise<void> {
 }
 
 describe('an edits form', () => {
-  it('returns 400 wherever it is cut; the whole form is refused only for its balance', async () => {
+  it('returns 400 wherever it is cut; the whole form is refused only for its balance [sync-8]', async () => {
     const statuses = new Map<number, number>()
     await runParallel(form.length + 1, parallel, async (bytes) => {
       statuses.set(bytes, await statusOfForm(poor, form.subarray(0, bytes)))
@@ -65,7 +65,7 @@ describe('an edits form', () => {
     await noTask()
   })
 
-  it('leaves no file descriptor, file or row when it is aborted midway 300 times', async () => {
+  it('leaves no file descriptor, file or row when it is aborted midway 300 times [sync-8]', async () => {
     const pid = service.apis[0]?.pid ?? 0
     const large = wholeForm(paddedPng(200_000, 1))
     await abortForm(poor, large, large.length / 2)

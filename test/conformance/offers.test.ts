@@ -171,7 +171,7 @@ describe('a synchronous task that must go on', () => {
       return rowCount === 1 ? true : undefined
     })
     expect(tookMs).toBeLessThan(6_000)
-    expect(service.simulator.calls({ prompt: 'Lost offer' })).toHaveLength(5)
+    expect(await service.simulator.calls({ prompt: 'Lost offer' })).toHaveLength(5)
   })
 
   it('is answered within a second or so when the notifications of its offer or its end are lost', async () => {
@@ -183,7 +183,7 @@ describe('a synchronous task that must go on', () => {
     const calls = await Promise.all(Array.from({ length: 10 }, (_, n) => call(`Cut ${n} `)))
     clearInterval(cut)
     expect(calls.map(({ status }) => status)).toEqual(Array(10).fill(200))
-    expect(service.simulator.calls({ prompt: 'Cut' })).toHaveLength(10)
+    expect(await service.simulator.calls({ prompt: 'Cut' })).toHaveLength(10)
   }, 30_000)
 })
 
@@ -195,7 +195,7 @@ describe('while Temporal is unreachable', () => {
     const broken = call('Broken alone [sim:500 times=1]')
     await service.simulator.waitForCalls(1, { prompt: 'Broken alone' })
     const outcome = async () => {
-      const [first] = service.simulator.calls({ prompt: 'Broken alone' })
+      const [first] = await service.simulator.calls({ prompt: 'Broken alone' })
       return typeof first?.status === 'number' ? true : undefined
     }
     await until('the first call', outcome)

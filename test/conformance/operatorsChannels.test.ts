@@ -69,7 +69,7 @@ describe('a channel whose credential the upstream refuses', () => {
     for (const taskId of waiting) {
       expect(await (await client.lookup(taskId)).json()).toMatchObject({ status: 'queued' })
     }
-    expect(service.simulator.calls({ prompt: 'While paused' })).toEqual([])
+    expect(await service.simulator.calls({ prompt: 'While paused' })).toEqual([])
   })
 
   it('is called again at once for new tasks after `channel resume`', async () => {
@@ -92,7 +92,7 @@ describe('a channel that cools down', () => {
     expect(seconds).toBeLessThanOrEqual(600)
     const held = await submit(familyA, 'Cooled')
     await sleep(500)
-    expect(service.simulator.calls({ prompt: 'Cooled' })).toEqual([])
+    expect(await service.simulator.calls({ prompt: 'Cooled' })).toEqual([])
 
     expect(await json('channel', 'resume', 'a-main')).toMatchObject(active)
     const next = await client.ended(await submit(familyA, 'At once'), { limitMs: 20_000 })
@@ -104,7 +104,7 @@ describe('a channel that cools down', () => {
 })
 
 describe('`task cancel` of a task with its call under way', () => {
-  it('exits 1 and cancels nothing; the call finishes and is charged', async () => {
+  it('exits 1 and cancels nothing; the call finishes and is charged [money-6]', async () => {
     const taskId = await submit(familyB, 'Too late [sim:hold]')
     await service.simulator.waitForCalls(1, { prompt: 'Too late' })
     const run = await runDarkroom(['task', 'cancel', taskId, '--json'], service.environment)
@@ -113,7 +113,7 @@ describe('`task cancel` of a task with its call under way', () => {
       stdout: { cancelled: false },
       stderr: '',
     })
-    service.simulator.release()
+    await service.simulator.release()
     expect(await client.ended(taskId)).toMatchObject({ status: 'succeeded' })
     expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
     await until('a Completed run', async () =>
@@ -132,7 +132,7 @@ describe('tasks that waited while their channel was paused', () => {
       expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
       expect(await outcomesOf(service.pool, taskId)).toEqual(['succeeded image'])
     }
-    expect(service.simulator.calls({ prompt: 'While paused' })).toHaveLength(6)
+    expect(await service.simulator.calls({ prompt: 'While paused' })).toHaveLength(6)
   })
 })
 
@@ -144,7 +144,7 @@ describe('a channel that the operator pauses', () => {
     expect(await channel('a-main')).toMatchObject({ in_flight: 1 })
     const paused = await json<Channel>('channel', 'pause', 'a-main', '--reason', 'key rotation')
     expect(paused).toMatchObject({ name: 'a-main', pause_reason: 'key rotation', in_flight: 1 })
-    service.simulator.release()
+    await service.simulator.release()
     expect(await client.ended(underWay)).toMatchObject({ status: 'succeeded' })
 
     const [killed] = service.workers.splice(0, 1)
@@ -153,7 +153,7 @@ describe('a channel that the operator pauses', () => {
     await service.startWorker()
     tasks.push(await submit(familyA, 'Held back'))
     await sleep(1_000)
-    expect(service.simulator.calls({ prompt: 'Held back' })).toEqual([])
+    expect(await service.simulator.calls({ prompt: 'Held back' })).toEqual([])
     expect(await channel('a-main')).toMatchObject({ pause_reason: 'key rotation', in_flight: 0 })
     // A second pause keeps the first reason.
     expect(await json<Channel>('channel', 'pause', 'a-main')).toMatchObject({

@@ -9,8 +9,8 @@ import { createProgram } from '../../src/cli/program.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { darkroomJson, runDarkroom, closedParts } from '../support/service/darkroomCli.ts'
-import type { TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
+import type { CalmService } from '../support/service/calmService.ts'
+import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 import type { DeliveryJson } from '../support/webhooks/webhookClient.ts'
@@ -22,16 +22,15 @@ const account = 'operated'
 const secret = 'What only the client knows'
 const model = 'familyb-image-2-vip'
 
-let service: TestService
+let service: CalmService
 /** Two tasks, each refused once by the upstream and then rejected for its content. */
 let failed: readonly [string, string]
 beforeAll(async () => {
-  service = await startTestService()
+  service = await calmService()
   await json('account', 'create', account, '--credits', '5000', '--models', model)
   const key = await json<Key>('key', 'create', account)
   failed = await Promise.all([failedTask(key, 1), failedTask(key, 2)])
 }, stackStartMsMax)
-afterAll(() => service.stop())
 
 const darkroom = (...args: string[]) => runDarkroom(args, service.environment)
 const json = <Answer>(...args: string[]) => darkroomJson<Answer>(args, service.environment)
@@ -46,7 +45,7 @@ async function failedTask(key: Key, n: number): Promise<string> {
 }
 
 describe('an API key', () => {
-  it('is refused from the first request after it is revoked; other keys still work', async () => {
+  it('is refused from the first request after it is revoked; other keys still work [auth-2]', async () => {
     const revoked = await json<Key>('key', 'create', account)
     const other = await json<Key>('key', 'create', account)
     expect((await submit(revoked, generateBody())).status).toBe(202)

@@ -103,7 +103,7 @@ const failed = 'unknown server_error'
 const image = 'succeeded image'
 
 describe('a run stopped before any worker saw it', () => {
-  it.each(stops)('costs nothing and makes no upstream call: %s', async (name) => {
+  it.each(stops)('costs nothing and makes no upstream call: %s [money-7]', async (name) => {
     const end = await runs.endOf(unseen.get(name) ?? '', `Unseen, ${name}`)
     const run = name === 'cancel' ? 'CANCELLED' : 'TERMINATED'
     expect(end).toEqual({ end: 'cancelled', ...released, outcomes: [], callsAtMs: [], run })
@@ -113,15 +113,15 @@ describe('a run stopped before any worker saw it', () => {
 describe('a run that waits out a cooldown', () => {
   const stopped = { end: 'cancelled', ...released, outcomes: [refused], calls: 1 }
 
-  it('costs nothing when it is terminated', async () => {
+  it('costs nothing when it is terminated [money-7]', async () => {
     expect(await played('waitingTerminate')).toEqual({ ...stopped, run: 'TERMINATED' })
   })
 
-  it('costs nothing when it is cancelled, and ends as Cancelled', async () => {
+  it('costs nothing when it is cancelled, and ends as Cancelled [money-7]', async () => {
     expect(await played('waitingCancel')).toEqual({ ...stopped, run: 'CANCELLED' })
   })
 
-  it('keeps waiting in a new run when it is reset; the task is charged once', async () => {
+  it('keeps waiting in a new run when it is reset; the task is charged once [money-10]', async () => {
     const outcomes = [refused, image]
     expect(await played('waitingReset')).toEqual({
       ...charged,
@@ -137,35 +137,35 @@ describe('a run that waits out a cooldown', () => {
 describe('a run with its call under way', () => {
   const once = { ...charged, outcomes: [image], calls: 1 }
 
-  it('leads to a charge when the image arrives after the run was terminated', async () => {
+  it('leads to a charge when the image arrives after the run was terminated [money-8]', async () => {
     expect(await played('callingTerminate')).toEqual({ ...once, run: 'TERMINATED' })
   })
 
-  it('leads to a charge when the image arrives after a request to cancel the run', async () => {
+  it('leads to a charge when the image arrives after a request to cancel the run [money-8]', async () => {
     expect(await played('callingCancel')).toEqual({ ...once, run: 'COMPLETED' })
   })
 
-  it('costs nothing when it is terminated and the call returns no image', async () => {
+  it('costs nothing when it is terminated and the call returns no image [money-8]', async () => {
     const outcomes = ['unknown timeout']
     const end = { end: 'upstream_error', ...released, outcomes, calls: 1, run: 'TERMINATED' }
     expect(await played('silentTerminate')).toEqual(end)
   })
 
-  it('is replaced when it is reset by a run that waits for the call; the task is charged once', async () => {
+  it('is replaced when it is reset by a run that waits for the call; the task is charged once [money-10]', async () => {
     const end = { ...charged, outcomes: [image], calls: 1, run: 'COMPLETED' }
     expect(await played('callingReset')).toEqual(end)
   })
 })
 
 describe('a run whose calls had unknown outcomes', () => {
-  it('fails and costs nothing when it is terminated', async () => {
+  it('fails and costs nothing when it is terminated [money-9]', async () => {
     const outcomes = [failed, failed]
     const end = { end: 'upstream_error', ...released, outcomes, calls: 2, run: 'TERMINATED' }
     expect(await played('triedTerminate')).toEqual(end)
   })
 
   it.each(['triedCancel', 'triedReset'] as const)(
-    'continues, and its image is charged: %s',
+    'continues, and its image is charged: %s [money-9]',
     async (name) => {
       const outcomes = [failed, failed, image]
       expect(await played(name)).toEqual({ ...charged, outcomes, calls: 3, run: 'COMPLETED' })
@@ -175,7 +175,7 @@ describe('a run whose calls had unknown outcomes', () => {
 
 describe('a run that is over', () => {
   it.each(['', '[sim:moderation]'])(
-    'changes nothing and makes no upstream call when it is stopped or reset: "%s"',
+    'changes nothing and makes no upstream call when it is stopped or reset: "%s" [money-10]',
     async (fault) => {
       const prompt = `Over ${fault}`
       const taskId = await runs.submit(prompt)

@@ -8,8 +8,9 @@ import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { entriesOf, moneyOf } from '../support/database/money.ts'
 import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
-import type { TestAccount, TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
+import type { TestAccount } from '../support/service/testAccount.ts'
+import type { CalmService } from '../support/service/calmService.ts'
+import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 type Shown = {
@@ -20,15 +21,14 @@ type Shown = {
 }
 type Retried = { readonly task_id: string; readonly retry_of: string }
 
-let service: TestService
+let service: CalmService
 let account: TestAccount
 let client: Client
 beforeAll(async () => {
-  service = await startTestService()
+  service = await calmService()
   account = await service.account()
   client = createClient(service.url, account.secret)
 }, stackStartMsMax)
-afterAll(() => service.stop())
 
 const darkroom = (...args: string[]) => runDarkroom(args, service.environment)
 const json = <Answer>(...args: string[]) => darkroomJson<Answer>(args, service.environment)
@@ -43,7 +43,7 @@ describe('a task that failed after two refusals', () => {
   let taskId: string
   beforeAll(async () => {
     const refused = '429 retry-after=1'
-    service.simulator.script({ prompt: 'Twice refused' }, [refused, refused, 'moderation'])
+    await service.simulator.script({ prompt: 'Twice refused' }, [refused, refused, 'moderation'])
     taskId = await failedTask('Twice refused')
   })
 
@@ -149,7 +149,7 @@ describe('a task that failed after two refusals', () => {
       error: { message: expect.stringContaining(done.task_id) },
     })
     expect(await client.ended(done.task_id)).toMatchObject({ status: 'succeeded' })
-    expect(service.simulator.calls({ prompt: 'At once' })).toHaveLength(2)
+    expect(await service.simulator.calls({ prompt: 'At once' })).toHaveLength(2)
   })
 })
 

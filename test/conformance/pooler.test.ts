@@ -38,7 +38,7 @@ describe.runIf(existsSync(pgBouncerProgram))('behind PgBouncer in transaction mo
     })
     expect(await Promise.all(synchronous)).toEqual(Array(20).fill(200))
     expect(await Promise.all(asynchronous)).toEqual(Array(10).fill('succeeded'))
-    expect(service.simulator.calls({ prompt: 'Pooled' })).toHaveLength(30)
+    expect(await service.simulator.calls({ prompt: 'Pooled' })).toHaveLength(30)
     await assertLedgerVerifies(service.pool)
   }, 30_000)
 

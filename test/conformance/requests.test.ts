@@ -4,18 +4,17 @@ import { createClient } from '../support/clients/client.ts'
 import { rawPost, sendRaw } from '../support/clients/rawCalls.ts'
 import { editBody, generateBody, inputImage } from '../support/clients/requestBodies.ts'
 import { redPixelPng } from '../support/images.ts'
-import type { TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
+import type { CalmService } from '../support/service/calmService.ts'
+import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
-let service: TestService
+let service: CalmService
 let client: Client
 beforeAll(async () => {
   // No worker: these tests only need accepted tasks.
-  service = await startTestService({ workers: 0 })
+  service = await calmService()
   client = createClient(service.url, (await service.account()).secret)
 }, stackStartMsMax)
-afterAll(() => service.stop())
 
 const path = '/v1/images/tasks'
 const familyA = 'familya-3-pro-image'
@@ -37,63 +36,78 @@ async function tasksOf(accountId: string): Promise<number | null> {
 
 describe('a refused submit', () => {
   it.each([
-    ['no model', { model: undefined }, 'missing_required_parameter', 'model'],
-    ['an unknown model', { model: 'familyc-1' }, 'model_not_found', 'model'],
-    ['no action', { action: undefined }, 'missing_required_parameter', 'action'],
-    ['an unknown action', { action: 'vary' }, 'invalid_value', 'action'],
-    ['no prompt', { prompt: undefined }, 'missing_required_parameter', 'prompt'],
-    ['an empty prompt', { prompt: '' }, 'invalid_value', 'prompt'],
+    ['no model [task-1]', { model: undefined }, 'missing_required_parameter', 'model'],
+    ['an unknown model [model-2]', { model: 'familyc-1' }, 'model_not_found', 'model'],
+    ['no action [task-1]', { action: undefined }, 'missing_required_parameter', 'action'],
+    ['an unknown action [task-2]', { action: 'vary' }, 'invalid_value', 'action'],
+    ['no prompt [task-1]', { prompt: undefined }, 'missing_required_parameter', 'prompt'],
+    ['an empty prompt [task-3]', { prompt: '' }, 'invalid_value', 'prompt'],
     ['a null prompt', { prompt: null }, 'invalid_value', 'prompt'],
     ['a null size', { size: null }, 'invalid_value', 'size'],
-    ['n of 2', { n: 2 }, 'invalid_value', 'n'],
-    ['n as text', { n: '1' }, 'invalid_value', 'n'],
-    ['an unknown field', { style: 'vivid' }, 'unknown_parameter', 'style'],
-    ['an unknown quality', { quality: 'best' }, 'invalid_value', 'quality'],
-    ['a size that no family has', { size: '512x512' }, 'invalid_value', 'size'],
-    ['a K tier on family B', { size: '1K' }, 'invalid_value', 'size'],
-    ['pixels on family A', { model: familyA, size: '1024x1024' }, 'invalid_value', 'size'],
+    ['n of 2 [task-12]', { n: 2 }, 'invalid_value', 'n'],
+    ['n as text [task-12]', { n: '1' }, 'invalid_value', 'n'],
+    ['an unknown field [task-13]', { style: 'vivid' }, 'unknown_parameter', 'style'],
+    ['an unknown quality [task-9]', { quality: 'best' }, 'invalid_value', 'quality'],
+    ['a size that no family has [task-6]', { size: '512x512' }, 'invalid_value', 'size'],
+    ['a K tier on family B [task-6]', { size: '1K' }, 'invalid_value', 'size'],
+    ['pixels on family A [task-6]', { model: familyA, size: '1024x1024' }, 'invalid_value', 'size'],
     [
-      'a tier the model lacks',
+      'a tier the model lacks [task-7]',
       { model: 'familya-2.5-flash-image', size: '4K' },
       'invalid_value',
       'size',
     ],
-    ['a ratio on family B', { aspect_ratio: '1:1' }, 'invalid_value', 'aspect_ratio'],
-    ['an unknown ratio', { model: familyA, aspect_ratio: '7:3' }, 'invalid_value', 'aspect_ratio'],
+    ['a ratio on family B [task-8]', { aspect_ratio: '1:1' }, 'invalid_value', 'aspect_ratio'],
     [
-      'a ratio the model lacks',
+      'an unknown ratio [task-8]',
+      { model: familyA, aspect_ratio: '7:3' },
+      'invalid_value',
+      'aspect_ratio',
+    ],
+    [
+      'a ratio the model lacks [task-7]',
       { model: familyA, aspect_ratio: '1:8' },
       'invalid_value',
       'aspect_ratio',
     ],
-    ['images on generate', { input_images: [inputImage()] }, 'invalid_value', 'input_images'],
-    ['edit without images', { action: 'edit' }, 'missing_required_parameter', 'input_images'],
     [
-      'edit with an empty image list',
+      'images on generate [task-5]',
+      { input_images: [inputImage()] },
+      'invalid_value',
+      'input_images',
+    ],
+    [
+      'edit without images [task-4]',
+      { action: 'edit' },
+      'missing_required_parameter',
+      'input_images',
+    ],
+    [
+      'edit with an empty image list [task-4]',
       { action: 'edit', input_images: [] },
       'invalid_value',
       'input_images',
     ],
     [
-      'seventeen images',
+      'seventeen images [task-4]',
       editBody({ input_images: Array.from({ length: 17 }, () => inputImage()) }),
       'invalid_value',
       'input_images',
     ],
     [
-      'a type that differs from the bytes',
+      'a type that differs from the bytes [image-3]',
       editBody({ input_images: [inputImage(redPixelPng, 'image/webp')] }),
       'invalid_image',
       'input_images[0].data',
     ],
     [
-      'an unsupported image type',
+      'an unsupported image type [image-2]',
       editBody({ input_images: [inputImage(redPixelPng, 'image/gif')] }),
       'invalid_value',
       'input_images[0].mime_type',
     ],
     [
-      'a data-URL prefix',
+      'a data-URL prefix [image-4]',
       editBody({
         input_images: [{ mime_type: 'image/png', data: `data:image/png;base64,${data}` }],
       }),
@@ -101,30 +115,30 @@ describe('a refused submit', () => {
       'input_images[0].data',
     ],
     [
-      'broken Base64',
+      'broken Base64 [image-4]',
       editBody({ input_images: [inputImage(), { mime_type: 'image/png', data: `${data}*` }] }),
       'invalid_image',
       'input_images[1].data',
     ],
     [
-      'an image without type',
+      'an image without type [image-1]',
       editBody({ input_images: [{ data }] }),
       'missing_required_parameter',
       'input_images[0].mime_type',
     ],
     [
-      'an image without data',
+      'an image without data [image-1]',
       editBody({ input_images: [{ mime_type: 'image/png' }] }),
       'missing_required_parameter',
       'input_images[0].data',
     ],
     [
-      'a field in an image',
+      'a field in an image [task-13]',
       editBody({ input_images: [{ ...inputImage(), name: 'x' }] }),
       'unknown_parameter',
       'input_images[0].name',
     ],
-  ])('returns 400 and names the field: %s', async (_what, given, code, param) => {
+  ])('returns 400 and names the field: %s [error-400]', async (_what, given, code, param) => {
     const { accountId, secret } = await service.account()
     const answer = await createClient(service.url, secret).submit(generateBody(given))
     expect(answer.status).toBe(400)
@@ -142,19 +156,19 @@ describe('a refused submit', () => {
     ['broken JSON', '{"prompt":', 'invalid_json', null],
     ['no bytes', '', 'invalid_json', null],
     ['a list', '[]', 'invalid_json', null],
-  ])('returns 400 with the reason for a body of %s', async (_what, body, code, param) => {
+  ])('returns 400 with the reason for a body of %s [task-14]', async (_what, body, code, param) => {
     const answer = await client.submit(body)
     expect(answer.status).toBe(400)
     expect(await errorOf(answer)).toMatchObject({ code, param })
   })
 
-  it('returns 400 with `unsupported_content_type` for another media type', async () => {
+  it('returns 400 with `unsupported_content_type` for another media type [submit-3]', async () => {
     const answer = await client.submit(generateBody(), { 'content-type': 'text/plain' })
     expect(answer.status).toBe(400)
     expect(await errorOf(answer)).toMatchObject({ code: 'unsupported_content_type' })
   })
 
-  it('returns 403 in the form of the contract when the balance is too small', async () => {
+  it('returns 403 in the form of the contract when the balance is too small [auth-3]', async () => {
     const { accountId, secret } = await service.account(5)
     const answer = await createClient(service.url, secret).submit(generateBody({ quality: 'low' }))
     expect(answer.status).toBe(403)
@@ -167,7 +181,7 @@ describe('a refused submit', () => {
     expect(await tasksOf(accountId)).toBe(0)
   })
 
-  it('returns 403 for a model that the account may not use', async () => {
+  it('returns 403 for a model that the account may not use [auth-4]', async () => {
     const { accountId, secret } = await service.account()
     const update = 'update account set models = $2 where account_id = $1'
     await service.pool.query(update, [accountId, ['familyb-image-2-web']])
@@ -188,23 +202,30 @@ describe('an Idempotency-Key', () => {
     ['255 bytes', 'k'.repeat(255), 'latin1'],
     ['255 bytes above ASCII', 'é'.repeat(255), 'latin1'],
     ['254 bytes in 127 letters', 'é'.repeat(127), 'utf8'],
-  ] as const)('is accepted and replays by its bytes: %s', async (_what, key, encoding) => {
-    expect(await send([key], encoding)).toMatch(/^HTTP\/1.1 202 [\s\S]*idempotent-replayed: false/i)
-    expect(await send([key], encoding)).toMatch(/^HTTP\/1.1 202 [\s\S]*idempotent-replayed: true/i)
-  })
+  ] as const)(
+    'is accepted and replays by its bytes: %s [idem-2, idem-4]',
+    async (_what, key, encoding) => {
+      expect(await send([key], encoding)).toMatch(
+        /^HTTP\/1.1 202 [\s\S]*idempotent-replayed: false/i,
+      )
+      expect(await send([key], encoding)).toMatch(
+        /^HTTP\/1.1 202 [\s\S]*idempotent-replayed: true/i,
+      )
+    },
+  )
 
   it.each([
     ['256 bytes', ['k'.repeat(256)], 'latin1'],
     ['256 bytes in 128 letters', ['é'.repeat(128)], 'utf8'],
     ['empty', [''], 'latin1'],
     ['sent twice', ['a', 'a'], 'latin1'],
-  ] as const)('returns 400: %s', async (_what, keys, encoding) => {
+  ] as const)('returns 400: %s [idem-4]', async (_what, keys, encoding) => {
     const answer = await send(keys, encoding)
     expect(answer).toMatch(/^HTTP\/1.1 400 /)
     expect(answer).toContain('"param":"Idempotency-Key","code":"invalid_value"')
   })
 
-  it('belongs to its account: another account makes its own task with the same key', async () => {
+  it('belongs to its account: another account makes its own task with the same key [idem-5]', async () => {
     const other = createClient(service.url, (await service.account()).secret)
     const headers = { 'idempotency-key': 'shared' }
     const mine = await client.accepted(generateBody(), headers)

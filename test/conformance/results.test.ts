@@ -7,17 +7,16 @@ import { createClient } from '../support/clients/client.ts'
 import { editBody, generateBody } from '../support/clients/requestBodies.ts'
 import { nativeImages } from '../support/clients/responses.ts'
 import { moneyOf } from '../support/database/money.ts'
-import type { TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
+import type { CalmService } from '../support/service/calmService.ts'
+import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
-let service: TestService
+let service: CalmService
 let client: Client
 beforeAll(async () => {
-  service = await startTestService()
+  service = await calmService()
   client = createClient(service.url, (await service.account()).secret)
 }, stackStartMsMax)
-afterAll(() => service.stop())
 
 const isoSeconds = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/
 
@@ -39,7 +38,7 @@ const cases = modelIds.flatMap((model) => [
   { model, action: 'edit', body: editBody({ model }) },
 ])
 
-describe.each(cases)('$model $action', ({ model, body }) => {
+describe.each(cases)('$model $action [model-1, model-2]', ({ model, body }) => {
   let accepted: Submitted
   let record: TaskRecord
   const seen: TaskRecord[] = []
@@ -48,13 +47,13 @@ describe.each(cases)('$model $action', ({ model, body }) => {
     record = await client.ended(accepted.task_id, { seen, everyMs: 30 })
   })
 
-  it('is accepted as queued, with the creation time of its record', () => {
+  it('is accepted as queued, with the creation time of its record [submit-1, record-2]', () => {
     const { task_id, created_at } = accepted
     expect(accepted).toEqual({ task_id, status: 'queued', created_at })
     expect(Date.parse(record.created_at)).toBe(created_at * 1000)
   })
 
-  it('succeeds with exactly the fields of a task record', () => {
+  it('succeeds with exactly the fields of a task record [record-1, record-2]', () => {
     const { url, mime_type } = assetOf(record)
     expect(record).toEqual({
       task_id: expect.stringMatching(/^task_[0-9A-Za-z]{32}$/),
@@ -72,14 +71,14 @@ describe.each(cases)('$model $action', ({ model, body }) => {
     }
   })
 
-  it('serves a decodable image at its URL without an authorization header', async () => {
+  it('serves a decodable image at its URL without an authorization header [model-1, asset-1]', async () => {
     const { url, mime_type } = assetOf(record)
     const { format } = await sharp(await bytesAt(url)).metadata()
     expect(`image/${format}`).toBe(mime_type)
     expect(familyOf(model) === 'A' || mime_type === 'image/png').toBe(true)
   })
 
-  it('returns its native response with the image by URL, and at `/result` with the same bytes inline', async () => {
+  it('returns its native response with the image by URL, and at `/result` with the same bytes inline [record-7, lookup-5]', async () => {
     const { url, mime_type } = assetOf(record)
     const data = (await bytesAt(url)).toString('base64')
     const answer = await fetch(`${client.url}/v1/tasks/${record.task_id}/result`, {
@@ -93,7 +92,7 @@ describe.each(cases)('$model $action', ({ model, body }) => {
     expect(find(whole)).toMatchObject(inside(image))
   })
 
-  it('is charged once', async () => {
+  it('is charged once [submit-4]', async () => {
     expect(await moneyOf(service.pool, record.task_id)).toEqual(['hold', 'settle'])
   })
 })
@@ -117,24 +116,26 @@ describe('the options of a submit', () => {
       { model: b, size: '2048x2048', quality: 'auto', n: 1 },
       { size: '2048x2048', quality: 'auto' },
     ],
-  ])('reach the upstream: %j', async (asked, sent) => {
+  ])('reach the upstream: %j [task-11]', async (asked, sent) => {
     const prompt = `As asked ${JSON.stringify(asked)}`
     const { task_id } = await client.accepted(generateBody({ ...asked, prompt }))
     expect((await client.ended(task_id)).status).toBe('succeeded')
-    const bodies = service.simulator.calls({ prompt }).map(({ body }) => body)
+    const bodies = (await service.simulator.calls({ prompt })).map(({ body }) => body)
     expect(bodies).toMatchObject([sent])
   })
 
-  it('leave out quality for family A, which has none', async () => {
+  it('leave out quality for family A, which has none [task-10]', async () => {
     const prompt = 'Low or not'
     const { task_id } = await client.accepted(generateBody({ model: a, quality: 'low', prompt }))
     expect((await client.ended(task_id)).status).toBe('succeeded')
-    expect(JSON.stringify(service.simulator.calls({ prompt })[0]?.body)).not.toContain('quality')
+    expect(JSON.stringify((await service.simulator.calls({ prompt }))[0]?.body)).not.toContain(
+      'quality',
+    )
   })
 })
 
 describe('a task under way', () => {
-  it('only moves forward in status and progress', async () => {
+  it('only moves forward in status and progress [record-3, record-4]', async () => {
     const model = 'familya-3.1-flash-lite-image'
     const seen: TaskRecord[] = []
     const prompt = 'A slow one [sim:delay ms=2500]'
@@ -149,7 +150,7 @@ describe('a task under way', () => {
     expect(progress.slice(0, -1).every((percent) => percent <= 95)).toBe(true)
   })
 
-  it('returns 409 in the short envelope for its result', async () => {
+  it('returns 409 in the short envelope for its result [lookup-6]', async () => {
     const prompt = 'Not finished [sim:hold]'
     const { task_id } = await client.accepted(generateBody({ prompt }))
     await service.simulator.waitForCalls(1, { prompt })
@@ -160,12 +161,12 @@ describe('a task under way', () => {
     expect(await answer.json()).toEqual({
       error: { code: 'task_not_finished', message: expect.any(String) },
     })
-    service.simulator.release({ prompt })
+    await service.simulator.release({ prompt })
   })
 })
 
 describe('a succeeded task', () => {
-  it('never changes: later lookups on both paths return the same bytes', async () => {
+  it('never changes: later lookups on both paths return the same bytes [record-4]', async () => {
     const { task_id } = await client.accepted(generateBody())
     await client.ended(task_id)
     const headers = { authorization: client.authorization }
@@ -177,7 +178,7 @@ describe('a succeeded task', () => {
     expect(new Set(bodies).size).toBe(1)
   })
 
-  it('serves its image by range, by ETag and by HEAD', async () => {
+  it('serves its image by range, by ETag and by HEAD [asset-2]', async () => {
     const { task_id } = await client.accepted(generateBody())
     const { url } = assetOf(await client.ended(task_id))
     const whole = await bytesAt(url)
@@ -192,7 +193,7 @@ describe('a succeeded task', () => {
     expect((await fetch(url, { headers: { 'if-none-match': etag } })).status).toBe(304)
   })
 
-  it('returns the same 404 for every altered image URL', async () => {
+  it('returns the same 404 for every altered image URL [asset-3]', async () => {
     const { task_id } = await client.accepted(generateBody())
     const { url } = assetOf(await client.ended(task_id))
     const other = (await client.accepted(generateBody())).task_id

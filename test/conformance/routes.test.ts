@@ -1,22 +1,21 @@
 import sharp from 'sharp'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import { editBody, generateBody, inputImage } from '../support/clients/requestBodies.ts'
 import * as call from '../support/clients/syncCalls.ts'
 import { redPixelPng } from '../support/images.ts'
-import type { TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
+import type { CalmService } from '../support/service/calmService.ts'
+import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
-let service: TestService
+let service: CalmService
 let client: Client
 beforeAll(async () => {
   // No worker: these tests only need accepted tasks, and no synchronous call here is accepted.
-  service = await startTestService({ workers: 0 })
+  service = await calmService()
   client = createClient(service.url, (await service.account()).secret)
 }, stackStartMsMax)
-afterAll(() => service.stop())
 
 const contents = (text: string) => ({ contents: [{ parts: [{ text }] }] })
 
@@ -40,21 +39,25 @@ async function errorOf(answer: Response): Promise<Record<string, unknown>> {
 const message = expect.any(String)
 
 describe('every route that makes a task', () => {
-  it.each(routes)('returns 401 without a valid key: %s', async (_what, send) => {
+  it.each(routes)('returns 401 without a valid key: %s [auth-1]', async (_what, send) => {
     const answer = await send(createClient(service.url, `sk-${'x'.repeat(48)}`))
     expect(answer.status).toBe(401)
     expect(await errorOf(answer)).toMatchObject({ code: 'invalid_api_key' })
   })
 
-  it.each(routes)('returns 403 for an account without balance: %s', async (_what, send) => {
-    const answer = await send(createClient(service.url, (await service.account(0)).secret))
-    expect(answer.status).toBe(403)
-    const code = 'insufficient_user_quota'
-    expect(await errorOf(answer)).toEqual({ message, type: 'new_api_error', param: '', code })
-  })
+  it.each(routes)(
+    'returns 403 for an account without balance: %s [auth-3]',
+    async (_what, send) => {
+      const answer = await send(createClient(service.url, (await service.account(0)).secret))
+      expect(answer.status).toBe(403)
+      const code = 'insufficient_user_quota'
+      expect(await errorOf(answer)).toEqual({ message, type: 'new_api_error', param: '', code })
+    },
+  )
 
-  it('returns 413 beyond the ingress limit that the operator sets', async () => {
+  it('returns 413 beyond the ingress limit that the operator sets [error-413]', async () => {
     const small = await service.startApi({ INGRESS_LIMIT_BYTES: '2048' })
+    onTestFinished(() => small.stop())
     const by = createClient(small.url, client.authorization.replace('Bearer ', ''))
     const code = 'read_request_body_failed'
     for (const [what, send] of routes) {
@@ -69,7 +72,7 @@ describe('every route that makes a task', () => {
 describe('a synchronous image request', () => {
   const wrong = [
     ['an unknown model', { model: 'familyc-1' }, 'model_not_found', 'model'],
-    ['a model of family A', { model: 'familya-3-pro-image' }, 'model_not_found', 'model'],
+    ['a model of family A [model-3]', { model: 'familya-3-pro-image' }, 'model_not_found', 'model'],
     ['an empty prompt', { prompt: '' }, 'invalid_value', 'prompt'],
     ['an unknown size', { size: '512x512' }, 'invalid_value', 'size'],
     ['an unknown quality', { quality: 'best' }, 'invalid_value', 'quality'],
@@ -77,15 +80,23 @@ describe('a synchronous image request', () => {
     ['an aspect ratio', { aspect_ratio: '1:1' }, 'unknown_parameter', 'aspect_ratio'],
   ] as const
 
-  it.each(wrong)('returns 400 and names the field: %s', async (_what, given, code, param) => {
-    const fields = { prompt: 'x', ...given }
-    for (const answer of [await call.generate(client, fields), await call.edit(client, fields)]) {
-      expect(answer.status).toBe(400)
-      expect(await errorOf(answer)).toEqual({ message, type: 'invalid_request_error', param, code })
-    }
-  })
+  it.each(wrong)(
+    'returns 400 and names the field: %s [sync-5]',
+    async (_what, given, code, param) => {
+      const fields = { prompt: 'x', ...given }
+      for (const answer of [await call.generate(client, fields), await call.edit(client, fields)]) {
+        expect(answer.status).toBe(400)
+        expect(await errorOf(answer)).toEqual({
+          message,
+          type: 'invalid_request_error',
+          param,
+          code,
+        })
+      }
+    },
+  )
 
-  it('requires a model, a prompt and, for an edit, an image', async () => {
+  it('requires a model, a prompt and, for an edit, an image [sync-4]', async () => {
     const { model, prompt } = { model: 'familyb-image-2-web', prompt: 'x' }
     const answers = {
       model: await call.generate(client, { model: undefined, prompt }),
@@ -116,7 +127,7 @@ const allowed: Readonly<Record<string, readonly (readonly [model: string, value:
 
 describe('a valid submit', () => {
   it.each(Object.keys(allowed))(
-    'accepts every value that the contract lists: %s',
+    'accepts every value that the contract lists: %s [task-6, task-8, task-9]',
     async (field) => {
       for (const [model, value] of allowed[field] ?? []) {
         const answer = await client.submit(generateBody({ model, [field]: value }))
@@ -125,7 +136,7 @@ describe('a valid submit', () => {
     },
   )
 
-  it('accepts up to 16 PNG, JPEG and WebP images for an edit, with both families', async () => {
+  it('accepts up to 16 PNG, JPEG and WebP images for an edit, with both families [task-4, image-2]', async () => {
     const image = sharp(redPixelPng)
     const three = [
       inputImage(redPixelPng, 'image/png'),
@@ -143,7 +154,7 @@ describe('a valid submit', () => {
     }
   })
 
-  it('has no limit of requests per minute on family A', async () => {
+  it('has no limit of requests per minute on family A [limit-2]', async () => {
     const body = generateBody({ model: 'familya-3-pro-image' })
     const answers = await Promise.all(Array.from({ length: 200 }, () => client.submit(body)))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202]))

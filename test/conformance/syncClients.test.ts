@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import OpenAI, { BadRequestError, ConflictError, InternalServerError, toFile } from 'openai'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { runCommand } from '../../src/dev/stack/runCommand.ts'
+import { runCommand } from '../../src/dev/child.ts'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import {
@@ -15,24 +15,24 @@ import {
 import * as call from '../support/clients/syncCalls.ts'
 import { paddedPng, redPixelPng } from '../support/images.ts'
 import { mebibyte } from '../support/service/processUsage.ts'
-import type { TestAccount, TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
+import type { TestAccount } from '../support/service/testAccount.ts'
+import type { CalmService } from '../support/service/calmService.ts'
+import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 const python = await installPythonClients()
 if (python.kind !== 'installed') console.warn(`${pinnedClients.join(', ')}: ${python.why}`)
 
-let service: TestService
+let service: CalmService
 let client: Client
 let imagePath: string
 beforeAll(async () => {
-  service = await startTestService({ environment: { UPSTREAM_CALLS_MAX: '1' } })
+  service = await calmService()
   client = createClient(service.url, (await service.account()).secret)
   imagePath = join(service.environment['DATA_DIR'] ?? '', 'source.png')
   // Large enough that curl sends `Expect: 100-continue`.
   await writeFile(imagePath, paddedPng(2 * mebibyte, 1))
 }, stackStartMsMax)
-afterAll(() => service.stop())
 
 const model = 'familyb-image-2-vip'
 const size = '1024x1024'
@@ -87,7 +87,7 @@ describe("OpenAI's client for Node", () => {
     const { data } = await images.edit({ model, size, prompt, image: await image() })
     expect(data?.[0]?.b64_json).toEqual(expect.any(String))
     expect(await endsOf(account)).toEqual(['succeeded'])
-    const [upstream] = service.simulator.calls({ prompt })
+    const [upstream] = await service.simulator.calls({ prompt })
     const bytes = what === 'a stream' ? 2 * mebibyte : redPixelPng.length
     expect(upstream?.images).toMatchObject([{ mimeType: 'image/png', bytes }])
   })
@@ -100,14 +100,14 @@ describe("OpenAI's client for Node", () => {
     expect(await endsOf(account)).toEqual(['failed rate_limit_exceeded', 'succeeded'])
   })
 
-  it('does not retry a 500 after possible work: one task, one upstream call', async () => {
+  it('does not retry a 500 after possible work: one task, one upstream call [answer-6]', async () => {
     const { images, account, sent } = await connect()
     const prompt = 'node work [sim:500]'
     const failure = await images.generate({ model, prompt }).catch((error: unknown) => error)
     expect(failure).toBeInstanceOf(InternalServerError)
     expect(sent).toEqual(['500'])
     expect(await endsOf(account)).toEqual(['failed upstream_error'])
-    expect(service.simulator.calls({ prompt })).toHaveLength(1)
+    expect(await service.simulator.calls({ prompt })).toHaveLength(1)
   })
 
   it('does not retry a 409: the key keeps its one task', async () => {
@@ -142,7 +142,7 @@ describe('curl', () => {
     return JSON.parse(output)
   }
 
-  it('generates from JSON and edits a file sent in a form', async () => {
+  it('generates from JSON and edits a file sent in a form [auth-6]', async () => {
     const json = JSON.stringify({ model, size, prompt: 'curl' })
     const type = 'Content-Type: application/json'
     const url = `${service.url}/v1/images`
@@ -150,7 +150,7 @@ describe('curl', () => {
     const fields = [`model=${model}`, `size=${size}`, 'prompt=curl edit', `image=@${imagePath}`]
     const edited = await curl([`${url}/edits`, ...fields.flatMap((field) => ['-F', field])])
     for (const { data } of [generated, edited]) expect(data).toHaveLength(1)
-    const [upstream] = service.simulator.calls({ prompt: 'curl edit' })
+    const [upstream] = await service.simulator.calls({ prompt: 'curl edit' })
     expect(upstream?.images).toMatchObject([{ mimeType: 'image/png', bytes: 2 * mebibyte }])
   })
 })
@@ -177,7 +177,7 @@ const instead =
   python.kind === 'installed' ? '' : ` (${pinnedClients.join(', ')} not installed: ${python.why})`
 
 describe(`Python${instead}`, () => {
-  it.each(usable[python.kind])('generates and edits with %s', async (library) => {
+  it.each(usable[python.kind])('generates and edits with %s [auth-6]', async (library) => {
     const account = await service.account()
     const args = [service.url, account.secret, imagePath]
     const { images, ...told } = await runImageClients(library, { clients: python, args })

@@ -6,7 +6,8 @@ import { generateBody } from '../support/clients/requestBodies.ts'
 import * as call from '../support/clients/syncCalls.ts'
 import { moneyOf, assertLedgerVerifies, balanceOf } from '../support/database/money.ts'
 import { outcomesOf } from '../support/database/testAttempts.ts'
-import type { TestAccount, TestService } from '../support/service/testService.ts'
+import type { TestAccount } from '../support/service/testAccount.ts'
+import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
@@ -57,13 +58,14 @@ const generate = async (fields: Readonly<Record<string, unknown>>, key?: string)
 const errorOf = ({ text }: Answer) => Object(JSON.parse(text)).error
 const taskIdOf = ({ headers }: Answer) => headers.get('x-task-id') ?? ''
 const money = (answer: Answer) => moneyOf(service.pool, taskIdOf(answer))
-const modelsCalled = (prompt: string) => service.simulator.calls({ prompt }).map((one) => one.model)
+const modelsCalled = async (prompt: string) =>
+  (await service.simulator.calls({ prompt })).map((one) => one.model)
 const held = async () => (await balanceOf(service.pool, account.accountId))?.held
 
 describe('an upstream refusal', () => {
   const model = 'familyb-image-2-web'
 
-  it('is passed on with `Retry-After` and releases key and hold; after the wait the key gets its image', async () => {
+  it('is passed on with `Retry-After` and releases key and hold; after the wait the key gets its image [error-429]', async () => {
     const prompt = 'both [sim:429 retry-after=1 times=2]'
     const refused = await generate({ model, prompt }, 'K')
     expect(refused.status).toBe(429)
@@ -77,7 +79,7 @@ describe('an upstream refusal', () => {
     expect(refused.headers.get('x-should-retry')).not.toBe('false')
     expect(await money(refused)).toEqual(['hold', 'release'])
     expect(await held()).toBe(0)
-    expect(modelsCalled(prompt)).toEqual(['web-first', 'web-second'])
+    expect(await modelsCalled(prompt)).toEqual(['web-first', 'web-second'])
 
     await sleep(seconds * 1000)
     const served = await generate({ model, prompt }, 'K')
@@ -89,7 +91,7 @@ describe('an upstream refusal', () => {
     const again = await generate({ model, prompt }, 'K')
     expect(again.headers.get('idempotent-replayed')).toBe('true')
     expect(again.text).toBe(served.text)
-    expect(modelsCalled(prompt)).toHaveLength(3)
+    expect(await modelsCalled(prompt)).toHaveLength(3)
   })
 
   it('with a Retry-After of 0 is passed on with the least that the header can say', async () => {
@@ -101,10 +103,10 @@ describe('an upstream refusal', () => {
 
   it('on the first channel moves the call to the second; the task is charged once', async () => {
     const prompt = 'move on'
-    service.simulator.script({ prompt, model: 'vip-first' }, ['429 retry-after=1'])
+    await service.simulator.script({ prompt, model: 'vip-first' }, ['429 retry-after=1'])
     const answer = await generate({ prompt })
     expect(answer.status).toBe(200)
-    expect(modelsCalled(prompt)).toEqual(['vip-first', 'vip-second'])
+    expect(await modelsCalled(prompt)).toEqual(['vip-first', 'vip-second'])
     expect(await outcomesOf(service.pool, taskIdOf(answer))).toEqual([
       'refused rate_limited',
       'succeeded image',
@@ -112,7 +114,7 @@ describe('an upstream refusal', () => {
     expect(await money(answer)).toEqual(['hold', 'settle'])
   })
 
-  it('is passed on without another upstream call while its long cooldown lasts', async () => {
+  it('is passed on without another upstream call while its long cooldown lasts [error-429]', async () => {
     const body = (text: string) => ({ contents: [{ parts: [{ text }] }] })
     const lite = 'familya-3.1-flash-lite-image'
     const send = async (text: string) =>
@@ -123,10 +125,10 @@ describe('an upstream refusal', () => {
       expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(590)
       expect(await money(answer)).toEqual(['hold', 'release'])
     }
-    expect(service.simulator.calls({ model: lite })).toHaveLength(1)
+    expect(await service.simulator.calls({ model: lite })).toHaveLength(1)
   })
 
-  it('is a 429 without `Retry-After` when every channel has used up its quota', async () => {
+  it('is a 429 without `Retry-After` when every channel has used up its quota [error-429]', async () => {
     const answer = await generate({ prompt: '[sim:quota]' })
     expect(answer.status).toBe(429)
     expect(answer.headers.has('retry-after')).toBe(false)
@@ -142,26 +144,26 @@ describe('a synchronous call that ends without an image', () => {
       type: 'invalid_request_error',
       code: 'moderation_blocked',
     })
-    expect(modelsCalled('[sim:moderation]')).toEqual(['vip-first'])
+    expect(await modelsCalled('[sim:moderation]')).toEqual(['vip-first'])
     expect(await money(answer)).toEqual(['hold', 'release'])
   })
 
-  it('returns a 500 that may be retried when every channel refuses our credential', async () => {
+  it('returns a 500 that may be retried when every channel refuses our credential [error-500]', async () => {
     const prompt = '[sim:401]'
     const answer = await generate({ prompt }, 'ours')
     expect(answer.status).toBe(500)
     expect(errorOf(answer)).toMatchObject({ type: 'new_api_error', code: 'do_request_failed' })
     expect(errorOf(answer).message).toContain(answer.headers.get('x-request-id'))
     expect(answer.headers.has('x-should-retry')).toBe(false)
-    expect(modelsCalled(prompt)).toEqual(['vip-first', 'vip-second'])
+    expect(await modelsCalled(prompt)).toEqual(['vip-first', 'vip-second'])
     expect(await money(answer)).toEqual(['hold', 'release'])
-    service.simulator.script({ prompt }, ['ok'])
+    await service.simulator.script({ prompt }, ['ok'])
     expect((await generate({ prompt }, 'ours')).status).toBe(200)
   })
 })
 
 describe('one idempotency key', () => {
-  it('joins the call under way: one task, one upstream call, the same 200', async () => {
+  it('joins the call under way: one task, one upstream call, the same 200 [idem-7]', async () => {
     const prompt = 'joined [sim:delay ms=600]'
     const answers = await Promise.all([1, 2, 3].map(() => generate({ prompt }, 'join')))
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
@@ -169,10 +171,10 @@ describe('one idempotency key', () => {
     expect(new Set(answers.map(taskIdOf)).size).toBe(1)
     const replayed = answers.map(({ headers }) => headers.get('idempotent-replayed'))
     expect(replayed.filter((mark) => mark !== 'true')).toEqual(['false'])
-    expect(modelsCalled(prompt)).toHaveLength(1)
+    expect(await modelsCalled(prompt)).toHaveLength(1)
   })
 
-  it('returns a 409 that must not be retried for another request or route', async () => {
+  it('returns a 409 that must not be retried for another request or route [idem-8, answer-6]', async () => {
     const first = generate({ prompt: 'mine [sim:delay ms=600]' }, 'mine')
     const key = { 'idempotency-key': 'mine' }
     await service.simulator.waitForCalls(1, { prompt: 'mine [sim' })
@@ -187,12 +189,12 @@ describe('one idempotency key', () => {
       expect(other.headers.get('x-should-retry')).toBe('false')
       expect(errorOf(other).code).toBe('idempotency_key_reused')
     }
-    expect(modelsCalled('changed')).toEqual([])
+    expect(await modelsCalled('changed')).toEqual([])
   })
 })
 
 describe('an upstream slower than the synchronous wait', () => {
-  it('causes a 500 that must not be retried; the task continues, is charged once and is served to its key', async () => {
+  it('causes a 500 that must not be retried; the task continues, is charged once and is served to its key [sync-9]', async () => {
     const answeredAfterMs = syncDeadlineSeconds * 1000 + 3000
     const prompt = `slow [sim:delay ms=${answeredAfterMs}]`
     const startedAt = performance.now()
@@ -216,6 +218,6 @@ describe('an upstream slower than the synchronous wait', () => {
     expect(await record.json()).toMatchObject({ status: 'succeeded' })
     expect(await call.resultText(client, taskIdOf(late))).toBe(joined.text)
     expect(await money(late)).toEqual(['hold', 'settle'])
-    expect(modelsCalled(prompt)).toHaveLength(1)
+    expect(await modelsCalled(prompt)).toHaveLength(1)
   })
 })

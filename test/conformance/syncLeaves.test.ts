@@ -11,7 +11,8 @@ import * as call from '../support/clients/syncCalls.ts'
 import { moneyOf, assertLedgerVerifies, balanceOf } from '../support/database/money.ts'
 import { paddedPng } from '../support/images.ts'
 import { mebibyte } from '../support/service/processUsage.ts'
-import type { TestAccount, TestService } from '../support/service/testService.ts'
+import type { TestAccount } from '../support/service/testAccount.ts'
+import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { until } from '../support/timing.ts'
@@ -60,7 +61,7 @@ const generations = (prompt: string, model = 'familyb-image-2-vip'): RawCall => 
 async function fillChannel(): Promise<void> {
   const other = createClient(service.url, (await service.account()).secret)
   const body = generateBody({ prompt: 'in the way [sim:hold]' })
-  const before = service.simulator.calls({ prompt: 'in the way' }).length
+  const before = (await service.simulator.calls({ prompt: 'in the way' })).length
   for (let n = 0; n < concurrencyMax; n += 1) await other.accepted(body)
   await service.simulator.waitForCalls(before + concurrencyMax, { prompt: 'in the way' })
 }
@@ -122,7 +123,10 @@ const moments: readonly Moment[] = [
     when: 'the answer is being stored',
     end: 'charged',
     until: (prompt) =>
-      until('the answer', () => service.simulator.calls({ prompt })[0]?.finishedAt ?? undefined),
+      until(
+        'the answer',
+        async () => (await service.simulator.calls({ prompt }))[0]?.finishedAt ?? undefined,
+      ),
   },
   { when: 'the image is on its way', end: 'charged', until: (_, socket) => once(socket, 'data') },
 ]
@@ -179,7 +183,7 @@ async function chargedOnce(task: Task, prompt: string, again: RawCall): Promise<
   })
   expect([answer.status, call.taskIdOf(answer)]).toEqual([200, task.taskId])
   expect(await answer.text()).toBe(result)
-  expect(service.simulator.calls({ prompt })).toHaveLength(1)
+  expect(await service.simulator.calls({ prompt })).toHaveLength(1)
 }
 
 async function free(task: Task | undefined, prompt: string): Promise<void> {
@@ -188,14 +192,14 @@ async function free(task: Task | undefined, prompt: string): Promise<void> {
     held: 0,
     spent: 0,
   })
-  expect(service.simulator.calls({ prompt })).toEqual([])
+  expect(await service.simulator.calls({ prompt })).toEqual([])
   const record = task === undefined ? undefined : await client.ended(task.taskId)
   expect(record?.error?.code ?? 'no task').toBe(task === undefined ? 'no task' : 'cancelled')
 }
 
 describe('a synchronous client that leaves', () => {
   it.each(cases)(
-    'is charged once and can read its image, or is charged nothing: $how while $when',
+    'is charged once and can read its image, or is charged nothing: $how while $when [money-3]',
     async (one) => {
       const { how, moment } = one
       const prompt = `${how} ${moment.when} [sim:${moment.fault ?? 'ok'}]`
@@ -223,7 +227,7 @@ describe('a synchronous client that leaves', () => {
 })
 
 describe('a synchronous client that leaves and comes back at once with its key', () => {
-  it('gets its image and is charged once, whether or not its first task was cancelled', async () => {
+  it('gets its image and is charged once, whether or not its first task was cancelled [money-4]', async () => {
     await fillChannel()
     const gaps = [0, 0, 2, 5, 10, 20]
     const back = gaps.map(async (gapMs, n) => {
@@ -259,7 +263,7 @@ describe('a synchronous client that leaves and comes back at once with its key',
     expect(ends.filter((end) => end === 'charged')).toHaveLength(gaps.length)
     expect(await balanceOf(service.pool, account.accountId)).toMatchObject({ held: 0 })
     for (let n = 0; n < statuses.length; n += 1) {
-      expect(service.simulator.calls({ prompt: `back ${n}` })).toHaveLength(1)
+      expect(await service.simulator.calls({ prompt: `back ${n}` })).toHaveLength(1)
     }
   })
 })

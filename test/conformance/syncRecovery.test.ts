@@ -4,7 +4,8 @@ import { generate, taskIdOf } from '../support/clients/syncCalls.ts'
 import { assertLedgerVerifies, moneyOf } from '../support/database/money.ts'
 import { outcomesOf } from '../support/database/testAttempts.ts'
 import type { DarkroomProcess } from '../support/service/darkroomProcess.ts'
-import type { TestAccount, TestService } from '../support/service/testService.ts'
+import type { TestAccount } from '../support/service/testAccount.ts'
+import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
@@ -55,15 +56,15 @@ const calls = (prompt: string) => service.simulator.calls({ prompt })
 const allSucceeded = Array(inFlight).fill(200)
 
 describe('kill -9 of the API during synchronous calls', () => {
-  it('repeats no call: each repeat with the same key gets its image', async () => {
+  it('repeats no call: each repeat with the same key gets its image [sync-10]', async () => {
     const prompt = 'Api killed'
     const lost = callAll(prompt, '[sim:hold]')
     await endDuring(prompt, service.apis, 'SIGKILL', service.startApi)
     expect(await lost).toEqual(Array(inFlight).fill(undefined))
-    service.simulator.release({ prompt })
+    await service.simulator.release({ prompt })
     const repeated = await callAll(prompt, '[sim:hold]')
     expect(repeated.map((answer) => answer?.status)).toEqual(allSucceeded)
-    expect(calls(prompt)).toHaveLength(inFlight)
+    expect(await calls(prompt)).toHaveLength(inFlight)
     for (const answer of repeated) {
       expect(await moneyOf(service.pool, answer?.taskId ?? '')).toEqual(['hold', 'settle'])
     }
@@ -72,7 +73,7 @@ describe('kill -9 of the API during synchronous calls', () => {
 
 describe('SIGTERM during synchronous calls', () => {
   it.each(['api', 'worker'] as const)(
-    'answers each of them without a second call: %s',
+    'answers each of them without a second call: %s [sync-10]',
     async (name) => {
       const prompt = `Stopped ${name}`
       const answers = callAll(prompt, '[sim:delay ms=1500]')
@@ -80,13 +81,13 @@ describe('SIGTERM during synchronous calls', () => {
         name === 'api' ? [service.apis, service.startApi] : [service.workers, service.startWorker]
       expect(await endDuring(prompt, processes, 'SIGTERM', start)).toBe(0)
       expect((await answers).map((answer) => answer?.status)).toEqual(allSucceeded)
-      expect(calls(prompt)).toHaveLength(inFlight)
+      expect(await calls(prompt)).toHaveLength(inFlight)
     },
   )
 })
 
 describe('kill -9 of the worker during synchronous calls', () => {
-  it('answers each of them within 30 s, with at most one more call each', async () => {
+  it('answers each of them within 30 s, with at most one more call each [sync-10]', async () => {
     const prompt = 'Worker killed'
     const answers = callAll(prompt, '[sim:delay ms=60000 times=1]')
     await endDuring(prompt, service.workers, 'SIGKILL', service.startWorker)
@@ -94,7 +95,7 @@ describe('kill -9 of the worker during synchronous calls', () => {
     const ended = await answers
     expect(performance.now() - killedAtMs).toBeLessThan(30_000)
     expect(ended.map((answer) => answer?.status)).toEqual(allSucceeded)
-    expect(calls(prompt)).toHaveLength(2 * inFlight)
+    expect(await calls(prompt)).toHaveLength(2 * inFlight)
     for (const answer of ended) {
       expect(await outcomesOf(service.pool, answer?.taskId ?? '')).toEqual([
         'unknown worker_lost',

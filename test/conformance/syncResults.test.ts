@@ -6,17 +6,16 @@ import { editBody, generateBody } from '../support/clients/requestBodies.ts'
 import * as call from '../support/clients/syncCalls.ts'
 import { moneyOf } from '../support/database/money.ts'
 import { redPixelPng } from '../support/images.ts'
-import type { TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
+import type { CalmService } from '../support/service/calmService.ts'
+import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
-let service: TestService
+let service: CalmService
 let client: Client
 beforeAll(async () => {
-  service = await startTestService()
+  service = await calmService()
   client = createClient(service.url, (await service.account()).secret)
 }, stackStartMsMax)
-afterAll(() => service.stop())
 
 const data = redPixelPng.toString('base64')
 const size = '2048x2048'
@@ -57,57 +56,63 @@ const cases = [
   },
 ] as const
 
-describe.each(cases)('the same request on $what', ({ sync, async, differing }) => {
-  it('returns the same native response byte for byte and is charged once each time', async () => {
-    const [answer, accepted] = await Promise.all([sync(), async()])
-    const text = await call.textOf200(answer)
-    const syncTask = call.taskIdOf(answer)
-    expect(accepted.status).toBe(202)
-    const asyncTask: string = Object(await accepted.json()).task_id
-    await client.ended(asyncTask)
-    expect(await call.resultText(client, syncTask)).toBe(text)
-    const other = await call.resultText(client, asyncTask)
-    expect(text).toMatch(differing)
-    expect(other.replace(differing, '')).toBe(text.replace(differing, ''))
-    for (const taskId of [syncTask, asyncTask]) {
-      expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
-    }
-  })
-})
+describe.each(cases)(
+  'the same request on $what [content-1, content-2]',
+  ({ sync, async, differing }) => {
+    it('returns the same native response byte for byte and is charged once each time [submit-4, sync-3]', async () => {
+      const [answer, accepted] = await Promise.all([sync(), async()])
+      const text = await call.textOf200(answer)
+      const syncTask = call.taskIdOf(answer)
+      expect(accepted.status).toBe(202)
+      const asyncTask: string = Object(await accepted.json()).task_id
+      await client.ended(asyncTask)
+      expect(await call.resultText(client, syncTask)).toBe(text)
+      const other = await call.resultText(client, asyncTask)
+      expect(text).toMatch(differing)
+      expect(other.replace(differing, '')).toBe(text.replace(differing, ''))
+      for (const taskId of [syncTask, asyncTask]) {
+        expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
+      }
+    })
+  },
+)
 
 describe('a synchronous image response', () => {
   it.each([
     ['a generation', () => call.generate(client, { prompt: 'five', size })],
     ['an edit', () => call.edit(client, { prompt: 'six', size, model: 'familyb-image-2-web' })],
     [
-      'an upstream that sends WebP',
+      'an upstream that sends WebP [sync-1]',
       () => call.generate(client, { prompt: '[sim:wrong-mime as=webp]' }),
     ],
-  ])('contains one PNG and exactly the fields of the contract: %s', async (_what, send) => {
-    const answer = await send()
-    const body: Record<string, unknown> = JSON.parse(await call.textOf200(answer))
-    const tokens = expect.any(Number)
-    const details = { text_tokens: tokens, image_tokens: tokens }
-    expect(body).toEqual({
-      created: tokens,
-      data: [{ b64_json: expect.any(String) }],
-      size: expect.stringMatching(/^\d+x\d+$/),
-      quality: expect.any(String),
-      usage: {
-        input_tokens: tokens,
-        output_tokens: tokens,
-        total_tokens: tokens,
-        input_tokens_details: details,
-        output_tokens_details: details,
-      },
-    })
-    const image = Buffer.from(Object(body['data'])[0].b64_json, 'base64')
-    expect((await sharp(image).metadata()).format).toBe('png')
-  })
+  ])(
+    'contains one PNG and exactly the fields of the contract: %s [sync-1]',
+    async (_what, send) => {
+      const answer = await send()
+      const body: Record<string, unknown> = JSON.parse(await call.textOf200(answer))
+      const tokens = expect.any(Number)
+      const details = { text_tokens: tokens, image_tokens: tokens }
+      expect(body).toEqual({
+        created: tokens,
+        data: [{ b64_json: expect.any(String) }],
+        size: expect.stringMatching(/^\d+x\d+$/),
+        quality: expect.any(String),
+        usage: {
+          input_tokens: tokens,
+          output_tokens: tokens,
+          total_tokens: tokens,
+          input_tokens_details: details,
+          output_tokens_details: details,
+        },
+      })
+      const image = Buffer.from(Object(body['data'])[0].b64_json, 'base64')
+      expect((await sharp(image).metadata()).format).toBe('png')
+    },
+  )
 })
 
 describe('a content request', () => {
-  it('reaches the upstream as the same bytes in camelCase and in snake_case', async () => {
+  it('reaches the upstream as the same bytes in camelCase and in snake_case [content-4]', async () => {
     const camel = {
       contents: [
         {
@@ -140,7 +145,7 @@ describe('a content request', () => {
       [camel, snake].map((body) => call.content(client, 'generateContent', body, model)),
     )
     expect(answers.map(({ status }) => status)).toEqual([200, 200])
-    const calls = service.simulator.calls({ model })
+    const calls = await service.simulator.calls({ model })
     expect(calls.map(({ bodySha256 }) => bodySha256)).toEqual([
       calls[0]?.bodySha256,
       calls[0]?.bodySha256,
@@ -168,7 +173,7 @@ describe('a content request', () => {
       { contents: [{ parts: [{ text: 'x' }, { file_data: {} }] }] },
     ],
   ])(
-    'returns 400 for an unsupported field and names it in the casing of the client: %s',
+    'returns 400 for an unsupported field and names it in the casing of the client: %s [content-3]',
     async (param, fields) => {
       const body = { contents: [{ parts: [{ text: 'x' }] }], ...fields }
       const answer = await call.content(client, 'generateContent', body)
@@ -183,7 +188,7 @@ describe('a content request', () => {
     ['[sim:no-image]', 'no_image_generated', 'candidates'],
     ['[sim:text-only]', 'no_image_generated', 'candidates'],
   ])(
-    'returns the native 200 when the model refuses (%s); the task fails and costs nothing',
+    'returns the native 200 when the model refuses (%s); the task fails and costs nothing [content-5]',
     async (fault, code, member) => {
       const answer = await call.content(client, 'generateContent', contents(`x ${fault}`))
       const body: Record<string, unknown> = JSON.parse(await call.textOf200(answer))

@@ -6,7 +6,8 @@ import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { moneyOf } from '../support/database/money.ts'
 import { darkroomJson } from '../support/service/darkroomCli.ts'
-import type { TestAccount, TestService } from '../support/service/testService.ts'
+import type { TestAccount } from '../support/service/testAccount.ts'
+import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { until } from '../support/timing.ts'
@@ -48,11 +49,11 @@ describe('Retry-After', () => {
   }
 
   it.each(forms)(
-    'holds back every call to its model until it has passed; then both tasks succeed: %s',
+    'holds back every call to its model until it has passed; then both tasks succeed: %s [limit-3]',
     async (_, form, model) => {
       const records = await ended.get(model)
       expect(records?.map(({ status }) => status)).toEqual(['succeeded', 'succeeded'])
-      const [refused, ...later] = service.simulator.calls({ model })
+      const [refused, ...later] = await service.simulator.calls({ model })
       expect(refused?.status).toBe(429)
       expect(later.map(({ status }) => status)).toEqual([200, 200])
       const gapsMs = later.map(({ at }) => at - (refused?.at ?? 0))
@@ -68,7 +69,7 @@ describe('Retry-After', () => {
 describe('a Retry-After of one year', () => {
   const fault = '[sim:429 retry-after=31536000]'
 
-  it('counts for 15 minutes at most, during which a cancel costs nothing', async () => {
+  it('counts for 15 minutes at most, during which a cancel costs nothing [money-5]', async () => {
     const model = 'familya-2.5-flash-image'
     const { task_id } = await client.accepted(generateBody({ model, prompt: `A ${fault}` }))
     const { rows } = await until('the cooldown', async () => {
@@ -89,10 +90,10 @@ describe('a Retry-After of one year', () => {
     expect(cancel).toMatchObject({ cancelled: true })
     expect(await client.ended(task_id)).toMatchObject({ error: { code: 'cancelled' } })
     expect(await moneyOf(service.pool, task_id)).toEqual(['hold', 'release'])
-    expect(service.simulator.calls({ model })).toHaveLength(1)
+    expect(await service.simulator.calls({ model })).toHaveLength(1)
   })
 
-  it('ends the task at once as rate_limit_exceeded when it passes the deadline', async () => {
+  it('ends the task at once as rate_limit_exceeded when it passes the deadline [record-6]', async () => {
     const model = 'familyb-image-2-vip'
     const { url } = await service.startApi({ TASK_DEADLINE_SECONDS: '600' })
     const hurried = createClient(url, account.secret)
@@ -100,7 +101,7 @@ describe('a Retry-After of one year', () => {
     const record = await hurried.ended(task_id, { limitMs: 30_000 })
     expect(record).toMatchObject({ status: 'failed', error: { code: 'rate_limit_exceeded' } })
     expect(await moneyOf(service.pool, task_id)).toEqual(['hold', 'release'])
-    expect(service.simulator.calls({ model })).toHaveLength(1)
+    expect(await service.simulator.calls({ model })).toHaveLength(1)
   })
 
   /** Returns in how many seconds Temporal runs the activity again. */
@@ -131,7 +132,7 @@ describe('an API that cannot reach Temporal', () => {
     expect(sorted[15]).toBeLessThan(250)
     const records = await Promise.all(submitted.map((taskId) => cutOff.ended(taskId)))
     expect(new Set(records.map(({ status }) => status))).toEqual(new Set(['succeeded']))
-    expect(service.simulator.calls({ prompt: 'Cut off' })).toHaveLength(30)
+    expect(await service.simulator.calls({ prompt: 'Cut off' })).toHaveLength(30)
   })
 })
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { runCommand } from '../../src/dev/stack/runCommand.ts'
-import type { TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
+import { runCommand } from '../../src/dev/child.ts'
+import type { CalmService } from '../support/service/calmService.ts'
+import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
@@ -10,14 +10,13 @@ const guide = readFileSync(new URL('../../docs/api.md', import.meta.url), 'utf8'
 const blocks = [...guide.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, text = '']) => text)
 const { PATH = '', HOME = '' } = process.env
 
-let service: TestService
+let service: CalmService
 beforeAll(async () => {
-  service = await startTestService()
+  service = await calmService()
 }, stackStartMsMax)
-afterAll(() => service.stop())
 
 describe('the guide for API clients', () => {
-  it('has shell blocks that work one after the other', async ({ skip }) => {
+  it('has shell blocks that work one after the other [pages-7]', async ({ skip }) => {
     const options = { env: { PATH, HOME }, timeoutMs: 60_000, cwd: tempFolder() }
     const probe = await runCommand('sh', ['-c', 'jq --version && curl --version'], options)
     if (!probe.ok) skip('Skipped: curl or jq is missing.')

@@ -2,10 +2,10 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { runCommand } from '../../src/dev/stack/runCommand.ts'
+import { runCommand } from '../../src/dev/child.ts'
 import { redPixelPng } from '../support/images.ts'
-import type { TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
+import type { CalmService } from '../support/service/calmService.ts'
+import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
@@ -20,18 +20,17 @@ const languages = {
   javascript: { run: [process.execPath], probe: [process.execPath, '--version'] },
 } as const
 
-let service: TestService
+let service: CalmService
 let secret: string
 beforeAll(async () => {
-  service = await startTestService()
+  service = await calmService()
   secret = (await service.account()).secret
 }, stackStartMsMax)
-afterAll(() => service.stop())
 
 describe.each(Object.entries(languages))('the examples for %s', (language, { run, probe }) => {
   const files = readdirSync(join(folder, language))
 
-  it.each(files)('do what they say: %s', async (file) => {
+  it.each(files)('do what they say: %s [pages-7]', async (file) => {
     const complete = await start(probe, {}, '.')
     if (!complete.ok) {
       console.warn(`Skipped examples/${language}/${file}: "${probe.join(' ')}" fails here.`)

@@ -5,14 +5,13 @@ import { createAccountStore } from '../../src/wiring/stores.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { darkroomJson, runDarkroom } from '../support/service/darkroomCli.ts'
-import type { TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
+import type { CalmService } from '../support/service/calmService.ts'
+import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
-let service: TestService
+let service: CalmService
 beforeAll(async () => {
-  service = await startTestService()
-  return () => service.stop()
+  service = await calmService()
 }, stackStartMsMax)
 
 type ListedKey = {
@@ -43,7 +42,7 @@ async function refusalOf(response: Response) {
 }
 
 describe('a budget of a key', () => {
-  it('refuses what would hold beyond it with 403, and says what it is and when it renews', async () => {
+  it('refuses what would hold beyond it with 403, and says what it is and when it renews [budget-2]', async () => {
     const { client, used } = await openKey({ credits: 10, period: 'day' })
     await client.accepted(low)
     const midnight = new Date()
@@ -68,7 +67,7 @@ describe('a budget of a key', () => {
     expect(await used()).toBe(6)
   })
 
-  it('is not exceeded by 64 submits at once', async () => {
+  it('is not exceeded by 64 submits at once [budget-6]', async () => {
     const { client, used } = await openKey({ credits: 20, period: 'week' })
     const answers = await Promise.all(Array.from({ length: 64 }, () => client.submit(low)))
     const statuses = answers.map(({ status }) => status)
@@ -77,7 +76,7 @@ describe('a budget of a key', () => {
     expect(await used()).toBe(18)
   })
 
-  it('lets the replay of a request pass, also when 64 replays race for the last credit', async () => {
+  it('lets the replay of a request pass, also when 64 replays race for the last credit [budget-5]', async () => {
     const { client, used } = await openKey({ credits: 6, period: 'month' })
     const key = { 'Idempotency-Key': 'one' }
     const answers = await Promise.all(Array.from({ length: 64 }, () => client.submit(low, key)))
@@ -89,7 +88,7 @@ describe('a budget of a key', () => {
     expect(await used()).toBe(6)
   })
 
-  it('has room again after a task failed, and lets `task retry` pass', async () => {
+  it('has room again after a task failed, and lets `task retry` pass [budget-4, budget-5]', async () => {
     const { client, used } = await openKey({ credits: 6, period: 'month' })
     const failing = generateBody({ quality: 'low', prompt: '[sim:moderation times=1]' })
     const { task_id } = await client.accepted(failing)
@@ -103,7 +102,7 @@ describe('a budget of a key', () => {
     expect(await used()).toBe(6)
   })
 
-  it('is set and removed by `key budget`, and earlier submits of the period count', async () => {
+  it('is set and removed by `key budget`, and earlier submits of the period count [budget-1]', async () => {
     const account = await service.account()
     const client = createClient(service.url, account.secret)
     await client.accepted(low)

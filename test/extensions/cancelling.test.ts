@@ -8,7 +8,8 @@ import { generate, taskIdOf } from '../support/clients/syncCalls.ts'
 import { assertLedgerVerifies, balanceOf, moneyOf } from '../support/database/money.ts'
 import { runDarkroom } from '../support/service/darkroomCli.ts'
 import { runStatus } from '../support/service/operatorRuns.ts'
-import type { TestAccount, TestService } from '../support/service/testService.ts'
+import type { TestAccount } from '../support/service/testAccount.ts'
+import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { until } from '../support/timing.ts'
@@ -77,7 +78,7 @@ async function waitingCalls(key: string): Promise<{
 }
 
 describe('POST /v1/tasks/{task_id}/cancel', () => {
-  it('ends a waiting task without a charge, again the same, and ends its run', async () => {
+  it('ends a waiting task without a charge, again the same, and ends its run [cancel-1]', async () => {
     const taskId = await waitingTask('familya-2.5-flash-image')
     const before = await balanceOf(service.pool, account.accountId)
     const response = await cancel(taskId)
@@ -97,7 +98,7 @@ describe('POST /v1/tasks/{task_id}/cancel', () => {
     )
   })
 
-  it('is refused while a call is under way, and after the end, and says which', async () => {
+  it('is refused while a call is under way, and after the end, and says which [cancel-2]', async () => {
     const taskId = await submit('called [sim:hold]')
     await service.simulator.waitForCalls(1, { prompt: 'called' })
     const refused = await cancel(taskId)
@@ -106,7 +107,7 @@ describe('POST /v1/tasks/{task_id}/cancel', () => {
       code: 'task_not_cancellable',
       message: expect.stringContaining('is under way'),
     })
-    service.simulator.release()
+    await service.simulator.release()
     expect(await client.ended(taskId)).toMatchObject({ status: 'succeeded' })
     expect((await errorOf(await cancel(taskId))).message).toBe('The task has already succeeded.')
     expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
@@ -117,7 +118,7 @@ describe('POST /v1/tasks/{task_id}/cancel', () => {
     expect((await errorOf(over)).message).toBe('The task has already failed.')
   })
 
-  it('is refused after a call with an unknown outcome, which may be charged', async () => {
+  it('is refused after a call with an unknown outcome, which may be charged [cancel-3]', async () => {
     const taskId = await submit('unknown [sim:500 times=1][sim:hold]')
     await until('the unknown outcome', async () => {
       const { rowCount } = await service.pool.query(
@@ -130,12 +131,12 @@ describe('POST /v1/tasks/{task_id}/cancel', () => {
     expect(refused.status).toBe(409)
     expect((await errorOf(refused)).message).toMatch(/may have done work|is under way/)
     await service.simulator.waitForCalls(2, { prompt: 'unknown' })
-    service.simulator.release()
+    await service.simulator.release()
     expect(await client.ended(taskId)).toMatchObject({ status: 'succeeded' })
     expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'settle'])
   })
 
-  it('answers the same 404 for a task of another account and an unknown task', async () => {
+  it('answers the same 404 for a task of another account and an unknown task [ext-3]', async () => {
     const taskId = await waitingTask('familya-3.1-flash-image')
     const stranger = createClient(service.url, (await service.account()).secret)
     const answers = [await cancel(taskId, stranger), await cancel(`task_${'0'.repeat(32)}`)]
@@ -154,26 +155,29 @@ describe('a cancel that was asked for', () => {
       'by the CLI',
       (taskId: string) => runDarkroom(['task', 'cancel', taskId], service.environment),
     ],
-  ])('is final for every waiter, and the key stays with the task: %s', async (how, ask) => {
-    const { taskId, answers, send } = await waitingCalls(`final ${how}`)
-    await ask(taskId)
-    for (const answer of [...(await Promise.all(answers)), await send()]) {
-      expect(answer.status).toBe(500)
-      expect(answer.headers.get('x-should-retry')).toBe('false')
-      expect(taskIdOf(answer)).toBe(taskId)
-      expect((await errorOf(answer)).code).toBe('cancelled')
-    }
-    expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'release'])
-    service.simulator.release()
-    await until('free places', async () => {
-      const { rowCount } = await service.pool.query('select from attempt where closed_at is null')
-      return rowCount === 0 ? true : undefined
-    })
-  })
+  ])(
+    'is final for every waiter, and the key stays with the task: %s [cancel-5]',
+    async (how, ask) => {
+      const { taskId, answers, send } = await waitingCalls(`final ${how}`)
+      await ask(taskId)
+      for (const answer of [...(await Promise.all(answers)), await send()]) {
+        expect(answer.status).toBe(500)
+        expect(answer.headers.get('x-should-retry')).toBe('false')
+        expect(taskIdOf(answer)).toBe(taskId)
+        expect((await errorOf(answer)).code).toBe('cancelled')
+      }
+      expect(await moneyOf(service.pool, taskId)).toEqual(['hold', 'release'])
+      await service.simulator.release()
+      await until('free places', async () => {
+        const { rowCount } = await service.pool.query('select from attempt where closed_at is null')
+        return rowCount === 0 ? true : undefined
+      })
+    },
+  )
 })
 
 describe('cancels at random moments', () => {
-  it('get answers that equal the ledger, for tasks of every kind with waiters among them', async () => {
+  it('get answers that equal the ledger, for tasks of every kind with waiters among them [cancel-4]', async () => {
     const { broken, figures } = await runCancels({
       service,
       seed: 20_261_122,

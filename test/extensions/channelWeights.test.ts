@@ -105,7 +105,7 @@ describe('channels with weights', () => {
       const earlier = dead[at]?.closedAtMs ?? 0
       expect(openedAtMs - earlier).toBeGreaterThanOrEqual(1_000 * 2 ** at - 50)
     }
-    const billed = service.simulator.calls({ family: 'A' }).filter((call) => call.billed)
+    const billed = (await service.simulator.calls({ family: 'A' })).filter((call) => call.billed)
     expect(billed).toHaveLength(tasks)
   }, 90_000)
 })

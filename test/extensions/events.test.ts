@@ -1,36 +1,25 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import type { TaskStreamEvent } from '../support/clients/eventStream.ts'
 import { openEvents, readEvents } from '../support/clients/eventStream.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { errorResponse } from '../support/clients/responses.ts'
-import type { TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
+import type { CalmService } from '../support/service/calmService.ts'
+import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { until } from '../support/timing.ts'
 
 const model = 'familyb-image-2-vip'
-let service: TestService
+let service: CalmService
 let client: Client
 let second: Client
 beforeAll(async () => {
-  service = await startTestService({
-    apis: 2,
-    environment: { PUBLIC_URL: 'http://images.example.test' },
-    operatorFile: (url) => ({
-      channels: [
-        { name: 'a-main', family: 'A', baseUrl: url, apiKeyEnv: 'FAMILYA_API_KEY' },
-        { name: 'b-main', family: 'B', baseUrl: `${url}/v1`, apiKeyEnv: 'FAMILYB_API_KEY' },
-      ],
-      capabilities: { [model]: { usualDurationMs: 3_000 } },
-    }),
-  })
+  service = await calmService()
   const { secret } = await service.account()
   client = createClient(service.url, secret)
-  second = createClient(service.apis[1]?.url ?? '', secret)
+  second = createClient(service.urls[1], secret)
 }, stackStartMsMax)
-afterAll(() => service.stop())
 
 async function submit(prompt: string): Promise<string> {
   return (await client.accepted(generateBody({ model, prompt }))).task_id
@@ -45,7 +34,7 @@ async function heldTask(prompt: string): Promise<string> {
 const ids = (events: readonly TaskStreamEvent[]) => events.map(({ id }) => id)
 
 describe('GET /v1/tasks/{id}/events', () => {
-  it('sends the record at once, at changes of status and steps of progress, and ends with the end', async () => {
+  it('sends the record at once, at changes of status and steps of progress, and ends with the end [events-1]', async () => {
     const taskId = await submit('steps [sim:delay ms=6000]')
     const response = await openEvents(client, taskId)
     expect(response.status).toBe(200)
@@ -66,7 +55,7 @@ describe('GET /v1/tasks/{id}/events', () => {
     expect(steps.length).toBeGreaterThan(3)
   })
 
-  it('has the same ids on every API, and resumes on another one after `Last-Event-ID`', async () => {
+  it('has the same ids on every API, and resumes on another one after `Last-Event-ID` [events-3]', async () => {
     const taskId = await heldTask('two')
     const whole = readEvents(await openEvents(client, taskId))
     const cut: TaskStreamEvent[] = []
@@ -81,7 +70,7 @@ describe('GET /v1/tasks/{id}/events', () => {
       const record = await (await second.lookup(taskId)).json()
       return Object(record).progress > 80 ? true : undefined
     })
-    service.simulator.release()
+    await service.simulator.release()
     const { events } = await whole
     const after = (await resumed).events
     expect(Math.min(...ids(after))).toBeGreaterThanOrEqual(lastId + 5)
@@ -101,7 +90,7 @@ describe('GET /v1/tasks/{id}/events', () => {
     expect(events).toMatchObject([{ id: 1_000, record: { status: 'failed' } }])
   })
 
-  it('answers the same 404 for a task of another account and an unknown task', async () => {
+  it('answers the same 404 for a task of another account and an unknown task [ext-3]', async () => {
     const taskId = await submit('foreign')
     const stranger = createClient(service.url, (await service.account()).secret)
     for (const id of [taskId, `task_${'0'.repeat(32)}`]) {
@@ -111,9 +100,10 @@ describe('GET /v1/tasks/{id}/events', () => {
     }
   })
 
-  it('ends when its API stops, and resumes on another one', async () => {
+  it('ends when its API stops, and resumes on another one [events-4]', async () => {
     const taskId = await heldTask('moved')
     const api = await service.startApi()
+    onTestFinished(() => api.stop())
     const stream = readEvents(await openEvents({ ...client, url: api.url }, taskId))
     await until('a connected stream', () => (api.output().includes('ready') ? true : undefined))
     api.signal('SIGTERM')
@@ -121,7 +111,7 @@ describe('GET /v1/tasks/{id}/events', () => {
     expect(events.length).toBeGreaterThan(0)
     await api.ended
     const resumed = readEvents(await openEvents(second, taskId, events.at(-1)?.id))
-    service.simulator.release()
+    await service.simulator.release()
     expect(ids((await resumed).events).at(-1)).toBe(1_000)
   })
 })

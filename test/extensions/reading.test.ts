@@ -5,16 +5,16 @@ import OpenAI from 'openai'
 import { createClient } from '../support/clients/client.ts'
 import { editBody, generateBody, inputImage } from '../support/clients/requestBodies.ts'
 import { darkroomJson } from '../support/service/darkroomCli.ts'
-import type { TestAccount, TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
+import type { TestAccount } from '../support/service/testAccount.ts'
+import type { CalmService } from '../support/service/calmService.ts'
+import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
-let service: TestService
+let service: CalmService
 let account: TestAccount
 beforeAll(async () => {
-  service = await startTestService()
+  service = await calmService()
   account = await service.account(1_000)
-  return () => service.stop()
 }, stackStartMsMax)
 
 function get(
@@ -28,7 +28,7 @@ function get(
 }
 
 describe('GET /v1/account', () => {
-  it('shows the account of the key and its credits', async () => {
+  it('shows the account of the key and its credits [account-1]', async () => {
     const response = await get('/v1/account')
     expect(response.status).toBe(200)
     expect(await response.json()).toEqual({
@@ -40,7 +40,7 @@ describe('GET /v1/account', () => {
     })
   })
 
-  it('lists the models of an account that may not use all', async () => {
+  it('lists the models of an account that may not use all [account-1]', async () => {
     const models = ['familya-3-pro-image', 'familyb-image-2-web']
     const create = ['account', 'create', 'few-models', '--models', models.join(',')]
     await darkroomJson(create, service.environment)
@@ -54,7 +54,7 @@ describe('GET /v1/account', () => {
 })
 
 describe('GET /v1/models', () => {
-  it('lists every model in the form of OpenAI, with what it takes', async () => {
+  it('lists every model in the form of OpenAI, with what it takes [account-2]', async () => {
     const response = await get('/v1/models')
     const { object, data } = modelList.parse(await response.json())
     expect(object).toBe('list')
@@ -80,7 +80,7 @@ describe('GET /v1/models', () => {
     ['familya-3.1-flash-image', { size: '2K' }],
     ['familya-3.1-flash-image', {}],
     ['familya-3-pro-image', { size: '4K', quality: 'high' }],
-  ])('shows the price that a submit holds: %s %j', async (model, fields) => {
+  ])('shows the price that a submit holds: %s %j [account-4]', async (model, fields) => {
     const shown = modelResponse.parse(await (await get(`/v1/models/${model}`)).json())
     const price = shown.prices.find((entry) =>
       (['size', 'quality', 'action'] as const).every(
@@ -95,7 +95,7 @@ describe('GET /v1/models', () => {
     expect(held).toBe((price?.credits ?? 0) + 2 * (price?.credits_per_input_image ?? 0))
   })
 
-  it('hides models that the account may not use: they are the same 404 as unknown ones', async () => {
+  it('hides models that the account may not use: they are the same 404 as unknown ones [account-3]', async () => {
     const models = 'familya-3-pro-image'
     await darkroomJson(['account', 'create', 'one-model', '--models', models], service.environment)
     const create = ['key', 'create', 'one-model']
@@ -120,7 +120,7 @@ describe('GET /v1/models', () => {
 })
 
 describe('the headers about credits', () => {
-  it('say what a submit holds, also when it is repeated with its key', async () => {
+  it('say what a submit holds, also when it is repeated with its key [account-5]', async () => {
     const client = createClient(service.url, (await service.account()).secret)
     const key = { 'Idempotency-Key': 'held' }
     for (const replayed of ['false', 'true']) {
@@ -130,7 +130,7 @@ describe('the headers about credits', () => {
     }
   })
 
-  it('say on the lookup of an ended task what it cost: 0 when it failed', async () => {
+  it('say on the lookup of an ended task what it cost: 0 when it failed [account-6]', async () => {
     const client = createClient(service.url, (await service.account()).secret)
     const live = await client.accepted(generateBody({ prompt: 'live [sim:hold]' }))
     expect((await client.lookup(live.task_id)).headers.get('x-credits-charged')).toBeNull()
@@ -144,7 +144,7 @@ describe('the headers about credits', () => {
     }
   })
 
-  it('say on a synchronous 200 what it cost, also when the model refused', async () => {
+  it('say on a synchronous 200 what it cost, also when the model refused [account-7]', async () => {
     const { secret } = await service.account()
     const post = (path: string, body: unknown) =>
       fetch(`${service.url}${path}`, {

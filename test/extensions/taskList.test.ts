@@ -5,8 +5,9 @@ import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { errorResponse, taskRecordResponse } from '../support/clients/responses.ts'
 import { insertEndedTasks } from '../support/database/insertEndedTasks.ts'
-import type { TestAccount, TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
+import type { TestAccount } from '../support/service/testAccount.ts'
+import type { CalmService } from '../support/service/calmService.ts'
+import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
 const taskListResponse = z.strictObject({
@@ -15,12 +16,11 @@ const taskListResponse = z.strictObject({
   has_more: z.boolean(),
 })
 
-let service: TestService
+let service: CalmService
 let account: TestAccount
 beforeAll(async () => {
-  service = await startTestService()
+  service = await calmService()
   account = await service.account(1_000)
-  return () => service.stop()
 }, stackStartMsMax)
 
 function get(path: string, { secret } = account): Promise<Response> {
@@ -40,7 +40,7 @@ describe('GET /v1/tasks', () => {
 
   const idsOf = ({ data }: Listed) => data.map(({ task_id }) => task_id)
 
-  it('lists records as the lookup gives them, without `result`', async () => {
+  it('lists records as the lookup gives them, without `result` [list-5]', async () => {
     const owner = await service.account()
     const client = createClient(service.url, owner.secret)
     const kept = await client.accepted(generateBody())
@@ -60,7 +60,7 @@ describe('GET /v1/tasks', () => {
     expect((await fetch(asset?.url ?? '')).status).toBe(200)
   })
 
-  it('pages through tasks of the same microsecond, each once, while new tasks arrive', async () => {
+  it('pages through tasks of the same microsecond, each once, while new tasks arrive [list-1, list-3]', async () => {
     const { pool } = service
     const owner = await service.account()
     const { accountId } = owner
@@ -84,7 +84,7 @@ describe('GET /v1/tasks', () => {
     expect(seen.slice(24)).toEqual([...same, ...apart.slice(0, 1)].toSorted().toReversed())
   })
 
-  it('takes 20 tasks when no limit is given, and 100 at most', async () => {
+  it('takes 20 tasks when no limit is given, and 100 at most [list-2]', async () => {
     const owner = await service.account()
     const { accountId } = owner
     await insertEndedTasks(service.pool, { accountId, count: 101 })
@@ -98,7 +98,7 @@ describe('GET /v1/tasks', () => {
     }
   })
 
-  it('continues when the last task of a page has been purged', async () => {
+  it('continues when the last task of a page has been purged [list-3]', async () => {
     const owner = await service.account()
     const { accountId } = owner
     const every = '1 second'
@@ -120,7 +120,7 @@ describe('GET /v1/tasks', () => {
     expect(await page('', owner)).toMatchObject({ data: [], has_more: false })
   })
 
-  it('filters by status, model, action and time', async () => {
+  it('filters by status, model, action and time [list-6]', async () => {
     const { pool } = service
     const owner = await service.account()
     const { accountId } = owner
@@ -150,7 +150,7 @@ describe('GET /v1/tasks', () => {
     }
   })
 
-  it('shows no tasks of other accounts, and does not take their ids', async () => {
+  it('shows no tasks of other accounts, and does not take their ids [ext-3, list-4]', async () => {
     const [owner, other] = [await service.account(), await service.account()]
     const { accountId } = owner
     const [own] = await insertEndedTasks(service.pool, { accountId, count: 1 })
@@ -194,7 +194,7 @@ describe('GET /v1/tasks', () => {
     ['created_before=2026-02-30', 'created_before'],
     ['created_after=infinity', 'created_after'],
     ['cursor=x', 'cursor'],
-  ])('refuses %s and names the parameter', async (query, param) => {
+  ])('refuses %s and names the parameter [list-2, list-4]', async (query, param) => {
     const response = await get(`/v1/tasks?${query}`)
     expect(response.status).toBe(400)
     expect(errorResponse.parse(await response.json()).error.param).toBe(param)

@@ -7,16 +7,16 @@ import { insertEndedTasks } from '../support/database/insertEndedTasks.ts'
 import { assertLedgerVerifies, balanceOf } from '../support/database/money.ts'
 import { createSeeded } from '../support/seeded.ts'
 import { darkroomJson } from '../support/service/darkroomCli.ts'
-import type { TestAccount, TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
+import type { TestAccount } from '../support/service/testAccount.ts'
+import type { CalmService } from '../support/service/calmService.ts'
+import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 
-let service: TestService
+let service: CalmService
 let account: TestAccount
 beforeAll(async () => {
-  service = await startTestService()
+  service = await calmService()
   account = await service.account()
-  return () => service.stop()
 }, stackStartMsMax)
 
 const get = (query: string, { secret } = account, headers: Record<string, string> = {}) =>
@@ -39,7 +39,7 @@ async function csv(query: string, owner: TestAccount, accept = 'text/csv') {
 const year = 'start_time=2026-01-01&end_time=2027-01-01'
 
 describe('GET /v1/usage', () => {
-  it('counts the ends of real tasks, and their credits are what the balance has spent', async () => {
+  it('counts the ends of real tasks, and their credits are what the balance has spent [usage-1]', async () => {
     const owner = await service.account()
     const create = ['key', 'create', owner.name]
     const second = await darkroomJson<{ key_id: string; secret: string }>(
@@ -67,7 +67,7 @@ describe('GET /v1/usage', () => {
     await assertLedgerVerifies(service.pool)
   })
 
-  it('equals the ledger for random periods and groups, also after tasks were purged', async () => {
+  it('equals the ledger for random periods and groups, also after tasks were purged [usage-3]', async () => {
     const { pool } = service
     const owner = await service.account()
     const { accountId } = owner
@@ -109,7 +109,7 @@ describe('GET /v1/usage', () => {
     }
   })
 
-  it('adds up: two periods side by side are the whole', async () => {
+  it('adds up: two periods side by side are the whole [usage-2]', async () => {
     const owner = await service.account()
     const { accountId } = owner
     const at = '2026-05-05T12:00:00.000001Z'
@@ -120,7 +120,7 @@ describe('GET /v1/usage', () => {
     expect(counts.map(({ total }) => total.tasks.succeeded)).toEqual([1, 2])
   })
 
-  it('groups by days in UTC, and orders by day, model and key', async () => {
+  it('groups by days in UTC, and orders by day, model and key [usage-1]', async () => {
     const owner = await service.account()
     const { accountId } = owner
     const last = '2026-02-28T23:59:59.999999Z'
@@ -155,7 +155,7 @@ describe('GET /v1/usage', () => {
     expect(Date.parse(end_time) - Date.parse(start_time)).toBe(30 * 86_400_000)
   })
 
-  it('gives the rows as CSV to a client that accepts it', async () => {
+  it('gives the rows as CSV to a client that accepts it [usage-5]', async () => {
     const owner = await service.account()
     const { accountId } = owner
     const at = '2026-06-01T00:00:00Z'
@@ -182,7 +182,7 @@ describe('GET /v1/usage', () => {
     }
   })
 
-  it('shows nothing of other accounts', async () => {
+  it('shows nothing of other accounts [ext-3]', async () => {
     const [owner, other] = [await service.account(), await service.account()]
     await insertEndedTasks(service.pool, { accountId: owner.accountId, count: 1 })
     expect((await usage('', other)).total.tasks.succeeded).toBe(0)
@@ -224,7 +224,7 @@ describe('GET /v1/usage', () => {
 })
 
 describe('a period of usage', () => {
-  it('is final 60 seconds after its end: no end of a task stays uncommitted for longer', async () => {
+  it('is final 60 seconds after its end: no end of a task stays uncommitted for longer [usage-4]', async () => {
     const { rows } = await service.pool.query<{ name: string; ms: number }>(
       `select name, setting::int as ms from pg_settings
        where name in ('statement_timeout', 'idle_in_transaction_session_timeout')`,

@@ -1,23 +1,22 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { Client } from '../support/clients/client.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generateBody } from '../support/clients/requestBodies.ts'
 import { cancelTask } from '../../src/store/tasks/cancelTask.ts'
-import type { TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
+import type { CalmService } from '../support/service/calmService.ts'
+import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { timed, until } from '../support/timing.ts'
 
-let service: TestService
+let service: CalmService
 let client: Client
 beforeAll(async () => {
-  service = await startTestService({ channel: { concurrencyMax: 60 } })
+  service = await calmService()
   client = createClient(service.url, (await service.account()).secret)
 }, stackStartMsMax)
-afterAll(() => service.stop())
 
 async function heldTask(prompt: string): Promise<string> {
   const { task_id } = await client.accepted(generateBody({ prompt: `${prompt} [sim:hold]` }))
@@ -40,20 +39,23 @@ async function countOf(where: string): Promise<number> {
 }
 
 describe('a lookup with `Prefer: wait=N`', () => {
-  it.each(['/v1/tasks/', '/v1/task/'])('is answered at the end of the task: %s', async (path) => {
-    const prompt = `waited ${path}`
-    const taskId = await heldTask(prompt)
-    const answering = fetch(`${client.url}${path}${taskId}`, {
-      headers: { authorization: client.authorization, prefer: 'wait=60' },
-    })
-    await sleep(300)
-    service.simulator.release()
-    const answer = await answering
-    expect(answer.headers.get('preference-applied')).toBe('wait=60')
-    expect(await answer.json()).toMatchObject({ task_id: taskId, status: 'succeeded' })
-  })
+  it.each(['/v1/tasks/', '/v1/task/'])(
+    'is answered at the end of the task: %s [wait-1]',
+    async (path) => {
+      const prompt = `waited ${path}`
+      const taskId = await heldTask(prompt)
+      const answering = fetch(`${client.url}${path}${taskId}`, {
+        headers: { authorization: client.authorization, prefer: 'wait=60' },
+      })
+      await sleep(300)
+      await service.simulator.release()
+      const answer = await answering
+      expect(answer.headers.get('preference-applied')).toBe('wait=60')
+      expect(await answer.json()).toMatchObject({ task_id: taskId, status: 'succeeded' })
+    },
+  )
 
-  it('is answered after N seconds with the record as it is', async () => {
+  it('is answered after N seconds with the record as it is [wait-2]', async () => {
     const taskId = await heldTask('slow')
     const took = await timed(async () => {
       const answer = await waitFor(taskId, 'wait=1')
@@ -65,11 +67,11 @@ describe('a lookup with `Prefer: wait=N`', () => {
     expect(took).toBeLessThan(5_000)
     expect(await timed(() => waitFor(taskId, 'wait=60', { method: 'HEAD' }))).toBeLessThan(900)
     expect(await timed(() => waitFor(taskId, 'wait=61'))).toBeLessThan(900)
-    service.simulator.release()
+    await service.simulator.release()
     await client.ended(taskId)
   })
 
-  it('waits a second longer when the notification is lost', async () => {
+  it('waits a second longer when the notification is lost [wait-8]', async () => {
     const prompt = 'lost [sim:429 retry-after=600 times=1]'
     const { task_id } = await client.accepted(
       generateBody({ model: 'familya-2.5-flash-image', prompt }),
@@ -96,13 +98,14 @@ describe('a lookup with `Prefer: wait=N`', () => {
 const listening = `query = 'listen task_end'`
 
 describe('many waiters', () => {
-  it('of one task cost one listening connection, one statement a second and no call of Temporal', async () => {
+  it('of one task cost one listening connection, one statement a second and no call of Temporal [wait-7]', async () => {
     const taskId = await heldTask('many')
     const waits = Array.from({ length: 200 }, () => waitFor(taskId, 'wait=60'))
     await until('the listener', async () => ((await countOf(listening)) > 0 ? true : undefined))
     await sleep(1_500)
-    expect(await countOf(listening)).toBe(1)
-    service.simulator.release()
+    // One for each API of the service.
+    expect(await countOf(listening)).toBeLessThanOrEqual(2)
+    await service.simulator.release()
     const answers = await Promise.all(waits)
     const bodies = await Promise.all(answers.map((answer) => answer.text()))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
@@ -112,7 +115,11 @@ describe('many waiters', () => {
 
   it('that leave are forgotten', async () => {
     const taskId = await heldTask('left')
-    const before = service.apis[0]?.output().split('"status":499').length ?? 0
+    const leftLookups = () =>
+      service
+        .logs()
+        .split('\n')
+        .filter((line) => line.includes('"status":499') && line.includes(taskId)).length
     const sent = Array.from({ length: 20 }, () => {
       const headers = { authorization: client.authorization, prefer: 'wait=60' }
       const one = request(`${client.url}/v1/tasks/${taskId}`, { headers, agent: false }).end()
@@ -122,17 +129,17 @@ describe('many waiters', () => {
     await Promise.all(sent.map((one) => once(one, 'finish')))
     await sleep(500)
     for (const one of sent) one.destroy()
-    const gone = () => (service.apis[0]?.output().split('"status":499').length ?? 0) - before
-    await expect.poll(gone, { timeout: 15_000 }).toBe(20)
-    service.simulator.release()
+    await expect.poll(leftLookups, { timeout: 15_000 }).toBe(20)
+    await service.simulator.release()
     await client.ended(taskId)
   })
 })
 
 describe('an API that stops', () => {
-  it('answers its waiting lookups at once, as the tasks are', async () => {
+  it('answers its waiting lookups at once, as the tasks are [wait-5]', async () => {
     const taskId = await heldTask('stopped')
     const api = await service.startApi()
+    onTestFinished(() => api.stop())
     const waiting = waitFor(taskId, 'wait=60', {}, api.url)
     await sleep(500)
     const took = timed(async () => {
@@ -144,7 +151,7 @@ describe('an API that stops', () => {
     api.signal('SIGTERM')
     expect(await took).toBeLessThan(2_000)
     await api.ended
-    service.simulator.release()
+    await service.simulator.release()
     await client.ended(taskId)
   })
 })

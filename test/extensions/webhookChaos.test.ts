@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => service.stop())
 
 describe('webhooks under random faults', () => {
-  it('deliver every end to a receiver that heals, one event for each id, and nothing after deletion', async () => {
+  it('deliver every end to a receiver that heals, one event for each id, and nothing after deletion [hook-24]', async () => {
     const { broken, figures } = await runWebhookChaos({
       service,
       seed: 20_261_122,

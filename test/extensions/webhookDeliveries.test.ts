@@ -12,7 +12,7 @@ const { newClient } = world
 type ErrorJson = { readonly error: { readonly code: string; readonly param: string | null } }
 
 describe('a test event', () => {
-  it('is signed, names the webhook, and is listed without a task', async () => {
+  it('is signed, names the webhook, and is listed without a task [hook-7]', async () => {
     const { client, path, url } = await newClient()
     const { webhook_id: id, secret } = await client.register(url, ['task.failed'])
     const asked = await client.call<DeliveryJson>('POST', `/v1/webhooks/${id}/test`)
@@ -43,7 +43,7 @@ describe('a test event', () => {
 })
 
 describe('deliveries', () => {
-  it('are listed newest first, page by page, and refuse an id that is not theirs', async () => {
+  it('are listed newest first, page by page, and refuse an id that is not theirs [hook-16]', async () => {
     const { client, url } = await newClient()
     const { webhook_id: id } = await client.register(url)
     for (let n = 0; n < 5; n += 1) await client.call('POST', `/v1/webhooks/${id}/test`)
@@ -71,7 +71,7 @@ describe('deliveries', () => {
     expect(unknown).toMatchObject({ status: 400, body: { error: { param: 'status' } } })
   })
 
-  it('are delivered again on request, with the same id', async () => {
+  it('are delivered again on request, with the same id [hook-17]', async () => {
     const { client, path, url } = await newClient()
     const { webhook_id: id } = await client.register(url)
     await client.accepted(generateBody())
@@ -93,7 +93,7 @@ describe('deliveries', () => {
     expect(missing).toMatchObject({ status: 404, body: { error: { code: 'delivery_not_found' } } })
   })
 
-  it('live as long as the record of their task', async () => {
+  it('live as long as the record of their task [hook-18]', async () => {
     const { client, url } = await newClient()
     const { webhook_id: id } = await client.register(url)
     const { task_id: taskId } = await client.accepted(generateBody())
@@ -106,7 +106,7 @@ describe('deliveries', () => {
     expect(left).toEqual([])
   })
 
-  it('contain the record as the task ended, also after the image has expired', async () => {
+  it('contain the record as the task ended, also after the image has expired [hook-2]', async () => {
     const { client, path, url } = await newClient()
     const { webhook_id: id } = await client.register(url)
     const { task_id: taskId } = await client.accepted(generateBody())
@@ -129,7 +129,7 @@ describe('deliveries', () => {
 })
 
 describe('an end that no worker records', () => {
-  it('is delivered when the API cancels the task', async () => {
+  it('is delivered when the API cancels the task [hook-10]', async () => {
     const { client, path, url } = await newClient()
     await client.register(url)
     const { task_id: taskId } = await cancelledTask(client)

@@ -82,7 +82,7 @@ describe.each([
           'webhook-timestamp': String(Math.floor(Date.now() / 1000)),
         }),
     ],
-  ])('refuses a delivery %s', async (_what, send) => {
+  ])('refuses a delivery %s [hook-1]', async (_what, send) => {
     const before = handled()
     expect(await send()).toBe(400)
     expect(handled()).toBe(before)

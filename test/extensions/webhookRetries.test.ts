@@ -58,7 +58,7 @@ function waitMsOf({ next_attempt_at: next, attempts }: DeliveryJson): number {
 }
 
 describe('a delivery that fails', () => {
-  it('is tried again after each published wait, with the same id, for 75 hours', async () => {
+  it('is tried again after each published wait, with the same id, for 75 hours [hook-11]', async () => {
     const { client, id, path } = await newWebhook()
     world.receiver.behave = 503
     await client.accepted(generateBody())
@@ -99,7 +99,7 @@ describe('a delivery that fails', () => {
     expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).toBeGreaterThan(4_500)
   })
 
-  it('waits as long as Retry-After says, and 24 hours at most', async () => {
+  it('waits as long as Retry-After says, and 24 hours at most [hook-12]', async () => {
     const { client, id } = await newWebhook()
     for (const [seconds, waitSeconds] of [
       ['1', 5],
@@ -126,7 +126,7 @@ describe('a delivery that fails', () => {
 })
 
 describe('a receiver that answers 410', () => {
-  it('disables the webhook: what is pending fails, and enabling revives nothing', async () => {
+  it('disables the webhook: what is pending fails, and enabling revives nothing [hook-15]', async () => {
     const { client, id, path } = await newWebhook()
     world.receiver.behave = 500
     await client.accepted(generateBody())
@@ -165,7 +165,7 @@ describe('a receiver that answers 410', () => {
 })
 
 describe('a deleted webhook', () => {
-  it('ends what is pending as failed, keeps no address, and receives no further try', async () => {
+  it('ends what is pending as failed, keeps no address, and receives no further try [hook-5]', async () => {
     const { client, id, path } = await newWebhook()
     world.receiver.behave = 500
     await client.accepted(generateBody())

@@ -36,7 +36,7 @@ beforeAll(async () => {
 }, stackStartMsMax)
 
 describe('the secret and the address of a webhook, and the texts of a delivery', () => {
-  it('are in no history, log, metric or error, and the secret in no table', async () => {
+  it('are in no history, log, metric or error, and the secret in no table [hook-23]', async () => {
     const client = createWebhookClient({ url: service.url }, await service.account())
     const webhook = await client.register(`${receiver.url}/${canary.address}`)
     const { webhook_id: id, secret } = webhook
@@ -73,7 +73,7 @@ describe('the secret and the address of a webhook, and the texts of a delivery',
 })
 
 describe('a process whose WEBHOOK_KEYS lack the key of a webhook', () => {
-  it('refuses to start, and names the key', async () => {
+  it('refuses to start, and names the key [hook-22]', async () => {
     const client = createWebhookClient({ url: service.url }, await service.account())
     await client.register(`${receiver.url}/`)
     const started = service.startApi({ WEBHOOK_KEYS: 'old:0123456789abcdef' })

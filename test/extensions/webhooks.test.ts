@@ -12,7 +12,7 @@ const { newClient } = world
 const rejectedPrompt = '[sim:status=400] a lighthouse'
 
 describe('a webhook', () => {
-  it('receives the end of a task, signed, with the record as the task ended', async () => {
+  it('receives the end of a task, signed, with the record as the task ended [hook-1, hook-2, hook-3]', async () => {
     const { client, path, url } = await newClient()
     const webhook = await client.register(url)
     expect(webhook).toEqual({
@@ -54,7 +54,7 @@ describe('a webhook', () => {
     })
   })
 
-  it('is accepted by the webhooks of the openai package', async () => {
+  it('is accepted by the webhooks of the openai package [hook-1]', async () => {
     const { client, path, url } = await newClient()
     const { secret } = await client.register(url)
     await client.accepted(generateBody())
@@ -68,7 +68,7 @@ describe('a webhook', () => {
     await expect(openai.webhooks.unwrap(forged, headers, secret)).rejects.toThrow('signature')
   })
 
-  it('receives a failed task with its error', async () => {
+  it('receives a failed task with its error [hook-9]', async () => {
     const { client, path, url } = await newClient()
     await client.register(url)
     const { task_id: taskId } = await client.accepted(generateBody({ prompt: rejectedPrompt }))
@@ -100,7 +100,7 @@ describe('the address of a new webhook', () => {
 })
 
 describe('the webhooks of an account', () => {
-  it('are listed newest first and read without their secret', async () => {
+  it('are listed newest first and read without their secret [hook-3, hook-4]', async () => {
     const { client, url } = await newClient()
     const first = await client.register(`${url}/1`)
     const second = await client.register(`${url}/2`, ['task.failed'])
@@ -118,7 +118,7 @@ describe('the webhooks of an account', () => {
     expect(two.events).toEqual(['task.failed'])
   })
 
-  it('are listed in pages, and an unknown end of a page is refused', async () => {
+  it('are listed in pages, and an unknown end of a page is refused [hook-4]', async () => {
     const { client, url } = await newClient()
     const { client: stranger, url: strangerUrl } = await newClient()
     const { webhook_id: foreign } = await stranger.register(strangerUrl)
@@ -145,7 +145,7 @@ describe('the webhooks of an account', () => {
     }
   })
 
-  it('are at most five', async () => {
+  it('are at most five [hook-8]', async () => {
     const { client, url } = await newClient()
     const made = await Promise.all(
       Array.from({ length: 8 }, () => client.call<ErrorJson>('POST', '/v1/webhooks', { url })),
@@ -156,7 +156,7 @@ describe('the webhooks of an account', () => {
     expect(refused?.body.error.code).toBe('too_many_webhooks')
   })
 
-  it('are the same 404 for another account as an unknown or malformed id', async () => {
+  it('are the same 404 for another account as an unknown or malformed id [ext-3, hook-4]', async () => {
     const { client, url } = await newClient()
     const { client: stranger } = await newClient()
     const { webhook_id: id } = await client.register(url)
@@ -180,7 +180,7 @@ describe('the webhooks of an account', () => {
     expect((await client.call('GET', `/v1/webhooks/${id}`)).status).toBe(200)
   })
 
-  it('are gone after their deletion, and receive nothing more', async () => {
+  it('are gone after their deletion, and receive nothing more [hook-5]', async () => {
     const { client, url, path } = await newClient()
     const { webhook_id: id } = await client.register(url)
     const deleted = await client.call('DELETE', `/v1/webhooks/${id}`)
@@ -198,7 +198,7 @@ describe('the webhooks of an account', () => {
 })
 
 describe('a rotation', () => {
-  it('signs with the new and the former secret for 24 hours, and then with the new one alone', async () => {
+  it('signs with the new and the former secret for 24 hours, and then with the new one alone [hook-6]', async () => {
     const { client, path, url } = await newClient()
     const { webhook_id: id, secret: former } = await client.register(url)
     const rotated = await client.call<{ secret: string }>('POST', `/v1/webhooks/${id}/rotate`)

@@ -27,7 +27,7 @@ describe('the signature of an asset URL', () => {
       new URL(url ?? 'http://x').searchParams,
     )
 
-  it('is always the same, and stays valid after its key is replaced', () => {
+  it('is always the same, and stays valid after its key is replaced [asset-4]', () => {
     const url = assetUrl(task, 'http://x', [old])
     expect(assetUrl({ ...task, nowMs: 5_000 }, 'http://x', [old])).toBe(url)
     expect(check(url, [old])).toBe(true)

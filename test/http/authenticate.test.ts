@@ -38,7 +38,7 @@ describe('authentication', () => {
     expect(response.status).toBe(404)
   })
 
-  it('accepts no API key from the query or from other headers', async () => {
+  it('accepts no API key from the query or from other headers [auth-5]', async () => {
     const response = await fetch(`${api.url}${taskPath}?key=sk-a`, {
       headers: { 'x-goog-api-key': 'sk-a', 'x-api-key': 'sk-a' },
     })

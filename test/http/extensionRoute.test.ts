@@ -15,14 +15,14 @@ const reads = [
 ]
 
 describe.each(reads)('%s', (path) => {
-  it('answers JSON that nobody may store', async () => {
+  it('answers JSON that nobody may store [ext-2]', async () => {
     const response = await api.send(path)
     expect(response.status).toBe(200)
     expect(response.headers.get('content-type')).toBe('application/json')
     expect(response.headers.get('cache-control')).toBe('no-store')
   })
 
-  it('needs a valid key, and says so in the envelope with four fields', async () => {
+  it('needs a valid key, and says so in the envelope with four fields [ext-1]', async () => {
     for (const Authorization of ['', 'Bearer sk-unknown', 'Basic c2stYTo=']) {
       const response = await api.send(path, { headers: { Authorization } })
       expect(response.status).toBe(401)
@@ -41,7 +41,7 @@ describe.each(reads)('%s', (path) => {
     ['%ff=1', '\u{fffd}'],
     ['a+b=1', 'a b'],
     ['?limit=1', '?limit'],
-  ])('refuses the unknown query parameter in %s and names it', async (query, name) => {
+  ])('refuses the unknown query parameter in %s and names it [ext-4]', async (query, name) => {
     const response = await api.send(`${path}?${query}`)
     expect(response.status).toBe(400)
     const { error } = errorResponse.parse(await response.json())

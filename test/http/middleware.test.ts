@@ -47,7 +47,7 @@ describe('every answer', () => {
 })
 
 describe('a preflight request', () => {
-  it('is answered for any origin, without an API key, with the headers that it names', async () => {
+  it('is answered for any origin, without an API key, with the headers that it names [answer-2]', async () => {
     const response = await fetch(`${api.url}${submitPath}`, {
       method: 'OPTIONS',
       headers: {

@@ -9,7 +9,7 @@ beforeAll(() => {
 })
 
 describe('the OpenAPI document', () => {
-  it('is clean by the recommended rules of Redocly', async () => {
+  it('is clean by the recommended rules of Redocly [pages-1]', async () => {
     const config = await createConfig({ extends: ['recommended'] })
     const problems = await lintFromString({ source, config })
     expect(
@@ -17,7 +17,7 @@ describe('the OpenAPI document', () => {
     ).toEqual([])
   })
 
-  it('marks what the API contract does not contain', () => {
+  it('marks what the API contract does not contain [ext-6]', () => {
     const unmarked = operations.filter(({ extension }) => extension !== true)
     expect(unmarked.map(({ method, path }) => `${method} ${path}`)).toEqual([
       'post /v1/images/tasks',

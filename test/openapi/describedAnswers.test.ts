@@ -38,7 +38,7 @@ describe('an answer that is not as the document describes it', () => {
     expect(head({ ...health, headers: missing })).toEqual(['the header x-request-id is missing'])
   })
 
-  it('is found by its body', () => {
+  it('is found by its body [pages-2]', () => {
     const error = { code: 'task_not_found', message: 'There is no such task.' }
     expect(body(health, { status: 'ok' })).toEqual([])
     expect(body(health, { status: 'fine' })).toHaveLength(1)

@@ -5,7 +5,7 @@ import { operations } from '../../src/openapi/operations.ts'
 import { createTestDeps } from '../support/http/testApi.ts'
 
 describe('the operations of the OpenAPI document', () => {
-  it('are exactly the routes of the router, with their envelope and access', () => {
+  it('are exactly the routes of the router, with their envelope and access [ext-6]', () => {
     const installed = routes(createParts(createTestDeps().apiDeps)).map((route) => {
       const path = route.path.replaceAll(/(?<!\\):\w+/g, '{}').replaceAll('\\', '')
       return [route.method, path, route.envelope, route.access].join(' ')

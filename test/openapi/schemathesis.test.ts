@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { runCommand } from '../../src/dev/stack/runCommand.ts'
-import type { TestService } from '../support/service/testService.ts'
-import { startTestService } from '../support/service/testService.ts'
+import { runCommand } from '../../src/dev/child.ts'
+import type { CalmService } from '../support/service/calmService.ts'
+import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
 import { tempFolder } from '../support/tempFolder.ts'
 
@@ -29,14 +29,13 @@ const checks = [
 ]
 
 describe.skipIf(!installed.ok)('requests that Schemathesis makes', () => {
-  let service: TestService
+  let service: CalmService
   beforeAll(async () => {
-    service = await startTestService()
+    service = await calmService()
   }, stackStartMsMax)
-  afterAll(() => service.stop())
 
   it.each(['with', 'without'])(
-    'are answered as the document says, never with a 5xx: %s an API key',
+    'are answered as the document says, never with a 5xx: %s an API key [pages-2]',
     async (which) => {
       const { secret } = await service.account()
       const options = {

@@ -30,7 +30,7 @@ describe('a body', () => {
     [{ name: null }, 'invalid_value', 'name'],
     [[], 'invalid_json', null],
     ['name', 'invalid_json', null],
-  ])('is refused and the field named: %j', (document, code, param) => {
+  ])('is refused and the field named: %j [ext-5]', (document, code, param) => {
     const parsed = parseFields(schema, document)
     expect(parsed).toMatchObject({ ok: false, failure: { tag: 'invalid_request', code, param } })
   })

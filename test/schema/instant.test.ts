@@ -20,7 +20,7 @@ describe('an instant in a query', () => {
     ['1767225600', '2026-01-01T00:00:00.000000Z'],
     ['1767225600.000001', '2026-01-01T00:00:00.000001Z'],
     ['253402300799.999999', '9999-12-31T23:59:59.999999Z'],
-  ])('is read to the microsecond: %s', (text, instant) => {
+  ])('is read to the microsecond: %s [list-7]', (text, instant) => {
     expect(parseInstant(text)).toBe(instant)
   })
 

@@ -31,7 +31,7 @@ describe('a task request', () => {
     })
   })
 
-  it('ignores quality with family A', () => {
+  it('ignores quality with family A [task-10]', () => {
     const plain = { ...generate, model: 'familya-3-pro-image', size: '4K', aspect_ratio: '21:9' }
     const parsed = parseTaskRequest({ ...plain, quality: 'high' }, [])
     expect(parsed).toEqual(parseTaskRequest(plain, []))

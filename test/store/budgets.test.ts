@@ -63,7 +63,7 @@ describe('a budget', () => {
     ['week', '2026-03-30T00:00:00Z', '2026-03-30T00:00:00Z', '2026-04-06T00:00:00Z'],
     ['month', '2024-02-29T12:00:00Z', '2024-02-01T00:00:00Z', '2024-03-01T00:00:00Z'],
     ['month', '2026-12-31T23:59:59Z', '2026-12-01T00:00:00Z', '2027-01-01T00:00:00Z'],
-  ])('has periods in UTC, whatever the time zone of the session: %s', async (...row) => {
+  ])('has periods in UTC, whatever the time zone of the session: %s [budget-3]', async (...row) => {
     const [period, instant, startsAt, endsAt] = row
     const client = await world.pool.connect()
     try {
@@ -100,7 +100,7 @@ describe('a budget', () => {
     expect(await key.submit()).toBeUndefined()
   })
 
-  it('counts a hold in the period of its submit, wherever it settles or is released', async () => {
+  it('counts a hold in the period of its submit, wherever it settles or is released [budget-4]', async () => {
     const { pool } = world
     const key = await openKey({ credits: 20, period: 'hour' })
     const [first = '', second = ''] = [await key.submit(), await key.submit()]

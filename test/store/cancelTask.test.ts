@@ -54,18 +54,21 @@ describe('cancelTask', () => {
   it.each([
     ['asked', 'cancelled', 1],
     ['client_left', 'client_left', 0],
-  ] as const)('with the reason %s records the cause %s and leaves %i keys', async (...row) => {
-    const [reason, cause, keys] = row
-    const { pool } = world
-    const { taskId, accountId } = await insertTask(pool, { route: 'images.generations' })
-    await pool.query(`insert into idempotency_key values ($1, '\\x01', $2)`, [accountId, taskId])
-    await world.attempts.cancelTask(taskId, reason)
-    const { rows } = await pool.query(
-      `select failure_code as code, failure_cause as cause,
+  ] as const)(
+    'with the reason %s records the cause %s and leaves %i keys [cancel-6]',
+    async (...row) => {
+      const [reason, cause, keys] = row
+      const { pool } = world
+      const { taskId, accountId } = await insertTask(pool, { route: 'images.generations' })
+      await pool.query(`insert into idempotency_key values ($1, '\\x01', $2)`, [accountId, taskId])
+      await world.attempts.cancelTask(taskId, reason)
+      const { rows } = await pool.query(
+        `select failure_code as code, failure_cause as cause,
          (select count(*)::int from idempotency_key where task_id = $1) as keys
        from task where task_id = $1`,
-      [taskId],
-    )
-    expect(rows).toEqual([{ code: 'cancelled', cause, keys }])
-  })
+        [taskId],
+      )
+      expect(rows).toEqual([{ code: 'cancelled', cause, keys }])
+    },
+  )
 })

@@ -82,7 +82,7 @@ describe('settleTask, failTask and cancelTask', () => {
     ['for their retention', 'asked', 3_600, 3_600, true],
     ['not at all when its client has left', 'client_left', 3_600, 0, false],
     ['no longer than its record', 'asked', 9_000_000, 691_200, true],
-  ] as const)('keeps prompt and inputs of a failed task %s', async (...row) => {
+  ] as const)('keeps prompt and inputs of a failed task %s [life-5]', async (...row) => {
     const [, reason, inputRetentionSeconds, keptSeconds, hasRequest] = row
     const { pool } = world
     const { taskId } = await insertTask(pool)

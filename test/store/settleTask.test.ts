@@ -80,7 +80,7 @@ describe('settleTask', () => {
     })
   })
 
-  it('neither publishes nor charges a success that comes after the release', async () => {
+  it('neither publishes nor charges a success that comes after the release [money-12]', async () => {
     const { taskId, accountId } = await insertTask(world.pool)
     const { answerId } = await openAttempt(world.attempts, taskId)
     await loseWorker(world.pool, taskId)
@@ -125,7 +125,7 @@ describe('settleTask', () => {
     expect(await countOpenAttempts(world.pool, settled.taskId)).toBe(0)
   })
 
-  it('drops prompt and inputs on success and keeps the answer for its retention and a grace for downloads', async () => {
+  it('drops prompt and inputs on success and keeps the answer for its retention and a grace for downloads [life-5]', async () => {
     const { taskId } = await insertTask(world.pool)
     await world.pool.query(
       `insert into upload (upload_id, kind, task_id, sweep_after) values ($1, 'input', $2, 'infinity')`,

@@ -223,7 +223,7 @@ describe('ledger verify', () => {
   ]
 
   for (const { fault, end, credits, sql, finds } of faults) {
-    it(`finds ${fault}`, async () => {
+    it(`finds ${fault} [money-2]`, async () => {
       const ids = await bookedTask(end, credits)
       await database.pool.query(withoutConstraints)
       await database.pool.query(

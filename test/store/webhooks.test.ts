@@ -40,7 +40,7 @@ const again: Verdict = { kind: 'retry', waitMs: 60_000 }
 const outcome = { httpStatus: 500, durationMs: 10 }
 
 describe('the end of a task', () => {
-  it('writes a delivery for each active webhook of its account and of no other', async () => {
+  it('writes a delivery for each active webhook of its account and of no other [hook-10]', async () => {
     const second = await insertTestWebhook(world.pool, webhook.accountId)
     const stranger = await insertTestWebhook(world.pool, (await insertTask(world.pool)).accountId)
     const taskId = await endOne()
@@ -64,7 +64,7 @@ describe('the end of a task', () => {
     ])
   })
 
-  it('writes nothing that a rolled back end would leave', async () => {
+  it('writes nothing that a rolled back end would leave [hook-10]', async () => {
     const { taskId } = await insertTask(world.pool, { accountId: webhook.accountId })
     await world.pool.query(
       `create or replace function break_end() returns trigger language plpgsql as
@@ -79,7 +79,7 @@ describe('the end of a task', () => {
     expect(await all()).toHaveLength(1)
   })
 
-  it('writes nothing for events that the webhook did not ask for, or while it is disabled', async () => {
+  it('writes nothing for events that the webhook did not ask for, or while it is disabled [hook-9]', async () => {
     await world.pool.query(`update webhook set events = '{task.succeeded}' where webhook_id = $1`, [
       webhook.id,
     ])

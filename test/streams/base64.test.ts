@@ -58,7 +58,7 @@ describe('strict base64', () => {
     ['letters beyond ASCII', 'QUJé'],
     ['a letter whose low byte is in the alphabet', 'QUJ\u0141'],
     ['NUL', 'QUJ\0'],
-  ])('refuses %s, whole or in single letters', (_what, text) => {
+  ])('refuses %s, whole or in single letters [image-4]', (_what, text) => {
     expect(decodeStrict([text])).toBeUndefined()
     expect(decodeStrict(text.split(''))).toBeUndefined()
   })

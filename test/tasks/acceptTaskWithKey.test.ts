@@ -45,7 +45,7 @@ describe('acceptTask with an idempotency key', () => {
     expect(answers.filter(({ replayed }) => !replayed)).toHaveLength(1)
   })
 
-  it('replays a task when the balance is empty and the account has lost access to the model', async () => {
+  it('replays a task when the balance is empty and the account has lost access to the model [idem-6]', async () => {
     const caller = await createTestCaller(database.pool, testCredits)
     const { accept } = createTestAccept(database.pool)
     const input = { caller, request: generateRequest(), idempotencyKey: keyBytes('again') }

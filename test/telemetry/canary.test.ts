@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { freePort } from '../../src/dev/stack/ports.ts'
+import { freePort } from '../support/ports.ts'
 import { fetchHistory } from '../../src/temporal/runs.ts'
 import { createClient } from '../support/clients/client.ts'
 import { redPixelPng } from '../support/images.ts'
@@ -162,20 +162,20 @@ describe('a prompt, a key, a credential', () => {
     )
   })
 
-  it('is in no log line of API and worker, at debug level', () => {
+  it('is in no log line of API and worker, at debug level [answer-5]', () => {
     const logs = [...service.apis, ...service.workers].map((process) => process.output()).join('')
     expect(logs).toContain('"level":"debug"')
     for (const taskId of ended()) expect(logs).toContain(taskId)
     expect(heldIn(logs)).toEqual([])
   })
 
-  it('is in no metric', () => {
+  it('is in no metric [answer-5]', () => {
     expect(metrics).toContain('darkroom_http_requests_total{route="/v1/images/tasks"')
     expect(metrics).toContain('darkroom_upstream_calls_total{channel="a"')
     expect(heldIn(metrics)).toEqual([])
   })
 
-  it('is in no Temporal history', async () => {
+  it('is in no Temporal history [answer-5]', async () => {
     let runs = 0
     for (const taskId of ended()) {
       // A synchronous task whose first call decided has no run.

@@ -1,46 +1,36 @@
-import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { freePort } from '../../src/dev/stack/ports.ts'
 import { createClient } from '../support/clients/client.ts'
-import { startTestService } from '../support/service/testService.ts'
+import { calmService } from '../support/service/calmService.ts'
 import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
-import type { Exposition, Promtool } from '../support/telemetry/prometheus.ts'
-import { readExposition, selectorsOf, openPromtool } from '../support/telemetry/prometheus.ts'
-import { tempFolder } from '../support/tempFolder.ts'
+import type { Exposition } from '../support/telemetry/prometheus.ts'
+import { readExposition, selectorsOf } from '../support/telemetry/prometheus.ts'
 import { until } from '../support/timing.ts'
 
 const file = (name: string) =>
   fileURLToPath(new URL(`../../tools/observability/${name}`, import.meta.url))
 
-let promtool: Promtool
 let api: string
 let worker: string
 let exposed: Exposition
 
 beforeAll(async () => {
-  const internal = await freePort()
-  const [tool, service] = await Promise.all([
-    openPromtool(),
-    startTestService({ environment: { INTERNAL_PORT: String(internal) } }),
-  ])
-  promtool = tool
+  const service = await calmService()
   const client = createClient(service.url, (await service.account()).secret)
   const prompt = 'A lighthouse [sim:429 retry-after=2 times=1]'
   const body = { model: 'familyb-image-2-vip', action: 'generate', prompt }
   const { task_id: taskId } = await client.accepted(body)
   await client.ended(taskId)
   const metricsAt = async (url: string) => (await fetch(`${url}/metrics`)).text()
-  api = await metricsAt(`http://127.0.0.1:${internal}`)
+  api = await metricsAt(service.internalUrls[0])
   // The workflow ends a moment after its task.
   worker = await until('a completed workflow', async () => {
-    const text = await metricsAt(service.workers[0]?.url ?? '')
+    const text = await metricsAt(service.workerUrl)
     return text.includes('temporal_workflow_completed') ? text : undefined
   })
   exposed = readExposition(`${api}\n${worker}`)
-  return () => service.stop()
 }, stackStartMsMax)
 
 const dashboard = z.object({
@@ -115,32 +105,5 @@ describe('the metrics in alerts and dashboard', () => {
   it("include metrics of Temporal's SDK, which only the worker exposes", () => {
     expect(worker).toContain('temporal_worker_task_slots_available')
     expect(api).not.toContain('temporal_')
-  })
-})
-
-describe("Prometheus' checker", () => {
-  it('accepts both expositions without a warning', async () => {
-    for (const text of [api, worker]) {
-      expect(await promtool(['check', 'metrics'], text)).toEqual({ exitCode: 0, output: '' })
-    }
-  })
-
-  it('accepts the alert rules, and they fire when they should', async () => {
-    const checked = await promtool(['check', 'rules', file('alerts.yml')])
-    expect(checked).toMatchObject({ exitCode: 0 })
-    const tested = await promtool(['test', 'rules', file('alerts.test.yml')])
-    expect(tested).toMatchObject({ exitCode: 0 })
-  })
-
-  it('accepts every expression of the dashboard', async () => {
-    const written = await dashboardExpressions()
-    const rules = written.map((expr, index) => ({
-      record: `dashboard:expression:${index}`,
-      expr: expr.replaceAll('$__rate_interval', '5m'),
-    }))
-    const path = join(tempFolder(), 'rules.yml')
-    await writeFile(path, JSON.stringify({ groups: [{ name: 'dashboard', rules }] }))
-    const checked = await promtool(['check', 'rules', path])
-    expect(checked).toMatchObject({ exitCode: 0 })
   })
 })

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { withPostgres } from '../../src/dev/stack/postgres/postgresClient.ts'
+import { withPostgres } from '../../src/dev/postgres.ts'
 import { migrate } from '../../src/store/schema/migrate.ts'
 import { createClient } from '../support/clients/client.ts'
 import { generate } from '../support/clients/syncCalls.ts'

@@ -31,36 +31,42 @@ describe('calls of the upstream models', () => {
     })
   })
 
-  it.each(families)('sends all source images of an edit unchanged to family %s', async (family) => {
-    const { callFamily, storeInput, simulator } = await openSimulatedWorld()
-    const formats = ['png', 'jpeg', 'webp'] as const
-    const files = await Promise.all(formats.map(picture))
-    const inputs = await Promise.all(
-      files.map((file, at) => storeInput(file, `image/${formats[at] ?? 'png'}`)),
-    )
-    const outcome = await callFamily(family, { request: { action: 'edit', inputs } })
-    expect(outcome.class).toBe('succeeded')
-    const [call] = simulator.calls()
-    expect(call?.action).toBe('edit')
-    expect(call?.images).toEqual(
-      inputs.map(({ mimeType, bytes, sha256 }) => ({ mimeType, bytes, sha256 })),
-    )
-    expect(call?.headers['transfer-encoding']).toBeUndefined()
-    expect(call?.headers['content-length']).toBe(String(call?.bodyBytes))
-  })
+  it.each(families)(
+    'sends all source images of an edit unchanged to family %s [image-7]',
+    async (family) => {
+      const { callFamily, storeInput, simulator } = await openSimulatedWorld()
+      const formats = ['png', 'jpeg', 'webp'] as const
+      const files = await Promise.all(formats.map(picture))
+      const inputs = await Promise.all(
+        files.map((file, at) => storeInput(file, `image/${formats[at] ?? 'png'}`)),
+      )
+      const outcome = await callFamily(family, { request: { action: 'edit', inputs } })
+      expect(outcome.class).toBe('succeeded')
+      const [call] = simulator.calls()
+      expect(call?.action).toBe('edit')
+      expect(call?.images).toEqual(
+        inputs.map(({ mimeType, bytes, sha256 }) => ({ mimeType, bytes, sha256 })),
+      )
+      expect(call?.headers['transfer-encoding']).toBeUndefined()
+      expect(call?.headers['content-length']).toBe(String(call?.bodyBytes))
+    },
+  )
 
-  it.each(families)('names the upstream model, the key and the attempt to family %s', async (f) => {
-    const { callFamily, simulator } = await openSimulatedWorld()
-    const models = {
-      'familya-3-pro-image': 'upstream-pro',
-      'familyb-image-2-vip': 'upstream-vip',
-    }
-    await callFamily(f, { models, call: { upstreamKey: 'task_1.2' } })
-    const [call] = simulator.calls()
-    expect(call?.model).toBe(f === 'A' ? 'upstream-pro' : 'upstream-vip')
-    expect(call?.apiKeyDigest).toBe(digestOf('secret-key').slice(0, 8))
-    expect(call?.idempotencyKey).toBe('task_1.2')
-  })
+  it.each(families)(
+    'names the upstream model, the key and the attempt to family %s [model-4]',
+    async (f) => {
+      const { callFamily, simulator } = await openSimulatedWorld()
+      const models = {
+        'familya-3-pro-image': 'upstream-pro',
+        'familyb-image-2-vip': 'upstream-vip',
+      }
+      await callFamily(f, { models, call: { upstreamKey: 'task_1.2' } })
+      const [call] = simulator.calls()
+      expect(call?.model).toBe(f === 'A' ? 'upstream-pro' : 'upstream-vip')
+      expect(call?.apiKeyDigest).toBe(digestOf('secret-key').slice(0, 8))
+      expect(call?.idempotencyKey).toBe('task_1.2')
+    },
+  )
 
   it.each(families)('send a prompt of 3 MB in any script to family %s', async (family) => {
     const { callFamily, simulator } = await openSimulatedWorld()
@@ -108,7 +114,7 @@ describe('calls of the upstream models', () => {
     })
   })
 
-  it('answers family A in native shape under our names, the image in its place', async () => {
+  it('answers family A in native shape under our names, the image in its place [content-6]', async () => {
     const { callFamily } = await openSimulatedWorld()
     const models = { 'familya-3-pro-image': 'secret-upstream-name' }
     const outcome = await callFamily('A', { models })
@@ -145,7 +151,7 @@ describe('calls of the upstream models', () => {
     expect(JSON.stringify(outcome)).not.toContain('secret-upstream-name')
   })
 
-  it('gives one attempt one response id, and another attempt another', async () => {
+  it('gives one attempt one response id, and another attempt another [content-6]', async () => {
     const { callFamily } = await openSimulatedWorld()
     const idOf = async (upstreamKey: string): Promise<unknown> => {
       const outcome = await callFamily('A', { call: { upstreamKey } })

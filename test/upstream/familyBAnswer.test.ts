@@ -8,7 +8,7 @@ import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
 const none = { text_tokens: 0, image_tokens: 0 }
 
 describe('an answer of family B', () => {
-  it('leaves out size and quality when the route does not report them, and never the usage', () => {
+  it('leaves out size and quality when the route does not report them, and never the usage [sync-2]', () => {
     expect(familyBResponse({ created: 7, background: 'auto', output_format: 'png' }, 9)).toEqual({
       created: 7,
       data: [{ b64_json: '' }],

@@ -34,7 +34,7 @@ const pasteAndDrop = `
   }`
 
 describe('the playground', () => {
-  it('says what an image costs, makes it, and charges exactly that', async () => {
+  it('says what an image costs, makes it, and charges exactly that [pages-3]', async () => {
     await world.inStudio(async ({ page, image, tiles, choose, see }) => {
       await see('10,000 credits')
       await choose(/familyb-image-2-vip/)
@@ -67,7 +67,7 @@ describe('the playground', () => {
         await submit(web, prompt)
         await expect.poll(() => image.getAttribute('src')).not.toBe(before)
       }
-      expect(world.calls('at night')).toMatchObject([{ action: 'edit', images: [{}] }])
+      expect(await world.calls('at night')).toMatchObject([{ action: 'edit', images: [{}] }])
       const steps = page.getByRole('navigation', { name: 'Steps of this image' })
       expect(await steps.getByRole('listitem').count()).toBe(3)
       await steps.getByRole('button', { name: 'Step 1: a green boat' }).click()
@@ -102,7 +102,7 @@ describe('the playground', () => {
       await expect.poll(() => countdown.textContent()).not.toBe(first)
       expect(await seriousProblems(page)).toEqual([])
       await image.waitFor()
-      expect(world.calls('a slow train')).toHaveLength(1)
+      expect(await world.calls('a slow train')).toHaveLength(1)
     })
   })
 
@@ -127,13 +127,13 @@ describe('the playground', () => {
       await image.waitFor()
       expect(new Set(keys).size).toBe(1)
       expect(keys.length).toBeGreaterThan(2)
-      expect(world.calls('two pixels')).toMatchObject([{ images: [{}, {}] }])
+      expect(await world.calls('two pixels')).toMatchObject([{ images: [{}, {}] }])
     })
   })
 
   it('loses nothing by a reload in mid-task', async () => {
     await world.inStudio(async ({ page, submit }) => {
-      world.service.simulator.script({ prompt: 'a long exposure' }, ['hold'])
+      await world.service.simulator.script({ prompt: 'a long exposure' }, ['hold'])
       await submit(web, 'a long exposure')
       await world.service.simulator.waitForCalls(1, { prompt: 'a long exposure' })
       await page.reload()
@@ -141,7 +141,7 @@ describe('the playground', () => {
       await stage.getByText('a long exposure').waitFor()
       await see('Developing')
       expect(await seriousProblems(page)).toEqual([])
-      world.service.simulator.release()
+      await world.service.simulator.release()
       await image.waitFor()
     })
   })
@@ -149,10 +149,10 @@ describe('the playground', () => {
   it('shows progress live, and by polling where the event stream does not pass', async () => {
     await world.inStudio(async ({ page, stage, image, submit }, { complaints, requests }) => {
       const show = async (prompt: string) => {
-        world.service.simulator.script({ prompt }, ['hold'])
+        await world.service.simulator.script({ prompt }, ['hold'])
         await submit(web, prompt)
         await stage.getByText(/^[1-9]\d? %$/).waitFor()
-        world.service.simulator.release()
+        await world.service.simulator.release()
         await image.waitFor()
       }
       await show('a live view')
@@ -168,12 +168,12 @@ describe('the playground', () => {
 
   it('cancels a task that waits, and says why it cannot cancel one whose call is under way', async () => {
     await world.inStudio(async ({ page, submit, press, see, image }) => {
-      world.service.simulator.script({ prompt: 'a held frame' }, ['hold'])
+      await world.service.simulator.script({ prompt: 'a held frame' }, ['hold'])
       await submit(web, 'a held frame')
       await world.service.simulator.waitForCalls(1, { prompt: 'a held frame' })
       await press('Cancel')
       await see('task_not_cancellable')
-      world.service.simulator.release()
+      await world.service.simulator.release()
       await image.waitFor()
       await submit(pro, 'a queue [sim:429 retry-after=60]')
       await world.service.simulator.waitForCalls(1, { prompt: 'a queue' })

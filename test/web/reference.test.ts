@@ -23,7 +23,7 @@ describe('the reference page', () => {
     if (noChromium !== undefined) context.skip(noChromium)
   })
 
-  it('shows every operation, calls nobody else and complains about nothing', async () => {
+  it('shows every operation, calls nobody else and complains about nothing [pages-4]', async () => {
     if (browser === undefined) return
     const { page, complaints, requests, close } = await visit(browser, `${api.url}/docs`)
     page.setDefaultTimeout(renderMsMax)
@@ -55,7 +55,7 @@ describe('the reference page', () => {
 })
 
 describe('the policy of the reference page', () => {
-  it('allows no inline script or style, and no other origin', async () => {
+  it('allows no inline script or style, and no other origin [pages-5]', async () => {
     const answer = await fetch(`${api.url}/docs`)
     expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8')
     const policy = answer.headers.get('content-security-policy') ?? ''
@@ -65,7 +65,7 @@ describe('the policy of the reference page', () => {
     expect(answer.headers.get('cache-control')).toBe('no-cache')
   })
 
-  it('has no answer where the operator hides public pages', async () => {
+  it('has no answer where the operator hides public pages [pages-6]', async () => {
     const hidden = await startTestApi({ publicPages: false })
     for (const path of ['/docs', '/docs/docs.css', '/docs/library/swagger-ui.js']) {
       const posted = await fetch(`${hidden.url}${path}`, { method: 'POST' })

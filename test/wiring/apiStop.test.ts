@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { freePort } from '../../src/dev/stack/ports.ts'
+import { freePort } from '../support/ports.ts'
 import { startDarkroomProcess } from '../support/service/darkroomProcess.ts'
 import type { TestService } from '../support/service/testService.ts'
 import { startTestService } from '../support/service/testService.ts'

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { freePort } from '../../src/dev/stack/ports.ts'
+import { freePort } from '../support/ports.ts'
 import { claimStoreId } from '../../src/store/blobStoreId.ts'
 import { createPool } from '../../src/store/connection/pool.ts'
 import type { Temporal } from '../../src/temporal/connect.ts'

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { freePort } from '../../src/dev/stack/ports.ts'
+import { freePort } from '../support/ports.ts'
 import { startDarkroomProcess } from '../support/service/darkroomProcess.ts'
 import { startTestService } from '../support/service/testService.ts'
 

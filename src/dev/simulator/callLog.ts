@@ -53,17 +53,18 @@ export type LoggedImage = {
   readonly bytes: number
 }
 
-const matcherSchema = z.strictObject({
-  family: z.enum(families).optional(),
-  model: z.string().optional(),
-  action: z.enum(actions).optional(),
-  prompt: z.string().optional(),
+/** The schema of a `CallMatcher`. */
+export const callMatcher = z.strictObject({
+  family: z.enum(families).exactOptional(),
+  model: z.string().exactOptional(),
+  action: z.enum(actions).exactOptional(),
+  prompt: z.string().exactOptional(),
 })
 
 /**
  * Selects calls by any of these fields. `prompt` is a part of the prompt. The other fields are whole values.
  */
-export type CallMatcher = Readonly<z.infer<typeof matcherSchema>>
+export type CallMatcher = Readonly<z.infer<typeof callMatcher>>
 
 /** Returns whether the call has every value that the matcher names. */
 export function matches(
@@ -204,11 +205,13 @@ export function withoutLongTexts(value: unknown): unknown {
 
 /**
  * Returns the answer to `GET /__simulator/calls`. The query filters the calls as a matcher does. The answer
- * contains no prompts and no bodies: of a prompt, it contains only the SHA-256.
+ * contains prompts and bodies only with `full=true`: otherwise of a prompt only the SHA-256.
  */
 export function callsReply(log: CallLog, query: URLSearchParams): Reply {
-  const parsed = matcherSchema.safeParse(Object.fromEntries(query))
+  const { full, ...filters } = Object.fromEntries(query)
+  const parsed = callMatcher.safeParse(filters)
   if (!parsed.success) return jsonReply(400, { error: 'Filters: family, model, action, prompt' })
+  if (full === 'true') return jsonReply(200, { calls: log.list(parsed.data) })
   const calls = log.list(parsed.data).map(({ prompt: _prompt, body: _body, ...rest }) => rest)
   return jsonReply(200, { calls })
 }

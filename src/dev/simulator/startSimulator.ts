@@ -5,7 +5,8 @@ import { httpUrl } from '../../config.ts'
 import { listen } from '../../http/connection/createServer.ts'
 import { foreignRequest } from '../../http/connection/foreignRequest.ts'
 import type { CallLog, SimulatorCall } from './callLog.ts'
-import { callsReply, createCallLog } from './callLog.ts'
+import { createCallLog } from './callLog.ts'
+import { controlReply } from './control.ts'
 import { freeReply, operationOf } from './endpoints.ts'
 import type { ImageMode } from './drawImage.ts'
 import type { FaultPlan } from './faultPlan.ts'
@@ -85,17 +86,7 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     ended: options.log ?? (() => undefined),
   }
   let strayRequests = 0
-  const server = createServer(timeouts, (request, response) => {
-    const refusal = foreignRequest(request, host)
-    if (refusal !== undefined) return refuse(response, refusal)
-    const url = urlOf(request)
-    if (url.pathname === strayPath) strayRequests += 1
-    route(request, response, url, deps).catch(() => response.destroy())
-  })
-  const port = await listen(server, { host, port: options.port })
-  return {
-    url: httpUrl(host, port),
-    port,
+  const simulator = {
     calls: log.list,
     waitForCalls: log.waitForCalls,
     script: plan.script,
@@ -108,6 +99,19 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
       limiter.clear()
       strayRequests = 0
     },
+  }
+  const server = createServer(timeouts, (request, response) => {
+    const refusal = foreignRequest(request, host)
+    if (refusal !== undefined) return refuse(response, refusal)
+    const url = urlOf(request)
+    if (url.pathname === strayPath) strayRequests += 1
+    route(request, response, url, deps, simulator).catch(() => response.destroy())
+  })
+  const port = await listen(server, { host, port: options.port })
+  return {
+    ...simulator,
+    url: httpUrl(host, port),
+    port,
     async close() {
       closing.abort()
       const closed = once(server, 'close')
@@ -117,7 +121,6 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     },
   }
 }
-
 /**
  * Returns the URL of a request. Returns the root path for a request line that contains no valid URL, such as
  * `POST //`.
@@ -137,16 +140,16 @@ async function route(
   response: ServerResponse,
   url: URL,
   deps: ServeDependencies,
+  controlled: Parameters<typeof controlReply>[2],
 ): Promise<void> {
   const { method = '' } = request
   const operation = operationOf(method, url)
   if (operation !== undefined) return serveCall(operation, request, response, deps)
   const { status, headers, body } =
-    method === 'GET' && url.pathname === '/__simulator/calls'
-      ? callsReply(deps.log, url.searchParams)
-      : (freeReply(request, url) ??
-        jsonReply(404, {
-          error: { message: `Invalid URL (${method} ${url.pathname})` },
-        }))
+    (await controlReply(request, url, controlled, deps.log)) ??
+    freeReply(request, url) ??
+    jsonReply(404, {
+      error: { message: `Invalid URL (${method} ${url.pathname})` },
+    })
   response.writeHead(status, headers).end(body)
 }

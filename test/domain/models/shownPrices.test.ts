@@ -37,7 +37,7 @@ const line = record({
 })
 
 describe('the shown prices', () => {
-  it('are what a submit holds, for every price list and every request', () => {
+  it('are what a submit holds, for every price list and every request [account-4]', () => {
     assert(
       property(array(line, { maxLength: 12 }), (operatorPrices) => {
         const prices = priceList(operatorPrices)

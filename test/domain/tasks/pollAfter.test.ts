@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { pollAfterSeconds } from '../../../src/domain/tasks/pollAfter.ts'
 
 describe('the Retry-After of a lookup', () => {
-  it('stays between two and five seconds, whatever the workflow waits for', () => {
+  it('stays between two and five seconds, whatever the workflow waits for [lookup-4]', () => {
     expect(pollAfterSeconds(undefined, 0)).toBe(3)
     expect(pollAfterSeconds({ stage: 'calling' }, 0)).toBe(3)
     expect(pollAfterSeconds({ stage: 'storing' }, 0)).toBe(2)

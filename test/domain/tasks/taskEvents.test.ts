@@ -13,7 +13,7 @@ const processing = (elapsedMs: number) =>
 const idAt = (elapsedMs: number) => taskEventId(processing(elapsedMs), usualDurationMs)
 
 describe('the events of a task', () => {
-  it('have ids that follow from status and progress, and only grow', () => {
+  it('have ids that follow from status and progress, and only grow [events-3]', () => {
     expect(taskEventId(queued, usualDurationMs)).toBe(0)
     expect(idAt(0)).toBe(2)
     expect(idAt(10_000)).toBe(77)

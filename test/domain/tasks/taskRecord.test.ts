@@ -27,7 +27,7 @@ const succeeded: TaskView = {
 const published = { url: 'https://example.test/image.png', native: { created: 1 } }
 
 describe('a task record', () => {
-  it('has only the five fields while the task is in flight', () => {
+  it('has only the five fields while the task is in flight [record-1]', () => {
     expect(taskRecord(queued, 60_000, published)).toEqual({
       task_id: queued.taskId,
       model: 'familyb-image-2-vip',
@@ -79,7 +79,7 @@ describe('a task record', () => {
 })
 
 describe('progress', () => {
-  it('never falls, in flight or at the end', () => {
+  it('never falls, in flight or at the end [record-3]', () => {
     const times = fc.array(fc.nat(10_000_000), { minLength: 2 })
     fc.assert(
       fc.property(times, fc.integer({ min: 1, max: 600_000 }), (times, usualMs) => {

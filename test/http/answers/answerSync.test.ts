@@ -105,21 +105,24 @@ describe('a synchronous call', () => {
       { code: 'generation_timeout', cause: 'deadline', workPossible: true },
       [500, 'new_api_error', 'generation_timeout', null, 'false'],
     ],
-  ] as const)('answers with the failure of its task: %s', async (_what, failure, expected) => {
-    const [response] = await Promise.all([
-      api.postJson(path, body),
-      api.tasks.nextId().then((taskId) => api.tasks.fail(taskId, failure)),
-    ])
-    const { error } = errorResponse.parse(await response.json())
-    const { headers } = response
-    expect([
-      response.status,
-      error.type,
-      error.code,
-      headers.get('retry-after'),
-      headers.get('x-should-retry'),
-    ]).toEqual(expected)
-  })
+  ] as const)(
+    'answers with the failure of its task: %s [answer-6]',
+    async (_what, failure, expected) => {
+      const [response] = await Promise.all([
+        api.postJson(path, body),
+        api.tasks.nextId().then((taskId) => api.tasks.fail(taskId, failure)),
+      ])
+      const { error } = errorResponse.parse(await response.json())
+      const { headers } = response
+      expect([
+        response.status,
+        error.type,
+        error.code,
+        headers.get('retry-after'),
+        headers.get('x-should-retry'),
+      ]).toEqual(expected)
+    },
+  )
 
   it.each([
     ['without a key', {}],
@@ -163,7 +166,7 @@ describe('a key whose image has expired', () => {
     ['family B', path, body, undefined],
     ['family A', contentPath, content, familyANative],
   ] as const)(
-    'is a 404 that asks for a new key, in the full envelope: %s',
+    'is a 404 that asks for a new key, in the full envelope: %s [sync-11]',
     async (name, route, request, native) => {
       const headers = { 'Idempotency-Key': `expired ${name}` }
       const [first, taskId] = await Promise.all([

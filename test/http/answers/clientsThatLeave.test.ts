@@ -22,7 +22,7 @@ describe('a call that joined a task which is then cancelled', () => {
     return { first, second, taskId }
   }
 
-  it('becomes a new task when the client of the cancelled one has left', async () => {
+  it('becomes a new task when the client of the cancelled one has left [cancel-6]', async () => {
     const { first, second, taskId } = await joined('cancelled under it')
     api.tasks.freeKeys()
     const renewed = api.tasks.nextId()

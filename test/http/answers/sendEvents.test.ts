@@ -55,7 +55,7 @@ it('disconnects a client that does not read, and keeps little for it', async () 
   expect(seen.unreadBytes).toBeLessThan(100_000)
 }, 30_000)
 
-it('sends a comment every 15 s', async () => {
+it('sends a comment every 15 s [events-2]', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
   onTestFinished(() => void vi.useRealTimers())
   const end = Promise.withResolvers<void>()

@@ -47,7 +47,7 @@ describe('a text that JSON must escape', () => {
   it.each([
     ['a task', taskPath, task],
     ['a v1beta document', contentPath, content],
-  ])('counts with its escapes in %s', async (_what, path, bodyOf) => {
+  ])('counts with its escapes in %s [limit-1]', async (_what, path, bodyOf) => {
     const fitting = await postCompressed(path, bodyOf('\\u0001'.repeat(fittingCharacters)))
     expect(fitting.status).toBe(202)
     const tooLarge = await postCompressed(path, bodyOf('\\u0001'.repeat(tooManyCharacters)))

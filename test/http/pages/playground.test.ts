@@ -37,7 +37,7 @@ async function ask(path: string, headers: Record<string, string> = {}, url = api
 }
 
 describe('the playground', () => {
-  it('is a page at the root that needs no API key', async () => {
+  it('is a page at the root that needs no API key [pages-3]', async () => {
     const { status, headers, body } = await ask('/')
     expect(status).toBe(200)
     expect(headers['content-type']).toBe('text/html; charset=utf-8')
@@ -76,7 +76,7 @@ describe('the playground', () => {
     expect(plain.status).toBe(200)
   })
 
-  it('confines the page to its own origin, without inline scripts or styles', async () => {
+  it('confines the page to its own origin, without inline scripts or styles [pages-5]', async () => {
     const { headers } = await ask('/')
     const policy = String(headers['content-security-policy'])
     expect(policy).toContain("default-src 'none'")
@@ -106,7 +106,7 @@ describe('the playground', () => {
 })
 
 describe('PUBLIC_PAGES=off', () => {
-  it.each(['/', '/playground/app.js'])('hides %s like any unknown path', async (path) => {
+  it.each(['/', '/playground/app.js'])('hides %s like any unknown path [pages-6]', async (path) => {
     const hidden = await startTestApi({ publicPages: false })
     try {
       const { status, headers, body } = await ask(path, {}, hidden.url)

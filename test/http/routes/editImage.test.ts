@@ -57,7 +57,7 @@ describe('an edits form', () => {
       [model, { ...prompt, type: 'text/plain\r\nContent-Transfer-Encoding: 8bit' }, image],
     ],
     ['texts typed as octets', [model, { ...prompt, type: 'application/octet-stream' }, image]],
-  ] as const)('is accepted: %s', async (_what, parts) => {
+  ] as const)('is accepted: %s [sync-6]', async (_what, parts) => {
     const [response] = await Promise.all([post(parts), finishNext()])
     expect(response.status).toBe(200)
     imagesResponse.parse(await response.json())
@@ -84,9 +84,14 @@ describe('an edits form', () => {
   it.each([
     ['no image', [model, prompt], 'missing_required_parameter', 'image'],
     ['no prompt', [model, image], 'missing_required_parameter', 'prompt'],
-    ['two images', [model, prompt, image, image], 'invalid_value', 'image'],
+    ['two images [sync-7]', [model, prompt, image, image], 'invalid_value', 'image'],
     ['an empty image', [model, prompt, { ...image, value: '' }], 'invalid_image', 'image'],
-    ['text for an image', [model, prompt, { ...image, value: 'x' }], 'invalid_image', 'image'],
+    [
+      'text for an image [sync-7]',
+      [model, prompt, { ...image, value: 'x' }],
+      'invalid_image',
+      'image',
+    ],
     [
       'half an image',
       [model, prompt, { ...image, value: redPixelPng.subarray(0, 60) }],
@@ -94,7 +99,7 @@ describe('an edits form', () => {
       'image',
     ],
     [
-      'an image beyond 20 MiB',
+      'an image beyond 20 MiB [sync-7]',
       [model, prompt, { ...image, value: Buffer.alloc(20 * 1024 * 1024 + 1) }],
       'invalid_image',
       'image',
@@ -222,7 +227,7 @@ describe('an edits form', () => {
     ['a boundary too long to look for', `multipart/form-data; boundary=${'x'.repeat(300)}`],
     ['a boundary inside a quoted text', 'multipart/form-data; x="; boundary=a"'],
     ['another kind of multipart', 'multipart/mixed; boundary=x'],
-  ])('is refused as %s', async (_what, type) => {
+  ])('is refused as %s [sync-6]', async (_what, type) => {
     const response = await api.send(path, {
       method: 'POST',
       body: 'x',

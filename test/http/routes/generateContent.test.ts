@@ -48,7 +48,7 @@ describe('a generateContent call', () => {
     api.tasks.rejection = undefined
   })
 
-  it('answers at once with the task id when it is asynchronous', async () => {
+  it('answers at once with the task id when it is asynchronous [content-2]', async () => {
     const response = await api.postJson(
       contentPath.replace(':generate', ':asyncGenerate'),
       content,

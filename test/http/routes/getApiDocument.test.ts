@@ -5,7 +5,7 @@ import { startTestApi, useTestApi } from '../../support/http/testApi.ts'
 const api = useTestApi()
 
 describe('GET /openapi.json', () => {
-  it('is served without a key, and again only when it has changed', async () => {
+  it('is served without a key, and again only when it has changed [pages-1]', async () => {
     const response = await fetch(`${api.url}/openapi.json`)
     expect(response.status).toBe(200)
     expect(response.headers.get('content-type')).toBe('application/json')
@@ -18,7 +18,7 @@ describe('GET /openapi.json', () => {
     expect(again.status).toBe(304)
   })
 
-  it('is a 404 like any unknown path when the operator hides the public pages', async () => {
+  it('is a 404 like any unknown path when the operator hides the public pages [pages-6]', async () => {
     const hidden = await startTestApi({ publicPages: false })
     const response = await fetch(`${hidden.url}/openapi.json`)
     const unknown = await fetch(`${hidden.url}/openapi.jso`)

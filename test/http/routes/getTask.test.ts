@@ -113,7 +113,7 @@ describe.each(paths)('the result at %s', (path) => {
     expect(headed.headers.get('content-length')).toBe(String(text.length))
   })
 
-  it('is a 409 before the end, a 409 after a failure, and a 404 once expired', async () => {
+  it('is a 409 before the end, a 409 after a failure, and a 404 once expired [lookup-6]', async () => {
     const seen: unknown[] = []
     const see = async () => {
       const response = await result()

@@ -32,7 +32,7 @@ const lookup = (taskId: string, headers: Record<string, string>, init: RequestIn
 const otherAccount = { Authorization: 'Bearer sk-b' }
 
 describe('GET /v1/tasks/{task_id}/events', () => {
-  it('sends whole records on one line, each with its id, and ends after the end', async () => {
+  it('sends whole records on one line, each with its id, and ends after the end [events-1]', async () => {
     const taskId = await acceptedTask()
     const { response } = await openStream(taskId)
     expect(response.status).toBe(200)
@@ -58,7 +58,7 @@ describe('GET /v1/tasks/{task_id}/events', () => {
     expect(records[2]?.record).toHaveProperty('result')
   })
 
-  it('answers 204 to a client that has seen the end, and to no other', async () => {
+  it('answers 204 to a client that has seen the end, and to no other [events-3]', async () => {
     const taskId = await acceptedTask()
     await api.tasks.succeed(taskId)
     const seen = await openStream(taskId, { 'Last-Event-ID': '1000' })
@@ -123,7 +123,7 @@ describe('a lookup with Prefer: wait', () => {
     },
   )
 
-  it('does not wait for HEAD', async () => {
+  it('does not wait for HEAD [wait-4]', async () => {
     const head = await lookup(await acceptedTask(), { Prefer: 'wait=60' }, { method: 'HEAD' })
     expect(head.status).toBe(200)
     expect(head.headers.get('preference-applied')).toBeNull()
@@ -131,7 +131,7 @@ describe('a lookup with Prefer: wait', () => {
 })
 
 describe('waiters', () => {
-  it('are limited by account and by process, and free their place when they leave', async () => {
+  it('are limited by account and by process, and free their place when they leave [wait-6]', async () => {
     const [own, foreign] = [await acceptedTask(), await acceptedTask(otherAccount)]
     const streams = [await openStream(own), await openStream(own), await openStream(own)]
     const refused = await openStream(own)

@@ -22,7 +22,7 @@ async function errorOf(response: Response): Promise<unknown> {
 }
 
 describe('an accepted submit', () => {
-  it('answers 202 with its three fields and the URL of the task', async () => {
+  it('answers 202 with its three fields and the URL of the task [submit-2]', async () => {
     const response = await api.postJson(path, generate)
     const body: unknown = await response.json()
     expect(response.status).toBe(202)
@@ -92,13 +92,13 @@ describe('a refused submit', () => {
   })
 
   it.each([
-    ['duplicate keys', '{"model":"x","model":"y"}', 'invalid_json', 'model'],
+    ['duplicate keys [task-14]', '{"model":"x","model":"y"}', 'invalid_json', 'model'],
     ['no JSON', 'prompt=x', 'invalid_json', null],
     ['nothing', '', 'invalid_json', null],
     ['an array', '[]', 'invalid_json', null],
     ['an unknown field', { ...generate, style: 'x' }, 'unknown_parameter', 'style'],
-    ['NUL', { ...generate, prompt: 'a\0b' }, 'invalid_value', 'prompt'],
-    ['a lone surrogate', { ...generate, prompt: 'a\ud800b' }, 'invalid_value', 'prompt'],
+    ['NUL [task-14]', { ...generate, prompt: 'a\0b' }, 'invalid_value', 'prompt'],
+    ['a lone surrogate [task-14]', { ...generate, prompt: 'a\ud800b' }, 'invalid_value', 'prompt'],
     [
       'a data URL',
       { ...edit, input_images: [{ ...image, data: `data:image/png;base64,${image.data}` }] },
@@ -134,7 +134,7 @@ describe('a refused submit', () => {
     ['text', 'text/plain', 400, 'unsupported_content_type'],
     ['another charset', 'application/json; charset=latin1', 400, 'unsupported_content_type'],
     ['UTF-8 named', 'Application/JSON; charset="UTF-8"', 202, undefined],
-  ])('depends on the media type: %s', async (_what, type, status, code) => {
+  ])('depends on the media type: %s [submit-3]', async (_what, type, status, code) => {
     const response = await api.send(path, {
       method: 'POST',
       body: new TextEncoder().encode(JSON.stringify(generate)),
@@ -227,7 +227,7 @@ describe('a refused submit', () => {
 })
 
 describe('a submit during an outage', () => {
-  it('answers 500 with the request id and no text of the error', async () => {
+  it('answers 500 with the request id and no text of the error [error-500]', async () => {
     api.tasks.breakNext = true
     const response = await api.postJson(path, edit)
     api.tasks.breakNext = false

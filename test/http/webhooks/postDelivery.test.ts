@@ -35,7 +35,7 @@ const refuse = createPostDelivery({ webhookPrivate: 'refuse' })
 
 describe('a delivery', () => {
   it.each([200, 204, 301, 302, 307, 308, 400, 404, 410, 500, 503])(
-    'has the status %i of its answer and follows nothing',
+    'has the status %i of its answer and follows nothing [hook-13]',
     async (status) => {
       receiver.behave = (_request, response) =>
         response.writeHead(status, { location: `${receiver.url}/elsewhere` }).end('ignored')
@@ -53,7 +53,7 @@ describe('a delivery', () => {
     expect(await allow(postTo(receiver.url))).toMatchObject({ retryAfterMs: 86_400_000 })
   })
 
-  it('uses no proxy of the environment', async () => {
+  it('uses no proxy of the environment [hook-21]', async () => {
     for (const name of ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'ALL_PROXY']) {
       vi.stubEnv(name, 'http://127.0.0.1:9')
     }
@@ -102,7 +102,7 @@ describe('the time of a delivery', () => {
     ['never answers', () => {}],
     ['sends its headers byte by byte', drip('HTTP/1.1 200 OK\r\n' + 'x'.repeat(1_000))],
     ['sends interim answers for ever', drip('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(500), 28)],
-  ])('ends when the receiver %s', async (_what, serve) => {
+  ])('ends when the receiver %s [hook-14]', async (_what, serve) => {
     const address = await listenRaw((socket) => socket.once('data', () => serve(socket)))
     const tookMs = await timed(async () =>
       expect(await quick(postTo(`http://${address}/`))).toEqual({ error: 'timeout' }),
@@ -122,7 +122,7 @@ describe('the time of a delivery', () => {
   it.each([
     ['that is endless', 'x'.repeat(65_536), 1],
     ['that never comes', '', 1_000],
-  ])('does not wait for a body %s: the status counts', async (_what, chunk, everyMs) => {
+  ])('does not wait for a body %s: the status counts [hook-14]', async (_what, chunk, everyMs) => {
     receiver.behave = (_request, response) => {
       response.writeHead(200, { 'content-length': '1000000000' })
       response.flushHeaders()
@@ -205,7 +205,7 @@ describe('an address that webhooks may not reach', () => {
     },
   )
 
-  it('is not reached by a name that changes its answer after the check', async () => {
+  it('is not reached by a name that changes its answer after the check [hook-21]', async () => {
     // Nobody listens at the first address, the receiver at the second.
     const { asked, resolveHost } = resolving(['127.0.0.2'], ['127.0.0.1'])
     const post = createPostDelivery({ webhookPrivate: 'allow', resolveHost })
@@ -232,7 +232,7 @@ describe('an address that webhooks may not reach', () => {
 })
 
 describe('a name', () => {
-  it('is resolved once per try, and the connection goes to the address that was checked', async () => {
+  it('is resolved once per try, and the connection goes to the address that was checked [hook-21]', async () => {
     const { asked, resolveHost } = resolving(['127.0.0.1'])
     const post = createPostDelivery({ webhookPrivate: 'allow', resolveHost })
     const url = `http://receiver.example:${receiver.port}/`

@@ -102,7 +102,7 @@ describe('the address of a webhook', () => {
     'https://[2606:4700::1111]/',
     'https://8.8.8.8/',
     'https://xn--bcher-kva.example/',
-  ])('can be %s', (url) => {
+  ])('can be %s [hook-19]', (url) => {
     expect(whyNotAddress(url, 'refuse')).toBeUndefined()
     expect(whyNotAddress(url, 'allow')).toBeUndefined()
   })
@@ -125,7 +125,7 @@ describe('the address of a webhook', () => {
     'https://10.0.0.1/',
     'https://localhost/',
     'https://api.LOCALHOST./',
-  ])('can be %s only where private addresses are allowed', (url) => {
+  ])('can be %s only where private addresses are allowed [hook-19]', (url) => {
     expect(whyNotAddress(url, 'refuse')).toBeDefined()
     expect(whyNotAddress(url, 'allow')).toBeUndefined()
   })
@@ -163,7 +163,7 @@ describe('the address of a webhook', () => {
     'https://example.com:99999/',
     `https://example.com/${'x'.repeat(2_048)}`,
     '',
-  ])('can never be %j', (url) => {
+  ])('can never be %j [hook-20]', (url) => {
     expect(whyNotAddress(url, 'allow')).toBeDefined()
     expect(whyNotAddress(url, 'refuse')).toBeDefined()
   })

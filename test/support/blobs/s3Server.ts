@@ -5,9 +5,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { buildGoTools } from '../../../src/dev/stack/goTools.ts'
-import { freePort } from '../../../src/dev/stack/ports.ts'
-import { versitygwTool } from '../stack/goTools.ts'
+import { buildGoTools } from '../../../src/dev/goTools.ts'
+import { freePort } from '../ports.ts'
+import { versitygwTool } from './versitygw.ts'
 import { until } from '../timing.ts'
 
 export type S3Server = {

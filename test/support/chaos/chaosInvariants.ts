@@ -29,7 +29,7 @@ export async function brokenInvariants(
   const rows = await taskRows(service.pool)
   const broken: string[] = []
   const byDigest = new Map(rows.map((row) => [row.keyDigest, row]))
-  const calls = service.simulator.calls()
+  const calls = await service.simulator.calls()
   let recovered = 0
   for (const request of requests) {
     const row = byDigest.get(createHash('sha256').update(request.key).digest('hex'))

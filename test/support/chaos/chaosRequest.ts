@@ -3,7 +3,7 @@ import type { TaskRecord } from '../clients/client.ts'
 import { generateBody, inputImage } from '../clients/requestBodies.ts'
 import { paddedPng } from '../images.ts'
 import type { Seeded } from '../seeded.ts'
-import type { TestAccount } from '../service/testService.ts'
+import type { TestAccount } from '../service/testAccount.ts'
 
 /** One answer to a submit. `none`: no answer arrived, so the submit may or may not have been accepted. */
 export type ChaosAnswer =

@@ -8,7 +8,8 @@ import type { ChaosReport } from './runChaos.ts'
 import type { Client } from '../clients/client.ts'
 import { createClient } from '../clients/client.ts'
 import { createSeeded } from '../seeded.ts'
-import type { TestAccount, TestService } from '../service/testService.ts'
+import type { TestAccount } from '../service/testAccount.ts'
+import type { TestService } from '../service/testService.ts'
 import { runParallel, until } from '../timing.ts'
 
 const endMsMax = 180_000

@@ -57,7 +57,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   await Promise.all([clients, ledger])
   const end = await brokenInvariants(service, requests)
   for (const one of end.broken) broken.add(one)
-  const calls = service.simulator.calls()
+  const calls = await service.simulator.calls()
   for (const one of await brokenSyncInvariants(service.pool, syncRequests, calls)) broken.add(one)
   for (const one of await verifyLedger(service.pool))
     broken.add(`the ledger at the end: ${JSON.stringify(one)}`)
@@ -69,7 +69,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       struck,
       drainedMs,
       recovered,
-      ...figuresOf(service, requests),
+      ...(await figuresOf(service, requests)),
       synchronous: countsOf(syncRequests.flatMap(({ answers }) => answers.map(String))),
     },
   }
@@ -127,13 +127,13 @@ async function untilQuiet({ pool }: TestService, limitMs: number): Promise<void>
   }
 }
 
-function figuresOf({ simulator }: TestService, requests: readonly ChaosRequest[]) {
+async function figuresOf({ simulator }: TestService, requests: readonly ChaosRequest[]) {
   const ends = requests.map(({ taskId, seen }) => {
     const last = seen.at(-1)
     if (taskId === undefined) return 'refused'
     return last?.status === 'failed' ? `failed ${last.error?.code}` : (last?.status ?? 'unseen')
   })
-  const calls = simulator.calls()
+  const calls = await simulator.calls()
   const answers = requests.flatMap((request) => request.answers)
   return {
     ends: countsOf(ends),

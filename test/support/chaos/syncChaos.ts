@@ -6,7 +6,7 @@ import type { SimulatorCall } from '../../../src/dev/simulator/callLog.ts'
 import type { ChaosClientDeps } from './chaosClient.ts'
 import { upstreamFault } from './chaosRequest.ts'
 import type { Seeded } from '../seeded.ts'
-import type { TestAccount } from '../service/testService.ts'
+import type { TestAccount } from '../service/testAccount.ts'
 
 /** A synchronous call that its client repeats under one idempotency key until the answer is final. */
 export type SyncChaosRequest = {

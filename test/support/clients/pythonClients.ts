@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs'
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { userCacheDir } from '../../../src/dev/stack/goTools.ts'
-import { runCommand } from '../../../src/dev/stack/runCommand.ts'
+import { userCacheDir } from '../../../src/dev/goTools.ts'
+import { runCommand } from '../../../src/dev/child.ts'
 
 /** The folder of the installed client libraries, or why they could not be installed. */
 export type PythonClients =

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort } from '../../../src/dev/stack/ports.ts'
+import { freePort } from '../ports.ts'
 import { keepsSession } from '../../../src/store/connection/pooler.ts'
 import { until } from '../timing.ts'
 

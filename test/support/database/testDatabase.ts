@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Client, Pool } from 'pg'
-import { withPostgres } from '../../../src/dev/stack/postgres/postgresClient.ts'
+import { withPostgres } from '../../../src/dev/postgres.ts'
 import { createPool } from '../../../src/store/connection/pool.ts'
 import { migrate } from '../../../src/store/schema/migrate.ts'
 import { embeddedStack } from '../stack/embeddedStack.ts'

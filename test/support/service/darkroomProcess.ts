@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { serviceAllocator, serviceNodeFlags } from '../../../src/dev/serviceProcess.ts'
+import { serviceAllocator, serviceNodeFlags } from '../../../src/dev/environment.ts'
 import { until } from '../timing.ts'
 
 /** One real API or worker process. */

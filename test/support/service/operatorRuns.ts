@@ -59,7 +59,7 @@ export function createOperatorRuns(service: TestService, client: Client) {
       const now = await runStatus(service.temporal, taskId)
       return now === 'RUNNING' ? undefined : now
     })
-    const callsAtMs = service.simulator.calls({ prompt }).map(({ at }) => at)
+    const callsAtMs = (await service.simulator.calls({ prompt })).map(({ at }) => at)
     return { end: error?.code ?? status, money, outcomes, callsAtMs, run }
   }
 

@@ -1,21 +1,22 @@
-import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Pool } from 'pg'
-import type { Simulator } from '../../../src/dev/simulator/startSimulator.ts'
+import { serviceAllocator, serviceNodeFlags } from '../../../src/dev/environment.ts'
 import { startSimulator } from '../../../src/dev/simulator/startSimulator.ts'
-import { freePort } from '../../../src/dev/stack/ports.ts'
-import { newAccountId } from '../../../src/domain/accounts/account.ts'
-import { createIssueKey } from '../../../src/tasks/apiKeys.ts'
-import { createAccountStore } from '../../../src/wiring/stores.ts'
-import type { DarkroomProcess } from './darkroomProcess.ts'
-import { startDarkroomProcess } from './darkroomProcess.ts'
 import { createTestDatabase } from '../database/testDatabase.ts'
+import { freePort } from '../ports.ts'
+import type { SimulatorClient } from '../simulatorClient.ts'
+import { createSimulatorClient } from '../simulatorClient.ts'
 import { embeddedStack } from '../stack/embeddedStack.ts'
 import type { TemporalWorld } from '../temporal/temporalWorld.ts'
 import { openTemporalWorld } from '../temporal/temporalWorld.ts'
+import { simulatorFile, upstreamCredentials, writeOperatorFile } from './simulatorFile.ts'
+import type { TestAccount } from './testAccount.ts'
+import { createAccounts } from './testAccount.ts'
+import type { TestProcess } from './testProcess.ts'
+import { startTestProcess } from './testProcess.ts'
 
 /** What a test changes about the service. The default is one API and one worker. */
 export type ServiceOptions = {
@@ -32,21 +33,22 @@ export type ServiceOptions = {
   readonly simulator?: Omit<Parameters<typeof startSimulator>[0], 'port'>
 }
 
-/** An account with one API key. */
-export type TestAccount = {
-  readonly name: string
-  readonly accountId: string
-  readonly keyId: string
-  readonly secret: string
+/** One real API or worker. */
+export type DarkroomProcess = TestProcess & {
+  readonly name: 'api' | 'worker'
+  readonly url: string
 }
 
-/** The whole service as processes, with its own database and Temporal namespace. */
+/**
+ * A service of one test file, for what a shared one cannot show: channels that cool down, processes that are
+ * killed. It has its own database and namespace on the PostgreSQL and Temporal of the run.
+ */
 export type TestService = {
   readonly apis: DarkroomProcess[]
   readonly workers: DarkroomProcess[]
   /** Base URL of the first API. */
   readonly url: string
-  readonly simulator: Simulator
+  readonly simulator: SimulatorClient
   readonly databaseUrl: string
   readonly pool: Pool
   readonly temporal: TemporalWorld
@@ -59,10 +61,12 @@ export type TestService = {
   readonly startWorker: (changed?: Readonly<Record<string, string>>) => Promise<DarkroomProcess>
   /** Starts one more API with the given variables changed. */
   readonly startApi: (changed?: Readonly<Record<string, string>>) => Promise<DarkroomProcess>
+  /** What the processes have printed so far. */
+  readonly logs: () => string
   readonly stop: () => Promise<void>
 }
 
-const pepper = { id: 'test', secret: 'pepper-of-the-tests-0123456789' }
+const keyPepper = 'test:pepper-of-the-tests-0123456789'
 
 /** Starts simulator, workers and APIs. The caller must call `stop`. */
 export async function startTestService(options: ServiceOptions = {}): Promise<TestService> {
@@ -73,57 +77,54 @@ export async function startTestService(options: ServiceOptions = {}): Promise<Te
     mkdtemp(join(tmpdir(), 'darkroom-service-')),
     startSimulator({ latency: 50, image: 'tiny', ...options.simulator, port: 0 }),
   ])
-  const operatorFile = join(folder, 'config.json')
-  const content = options.operatorFile ?? ((url: string) => simulatorFile(url, options.channel))
-  await writeFile(operatorFile, JSON.stringify(content(simulator.url)))
+  const { pooler, operatorFile, channel } = options
   const blobDir = join(folder, 'blobs')
   const environment = {
+    ...upstreamCredentials,
     DATA_DIR: folder,
-    DATABASE_URL: (await options.pooler?.(database.databaseUrl)) ?? database.databaseUrl,
-    ...(options.pooler && { DATABASE_SESSION_URL: database.databaseUrl }),
+    DATABASE_URL: (await pooler?.(database.databaseUrl)) ?? database.databaseUrl,
+    ...(pooler && { DATABASE_SESSION_URL: database.databaseUrl }),
     TEMPORAL_ADDRESS: temporalAddress,
     TEMPORAL_NAMESPACE: temporal.settings.namespace,
     BLOB_STORE: pathToFileURL(blobDir).href,
     SIGNING_KEYS: 'test:signing-key-of-the-tests-0123',
-    KEY_PEPPER: `${pepper.id}:${pepper.secret}`,
+    KEY_PEPPER: keyPepper,
     WEBHOOK_KEYS: 'w1:webhook-key-of-the-tests-0123456',
     WEBHOOK_PRIVATE: 'allow',
-    DARKROOM_CONFIG: operatorFile,
-    FAMILYA_API_KEY: 'upstream-credential-a',
-    FAMILYB_API_KEY: 'upstream-credential-b',
+    DARKROOM_CONFIG: await writeOperatorFile(
+      join(folder, 'config.json'),
+      operatorFile?.(simulator.url) ?? simulatorFile(simulator.url, channel),
+    ),
     ...options.environment,
   }
+  const apis: DarkroomProcess[] = []
   const workers: DarkroomProcess[] = []
-  const startWorker = async (changed: Readonly<Record<string, string>> = {}) => {
-    const worker = await startWorkerProcess({ ...environment, ...changed })
-    workers.push(worker)
-    return worker
+  const start = async (name: 'api' | 'worker', changed: Readonly<Record<string, string>>) => {
+    const started = await startDarkroomProcess(name, folder, { ...environment, ...changed })
+    const list = name === 'api' ? apis : workers
+    list.push(started)
+    return started
   }
   const startWorkers = async () => {
     // One after the other: the first worker fills the cache of the workflow bundle for the others.
-    for (let count = 0; count < (options.workers ?? 1); count += 1) await startWorker()
+    for (let count = 0; count < (options.workers ?? 1); count += 1) await start('worker', {})
   }
-  const startApis = Array.from({ length: options.apis ?? 1 }, () => startApiProcess(environment))
-  const [apis] = await Promise.all([Promise.all(startApis), startWorkers()])
-  const startApi = async (changed: Readonly<Record<string, string>> = {}) => {
-    const api = await startApiProcess({ ...environment, ...changed })
-    apis.push(api)
-    return api
-  }
+  const startApis = Array.from({ length: options.apis ?? 1 }, () => start('api', {}))
+  await Promise.all([...startApis, startWorkers()])
   return {
     apis,
     workers,
     url: apis[0]?.url ?? '',
-    simulator,
+    simulator: createSimulatorClient(simulator.url),
     databaseUrl: database.databaseUrl,
     pool: database.pool,
     temporal,
     blobDir,
     environment,
-    account: (credits = 1_000_000, name = `test-${randomBytes(6).toString('hex')}`) =>
-      makeAccount(database.pool, credits, name),
-    startWorker,
-    startApi,
+    account: createAccounts(database.pool, keyPepper),
+    startWorker: (changed = {}) => start('worker', changed),
+    startApi: (changed = {}) => start('api', changed),
+    logs: () => [...apis, ...workers].map((each) => each.output()).join(''),
     stop: async () => {
       // A worker in a call that hangs would take its whole grace. Tests of stopping stop processes themselves.
       await Promise.all([...apis, ...workers].map((process) => process.stop(0)))
@@ -135,46 +136,30 @@ export async function startTestService(options: ServiceOptions = {}): Promise<Te
   }
 }
 
-async function startApiProcess(
-  environment: Readonly<Record<string, string>>,
+/**
+ * Starts `src/NAME.ts` on a free port, which a PORT or WORKER_INTERNAL_PORT in the environment replaces. With
+ * `alone` it runs as in production, so that it tells load balancers before it stops, and the caller must stop
+ * it in every case.
+ */
+export async function startDarkroomProcess(
+  name: 'api' | 'worker',
+  folder: string,
+  given: Readonly<Record<string, string>>,
+  { alone = false } = {},
 ): Promise<DarkroomProcess> {
-  const [port, internal] = [await freePort(), await freePort()]
-  const url = `http://127.0.0.1:${port}`
-  return startDarkroomProcess({
-    name: 'api',
-    environment: { PORT: String(port), INTERNAL_PORT: String(internal), ...environment },
-    url,
+  const [port, internal] = [String(await freePort()), String(await freePort())]
+  const ports =
+    name === 'api' ? { PORT: port, INTERNAL_PORT: internal } : { WORKER_INTERNAL_PORT: port }
+  const environment: Readonly<Record<string, string>> = { ...ports, ...serviceAllocator, ...given }
+  const url = `http://127.0.0.1:${environment[name === 'api' ? 'PORT' : 'WORKER_INTERNAL_PORT']}`
+  const started = await startTestProcess({
+    name,
+    script: `src/${name}.ts`,
+    args: alone ? [] : ['--exit-with-parent'],
+    nodeFlags: serviceNodeFlags[name],
+    environment,
+    logPath: join(folder, `${name}-${port}.log`),
     readyUrl: `${url}/readyz`,
   })
-}
-
-async function startWorkerProcess(
-  environment: Readonly<Record<string, string>>,
-): Promise<DarkroomProcess> {
-  const internal = await freePort()
-  const url = `http://127.0.0.1:${internal}`
-  return startDarkroomProcess({
-    name: 'worker',
-    environment: {
-      WORKER_INTERNAL_PORT: String(internal),
-      ...environment,
-    },
-    url,
-    readyUrl: `${url}/readyz`,
-  })
-}
-
-async function makeAccount(pool: Pool, credits: number, name: string): Promise<TestAccount> {
-  const accounts = createAccountStore(pool)
-  const accountId = newAccountId(randomBytes)
-  await accounts.createAccount({ accountId, name, credits })
-  const issued = await createIssueKey({ accounts, pepper, randomBytes })(name)
-  if (issued === undefined) throw new Error('no key for an account just made')
-  return { name, accountId, keyId: issued.key.keyId, secret: issued.secret }
-}
-
-function simulatorFile(url: string, channel: Readonly<Record<string, unknown>> = {}): unknown {
-  const a = { name: 'a-main', family: 'A', baseUrl: url, apiKeyEnv: 'FAMILYA_API_KEY' }
-  const b = { name: 'b-main', family: 'B', baseUrl: `${url}/v1`, apiKeyEnv: 'FAMILYB_API_KEY' }
-  return { channels: [a, b].map((each) => ({ ...each, ...channel })) }
+  return { ...started, name, url }
 }

@@ -1,4 +1,4 @@
-import { withPostgres } from '../../../src/dev/stack/postgres/postgresClient.ts'
+import { withPostgres } from '../../../src/dev/postgres.ts'
 
 /** The forms in which a row may contain a text: plain, as hex, and as part of a Base64 text. */
 export function formsOf(text: string): readonly string[] {

@@ -1,10 +1,3 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
-import { buildGoTools } from '../../../src/dev/stack/goTools.ts'
-import { promtoolTool } from '../stack/goTools.ts'
-
 /** The metric names of an exposition in Prometheus text format, each with its label names. */
 export type Exposition = ReadonlyMap<string, ReadonlySet<string>>
 
@@ -47,25 +40,4 @@ export function selectorsOf(expression: string): readonly Selector[] {
     const inside = new RegExp(`${metric}\\{([^}]*)\\}`).exec(plain)?.[1] ?? ''
     return { metric, labels: [...inside.matchAll(/(\w+)\s*[=!]/g)].map((match) => match[1] ?? '') }
   })
-}
-
-/** Runs promtool with the arguments and the standard input. `output` is standard output and error. */
-export type Promtool = (
-  args: readonly string[],
-  input?: string,
-) => Promise<{ readonly exitCode: number; readonly output: string }>
-
-/** Builds promtool, the checker of Prometheus, once into the user's cache. Throws when it cannot be built. */
-export async function openPromtool(): Promise<Promtool> {
-  const say = (line: string): boolean => process.stderr.write(`${line}\n`)
-  const built = await buildGoTools(promtoolTool, { env: process.env, say })
-  if (built.kind === 'failed') throw new Error(`No promtool to check with: ${built.why}`)
-  return async (args, input = '') => {
-    const child = spawn(join(built.binDir, 'promtool'), [...args], { stdio: 'pipe' })
-    const exited = once(child, 'exit')
-    child.stdin.end(input)
-    const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)])
-    const [exitCode] = await exited
-    return { exitCode: Number(exitCode), output: out + err }
-  }
 }

@@ -70,7 +70,7 @@ const scripts = createScripts()
 for (const [name, path] of Object.entries(paths)) {
   const file = new URL(`../../histories/${name}.json`, import.meta.url)
   if (existsSync(file)) continue
-  await writeFile(file, `${JSON.stringify(await record(world, path), null, 1)}\n`)
+  await writeFile(file, `${JSON.stringify(await record(world, path))}\n`)
   process.stdout.write(`recorded ${name}\n`)
 }
 await world.close()

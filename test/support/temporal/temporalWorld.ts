@@ -32,7 +32,11 @@ export async function openTestWorld(): Promise<TemporalWorld> {
 
 /** Opens a namespace of its own on the server at `address` (HOST:PORT). */
 export async function openTemporalWorld(address: string): Promise<TemporalWorld> {
-  const settings = await takeNamespace(address)
+  return openKnownNamespace(await takeNamespace(address))
+}
+
+/** Opens a namespace that exists. */
+export function openKnownNamespace(settings: TemporalSettings): TemporalWorld {
   const temporal = connectTemporal(settings)
   const startTask = createStartTask({ temporal, startTimeoutMs: 5_000, produceTimeoutMs: 600_000 })
   return { settings, temporal, startTask, close: () => temporal.close() }

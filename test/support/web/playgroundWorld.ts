@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { beforeEach, expect } from 'vitest'
-import type { TestService } from '../service/testService.ts'
-import { startTestService } from '../service/testService.ts'
+import type { CalmService } from '../service/calmService.ts'
+import { calmService } from '../service/calmService.ts'
 import { useOpened } from '../useOpened.ts'
 import type { Visit } from './browser.ts'
 import { launchChromium, noChromium, visit } from './browser.ts'
@@ -14,10 +14,10 @@ type Options = Parameters<typeof visit>[2] & {
 
 /** A whole service, and a browser to open its playground with. */
 type PlaygroundWorld = {
-  readonly service: TestService
+  readonly service: CalmService
   readonly browser: Browser
   /** The upstream calls for a prompt. */
-  readonly calls: (prompt: string) => readonly unknown[]
+  readonly calls: (prompt: string) => Promise<readonly unknown[]>
   /**
    * Opens the playground for an account, by default a new one with 10,000 credits. At the end the console must
    * be empty, every request must have gone to the service, and the key must be in no address. A browser reports each error status of the API
@@ -46,7 +46,7 @@ export function usePlaygroundWorld(): Omit<PlaygroundWorld, 'stop'> {
 }
 
 async function openPlaygroundWorld(): Promise<PlaygroundWorld> {
-  const [service, browser] = await Promise.all([startTestService(), launchChromium()])
+  const [service, browser] = await Promise.all([calmService(), launchChromium()])
   return {
     service,
     browser,
@@ -69,7 +69,6 @@ async function openPlaygroundWorld(): Promise<PlaygroundWorld> {
     },
     stop: async () => {
       await browser.close()
-      await service.stop()
     },
   }
 }

@@ -1,6 +1,6 @@
 import { defined } from '../../../src/domain/defined.ts'
 import type { DarkroomProcess } from '../service/darkroomProcess.ts'
-import type { TestAccount } from '../service/testService.ts'
+import type { TestAccount } from '../service/testAccount.ts'
 import type { Client } from '../clients/client.ts'
 import { createClient } from '../clients/client.ts'
 import { until } from '../timing.ts'

@@ -44,7 +44,7 @@ function endStep(produceImage = world.produceImage) {
 }
 
 describe('the end of a task past its deadline', () => {
-  it('is a timeout, released, when no call was made', async () => {
+  it('is a timeout, released, when no call was made [money-11]', async () => {
     const { taskId, accountId } = await insertTask(world.pool)
     await setTask(world.pool, taskId, pastDeadline)
     expect(await endStep().run()).toEqual([{ found: 'failed', count: 1, taskId }])
@@ -69,7 +69,7 @@ describe('the end of a task past its deadline', () => {
     expect(await taskRow(world.pool, taskId)).toMatchObject({ failureCode: 'rate_limit_exceeded' })
   })
 
-  it('waits for a call under way, until the hard end', async () => {
+  it('waits for a call under way, until the hard end [money-11]', async () => {
     const { taskId } = await insertTask(world.pool)
     await openAttempt(world.attempts, taskId)
     await setTask(world.pool, taskId, pastDeadline)
@@ -103,7 +103,7 @@ describe('the end of a task past its deadline', () => {
     expect(await balanceOf(world.pool, failing.accountId)).toMatchObject({ held: 0, spent: 0 })
   })
 
-  it('is the image when an answer was stored and not settled', async () => {
+  it('is the image when an answer was stored and not settled [money-11]', async () => {
     const { taskId, accountId } = await insertTask(world.pool)
     const attempt = await openAttempt(world.attempts, taskId)
     await storeTestAnswer(world.blobs, { taskId, ...attempt })

@@ -1,0 +1,82 @@
+import { randomBytes } from 'node:crypto'
+import { readConfig, required } from '../config.ts'
+import { newAccountId } from '../domain/accounts/account.ts'
+import { createPool } from '../store/connection/pool.ts'
+import { createAuthenticate, createIssueKey } from '../tasks/apiKeys.ts'
+import { createAccountStore, createTaskStore } from '../wiring/stores.ts'
+import { readSecretFile, writeSecretFile } from './dataDir.ts'
+
+const demoCredits = 1_000_000
+const demoRequest = JSON.stringify({
+  model: 'familyb-image-2-vip',
+  action: 'generate',
+  prompt: 'A lighthouse at dusk',
+  size: '1024x1024',
+})
+
+/**
+ * Returns the secret of an API key of the account `demo`, in the database that the variables name. Creates the account
+ * and the key when there are none. Keeps the secret in the file `keyPath` (mode 0600). When the kept secret does not
+ * work, makes a new key: the old key was revoked, or the database or the pepper has changed.
+ */
+export async function openDemoAccount(
+  keyPath: string,
+  environment: Readonly<Record<string, string>>,
+): Promise<string> {
+  const { databaseSessionUrl, keyPeppers } = readConfig(environment)
+  const peppers = required(keyPeppers, 'KEY_PEPPER')
+  const pool = createPool({
+    databaseUrl: required(databaseSessionUrl, 'DATABASE_URL'),
+    applicationName: 'darkroom-dev',
+    connectionsMax: 1,
+    onConnectionError: () => {},
+  })
+  try {
+    const kept = await readSecretFile(keyPath)
+    const authenticate = createAuthenticate({ store: createTaskStore(pool), peppers })
+    if (kept !== undefined && (await authenticate(kept)) !== undefined) return kept
+    const accounts = createAccountStore(pool)
+    const accountId = newAccountId(randomBytes)
+    await accounts.createAccount({ accountId, name: 'demo', credits: demoCredits })
+    const pepper = required(peppers[0], 'KEY_PEPPER')
+    const issued = await createIssueKey({ accounts, pepper, randomBytes })('demo')
+    if (issued === undefined) throw new Error('Bug: the account demo was just created')
+    await writeSecretFile(keyPath, issued.secret)
+    return issued.secret
+  } finally {
+    await pool.end()
+  }
+}
+
+/** What the announcement names. */
+export type Announced = {
+  readonly apiUrl: string
+  /** Whether the API serves its public pages, such as the playground (`PUBLIC_PAGES`). */
+  readonly publicPages: boolean
+  readonly temporalUiUrl: string | undefined
+  /** The secret of the demo account's API key, and its file. Absent when HOST is not a loopback address. */
+  readonly demo: { readonly key: string; readonly keyPath: string } | undefined
+}
+
+/**
+ * Returns what `npm start` prints when it is ready: the addresses, and commands to copy. The API key itself is printed
+ * only on a terminal, because any other output may be kept as a log.
+ */
+export function announcement(service: Announced, toTerminal: boolean): string {
+  const { apiUrl, publicPages, temporalUiUrl, demo } = service
+  const lines = [`\nDarkroom is ready at ${apiUrl}`]
+  if (temporalUiUrl !== undefined) lines.push(`Temporal UI:         ${temporalUiUrl}`)
+  if (demo === undefined) return lines.join('\n')
+  const bearer = `-H "Authorization: Bearer $(cat '${demo.keyPath}')"`
+  lines.push(
+    `Key of account demo: ${toTerminal ? demo.key : `in ${demo.keyPath}`}`,
+    publicPages
+      ? `\nOpen ${apiUrl} in a browser and paste the key, or submit a task:\n`
+      : '\nSubmit a task:\n',
+    `curl -s ${apiUrl}/v1/images/tasks ${bearer} \\`,
+    `  -H 'Content-Type: application/json' -H "Idempotency-Key: $(date +%s)" \\`,
+    `  -d '${demoRequest}'`,
+    `\nThen, with the task_id of the answer:\n\ncurl -s ${apiUrl}/v1/tasks/TASK_ID ${bearer}\n`,
+  )
+  return lines.join('\n')
+}

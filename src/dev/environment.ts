@@ -1,0 +1,128 @@
+import { writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import type { Config } from '../config.ts'
+import { httpUrl, inheritedEnvironment, required } from '../config.ts'
+import { credentialVariables } from '../config/operatorSettings.ts'
+import { defined } from '../domain/defined.ts'
+import { isLoopback } from '../http/connection/foreignRequest.ts'
+import { embeddedSecret } from './dataDir.ts'
+
+const commonNodeFlags = ['--max-semi-space-size=4', '--v8-pool-size=1'] as const
+
+/**
+ * Flags of Node for an API and a worker. The Dockerfile and docker-compose.yml set the same.
+ *
+ * `--max-semi-space-size`: V8 uses up to three semi-spaces, so young objects get at most 12 MiB, and not the 48 MiB or
+ * more that they get under load by default. The bytes of an image lie outside of the heap, and V8 frees them when it
+ * collects their `Buffer`, which is a young object. With less room V8 collects more often, so these bytes are freed
+ * sooner.
+ *
+ * `--v8-pool-size`: by default V8 has four threads beside the main one, which collect garbage and compile. On a machine
+ * with two processors they keep the main thread from running, for 30 ms and more at a time under large bodies. With one
+ * such thread it waits up to 12 ms, and a synchronous call costs 7 % less CPU time.
+ *
+ * `--heap-growing-percent`: after each full collection V8 decides how far the heap may grow until the next one. While
+ * 100 MiB of bodies and images lie outside of the heap, it allows so little that it collects twice a second. With this
+ * flag the heap always doubles. A worker, which has more such bytes under way, would take 25 MiB more memory with it.
+ */
+export const serviceNodeFlags = {
+  api: [...commonNodeFlags, '--heap-growing-percent=100'],
+  worker: commonNodeFlags,
+} as const
+
+/**
+ * Variables for glibc's allocator. Each thread of the pool would otherwise keep freed memory for itself. Measured
+ * under 20 calls of 1 MiB, with `serviceNodeFlags`: a worker takes 360 MiB and not 500, an API 200 MiB and not 310.
+ */
+export const serviceAllocator = { MALLOC_ARENA_MAX: '2' } as const
+
+/**
+ * Credentials for the simulator, which accepts any text. They differ, so the `apiKeyDigest` in its log shows which
+ * channel made a call.
+ */
+const simulatorCredentials = { FAMILYA_API_KEY: 'simulator-a', FAMILYB_API_KEY: 'simulator-b' }
+
+/** The addresses of PostgreSQL and Temporal, embedded or the operator's. */
+export type EmbeddedParts = {
+  readonly databaseUrl: string
+  /** HOST:PORT */
+  readonly temporalAddress: string
+  readonly temporalUiUrl: string | undefined
+}
+
+/**
+ * Returns the variables that `npm start` sets for the API process and the worker: the addresses and secrets of the
+ * embedded parts, and the settings of this process that the CLI must share. The CLI gets these variables through
+ * `runtime.json`. The API process and the worker get the other variables of this process too: see
+ * `processEnvironment`.
+ */
+export async function serviceEnvironment(
+  config: Config,
+  { databaseUrl, temporalAddress, temporalUiUrl }: EmbeddedParts,
+  simulatorUrl: string | undefined,
+): Promise<Readonly<Record<string, string>>> {
+  const { dataDir, operatorFilePath } = config
+  // An empty variable counts as not set, as in `readConfig`.
+  const given = Object.fromEntries(
+    Object.entries(inheritedEnvironment()).filter(([, value]) => value !== ''),
+  )
+  const simulated = simulatorUrl && {
+    DARKROOM_CONFIG: await writeSimulatorFile(dataDir, simulatorUrl),
+    ...simulatorCredentials,
+  }
+  return {
+    // The path is absolute, because the CLI may run in another folder.
+    ...(simulated || defined({ DARKROOM_CONFIG: operatorFilePath && resolve(operatorFilePath) })),
+    DATA_DIR: dataDir,
+    DATABASE_URL: databaseUrl,
+    // Left out unless the operator has set it, because its default is DATABASE_URL. If the default were stored here,
+    // a CLI command with another DATABASE_URL would still use this database as its session database.
+    ...defined({ DATABASE_SESSION_URL: given['DATABASE_SESSION_URL'] }),
+    TEMPORAL_ADDRESS: temporalAddress,
+    ...defined({ TEMPORAL_UI_URL: temporalUiUrl }),
+    TEMPORAL_NAMESPACE: config.temporalNamespace,
+    RETENTION_SECONDS: String(config.retentionSeconds),
+    TOMBSTONE_SECONDS: String(config.tombstoneSeconds),
+    INPUT_RETENTION_SECONDS: String(config.inputRetentionSeconds),
+    TASK_DEADLINE_SECONDS: String(config.taskDeadlineSeconds),
+    HOST: config.host,
+    PORT: String(config.port),
+    PUBLIC_URL: given['PUBLIC_URL'] ?? httpUrl(config.host, config.port),
+    INTERNAL_PORT: String(config.internalPort),
+    WORKER_INTERNAL_PORT: String(config.workerInternalPort),
+    BLOB_STORE: config.blobStoreUrl,
+    SIGNING_KEYS: given['SIGNING_KEYS'] ?? (await embeddedSecret(dataDir, 'signing-keys')),
+    KEY_PEPPER: given['KEY_PEPPER'] ?? (await embeddedSecret(dataDir, 'key-pepper')),
+    WEBHOOK_KEYS: given['WEBHOOK_KEYS'] ?? (await embeddedSecret(dataDir, 'webhook-keys')),
+    // On a loopback address only programs on this machine can call the API, and receivers usually run here too.
+    WEBHOOK_PRIVATE: given['WEBHOOK_PRIVATE'] ?? (isLoopback(config.host) ? 'allow' : 'refuse'),
+  }
+}
+
+/**
+ * The variables of the API or of the worker: those of this process and `environment`. The API gets none that the
+ * operator's file names as a credential, because only workers call upstream.
+ */
+export function processEnvironment(
+  name: 'api' | 'worker',
+  environment: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const all: Record<string, string> = { ...inheritedEnvironment(), ...environment }
+  if (name === 'worker') return all
+  const credentials = new Set(
+    credentialVariables(required(all['DARKROOM_CONFIG'], 'DARKROOM_CONFIG')),
+  )
+  return Object.fromEntries(Object.entries(all).filter(([variable]) => !credentials.has(variable)))
+}
+
+/** Writes an operator's file with one channel per family, both to the simulator. Returns its path. */
+async function writeSimulatorFile(dataDir: string, simulatorUrl: string): Promise<string> {
+  const path = join(dataDir, 'simulator.config.json')
+  const shared = { timeoutSeconds: 300, concurrencyMax: 50 }
+  const a = { name: 'a-main', family: 'A', baseUrl: simulatorUrl, apiKeyEnv: 'FAMILYA_API_KEY' }
+  const b = { ...a, name: 'b-main', family: 'B', baseUrl: `${simulatorUrl}/v1` }
+  const channels = [a, { ...b, apiKeyEnv: 'FAMILYB_API_KEY' }]
+  const file = { channels: channels.map((channel) => ({ ...channel, ...shared })) }
+  await writeFile(path, `${JSON.stringify(file, null, 2)}\n`)
+  return path
+}

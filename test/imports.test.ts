@@ -93,7 +93,6 @@ const allowedImports: Readonly<Record<string, readonly string[]>> = {
     'src/tasks',
     'src/temporal',
     'src/wiring',
-    '@fastify/busboy',
     '@temporalio/client',
     '@temporalio/testing',
     'pg',

@@ -48,6 +48,13 @@ export function errorBody(
     : { error: { message, type, param, code } }
 }
 
+/** Names the operation that exists, where Google's clients ask for one that streams. */
+function insteadOf(request: string): string {
+  return /:streamGenerateContent$/i.test(request)
+    ? '. Answers are not streamed: use :generateContent.'
+    : ''
+}
+
 /** A header that tells the official OpenAI clients not to send the request again. */
 const doNotRetry = { 'x-should-retry': 'false' }
 
@@ -73,7 +80,7 @@ function errorReply(failure: HttpFailure, request: string): ErrorReply {
       return { ...newApi(403, 'insufficient_user_quota', message), param: null }
     }
     case 'not_found':
-      return invalid(404, 'not_found', `Invalid URL (${request})`)
+      return invalid(404, 'not_found', `Invalid URL (${request})${insteadOf(request)}`)
     case 'task_not_found':
       return invalid(404, 'task_not_found', 'There is no such task.')
     case 'webhook_not_found':

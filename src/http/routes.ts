@@ -54,14 +54,21 @@ export function installRoutes(app: Koa<ApiState>, parts: ApiParts): void {
   app.use(answerUnmatched(router))
 }
 
+/** Google's clients put one of two versions before the same operations. */
+const contentPrefixes = ['/v1beta/models', '/v1/models'] as const
+
+const modelPath = '/v1/models/:model'
+
 /** Returns every route of the API. `src/openapi/operations.ts` describes each of them for clients. */
 export function routes(parts: ApiParts): readonly Route[] {
   return [
     post('/v1/images/tasks', submitTask(parts)),
     post('/v1/images/generations', generateImage(parts)),
     post('/v1/images/edits', editImage(parts)),
-    post('/v1beta/models/:model\\:generateContent', generateContent(parts)),
-    post('/v1beta/models/:model\\:asyncGenerateContent', asyncGenerateContent(parts)),
+    ...contentPrefixes.flatMap((prefix) => [
+      post(`${prefix}/:model\\:generateContent`, generateContent(parts)),
+      post(`${prefix}/:model\\:asyncGenerateContent`, asyncGenerateContent(parts)),
+    ]),
     lookup('/v1/tasks/:taskId', getTask(parts)),
     lookup('/v1/task/:taskId', getTask(parts)),
     lookup('/v1/tasks/:taskId/result', getTaskResult(parts)),
@@ -70,7 +77,7 @@ export function routes(parts: ApiParts): readonly Route[] {
     post('/v1/tasks/:taskId/cancel', cancelTask(parts)),
     get('/v1/account', getAccount(parts)),
     get('/v1/models', listModels(parts)),
-    get('/v1/models/:model', getModel(parts)),
+    get(modelPath, getModel(parts)),
     get('/v1/tasks', listTasks(parts)),
     get('/v1/usage', getUsage(parts)),
     post('/v1/webhooks', registerWebhook(parts)),
@@ -155,7 +162,7 @@ async function handle(
  */
 function decodeColon(): Koa.Middleware<ApiState> {
   return async (context, next) => {
-    if (/^\/v1beta\/.*%3a/i.test(context.path)) {
+    if (/^\/v1(?:beta)?\/models\/.*%3a/i.test(context.path)) {
       context.path = context.path.replaceAll(/%3a/gi, ':')
     }
     await next()
@@ -165,8 +172,12 @@ function decodeColon(): Koa.Middleware<ApiState> {
 /** Answers a request that matches no route: an unknown path (404), OPTIONS (204), or a wrong method (405). */
 function answerUnmatched(router: Router<ApiState>): Koa.Middleware<ApiState> {
   return async (context, next) => {
-    const { path, route } = router.match(context.path, context.method)
+    const { path: found, route } = router.match(context.path, context.method)
     if (route) return next()
+    // `/v1/models/NAME:operation` is no model, and has the methods of the operation alone.
+    const path = context.path.includes(':')
+      ? found.filter(({ path: pattern }) => pattern !== modelPath)
+      : found
     const allow = [...new Set(path.flatMap(({ methods }) => methods)), 'OPTIONS']
     // `OPTIONS *` asks about the whole server (RFC 9110 section 9.3.7).
     const isKnown = path.length > 0 || (context.method === 'OPTIONS' && context.path === '*')

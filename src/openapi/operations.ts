@@ -1,7 +1,7 @@
 import type { Operation } from './operation.ts'
 import { getAccount, getModel, getUsage, listModels } from './operations/account.ts'
 import { getAsset } from './operations/assets.ts'
-import { asyncGenerateContent, generateContent } from './operations/content.ts'
+import { contentOperations } from './operations/content.ts'
 import { editImage, generateImage } from './operations/images.ts'
 import { getApiDocument, getHealth, getReadiness } from './operations/service.ts'
 import {
@@ -25,8 +25,7 @@ export const operations: readonly Operation[] = [
   getAsset,
   generateImage,
   editImage,
-  generateContent,
-  asyncGenerateContent,
+  ...contentOperations,
   getAccount,
   listModels,
   getModel,

@@ -29,7 +29,10 @@ export function camelCaseDocument(given: Json): CasedDocument {
     const keys = new Map<string, string>()
     for (const [key, member] of Object.entries(value)) {
       const camelKey = camelCaseKey(key)
-      if (members.has(camelKey)) doubled ??= [...path, key]
+      const before = members.get(camelKey)
+      // A field that is null reads as absent.
+      if (before !== undefined && member === null) continue
+      if (before !== undefined && before !== null) doubled ??= [...path, key]
       members.set(camelKey, convert(member, [...path, key]))
       keys.set(camelKey, key)
     }

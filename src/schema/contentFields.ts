@@ -101,6 +101,11 @@ export const contentRequest = z
     systemInstruction: systemInstruction.exactOptional(),
     safetySettings: z.array(safetySetting).max(50).exactOptional(),
     generationConfig: generationConfig.exactOptional(),
+    tools: z
+      .array(z.unknown())
+      .max(0, 'tools are not supported, so the list must be empty')
+      .meta({ description: "Only an empty list, which Google's clients send. It has no effect." })
+      .exactOptional(),
   })
   .meta({
     id: 'ContentRequest',

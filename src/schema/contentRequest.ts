@@ -18,7 +18,8 @@ import type {
 } from '../domain/tasks/imageRequest.ts'
 import type { DeclaredImage } from './matchImages.ts'
 import { matchImages } from './matchImages.ts'
-import { firstFailure, modelNotFound, paramPath } from './requestFailures.ts'
+import { parseBody } from './parseBody.ts'
+import { modelNotFound, paramPath } from './requestFailures.ts'
 
 /**
  * Validates the body of a v1beta route. In the returned request, keys are in camelCase, and images are
@@ -37,11 +38,11 @@ export function parseContentRequest(
     const message = `'${param}' is given in both camelCase and snake_case.`
     return fail(invalidRequest('invalid_value', param, message))
   }
-  const parsed = contentRequest.safeParse(document)
-  if (!parsed.success) return fail(firstFailure(parsed.error, document, rename))
-  const inputs = matchImages(declaredImages(parsed.data, rename), images)
+  const parsed = parseBody(contentRequest, document, rename)
+  if (!parsed.ok) return parsed
+  const inputs = matchImages(declaredImages(parsed.value, rename), images)
   if (!inputs.ok) return inputs
-  const { aspectRatio, imageSize } = parsed.data.generationConfig?.imageConfig ?? {}
+  const { aspectRatio, imageSize } = parsed.value.generationConfig?.imageConfig ?? {}
   return succeed({
     request: {
       route,
@@ -49,7 +50,7 @@ export function parseContentRequest(
       model,
       action: inputs.value.length > 0 ? 'edit' : 'generate',
       ...defined({ size: imageSize, aspectRatio }),
-      body: { kind: 'content', content: contentDocument(parsed.data) },
+      body: { kind: 'content', content: contentDocument(parsed.value) },
       inputs: inputs.value,
     },
     paramNames: paramNames(rename),

@@ -5,14 +5,15 @@ import { familyBModels, pixelSizes, qualities } from '../domain/models/models.ts
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { ImageRequest, ReceivedImage } from '../domain/tasks/imageRequest.ts'
-import { firstFailure, invalidImage, missingParameter, notAnImage } from './requestFailures.ts'
+import { parseBody } from './parseBody.ts'
+import { invalidImage, missingParameter, notAnImage } from './requestFailures.ts'
 
 /** Validates the body of `POST /v1/images/generations`. */
 export function parseGenerationsRequest(document: unknown): Result<ImageRequest, RequestFailure> {
-  const parsed = generationsRequest.safeParse(document)
-  if (!parsed.success) return fail(firstFailure(parsed.error, document))
+  const parsed = parseBody(generationsRequest, document)
+  if (!parsed.ok) return parsed
   return succeed({
-    ...common(parsed.data),
+    ...common(parsed.value),
     route: 'images.generations',
     action: 'generate',
     inputs: [],
@@ -27,23 +28,27 @@ export function parseEditsRequest(
   fields: Readonly<Record<string, string>>,
   image: ReceivedImage | undefined,
 ): Result<ImageRequest, RequestFailure> {
-  const parsed = editsFields.safeParse(fields)
-  if (!parsed.success) return fail(firstFailure(parsed.error, fields))
+  const parsed = parseBody(editsFields, fields)
+  if (!parsed.ok) return parsed
   if (image === undefined) return fail(missingParameter('image'))
   const { blobKey, bytes, sha256, sniffedType } = image
   if (sniffedType === undefined) return fail(invalidImage('image', notAnImage))
   return succeed({
-    ...common(parsed.data),
+    ...common(parsed.value),
     route: 'images.edits',
     action: 'edit',
     inputs: [{ blobKey, mimeType: sniffedType, bytes, sha256 }],
   })
 }
 
+type CommonField = 'model' | 'prompt' | 'size' | 'quality'
+
 type Common = Pick<ImageRequest, 'family' | 'model' | 'size' | 'quality' | 'body'>
 
-function common(request: Omit<z.infer<typeof generationsRequest>, 'n'>): Common {
-  const { model, prompt, size, quality } = request
+/** The fields with a meaning. All others say what Darkroom does anyway, and are in no fingerprint. */
+function common(request: Pick<z.infer<typeof generationsRequest>, CommonField>): Common {
+  const { model, prompt, size: given, quality } = request
+  const size = given === 'auto' ? undefined : given
   return {
     family: 'B',
     model,
@@ -52,17 +57,62 @@ function common(request: Omit<z.infer<typeof generationsRequest>, 'n'>): Common 
   }
 }
 
+/** Limit for `user`, in bytes of UTF-8. */
+const userBytesMax = 512
+
+/**
+ * Fields that clients of OpenAI's images API always send. Each is accepted with the value that says what
+ * Darkroom does anyway. `user` is neither stored nor sent upstream.
+ */
+const fieldsOfClients = {
+  response_format: onlyValue(
+    'b64_json',
+    'the answer contains the image; a task made at /v1/images/tasks has the address of its image',
+  ),
+  output_format: onlyValue('png', 'images are PNG'),
+  background: onlyValue('auto', 'the model decides about the background'),
+  moderation: onlyValue('auto', 'the model decides about moderation'),
+  user: z
+    .string()
+    .refine((text) => Buffer.byteLength(text) <= userBytesMax, `at most ${userBytesMax} bytes`)
+    .optional()
+    .meta({ description: 'Has no effect.' }),
+}
+
+/** An optional field with one allowed value. The error names that value and says `why` there is no other. */
+function onlyValue<Value extends string | number | boolean>(value: Value, why: string) {
+  const error = `must be ${JSON.stringify(value)} or absent, because ${why}`
+  return z
+    .literal(value, { error })
+    .optional()
+    .meta({ description: `Only ${value}: ${why}.` })
+}
+
 const shared = {
   model: z.enum(familyBModels),
   prompt: z.string().min(1),
-  size: z.enum(pixelSizes).optional(),
+  size: z
+    .enum([...pixelSizes, 'auto'])
+    .optional()
+    .meta({ description: '`auto` is as good as no size.' }),
   quality: z.enum(qualities).optional(),
+  ...fieldsOfClients,
 }
 
 /** The body of `POST /v1/images/generations`. */
 export const generationsRequest = z
-  .strictObject({ ...shared, n: z.literal(1).optional() })
+  .strictObject({
+    ...shared,
+    n: z.literal(1).optional(),
+    stream: onlyValue(false, 'answers are not streamed'),
+    partial_images: onlyValue(0, 'there are no partial images'),
+  })
   .meta({ id: 'GenerationsRequest' })
 
-/** The text fields of the form. `n` is a text, because every value of a form is text. */
-export const editsFields = z.strictObject({ ...shared, n: z.literal('1').optional() })
+/** The text fields of the form. Every value of a form is text. */
+export const editsFields = z.strictObject({
+  ...shared,
+  n: z.literal('1').optional(),
+  stream: onlyValue('false', 'answers are not streamed'),
+  partial_images: onlyValue('0', 'there are no partial images'),
+})

@@ -10,7 +10,7 @@ type Issue = z.core.$ZodIssue
  * translates a path into the client's casing.
  */
 export function firstFailure(
-  error: z.ZodError,
+  error: { readonly issues: readonly Issue[] },
   document: unknown,
   rename: (path: readonly PropertyKey[]) => readonly PropertyKey[] = (path) => path,
 ): RequestFailure {

@@ -13,10 +13,10 @@ import {
   sizesOf,
 } from '../domain/models/models.ts'
 import type { Result } from '../domain/result.ts'
-import { fail, succeed } from '../domain/result.ts'
+import { succeed } from '../domain/result.ts'
 import type { ImageRequest, ReceivedImage } from '../domain/tasks/imageRequest.ts'
 import { matchImages } from './matchImages.ts'
-import { firstFailure } from './requestFailures.ts'
+import { parseBody } from './parseBody.ts'
 
 /**
  * Validates the body of `POST /v1/images/tasks`. For a model of family A, `quality` is allowed but has no
@@ -27,9 +27,9 @@ export function parseTaskRequest(
   document: unknown,
   images: readonly ReceivedImage[],
 ): Result<ImageRequest, RequestFailure> {
-  const parsed = taskRequest.safeParse(document)
-  if (!parsed.success) return fail(firstFailure(parsed.error, document))
-  const { model, action, prompt, input_images, size, aspect_ratio, quality } = parsed.data
+  const parsed = parseBody(taskRequest, document)
+  if (!parsed.ok) return parsed
+  const { model, action, prompt, input_images, size, aspect_ratio, quality } = parsed.value
   const declared = (input_images ?? []).map((image, i) => ({
     path: ['input_images', i, 'data'],
     mimeType: image.mime_type,

@@ -11,17 +11,32 @@ export type Base64Decoder = {
   readonly end: () => Uint8Array | undefined
 }
 
+/** The letters of base64: the standard ones, or these as well as those of the URL-safe form (RFC 4648 section 5). */
+export type Base64Alphabet = 'standard' | 'either'
+
 /**
- * Decodes strict base64 (RFC 4648 section 4): standard alphabet, padding required, unused bits zero, no white
+ * Decodes strict base64 (RFC 4648 section 4): one alphabet, padding required, unused bits zero, no white
  * space, no data-URL prefix. `Buffer.from` alone accepts deviations from all of these rules. Two different
  * texts could then become the same image and the same fingerprint.
  */
-export function createBase64Decoder(): Base64Decoder {
+export function createBase64Decoder(alphabet: Base64Alphabet = 'standard'): Base64Decoder {
   let carry = ''
   let padded = false
+  let isStandard = false
+  let isUrlSafe = false
 
-  function push(text: string): Uint8Array | undefined {
-    if (padded && text !== '') return undefined
+  /** Returns the text in the standard alphabet, or `undefined` when it mixes both. */
+  function inStandard(text: string): string | undefined {
+    if (alphabet === 'standard') return text
+    isStandard ||= text.includes('+') || text.includes('/')
+    isUrlSafe ||= text.includes('-') || text.includes('_')
+    if (!isUrlSafe) return text
+    return isStandard ? undefined : text.replaceAll('-', '+').replaceAll('_', '/')
+  }
+
+  function push(given: string): Uint8Array | undefined {
+    const text = inStandard(given)
+    if (text === undefined || (padded && text !== '')) return undefined
     const whole = carry + text
     const usable = whole.length - (whole.length % 4)
     const groups = usable === whole.length ? whole : whole.slice(0, usable)
@@ -36,7 +51,8 @@ export function createBase64Decoder(): Base64Decoder {
 
   function pushLetters(text: string): Uint8Array | undefined {
     const whole = carry + text
-    if (padded || whole.includes('-') || whole.includes('_')) return undefined
+    if (isUrlSafe || padded || whole.includes('-') || whole.includes('_')) return undefined
+    isStandard ||= text.includes('+') || text.includes('/')
     const decoded = decodeLetters(whole)
     if (decoded === undefined) return undefined
     carry = decoded.rest

@@ -48,8 +48,10 @@ describe('the ports of a start', () => {
   })
 
   it.concurrent("are refused when a port of Temporal's own services is in use", async () => {
-    const last = await takenPort('127.0.0.1')
-    await expect(require({ TEMPORAL_PORT: String(last - 7) })).rejects.toThrow(
+    const { TEMPORAL_PORT } = await freeStartPorts()
+    const last = Number(TEMPORAL_PORT) + 7
+    servers.push(createServer().listen(last, '127.0.0.1'))
+    await expect(require({ TEMPORAL_PORT })).rejects.toThrow(
       `TEMPORAL_PORT ${last} is in use by another program`,
     )
   })

@@ -34,7 +34,7 @@ function treeOf(root: number): readonly number[] {
   return tree
 }
 
-/** Reports whether a process runs. A zombie has ended. */
+/** Reports whether a process runs. One that only waits for its parent to read its exit code has ended. */
 function runs(pid: number): boolean {
   const path = `/proc/${pid}/stat`
   return existsSync(path) && !/\) Z /.test(readFileSync(path, 'utf8'))

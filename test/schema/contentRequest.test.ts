@@ -117,7 +117,7 @@ describe('a content request', () => {
       { contents: [{ role: 'system', parts: [{ text: 'x' }] }] },
       'invalid_value contents[0].role',
     ],
-    ['tools', { contents, tools: [] }, 'unknown_parameter tools'],
+    ['tools', { contents, tools: [{ google_search: {} }] }, 'invalid_value tools'],
     ['tool_config', { contents, tool_config: {} }, 'unknown_parameter tool_config'],
     ['file_data', part({ file_data: {} }), 'unknown_parameter contents[0].parts[1].file_data'],
     ['fileData', part({ fileData: {} }), 'unknown_parameter contents[0].parts[1].fileData'],

@@ -26,8 +26,8 @@ describe('a generations request', () => {
   it.each([
     ['a model of family A', { model: 'familya-3-pro-image' }, 'model_not_found', 'model'],
     ['a K tier', { size: '1K' }, 'invalid_value', 'size'],
-    ['response_format', { response_format: 'url' }, 'unknown_parameter', 'response_format'],
-    ['stream', { stream: true }, 'unknown_parameter', 'stream'],
+    ['response_format', { response_format: 'url' }, 'invalid_value', 'response_format'],
+    ['stream', { stream: true }, 'invalid_value', 'stream'],
     ['n as text', { n: '1' }, 'invalid_value', 'n'],
   ])('is refused with %s', (_what, changed, code, param) => {
     const parsed = parseGenerationsRequest({ ...fields, ...changed })

@@ -63,6 +63,7 @@ describe('the check of a whole image', () => {
     ['HTML', Buffer.from('<html></html>')],
     ['RIFF that is not WebP', Buffer.from(`RIFF\x24\0\0\0WAVEfmt \x10\0\0\0${'x'.repeat(16)}`)],
     ['a JPEG without frame or scan', Buffer.from('ffd8ffd9', 'hex')],
+    ['a JPEG without a scan', Buffer.from('ffd8ffc0000b080001000101011100ffd9', 'hex')],
     ['two JPEG signatures', Buffer.from('ffd8ffd8ffd9', 'hex')],
   ])('refuses %s', (_what, bytes) => {
     expect(checkImage(bytes)).toBeUndefined()

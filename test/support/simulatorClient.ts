@@ -51,7 +51,7 @@ export function createSimulatorClient(url: string): SimulatorClient {
   async function listCalls(matcher: CallMatcher, count: number, timeoutMs: number) {
     const filters = { count: String(count), timeoutMs: String(timeoutMs), full: 'true' }
     const query = new URLSearchParams({ ...defined(matcher), ...filters })
-    const answer = await ask(`calls?${query}`, {}, timeoutMs + answerTimeoutMs)
+    const answer = await ask(`calls?${query.toString()}`, {}, timeoutMs + answerTimeoutMs)
     return fullCallsSchema.parse(answer).calls
   }
 

@@ -10,6 +10,30 @@ import { until } from '../support/timing.ts'
 
 const notSent = { class: 'refused', evidence: { reason: 'inputs_unreadable' } }
 
+/** Counts the bytes that are read from a blob store, and the reads that are not closed. */
+function watchReads() {
+  const seen = { bytes: 0, open: 0 }
+  async function* watched(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    seen.open += 1
+    try {
+      for await (const chunk of content) {
+        seen.bytes += chunk.byteLength
+        yield chunk
+      }
+    } finally {
+      seen.open -= 1
+    }
+  }
+  const watch = (blobs: BlobStore): BlobStore => ({
+    ...blobs,
+    read: async (key, range) => {
+      const found = await blobs.read(key, range)
+      return found && { ...found, content: watched(found.content) }
+    },
+  })
+  return { seen, watch }
+}
+
 describe('input images sent to the upstream', () => {
   it('leave the request incomplete when one of them is missing', async () => {
     const { call, storeInput } = await openUpstreamWorld()
@@ -26,21 +50,8 @@ describe('input images sent to the upstream', () => {
   })
 
   it('are read no faster than the upstream takes them', async () => {
-    let readBytes = 0
-    const counting = (blobs: BlobStore): BlobStore => ({
-      ...blobs,
-      read: async (key, range) => {
-        const found = await blobs.read(key, range)
-        return found && { ...found, content: counted(found.content) }
-      },
-    })
-    async function* counted(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-      for await (const chunk of content) {
-        readBytes += chunk.byteLength
-        yield chunk
-      }
-    }
-    const { call, storeInput } = await openUpstreamWorld(counting)
+    const { seen, watch } = watchReads()
+    const { call, storeInput } = await openUpstreamWorld(watch)
     const input = await storeInput(Buffer.alloc(4 * 1024 * 1024, 7), 'image/png')
     const inputs = Array.from({ length: 16 }, () => input)
     const gate = Promise.withResolvers<void>()
@@ -52,20 +63,21 @@ describe('input images sent to the upstream', () => {
     }
     const url = await listen((request, response) => void serve(request, response))
     const calling = call(url, 'B', { request: { action: 'edit', inputs } })
-    await until('the first bytes', () => readBytes > 0 || undefined)
+    await until('the first bytes', () => seen.bytes > 0 || undefined)
     await sleep(300)
     // Little more than what the two sockets buffer.
-    expect(readBytes).toBeLessThan(16 * 1024 * 1024)
+    expect(seen.bytes).toBeLessThan(16 * 1024 * 1024)
     gate.resolve()
     expect(await calling).toMatchObject({ class: 'succeeded' })
-    expect(readBytes).toBe(64 * 1024 * 1024)
-    expect(received).toBeGreaterThan(readBytes)
+    expect(seen.bytes).toBe(64 * 1024 * 1024)
+    expect(received).toBeGreaterThan(seen.bytes)
   })
 
   it.each(['A', 'B'] satisfies Family[])(
-    'make the outcome of family %s unknown when the upstream stops taking them or resets',
+    'make the outcome of family %s unknown when the upstream stops taking them or resets, and are let go',
     async (family) => {
-      const { call, storeInput } = await openUpstreamWorld()
+      const { seen, watch } = watchReads()
+      const { call, storeInput } = await openUpstreamWorld(watch)
       const input = await storeInput(Buffer.alloc(8 * 1024 * 1024, 7), 'image/png')
       const request = { action: 'edit', inputs: Array.from({ length: 4 }, () => input) } as const
       const silent = await listenRaw((socket) => socket.pause())
@@ -79,6 +91,7 @@ describe('input images sent to the upstream', () => {
         class: 'unknown',
         evidence: { reason: 'connection_lost' },
       })
+      await expect.poll(() => seen.open).toBe(0)
     },
   )
 

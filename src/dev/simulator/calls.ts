@@ -96,33 +96,33 @@ export function createCallLog() {
   ): Promise<SimulatorCall[]> {
     const deadlineAtMs = Date.now() + timeoutMs
     for (;;) {
-      const begun = list(matcher)
-      const over = Date.now() > deadlineAtMs || signal?.aborted === true
-      if (begun.length >= count || over) return begun
+      const begun = calls.filter((call) => matches(matcher, call)).length
+      const isOver = Date.now() > deadlineAtMs || signal?.aborted === true
+      if (begun >= count || isOver) return list(matcher)
       await sleep(waitPollMs)
     }
   }
 
-  return {
-    list,
-    untilCalls,
-    /** Adds a request whose headers have arrived. The caller completes what it returns. */
-    open(request: IncomingMessage, family: Family, key: string | undefined): SimulatorCall {
-      const call = newCall(request, family, key)
-      calls.push(call)
-      if (calls.length > callsMax) calls = calls.slice(-callsMax / 2)
-      return call
-    },
-    /** Resolves when `count` matching calls have begun. Rejects when this takes longer than `timeoutMs`. */
-    async waitForCalls(count: number, matcher: CallMatcher = {}, timeoutMs = waitTimeoutMs) {
-      const begun = await untilCalls(count, matcher, timeoutMs)
-      if (begun.length >= count) return begun
-      throw new Error(`The simulator saw ${begun.length} of ${count} calls within ${timeoutMs} ms`)
-    },
-    clear(): void {
-      calls = []
-    },
+  /** Adds a request whose headers have arrived. The caller completes what it returns. */
+  function open(request: IncomingMessage, family: Family, key: string | undefined): SimulatorCall {
+    const call = newCall(request, family, key)
+    calls.push(call)
+    if (calls.length > callsMax) calls = calls.slice(-callsMax / 2)
+    return call
   }
+
+  /** Resolves when `count` matching calls have begun. Rejects when this takes longer than `timeoutMs`. */
+  async function waitForCalls(count: number, matcher: CallMatcher = {}, timeoutMs = waitTimeoutMs) {
+    const begun = await untilCalls(count, matcher, timeoutMs)
+    if (begun.length >= count) return begun
+    throw new Error(`The simulator saw ${begun.length} of ${count} calls within ${timeoutMs} ms`)
+  }
+
+  function clear(): void {
+    calls = []
+  }
+
+  return { list, untilCalls, open, waitForCalls, clear }
 }
 
 const loggedHeaders = new Set([

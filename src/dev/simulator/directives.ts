@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import type { Fault } from './faults.ts'
-import { checkFault, faultTable } from './faults.ts'
+import { checkFault, commonFields, faultTable } from './faults.ts'
 
 /**
  * The grammar of directives:
@@ -59,17 +59,22 @@ function readValue(text: string): string | number | boolean {
 
 /** Returns the table of all faults, for people. A value in brackets is the default. */
 export function faultHelp(): string {
-  const rows = faultTable.map(({ kind, answer, fields }) => {
-    const { properties = {} } = z.toJSONSchema(z.object(fields), { io: 'input' })
-    const texts = Object.entries(properties).map(([name, schema]) => fieldText(name, schema))
-    return [`  ${kind.padEnd(11)} ${answer}`, ...texts.map((text) => `${' '.repeat(16)}${text}`)]
-  })
-  return rows.flat().join('\n')
+  const rows = faultTable.map(({ kind, answer, fields }) => [
+    `  ${kind.padEnd(11)} ${answer}`,
+    ...fieldTexts(fields),
+  ])
+  return ['  Fields of every fault:', ...fieldTexts(commonFields), ...rows.flat()].join('\n')
+}
+
+function fieldTexts(fields: z.ZodRawShape): readonly string[] {
+  const { properties = {} } = z.toJSONSchema(z.object(fields), { io: 'input' })
+  const texts = Object.entries(properties).map(([name, schema]) => fieldText(name, schema))
+  return texts.map((text) => `${' '.repeat(16)}${text}`)
 }
 
 function fieldText(name: string, schema: z.core.JSONSchema._JSONSchema): string {
   const { description, enum: values, default: usual } = typeof schema === 'object' ? schema : {}
   const value = description ?? values?.join('|') ?? 'true|false'
-  const otherwise = usual === undefined ? '' : ` (${String(usual)})`
+  const otherwise = usual === undefined ? '' : ` (${JSON.stringify(usual).replaceAll('"', '')})`
   return `${name === 'retryAfter' ? 'retry-after' : name}=${value}${otherwise}`
 }

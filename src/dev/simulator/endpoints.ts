@@ -5,60 +5,47 @@ import { badKeyReply } from './errors.ts'
 import type { Reply } from './reply.ts'
 import { jsonReply } from './reply.ts'
 
-/** An API that the simulator serves. Vertex AI speaks the format of family A, Azure that of family B. */
-export type Endpoint = {
-  readonly family: Family
-  readonly vendor: 'gemini' | 'vertex' | 'openai' | 'azure'
-  /** The path of a call. Its group is the model in family A, and `generations` or `edits` in family B. */
-  readonly call: RegExp
-  /** The path of the request that costs nothing: the list of models, or for Vertex AI one model. */
-  readonly models: RegExp
+/** Whose API an endpoint belongs to. Vertex AI speaks the format of family A, Azure that of family B. */
+type Vendor = 'gemini' | 'vertex' | 'openai' | 'azure'
+
+/**
+ * Describes an API. In the path of a call, the group is the model in family A, and `generations` or `edits` in
+ * family B. The path `models` costs nothing: it gives the list of models, or for Vertex AI one model.
+ */
+function endpoint(vendor: Vendor, call: RegExp, models: RegExp) {
+  const family: Family = vendor === 'gemini' || vendor === 'vertex' ? 'A' : 'B'
+  return { vendor, family, call, models }
 }
 
-const dated = /^\d{4}-\d{2}-\d{2}(?:-preview)?$/
-
-const endpoints: readonly Endpoint[] = [
-  {
-    family: 'A',
-    vendor: 'gemini',
-    call: /^\/v1beta\/models\/([^/:]+):generateContent$/,
-    models: /^\/v1beta\/models$/,
-  },
-  {
-    family: 'A',
-    vendor: 'vertex',
-    call: /^\/v1\/projects\/[^/]+\/locations\/[^/]+\/publishers\/google\/models\/([^/:]+):generateContent$/,
-    models: /^\/v1\/publishers\/google\/models\/[^/:]+$/,
-  },
-  {
-    family: 'B',
-    vendor: 'openai',
-    call: /^\/v1\/images\/(generations|edits)$/,
-    models: /^\/v1\/models$/,
-  },
-  {
-    family: 'B',
-    vendor: 'azure',
-    call: /^\/openai\/v1\/images\/(generations|edits)$/,
-    models: /^\/openai\/v1\/models$/,
-  },
+const endpoints = [
+  endpoint('gemini', /^\/v1beta\/models\/([^/:]+):generateContent$/, /^\/v1beta\/models$/),
+  endpoint(
+    'vertex',
+    /^\/v1\/projects\/[^/]+\/locations\/[^/]+\/publishers\/google\/models\/([^/:]+):generateContent$/,
+    /^\/v1\/publishers\/google\/models\/[^/:]+$/,
+  ),
+  endpoint('openai', /^\/v1\/images\/(generations|edits)$/, /^\/v1\/models$/),
+  endpoint('azure', /^\/openai\/v1\/images\/(generations|edits)$/, /^\/openai\/v1\/models$/),
 ]
 
 /** Azure's other paths. They are served only with a date as `api-version` in the query. */
-const datedEndpoint: Endpoint = {
-  family: 'B',
-  vendor: 'azure',
-  call: /^\/openai\/deployments\/[^/]+\/images\/(generations|edits)$/,
-  models: /^\/openai\/models$/,
-}
+const datedEndpoint = endpoint(
+  'azure',
+  /^\/openai\/deployments\/[^/]+\/images\/(generations|edits)$/,
+  /^\/openai\/models$/,
+)
+const apiVersion = /^\d{4}-\d{2}-\d{2}(?:-preview)?$/
 
-function endpointsFor(url: URL): readonly Endpoint[] {
-  const isDated = dated.test(url.searchParams.get('api-version') ?? '')
+function endpointsFor(url: URL) {
+  const isDated = apiVersion.test(url.searchParams.get('api-version') ?? '')
   return isDated ? [...endpoints, datedEndpoint] : endpoints
 }
 
 /** A call of a vendor's API. `target` is the model in family A, and `generations` or `edits` in family B. */
-export type Operation = { readonly endpoint: Endpoint; readonly target: string }
+export type Operation = {
+  readonly endpoint: ReturnType<typeof endpoint>
+  readonly target: string
+}
 
 /** Returns the operation of a request, or `undefined` when no vendor has such an operation. */
 export function operationOf(method: string, url: URL): Operation | undefined {
@@ -79,10 +66,7 @@ function decoded(text: string): string {
 }
 
 /** Returns the credential from the header that the vendor reads, or `undefined` when it is absent or empty. */
-export function keyOf(
-  vendor: Endpoint['vendor'],
-  headers: IncomingHttpHeaders,
-): string | undefined {
+export function keyOf(vendor: Vendor, headers: IncomingHttpHeaders): string | undefined {
   const bearer = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1]
   if (vendor === 'gemini') return headers['x-goog-api-key']?.toString() || undefined
   // A token of Microsoft Entra ID comes as a bearer token.

@@ -143,22 +143,14 @@ export function errorReply(family: Family, fault: ErrorFault, model: string, now
 
 /** Returns what the fields of the fault say about the error. */
 function chosen(fault: ErrorFault): Partial<ErrorParts> {
-  switch (fault.kind) {
-    case '400':
-      return defined({ message: fault.message, param: fault.param })
-    case '429':
-      return fault.code === 'slow_down'
-        ? { code: fault.code, type: 'rate_limit_error' }
-        : defined({ code: fault.code })
-    case 'quota':
-      return defined({ code: fault.code })
-    case 'billing':
-      return defined({ status: fault.status })
-    case 'status':
-      return { status: fault.code, message: `Simulated status ${fault.code}.` }
-    default:
-      return {}
+  if (fault.kind === 'status') {
+    return { status: fault.code, message: `Simulated status ${fault.code}.` }
   }
+  if (fault.kind === '400') return defined({ message: fault.message, param: fault.param })
+  if (fault.kind === 'billing') return defined({ status: fault.status })
+  if (fault.kind !== '429' && fault.kind !== 'quota') return {}
+  const type = fault.code === 'slow_down' ? 'rate_limit_error' : undefined
+  return defined({ code: fault.code, type: fault.kind === '429' ? type : undefined })
 }
 
 /** Reads a row of a table: `status word: message`. A fault of the kind `status` has none and chooses all itself. */

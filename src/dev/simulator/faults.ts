@@ -14,7 +14,7 @@ const text = z.string().describe('TEXT')
 const seconds = z.number().min(-secondsMax).max(secondsMax).describe('SECONDS')
 const milliseconds = z.number().nonnegative().max(delayMsMax).describe('MS')
 
-const common = {
+export const commonFields = {
   /** How many calls get this fault. Default: one if a test scripts the fault, no limit if a prompt asks for it. */
   times: z
     .union([z.int().positive(), z.literal('forever')])
@@ -54,7 +54,7 @@ function fault<Kind extends string, Of extends Group, Fields extends z.ZodRawSha
   answer: string,
   fields: Fields,
 ) {
-  const schema = z.strictObject({ kind: z.literal(kind), ...common, ...fields })
+  const schema = z.strictObject({ kind: z.literal(kind), ...commonFields, ...fields })
   return { group, kind, answer, fields, schema }
 }
 

@@ -18,7 +18,7 @@ const { values } = parseArgs({
 })
 
 if (values.help) {
-  console.log(`${usage}\n\n${faultHelp()}`)
+  console.log(`${usage}\n\nFaults, written [sim:KIND NAME=VALUE …] in a prompt:\n\n${faultHelp()}`)
 } else {
   await run()
 }

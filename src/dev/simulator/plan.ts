@@ -54,87 +54,91 @@ export function createPlan(latency: Latency) {
     await once(held.released.signal, 'abort', { signal }).finally(() => heldCalls.delete(held))
   }
 
-  return {
-    /**
-     * Adds faults, written as in a directive, for the calls that match. Each fault is for one call, unless it has
-     * `times`. Throws a TypeError when a fault cannot be read.
-     */
-    script(matcher: CallMatcher, faults: readonly string[]): void {
-      const queue = faults.map((text) => {
-        const parsed = parseFault(text)
-        if (!parsed.ok) throw new TypeError(parsed.failure)
-        return { fault: parsed.value, left: timesOf(parsed.value, 1) }
-      })
-      scripts.push({ matcher, queue })
-    },
-
-    /** Adds a rate limit. A call passes only if every limit for its model lets it pass. */
-    limit(limit: RateLimit): void {
-      windows.push({ limit, endsAtMs: 0, used: 0 })
-    },
-
-    /**
-     * Counts a call of the model and returns `undefined` when it passes all limits. Otherwise returns the rest of
-     * the window, in whole seconds rounded up; no limit counts such a call.
-     */
-    refusedForSeconds(model: string, nowMs: number): number | undefined {
-      const covering = windows.filter(({ limit }) => (limit.model ?? model) === model)
-      for (const window of covering.filter(({ endsAtMs }) => nowMs >= endsAtMs)) {
-        window.endsAtMs = nowMs + window.limit.windowMs
-        window.used = 0
-      }
-      const full = covering.find(({ limit, used }) => used >= limit.grants)
-      if (full !== undefined) return Math.ceil((full.endsAtMs - nowMs) / 1000)
-      for (const window of covering) window.used += 1
-      return undefined
-    },
-
-    /**
-     * Returns the fault for this call, or `undefined` for a correct answer. A script that matches comes first.
-     * Without one, the directives of the prompt are used in order. Calls with the same prompt are counted for
-     * this, except those that got a fault from a script. Fails when a directive cannot be read.
-     */
-    next(order: ImageOrder): Result<Fault | undefined, string> {
-      scripts = scripts.filter(({ queue }) => queue.length > 0)
-      const queue = scripts.find(({ matcher }) => matches(matcher, order))?.queue
-      const first = queue?.[0]
-      if (first !== undefined) {
-        first.left -= 1
-        if (first.left <= 0) queue?.shift()
-        return succeed(first.fault)
-      }
-      const directives = findDirectives(order.prompt)
-      if (!directives.ok) return directives
-      if (directives.value.length === 0) return succeed(undefined)
-      let passed = countCall(order.prompt)
-      const fault = directives.value.find((candidate) => {
-        const isNow = passed < timesOf(candidate, Infinity)
-        passed -= timesOf(candidate, Infinity)
-        return isNow
-      })
-      return succeed(fault)
-    },
-
-    /** Resolves when the image may be sent. When the signal aborts first, rejects with an AbortError. */
-    async wait(order: ImageOrder, fault: Fault | undefined, signal: AbortSignal): Promise<void> {
-      if (fault?.kind === 'hold') await hold(order, signal)
-      await sleep(durationMs(fault, latency), undefined, { signal })
-    },
-
-    /** Lets the matching calls with a `hold` fault continue, and returns their number. */
-    release(matcher: CallMatcher = {}): number {
-      const matching = [...heldCalls].filter(({ order }) => matches(matcher, order))
-      for (const { released } of matching) released.abort()
-      return matching.length
-    },
-
-    /** Removes all scripts and limits, and forgets how many calls each prompt had. */
-    clear(): void {
-      scripts = []
-      windows = []
-      callsByPrompt.clear()
-    },
+  /**
+   * Adds faults, written as in a directive, for the calls that match. Each fault is for one call, unless it has
+   * `times`. Throws a TypeError when a fault cannot be read.
+   */
+  function script(matcher: CallMatcher, faults: readonly string[]): void {
+    const queue = faults.map((text) => {
+      const parsed = parseFault(text)
+      if (!parsed.ok) throw new TypeError(parsed.failure)
+      return { fault: parsed.value, left: timesOf(parsed.value, 1) }
+    })
+    scripts.push({ matcher, queue })
   }
+
+  /** Adds a rate limit. A call passes only if every limit for its model lets it pass. */
+  function limit(limit: RateLimit): void {
+    windows.push({ limit, endsAtMs: 0, used: 0 })
+  }
+
+  /**
+   * Counts a call of the model and returns `undefined` when it passes all limits. Otherwise returns the rest of
+   * the window, in whole seconds rounded up; no limit counts such a call.
+   */
+  function refusedForSeconds(model: string, nowMs: number): number | undefined {
+    const covering = windows.filter(({ limit }) => (limit.model ?? model) === model)
+    for (const window of covering.filter(({ endsAtMs }) => nowMs >= endsAtMs)) {
+      window.endsAtMs = nowMs + window.limit.windowMs
+      window.used = 0
+    }
+    const full = covering.find(({ limit, used }) => used >= limit.grants)
+    if (full !== undefined) return Math.ceil((full.endsAtMs - nowMs) / 1000)
+    for (const window of covering) window.used += 1
+    return undefined
+  }
+
+  /**
+   * Returns the fault for this call, or `undefined` for a correct answer. A script that matches comes first.
+   * Without one, the directives of the prompt are used in order. Calls with the same prompt are counted for
+   * this, except those that got a fault from a script. Fails when a directive cannot be read.
+   */
+  function next(order: ImageOrder): Result<Fault | undefined, string> {
+    scripts = scripts.filter(({ queue }) => queue.length > 0)
+    const queue = scripts.find(({ matcher }) => matches(matcher, order))?.queue
+    const first = queue?.[0]
+    if (first !== undefined) {
+      first.left -= 1
+      if (first.left <= 0) queue?.shift()
+      return succeed(first.fault)
+    }
+    const directives = findDirectives(order.prompt)
+    if (!directives.ok) return directives
+    if (directives.value.length === 0) return succeed(undefined)
+    let passed = countCall(order.prompt)
+    const fault = directives.value.find((candidate) => {
+      const isNow = passed < timesOf(candidate, Infinity)
+      passed -= timesOf(candidate, Infinity)
+      return isNow
+    })
+    return succeed(fault)
+  }
+
+  /** Resolves when the image may be sent. When the signal aborts first, rejects with an AbortError. */
+  async function wait(
+    order: ImageOrder,
+    fault: Fault | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (fault?.kind === 'hold') await hold(order, signal)
+    await sleep(durationMs(fault, latency), undefined, { signal })
+  }
+
+  /** Lets the matching calls with a `hold` fault continue, and returns their number. */
+  function release(matcher: CallMatcher = {}): number {
+    const matching = [...heldCalls].filter(({ order }) => matches(matcher, order))
+    for (const { released } of matching) released.abort()
+    return matching.length
+  }
+
+  /** Removes all scripts and limits, and forgets how many calls each prompt had. */
+  function clear(): void {
+    scripts = []
+    windows = []
+    callsByPrompt.clear()
+  }
+
+  return { script, limit, refusedForSeconds, next, wait, release, clear }
 }
 
 function timesOf(fault: Fault, otherwise: number): number {

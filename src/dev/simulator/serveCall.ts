@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { assertNever } from '../../domain/assertNever.ts'
 import type { CallLog, SimulatorCall } from './calls.ts'
 import { deliverTransferFault, deliverWhole, untilGone } from './deliver.ts'
 import type { EncodedImage, ImageMode } from './drawImage.ts'
@@ -119,6 +120,9 @@ async function deliver(
   const { request, response, gone, breaking } = exchange
   if (!isOf('error', fault) && !isOf('connection', fault)) return produce(exchange, order, fault)
   await sleep(fault.delay ?? 0, undefined, { signal: gone })
+  if (isOf('error', fault)) {
+    return deliverWhole(response, errorReply(order.family, fault, order.model, Date.now()))
+  }
   switch (fault.kind) {
     case 'reset':
       breaking.abort()
@@ -137,7 +141,7 @@ async function deliver(
       return deliverWhole(response, { status: fault.status, headers, body: '' })
     }
     default:
-      return deliverWhole(response, errorReply(order.family, fault, order.model, Date.now()))
+      return assertNever(fault)
   }
 }
 

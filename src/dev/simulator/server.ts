@@ -52,18 +52,20 @@ export async function startSimulator(options: SimulatorOptions) {
   const log = createCallLog()
   const plan = createPlan(latency)
   let strayRequests = 0
+  /** Removes all calls, scripts, counts of directives, limits and stray requests. */
+  function reset(): void {
+    log.clear()
+    plan.clear()
+    strayRequests = 0
+  }
+
   const controls = {
     /**
      * Returns how many requests came for the URLs that the faults `redirect` and `url` send. A correct client
      * follows none of these URLs, so the number stays 0.
      */
     strayRequests: () => strayRequests,
-    /** Removes all calls, scripts, counts of directives, limits and stray requests. */
-    reset(): void {
-      log.clear()
-      plan.clear()
-      strayRequests = 0
-    },
+    reset,
   }
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -91,6 +93,16 @@ export async function startSimulator(options: SimulatorOptions) {
     answer(request, response).catch(() => response.destroy())
   })
   const port = await listen(server, { host, port: options.port })
+
+  /** Closes every connection, also those of running calls. */
+  async function close(): Promise<void> {
+    closing.abort()
+    const closed = once(server, 'close')
+    server.close()
+    server.closeAllConnections()
+    await closed
+  }
+
   return {
     ...controls,
     calls: log.list,
@@ -101,14 +113,7 @@ export async function startSimulator(options: SimulatorOptions) {
     /** The base URL of family A, such as `http://host:port`. The base URL of family B is `<url>/v1`. */
     url: httpUrl(host, port),
     port,
-    /** Closes every connection, also those of running calls. */
-    async close(): Promise<void> {
-      closing.abort()
-      const closed = once(server, 'close')
-      server.close()
-      server.closeAllConnections()
-      await closed
-    },
+    close,
   }
 }
 

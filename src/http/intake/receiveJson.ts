@@ -10,6 +10,8 @@ import {
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import type { ReceivedImage } from '../../domain/tasks/imageRequest.ts'
+import type { Base64Alphabet } from '../../streams/base64.ts'
+import { createBase64Decoder } from '../../streams/base64.ts'
 import type { JsonPath } from '../../streams/intakeFailure.ts'
 import { readJsonDocument } from '../../streams/json/readJsonDocument.ts'
 import { failureOfBodyError, failureOfJson } from './bodyFailures.ts'
@@ -30,13 +32,14 @@ export async function receiveJson(
   options: OpenBodyOptions,
   isImage: (path: JsonPath) => boolean,
   staging: Staging,
+  alphabet: Base64Alphabet = 'standard',
 ): Promise<Result<ReceivedJson, HttpFailure>> {
   const wrongType = checkJsonType(context.req.headers['content-type'])
   if (wrongType !== undefined) return fail(wrongType)
   const body = await openBody(context, options)
   if (!body.ok) return body
   try {
-    return await readDocument(body.value, isImage, staging)
+    return await readDocument(body.value, isImage, staging, alphabet)
   } catch (error) {
     return fail(failureOfBodyError(error))
   } finally {
@@ -48,10 +51,12 @@ async function readDocument(
   body: OpenBody,
   isImage: (path: JsonPath) => boolean,
   staging: Staging,
+  alphabet: Base64Alphabet,
 ): Promise<Result<ReceivedJson, HttpFailure>> {
   const read = await readJsonDocument(body.content, {
     divert: isImage,
     take: staging.take,
+    createDecoder: () => createBase64Decoder(alphabet),
     coverTexts: body.coverTexts,
     depthMax: jsonDepthMax,
     tokensMax: jsonTokensMax,

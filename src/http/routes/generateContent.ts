@@ -40,7 +40,7 @@ async function acceptContent(
   const model = parseContentModel(context.params['model'] ?? '')
   if (!model.ok) return model.failure
   const receive: Receive = async (staging, options) => {
-    const received = await receiveJson(context, options, isContentImagePath, staging)
+    const received = await receiveJson(context, options, isContentImagePath, staging, 'either')
     if (!received.ok) return received
     const { document, images } = received.value
     return parseContentRequest(route, model.value, document, images)

@@ -22,7 +22,7 @@ const shared = {
   },
 } as const satisfies Partial<Operation>
 
-export const generateContent: Operation = {
+const generateContent: Operation = {
   ...shared,
   path: '/v1beta/models/{model}:generateContent',
   id: 'generateContent',
@@ -53,7 +53,7 @@ export const generateContent: Operation = {
   },
 }
 
-export const asyncGenerateContent: Operation = {
+const asyncGenerateContent: Operation = {
   ...shared,
   path: '/v1beta/models/{model}:asyncGenerateContent',
   id: 'asyncGenerateContent',
@@ -61,4 +61,22 @@ export const asyncGenerateContent: Operation = {
   description: 'Answers at once, as `POST /v1/images/tasks` does. Read the task with its lookup.',
   answers: submitTask.answers,
   errors: submitTask.errors,
+}
+
+/** The two operations, and the same two under the prefix that google-genai for Python calls. */
+export const contentOperations: readonly Operation[] = [
+  generateContent,
+  asyncGenerateContent,
+  underV1(generateContent),
+  underV1(asyncGenerateContent),
+]
+
+function underV1(operation: Operation): Operation {
+  return {
+    ...operation,
+    path: `/v1/models/{model}:${operation.id}`,
+    id: `${operation.id}V1`,
+    extension: true,
+    description: `The same operation as \`${operation.path}\`.`,
+  }
 }

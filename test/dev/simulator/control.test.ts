@@ -1,35 +1,29 @@
 import { request } from 'node:http'
 import { once } from 'node:events'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import type { Simulator } from '../../../src/dev/simulator/server.ts'
-import { startSimulator } from '../../../src/dev/simulator/server.ts'
-import type { SimulatorClient } from '../../support/simulatorClient.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { createSimulatorClient } from '../../support/simulatorClient.ts'
-import { bodyA, bodyB, callA, callB } from './vendorCalls.ts'
+import { bodyA, bodyB, useSimulator } from './vendorCalls.ts'
 
-let simulator: Simulator
-let client: SimulatorClient
-beforeAll(async () => {
-  simulator = await startSimulator({ port: 0, latency: 0, image: 'tiny' })
-  client = createSimulatorClient(simulator.url)
+const { running, callA, callB } = useSimulator()
+let client: ReturnType<typeof createSimulatorClient>
+beforeAll(() => {
+  client = createSimulatorClient(running().url)
 })
-afterEach(() => client.reset())
-afterAll(() => simulator.close())
 
 describe('a test in another process than the simulator', () => {
   it('reads the calls with prompts and bodies', async () => {
-    await callA(simulator, bodyA('a cat'))
-    await callB(simulator, bodyB('a dog'))
+    await callA(bodyA('a cat'))
+    await callB(bodyB('a dog'))
     const [call, ...others] = await client.calls({ prompt: 'dog', family: 'B' })
     expect(others).toEqual([])
-    expect(call).toEqual(simulator.calls({ prompt: 'dog' })[0])
+    expect(call).toEqual(running().calls({ prompt: 'dog' })[0])
     expect(call).toMatchObject({ prompt: 'a dog', body: bodyB('a dog') })
   })
 
   it('waits for calls, but not longer than it wants', async () => {
     const waiting = client.waitForCalls(2, { prompt: 'late' })
-    await callB(simulator, bodyB('late'))
-    await callB(simulator, bodyB('later'))
+    await callB(bodyB('late'))
+    await callB(bodyB('later'))
     expect(await waiting).toHaveLength(2)
     await expect(client.waitForCalls(3, { prompt: 'late' }, 30)).rejects.toThrow(
       'The simulator saw 2 of 3 calls within 30 ms',
@@ -38,26 +32,33 @@ describe('a test in another process than the simulator', () => {
 
   it('scripts faults and removes them again', async () => {
     await client.script({ prompt: 'cat' }, ['500', '429 times=9'])
-    expect((await callB(simulator, bodyB('a dog'))).status).toBe(200)
-    expect((await callB(simulator, bodyB('a cat'))).status).toBe(500)
-    expect((await callB(simulator, bodyB('a cat'))).status).toBe(429)
+    expect((await callB(bodyB('a dog'))).status).toBe(200)
+    expect((await callB(bodyB('a cat'))).status).toBe(500)
+    expect((await callB(bodyB('a cat'))).status).toBe(429)
     await client.reset()
-    expect((await callB(simulator, bodyB('a cat'))).status).toBe(200)
+    expect((await callB(bodyB('a cat'))).status).toBe(200)
     expect(await client.calls()).toHaveLength(1)
   })
 
   it('limits the calls of a model', async () => {
     await client.limit({ model: 'familyb-image-2-vip', grants: 1, windowMs: 60_000 })
-    expect((await callB(simulator, bodyB('x'))).status).toBe(200)
-    expect((await callB(simulator, bodyB('x'))).status).toBe(429)
-    expect((await callA(simulator, bodyA('x'))).status).toBe(200)
+    expect((await callB(bodyB('x'))).status).toBe(200)
+    expect((await callB(bodyB('x'))).status).toBe(429)
+    expect((await callA(bodyA('x'))).status).toBe(200)
   })
 
   it('releases the held calls that match, or all', async () => {
     await client.script({}, ['hold times=3'])
     const prompts = ['one', 'two', 'three']
-    const answers = prompts.map((prompt) => callB(simulator, bodyB(prompt)))
-    await expect.poll(() => simulator.calls().filter(({ billed }) => billed).length).toBe(3)
+    const answers = prompts.map((prompt) => callB(bodyB(prompt)))
+    await expect
+      .poll(
+        () =>
+          running()
+            .calls()
+            .filter(({ billed }) => billed).length,
+      )
+      .toBe(3)
     expect(await client.release({ prompt: 'four' })).toBe(0)
     expect(await client.release({ prompt: 'two' })).toBe(1)
     expect((await answers[1])?.status).toBe(200)
@@ -67,7 +68,7 @@ describe('a test in another process than the simulator', () => {
 
   it('reads how many requests went to addresses that an answer named', async () => {
     await client.script({}, ['redirect'])
-    const answer = await callB(simulator, bodyB('x'))
+    const answer = await callB(bodyB('x'))
     await fetch(answer.headers.get('location') ?? '')
     expect(await client.strayRequests()).toBe(1)
   })
@@ -81,7 +82,7 @@ describe('a test in another process than the simulator', () => {
     ['release', { prompt: 'x' }, /prompt/],
     ['release', '{', /expected object/],
   ])('is told why a body of %s cannot be used: %j', async (path, body, reason) => {
-    const response = await fetch(`${simulator.url}/__simulator/${path}`, {
+    const response = await fetch(`${running().url}/__simulator/${path}`, {
       method: 'POST',
       body: typeof body === 'string' ? body : JSON.stringify(body),
     })
@@ -90,7 +91,7 @@ describe('a test in another process than the simulator', () => {
   })
 
   it('is told why a query of the calls cannot be used', async () => {
-    const response = await fetch(`${simulator.url}/__simulator/calls?promt=x&count=two`)
+    const response = await fetch(`${running().url}/__simulator/calls?promt=x&count=two`)
     expect(response.status).toBe(400)
     expect(await response.text()).toMatch(/promt/)
   })
@@ -98,7 +99,7 @@ describe('a test in another process than the simulator', () => {
   it('is refused when its Host or Origin is foreign', async () => {
     const path = '/__simulator/reset'
     for (const headers of [{ host: 'evil.example' }, { origin: 'https://evil.example' }]) {
-      const options = { port: simulator.port, method: 'POST', path, headers }
+      const options = { port: running().port, method: 'POST', path, headers }
       const [response] = await once(request(options).end(), 'response')
       response.resume()
       expect(response.statusCode).toBe(403)

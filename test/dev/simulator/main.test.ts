@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
+import { faultTable } from '../../../src/dev/simulator/faults.ts'
 
 const main = fileURLToPath(new URL('../../../src/dev/simulator/main.ts', import.meta.url))
 
@@ -27,4 +29,13 @@ it('runs the simulator as its own process, prints no prompt and ends on SIGTERM'
   }
   const [code] = await once(child, 'exit')
   expect(code).toBe(0)
+})
+
+it('prints every kind of fault with its fields, their values and defaults for --help', async () => {
+  const child = spawn(process.execPath, [main, '--help'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const help = await text(child.stdout)
+  for (const { kind } of faultTable) expect(help).toMatch(new RegExp(`^  ${kind} +[^ ]`, 'm'))
+  expect(help).toContain('retry-after=SECONDS (1)')
+  expect(help).toContain('form=seconds|date|ms|retry-info|none|garbage (seconds)')
+  expect(help).toContain('times=NUMBER|forever')
 })

@@ -1,5 +1,8 @@
 import sharp from 'sharp'
-import type { Simulator } from '../../../src/dev/simulator/server.ts'
+import { afterAll, afterEach, beforeAll } from 'vitest'
+import { z } from 'zod'
+import type { Simulator, SimulatorOptions } from '../../../src/dev/simulator/server.ts'
+import { startSimulator } from '../../../src/dev/simulator/server.ts'
 import { defined } from '../../../src/domain/defined.ts'
 
 /** The answer to a plain HTTP call, sent as the vendors document it and without Darkroom's own client. */
@@ -13,66 +16,65 @@ export type Answer = {
 
 export type Json = Record<string, unknown>
 
-export async function callA(
-  simulator: Simulator,
-  body: unknown,
-  options: { model?: string; headers?: Record<string, string>; signal?: AbortSignal } = {},
-): Promise<Answer> {
-  const { model = 'familya-3-pro-image', headers = {}, signal } = options
-  return post(`${simulator.url}/v1beta/models/${model}:generateContent`, {
-    headers: { 'content-type': 'application/json', 'x-goog-api-key': 'key', ...headers },
-    body: JSON.stringify(body),
-    ...defined({ signal }),
-  })
+export type CallOptions = {
+  readonly model?: string
+  readonly headers?: Record<string, string>
+  readonly signal?: AbortSignal
 }
 
-export async function callB(
-  simulator: Simulator,
-  body: unknown,
-  options: { headers?: Record<string, string>; signal?: AbortSignal } = {},
-): Promise<Answer> {
-  const { headers = {}, signal } = options
-  return post(`${simulator.url}/v1/images/generations`, {
-    headers: { 'content-type': 'application/json', authorization: 'Bearer key', ...headers },
-    body: JSON.stringify(body),
-    ...defined({ signal }),
+/** Starts a simulator for the tests of a file, which answers at once. It is reset after each test. */
+export function useSimulator(options: Omit<SimulatorOptions, 'port'> = { image: 'tiny' }) {
+  const used: { simulator?: Simulator } = {}
+  beforeAll(async () => {
+    used.simulator = await startSimulator({ port: 0, latency: 0, ...options })
   })
+  afterEach(() => used.simulator?.reset())
+  afterAll(() => used.simulator?.close())
+  const running = (): Simulator => {
+    if (used.simulator === undefined) throw new Error('Bug: no simulator yet')
+    return used.simulator
+  }
+
+  const post = async (path: string, init: RequestInit): Promise<Answer> => {
+    const url = `${running().url}${path}`
+    const response = await fetch(url, { method: 'POST', redirect: 'manual', ...init })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, text, json: parse(text) }
+  }
+  const postJson = (path: string, key: Json, body: unknown, { headers, signal }: CallOptions) =>
+    post(path, {
+      headers: { 'content-type': 'application/json', ...key, ...headers },
+      body: JSON.stringify(body),
+      ...defined({ signal }),
+    })
+
+  const callA = (body: unknown, { model = 'familya-3-pro-image', ...options }: CallOptions = {}) =>
+    postJson(`/v1beta/models/${model}:generateContent`, { 'x-goog-api-key': 'key' }, body, options)
+  const callB = (body: unknown, options: CallOptions = {}) =>
+    postJson('/v1/images/generations', { authorization: 'Bearer key' }, body, options)
+  /** Sends the form of an edit. `field` is `image` or `image[]`. */
+  const editB = (
+    fields: Record<string, string>,
+    images: readonly Blob[],
+    field = 'image[]',
+  ): Promise<Answer> => {
+    const form = new FormData()
+    for (const [name, value] of Object.entries(fields)) form.set(name, value)
+    for (const image of images) form.append(field, image, 'source')
+    return post('/v1/images/edits', { headers: { authorization: 'Bearer key' }, body: form })
+  }
+  return { running, post, callA, callB, editB }
 }
 
-/** Sends the form of an edit. `field` is `image` or `image[]`. */
-export async function editB(
-  simulator: Simulator,
-  fields: Record<string, string>,
-  images: readonly Blob[],
-  field = 'image[]',
-): Promise<Answer> {
-  const form = new FormData()
-  for (const [name, value] of Object.entries(fields)) form.set(name, value)
-  for (const image of images) form.append(field, image, 'source')
-  return post(`${simulator.url}/v1/images/edits`, {
-    headers: { authorization: 'Bearer key' },
-    body: form,
-  })
-}
-
-async function post(url: string, init: RequestInit): Promise<Answer> {
-  const response = await fetch(url, { method: 'POST', redirect: 'manual', ...init })
-  const text = await response.text()
-  return { status: response.status, headers: response.headers, text, json: parse(text) }
-}
+const jsonBody = z.record(z.string(), z.unknown())
 
 function parse(text: string): Json {
   try {
     const json: unknown = JSON.parse(text)
-    return isJson(json) ? json : { $: json }
+    return Array.isArray(json) ? { $: json } : jsonBody.parse(json)
   } catch {
     return { $: 'not JSON' }
   }
-}
-
-/** True for arrays too: `at` uses their indexes as keys. */
-function isJson(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null
 }
 
 /** A body for family A: one text, then the images. */
@@ -91,24 +93,10 @@ export function bodyB(prompt: string, more: Json = {}): Json {
   return { model: 'familyb-image-2-vip', prompt, ...more }
 }
 
-/** The value at a path of keys and indexes; undefined when there is none. */
-export function at(json: unknown, ...path: (string | number)[]): unknown {
-  return path.reduce<unknown>((value, key) => (isJson(value) ? value[key] : undefined), json)
-}
-
-/** The parts of family A's first candidate. */
-export function partsOf({ json }: Answer): Json[] {
-  const parts = at(json, 'candidates', 0, 'content', 'parts')
-  return Array.isArray(parts) ? parts.filter(isJson) : []
-}
-
 /** The images of an answer of either family, decoded from base64. */
-export function imagesOf(answer: Answer): Buffer[] {
-  const data = at(answer.json, 'data')
-  const texts = Array.isArray(data)
-    ? data.map((item) => at(item, 'b64_json'))
-    : partsOf(answer).map((part) => at(part, 'inlineData', 'data'))
-  return texts.filter((text) => typeof text === 'string').map((text) => Buffer.from(text, 'base64'))
+export function imagesOf({ text }: Answer): Buffer[] {
+  const found = text.matchAll(/"(?:data|b64_json)":"([^"]*)"/g)
+  return Array.from(found, ([, data = '']) => Buffer.from(data, 'base64'))
 }
 
 export function pngOf(width: number, height: number, color = '#3366cc'): Promise<Buffer> {
@@ -119,4 +107,15 @@ export function pngOf(width: number, height: number, color = '#3366cc'): Promise
 
 export function blobOf(bytes: Buffer, type = 'image/png'): Blob {
   return new Blob([new Uint8Array(bytes)], { type })
+}
+
+/** Calls family B with the same prompt several times, and returns the statuses. */
+export async function callStatuses(
+  callB: (body: unknown) => Promise<Answer>,
+  prompt: string,
+  calls: number,
+): Promise<number[]> {
+  const statuses: number[] = []
+  for (let call = 0; call < calls; call += 1) statuses.push((await callB(bodyB(prompt))).status)
+  return statuses
 }

@@ -59,11 +59,12 @@ export function createOperatorRuns(service: TestService, client: Client) {
     const { status, error } = await client.ended(taskId, { limitMs, everyMs: 50 })
     const money = (await moneyOf(service.pool, taskId)).join(', ')
     const outcomes = await allClosed(taskId, 0)
-    // The run closes a moment after the record is written.
-    const run = await until('the end of the run', async () => {
+    // The run closes after the record is written. Temporal has taken up to 40 s to cancel one.
+    const closing = async () => {
       const now = await runStatus(service.temporal, taskId)
       return now === 'RUNNING' ? undefined : now
-    })
+    }
+    const run = await until('the end of the run', closing, limitMs)
     const callsAtMs = (await service.simulator.calls({ prompt })).map(({ at }) => at)
     return { end: error?.code ?? status, money, outcomes, callsAtMs, run }
   }

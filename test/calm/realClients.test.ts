@@ -1,0 +1,157 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import { familyBModels } from '../../src/domain/models/models.ts'
+import { generateBody } from '../support/clients/requestBodies.ts'
+import { paddedPng, redPixelPng } from '../support/images.ts'
+import type { CalmService } from '../support/service/calmService.ts'
+import { calmService } from '../support/service/calmService.ts'
+import type { TestAccount } from '../support/service/testAccount.ts'
+import { stackStartMsMax } from '../support/stack/embeddedStack.ts'
+
+const [, model] = familyBModels
+const familyA = 'familya-3-pro-image'
+let service: CalmService
+let account: TestAccount
+beforeAll(async () => {
+  service = await calmService()
+  account = await service.account()
+}, stackStartMsMax)
+
+async function post(path: string, body: object | FormData, key?: string) {
+  const isForm = body instanceof FormData
+  const answer = await fetch(`${service.url}${path}`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${account.secret}`,
+      ...(!isForm && { 'content-type': 'application/json' }),
+      ...(key !== undefined && { 'idempotency-key': key }),
+    },
+    body: isForm ? body : JSON.stringify(body),
+  })
+  return { status: answer.status, headers: answer.headers, body: Object(await answer.json()) }
+}
+
+/** An edit of one image, as google-genai sends it: one part, keys of both casings. */
+function contentEdit(prompt: string, data: string) {
+  const inlineData = { mime_type: 'image/png', data }
+  return { contents: [{ role: 'user', parts: [{ text: prompt }, { inlineData }] }], tools: [] }
+}
+
+/** Fields that OpenAI's libraries and those made for it send beside the ones with a meaning. */
+const constant = {
+  response_format: 'b64_json',
+  output_format: 'png',
+  background: 'auto',
+  moderation: 'auto',
+  size: 'auto',
+  user: 'somebody',
+}
+
+describe('a generation of a client made for OpenAI', () => {
+  it('succeeds with the fields that such clients always send, and joins the same call without them [client-1]', async () => {
+    const body = { model, prompt: 'realClients, a lighthouse' }
+    const first = await post(
+      '/v1/images/generations',
+      { ...body, ...constant, stream: false, partial_images: 0, quality: null },
+      'real-1',
+    )
+    expect(first.status).toBe(200)
+    const second = await post('/v1/images/generations', body, 'real-1')
+    expect([second.status, second.headers.get('idempotent-replayed')]).toEqual([200, 'true'])
+    const calls = await service.simulator.calls({ prompt: body.prompt })
+    expect(calls).toHaveLength(1)
+    expect(JSON.stringify(calls[0]?.body)).not.toMatch(/somebody|moderation|auto/)
+  })
+
+  it('is told what to send in place of another value [client-2]', async () => {
+    const { status, body } = await post('/v1/images/generations', {
+      model,
+      prompt: 'x',
+      response_format: 'url',
+    })
+    expect(status).toBe(400)
+    expect(body.error).toMatchObject({ code: 'invalid_value', param: 'response_format' })
+    expect(body.error.message).toContain('/v1/images/tasks')
+  })
+})
+
+describe('an edit of a client made for OpenAI', () => {
+  it.each(['image', 'image[]'])(
+    'takes one file as %s, with the same constant fields [client-5]',
+    async (name) => {
+      const form = new FormData()
+      const fields = {
+        model: model ?? '',
+        prompt: `realClients, edit ${name}`,
+        ...constant,
+        stream: 'false',
+        partial_images: '0',
+      }
+      for (const [field, value] of Object.entries(fields)) form.set(field, value)
+      form.set(name, new Blob([redPixelPng], { type: 'image/png' }), 'a.png')
+      expect((await post('/v1/images/edits', form)).status).toBe(200)
+    },
+  )
+})
+
+describe('a submit with null', () => {
+  it('is the submit without that field [client-4]', async () => {
+    const body = generateBody({ prompt: 'realClients, null' })
+    const unset = { ...body, size: null, quality: null, n: null, input_images: null }
+    const first = await post('/v1/images/tasks', unset, 'real-2')
+    const second = await post('/v1/images/tasks', body, 'real-2')
+    expect([first.status, second.status]).toEqual([202, 202])
+    expect(second.body.task_id).toBe(first.body.task_id)
+    const missing = await post('/v1/images/tasks', { ...body, prompt: null })
+    expect(missing.body.error).toMatchObject({
+      code: 'missing_required_parameter',
+      param: 'prompt',
+    })
+  })
+})
+
+describe("a call of Google's clients", () => {
+  // In this image the text has both letters that differ between the two alphabets.
+  const standard = paddedPng(6_000, 12).toString('base64')
+  const urlSafe = standard.replaceAll('+', '-').replaceAll('/', '_')
+
+  it('is the same request with either prefix and either alphabet of base64, tools being empty [client-6]', async () => {
+    const prompt = 'realClients, either alphabet'
+    const path = (version: string, colon = ':') =>
+      `/${version}/models/${familyA}${colon}asyncGenerateContent`
+    const first = await post(path('v1'), contentEdit(prompt, urlSafe), 'real-3')
+    const second = await post(path('v1beta'), contentEdit(prompt, standard), 'real-3')
+    const third = await post(path('v1', '%3A'), contentEdit(prompt, standard), 'real-3')
+    expect(standard).toMatch(/\+.*\/|\/.*\+/)
+    expect([first.status, second.status, third.status]).toEqual([202, 202, 202])
+    expect([second.body.task_id, third.body.task_id]).toEqual([
+      first.body.task_id,
+      first.body.task_id,
+    ])
+    const mixed = standard.replace('+', '-')
+    const refused = await post(path('v1'), contentEdit(prompt, mixed))
+    expect(refused.body.error).toMatchObject({
+      code: 'invalid_image',
+      param: 'contents[0].parts[1].inlineData.data',
+    })
+  })
+
+  it('waits for the image under both prefixes [client-6]', async () => {
+    for (const version of ['v1', 'v1beta']) {
+      const body = { contents: [{ parts: [{ text: `realClients, ${version}` }] }] }
+      const { status, body: answer } = await post(
+        `/${version}/models/${familyA}:generateContent`,
+        body,
+      )
+      expect(status).toBe(200)
+      expect(answer.modelVersion).toBe(familyA)
+    }
+  })
+
+  it('that would stream is a 404 which names the operation that does not [client-7]', async () => {
+    for (const version of ['v1', 'v1beta']) {
+      const { status, body } = await post(`/${version}/models/${familyA}:streamGenerateContent`, {})
+      expect([status, body.error.code]).toEqual([404, 'not_found'])
+      expect(body.error.message).toContain(':generateContent')
+    }
+  })
+})

@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest'
+import { parseContentRequest } from '../../src/schema/contentRequest.ts'
+import { parseEditsRequest, parseGenerationsRequest } from '../../src/schema/imagesRequest.ts'
+import { parseTaskRequest } from '../../src/schema/taskRequest.ts'
+
+const image = {
+  path: ['image'],
+  blobKey: 'u/0',
+  bytes: 1,
+  sha256: 'a',
+  sniffedType: 'image/png',
+} as const
+const generation = { model: 'familyb-image-2-vip', prompt: 'A lighthouse' }
+const task = { ...generation, action: 'generate' }
+const contents = [{ role: 'user', parts: [{ text: 'A lighthouse' }] }]
+
+const generationsOf = (fields: object) => parseGenerationsRequest({ ...generation, ...fields })
+const editsOf = (fields: object) => parseEditsRequest({ ...generation, ...fields }, image)
+const contentOf = (fields: object) =>
+  parseContentRequest('v1beta.generateContent', 'familya-3-pro-image', { contents, ...fields }, [])
+
+const inBoth = {
+  response_format: 'b64_json',
+  output_format: 'png',
+  background: 'auto',
+  moderation: 'auto',
+  size: 'auto',
+  user: 'u'.repeat(512),
+}
+
+describe('a field that clients always send', () => {
+  it('changes nothing with the value that says what Darkroom does anyway [client-1]', () => {
+    const inJson = { ...inBoth, stream: false, partial_images: 0 }
+    const inForm = { ...inBoth, stream: 'false', partial_images: '0' }
+    for (const [name, value] of Object.entries(inJson)) {
+      expect([name, generationsOf({ [name]: value })]).toEqual([name, generationsOf({})])
+    }
+    for (const [name, value] of Object.entries(inForm)) {
+      expect([name, editsOf({ [name]: value })]).toEqual([name, editsOf({})])
+    }
+    expect(generationsOf(inJson)).toEqual(generationsOf({}))
+    expect(editsOf(inForm)).toEqual(editsOf({}))
+  })
+
+  it.each([
+    ['response_format', 'url', /"b64_json".*\/v1\/images\/tasks/],
+    ['output_format', 'webp', /"png"/],
+    ['background', 'transparent', /"auto"/],
+    ['moderation', 'low', /"auto"/],
+    ['stream', true, /false/],
+    ['partial_images', 2, /0/],
+    ['size', '512x512', /1024x1024/],
+    ['user', 'u'.repeat(513), /512/],
+    ['user', 'ü'.repeat(257), /512/],
+  ])(
+    'is refused with any other value, and told what to send: %s [client-2]',
+    (param, value, told) => {
+      const code = 'invalid_value'
+      const message: unknown = expect.stringMatching(told)
+      const failure = { code, param, message }
+      expect(generationsOf({ [param]: value })).toMatchObject({ failure })
+      expect(editsOf({ [param]: String(value) })).toMatchObject({ failure })
+    },
+  )
+
+  it('stays unknown on the task endpoint [client-3]', () => {
+    for (const [param, value] of Object.entries({ ...inBoth, size: undefined, stream: false })) {
+      if (value === undefined) continue
+      const refused = { failure: { code: 'unknown_parameter', param } }
+      expect(parseTaskRequest({ ...task, [param]: value }, [])).toMatchObject(refused)
+    }
+  })
+})
+
+describe('null', () => {
+  it('reads as absent for an optional field, at any depth [client-4]', () => {
+    const optional = { size: null, quality: null, n: null }
+    expect(generationsOf(optional)).toEqual(generationsOf({}))
+    const unset = { ...task, ...optional, input_images: null, aspect_ratio: null }
+    expect(parseTaskRequest(unset, [])).toEqual(parseTaskRequest(task, []))
+    const imageConfig = { aspectRatio: '1:1' }
+    expect(
+      contentOf({
+        systemInstruction: null,
+        generation_config: { temperature: null, imageConfig: null, image_config: imageConfig },
+      }),
+    ).toEqual(contentOf({ generation_config: { image_config: imageConfig } }))
+  })
+
+  it('is a missing value for a required field [client-4]', () => {
+    const code = 'missing_required_parameter'
+    expect(generationsOf({ prompt: null })).toMatchObject({ failure: { code, param: 'prompt' } })
+    expect(
+      contentOf({ contents: [{ parts: [{ inlineData: { mime_type: null, data: '' } }] }] }),
+    ).toMatchObject({ failure: { code, param: 'contents[0].parts[0].inlineData.mime_type' } })
+  })
+
+  it('makes no unknown field known, and is no item of a list [client-4]', () => {
+    const unknown = (param: string) => ({ failure: { code: 'unknown_parameter', param } })
+    expect(generationsOf({ style: null })).toMatchObject(unknown('style'))
+    expect(contentOf({ generation_config: { response_format: null } })).toMatchObject(
+      unknown('generation_config.response_format'),
+    )
+    expect(parseTaskRequest({ ...task, action: 'edit', input_images: [null] }, [])).toMatchObject({
+      failure: { code: 'invalid_value', param: 'input_images[0]' },
+    })
+  })
+})
+
+describe('a content request', () => {
+  it('may have an empty list of tools, which has no effect [client-6]', () => {
+    expect(contentOf({ tools: [] })).toEqual(contentOf({}))
+  })
+})

@@ -167,7 +167,7 @@ describe('a budget', () => {
 })
 
 describe('a budget that is set later', () => {
-  it('counts what live and settled tasks of the period took, also purged ones', async () => {
+  it('counts what live and settled tasks of the period took, also purged ones, but none of another key', async () => {
     const { pool } = world
     const key = await openKey()
     const { accountId, keyId } = key
@@ -181,6 +181,9 @@ describe('a budget that is set later', () => {
       at: new Date(Date.now() - 32 * 86_400_000).toISOString(),
     })
     await insertEndedTasks(pool, { ...shared, count: 3, keyId: 'key_other' })
+    const { accept } = createTestAccept(pool)
+    const ofOtherKey = { caller: { ...key, keyId: 'key_other' }, request: generateRequest() }
+    expect(await accept(ofOtherKey)).toMatchObject({ ok: true })
     await key.submit()
     const set = await setBudget(pool, keyId, { credits: 40, period: 'month' })
     expect(set?.budget).toMatchObject({ credits: 40, period: 'month', used: 31 })

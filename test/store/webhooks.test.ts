@@ -26,6 +26,10 @@ const webhook = useTestWebhook(world)
 const { endOne, claimed, all } = webhook
 beforeEach(() => announced.splice(0))
 
+/** Sets columns of the webhook and leaves its deliveries as they are. */
+const change = (columns: string) =>
+  world.pool.query(`update webhook set ${columns} where webhook_id = $1`, [webhook.id])
+
 const failure = { code: 'upstream_error', cause: 'unknown', workPossible: false } as const
 const again: Verdict = { kind: 'retry', waitMs: 60_000 }
 const outcome = { httpStatus: 500, durationMs: 10 }
@@ -62,13 +66,9 @@ describe('the end of a task', () => {
   })
 
   it('writes nothing for events that the webhook did not ask for, or while it is disabled [hook-9]', async () => {
-    await world.pool.query(`update webhook set events = '{task.succeeded}' where webhook_id = $1`, [
-      webhook.id,
-    ])
+    await change(`events = '{task.succeeded}'`)
     await endOne()
-    await world.pool.query(`update webhook set events = '{task.failed}' where webhook_id = $1`, [
-      webhook.id,
-    ])
+    await change(`events = '{task.failed}'`)
     await endWebhook(world.pool, webhook.accountId, webhook.id, 'disabled')
     await endOne()
     expect(await all()).toEqual([])
@@ -136,9 +136,7 @@ describe('the end of a webhook with very many pending deliveries', () => {
       () => enableWebhook(world.pool, webhook.accountId, webhook.id),
     ]) {
       await endOne()
-      await world.pool.query(`update webhook set status = 'disabled' where webhook_id = $1`, [
-        webhook.id,
-      ])
+      await change(`status = 'disabled'`)
       expect(await endedWithPending(world.pool, 100)).toContain(webhook.id)
       await finish()
       expect(await pending()).toEqual([])
@@ -222,10 +220,12 @@ describe('a claim', () => {
     expect(await claimed()).toMatchObject({ tries: 0 })
   })
 
-  it('is not had of a webhook that is disabled or deleted', async () => {
+  it('is not had of a webhook that is not active, even while its deliveries are pending', async () => {
     await endOne()
-    await endWebhook(world.pool, webhook.accountId, webhook.id, 'deleted')
+    await change(`status = 'disabled'`)
     expect(await claimDelivery(world.pool, webhook.id, 'first')).toBeUndefined()
+    const claims = 'select claim from webhook_delivery where webhook_id = $1'
+    expect((await world.pool.query(claims, [webhook.id])).rows).toEqual([{ claim: 0 }])
     const due = await dueWebhooks(world.pool, 100)
     expect(due.filter((each) => each.webhookId === webhook.id)).toEqual([])
   })

@@ -8,6 +8,7 @@ import { createMemoryBlobs } from '../support/blobs/memoryBlobs.ts'
 import { useAttemptWorld } from '../support/database/attemptWorld.ts'
 import { insertTask } from '../support/database/insertTask.ts'
 import { balanceOf } from '../support/database/money.ts'
+import { setTask } from '../support/database/reconcileWorld.ts'
 import { alwaysPresent, loseWorker, outcomesOf } from '../support/database/testAttempts.ts'
 import { createTestProduceImage } from '../support/database/testProduceImage.ts'
 import { countedUpstream, succeeded } from '../support/upstream/countedUpstream.ts'
@@ -44,6 +45,22 @@ describe('produceImage', () => {
     const crashing = { ...world.attempts, settleTask: () => Promise.reject(new Error('killed')) }
     const first = createTestProduceImage({ attempts: crashing, blobs, callUpstream: call })
     await expect(first({ taskId })).rejects.toThrow('killed')
+    const second = createTestProduceImage({ attempts: world.attempts, blobs, callUpstream: call })
+    expect(await second({ taskId })).toEqual({ kind: 'succeeded' })
+    expect(calls()).toBe(1)
+  })
+
+  it('settles an answer that nobody looked for when its worker was lost, although no call may follow', async () => {
+    const { taskId } = await insertTask(world.pool)
+    const blobs = createMemoryBlobs()
+    const { call, calls } = countedUpstream()
+    const crashing = { ...world.attempts, settleTask: () => Promise.reject(new Error('killed')) }
+    const first = createTestProduceImage({ attempts: crashing, blobs, callUpstream: call })
+    await expect(first({ taskId })).rejects.toThrow('killed')
+    await loseWorker(world.pool, taskId)
+    await world.attempts.beginAttempt({ taskId, checked: 1 })
+    expect(await outcomesOf(world.pool, taskId)).toEqual(['unknown worker_lost'])
+    await setTask(world.pool, taskId, { deadline_at: 'now()' })
     const second = createTestProduceImage({ attempts: world.attempts, blobs, callUpstream: call })
     expect(await second({ taskId })).toEqual({ kind: 'succeeded' })
     expect(calls()).toBe(1)

@@ -175,9 +175,9 @@ function answerUnmatched(router: Router<ApiState>): Koa.Middleware<ApiState> {
     const { path: found, route } = router.match(context.path, context.method)
     if (route) return next()
     // `/v1/models/NAME:operation` is no model, and has the methods of the operation alone.
-    const path = context.path.includes(':')
-      ? found.filter(({ path: pattern }) => pattern !== modelPath)
-      : found
+    const path = found.filter(
+      ({ path: pattern }) => pattern !== modelPath || !context.path.includes(':'),
+    )
     const allow = [...new Set(path.flatMap(({ methods }) => methods)), 'OPTIONS']
     // `OPTIONS *` asks about the whole server (RFC 9110 section 9.3.7).
     const isKnown = path.length > 0 || (context.method === 'OPTIONS' && context.path === '*')

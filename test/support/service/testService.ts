@@ -39,13 +39,8 @@ export type DarkroomProcess = TestProcess & {
   readonly url: string
 }
 
-/**
- * A service of one test file, for what a shared one cannot show: channels that cool down, processes that are
- * killed. It has its own database and namespace on the PostgreSQL and Temporal of the run.
- */
-export type TestService = {
-  readonly apis: DarkroomProcess[]
-  readonly workers: DarkroomProcess[]
+/** What tests use of any running service, the shared one and their own. */
+export type RunningService = {
   /** Base URL of the first API. */
   readonly url: string
   readonly simulator: SimulatorClient
@@ -57,12 +52,21 @@ export type TestService = {
   readonly environment: Readonly<Record<string, string>>
   /** Creates an account with an API key. Without a name it gets a random one. */
   readonly account: (credits?: number, name?: string) => Promise<TestAccount>
-  /** Starts one more worker with the given variables changed. */
-  readonly startWorker: (changed?: Readonly<Record<string, string>>) => Promise<DarkroomProcess>
-  /** Starts one more API with the given variables changed. */
+  /** Starts one more API on free ports with the given variables changed. */
   readonly startApi: (changed?: Readonly<Record<string, string>>) => Promise<DarkroomProcess>
   /** What the processes have printed so far. */
   readonly logs: () => string
+}
+
+/**
+ * A service of one test file, for what a shared one cannot show: channels that cool down, processes that are
+ * killed. It has its own database and namespace on the PostgreSQL and Temporal of the run.
+ */
+export type TestService = RunningService & {
+  readonly apis: DarkroomProcess[]
+  readonly workers: DarkroomProcess[]
+  /** Starts one more worker with the given variables changed. */
+  readonly startWorker: (changed?: Readonly<Record<string, string>>) => Promise<DarkroomProcess>
   readonly stop: () => Promise<void>
 }
 

@@ -18,7 +18,7 @@ export type CalmAddresses = {
   readonly workerUrl: string
   readonly simulatorUrl: string
   /** The files that receive what its processes print. */
-  readonly logPaths: readonly string[]
+  readonly logPaths: readonly [string, string]
 }
 
 export type RunningCalm = {

@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { startSimulator } from '../../../src/dev/simulator/server.ts'
 import { freePort, freeStartPorts } from '../ports.ts'
 import type { TestProcess } from '../service/testProcess.ts'
 import { startTestProcess } from '../service/testProcess.ts'
@@ -31,37 +32,33 @@ const stopMsMax = 20_000
 
 /**
  * Starts the calm service as an operator would, with `npm start` on a folder in memory and free ports, and
- * beside it a simulator and a second API.
+ * beside it a simulator and a second API. None of them outlives this process, and neither does the folder.
  */
 export async function startCalm(say: (line: string) => void): Promise<RunningCalm> {
   const dataDir = await mkdtemp(join(await dataParent(), 'darkroom-calm-'))
   const processes: TestProcess[] = []
+  let simulator: Awaited<ReturnType<typeof startSimulator>> | undefined
   const stop = async (): Promise<void> => {
     // Tests have left calls behind that hang, so the processes are not given the time to finish them.
-    for (const process of processes.toReversed()) await process.stop(stopMsMax)
+    for (const started of processes.toReversed()) await started.stop(stopMsMax)
+    await simulator?.close()
     await rm(dataDir, { recursive: true, force: true })
   }
+  // Ctrl-C ends a run without its teardown.
+  process.once('exit', () => {
+    for (const started of processes) started.signal('SIGKILL')
+    rmSync(dataDir, { recursive: true, force: true, maxRetries: 3 })
+  })
   try {
     const ports = await freeStartPorts()
     const at = (port: string) => `http://127.0.0.1:${port}`
-    const simulatorUrl = at(ports.SIMULATOR_PORT)
+    simulator = await startSimulator({ port: 0, latency: 50, image: 'tiny' })
     const logFolder = join(dataDir, 'logs')
     await mkdir(logFolder)
     const logPath = (name: string) => join(logFolder, `test-${name}.log`)
-    processes.push(
-      await startTestProcess({
-        name: 'simulator',
-        script: 'src/dev/simulator/main.ts',
-        args: ['--port', ports.SIMULATOR_PORT, '--latency', '50-50', '--tiny'],
-        environment: {},
-        logPath: logPath('simulator'),
-        readyUrl: `${simulatorUrl}/__simulator/calls?prompt=none`,
-        startMsMax,
-      }),
-    )
     const operatorFile = await writeOperatorFile(
       join(dataDir, 'config.json'),
-      simulatorFile(simulatorUrl, { concurrencyMax: 200, timeoutSeconds: 60 }),
+      simulatorFile(simulator.url, { concurrencyMax: 200, timeoutSeconds: 60 }),
     )
     const url = at(ports.PORT)
     const startedAtMs = performance.now()
@@ -69,6 +66,7 @@ export async function startCalm(say: (line: string) => void): Promise<RunningCal
       await startTestProcess({
         name: 'npm start',
         script: 'src/dev/main.ts',
+        args: ['--with', String(process.pid)],
         environment: {
           ...upstreamCredentials,
           DATA_DIR: dataDir,
@@ -88,6 +86,7 @@ export async function startCalm(say: (line: string) => void): Promise<RunningCal
       await startTestProcess({
         name: 'second API',
         script: 'src/api.ts',
+        args: ['--exit-with-parent'],
         environment: {
           ...environment,
           LOG_LEVEL: 'debug',
@@ -106,7 +105,7 @@ export async function startCalm(say: (line: string) => void): Promise<RunningCal
         urls: [url, secondUrl],
         internalUrls: [at(ports.INTERNAL_PORT), at(secondInternal)],
         workerUrl: at(ports.WORKER_INTERNAL_PORT),
-        simulatorUrl,
+        simulatorUrl: simulator.url,
         logPaths: [logPath('start'), logPath('second-api')],
       },
       stop,

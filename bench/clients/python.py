@@ -20,7 +20,7 @@ is_edit = operation == "edit"
 def with_openai():
     import openai
 
-    images = openai.OpenAI(api_key=key, base_url=f"{url}/v1").images
+    images = openai.OpenAI(api_key=key, base_url=url + "/v1").images
     if not is_edit:
         return base64.b64decode(images.generate(model=MODEL, **FIELDS).data[0].b64_json)
     with open(source, "rb") as file:
@@ -30,7 +30,7 @@ def with_openai():
 def with_litellm():
     import litellm
 
-    service = {"model": f"openai/{MODEL}", "api_base": f"{url}/v1", "api_key": key}
+    service = dict(model="openai/familyb-image-2-vip", api_base=url + "/v1", api_key=key)
     if not is_edit:
         return base64.b64decode(litellm.image_generation(**service, **FIELDS).data[0].b64_json)
     with open(source, "rb") as file:
@@ -38,11 +38,13 @@ def with_litellm():
 
 
 def with_google_genai():
-    from google import genai
-    from google.genai import types
+    from google.genai import Client, types
+    from google.genai.types import HttpOptions
 
-    headers = {"Authorization": f"Bearer {key}"}
-    client = genai.Client(api_key=key, http_options=types.HttpOptions(base_url=url, headers=headers))
+    client = Client(
+        api_key=key,
+        http_options=HttpOptions(base_url=url, headers={"Authorization": "Bearer " + key}),
+    )
     with open(source, "rb") as file:
         part = types.Part.from_bytes(data=file.read(), mime_type="image/png")
     answer = client.models.generate_content(

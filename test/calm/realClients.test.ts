@@ -135,6 +135,21 @@ describe("a call of Google's clients", () => {
     })
   })
 
+  it('may send the whole answer back as a turn of the chat that asks for a change', async () => {
+    const question = { role: 'user', parts: [{ text: 'realClients, a chat' }] }
+    const path = `/v1/models/${familyA}:generateContent`
+    const { body: first } = await post(path, { contents: [question] })
+    const { content } = first.candidates[0]
+    expect(content).toMatchObject({ role: 'model' })
+    expect(JSON.stringify(content)).toMatch(/"inlineData".*"thoughtSignature"/)
+    const prompt = 'realClients, make it blue'
+    const change = { role: 'user', parts: [{ text: prompt }] }
+    const { status } = await post(path, { contents: [question, content, change] })
+    expect(status).toBe(200)
+    const [call] = await service.simulator.calls({ model: familyA, prompt })
+    expect(call?.images).toHaveLength(1)
+  })
+
   it('waits for the image under both prefixes [client-6]', async () => {
     for (const version of ['v1', 'v1beta']) {
       const body = { contents: [{ parts: [{ text: `realClients, ${version}` }] }] }

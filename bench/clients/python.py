@@ -1,0 +1,91 @@
+"""Makes one image with a library for Python: python3 python.py LIBRARY OPERATION
+
+DARKROOM_URL and DARKROOM_KEY name the service. PROMPT is the prompt, SOURCE the PNG that an edit changes, and
+IMAGE the file to write. clients.ts runs this file with the libraries that it installs.
+"""
+
+import asyncio
+import base64
+import os
+import sys
+import uuid
+
+library, operation = sys.argv[1:]
+url, key, source = (os.environ[name] for name in ("DARKROOM_URL", "DARKROOM_KEY", "SOURCE"))
+MODEL = "familyb-image-2-vip"
+FIELDS = {"prompt": os.environ["PROMPT"], "size": "1024x1024"}
+is_edit = operation == "edit"
+
+
+def with_openai():
+    import openai
+
+    images = openai.OpenAI(api_key=key, base_url=url + "/v1").images
+    if not is_edit:
+        return base64.b64decode(images.generate(model=MODEL, **FIELDS).data[0].b64_json)
+    with open(source, "rb") as file:
+        return base64.b64decode(images.edit(model=MODEL, image=file, **FIELDS).data[0].b64_json)
+
+
+def with_litellm():
+    import litellm
+
+    service = dict(model="openai/familyb-image-2-vip", api_base=url + "/v1", api_key=key)
+    if not is_edit:
+        return base64.b64decode(litellm.image_generation(**service, **FIELDS).data[0].b64_json)
+    with open(source, "rb") as file:
+        return base64.b64decode(litellm.image_edit(image=file, **service, **FIELDS).data[0].b64_json)
+
+
+def with_google_genai():
+    from google.genai import Client, types
+    from google.genai.types import HttpOptions
+
+    client = Client(
+        api_key=key,
+        http_options=HttpOptions(base_url=url, headers={"Authorization": "Bearer " + key}),
+    )
+    with open(source, "rb") as file:
+        part = types.Part.from_bytes(data=file.read(), mime_type="image/png")
+    answer = client.models.generate_content(
+        model="familya-3-pro-image",
+        contents=[FIELDS["prompt"], part] if is_edit else FIELDS["prompt"],
+        config=types.GenerateContentConfig(
+            response_modalities=["IMAGE"],
+            image_config=types.ImageConfig(aspect_ratio="16:9", image_size="1K"),
+        ),
+    )
+    return next(part.inline_data.data for part in answer.parts if part.inline_data)
+
+
+async def with_open_webui():
+    """The requests of Open WebUI's image router with the engine `openai`."""
+    import aiohttp
+
+    fields = {"model": MODEL, **FIELDS, "response_format": "b64_json"}
+    if is_edit:
+        body = aiohttp.FormData()
+        for name, value in fields.items():
+            body.add_field(name, value)
+        with open(source, "rb") as file:
+            content = file.read()
+        body.add_field("image", content, filename=f"{uuid.uuid4()}.png", content_type="image/png")
+        sent = {"url": f"{url}/v1/images/edits", "data": body}
+    else:
+        sent = {"url": f"{url}/v1/images/generations", "json": {**fields, "n": 1}}
+    async with aiohttp.ClientSession() as session:
+        async with session.post(**sent, headers={"Authorization": f"Bearer {key}"}) as answer:
+            if not answer.ok:
+                raise SystemExit(f"{answer.status} {await answer.text()}")
+            return base64.b64decode((await answer.json())["data"][0]["b64_json"])
+
+
+libraries = {
+    "openai": with_openai,
+    "litellm": with_litellm,
+    "google-genai": with_google_genai,
+    "open-webui": lambda: asyncio.run(with_open_webui()),
+}
+made = libraries[library]()
+with open(os.environ["IMAGE"], "wb") as file:
+    file.write(made)

@@ -14,7 +14,6 @@ import {
   startRequest,
 } from './middleware.ts'
 import { installRoutes } from './routes.ts'
-import { assetStreamBytes, assetStreamsMax } from './routes/getAsset.ts'
 
 /**
  * Limit for the bytes of all large bodies that arrive at the same time: about twelve of the largest bodies
@@ -55,9 +54,6 @@ export function createParts(deps: ApiDeps): ApiParts {
     ...deps,
     largeBodies: createByteBudget(deps.config.largeBodiesBytesMax ?? largeBodiesBytesMax),
     requestTexts: createByteBudget(requestTextsBytesMax, requestTextsShareMax),
-    assetStreams: createByteBudget(
-      (deps.config.assetStreamsMax ?? assetStreamsMax) * assetStreamBytes,
-    ),
     loopTurns: createLoopTurns(),
     syncWaits: createSyncWaits(deps.tasks),
     waitPlaces: createWaitPlaces(deps.stopping, deps.config.waitersMax),

@@ -50,6 +50,8 @@ export type Config = {
   readonly upstreamCallsMax: number
   /** Whether the playground, the reference and the OpenAPI document are served. Nobody needs a key for them. */
   readonly publicPages: boolean
+  /** Whether images are served by 307 to an address of the S3 bucket. Never true with files. */
+  readonly assetRedirect: boolean
   readonly logLevel: LogLevel
   readonly otlpEndpoint: string | undefined
 }
@@ -116,6 +118,7 @@ const variables = z.object({
   SYNC_DEADLINE_SECONDS: wholeNumber(280, 1, 3_600),
   UPSTREAM_CALLS_MAX: wholeNumber(3, 1, 100),
   PUBLIC_PAGES: z.enum(['on', 'off']).default('on'),
+  ASSET_REDIRECT: z.enum(['on', 'off']).default('off'),
   LOG_LEVEL: z.enum(logLevels).default('info'),
   OTEL_EXPORTER_OTLP_ENDPOINT: z.url().optional(),
 })
@@ -143,6 +146,11 @@ export function readConfig(environment: Environment = process.env): Config {
   const read = variables.safeParse(present)
   if (!read.success) throw new ConfigError(explainIssues(read.error))
   const given = read.data
+  if (given.ASSET_REDIRECT === 'on' && given.BLOB_STORE?.startsWith('s3:') !== true) {
+    throw new ConfigError(
+      'ASSET_REDIRECT=on needs an S3 bucket in BLOB_STORE: files have no addresses',
+    )
+  }
   const dataDir = resolve(given.DATA_DIR)
   const publicUrlGiven = given.PUBLIC_URL?.replace(/\/+$/, '')
   return {
@@ -177,6 +185,7 @@ export function readConfig(environment: Environment = process.env): Config {
     syncDeadlineSeconds: given.SYNC_DEADLINE_SECONDS,
     upstreamCallsMax: given.UPSTREAM_CALLS_MAX,
     publicPages: given.PUBLIC_PAGES === 'on',
+    assetRedirect: given.ASSET_REDIRECT === 'on',
     logLevel: given.LOG_LEVEL,
     otlpEndpoint: given.OTEL_EXPORTER_OTLP_ENDPOINT,
   }

@@ -106,6 +106,8 @@ export type ApiConfig = {
   readonly prices: readonly Price[]
   /** Whether the playground, the reference and the OpenAPI document are served. Nobody needs a key for them. */
   readonly publicPages: boolean
+  /** Whether a GET of an image is answered with an address of the blob store, if the store has addresses. */
+  readonly assetRedirect: boolean
   /**
    * Limit for the bytes of all large bodies that arrive at the same time. Default 1 GiB. See `byteBudget.ts`.
    */

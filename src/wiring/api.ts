@@ -230,6 +230,7 @@ function apiDepsOf(
       capabilities: installation.operatorSettings.capabilities,
       prices: installation.operatorSettings.priceList,
       publicPages: config.publicPages,
+      assetRedirect: config.assetRedirect,
     },
     signingKeys,
     randomBytes,

@@ -82,6 +82,7 @@ export function createTestDeps(changed: Partial<ApiConfig> = {}, deps: Partial<A
     capabilities: builtInCapabilities,
     prices: builtInPrices,
     publicPages: true,
+    assetRedirect: false,
     ...changed,
   }
   const apiDeps: ApiDeps = {

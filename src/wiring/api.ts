@@ -14,6 +14,7 @@ import { createInternalServer } from '../http/internalServer.ts'
 import { explaining } from './explaining.ts'
 import type { Installation } from './installation.ts'
 import { openInstallation } from './installation.ts'
+import { openFilesOfApi, warnOfOpenFiles } from './openFiles.ts'
 import { createProcessMetrics, openTracing } from './processTelemetry.ts'
 import { createReadiness, withPart } from './readiness.ts'
 import type { RunningProcess } from './runProcess.ts'
@@ -88,6 +89,7 @@ export async function startApi(config: Config, log: Logger): Promise<RunningProc
     metrics,
     readiness,
   }).catch(explaining(`INTERNAL_HOST ${internalHost}, INTERNAL_PORT ${internalPort}`))
+  warnOfOpenFiles(log, openFilesOfApi)
   log.info('api ready', { port: server.port })
   return {
     ended: new Promise(() => {}),

@@ -13,6 +13,7 @@ import { createInternalServer } from '../http/internalServer.ts'
 import { explaining } from './explaining.ts'
 import type { Installation } from './installation.ts'
 import { openInstallation } from './installation.ts'
+import { openFilesOfWorker, warnOfOpenFiles } from './openFiles.ts'
 import { createProcessMetrics, openTracing } from './processTelemetry.ts'
 import { createReadiness, withPart } from './readiness.ts'
 import { createWorkerReconciler } from './reconciler.ts'
@@ -128,6 +129,7 @@ export async function startWorker(config: Config, log: Logger): Promise<RunningP
   }
   const running = createTemporalWorker(parts)
   worker = running
+  warnOfOpenFiles(log, openFilesOfWorker(channels))
   log.info('worker ready', { port: internal.port })
   return {
     ended: running.done,

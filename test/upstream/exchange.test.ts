@@ -41,15 +41,17 @@ describe('the connections of the upstream agent', () => {
     await expect.poll(() => sockets.filter((socket) => !socket.destroyed)).toEqual([])
   })
 
-  it('carry 50 calls at once', async () => {
+  it('are as many as the calls: 1,100 at once are all sent', async () => {
     const { call } = await openUpstreamWorld()
-    const calls = 50
+    const calls = 1_100
     const answers: (() => void)[] = []
     const { url } = await listenAnswering((response) => {
       answers.push(() => response.end(goodAnswer))
       if (answers.length === calls) for (const answer of answers) answer()
     })
-    const outcomes = await Promise.all(Array.from({ length: calls }, () => call(url, 'B')))
+    const outcomes = await Promise.all(
+      Array.from({ length: calls }, () => call(url, 'B', { call: { timeoutMs: 30_000 } })),
+    )
     expect(new Set(outcomes.map((outcome) => outcome.class))).toEqual(new Set(['succeeded']))
   })
 })

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+import { buffer } from 'node:stream/consumers'
 import { defined } from '../../domain/defined.ts'
 import type { BlobStore } from '../../domain/ports/blobStore.ts'
 import type { ReceivedImage } from '../../domain/tasks/imageRequest.ts'
@@ -34,9 +36,12 @@ export function createStaging(tasks: TaskService, blobs: BlobStore): Staging {
     uploadId = await opened
     const blobKey = `${uploadId}/${index}`
     const check = createWholeImageCheck()
-    const { bytes, sha256 } = await blobs.put(blobKey, check.passThrough(content), {})
+    // Until the intake reads a body whole: collects the image, because the blob store takes whole images.
+    const image = await buffer(check.passThrough(content))
+    await blobs.put(blobKey, image)
+    const sha256 = createHash('sha256').update(image).digest('hex')
     const type = check.finish()?.mimeType
-    return { path, blobKey, bytes, sha256, ...defined({ sniffedType: type }) }
+    return { path, blobKey, bytes: image.length, sha256, ...defined({ sniffedType: type }) }
   }
 
   return {

@@ -19,12 +19,11 @@ export type FamilyCall = {
 export type ModelAnswer = {
   /** The answer with an empty string in the place of each image. */
   readonly document: JsonObject
-  /** The images, in document order. The caller must discard every image that it does not pass on. */
-  readonly images: readonly AnswerImage[]
+  /** The whole images, in document order. */
+  readonly images: readonly { readonly path: JsonPath; readonly image: AnswerImage }[]
 }
 
-/** `image` is absent when the bytes are not a whole image, and when it was dropped because of `keptImagesMax`. */
-type AnswerImage = { readonly path: JsonPath; readonly image?: KeptImage }
+export type AnswerImage = Omit<KeptImage, 'discard'>
 
 /**
  * What one answer means: the class of the outcome and its reason. The evidence of the call is added later.
@@ -33,7 +32,7 @@ export type AnswerVerdict =
   | {
       readonly class: 'succeeded'
       readonly reason: 'image'
-      readonly image: KeptImage
+      readonly image: AnswerImage
       readonly native: NativeResponse
     }
   | (ErrorVerdict & {

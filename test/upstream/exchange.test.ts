@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { collect } from '../support/byteStreams.ts'
 import { paddedPng } from '../support/images.ts'
 import { goodAnswer, listenAnswering } from '../support/upstream/testServers.ts'
 import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
@@ -33,7 +32,7 @@ describe('the connections of the upstream agent', () => {
     for (const order of [1, 2, 3]) {
       const outcome = await call(url, 'B')
       if (outcome.class !== 'succeeded') throw new Error(outcome.evidence.reason)
-      expect(await collect(outcome.image.open())).toEqual(imageOf(order))
+      expect(outcome.image.bytes).toEqual(imageOf(order))
       await sleep(freeAfterMs)
     }
     expect(asked).toEqual(['close', 'close', 'close'])

@@ -1,6 +1,5 @@
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { collect } from '../support/byteStreams.ts'
 import { redPixelPng } from '../support/images.ts'
 import { goodAnswer, listenAnswering } from '../support/upstream/testServers.ts'
 import { openUpstreamWorld } from '../support/upstream/upstreamWorld.ts'
@@ -98,6 +97,6 @@ describe('answers in forms that no vendor documents', () => {
     const outcome = await outcomeOfAnswer(200, body)
     if (outcome.class !== 'succeeded') throw new Error(`Not an image but ${outcome.class}`)
     expect(outcome.native.response).toMatchObject({ created: 1 })
-    expect(await collect(outcome.image.open())).toEqual(redPixelPng)
+    expect(outcome.image.bytes).toEqual(redPixelPng)
   })
 })

@@ -9,11 +9,11 @@ import type { Answer } from './exchange.ts'
 import { errorBytesMax } from './exchange.ts'
 import type { AnswerVerdict } from './familyCall.ts'
 import { unpacked } from './modelAnswer.ts'
-import { readLenientJson } from './standIn.ts'
+import { readLenientJson } from '../streams/json.ts'
 
 /**
- * Returns what an answer with a status other than 2xx means, and the wait that it asks for. Compares its body with the error codes and texts that the vendors are known to send, and keeps none of
- * it. `nowMs` is in epoch milliseconds.
+ * Returns what an answer with a status other than 2xx means, and the wait that it asks for. Compares its body with the
+ * error codes and texts that the vendors are known to send, and keeps none of it. `nowMs` is in epoch milliseconds.
  */
 export async function readErrorAnswer(answer: Answer, nowMs: number): Promise<AnswerVerdict> {
   const { status, headers, elapsedMs } = answer

@@ -9,9 +9,9 @@ import type { ImageMimeType } from '../domain/models/models.ts'
 import type { ImageRequest } from '../domain/tasks/imageRequest.ts'
 import { upstreamModelName } from '../domain/upstream/channel.ts'
 import type { UpstreamCall } from '../domain/upstream/upstreamCall.ts'
-import type { AnswerVerdict, FamilyCall, ModelAnswer } from './familyCall.ts'
+import type { AnswerImage, AnswerVerdict, FamilyCall, ModelAnswer } from './familyCall.ts'
 import type { BodyPiece } from './requestBody.ts'
-import type { JsonPath } from '../streams/intakeFailure.ts'
+import type { JsonPath } from '../streams/jsonFailure.ts'
 
 export type FamilyBDeps = {
   readonly randomBytes: RandomBytes
@@ -40,12 +40,20 @@ export function familyBCall(
  */
 async function judgeFamilyB(answer: ModelAnswer, deps: FamilyBDeps): Promise<AnswerVerdict> {
   if (isEmptyFamilyB(answer.document)) return { class: 'rejected', reason: 'no_image' }
-  const [first] = answer.images
-  const image = first === undefined ? undefined : await asPng(first.image)
+  const first = await firstWhole(answer.images)
+  const image = first === undefined ? undefined : await asPng(first)
   if (image === undefined) return { class: 'unknown', reason: 'broken_body' }
   const response = familyBResponse(answer.document, Math.floor(deps.nowMs() / 1000))
   const native = { response, imagePath: ['data', 0, 'b64_json'] }
   return { class: 'succeeded', reason: 'image', image, native }
+}
+
+async function firstWhole(images: ModelAnswer['images']): Promise<AnswerImage | undefined> {
+  for (const { read } of images) {
+    const image = await read()
+    if (image !== undefined) return image
+  }
+  return undefined
 }
 
 /** Returns whether an answer has image bytes at this path. */

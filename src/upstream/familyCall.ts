@@ -3,7 +3,7 @@ import type { ErrorVerdict } from '../domain/upstream/classifyErrorAnswer.ts'
 import type { NativeResponse } from '../domain/upstream/nativeResponse.ts'
 import type { KeptImage } from '../domain/upstream/upstreamCall.ts'
 import type { BodyPiece } from './requestBody.ts'
-import type { JsonPath } from '../streams/intakeFailure.ts'
+import type { JsonPath } from '../streams/jsonFailure.ts'
 
 /** What differs between the two families: the body of a request, and how a 2xx answer is judged. */
 export type FamilyCall = {
@@ -19,8 +19,12 @@ export type FamilyCall = {
 export type ModelAnswer = {
   /** The answer with an empty string in the place of each image. */
   readonly document: JsonObject
-  /** The whole images, in document order. */
-  readonly images: readonly { readonly path: JsonPath; readonly image: AnswerImage }[]
+  /** What stands in the places of images, in document order. */
+  readonly images: readonly {
+    readonly path: JsonPath
+    /** Decodes the image. Returns `undefined` when it is not whole. */
+    readonly read: () => Promise<AnswerImage | undefined>
+  }[]
 }
 
 export type AnswerImage = Omit<KeptImage, 'discard'>

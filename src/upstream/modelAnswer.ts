@@ -1,19 +1,19 @@
-import { assertNever } from '../domain/assertNever.ts'
 import { objectOf } from '../domain/json.ts'
 import { upstreamAnswerBytesMax } from '../domain/limits.ts'
 import type { Result } from '../domain/result.ts'
 import { fail, succeed } from '../domain/result.ts'
 import type { Answer } from './exchange.ts'
 import type { AnswerVerdict, ModelAnswer } from './familyCall.ts'
-import type { ContentCoding } from './standIn.ts'
-import { parseContentEncoding, readLenientJson, unpack, wholeImage } from './standIn.ts'
-import type { JsonIntakeFailure, JsonPath } from '../streams/intakeFailure.ts'
+import type { ContentCoding } from '../streams/codings.ts'
+import { parseContentEncoding, unpack } from '../streams/codings.ts'
+import { wholeImage } from '../streams/images.ts'
+import { readLenientJson } from '../streams/json.ts'
+import type { JsonPath } from '../streams/jsonFailure.ts'
 
 /**
- * Reads a 2xx answer: its document, and those of its images that are whole. We pay for the answer, so the rules are
- * lenient (see `readLenientJson`), and an answer that was cut off is read as far as it came. `isImage` says which
- * strings are images. Type and size of an image come from its bytes, because the MIME type that the Gemini API declares
- * can be wrong.
+ * Reads a 2xx answer. We pay for it, so the rules are lenient (see `readLenientJson`), and an answer that was cut off
+ * is read as far as it came. `isImage` says which strings are images. Type and size of an image come from its bytes,
+ * because the MIME type that the Gemini API declares can be wrong.
  */
 export async function readModelAnswer(
   body: Buffer,
@@ -25,20 +25,26 @@ export async function readModelAnswer(
   const plain = await unpacked(body, headers, upstreamAnswerBytesMax)
   if (!plain.ok) return broken(plain.failure)
   const read = await readLenientJson(plain.value, { isImage })
-  if (!read.ok) return broken(reasonOf(read.failure))
+  if (!read.ok) {
+    return broken(read.failure.tag === 'text_too_long' ? 'answer_too_large' : 'broken_body')
+  }
   const document = objectOf(read.value.document)
   if (document === undefined) return broken('broken_body')
-  const images = read.value.images.flatMap(({ path, bytes }) => {
-    const image = wholeImage(bytes)
-    return image === undefined ? [] : [{ path, image: { ...image, bytes } }]
-  })
+  const images = read.value.images.map(({ path, decode }) => ({
+    path,
+    read: async () => {
+      const bytes = await decode()
+      const image = bytes === undefined ? undefined : wholeImage(bytes)
+      return image === undefined || bytes === undefined ? undefined : { ...image, bytes }
+    },
+  }))
   return succeed({ document, images })
 }
 
 type BrokenReason = 'broken_body' | 'answer_too_large'
 
 /**
- * Returns a body without its content coding, at most `bytesMax` bytes. Our requests ask for no coding. A proxy may
+ * Returns a body without its content coding, at most `bytesMax` bytes. Our requests ask for no coding, but a proxy may
  * compress nevertheless.
  */
 export async function unpacked(
@@ -46,9 +52,9 @@ export async function unpacked(
   headers: Answer['headers'],
   bytesMax: number,
 ): Promise<Result<Buffer, BrokenReason>> {
-  const coding = codingOf(body, headers)
+  const coding = codingOf(body, headers['content-encoding'])
   if (coding === undefined) return succeed(body)
-  const plain = await unpack(body, coding, bytesMax, { trailing: 'ignore' })
+  const plain = await unpack(body, coding, bytesMax, { lenient: true })
   if (plain.ok) return plain
   return fail(plain.failure.tag === 'too_large' ? 'answer_too_large' : 'broken_body')
 }
@@ -57,34 +63,13 @@ export async function unpacked(
  * Returns the coding that a body really has, by its first bytes and its header. The header alone can be wrong: a proxy
  * that decompresses an answer may leave the header, and a proxy that compresses may not set it.
  */
-export function codingOf(body: Buffer, headers: Answer['headers']): ContentCoding | undefined {
-  const [first, second] = body
+function codingOf(
+  [first, second]: Buffer,
+  header: string | string[] | undefined,
+): ContentCoding | undefined {
   // This byte is `{`, with which no compressed JSON begins.
   if (first === 0x7b) return undefined
   if (first === 0x1f && second === 0x8b) return 'gzip'
-  const header = headers['content-encoding']
   const named = parseContentEncoding(Array.isArray(header) ? header.join(', ') : header)
-  return named.ok ? named.value[0] : undefined
-}
-
-function reasonOf(failure: JsonIntakeFailure): BrokenReason {
-  switch (failure.tag) {
-    case 'diverted_too_large':
-    case 'diverted_total_too_large':
-    case 'text_too_long':
-      return 'answer_too_large'
-    case 'empty':
-    case 'syntax':
-    case 'invalid_utf8':
-    case 'duplicate_key':
-    case 'too_deep':
-    case 'too_many_tokens':
-    case 'number_out_of_range':
-    case 'unstorable_text':
-    case 'invalid_base64':
-    case 'too_many_diverted':
-      return 'broken_body'
-    default:
-      return assertNever(failure)
-  }
+  return named.ok ? named.value.at(-1) : undefined
 }

@@ -1,7 +1,7 @@
 import sharp from 'sharp'
 import { describe, expect, it } from 'vitest'
 import { asPng } from '../../src/upstream/asPng.ts'
-import { wholeImage } from '../../src/upstream/standIn.ts'
+import { wholeImage } from '../../src/streams/images.ts'
 
 const create = { width: 40, height: 30, channels: 3, background: 'teal' } as const
 

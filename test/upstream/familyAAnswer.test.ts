@@ -12,7 +12,7 @@ async function verdictOf(answer: object | string): Promise<AnswerVerdict> {
   const text = typeof answer === 'string' ? answer : JSON.stringify(answer)
   const read = await readModelAnswer(Buffer.from(text), { headers: {} }, isFamilyAImage)
   if (!read.ok) throw new Error(`Not read: ${read.failure.reason}`)
-  return judgeFamilyA(read.value, names)
+  return await judgeFamilyA(read.value, names)
 }
 
 function withParts(parts: readonly object[]): object {

@@ -4,14 +4,14 @@ import {
   inputImagesBytesMax,
   inputImagesMax,
   jsonDepthMax,
-  jsonTokensMax,
+  jsonValuesMax,
   requestTextBytesMax,
 } from '../../domain/limits.ts'
 import type { Result } from '../../domain/result.ts'
 import { fail, succeed } from '../../domain/result.ts'
 import type { ReceivedImage } from '../../domain/tasks/imageRequest.ts'
 import type { Base64Alphabet } from '../../streams/base64.ts'
-import { createBase64Decoder } from '../../streams/base64.ts'
+import { createBase64Decoder } from '../../streams/json/base64Decoders.ts'
 import type { JsonPath } from '../../streams/intakeFailure.ts'
 import { readJsonDocument } from '../../streams/json/readJsonDocument.ts'
 import { failureOfBodyError, failureOfJson } from './bodyFailures.ts'
@@ -59,7 +59,7 @@ async function readDocument(
     createDecoder: () => createBase64Decoder(alphabet),
     coverTexts: body.coverTexts,
     depthMax: jsonDepthMax,
-    tokensMax: jsonTokensMax,
+    tokensMax: jsonValuesMax,
     textBytesMax: requestTextBytesMax,
     unstorableText: 'refuse',
     equalKeys: 'refuse',

@@ -28,16 +28,15 @@ export type AnswerBodyDeps = {
  * megapixels has up to 6 MiB in base64.
  */
 export const inMemoryBytesMax = 8 * 1024 * 1024
-/** A write to the file has about this many bytes. */
-const writeBytes = 1024 * 1024
-const firstBytes = 64 * 1024
+/** The bytes are kept in blocks of this size, which is also that of a write to the file. */
+const blockBytes = 1024 * 1024
 
 /**
- * Creates a body without bytes. Each chunk is copied into one buffer, because an answer can arrive in millions of tiny
- * chunks. When the disk fails, everything that is not in the file stays in memory: we have paid for the answer.
+ * Creates a body without bytes. Chunks are copied into blocks, because an answer can arrive in millions of tiny chunks.
+ * When the disk fails, everything that is not in the file stays in memory: we have paid for the answer.
  */
 export function createAnswerBody(deps: AnswerBodyDeps): AnswerBody {
-  let memory = Buffer.alloc(0)
+  const blocks: Buffer[] = []
   let inMemory = 0
   let file: FileHandle | undefined
   let inFile = 0
@@ -45,47 +44,47 @@ export function createAnswerBody(deps: AnswerBodyDeps): AnswerBody {
   let writing: Promise<void> | undefined
 
   function keep(chunk: Uint8Array): void {
-    const bytes = inMemory + chunk.byteLength
-    if (bytes > memory.byteLength) {
-      const larger = Buffer.allocUnsafeSlow(Math.max(bytes, firstBytes, 2 * memory.byteLength))
-      memory.copy(larger, 0, 0, inMemory)
-      memory = larger
+    for (let at = 0; at < chunk.byteLength;) {
+      const used = inMemory % blockBytes
+      if (used === 0) blocks.push(Buffer.allocUnsafeSlow(blockBytes))
+      const piece = chunk.subarray(at, at + blockBytes - used)
+      blocks.at(-1)?.set(piece, used)
+      inMemory += piece.byteLength
+      at += piece.byteLength
     }
-    memory.set(chunk, inMemory)
-    inMemory = bytes
   }
 
+  /** Moves all blocks that are full. */
   async function moveToFile(): Promise<void> {
     try {
       file ??= await openNamelessFile(deps)
-      await file.appendFile(memory.subarray(0, inMemory))
-      inFile += inMemory
-      inMemory = 0
-      if (memory.byteLength > writeBytes) memory = Buffer.alloc(0)
+      while (blocks[0] !== undefined && inMemory >= blockBytes) {
+        await file.appendFile(blocks[0])
+        blocks.shift()
+        inFile += blockBytes
+        inMemory -= blockBytes
+      }
     } catch {
-      // A full disk may have taken a part of these bytes. `inFile` does not count them, so nobody reads that part.
+      // A full disk may have taken a part of a block. `inFile` does not count it, so nobody reads that part.
       diskFailed = true
     }
   }
 
   return {
     add: (chunk) => {
-      const bytesMax = file === undefined ? inMemoryBytesMax : writeBytes
-      if (!diskFailed && inMemory + chunk.byteLength > bytesMax) {
-        writing = moveToFile().then(() => keep(chunk))
-        return writing
-      }
       keep(chunk)
-      return undefined
+      const bytesMax = file === undefined ? inMemoryBytesMax : blockBytes
+      if (inMemory <= bytesMax || diskFailed) return undefined
+      writing = moveToFile()
+      return writing
     },
-    isLarge: () => inFile + inMemory > inMemoryBytesMax || writing !== undefined,
+    isLarge: () => inFile + inMemory > inMemoryBytesMax,
     take: async () => {
       await writing
       try {
-        const rest = memory.subarray(0, inMemory)
-        return file === undefined || inFile === 0 ? rest : await readBack(file, inFile, rest)
+        const rest = Buffer.concat(blocks.splice(0), inMemory)
+        return file === undefined ? rest : await readBack(file, inFile, rest)
       } finally {
-        memory = Buffer.alloc(0)
         await file?.close()
       }
     },

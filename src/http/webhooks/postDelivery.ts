@@ -1,5 +1,6 @@
 import type { LookupFunction } from 'node:net'
 import { isIP } from 'node:net'
+import { callbackify } from 'node:util'
 import { Webhook } from 'standardwebhooks'
 import { Client, errors } from 'undici'
 import type { ResolveHost } from './resolveHost.ts'
@@ -68,22 +69,15 @@ function createClient(
   { origin }: URL,
   { webhookPrivate, resolveHost, timeoutMs }: Options,
 ): Client {
-  const find = async (host: string) => {
+  const find = callbackify(async (host: string) => {
     const addresses = await resolveHost(host)
     if (addresses.length === 0) throw new RefusedError('name_not_resolved')
-    if (addresses.every((address) => isAllowed(address, webhookPrivate))) return addresses
+    if (addresses.every((address) => isAllowed(address, webhookPrivate))) {
+      return addresses.map((address) => ({ address, family: isIP(address) }))
+    }
     throw new RefusedError('address_not_allowed')
-  }
-  const lookup: LookupFunction = (host, _options, callback) => {
-    find(host).then(
-      (addresses) =>
-        callback(
-          null,
-          addresses.map((address) => ({ address, family: isIP(address) })),
-        ),
-      (error: Error) => callback(error, []),
-    )
-  }
+  })
+  const lookup: LookupFunction = (host, _options, callback) => find(host, callback)
   return new Client(origin, {
     // With `autoSelectFamily` Node asks for all addresses of the name, and tries one after the other.
     connect: { lookup, autoSelectFamily: true, timeout: timeoutMs },

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { waitersMaxDefault } from '../http/answers/waitPlaces.ts'
 import type { Channel } from '../domain/upstream/channel.ts'
 import { slotsOf } from '../domain/upstream/channel.ts'
-import type { Logger } from '../telemetry/logger.ts'
+import type { Logger } from './logger.ts'
 
 /**
  * For one upstream call: its connection, the file of a large answer, and a file or a connection of the blob store.
@@ -17,8 +16,10 @@ export function openFilesOfWorker(channels: readonly Channel[]): number {
   return openFilesPerCall * (A + B) + otherOpenFiles
 }
 
-/** The same for an API: all waiters, and as many other requests as one API answers at once, each with a blob. */
-export const openFilesOfApi = waitersMaxDefault.process + 2 * 1_000 + otherOpenFiles
+/** The same for an API with places for `waitersMax` waiters. It answers up to 1,000 other requests, each with a blob. */
+export function openFilesOfApi(waitersMax: number): number {
+  return waitersMax + 2 * 1_000 + otherOpenFiles
+}
 
 /**
  * Logs one line when this process may need more open files and connections than the system lets it have. Beyond that

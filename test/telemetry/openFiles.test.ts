@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
 
-const openFiles = new URL('../../src/wiring/openFiles.ts', import.meta.url).href
+const openFiles = new URL('../../src/telemetry/openFiles.ts', import.meta.url).href
 
 /** Returns what a process with this limit for open files writes when it may need 1,000 of them. */
 function warningOf(openFilesMax: number): string {

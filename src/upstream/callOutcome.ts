@@ -1,4 +1,3 @@
-import { assertNever } from '../domain/assertNever.ts'
 import { defined } from '../domain/defined.ts'
 import type { OutcomeEvidence, UpstreamOutcome } from '../domain/upstream/upstreamCall.ts'
 import { readErrorAnswer } from './errorAnswer.ts'
@@ -80,35 +79,14 @@ async function verdictOf(answer: Answer, { isImage, judge }: Family): Promise<An
 }
 
 function withEvidence(
-  verdict: AnswerVerdict,
+  { reason, ...outcome }: AnswerVerdict,
   about: Omit<OutcomeEvidence, 'reason'>,
   discard: () => void,
 ): UpstreamOutcome {
-  const evidence = { reason: verdict.reason, ...about }
-  switch (verdict.class) {
-    case 'succeeded': {
-      const image = { ...verdict.image, discard }
-      return { class: verdict.class, evidence, image, native: verdict.native }
-    }
-    case 'refused':
-    case 'exhausted':
-    case 'unknown':
-      return {
-        class: verdict.class,
-        evidence,
-        ...defined({ retryAfterMs: verdict.retryAfterMs }),
-      }
-    case 'rejected':
-      return {
-        class: verdict.class,
-        evidence,
-        ...defined({ nativeRejection: verdict.nativeRejection }),
-      }
-    case 'operator_fault':
-      return { class: verdict.class, evidence }
-    default:
-      return assertNever(verdict)
-  }
+  const evidence = { reason, ...about }
+  return outcome.class === 'succeeded'
+    ? { ...outcome, evidence, image: { ...outcome.image, discard } }
+    : { ...outcome, evidence }
 }
 
 const requestIdLengthMax = 128

@@ -15,8 +15,8 @@ type UnpackOptions = {
   readonly lenient?: boolean
 }
 
-/** The latest body to be unpacked. The next one waits for it, so that only one at a time needs memory for chunks. */
-let latest: Promise<unknown> = Promise.resolve()
+/** Ends with the latest body to be unpacked. The next one waits for it, so that one at a time needs memory for chunks. */
+let latest: Promise<undefined> = Promise.resolve(undefined)
 
 /**
  * Unpacks a body that has one content coding. Fails with `too_large` when it has more than `bytesMax` bytes, and with
@@ -30,11 +30,7 @@ export async function unpack(
   { lenient = false }: UnpackOptions = {},
 ): Promise<Result<Buffer, UnpackFailure>> {
   const own = latest.then(() => unpackNow(body, coding, bytesMax, lenient))
-  // Keeps the order, and not the unpacked body.
-  latest = own.then(
-    () => {},
-    () => {},
-  )
+  latest = Promise.allSettled([own]).then(() => undefined)
   return own
 }
 
@@ -45,7 +41,7 @@ async function unpackNow(
   lenient: boolean,
 ): Promise<Result<Buffer, UnpackFailure>> {
   // Large enough for most JSON in one chunk. Memory that nothing is written to costs nothing.
-  const chunkSize = Math.min(bytesMax + 1, Math.max(64 * 1024, 4 * body.length))
+  const chunkSize = Math.max(64 * 1024, Math.min(bytesMax + 1, 4 * body.length))
   let unpacked = await drain(createDecoder(body, coding, chunkSize), body, bytesMax)
   if (lenient && coding === 'gzip' && !unpacked.isWhole && body[gzipFlagsAt] === 0) {
     // A decoder of gzip fails when it does not find more gzip after the end. One of bare deflate stops there.
